@@ -1,0 +1,1 @@
+"""Predictive autoscaling for Kubernetes."""

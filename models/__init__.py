@@ -1,0 +1,1 @@
+"""Forecasting on panels of series."""
