@@ -1,0 +1,28 @@
+"""How a forecast turned out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from forecaster.domain.signal import Signal
+    from forecaster.domain.workload import WorkloadId
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastScore:
+    """One matured forecast of the peak over a window, beside what was measured there. Amounts in the signal's unit."""
+
+    id: WorkloadId
+    signal: Signal
+    made_at: datetime
+    matured_at: datetime
+    model: str
+    quantile: float
+    median: float
+    upper: float
+    """The forecast quantile of the peak."""
+    actual: float
+    """The measured peak over the same window."""

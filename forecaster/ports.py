@@ -1,0 +1,44 @@
+"""What the cycle needs from the outside, in its own words. The edge implements these; the tests fake them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime, timedelta
+
+    from forecaster.domain.decision import Recommendation
+    from forecaster.domain.history import Block, Inventory
+    from forecaster.domain.score import ForecastScore
+    from forecaster.domain.signal import Signal
+
+
+class Source(Protocol):
+    """Where inventory and demand come from. Raises `SourceError` when it cannot say."""
+
+    def inventory(self, at: datetime) -> Inventory:
+        """Every workload at `at`."""
+
+    def latest(self, signal: Signal, at: datetime) -> Block:
+        """The demand of every workload at exactly `at`: one column."""
+
+    def history(self, signal: Signal, start: datetime, end: datetime, step: timedelta) -> Iterator[Block]:
+        """Demand from `start` to `end`, both included and on the grid of `step`, in slices that fit in memory."""
+
+
+class Ledger(Protocol):
+    """Where decisions and the later errors of forecasts are kept. Raises `StoreError`."""
+
+    def record(self, at: datetime, recommendations: Sequence[Recommendation]) -> None:
+        """Keep what changed since the last cycle, and the current state of every workload."""
+
+    def score(self, scores: Sequence[ForecastScore]) -> None:
+        """Keep errors of forecasts that have matured."""
+
+
+class Publisher(Protocol):
+    """Hands one immutable table to whoever serves it. Raises `StoreError`."""
+
+    def publish(self, at: datetime, recommendations: Sequence[Recommendation]) -> None:
+        """Replace the published table as a whole."""
