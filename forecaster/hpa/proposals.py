@@ -1,0 +1,196 @@
+"""Replica proposals of single metrics (HPA rules §8): formulas over totals, no pods, no clock.
+
+Every source and target of §4 ends in one of four functions: `from_utilization` (§8.1), `from_average` (§8.2),
+`from_total` (§8.3), `per_pod_value` (§8.4). Values are integer milli-units, targets too, utilisation is whole percent,
+replicas are ints. What the pods contribute beyond the counted samples travels as `Share`s; callers that know only
+totals leave them empty.
+"""
+
+from typing import Literal, NamedTuple
+
+from forecaster.hpa.numbers import (
+    MAX_INT64,
+    ceil_to_int32,
+    ceil_to_int64,
+    ratio_of,
+    truncated_quotient,
+    wrap_int32,
+    wrap_int64,
+)
+from forecaster.hpa.tolerance import Tolerance
+from forecaster.hpa.unmeasured import Unmeasured
+
+Hold = Literal["tolerance", "direction"]
+
+
+class Proposal(NamedTuple):
+    """The replica count that one metric asks for, and the numbers it reports.
+
+    `ratio` is the usage ratio that decided (the second one of §8.1 where pods were filled in). `hold` says why the
+    current size was kept: the ratio lies within the tolerance, or the filled-in pods turned the direction around. The
+    last three fields are what the status shows; None where this kind of target has no such number.
+    """
+
+    replicas: int
+    ratio: float
+    hold: Hold | None = None
+    utilization_percent: int | None = None
+    average_milli: int | None = None
+    value_milli: int | None = None
+
+
+class Share(NamedTuple):
+    """What a group of pods adds to the sums: their number, their requests, the usage put in for them under low load."""
+
+    pods: int = 0
+    request_milli: int = 0
+    fill_milli: int = 0
+
+
+NOBODY = Share()
+NO_REQUESTS = Unmeasured("no_request_for_sampled_pods", "no metrics returned matched known pods")
+
+
+class _Filled(NamedTuple):
+    """The enlarged sample set of the second ratio: usage and request sums, and the number of samples."""
+
+    usage_milli: int
+    request_milli: int
+    samples: int
+
+
+def from_utilization(
+    total_usage_milli: int,
+    total_request_milli: int,
+    target_percent: int,
+    ready: int,
+    current: int,
+    tolerance: Tolerance,
+    *,
+    requested: int | None = None,
+    samples: int | None = None,
+    missing: Share = NOBODY,
+    unready: Share = NOBODY,
+) -> Proposal | Unmeasured:
+    """HPA rules §8.1: utilisation of requests, cut to whole percent before it becomes a ratio.
+
+    The totals run over the samples whose pod has a request: `requested` of them, out of `samples` (both default to
+    `ready`). Requests that sum to zero give no ratio, hence no proposal.
+    """
+    if not total_request_milli:
+        return NO_REQUESTS
+    samples = ready if samples is None else samples
+    utilization = utilization_percent(total_usage_milli, total_request_milli)
+    average = truncated_quotient(total_usage_milli, (ready if requested is None else requested) or 1)
+    ratio = ratio_of(utilization, target_percent)
+    if not missing.pods and not (unready.pods and ratio > 1.0):
+        replicas, hold = _undisturbed(ratio, ready, current, tolerance)
+        return Proposal(replicas, ratio, hold, utilization, average)
+    filled = _fill_in(ratio, _Filled(total_usage_milli, total_request_milli, samples), missing, unready)
+    if not filled.request_milli:
+        return NO_REQUESTS
+    second = ratio_of(utilization_percent(filled.usage_milli, filled.request_milli), target_percent)
+    replicas, hold = _after_filling(ratio, second, filled.samples, current, tolerance)
+    return Proposal(replicas, second, hold, utilization, average)
+
+
+def from_average(
+    total_usage_milli: int,
+    samples: int,
+    target_milli: int,
+    ready: int,
+    current: int,
+    tolerance: Tolerance,
+    *,
+    missing: int = 0,
+    unready: int = 0,
+) -> Proposal:
+    """HPA rules §8.2: plain averages, cut to whole milli-units before they become a ratio.
+
+    A missing pod counts with exactly the target when load is low and with nothing when it is high. `samples` is not
+    zero.
+    """
+    average = truncated_quotient(total_usage_milli, samples)
+    ratio = ratio_of(average, target_milli)
+    if not missing and not (unready and ratio > 1.0):
+        replicas, hold = _undisturbed(ratio, ready, current, tolerance)
+        return Proposal(replicas, ratio, hold, average_milli=average)
+    absent = Share(missing, 0, missing * target_milli)
+    filled = _fill_in(ratio, _Filled(total_usage_milli, 0, samples), absent, Share(unready))
+    second = ratio_of(truncated_quotient(filled.usage_milli, filled.samples), target_milli)
+    replicas, hold = _after_filling(ratio, second, filled.samples, current, tolerance)
+    return Proposal(replicas, second, hold, average_milli=average)
+
+
+def from_total(usage_milli: int, target_milli: int, ready: int, current: int, tolerance: Tolerance) -> Proposal:
+    """HPA rules §8.3: one value for all pods, scaled by the pods that are Running and Ready.
+
+    From zero replicas no tolerance applies and `ready` is not looked at.
+    """
+    ratio = ratio_of(usage_milli, target_milli)
+    if not current:
+        return Proposal(ceil_to_int32(ratio), ratio, value_milli=usage_milli)
+    replicas, hold = _undisturbed(ratio, ready, current, tolerance)
+    return Proposal(replicas, ratio, hold, value_milli=usage_milli)
+
+
+def per_pod_value(
+    usage_milli: int, target_milli: int, status_replicas: int, tolerance: Tolerance, *, keep_overflow: bool = False
+) -> Proposal:
+    """HPA rules §8.4: one value shared by the pods that exist now; inside the tolerance `status_replicas` stay.
+
+    With no pods the ratio is infinite or NaN, so nothing holds and the count is ceil(usage / target). `keep_overflow`
+    is the External rule for the reported average: a sum at the end of 64 bits is shown as it is.
+    """
+    usage = float(usage_milli)
+    ratio = ratio_of(usage, float(target_milli) * float(status_replicas))
+    average = _reported_average(usage, status_replicas, keep_overflow=keep_overflow)
+    if tolerance.holds(ratio):
+        return Proposal(status_replicas, ratio, "tolerance", average_milli=average)
+    return Proposal(ceil_to_int32(ratio_of(usage, target_milli)), ratio, average_milli=average)
+
+
+def utilization_percent(usage_milli: int, request_milli: int) -> int:
+    """HPA rules §8.1: whole percent, toward zero; the product wraps at 64 bits and the percentage keeps its low 32."""
+    return wrap_int32(truncated_quotient(wrap_int64(usage_milli * 100), request_milli))
+
+
+def _undisturbed(ratio: float, ready: int, current: int, tolerance: Tolerance) -> tuple[int, Hold | None]:
+    """The proposal when no pod has to be filled in."""
+    if tolerance.holds(ratio):
+        return current, "tolerance"
+    return ceil_to_int32(ratio * ready), None
+
+
+def _fill_in(ratio: float, measured: _Filled, missing: Share, unready: Share) -> _Filled:
+    """Add missing pods against the direction of the change, and unready ones at no usage when load is high."""
+    usage, request, samples = measured
+    if ratio < 1.0:
+        usage += missing.fill_milli
+    if ratio < 1.0 or ratio > 1.0:
+        request += missing.request_milli
+        samples += missing.pods
+    if ratio > 1.0:
+        request += unready.request_milli
+        samples += unready.pods
+    return _Filled(wrap_int64(usage), wrap_int64(request), samples)
+
+
+def _after_filling(
+    first: float, second: float, samples: int, current: int, tolerance: Tolerance
+) -> tuple[int, Hold | None]:
+    """The proposal from the second ratio, which may shrink a change but never turn it around."""
+    if tolerance.holds(second):
+        return current, "tolerance"
+    if (first < 1.0 and second > 1.0) or (first > 1.0 and second < 1.0):
+        return current, "direction"
+    replicas = ceil_to_int32(second * samples)
+    if (second < 1.0 and replicas > current) or (second > 1.0 and replicas < current):
+        return current, "direction"
+    return replicas, None
+
+
+def _reported_average(usage: float, status_replicas: int, *, keep_overflow: bool) -> int | None:
+    if keep_overflow and usage >= float(MAX_INT64):
+        return MAX_INT64
+    return ceil_to_int64(usage / status_replicas) if status_replicas else None
