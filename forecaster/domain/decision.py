@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from forecaster.domain.signal import Signal
+    from datetime import datetime
+
+    from forecaster.domain.outlook import Ahead
     from forecaster.domain.workload import Resources, WorkloadId
 
 
@@ -24,9 +25,14 @@ class Reason(StrEnum):
     NO_DATA = "no-data"
     STALE = "stale"
     NO_TARGET = "no-target"
+    NO_PODS = "no-pods"
+    """Pods were asked for and none is ready: there is nothing to divide the demand by."""
     NO_REPLICAS = "no-replicas"
     """Scaled to zero: nobody but its owner wakes it up."""
     SHORT_HISTORY = "short-history"
+    SCALED_BY_SIZE = "scaled-by-size"
+    """An HPA acts on utilization of this request; changing the request would move the point at which it acts."""
+    SIZED = "sized"
     SOURCE_DOWN = "source-down"
     FAILED = "failed"
     """Computing failed for this workload; the message says how."""
@@ -70,25 +76,18 @@ class Clamp:
 
 @dataclass(frozen=True, slots=True)
 class SignalView:
-    """One signal as the decision saw it. Amounts are totals over all pods, in the signal's unit."""
+    """One target as the decision saw it. Amounts are totals over all pods, in the signal's unit."""
 
-    signal: Signal
-    measured: float | None
-    measured_at: datetime | None
-    target: str
-    """The target in words, e.g. `70 % of 500m`."""
-    reactive_replicas: int | None
-    model: str
-    quantile: float
-    forecast_median: float | None
-    forecast_peak: float | None
-    """Quantile of the maximum over the window."""
-    forecast_low: float | None
-    forecast_high: float | None
-    peak_from: datetime | None
-    peak_until: datetime | None
-    forecast_replicas: int | None
-    note: str
+    signal: str
+    """A `Signal`, or the HPA's own name of a metric that is not forecast."""
+    target: str = ""
+    """The target in words, e.g. `70 % of 0.5 cores a pod`."""
+    measured: float | None = None
+    measured_at: datetime | None = None
+    reactive_replicas: int | None = None
+    forecast: Ahead | None = None
+    forecast_replicas: int | None = None
+    note: str = ""
     """Why a value above is missing; empty when nothing is."""
 
 

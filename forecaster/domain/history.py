@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 if TYPE_CHECKING:
+    from datetime import datetime, timedelta
+
+    import numpy as np
     from numpy.typing import NDArray
 
     from forecaster.domain.signal import Signal
@@ -33,7 +33,8 @@ class Block:
     @property
     def end(self) -> datetime:
         """Instant of the newest column; `start - step` when there is none."""
-        return self.start + (self.values.shape[1] - 1) * self.step
+        columns: int = self.values.shape[1]
+        return self.start + (columns - 1) * self.step
 
 
 @dataclass(frozen=True, slots=True)

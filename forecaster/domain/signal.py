@@ -6,11 +6,13 @@ from enum import StrEnum
 
 
 class Signal(StrEnum):
-    """A kind of demand, always the total over all pods of a workload."""
+    """A measured kind; the first three are demand, always the total over all pods of a workload."""
 
     CPU = "cpu"
     MEMORY = "memory"
     REQUESTS = "requests"
+    PODS = "pods"
+    """Ready pods: not demand, but what turns totals into shares of one pod."""
 
     @property
     def unit(self) -> str:
@@ -18,4 +20,5 @@ class Signal(StrEnum):
         return _UNITS[self]
 
 
-_UNITS = {Signal.CPU: "cores", Signal.MEMORY: "bytes", Signal.REQUESTS: "requests/s"}
+_UNITS = {Signal.CPU: "cores", Signal.MEMORY: "bytes", Signal.REQUESTS: "requests/s", Signal.PODS: "pods"}
+DEMAND = (Signal.CPU, Signal.MEMORY, Signal.REQUESTS)

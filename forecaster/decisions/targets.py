@@ -1,0 +1,87 @@
+"""What one pod is meant to carry: the HPA's own targets, or the policy's where no HPA states any."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from forecaster.domain.signal import Signal
+from forecaster.domain.workload import Target, TargetType
+
+if TYPE_CHECKING:
+    from forecaster.domain.policy import HorizontalPolicy
+    from forecaster.domain.workload import Resources, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class UtilizationTarget:
+    """A share of the request: `percent` of `request` per pod, in the signal's unit."""
+
+    signal: Signal
+    percent: int
+    request: float
+
+    def __str__(self) -> str:
+        return f"{self.percent} % of {self.request:g} {self.signal.unit} a pod"
+
+
+@dataclass(frozen=True, slots=True)
+class AmountTarget:
+    """An amount per pod, in the signal's unit."""
+
+    signal: Signal
+    amount: float
+
+    def __str__(self) -> str:
+        return f"{self.amount:g} {self.signal.unit} a pod"
+
+
+@dataclass(frozen=True, slots=True)
+class Unusable:
+    """A target that cannot be computed from what we read, and why."""
+
+    metric: str
+    note: str
+
+
+PodTarget = UtilizationTarget | AmountTarget
+
+
+def targets_of(workload: Workload, policy: HorizontalPolicy) -> tuple[PodTarget | Unusable, ...]:
+    """All targets that decide this workload's replicas, in the HPA's order; empty when nobody states one."""
+    if workload.autoscaler is not None and workload.autoscaler.targets:
+        return tuple(_of_hpa(target, workload.resources, policy) for target in workload.autoscaler.targets)
+    return tuple(_of_policy(workload.resources, policy))
+
+
+def _of_hpa(target: Target, resources: Resources, policy: HorizontalPolicy) -> PodTarget | Unusable:
+    signal = _signal(target.metric, policy)
+    if signal is None:
+        return Unusable(target.metric, "this metric is not forecast; the HPA goes on reading it itself")
+    if target.type is TargetType.AVERAGE_VALUE:
+        return AmountTarget(signal, target.value)
+    if target.type is TargetType.UTILIZATION:
+        return _share_of_request(signal, target, resources)
+    return Unusable(target.metric, "a target of type Value has no share per pod; use AverageValue")
+
+
+def _share_of_request(signal: Signal, target: Target, resources: Resources) -> PodTarget | Unusable:
+    request = resources.cpu_request if signal is Signal.CPU else resources.memory_request
+    if not request:
+        return Unusable(target.metric, f"utilization needs a {target.metric} request on every container; set one")
+    return UtilizationTarget(signal, round(target.value * 100), request)
+
+
+def _signal(metric: str, policy: HorizontalPolicy) -> Signal | None:
+    if metric in {Signal.CPU.value, Signal.MEMORY.value}:
+        return Signal(metric)
+    return Signal.REQUESTS if metric == policy.requests_metric else None
+
+
+def _of_policy(resources: Resources, policy: HorizontalPolicy) -> list[PodTarget]:
+    found: list[PodTarget] = []
+    if resources.cpu_request:
+        found.append(UtilizationTarget(Signal.CPU, round(policy.cpu_utilization * 100), resources.cpu_request))
+    if policy.requests_per_pod is not None:
+        found.append(AmountTarget(Signal.REQUESTS, policy.requests_per_pod))
+    return found

@@ -1,0 +1,55 @@
+"""What is known of one signal of one workload at the moment of deciding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from forecaster.domain.signal import Signal
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The newest total demand, in the signal's unit, and the instant it describes."""
+
+    value: float
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """The forecast for the window from lead time on, in the signal's unit.
+
+    `peak` is the policy's quantile of the largest value within the window; `low`, `median`, `high` are its 10 %, 50 %
+    and 95 % quantiles.
+    """
+
+    model: str
+    quantile: float
+    peak: float
+    low: float
+    median: float
+    high: float
+    begin: datetime
+    until: datetime
+    note: str = ""
+    """Why another model than the asked one spoke; empty if it did not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Why a value is missing."""
+
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """One signal: now and ahead."""
+
+    signal: Signal
+    measured: Measured | Unknown
+    ahead: Ahead | Unknown

@@ -1,0 +1,1 @@
+"""Requests and limits of one pod: pure arithmetic over per-pod usage."""
