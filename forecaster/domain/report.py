@@ -1,0 +1,39 @@
+"""What one cycle did, for logs and metrics."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from forecaster.domain.score import ForecastScore
+    from forecaster.domain.signal import Signal
+
+
+@dataclass(frozen=True, slots=True)
+class CycleReport:
+    """One cycle in numbers. A failure is one sentence that names its object; the cycle went on without it."""
+
+    at: datetime
+    steps: Mapping[str, float] = field(default_factory=dict)
+    """Seconds spent in each named step."""
+    series: Mapping[Signal, int] = field(default_factory=dict)
+    """Workloads with history, by signal."""
+    newest_sample_age: Mapping[Signal, float] = field(default_factory=dict)
+    """Seconds between `at` and the newest sample of any workload; a signal without samples is absent."""
+    verdicts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Decisions about replicas by (verdict, reason)."""
+    failures: tuple[str, ...] = ()
+    scores: tuple[ForecastScore, ...] = ()
+    """Forecasts that matured in this cycle."""
+    late_starts: int = 0
+    """Starts that were skipped since the previous cycle because that one was still running."""
+
+    @property
+    def seconds(self) -> float:
+        """Time spent in all steps."""
+        return sum(self.steps.values())

@@ -1,0 +1,50 @@
+"""History as it is kept: what is held of it, and what still has to be asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime, timedelta
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from forecaster.domain.signal import Signal
+    from forecaster.domain.workload import WorkloadId
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Window:
+    """The newest points of one signal, all workloads side by side.
+
+    `values[i, j]` is the demand of `keys[i]` in the time that ends at `start + j * step`: float32, in the signal's
+    unit, NaN where nothing is known. It is a read-only view of memory that the next write changes: use it within the
+    cycle, copy what has to outlive it.
+    """
+
+    keys: tuple[WorkloadId, ...]
+    start: datetime
+    step: timedelta
+    values: NDArray[np.float32]
+
+    @property
+    def end(self) -> datetime:
+        """Instant of the newest column."""
+        return self.start + (int(self.values.shape[1]) - 1) * self.step
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A span of columns that no source has answered yet; `start` and `end` are both on the grid and both included."""
+
+    signal: Signal
+    start: datetime
+    end: datetime
+    step: timedelta
+
+    @property
+    def columns(self) -> int:
+        """How many instants are missing."""
+        return (self.end - self.start) // self.step + 1

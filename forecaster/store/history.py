@@ -1,0 +1,155 @@
+"""History: fresh minutes and weeks of five-minute points for every signal, and what of them is still missing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from forecaster.domain.history import Block
+from forecaster.domain.window import Gap, Window
+from forecaster.store.averages import means
+from forecaster.store.ring import Ring
+from forecaster.store.spans import spans
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from forecaster.domain.signal import Signal
+
+MINUTE = timedelta(minutes=1)
+FIVE_MINUTES = timedelta(minutes=5)
+PER_POINT = FIVE_MINUTES // MINUTE
+REST_OF_POINT = FIVE_MINUTES - MINUTE
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+KNOWN_MINUTES = 3
+"""A five-minute point needs this many of its five minutes: so that one scrape does not speak for all."""
+
+
+class HistorySettings(BaseModel):
+    """How much history is kept in memory, 4 bytes for each workload, signal and point."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    minutes_kept: timedelta = Field(default=timedelta(hours=3), ge=timedelta(minutes=30), le=timedelta(hours=24))
+    """Span of one-minute points. Three hours hold what the models read at that resolution (30,000 series: 24 MB)."""
+    weeks_kept: timedelta = Field(default=timedelta(days=14), ge=timedelta(days=1), le=timedelta(days=60))
+    """Span of five-minute points. Two weeks show a weekly pattern twice (30,000 series: 515 MB)."""
+    forget_after: timedelta = Field(default=timedelta(days=7), ge=timedelta(hours=1), le=timedelta(days=60))
+    """A workload without any sample for this long gives its memory back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rings:
+    """The two resolutions of one signal."""
+
+    minutes: Ring
+    weeks: Ring
+
+    @classmethod
+    def empty(cls, settings: HistorySettings, now: datetime) -> Rings:
+        """Rings that end at `now` and hold nothing."""
+        return cls(
+            Ring(step=MINUTE, columns=settings.minutes_kept // MINUTE, newest=now),
+            Ring(step=FIVE_MINUTES, columns=settings.weeks_kept // FIVE_MINUTES, newest=now),
+        )
+
+
+class History:
+    """What is known of every workload, ending at the evaluation time of the current cycle.
+
+    One cycle asks `gaps(now)`, has a source answer them and writes the blocks; then it reads windows. A five-minute
+    point within reach of the minute ring is the mean of its minutes, so in the steady state each instant is asked for
+    once, as one minute; older ones are asked for as five-minute points.
+
+    Values describe the time that ends at their instant, in both resolutions. Not safe for concurrent use.
+    """
+
+    def __init__(self, signals: Iterable[Signal], settings: HistorySettings, *, now: datetime) -> None:
+        self.settings = settings
+        self.rings = {signal: Rings.empty(settings, now) for signal in signals}
+
+    def gaps(self, now: datetime) -> list[Gap]:
+        """Move the windows up to `now` and say what nobody has answered yet: the fresh minutes of all signals first.
+
+        Raises:
+            StoreError: the clock went back.
+        """
+        for rings in self.rings.values():
+            rings.minutes.advance(now)
+            rings.weeks.advance(now)
+        return [*self._missing_minutes(), *self._missing_weeks()]
+
+    def write(self, block: Block) -> None:
+        """Keep a block in the ring of its step, and complete the five-minute points that its minutes belong to.
+
+        Raises:
+            ValueError: the block is on neither grid.
+        """
+        rings = self.rings[block.signal]
+        if block.step == FIVE_MINUTES:
+            rings.weeks.write(block)
+            return
+        rings.minutes.write(block)
+        _thin(rings, block)
+
+    def window(self, signal: Signal, step: timedelta) -> Window:
+        """All that is known of a signal by `MINUTE` or by `FIVE_MINUTES`."""
+        rings = self.rings[signal]
+        return (rings.minutes if step == MINUTE else rings.weeks).window()
+
+    def forget(self) -> int:
+        """Drop the workloads without a sample for `forget_after`; how many rows that were."""
+        dropped = 0
+        for rings in self.rings.values():
+            dropped += rings.minutes.forget(rings.minutes.oldest)
+            dropped += rings.weeks.forget(rings.weeks.newest - self.settings.forget_after)
+        return dropped
+
+    def _missing_minutes(self) -> list[Gap]:
+        return [
+            Gap(signal, start, end, MINUTE)
+            for signal, rings in self.rings.items()
+            for start, end in rings.minutes.missing(rings.minutes.oldest, rings.minutes.newest)
+        ]
+
+    def _missing_weeks(self) -> list[Gap]:
+        return [
+            Gap(signal, start, end, FIVE_MINUTES)
+            for signal, rings in self.rings.items()
+            for start, end in rings.weeks.missing(rings.weeks.oldest, _last_beyond(rings.minutes))
+        ]
+
+
+def _last_beyond(minutes: Ring) -> datetime:
+    """The last instant whose five minutes are not all within the minute ring."""
+    return minutes.oldest + REST_OF_POINT - MINUTE
+
+
+def _thin(rings: Rings, block: Block) -> None:
+    """Write the five-minute points that a block of minutes completes."""
+    ends = _ends_touched(block, rings.minutes)
+    complete = np.array([not rings.minutes.missing(end - REST_OF_POINT, end) for end in ends], np.bool_)
+    for first, stop in spans(complete):
+        rings.weeks.write(_averaged(rings.minutes.window(), block.signal, ends[first], stop - first))
+
+
+def _ends_touched(block: Block, minutes: Ring) -> list[datetime]:
+    """Five-minute instants with a minute in `block` and all their minutes within the ring."""
+    first = _floor(max(block.start, minutes.oldest + REST_OF_POINT) + REST_OF_POINT)
+    last = _floor(min(block.end + REST_OF_POINT, minutes.newest))
+    return [first + i * FIVE_MINUTES for i in range((last - first) // FIVE_MINUTES + 1)]
+
+
+def _averaged(minutes: Window, signal: Signal, end: datetime, points: int) -> Block:
+    """`points` five-minute points, the first of them ending at `end`."""
+    column = (end - REST_OF_POINT - minutes.start) // MINUTE
+    values = means(minutes.values[:, column : column + points * PER_POINT], size=PER_POINT, at_least=KNOWN_MINUTES)
+    return Block(signal, minutes.keys, end, FIVE_MINUTES, values)
+
+
+def _floor(at: datetime) -> datetime:
+    return at - (at - EPOCH) % FIVE_MINUTES

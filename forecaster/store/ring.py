@@ -1,0 +1,227 @@
+"""Ring: the newest points of one signal at one resolution, all workloads in one array."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forecaster.domain.window import Window
+from forecaster.errors import StoreError
+from forecaster.store.spans import spans
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from forecaster.domain.history import Block
+    from forecaster.domain.workload import WorkloadId
+
+CHUNK = 512
+"""Rows handled at a time, so that temporaries stay at a few MiB however many workloads there are."""
+
+
+class Ring:
+    """float32 [workloads, columns] on a regular grid of `step`, ending at `newest`.
+
+    Every row of the buffer is longer than the window by some slack. Advancing moves the window along the slack, and
+    only when the slack is used up are the kept columns moved back to the front; so the window is always one plain
+    view, without wrapping and without a copy. Rows stay dense: a forgotten row is filled by the last one.
+
+    A column is *answered* once a source has been asked for it, whatever came back; that is kept apart from the values,
+    because a workload without a sample must not be asked for again and again.
+
+    Instants are aware UTC at the border and column numbers (epoch / step) inside. Not safe for concurrent use.
+    """
+
+    def __init__(self, *, step: timedelta, columns: int, newest: datetime) -> None:
+        self.step = step
+        self.columns = columns
+        self.ignored = 0
+        """Values that were written outside the window, in total."""
+        self._seconds = int(step.total_seconds())
+        self._last = self._column(newest)
+        self._offset = 0
+        self._width = columns + max(16, columns // 16)
+        self._buffer = np.empty((0, self._width), np.float32)
+        self._answered = np.zeros(columns, np.bool_)
+        self._keys: list[WorkloadId] = []
+        self._rows: dict[WorkloadId, int] = {}
+        self._seen = np.empty(0, np.int64)
+
+    # --- reading ---------------------------------------------------------------------------------------------------
+
+    @property
+    def newest(self) -> datetime:
+        """Instant of the last column."""
+        return self._instant(self._last)
+
+    @property
+    def oldest(self) -> datetime:
+        """Instant of the first column."""
+        return self._instant(self._first)
+
+    @property
+    def answered(self) -> NDArray[np.bool_]:
+        """[columns]: has a source been asked for this instant? A copy."""
+        return self._answered.copy()
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def window(self) -> Window:
+        """Everything kept, as a read-only view."""
+        values = self._kept
+        values.flags.writeable = False
+        return Window(tuple(self._keys), self.oldest, self.step, values)
+
+    def missing(self, since: datetime, until: datetime) -> list[tuple[datetime, datetime]]:
+        """First and last instant of every run of columns within [since, until] that nobody has answered."""
+        low = max(self._first, self._column_from(since)) - self._first
+        high = min(self._last, self._column(until)) - self._first
+        runs = spans(~self._answered[low : high + 1]) if low <= high else []
+        return [(self._instant(self._first + low + a), self._instant(self._first + low + b - 1)) for a, b in runs]
+
+    # --- writing ---------------------------------------------------------------------------------------------------
+
+    def advance(self, to: datetime) -> None:
+        """Make the column at or before `to` the newest; new columns are unknown and unanswered.
+
+        Raises:
+            StoreError: `to` lies before the newest column, so the clock went back.
+        """
+        ahead = self._column(to) - self._last
+        if ahead < 0:
+            raise StoreError(
+                f"history: the clock went back from {self.newest:%Y-%m-%dT%H:%MZ} to {to:%Y-%m-%dT%H:%MZ}; nothing is"
+                " written until it has caught up. Correct the clock; if it was wrong before, restart without snapshot."
+            )
+        if ahead:
+            self._shift(min(ahead, self.columns))
+            self._last += ahead
+
+    def write(self, block: Block) -> None:
+        """Merge a block: known values replace, NaN and infinity change nothing, columns outside the window are counted.
+
+        Raises:
+            ValueError: the block is on another grid than the ring.
+        """
+        start = self._on_grid(block)
+        low, high = max(start, self._first), min(start + block.values.shape[1], self._last + 1)
+        self.ignored += _count_known(block.values[:, : max(0, low - start)])
+        self.ignored += _count_known(block.values[:, max(0, high - start) :])
+        if low >= high:
+            return
+        for i in range(0, len(block.ids), CHUNK):
+            self._merge(block.ids[i : i + CHUNK], block.values[i : i + CHUNK, low - start : high - start], low)
+        self._answered[low - self._first : high - self._first] = True
+
+    def forget(self, before: datetime) -> int:
+        """Drop every workload whose newest known value is older than `before`; how many that were."""
+        dead = np.flatnonzero(self._seen[: len(self)] < self._column_from(before))
+        for row in dead[::-1].tolist():
+            self._drop(row)
+        return len(dead)
+
+    # --- rows ------------------------------------------------------------------------------------------------------
+
+    def _merge(self, ids: Sequence[WorkloadId], values: NDArray[np.float64], low: int) -> None:
+        with np.errstate(over="ignore"):  # beyond float32 becomes infinite, which is not known below
+            fresh = values.astype(np.float32)
+        known = np.isfinite(fresh)
+        alive = np.flatnonzero(known.any(axis=1))
+        if not alive.size:
+            return
+        fresh, known = fresh[alive], known[alive]
+        rows = self._rows_of([ids[i] for i in alive.tolist()])
+        at = self._offset + low - self._first
+        merged = self._buffer[rows, at : at + fresh.shape[1]]
+        np.copyto(merged, fresh, where=known)
+        self._buffer[rows, at : at + fresh.shape[1]] = merged
+        newest_known = low + fresh.shape[1] - 1 - np.argmax(known[:, ::-1], axis=1)
+        self._seen[rows] = np.maximum(self._seen[rows], newest_known)
+
+    def _rows_of(self, ids: Sequence[WorkloadId]) -> NDArray[np.intp]:
+        new = [key for key in ids if key not in self._rows]
+        if new:
+            self._add(new)
+        return np.fromiter((self._rows[key] for key in ids), np.intp, len(ids))
+
+    def _add(self, new: Sequence[WorkloadId]) -> None:
+        count = len(self)
+        self._reserve(count + len(new))
+        self._rows.update(zip(new, range(count, count + len(new)), strict=True))
+        self._keys.extend(new)
+        self._buffer[count : len(self), self._offset : self._offset + self.columns] = np.nan
+        self._seen[count : len(self)] = self._first - 1
+
+    def _reserve(self, rows: int) -> None:
+        """Room for `rows`, growing by a quarter at least. Pages that no row has touched cost no memory."""
+        if rows <= len(self._buffer):
+            return
+        capacity = max(rows, len(self._buffer) * 5 // 4, 64)
+        buffer, seen = np.empty((capacity, self._width), np.float32), np.empty(capacity, np.int64)
+        buffer[: len(self), : self.columns] = self._kept
+        seen[: len(self)] = self._seen[: len(self)]
+        self._buffer, self._seen, self._offset = buffer, seen, 0
+
+    def _drop(self, row: int) -> None:
+        last = len(self) - 1
+        del self._rows[self._keys[row]]
+        if row != last:
+            self._kept[row] = self._kept[last]
+            self._seen[row] = self._seen[last]
+            self._keys[row] = self._keys[last]
+            self._rows[self._keys[row]] = row
+        self._keys.pop()
+
+    # --- columns ---------------------------------------------------------------------------------------------------
+
+    @property
+    def _first(self) -> int:
+        return self._last - self.columns + 1
+
+    @property
+    def _kept(self) -> NDArray[np.float32]:
+        return self._buffer[: len(self), self._offset : self._offset + self.columns]
+
+    def _shift(self, ahead: int) -> None:
+        keep = self.columns - ahead
+        if self._offset + self.columns + ahead > self._width:
+            self._move_to_front(keep)
+            self._offset = 0
+        else:
+            self._offset += ahead
+        self._kept[:, keep:] = np.nan
+        self._answered[:keep] = self._answered[ahead:]
+        self._answered[keep:] = False
+
+    def _move_to_front(self, keep: int) -> None:
+        source = self._offset + self.columns - keep
+        for i in range(0, len(self), CHUNK):
+            rows = self._buffer[i : i + CHUNK]
+            rows[:, :keep] = rows[:, source : source + keep]
+
+    def _column(self, at: datetime) -> int:
+        if at.tzinfo is None:
+            raise ValueError(f"history: {at} has no time zone; instants are aware UTC")
+        return int(at.timestamp() // self._seconds)
+
+    def _column_from(self, at: datetime) -> int:
+        """The first column at or after `at`."""
+        return -int(-at.timestamp() // self._seconds)
+
+    def _instant(self, column: int) -> datetime:
+        return datetime.fromtimestamp(column * self._seconds, UTC)
+
+    def _on_grid(self, block: Block) -> int:
+        column = self._column(block.start)
+        if block.step != self.step or self._instant(column) != block.start:
+            raise ValueError(f"history: a block from {block.start} by {block.step} is not on the grid of {self.step}")
+        return column
+
+
+def _count_known(values: NDArray[np.float64]) -> int:
+    return int(np.isfinite(values).sum())

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+
+from forecaster.domain.history import Block
+from forecaster.domain.signal import Signal
+from forecaster.domain.window import Gap
+from forecaster.domain.workload import WorkloadId
+from forecaster.store.history import FIVE_MINUTES, MINUTE, History, HistorySettings
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+WEB = WorkloadId("shop", "Deployment", "web")
+SETTINGS = HistorySettings(minutes_kept=timedelta(minutes=30), weeks_kept=timedelta(days=1))
+
+
+def history(now: datetime = NOON) -> History:
+    return History([Signal.CPU], SETTINGS, now=now)
+
+
+def answer(gap: Gap, value: float = 1.0) -> Block:
+    return Block(gap.signal, (WEB,), gap.start, gap.step, np.full((1, gap.columns), value))
+
+
+def at(minute: int) -> datetime:
+    return NOON + timedelta(minutes=minute)
+
+
+def test_at_the_start_minutes_are_asked_first_and_the_weeks_only_where_minutes_do_not_reach() -> None:
+    minutes, weeks = history().gaps(NOON)
+    assert minutes == Gap(Signal.CPU, at(-29), NOON, MINUTE)
+    assert weeks == Gap(Signal.CPU, NOON - timedelta(days=1) + FIVE_MINUTES, at(-30), FIVE_MINUTES)
+
+
+def test_after_the_back_fill_nothing_is_missing_anywhere() -> None:
+    kept = history()
+    for gap in kept.gaps(NOON):
+        kept.write(answer(gap))
+    assert kept.gaps(NOON) == []
+    assert np.isfinite(kept.window(Signal.CPU, MINUTE).values).all()
+    assert np.isfinite(kept.window(Signal.CPU, FIVE_MINUTES).values).all()
+
+
+def test_in_the_steady_state_one_new_minute_is_asked_for() -> None:
+    kept = history()
+    for gap in kept.gaps(NOON):
+        kept.write(answer(gap))
+    assert kept.gaps(at(1)) == [Gap(Signal.CPU, at(1), at(1), MINUTE)]
+
+
+def test_an_instant_that_failed_is_asked_for_again_with_the_next_one() -> None:
+    kept = history()
+    for gap in kept.gaps(NOON):
+        kept.write(answer(gap))
+    kept.gaps(at(1))
+    assert kept.gaps(at(2)) == [Gap(Signal.CPU, at(1), at(2), MINUTE)]
+
+
+@pytest.mark.parametrize("outage", [20, 40, 200, 3000])
+def test_after_an_outage_everything_within_the_windows_comes_back(outage: int) -> None:
+    kept = history()
+    for gap in kept.gaps(NOON):
+        kept.write(answer(gap))
+    for gap in kept.gaps(at(outage)):
+        kept.write(answer(gap, 2.0))
+    assert kept.gaps(at(outage)) == []
+    assert np.isfinite(kept.window(Signal.CPU, FIVE_MINUTES).values).all()
+
+
+def five_minute_point(*minutes: float) -> float:
+    kept = history(at(5))
+    kept.write(Block(Signal.CPU, (WEB,), at(1), MINUTE, np.array([minutes])))
+    return float(kept.window(Signal.CPU, FIVE_MINUTES).values[0, -1])
+
+
+def test_a_five_minute_point_is_the_mean_of_the_five_minutes_that_end_with_it() -> None:
+    assert five_minute_point(1.0, 2.0, 3.0, 4.0, 10.0) == 4.0
+
+
+def test_three_of_five_minutes_are_enough() -> None:
+    assert five_minute_point(np.nan, 2.0, 3.0, np.nan, 4.0) == 3.0
+
+
+def test_two_of_five_minutes_are_not() -> None:
+    kept = history(at(5))
+    kept.write(Block(Signal.CPU, (WEB,), at(1), MINUTE, np.array([[1.0, np.nan, np.nan, np.nan, 1.0]])))
+    assert kept.window(Signal.CPU, FIVE_MINUTES).keys == ()
+
+
+def test_a_late_minute_completes_its_five_minute_point() -> None:
+    kept = history(at(5))
+    kept.write(Block(Signal.CPU, (WEB,), at(1), MINUTE, np.array([[1.0, 1.0]])))
+    kept.write(Block(Signal.CPU, (WEB,), at(4), MINUTE, np.array([[1.0, 1.0]])))
+    assert kept.window(Signal.CPU, FIVE_MINUTES).keys == ()
+    kept.write(Block(Signal.CPU, (WEB,), at(3), MINUTE, np.array([[6.0]])))
+    assert kept.window(Signal.CPU, FIVE_MINUTES).values[0, -1] == 2.0
+
+
+def test_workloads_without_samples_give_their_memory_back() -> None:
+    kept = History([Signal.CPU], SETTINGS.model_copy(update={"forget_after": timedelta(hours=1)}), now=NOON)
+    kept.write(Block(Signal.CPU, (WEB,), NOON, FIVE_MINUTES, np.array([[1.0]])))
+    kept.gaps(at(55))
+    assert kept.forget() == 0
+    kept.gaps(at(65))
+    assert kept.forget() == 1

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+
+from forecaster.domain.history import Block
+from forecaster.domain.signal import Signal
+from forecaster.domain.workload import WorkloadId
+from forecaster.errors import StoreError
+from forecaster.store.ring import Ring
+
+MINUTE = timedelta(minutes=1)
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+WEB, API = WorkloadId("shop", "Deployment", "web"), WorkloadId("shop", "Deployment", "api")
+
+
+def ring(columns: int = 5) -> Ring:
+    return Ring(step=MINUTE, columns=columns, newest=NOON)
+
+
+def block(start: datetime, *rows: list[float], ids: tuple[WorkloadId, ...] = (WEB, API)) -> Block:
+    return Block(Signal.CPU, ids[: len(rows)], start, MINUTE, np.array(rows, np.float64))
+
+
+def test_a_late_sample_heals_a_gap_and_a_missing_one_erases_nothing() -> None:
+    kept = ring()
+    kept.write(block(NOON - MINUTE, [1.0, 2.0]))
+    kept.write(block(NOON - 2 * MINUTE, [3.0, np.nan]))
+    assert kept.window().values[0, -3:].tolist() == [3.0, 1.0, 2.0]
+
+
+def test_the_window_is_a_view_that_nobody_can_write_to() -> None:
+    kept = ring()
+    kept.write(block(NOON, [1.0]))
+    window = kept.window()
+    assert window.values.base is not None
+    with pytest.raises(ValueError, match="read-only"):
+        window.values[0, 0] = 2.0
+
+
+def test_an_instant_answered_without_samples_is_not_asked_for_again() -> None:
+    kept = ring()
+    kept.write(Block(Signal.CPU, (), NOON, MINUTE, np.empty((0, 1))))
+    assert kept.missing(kept.oldest, NOON) == [(NOON - 4 * MINUTE, NOON - MINUTE)]
+    assert len(kept) == 0
+
+
+def test_a_jump_beyond_the_window_clears_it_but_keeps_who_is_known() -> None:
+    kept = ring()
+    kept.write(block(NOON, [1.0]))
+    kept.advance(NOON + timedelta(hours=1))
+    assert np.isnan(kept.window().values).all()
+    assert kept.window().keys == (WEB,)
+
+
+def test_a_clock_that_goes_back_is_refused_with_both_instants() -> None:
+    with pytest.raises(StoreError, match="clock went back from 2026-03-01T12:00Z to 2026-03-01T11:00Z"):
+        ring().advance(NOON - timedelta(hours=1))
+
+
+def test_a_block_between_the_columns_is_refused() -> None:
+    with pytest.raises(ValueError, match="not on the grid"):
+        ring().write(block(NOON - timedelta(seconds=30), [1.0]))
+
+
+def test_an_instant_without_time_zone_is_refused() -> None:
+    with pytest.raises(ValueError, match="no time zone"):
+        ring().advance(datetime(2026, 3, 1, 12))  # noqa: DTZ001  that is what is refused
+
+
+def test_a_value_beyond_float32_is_not_known() -> None:
+    kept = ring()
+    kept.write(block(NOON, [1e300], [1.0]))
+    assert kept.window().keys == (API,)
+
+
+def test_the_row_of_a_forgotten_workload_is_used_again() -> None:
+    kept = ring()
+    kept.write(block(NOON - 4 * MINUTE, [1.0]))
+    kept.write(block(NOON, [2.0], ids=(API,)))
+    assert kept.forget(NOON) == 1
+    assert kept.window().keys == (API,)
+    assert kept.window().values[0, -1] == 2.0
+
+
+def test_thousands_of_workloads_appear_little_by_little() -> None:
+    kept = ring()
+    ids = tuple(WorkloadId("ns", "Deployment", str(i)) for i in range(2000))
+    for i in range(0, 2000, 100):
+        kept.write(Block(Signal.CPU, ids[: i + 100], NOON, MINUTE, np.arange(i + 100.0)[:, None]))
+    assert kept.window().values[:, -1].tolist() == list(range(2000))
