@@ -1,8 +1,7 @@
 """Status conditions and the vocabulary of their reasons (HPA rules §3)."""
 
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Stabilization = Literal["ReadyForNewScale", "ScaleUpStabilized", "ScaleDownStabilized"]
 Clamp = Literal["DesiredWithinRange", "TooFewReplicas", "TooManyReplicas", "ScaleUpLimit", "ScaleDownLimit"]
@@ -10,8 +9,7 @@ ConditionType = Literal["AbleToScale", "ScalingActive", "ScalingLimited", "Scale
 ConditionStatus = Literal["True", "False", "Unknown"]
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(NamedTuple):
     """One condition as the status shows it; `last_transition` is when `status` last changed, None if never recorded."""
 
     type: ConditionType
@@ -26,11 +24,12 @@ Conditions = tuple[Condition, ...]
 
 def with_condition(conditions: Conditions, new: Condition, now: datetime) -> Conditions:
     """HPA rules §3: replace this type in its place, or append it; the transition time moves only with the status."""
+    type_, status, reason, message, _ = new
     for place, old in enumerate(conditions):
-        if old.type == new.type:
-            since = old.last_transition if old.status == new.status else now
-            return (*conditions[:place], _since(new, since), *conditions[place + 1 :])
-    return (*conditions, _since(new, now))
+        if old.type == type_:
+            since = old.last_transition if old.status == status else now
+            return (*conditions[:place], Condition(type_, status, reason, message, since), *conditions[place + 1 :])
+    return (*conditions, Condition(type_, status, reason, message, now))
 
 
 def without_condition(conditions: Conditions, type_: ConditionType) -> Conditions:
@@ -40,8 +39,7 @@ def without_condition(conditions: Conditions, type_: ConditionType) -> Condition
 
 def find_condition(conditions: Conditions, type_: ConditionType) -> Condition | None:
     """The condition of this type, if the status has one."""
-    return next((condition for condition in conditions if condition.type == type_), None)
-
-
-def _since(condition: Condition, at: datetime | None) -> Condition:
-    return Condition(condition.type, condition.status, condition.reason, condition.message, at)
+    for condition in conditions:
+        if condition.type == type_:
+            return condition
+    return None

@@ -1,0 +1,103 @@
+"""What is kept of one HPA from pass to pass, and its plain JSON form (HPA rules §3)."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from forecaster.hpa.conditions import Condition, Conditions, ConditionStatus, ConditionType
+from forecaster.hpa.history import PastRecommendation, PastRecommendations, ScaleEvent, ScaleEvents
+
+
+class MetricStatus(NamedTuple):
+    """What the status reports of one metric; the numbers its kind of target does not have are None."""
+
+    source: str
+    name: str
+    utilization_percent: int | None = None
+    average_milli: int | None = None
+    value_milli: int | None = None
+
+
+class ScalingState(NamedTuple):
+    """Memory and status of one HPA.
+
+    `history` None means that the controller has never seen this HPA. History and events live in the controller's
+    memory only; the rest is `status` of the object. A metric that failed has None in `current_metrics`.
+    """
+
+    history: PastRecommendations | None = None
+    scale_ups: ScaleEvents = ()
+    scale_downs: ScaleEvents = ()
+    conditions: Conditions = ()
+    current_replicas: int = 0
+    desired_replicas: int = 0
+    current_metrics: tuple[MetricStatus | None, ...] = ()
+    last_scale_time: datetime | None = None
+
+
+NEW = ScalingState()
+
+
+def status_differs(before: ScalingState, after: ScalingState) -> bool:
+    """HPA rules §3, step 11: whether the status has to be written; times and messages of conditions do not count."""
+    return _status(before) != _status(after)
+
+
+def _status(state: ScalingState) -> tuple[object, ...]:
+    conditions = [condition[:3] for condition in state.conditions]
+    return (state.current_replicas, state.desired_replicas, state.current_metrics, state.last_scale_time, conditions)
+
+
+def state_to_json(state: ScalingState) -> dict[str, Any]:
+    """The state as dicts, lists, strings and numbers; instants as ISO 8601."""
+    return {
+        "history": None if state.history is None else [[r.replicas, r.at.isoformat()] for r in state.history],
+        "scale_ups": [_event_to_json(event) for event in state.scale_ups],
+        "scale_downs": [_event_to_json(event) for event in state.scale_downs],
+        "conditions": [[*c[:4], _time_to_json(c.last_transition)] for c in state.conditions],
+        "current_replicas": state.current_replicas,
+        "desired_replicas": state.desired_replicas,
+        "current_metrics": [None if metric is None else list(metric) for metric in state.current_metrics],
+        "last_scale_time": _time_to_json(state.last_scale_time),
+    }
+
+
+def state_from_json(stored: Mapping[str, Any]) -> ScalingState:
+    """The inverse of `state_to_json`; KeyError, TypeError or ValueError where the form is another."""
+    history = stored["history"]
+    return ScalingState(
+        history=None if history is None else tuple(PastRecommendation(r, _time(at)) for r, at in history),
+        scale_ups=_events(stored["scale_ups"]),
+        scale_downs=_events(stored["scale_downs"]),
+        conditions=tuple(_condition(*c) for c in stored["conditions"]),
+        current_replicas=stored["current_replicas"],
+        desired_replicas=stored["desired_replicas"],
+        current_metrics=tuple(None if m is None else MetricStatus(*m) for m in stored["current_metrics"]),
+        last_scale_time=_optional_time(stored["last_scale_time"]),
+    )
+
+
+def _event_to_json(event: ScaleEvent) -> list[Any]:
+    return [event.change, event.at.isoformat(), event.outdated]
+
+
+def _events(stored: Sequence[Sequence[Any]]) -> ScaleEvents:
+    return tuple(ScaleEvent(change, _time(at), outdated) for change, at, outdated in stored)
+
+
+def _condition(
+    type_: ConditionType, status: ConditionStatus, reason: str, message: str, since: str | None
+) -> Condition:
+    return Condition(type_, status, reason, message, _optional_time(since))
+
+
+def _time_to_json(at: datetime | None) -> str | None:
+    return None if at is None else at.isoformat()
+
+
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def _optional_time(text: str | None) -> datetime | None:
+    return None if text is None else _time(text)

@@ -1,0 +1,173 @@
+"""Reasons, messages and events as the controller words them (HPA rules §3)."""
+
+from typing import Literal, NamedTuple
+
+from forecaster.hpa.conditions import Clamp, Condition, Stabilization
+from forecaster.hpa.spec import MetricSpec
+from forecaster.hpa.unmeasured import Unmeasured
+
+Action = Literal["scale_up", "scale_down", "none"]
+ErrorKind = Literal["spec", "internal", "none"]
+
+
+class Event(NamedTuple):
+    """An event that the controller sends about the HPA."""
+
+    reason: str
+    message: str
+
+
+GET_SCALE_SUCCEEDED = Condition(
+    "AbleToScale", "True", "SucceededGetScale", "the HPA controller was able to get the target's current scale"
+)
+SCALING_DISABLED = Condition(
+    "ScalingActive",
+    "False",
+    "ScalingDisabled",
+    "scaling is disabled since the replica count of the target is zero",
+)
+SCALED_TO_ZERO = Condition("ScaledToZero", "True", "ScaledToZero", "the HPA controller scaled the target to zero")
+NOT_SCALED_TO_ZERO = Condition(
+    "ScaledToZero", "False", "NotScaledToZero", "the HPA controller did not scale the target to zero"
+)
+
+STABILIZATION: dict[Stabilization, Condition] = {
+    "ReadyForNewScale": Condition("AbleToScale", "True", "ReadyForNewScale", "recommended size matches current size"),
+    "ScaleUpStabilized": Condition(
+        "AbleToScale",
+        "True",
+        "ScaleUpStabilized",
+        "recent recommendations were lower than current one, applying the lowest recent recommendation",
+    ),
+    "ScaleDownStabilized": Condition(
+        "AbleToScale",
+        "True",
+        "ScaleDownStabilized",
+        "recent recommendations were higher than current one, applying the highest recent recommendation",
+    ),
+}
+
+CLAMP: dict[Clamp, Condition] = {
+    "DesiredWithinRange": Condition(
+        "ScalingLimited", "False", "DesiredWithinRange", "the desired count is within the acceptable range"
+    ),
+    "TooFewReplicas": Condition(
+        "ScalingLimited",
+        "True",
+        "TooFewReplicas",
+        "the desired replica count is less than the minimum replica count",
+    ),
+    "TooManyReplicas": Condition(
+        "ScalingLimited",
+        "True",
+        "TooManyReplicas",
+        "the desired replica count is more than the maximum replica count",
+    ),
+    "ScaleUpLimit": Condition(
+        "ScalingLimited",
+        "True",
+        "ScaleUpLimit",
+        "the desired replica count is increasing faster than the maximum scale rate",
+    ),
+    "ScaleDownLimit": Condition(
+        "ScalingLimited",
+        "True",
+        "ScaleDownLimit",
+        "the desired replica count is decreasing faster than the maximum scale rate",
+    ),
+}
+
+_FAILURE_REASON = {
+    "Resource": "FailedGetResourceMetric",
+    "ContainerResource": "FailedGetContainerResourceMetric",
+    "Pods": "FailedGetPodsMetric",
+    "Object": "FailedGetObjectMetric",
+    "External": "FailedGetExternalMetric",
+}
+
+
+def scale_unread(message: str) -> Condition:
+    """HPA rules §3, steps 1 and 2."""
+    return Condition(
+        "AbleToScale",
+        "False",
+        "FailedGetScale",
+        f"the HPA controller was unable to get the target's current scale: {message}",
+    )
+
+
+def write_failed(message: str) -> Condition:
+    """HPA rules §3, step 10."""
+    return Condition(
+        "AbleToScale",
+        "False",
+        "FailedUpdateScale",
+        f"the HPA controller was unable to update the target scale: {message}",
+    )
+
+
+def write_succeeded(replicas: int) -> Condition:
+    """HPA rules §3, step 10."""
+    return Condition(
+        "AbleToScale",
+        "True",
+        "SucceededRescale",
+        f"the HPA controller was able to update the target scale to {replicas}",
+    )
+
+
+def metric_found(metric: MetricSpec | None) -> Condition:
+    """HPA rules §9: a recommendation exists, credited to this metric."""
+    name = "" if metric is None else metric_name(metric)
+    return Condition(
+        "ScalingActive",
+        "True",
+        "ValidMetricFound",
+        f"the HPA was able to successfully calculate a replica count from {name}",
+    )
+
+
+def metric_failed(metric: MetricSpec, why: Unmeasured) -> Condition:
+    """HPA rules §4, §9: the condition of the first failing metric."""
+    return Condition(
+        "ScalingActive",
+        "False",
+        failure_reason(metric, why),
+        f"the HPA was unable to compute the replica count: {why.message}",
+    )
+
+
+def selector_failed(reason: str, message: str) -> Condition:
+    """HPA rules §3, selector checks."""
+    return Condition("ScalingActive", "False", reason, message)
+
+
+def failure_reason(metric: MetricSpec, why: Unmeasured) -> str:
+    """HPA rules §4: the reason that belongs to the source, also sent as an event."""
+    if why.cause == "invalid_source":
+        return "InvalidMetricSourceType"
+    return _FAILURE_REASON[metric.source]
+
+
+def metric_name(metric: MetricSpec) -> str:
+    """The metric as the controller names it in messages."""
+    share = " utilization (percentage of request)" if metric.target.average_value_milli is None else ""
+    match metric.source:
+        case "Resource":
+            return f"{metric.name} resource{share}"
+        case "ContainerResource":
+            return f"{metric.name} container resource{share}"
+        case "Pods":
+            return f"pods metric {metric.name}"
+        case "Object":
+            kind = metric.described_object.kind if metric.described_object else "object"
+            return f"{kind} metric {metric.name}"
+        case _:
+            return f"external metric {metric.name}({metric.selector})"
+
+
+def action(new: int, old: int) -> Action:
+    """HPA rules §12: the label `action` of the controller's own metrics."""
+    if new > old:
+        return "scale_up"
+    return "scale_down" if new < old else "none"
