@@ -1,1 +1,67 @@
-"""Forecasting on panels of series."""
+"""Forecasting on panels of series: numpy in, quantiles out.
+
+What belongs here: panels, forecasts, models, their evaluation. What does not: Kubernetes, HTTP, the clock, forecaster.
+
+    panel = Panel(values, start, step, keys)            # [series, time], NaN = gap; start of the first bin, aware
+    fitted = create("ridge").fit(panel)                 # slow, rarely
+    fitted = fitted.update(newer_panel)                 # cheap, every cycle: new bins, or the whole newer window
+    forecast = fitted.forecast(12, (0.5, 0.9, 0.95))    # .values [series, quantile, step]; step 1 begins at panel.end
+    peak = fitted.forecast_peak(Window(2, 8), (0.9,))   # Peak.values [series, quantile]: the maximum over steps 2..8
+    forecast.provenance.models, .reasons                # per row: who spoke, and why not the asked one ("" = it did)
+    forecast.unknown                                    # key -> reason for series about which nothing can be said
+    forecast.provenance.rows(keys)                      # row per key, -1 where unknown: back to arrays over workloads
+
+Values are finite, not negative and ascend with the level. `Forecast.values` holds only series that have a forecast.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .errors import ModelError, PanelError, QuestionError
+from .forecast import Forecast, Peak, Provenance, Window
+from .last_value import LastValue
+from .model import Fitted, Model
+from .panel import DAY, Panel
+from .ridge import Ridge
+from .seasonal_naive import SeasonalNaive
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+CATALOGUE: Mapping[str, Callable[[], Model]] = {
+    "last-value": LastValue,
+    "ridge": Ridge,
+    "seasonal-naive-day": SeasonalNaive,
+    "seasonal-naive-week": lambda: SeasonalNaive(7 * DAY),
+}
+
+
+def create(name: str) -> Model:
+    """The model of that name with its default settings.
+
+    Raises:
+        QuestionError: the catalogue does not know the name.
+    """
+    if name not in CATALOGUE:
+        raise QuestionError(f"there is no model {name!r}; choose one of {', '.join(CATALOGUE)}")
+    return CATALOGUE[name]()
+
+
+__all__ = [
+    "CATALOGUE",
+    "Fitted",
+    "Forecast",
+    "LastValue",
+    "Model",
+    "ModelError",
+    "Panel",
+    "PanelError",
+    "Peak",
+    "Provenance",
+    "QuestionError",
+    "Ridge",
+    "SeasonalNaive",
+    "Window",
+    "create",
+]

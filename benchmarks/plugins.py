@@ -1,0 +1,58 @@
+"""What ../shared/bench loads from here: `benchmarks.plugins:forecaster`.
+
+python ../shared/bench accuracy --plugin benchmarks.plugins:forecaster
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from models import Panel, create
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class BenchForecaster:
+    """One of our models behind the protocol of the bench: histories of one batch become one panel.
+
+    The cuts of a batch lie at different times, so the panel has no common clock and takes the newest one; our models
+    only use time differences (the same clock time on earlier days), which this leaves alone.
+    """
+
+    accepts_nan = True
+
+    def __init__(self, model: str) -> None:
+        self.name = model.replace("-", "_")
+        self.model = model
+
+    def forecast(
+        self,
+        histories: Sequence[np.ndarray],
+        step_seconds: int,
+        horizon: int,
+        levels: Sequence[float],
+        ends: Sequence[int],
+    ) -> np.ndarray:
+        length = max(map(len, histories))
+        values = np.full((len(histories), length), np.nan)
+        for row, history in zip(values, histories, strict=True):
+            row[length - len(history) :] = history
+        step = timedelta(seconds=step_seconds)
+        start = datetime.fromtimestamp(max(ends), UTC) - length * step
+        panel = Panel.cleaned(values, start, step, [str(i) for i in range(len(histories))])
+        fitted = create(self.model).fit(panel)
+        forecast = fitted.forecast(horizon, levels)
+        out = np.zeros((len(histories), len(levels), horizon))
+        rows = forecast.provenance.rows(panel.keys)
+        out[rows >= 0] = forecast.values[rows[rows >= 0]]
+        return out
+
+
+def forecaster() -> BenchForecaster:
+    """The model named by FORECASTER_MODEL, otherwise the one the service uses."""
+    return BenchForecaster(os.environ.get("FORECASTER_MODEL", "ridge"))

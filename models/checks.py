@@ -1,0 +1,192 @@
+"""The contract every model keeps; public, so that the writer of a model can test it before anybody relies on it.
+
+check_model(model) runs all of it and raises ContractError with the promise that broke and the panel that broke it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .errors import ContractError
+from .forecast import Window
+from .panel import Panel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .forecast import Forecast, Peak
+    from .model import Fitted, Model
+    from .panel import Floats
+
+LEVELS = (0.1, 0.5, 0.9, 0.95, 0.99)
+STEPS, WINDOW = 6, Window(2, 5)
+MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
+STEP = timedelta(minutes=30)
+DAY_BINS = 48
+# Relative difference that rounding to float32 and another order of summing may make.
+ROUNDING = 2e-3
+
+
+def check_model(model: Model) -> None:
+    """All checks, one after the other.
+
+    Raises:
+        ContractError: the first promise that is broken.
+    """
+    for check in CHECKS:
+        check(model)
+
+
+def check_answers_are_quantiles(model: Model) -> None:
+    """Shapes, order, sign, finiteness, origin; on ordinary and on bad series."""
+    for name, panel in {"ordinary": ordinary(), **bad_panels()}.items():
+        fitted = model.fit(panel)
+        _check_forecast(model, name, panel, fitted.forecast(STEPS, LEVELS))
+        _check_peak(model, name, panel, fitted.forecast_peak(WINDOW, LEVELS))
+
+
+def check_fitting_repeats(model: Model) -> None:
+    """The same panel gives the same numbers, to the last bit, and the panel is left alone."""
+    panel = ordinary()
+    before = panel.values.copy()
+    first, second = _numbers(model.fit(panel)), _numbers(model.fit(panel))
+    _require(model, "fitting twice gives the same numbers", np.array_equal(first, second))
+    _require(model, "fitting leaves the panel alone", np.array_equal(before, panel.values, equal_nan=True))
+
+
+def check_scale(model: Model) -> None:
+    """Demand in other units gives the forecast in those units."""
+    panel = ordinary()
+    for factor in (1e-6, 1e6):
+        scaled = replace(panel, values=panel.values * factor)
+        same = _close(_numbers(model.fit(scaled)) / factor, _numbers(model.fit(panel)))
+        _require(model, f"{factor:g} times the demand gives {factor:g} times the forecast", same)
+
+
+def check_whole_weeks(model: Model) -> None:
+    """The calendar matters only through the time of the week."""
+    panel = ordinary()
+    later = replace(panel, start=panel.start + timedelta(weeks=5))
+    same = _close(_numbers(model.fit(later)), _numbers(model.fit(panel)))
+    _require(model, "five weeks later the same history gives the same forecast", same)
+
+
+def check_no_future(model: Model) -> None:
+    """What comes after the origin changes nothing."""
+    panel = ordinary()
+    origin = panel.end - timedelta(hours=12)
+    known = panel.until(origin)
+    other = panel.values.copy()
+    other[:, known.length :] *= 7
+    seen = replace(panel, values=other).until(origin)
+    same = np.array_equal(_numbers(model.fit(seen)), _numbers(model.fit(known)))
+    _require(model, "another future gives the same forecast", same)
+
+
+def check_update(model: Model) -> None:
+    """New bins move the origin; a window handed over whole and the bins alone give the same."""
+    panel = ordinary()
+    origin = panel.end - timedelta(hours=3)
+    fitted = model.fit(panel.until(origin))
+    before = _numbers(fitted)
+    newest = Panel(panel.values[:, -6:], origin, panel.step, panel.keys)
+    by_bins, by_window = fitted.update(newest), fitted.update(panel)
+    _require(model, "an update moves the origin", by_bins.forecast(STEPS, LEVELS).origin == panel.end)
+    _require(model, "new bins and the whole window give the same", _close(_numbers(by_bins), _numbers(by_window)))
+    _require(model, "an update leaves the old fitted model alone", np.array_equal(before, _numbers(fitted)))
+
+
+def check_series_alone(model: Model) -> None:
+    """A series gets the same forecast alone as among others."""
+    panel = ordinary()
+    alone = model.fit(panel.take([1])).forecast(STEPS, LEVELS)
+    among = model.fit(panel).forecast(STEPS, LEVELS)
+    _require(model, "a series alone gets the forecast it gets among others", _close(alone.values[0], among.values[1]))
+
+
+def ordinary(series: int = 3, days: int = 16) -> Panel:
+    """A day wave with noise, growing from series to series."""
+    rng = np.random.default_rng(7)
+    bins = np.arange(days * DAY_BINS)
+    wave = 2 + np.sin(2 * np.pi * bins / DAY_BINS)
+    values = (wave + 0.2 * rng.standard_normal((series, len(bins)))) * (1 + np.arange(series)[:, None])
+    return Panel(np.maximum(values, 0), MONDAY, STEP, tuple(f"ordinary/{i}" for i in range(series)))
+
+
+def bad_panels() -> dict[str, Panel]:
+    """What history can look like on a bad day, by name."""
+    base = ordinary(1).values[0]
+    bins = np.arange(len(base))
+    day = bins // DAY_BINS
+    series: dict[str, Floats] = {
+        "all gaps": np.full(len(base), np.nan),
+        "constant": np.full(len(base), 5.0),
+        "gap of days": np.where(np.isin(day, (4, 5, 6, 7)), np.nan, base),
+        "huge integers": 2.0**53 - bins % 3,
+        "newest bins missing": np.where(bins > len(base) - 4, np.nan, base),
+        "only the newest bin": np.where(bins == len(base) - 1, base, np.nan),
+        "silent for three days": np.where(bins > len(base) - 3 * DAY_BINS, np.nan, base),
+        "spike of 1e12": np.where(bins == 10 * DAY_BINS, 1e12, base),
+        "three points": np.where(bins >= len(base) - 3, base, np.nan),
+        "tiny": base * 1e-30,
+        "zero": np.zeros(len(base)),
+    }
+    panels = {name: Panel(values[None], MONDAY, STEP, (name,)) for name, values in series.items()}
+    together = Panel(np.stack(list(series.values())), MONDAY, STEP, tuple(series))
+    short = {f"{n} bins": ordinary(2).last(n * STEP) for n in (1, 2, 5, DAY_BINS, 3 * DAY_BINS)}
+    single = Panel(together.values.astype(np.float32), MONDAY, STEP, together.keys)
+    empty = {"no series": ordinary().take([]), "no bins": ordinary().last(timedelta(0))}
+    return panels | short | empty | {"all bad ones together": together, "all of them as float32": single}
+
+
+CHECKS: tuple[Callable[[Model], None], ...] = (
+    check_answers_are_quantiles,
+    check_fitting_repeats,
+    check_no_future,
+    check_scale,
+    check_series_alone,
+    check_update,
+    check_whole_weeks,
+)
+
+
+def _check_forecast(model: Model, name: str, panel: Panel, forecast: Forecast) -> None:
+    shape = (len(forecast.keys), len(LEVELS), STEPS)
+    _require(model, f"shape {shape} on {name}", forecast.values.shape == shape)
+    _require(model, f"the forecast begins where the panel ends on {name}", forecast.origin == panel.end)
+    _check_values(model, name, panel, forecast)
+
+
+def _check_peak(model: Model, name: str, panel: Panel, peak: Peak) -> None:
+    _require(model, f"shape of the peak on {name}", peak.values.shape == (len(peak.keys), len(LEVELS)))
+    _check_values(model, name, panel, peak)
+
+
+def _check_values(model: Model, name: str, panel: Panel, answer: Forecast | Peak) -> None:
+    values = answer.values
+    _require(model, f"finite numbers on {name}", bool(np.isfinite(values).all()))
+    _require(model, f"no negative demand on {name}", bool((values >= 0).all()))
+    _require(model, f"quantiles in order on {name}", bool((np.diff(values, axis=1) >= 0).all()))
+    answered = sorted((*answer.keys, *answer.unknown)) == sorted(panel.keys)
+    _require(model, f"every series is forecast or unknown on {name}", answered)
+    _require(model, f"a reason for every unknown series on {name}", all(answer.unknown.values()))
+
+
+def _numbers(fitted: Fitted) -> Floats:
+    """All numbers of a forecast and a peak, in one row per series."""
+    path, peak = fitted.forecast(STEPS, LEVELS).values, fitted.forecast_peak(WINDOW, LEVELS).values
+    return np.concatenate([path.reshape(len(path), -1), peak], axis=1)
+
+
+def _close(first: Floats, second: Floats) -> bool:
+    scale = np.maximum(np.abs(second).max(initial=0.0), 1e-300)
+    return first.shape == second.shape and bool((np.abs(first - second) <= ROUNDING * scale).all())
+
+
+def _require(model: Model, promise: str, kept: bool) -> None:  # noqa: FBT001  reads as "require that ..."
+    if not kept:
+        raise ContractError(f"{model.name} breaks the contract: {promise}")

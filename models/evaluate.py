@@ -1,0 +1,153 @@
+"""Rolling origins: what a model would have said in the past, beside what came."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from .errors import QuestionError
+from .forecast import checked_levels
+from .gaps import filled
+from .losses import coverage, pinball, seasonal_scale
+from .panel import DAY
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime, timedelta
+
+    import pandas as pd
+
+    from .model import Model
+    from .panel import Floats, Panel
+
+LEVELS = (0.5, 0.9, 0.95)
+
+
+@dataclass(frozen=True)
+class Score:
+    """How well one model did on a panel, per series; NaN where a series was never scored.
+
+    Attributes:
+        name: the model.
+        keys: the series.
+        loss: sQL, 2 · mean pinball over the levels / mean change over a day, summed over origins before dividing.
+        mase: mean |y - p50| / mean change over a day.
+        coverage: [series, level] share of values at or below the quantile.
+        unanswered: share of series and origins without a forecast.
+    """
+
+    name: str
+    keys: tuple[str, ...]
+    levels: tuple[float, ...]
+    loss: Floats
+    mase: Floats
+    coverage: Floats
+    unanswered: float
+
+
+def origins(panel: Panel, count: int, *, steps: int, share: float = 0.4) -> tuple[datetime, ...]:
+    """Evenly spaced origins over the newest `share` of a panel, each with `steps` bins after it."""
+    first, last = round(panel.length * (1 - share)), panel.length - steps
+    if first >= last:
+        raise QuestionError(f"a panel of {panel.length} bins leaves no origin with {steps} steps after it")
+    bins = np.unique(np.linspace(first, last, count).astype(int))
+    return tuple(panel.start + int(b) * panel.step for b in bins)
+
+
+def evaluate(
+    model: Model,
+    panel: Panel,
+    *,
+    steps: int,
+    at: Sequence[datetime],
+    levels: Sequence[float] = LEVELS,
+    memory: timedelta = 14 * DAY,
+) -> Score:
+    """Fit on what was known at each origin (the newest `memory`), forecast, and score against what came.
+
+    Raises:
+        QuestionError: an origin leaves fewer than `steps` bins, or the levels do not ascend.
+    """
+    asked = checked_levels(levels)
+    return _score(model.name, panel, asked, [_tally(model, panel, origin, steps, asked, memory) for origin in at])
+
+
+def leaderboard(scores: Sequence[Score], reference: str = "seasonal-naive-day") -> pd.DataFrame:
+    """One row per model, best first: geometric mean of the loss relative to a reference, MASE, coverage per level."""
+    import pandas as pd  # noqa: PLC0415  a table for people; the service does without pandas
+
+    base = next((score for score in scores if score.name == reference), scores[0])
+    rows = {score.name: _row(score, base) for score in scores}
+    return pd.DataFrame.from_dict(rows, orient="index").sort_values("sQL_rel")
+
+
+def _row(score: Score, base: Score) -> Mapping[str, float]:
+    both = np.isfinite(score.loss) & np.isfinite(base.loss) & (base.loss > 0) & (score.loss > 0)
+    relative = float(np.exp(np.mean(np.log(score.loss[both] / base.loss[both])))) if both.any() else np.nan
+    shares = {
+        f"cov{round(100 * level)}": float(np.nanmean(score.coverage[:, i])) for i, level in enumerate(score.levels)
+    }
+    return {"sQL_rel": relative, "MASE": float(np.nanmean(score.mase)), **shares, "unanswered": score.unanswered}
+
+
+class Tally(NamedTuple):
+    """Sums over the steps of one origin: all [series], hits [series, level]."""
+
+    loss: Floats
+    error: Floats
+    scale: Floats
+    scored: Floats
+    hits: Floats
+    unanswered: Floats
+
+
+def _tally(
+    model: Model, panel: Panel, origin: datetime, steps: int, levels: tuple[float, ...], memory: timedelta
+) -> Tally:
+    past = panel.until(origin).last(memory)
+    actual = _actual(panel, origin, steps)
+    forecast = model.fit(past).forecast(steps, levels)
+    rows = forecast.provenance.rows(panel.keys)
+    actual[rows < 0] = np.nan
+    quantiles = forecast.values[rows] if len(forecast.keys) else np.zeros((len(panel), len(levels), steps))
+    known = np.isfinite(actual)
+    median = quantiles[:, np.argmin(np.abs(np.asarray(levels) - 0.5))]
+    scored = known.sum(axis=1)
+    return Tally(
+        loss=np.nan_to_num(pinball(actual, quantiles, levels)).mean(axis=1).sum(axis=1),
+        error=np.nan_to_num(np.abs(actual - median)).sum(axis=1),
+        scale=_scale(past) * scored,
+        scored=scored.astype(np.float64),
+        hits=coverage(actual, quantiles) * scored[:, None],
+        unanswered=(rows < 0).astype(np.float64),
+    )
+
+
+def _score(name: str, panel: Panel, levels: tuple[float, ...], tallies: Sequence[Tally]) -> Score:
+    total = Tally(*(np.sum(column, axis=0) for column in zip(*tallies, strict=True)))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return Score(
+            name=name,
+            keys=panel.keys,
+            levels=levels,
+            loss=2 * total.loss / total.scale,
+            mase=total.error / total.scale,
+            coverage=total.hits / total.scored[:, None],
+            unanswered=float(np.mean(total.unanswered)) / len(tallies),
+        )
+
+
+def _actual(panel: Panel, origin: datetime, steps: int) -> Floats:
+    """A copy of the `steps` bins after an origin."""
+    first = int((origin - panel.start) // panel.step)
+    if first + steps > panel.length:
+        raise QuestionError(f"only {panel.length - first} bins follow {origin}; {steps} are to be scored")
+    return panel.values[:, first : first + steps].astype(np.float64)
+
+
+def _scale(past: Panel) -> Floats:
+    day = past.bins(DAY)
+    known = filled(past.values).astype(np.float64)
+    return seasonal_scale(known, day if past.length > day else 1)

@@ -1,0 +1,154 @@
+"""Remembered: the usual fitted model, made of a rule, what the rule learned, and the newest history.
+
+Who writes a model writes a Rule; validation, fallback, bounds and bookkeeping are here once for all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import QuestionError
+from .fallback import held, held_peaks
+from .forecast import Forecast, Peak, Provenance, Window, checked_levels
+from .gaps import bins_seen, bins_silent
+from .panel import DAY, Floats, Panel
+from .peaks import replayed_peaks
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Learned = TypeVar("Learned")
+Learned_contra = TypeVar("Learned_contra", contravariant=True)
+# A series silent for longer is not demand any more: what it held a day ago says nothing about the coming hour.
+LONGEST_SILENCE = DAY
+# Two weeks hold each day of the week twice; older days hardly add anything and cost memory.
+LONGEST_MEMORY = 14 * DAY
+# Nothing rises within a day above three times everything it did in weeks; a forecast that does is an error.
+LARGEST_GROWTH = 3.0
+
+
+class Rule(Protocol[Learned_contra]):
+    """The arithmetic of a model. Rows for which it cannot speak are NaN; they get the fallback, with a reason."""
+
+    @property
+    def name(self) -> str:
+        """Name in forecasts."""
+        ...
+
+    def paths(self, history: Panel, learned: Learned_contra, steps: int, levels: Sequence[float]) -> Floats:
+        """[series, quantile, step] in the unit of the panel; order and sign of quantiles are mended by the caller."""
+        ...
+
+
+@runtime_checkable
+class KnowsPeaks(Protocol):
+    """A rule that forecasts the maximum of a window directly; others are judged by replaying their own past."""
+
+    def peaks(self, history: Panel, learned: Any, window: Window, levels: Sequence[float]) -> Floats:
+        """[series, quantile] of the largest value within the window."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Remembered(Generic[Learned]):
+    """A rule, what it learned, and the history it forecasts from."""
+
+    rule: Rule[Learned]
+    history: Panel
+    learned: Learned
+    memory: timedelta = LONGEST_MEMORY
+
+    def __post_init__(self) -> None:
+        """Forget what is older than the memory."""
+        object.__setattr__(self, "history", self.history.last(self.memory))
+
+    def update(self, panel: Panel) -> Remembered[Learned]:
+        """See Fitted.update; history grows up to the memory."""
+        return replace(self, history=self.history.append(panel))
+
+    def forecast(self, steps: int, quantiles: Sequence[float]) -> Forecast:
+        """See Fitted.forecast."""
+        levels = checked_levels(quantiles)
+        if steps < 1:
+            raise QuestionError(f"a forecast of {steps} steps says nothing; ask for one or more")
+        raw = np.asarray(self.rule.paths(self.history, self.learned, steps, levels), dtype=np.float64)
+        silent, short = ~_alive(self.history), _unspoken(raw)
+        raw[short] = held(self.history.values[short], steps, levels)
+        values = sensible(raw, _largest(self.history))[~silent]
+        return Forecast(values, self.history.end, self.history.step, levels, self._provenance(silent, short))
+
+    def forecast_peak(self, window: Window, quantiles: Sequence[float]) -> Peak:
+        """See Fitted.forecast_peak."""
+        levels = checked_levels(quantiles)
+        raw = np.asarray(self._peaks(window, levels), dtype=np.float64)
+        silent, short = ~_alive(self.history), _unspoken(raw)
+        raw[short] = held_peaks(self.history.values[short], window, levels)
+        values = sensible(raw[:, :, None], _largest(self.history))[~silent, :, 0]
+        return Peak(values, window, self.history.end, self.history.step, levels, self._provenance(silent, short))
+
+    def _peaks(self, window: Window, levels: tuple[float, ...]) -> Floats:
+        if isinstance(self.rule, KnowsPeaks):
+            return self.rule.peaks(self.history, self.learned, window, levels)
+        return replayed_peaks(partial(self._median, window.last), self.history, window, levels)
+
+    def _median(self, steps: int, past: Panel) -> Floats:
+        return self.rule.paths(past, self.learned, steps, (0.5,))[:, 0]
+
+    def _provenance(self, silent: npt.NDArray[np.bool_], short: npt.NDArray[np.bool_]) -> Provenance:
+        keys, known = self.history.keys, np.flatnonzero(~silent)
+        why = _too_short(self.history.take(short), self.rule.name)
+        reasons = dict(zip(np.flatnonzero(short).tolist(), why, strict=True))
+        return Provenance(
+            keys=tuple(keys[i] for i in known),
+            models=tuple("last-value" if short[i] else self.rule.name for i in known),
+            reasons=tuple(reasons.get(i, "") for i in known.tolist()),
+            unknown=dict(
+                zip((keys[i] for i in np.flatnonzero(silent)), _silence(self.history.take(silent)), strict=True)
+            ),
+        )
+
+
+def sensible(raw: Floats, largest: Floats) -> npt.NDArray[np.float64]:
+    """[series, quantile, step] in order, not negative, below LARGEST_GROWTH times the largest value of the series."""
+    bound = LARGEST_GROWTH * np.asarray(largest, dtype=np.float64)[:, None, None]
+    return np.maximum.accumulate(np.clip(raw, 0.0, bound), axis=1).astype(np.float64, copy=False)
+
+
+def _largest(history: Panel) -> Floats:
+    return np.asarray(np.fmax.reduce(history.values, axis=1, initial=0.0))
+
+
+def _unspoken(raw: Floats) -> npt.NDArray[np.bool_]:
+    return np.asarray(~np.isfinite(raw).all(axis=tuple(range(1, raw.ndim))))
+
+
+def _alive(history: Panel) -> npt.NDArray[np.bool_]:
+    allowed = min(history.length - 1, max(1, history.bins(LONGEST_SILENCE)))
+    return bins_silent(history.values) <= allowed
+
+
+def _too_short(history: Panel, name: str) -> list[str]:
+    seen = bins_seen(history.values).tolist()
+    return [f"{spoken(n * history.step)} of history is too short for {name}; the last value is held" for n in seen]
+
+
+def _silence(history: Panel) -> list[str]:
+    silent = bins_silent(history.values)
+    return [
+        f"the newest sample is {spoken(n * history.step)} old" if n < history.length else "there is no sample"
+        for n in silent.tolist()
+    ]
+
+
+def spoken(duration: timedelta) -> str:
+    """A duration as people say it; two of the larger unit before it is used."""
+    for unit, name in ((DAY, "d"), (timedelta(hours=1), "h"), (timedelta(minutes=1), "min")):
+        if duration >= 2 * unit:
+            return f"{duration // unit} {name}"
+    return f"{duration // timedelta(seconds=1)} s"

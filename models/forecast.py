@@ -1,0 +1,185 @@
+"""Forecast and Peak: quantiles of what is coming, with who said so and what nobody can say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from math import isclose
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import QuestionError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime, timedelta
+
+Float64s = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The steps `first` to `last` after the origin, both included; step 1 is the first bin after the origin."""
+
+    first: int
+    last: int
+
+    def __post_init__(self) -> None:
+        """Refuse a window that contains no step."""
+        if not 1 <= self.first <= self.last:
+            raise QuestionError(f"the window {self.first}..{self.last} holds no step; use 1 <= first <= last")
+
+    @property
+    def steps(self) -> int:
+        """Number of steps."""
+        return self.last - self.first + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Who spoke for which series, and for which series nobody can.
+
+    Attributes:
+        keys: the series that have a forecast, in the order of its rows.
+        models: per such series the model that made the numbers.
+        reasons: per such series why another model than the asked one spoke, or "".
+        unknown: the other series, each with the reason why there is no forecast.
+    """
+
+    keys: tuple[str, ...]
+    models: tuple[str, ...]
+    reasons: tuple[str, ...]
+    unknown: Mapping[str, str] = field(default_factory=dict)
+
+    def rows(self, keys: Sequence[str]) -> npt.NDArray[np.intp]:
+        """Row of each key, -1 for those that have none: the way from arrays over workloads to arrays of forecasts."""
+        row = {key: i for i, key in enumerate(self.keys)}
+        return np.fromiter((row.get(key, -1) for key in keys), dtype=np.intp, count=len(keys))
+
+    def row(self, key: str) -> int:
+        """Row of one key; QuestionError with the reason when there is none."""
+        if key in self.keys:
+            return self.keys.index(key)
+        raise QuestionError(f"no forecast for series {key!r}: {self.unknown.get(key, 'it was not in the panel')}")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Forecast:
+    """Quantiles of each step for every series that can be forecast; finite, not negative, ascending with the level.
+
+    Attributes:
+        values: float64 [series, quantile, step], rows as in `provenance.keys`, unit of the panel.
+        origin: instant after which the first step begins.
+        step: length of one step; step k (1, 2, ...) covers [origin + (k-1)·step, origin + k·step).
+        levels: ascending quantile levels in (0, 1).
+        provenance: who spoke; series without a forecast are there, with a reason, and not in `values`.
+    """
+
+    values: Float64s
+    origin: datetime
+    step: timedelta
+    levels: tuple[float, ...]
+    provenance: Provenance
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The series that have a forecast."""
+        return self.provenance.keys
+
+    @property
+    def unknown(self) -> Mapping[str, str]:
+        """The series that have none, with the reason."""
+        return self.provenance.unknown
+
+    @property
+    def steps(self) -> int:
+        """Number of steps."""
+        return int(self.values.shape[2])
+
+    def quantile(self, level: float) -> Float64s:
+        """[series, step] at one of the levels."""
+        result: Float64s = self.values[:, level_index(self.levels, level)]
+        return result
+
+    def at(self, instant: datetime) -> Float64s:
+        """[series, quantile] of the step that covers an instant."""
+        index = (instant - self.origin) // self.step
+        if not 0 <= index < self.steps:
+            raise QuestionError(f"{instant} lies outside this forecast of {self.steps} steps from {self.origin}")
+        result: Float64s = self.values[:, :, index]
+        return result
+
+    def peak(self, begin: datetime, end: datetime) -> Float64s:
+        """[series, quantile] largest step quantile within [begin, end).
+
+        This is the peak of the quantiles and lies below the quantile of the peak (one hour in six exceeds the highest
+        p95 of its steps); decisions about capacity ask `Fitted.forecast_peak`.
+        """
+        first, last = (begin - self.origin) // self.step, -((self.origin - end) // self.step)
+        if not 0 <= first < last <= self.steps:
+            raise QuestionError(f"{begin} to {end} lies outside this forecast of {self.steps} steps from {self.origin}")
+        result: Float64s = self.values[:, :, first:last].max(axis=2)
+        return result
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Peak:
+    """Quantiles of the largest value within a window of steps.
+
+    Attributes:
+        values: float64 [series, quantile], rows as in `provenance.keys`.
+        window: the steps whose maximum is meant; the other attributes as in Forecast.
+    """
+
+    values: Float64s
+    window: Window
+    origin: datetime
+    step: timedelta
+    levels: tuple[float, ...]
+    provenance: Provenance
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The series that have a forecast."""
+        return self.provenance.keys
+
+    @property
+    def unknown(self) -> Mapping[str, str]:
+        """The series that have none, with the reason."""
+        return self.provenance.unknown
+
+    def quantile(self, level: float) -> Float64s:
+        """[series] at one of the levels."""
+        result: Float64s = self.values[:, level_index(self.levels, level)]
+        return result
+
+
+Answer = TypeVar("Answer", Forecast, Peak)
+
+
+def level_index(levels: Sequence[float], level: float) -> int:
+    """Position of a level; QuestionError when it was not asked for."""
+    near = [i for i, known in enumerate(levels) if isclose(known, level)]
+    if not near:
+        raise QuestionError(f"the forecast has no level {level}; its levels are {tuple(levels)}")
+    return near[0]
+
+
+def checked_levels(levels: Sequence[float]) -> tuple[float, ...]:
+    """The levels of a question; QuestionError unless they ascend within (0, 1)."""
+    found = tuple(float(level) for level in levels)
+    if not found or not all(0 < level < 1 for level in found) or any(b <= a for a, b in pairwise(found)):
+        raise QuestionError(f"quantile levels {found} must ascend within (0, 1)")
+    return found
+
+
+def joined_provenance(parts: Sequence[Provenance]) -> Provenance:
+    """Provenance of forecasts of disjoint series, one below the other."""
+    return Provenance(
+        keys=tuple(key for part in parts for key in part.keys),
+        models=tuple(model for part in parts for model in part.models),
+        reasons=tuple(reason for part in parts for reason in part.reasons),
+        unknown={key: reason for part in parts for key, reason in part.unknown.items()},
+    )

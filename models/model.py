@@ -1,0 +1,55 @@
+"""What every model is: a frozen spec that learns from a panel and gives something that can be asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .forecast import Forecast, Peak, Window
+    from .panel import Panel
+
+
+class Model(Protocol):
+    """Hyper-parameters only; data never goes into a constructor, and fitting twice gives the same."""
+
+    @property
+    def name(self) -> str:
+        """Name in forecasts, reports and the catalogue."""
+        ...
+
+    def fit(self, panel: Panel) -> Fitted:
+        """Learn from a panel. Slow is allowed: the service fits rarely and in rotation."""
+        ...
+
+
+class Fitted(Protocol):
+    """A model that has learned, with the newest history it was given. A value: `update` gives a new one."""
+
+    def update(self, panel: Panel) -> Fitted:
+        """The same knowledge with newer samples of the same series.
+
+        The panel may hold only the new bins, or overlap what is known (the newer is right), or be the caller's whole
+        window; in that case it is taken over without a copy.
+
+        Raises:
+            PanelError: other series, another grid, or a hole between what is known and the panel.
+        """
+        ...
+
+    def forecast(self, steps: int, quantiles: Sequence[float]) -> Forecast:
+        """Quantiles of each of the next steps, counted from the end of the newest bin.
+
+        Raises:
+            QuestionError: no steps, or levels that do not ascend within (0, 1).
+        """
+        ...
+
+    def forecast_peak(self, window: Window, quantiles: Sequence[float]) -> Peak:
+        """Quantiles of the largest value within a window of coming steps: what a reserve must cover.
+
+        Raises:
+            QuestionError: as in `forecast`.
+        """
+        ...

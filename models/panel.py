@@ -1,0 +1,195 @@
+"""Panel: many series on one regular grid of time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import PanelError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+Floats: TypeAlias = npt.NDArray[np.floating]
+DAY = timedelta(days=1)
+DIMENSIONS = 2  # series, time
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Panel:
+    """Demand of many series, newest last.
+
+    Attributes:
+        values: float32 or float64 [series, time], >= 0; NaN means that there was no sample, and nothing else.
+        start: aware instant at which the first bin begins; `values[:, t]` covers [start + t·step, start + (t+1)·step).
+        step: length of one bin.
+        keys: one distinct name per series.
+
+    Raises:
+        PanelError: shapes disagree, a value is infinite or negative (`Panel.cleaned` makes gaps of them), the
+            start is naive, a key comes twice.
+    """
+
+    values: Floats
+    start: datetime
+    step: timedelta
+    keys: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse what is no panel."""
+        _check_shape(self)
+        _check_clock(self)
+        _check_values(self)
+
+    @classmethod
+    def cleaned(cls, values: Floats, start: datetime, step: timedelta, keys: Sequence[str]) -> Panel:
+        """A panel in which impossible samples (infinite, negative) have become gaps."""
+        impossible = ~np.isfinite(values) | (np.nan_to_num(values) < 0)
+        return cls(np.where(impossible, np.nan, values), start, step, tuple(keys))
+
+    @classmethod
+    def from_frame(cls, frame: pd.DataFrame) -> Panel:
+        """A panel of a frame with one column per series and bin starts as an aware index; missing rows become gaps."""
+        from .frames import panel_of  # noqa: PLC0415  pandas takes 0.3 s to import and the service does not need it here
+
+        return panel_of(frame)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One column per series, bin starts as index."""
+        from .frames import frame_of  # noqa: PLC0415  as above
+
+        return frame_of(self)
+
+    def __len__(self) -> int:
+        """Number of series."""
+        return len(self.keys)
+
+    @property
+    def length(self) -> int:
+        """Number of bins."""
+        return int(self.values.shape[1])
+
+    @property
+    def end(self) -> datetime:
+        """Instant at which the newest bin ends: the origin of a forecast made from this panel."""
+        return self.start + self.length * self.step
+
+    def bins(self, duration: timedelta) -> int:
+        """How many whole bins fit into a duration."""
+        return duration // self.step
+
+    def last(self, duration: timedelta) -> Panel:
+        """The newest part; a view, or the panel itself when it is not longer than that."""
+        return self._columns(max(0, self.length - self.bins(duration)), self.length)
+
+    def until(self, instant: datetime) -> Panel:
+        """All bins that are over at `instant`; a view."""
+        return self._columns(0, min(self.length, max(0, (instant - self.start) // self.step)))
+
+    def take(self, rows: Sequence[int] | npt.NDArray[np.integer] | npt.NDArray[np.bool_] | slice) -> Panel:
+        """Some of the series, by position or mask."""
+        keys = np.asarray(self.keys, dtype=object)[rows]
+        return trusted(self.values[rows], self.start, self.step, tuple(keys))
+
+    def select(self, keys: Sequence[str]) -> Panel:
+        """Some of the series, by key and in that order."""
+        row = {key: i for i, key in enumerate(self.keys)}
+        absent = [key for key in keys if key not in row]
+        if absent:
+            raise PanelError(f"series {absent[0]!r} is not in this panel of {len(self)}; ask only for its keys")
+        return self.take([row[key] for key in keys])
+
+    def append(self, newer: Panel) -> Panel:
+        """This panel continued by a newer one of the same series; where both speak, the newer is right.
+
+        Raises:
+            PanelError: the newer panel has other series, another step or phase, or begins after a hole in time.
+        """
+        _check_continues(self, newer)
+        keep = (newer.start - self.start) // self.step
+        if keep <= 0:
+            return newer
+        values = np.concatenate([self.values[:, :keep], newer.values.astype(self.values.dtype, copy=False)], axis=1)
+        return trusted(values, self.start, self.step, self.keys)
+
+    def resample(self, step: timedelta, how: Literal["mean", "max"] = "mean") -> Panel:
+        """A coarser panel; its bins count back from the end, so that the newest is whole, and leave gaps out.
+
+        Raises:
+            PanelError: `step` is not a multiple of this panel's step.
+        """
+        if step % self.step:
+            raise PanelError(f"cannot resample a panel of step {self.step} to {step}; ask for a multiple")
+        width = step // self.step
+        count = self.length // width
+        whole = self.values[:, self.length - count * width :].reshape(len(self), count, width)
+        return trusted(_pooled(whole, how), self.end - count * step, step, self.keys)
+
+    def _columns(self, first: int, last: int) -> Panel:
+        return trusted(self.values[:, first:last], self.start + first * self.step, self.step, self.keys)
+
+
+def trusted(values: Floats, start: datetime, step: timedelta, keys: tuple[str, ...]) -> Panel:
+    """A panel made of parts of checked panels, without looking at every value again."""
+    panel = object.__new__(Panel)
+    for name, value in (("values", values), ("start", start), ("step", step), ("keys", keys)):
+        object.__setattr__(panel, name, value)
+    return panel
+
+
+def _pooled(bins: Floats, how: Literal["mean", "max"]) -> Floats:
+    empty = np.isnan(bins).all(axis=2)
+    if how == "max":
+        pooled: Floats = np.fmax.reduce(bins, axis=2, initial=-np.inf)
+    else:
+        pooled = np.nansum(bins, axis=2) / np.maximum(1, np.isfinite(bins).sum(axis=2))
+    return np.where(empty, np.nan, pooled).astype(bins.dtype)
+
+
+def _check_shape(panel: Panel) -> None:
+    if panel.values.dtype not in {np.dtype(np.float32), np.dtype(np.float64)}:
+        raise PanelError(f"values are {panel.values.dtype}; use float32 or float64")
+    if panel.values.ndim != DIMENSIONS or panel.values.shape[0] != len(panel.keys):
+        raise PanelError(f"values have shape {panel.values.shape} for {len(panel.keys)} keys; use [series, time]")
+    if len(set(panel.keys)) != len(panel.keys):
+        twice = next(key for i, key in enumerate(panel.keys) if key in panel.keys[:i])
+        raise PanelError(f"series {twice!r} comes twice; give every series its own key")
+
+
+def _check_clock(panel: Panel) -> None:
+    if panel.start.tzinfo is None:
+        raise PanelError(f"start {panel.start} has no time zone; use aware UTC datetimes")
+    if panel.step <= timedelta(0):
+        raise PanelError(f"step {panel.step} is not positive")
+    object.__setattr__(panel, "start", panel.start.astimezone(UTC))
+
+
+def _check_values(panel: Panel) -> None:
+    if not panel.values.size:
+        return
+    low, high = np.fmin.reduce(panel.values, axis=None), np.fmax.reduce(panel.values, axis=None)
+    if np.isnan(low) or (low >= 0 and np.isfinite(high)):
+        return
+    bad = np.isinf(panel.values) | (np.nan_to_num(panel.values) < 0)
+    row, column = np.argwhere(bad)[0]
+    raise PanelError(
+        f"series {panel.keys[row]!r} has the value {panel.values[row, column]} at {panel.start + column * panel.step};"
+        " demand is finite and not negative, use Panel.cleaned to turn such samples into gaps"
+    )
+
+
+def _check_continues(panel: Panel, newer: Panel) -> None:
+    if newer.keys != panel.keys:
+        other = next(iter(set(newer.keys) ^ set(panel.keys)), "their order")
+        raise PanelError(f"the panels differ in series {other!r}; select the same keys first")
+    if newer.step != panel.step or (newer.start - panel.start) % panel.step:
+        grids = f"{newer.start} / {newer.step} does not continue {panel.start} / {panel.step}"
+        raise PanelError(f"a panel on the grid {grids}; resample it first")
+    if newer.start > panel.end:
+        raise PanelError(f"nothing is known between {panel.end} and {newer.start}; pass the gap as NaN")

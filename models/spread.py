@@ -1,0 +1,50 @@
+"""Spread: empirical quantiles of errors, and how a quantile of any level is read from a short table of them."""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .panel import Floats
+
+# Denser where money is: reserves are decided between p80 and p99.
+TABLE_LEVELS = (0.01, 0.05, 0.1, 0.25, 0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 0.975, 0.99)
+
+
+def normal_score(level: float) -> float:
+    """Where a normal distribution has this quantile; straight lines between scores bend quantiles the right way."""
+    return NormalDist().inv_cdf(level)
+
+
+SCORES = np.array([normal_score(level) for level in TABLE_LEVELS])
+
+
+def error_table(errors: Floats, axis: int = 1) -> Floats:
+    """Quantiles of errors at TABLE_LEVELS, the levels in place of `axis`."""
+    if not errors.shape[axis]:
+        shape = [size if i != axis else len(TABLE_LEVELS) for i, size in enumerate(errors.shape)]
+        return np.zeros(shape, errors.dtype)
+    found = np.quantile(errors, TABLE_LEVELS, axis=axis)
+    return np.moveaxis(found, 0, axis).astype(errors.dtype)
+
+
+def read_table(table: Floats, levels: Sequence[float], known: Sequence[float] = TABLE_LEVELS) -> Floats:
+    """[series, quantile, ...] at any levels from [series, known level, ...]; straight lines between normal scores."""
+    return np.asarray(np.tensordot(between(levels, known).astype(table.dtype), table, axes=(1, 1)).swapaxes(0, 1))
+
+
+def between(levels: Sequence[float], known: Sequence[float]) -> Floats:
+    """[level, known level] weights of linear interpolation between normal scores, continued beyond the last ones."""
+    scores = np.array([normal_score(level) for level in known])
+    weights = np.zeros((len(levels), len(known)))
+    for i, level in enumerate(levels):
+        score = normal_score(level)
+        right = int(np.clip(np.searchsorted(scores, score), 1, len(known) - 1))
+        share = (score - scores[right - 1]) / (scores[right] - scores[right - 1])
+        weights[i, right - 1], weights[i, right] = 1 - share, share
+    return weights
