@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from forecaster.domain.history import Block, Inventory
     from forecaster.domain.score import ForecastScore
     from forecaster.domain.signal import Signal
+    from forecaster.domain.window import Gap, Window
 
 
 class Source(Protocol):
@@ -25,6 +26,22 @@ class Source(Protocol):
 
     def history(self, signal: Signal, start: datetime, end: datetime, step: timedelta) -> Iterator[Block]:
         """Demand from `start` to `end`, both included and on the grid of `step`, in slices that fit in memory."""
+
+
+class Histories(Protocol):
+    """Where demand is kept between cycles. Raises `StoreError` when the clock goes back."""
+
+    def gaps(self, now: datetime) -> list[Gap]:
+        """Move on to `now` and say which instants nobody has answered yet, the fresh minutes first."""
+
+    def write(self, block: Block) -> None:
+        """Keep what a source answered."""
+
+    def window(self, signal: Signal, step: timedelta) -> Window:
+        """All that is known of a signal by minutes or by five minutes; a view for the length of this cycle."""
+
+    def forget(self) -> int:
+        """Drop workloads that have been silent for long; how many series that were."""
 
 
 class Ledger(Protocol):

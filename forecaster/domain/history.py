@@ -45,3 +45,8 @@ class Inventory:
     workloads: tuple[Workload, ...]
     faults: tuple[str, ...] = ()
     """One sentence each, naming the object and the value."""
+
+    @property
+    def ids(self) -> tuple[WorkloadId, ...]:
+        """Who they are, in order."""
+        return tuple(workload.id for workload in self.workloads)

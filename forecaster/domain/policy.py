@@ -102,7 +102,6 @@ class Policy(_Frozen):
     mode: Literal["observe"] = Field(
         "observe", description="observe: recommend, publish and record; touch nothing in the cluster."
     )
-    model: str = Field("ridge", description="Name of the forecasting model, see `forecaster models`.")
     min_history: Duration = Field(
         timedelta(hours=1), description="Shorter history gives no forecast: the measured demand decides alone."
     )

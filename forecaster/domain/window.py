@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from datetime import datetime, timedelta
+    from datetime import datetime
 
     import numpy as np
     from numpy.typing import NDArray
 
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import WorkloadId
+
+MINUTE = timedelta(minutes=1)
+FIVE_MINUTES = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

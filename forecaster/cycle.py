@@ -1,0 +1,95 @@
+"""One cycle of the main job, as a list of steps (`forecaster/steps`, one file each).
+
+A step that fails as a whole (the source is down, the disk is full) is one line in the report and leaves the later
+steps with what is known; a workload that fails is one line, too, and the others go on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from forecaster.domain.decision import Scale
+from forecaster.domain.report import CycleReport
+from forecaster.steps.catch_up import catch_up
+from forecaster.steps.effects import take_effect
+from forecaster.steps.judge import Judge
+from forecaster.steps.outlook import look_ahead
+from forecaster.steps.scoring import Scoring
+from forecaster.steps.sizes import Sizes
+from forecaster.steps.stopwatch import Stopwatch
+from forecaster.steps.targets import find_targets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from datetime import datetime
+
+    from forecaster.domain.decision import Recommendation
+    from forecaster.domain.history import Inventory
+    from forecaster.domain.policies import Policies
+    from forecaster.forecasting.forecaster import Forecaster
+    from forecaster.ports import Histories, Ledger, Publisher, Source
+
+
+class Outcome(NamedTuple):
+    """What a cycle leaves: the recommendations, and its own report."""
+
+    recommendations: list[Recommendation]
+    report: CycleReport
+
+
+@dataclass(slots=True)
+class Cycle:
+    """The parts, built by `service`, and what lives from one cycle to the next."""
+
+    source: Source
+    history: Histories
+    forecaster: Forecaster
+    policies: Policies
+    publisher: Publisher
+    ledger: Ledger
+    seconds: Callable[[], float]
+    """A clock for durations only."""
+    judge: Judge = field(default_factory=Judge)
+    sizes: Sizes = field(default_factory=Sizes)
+    scoring: Scoring = field(default_factory=Scoring)
+    inventory: Inventory | None = None
+
+    def run(self, now: datetime) -> Outcome:
+        """Everything for one evaluation time."""
+        watch = Stopwatch(self.seconds)
+        with watch.step("targets"):
+            targets = find_targets(self.source, self.inventory, now)
+            self.inventory = targets.inventory
+        with watch.step("histories"):
+            missing = catch_up(self.history, self.source, targets, now)
+        with watch.step("forecasts"):
+            sight = look_ahead(self.history, self.forecaster, self.policies, targets, now)
+        with watch.step("sizes"):
+            self.sizes.renew(self.history, self.policies, targets.inventory.ids)
+        with watch.step("decisions"):
+            decided, failed = self.judge.decide_all(targets, sight, self.sizes, self.policies, now)
+        with watch.step("scores"):
+            scores = self.scoring.matured(self.history, sight, self.policies, now)
+        with watch.step("effects"):
+            unkept = take_effect(self.publisher, self.ledger, decided, scores, now)
+        report = CycleReport(
+            at=now,
+            steps=watch.steps,
+            series=sight.series(),
+            newest_sample_age={
+                signal: age.total_seconds() for signal, seen in sight.newest.items() if (age := seen.age())
+            },
+            verdicts=verdicts_of(decided),
+            failures=(*targets.inventory.faults, *missing, *failed, *unkept),
+            scores=tuple(scores),
+        )
+        return Outcome(decided, report)
+
+
+def verdicts_of(recommendations: Iterable[Recommendation]) -> Counter[tuple[str, str]]:
+    """Decisions about replicas, counted by verdict and reason."""
+    return Counter(
+        ("scale" if isinstance(one.replicas, Scale) else "hold", one.replicas.reason.value) for one in recommendations
+    )

@@ -1,0 +1,62 @@
+"""Which policy a workload has: the defaults, then every override whose selector matches, the later one winning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from forecaster.domain.policy import Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from forecaster.domain.workload import WorkloadId
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """Shell patterns; a workload matches when all three do."""
+
+    namespace: str = "*"
+    kind: str = "*"
+    name: str = "*"
+
+    def matches(self, id_: WorkloadId) -> bool:
+        """Whether this selector means the workload."""
+        pairs = zip(id_, (self.namespace, self.kind, self.name), strict=True)
+        return all(fnmatchcase(value, pattern) for value, pattern in pairs)
+
+
+@dataclass(slots=True)
+class Policies:
+    """Looks policies up, each combination of overrides built once."""
+
+    defaults: Policy
+    overrides: tuple[tuple[Selector, Mapping[str, object]], ...] = ()
+    built: dict[tuple[int, ...], Policy] = field(default_factory=dict)
+    chosen: dict[WorkloadId, Policy] = field(default_factory=dict)
+
+    def of(self, id_: WorkloadId) -> Policy:
+        """The policy of one workload."""
+        if id_ not in self.chosen:
+            matching = tuple(i for i, (selector, _) in enumerate(self.overrides) if selector.matches(id_))
+            self.chosen[id_] = self._combined(matching)
+        return self.chosen[id_]
+
+    def _combined(self, matching: tuple[int, ...]) -> Policy:
+        if matching not in self.built:
+            value = self.defaults.model_dump()
+            for i in matching:
+                value = merged(value, self.overrides[i][1])
+            self.built[matching] = Policy.model_validate(value)
+        return self.built[matching]
+
+
+def merged(base: Mapping[str, object], over: Mapping[str, object]) -> dict[str, object]:
+    """`base` with the leaves of `over` put in; neither is changed."""
+    result = dict(base)
+    for key, value in over.items():
+        old = result.get(key)
+        result[key] = merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return result

@@ -1,0 +1,85 @@
+"""Forecasts of the coming peak of one signal, as arrays over workloads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forecaster.domain.outlook import Ahead, Unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from numpy.typing import NDArray
+
+    from forecaster.domain.workload import WorkloadId
+    from models import Peak
+
+LOW, MEDIAN, HIGH = 0.1, 0.5, 0.95
+LEVELS = (LOW, MEDIAN, 0.8, 0.85, 0.9, HIGH, 0.99)
+"""Levels that every model is asked for; a policy's quantile between two of them is interpolated."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Peaks:
+    """Quantiles of the largest demand between `begin` and `until`: `values[row[id]]` has one value per level."""
+
+    begin: datetime
+    until: datetime
+    row: Mapping[WorkloadId, int]
+    values: NDArray[np.float64]
+    models: tuple[str, ...]
+    notes: tuple[str, ...]
+    unknown: Mapping[WorkloadId, str]
+
+    def ahead(self, id_: WorkloadId, quantile: float) -> Ahead | Unknown:
+        """The forecast of one workload, or why there is none."""
+        row = self.row.get(id_)
+        if row is None:
+            return Unknown(self.unknown.get(id_, "no history yet"))
+        values = self.values[row].tolist()
+        return Ahead(
+            model=self.models[row],
+            quantile=quantile,
+            peak=_at(values, quantile),
+            low=values[LEVELS.index(LOW)],
+            median=values[LEVELS.index(MEDIAN)],
+            high=values[LEVELS.index(HIGH)],
+            begin=self.begin,
+            until=self.until,
+            note=self.notes[row],
+        )
+
+
+def _at(values: list[float], quantile: float) -> float:
+    """Linear between the two levels around the quantile."""
+    if quantile in LEVELS:
+        return values[LEVELS.index(quantile)]
+    return float(np.interp(quantile, LEVELS, values))
+
+
+def joined(parts: list[tuple[tuple[WorkloadId, ...], Peak | str]], begin: datetime, until: datetime) -> Peaks:
+    """The answers of all shards as one; a shard without a model answers with the reason."""
+    row: dict[WorkloadId, int] = {}
+    unknown: dict[WorkloadId, str] = {}
+    models: list[str] = []
+    notes: list[str] = []
+    values: list[NDArray[np.float64]] = [np.empty((0, len(LEVELS)))]
+    for ids, answer in parts:
+        if isinstance(answer, str):
+            unknown.update(dict.fromkeys(ids, answer))
+            continue
+        known = dict(zip(answer.provenance.keys, range(len(models), len(models) + len(answer.keys)), strict=True))
+        for id_ in ids:
+            key = "/".join(id_)
+            if key in known:
+                row[id_] = known[key]
+            else:
+                unknown[id_] = answer.unknown[key]
+        values.append(answer.values)
+        models.extend(answer.provenance.models)
+        notes.extend(answer.provenance.reasons)
+    return Peaks(begin, until, row, np.concatenate(values), tuple(models), tuple(notes), unknown)

@@ -1,0 +1,65 @@
+"""Step 5: one decision per workload, behind a boundary: a workload that fails is held, and the others go on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from forecaster.decisions.decide import decide
+from forecaster.decisions.state import ScalingState
+from forecaster.domain.decision import Hold, Reason, Recommendation
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from forecaster.domain.policies import Policies
+    from forecaster.domain.workload import Workload, WorkloadId
+    from forecaster.steps.outlook import Sight
+    from forecaster.steps.sizes import Sizes
+    from forecaster.steps.targets import Targets
+
+
+@dataclass(slots=True)
+class Judge:
+    """Carries the scaling state of every workload from cycle to cycle."""
+
+    states: dict[WorkloadId, ScalingState] = field(default_factory=dict)
+
+    def decide_all(
+        self, targets: Targets, sight: Sight, sizes: Sizes, policies: Policies, now: datetime
+    ) -> tuple[list[Recommendation], list[str]]:
+        """Recommendations in the order of the inventory, and one sentence for each workload that failed."""
+        workloads, failures = targets.inventory.workloads, []
+        if targets.down:
+            return [held(workload, Reason.SOURCE_DOWN, targets.down, now) for workload in workloads], []
+        recommendations = []
+        for workload in workloads:
+            try:
+                recommendations.append(self._decide(workload, sight, sizes, policies, now))
+            except Exception as error:  # noqa: BLE001  the boundary: nothing that one workload does may stop the others
+                message = f"{type(error).__name__}: {error}"
+                failures.append(f"{workload.id}: {message}")
+                recommendations.append(held(workload, Reason.FAILED, message, now))
+        self._forget_others(workloads)
+        return recommendations, failures
+
+    def _decide(
+        self, workload: Workload, sight: Sight, sizes: Sizes, policies: Policies, now: datetime
+    ) -> Recommendation:
+        policy = policies.of(workload.id)
+        state = self.states.get(workload.id) or ScalingState.beginning(workload.replicas, now)
+        outlooks, usage = sight.of(workload.id, policy), sizes.of(workload.id)
+        recommendation, self.states[workload.id] = decide(workload, outlooks, policy, state, now, usage=usage)
+        return recommendation
+
+    def _forget_others(self, workloads: tuple[Workload, ...]) -> None:
+        if len(self.states) > len(workloads):
+            here = {workload.id for workload in workloads}
+            self.states = {id_: state for id_, state in self.states.items() if id_ in here}
+
+
+def held(workload: Workload, reason: Reason, message: str, now: datetime) -> Recommendation:
+    """Leave everything as it is."""
+    hold = Hold(reason, message)
+    hpa = workload.autoscaler.name if workload.autoscaler else ""
+    return Recommendation(workload.id, now, workload.replicas, hold, workload.resources, hold, autoscaler=hpa)

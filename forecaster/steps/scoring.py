@@ -1,0 +1,95 @@
+"""Step 6: forecasts whose time has come, beside what was measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forecaster.domain.outlook import Ahead
+from forecaster.domain.score import ForecastScore
+from forecaster.domain.window import MINUTE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from numpy.typing import NDArray
+
+    from forecaster.domain.policies import Policies
+    from forecaster.domain.signal import Signal
+    from forecaster.domain.window import Window
+    from forecaster.domain.workload import WorkloadId
+    from forecaster.forecasting.peaks import Peaks
+    from forecaster.ports import Histories
+    from forecaster.steps.outlook import Sight
+
+ROUNDS = 10
+"""Of each cycle's forecasts one workload in so many is scored, each in its turn: enough to judge, cheap to keep."""
+LEAST_KNOWN = 0.5
+"""A peak counts as measured when at least this share of its minutes is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """Forecasts that wait for their time."""
+
+    made_at: datetime
+    signal: Signal
+    peaks: Peaks
+
+
+@dataclass(slots=True)
+class Scoring:
+    """Keeps forecasts until they mature."""
+
+    pending: list[Pending] = field(default_factory=list)
+    turn: int = 0
+
+    def matured(self, history: Histories, sight: Sight, policies: Policies, now: datetime) -> list[ForecastScore]:
+        """Scores of the forecasts whose window is over, after taking in this cycle's."""
+        self.turn = (self.turn + 1) % ROUNDS
+        ripe = [one for one in self.pending if one.peaks.until <= now]
+        self.pending = [one for one in self.pending if one.peaks.until > now]
+        self.pending += [
+            Pending(now, signal, peaks) for signal, spans in sight.peaks.items() for peaks in spans.values()
+        ]
+        return [score for one in ripe for score in self._scores(one, history.window(one.signal, MINUTE), policies, now)]
+
+    def _scores(self, one: Pending, window: Window, policies: Policies, now: datetime) -> Iterator[ForecastScore]:
+        actual = dict(zip(window.keys, measured_peaks(window, one.peaks.begin, one.peaks.until).tolist(), strict=True))
+        for i, id_ in enumerate(one.peaks.row):
+            value = actual.get(id_, np.nan)
+            if i % ROUNDS != self.turn or np.isnan(value):
+                continue
+            yield _score(id_, one, policies.of(id_).horizontal.quantile, value, now)
+
+
+def _score(id_: WorkloadId, one: Pending, quantile: float, actual: float, now: datetime) -> ForecastScore:
+    ahead = one.peaks.ahead(id_, quantile)
+    if not isinstance(ahead, Ahead):
+        raise TypeError(f"{id_} has a row and no forecast")
+    return ForecastScore(
+        id=id_,
+        signal=one.signal,
+        made_at=one.made_at,
+        matured_at=now,
+        model=ahead.model,
+        quantile=quantile,
+        median=ahead.median,
+        upper=ahead.peak,
+        actual=actual,
+    )
+
+
+def measured_peaks(window: Window, begin: datetime, until: datetime) -> NDArray[np.float32]:
+    """Largest value of each row in (begin, until]; NaN where too few minutes of it are known."""
+    first = (begin - window.start) // window.step + 1
+    last = (until - window.start) // window.step + 1
+    if first < 0 or last > window.values.shape[1] or first >= last:
+        return np.full(len(window.keys), np.nan, np.float32)
+    columns = window.values[:, first:last]
+    known = np.count_nonzero(~np.isnan(columns), axis=1)
+    peaks: NDArray[np.float32] = np.fmax.reduce(columns, axis=1)
+    return np.where(known >= LEAST_KNOWN * columns.shape[1], peaks, np.float32(np.nan))
