@@ -11,21 +11,8 @@ from forecaster.domain.policy import Policy
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from forecaster.domain.policy import Selector
     from forecaster.domain.workload import WorkloadId
-
-
-@dataclass(frozen=True, slots=True)
-class Selector:
-    """Shell patterns; a workload matches when all three do."""
-
-    namespace: str = "*"
-    kind: str = "*"
-    name: str = "*"
-
-    def matches(self, id_: WorkloadId) -> bool:
-        """Whether this selector means the workload."""
-        pairs = zip(id_, (self.namespace, self.kind, self.name), strict=True)
-        return all(fnmatchcase(value, pattern) for value, pattern in pairs)
 
 
 @dataclass(slots=True)
@@ -40,7 +27,7 @@ class Policies:
     def of(self, id_: WorkloadId) -> Policy:
         """The policy of one workload."""
         if id_ not in self.chosen:
-            matching = tuple(i for i, (selector, _) in enumerate(self.overrides) if selector.matches(id_))
+            matching = tuple(i for i, (selector, _) in enumerate(self.overrides) if matches(selector, id_))
             self.chosen[id_] = self._combined(matching)
         return self.chosen[id_]
 
@@ -51,6 +38,12 @@ class Policies:
                 value = merged(value, self.overrides[i][1])
             self.built[matching] = Policy.model_validate(value)
         return self.built[matching]
+
+
+def matches(selector: Selector, id_: WorkloadId) -> bool:
+    """Whether the selector means this workload."""
+    pairs = ((id_.namespace, selector.namespace), (id_.kind, selector.kind), (id_.name, selector.name))
+    return all(fnmatchcase(value, pattern) for value, pattern in pairs)
 
 
 def merged(base: Mapping[str, object], over: Mapping[str, object]) -> dict[str, object]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
-Duration = Annotated[timedelta, Field(gt=timedelta(0))]
+from forecaster.domain.duration import Duration
+
+Positive = Annotated[Duration, Field(gt=timedelta(0))]
 Ratio = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 
 
@@ -29,11 +31,11 @@ class HorizontalPolicy(_Frozen):
             "recorded load 0.8–0.85 gave the least shortage for the same pod-hours."
         ),
     )
-    lead_time: Duration = Field(
+    lead_time: Positive = Field(
         timedelta(minutes=3),
         description="From asking for a pod until it serves: pod start-up + scrape + cycle + HPA sync.",
     )
-    window: Duration = Field(
+    window: Positive = Field(
         timedelta(minutes=3),
         description="How long after the lead time the peak is looked for. Longer is paid in pods.",
     )
@@ -63,19 +65,20 @@ class HorizontalPolicy(_Frozen):
     tolerance: float = Field(
         0.1, ge=0, lt=1, description="Share of deviation that moves nothing, as the HPA's own; ratio, 0–1."
     )
-    scale_down_stabilization: timedelta = Field(
+    scale_down_stabilization: Duration = Field(
         timedelta(minutes=5),
         ge=timedelta(0),
         le=timedelta(hours=1),
         description="Scale down only to the highest recommendation of this window, 0–3600 s, as the HPA does.",
     )
 
-    @model_validator(mode="after")
-    def _bounds_in_order(self) -> Self:
-        if self.min_replicas is not None and self.max_replicas is not None and self.min_replicas > self.max_replicas:
-            message = f"min_replicas {self.min_replicas} is above max_replicas {self.max_replicas}; exchange them"
-            raise ValueError(message)
-        return self
+    @field_validator("max_replicas")
+    @classmethod
+    def _bounds_in_order(cls, value: int | None, info: ValidationInfo) -> int | None:
+        lowest = info.data.get("min_replicas")
+        if value is not None and lowest is not None and value < lowest:
+            raise ValueError(f"must not be below min_replicas {lowest}")
+        return value
 
 
 class VerticalPolicy(_Frozen):
@@ -102,9 +105,17 @@ class Policy(_Frozen):
     mode: Literal["observe"] = Field(
         "observe", description="observe: recommend, publish and record; touch nothing in the cluster."
     )
-    min_history: Duration = Field(
+    min_history: Positive = Field(
         timedelta(hours=1), description="Shorter history gives no forecast: the measured demand decides alone."
     )
-    max_sample_age: Duration = Field(timedelta(minutes=5), description="An older newest sample is stale: hold.")
+    max_sample_age: Positive = Field(timedelta(minutes=5), description="An older newest sample is stale: hold.")
     horizontal: HorizontalPolicy = HorizontalPolicy()
     vertical: VerticalPolicy = VerticalPolicy()
+
+
+class Selector(_Frozen):
+    """Shell patterns; a workload is meant when all three match."""
+
+    namespace: str = Field("*", description="Pattern of the namespace, e.g. `team-*`.")
+    kind: str = Field("*", description="Pattern of the kind, e.g. `Deployment`.")
+    name: str = Field("*", description="Pattern of the name.")

@@ -1,0 +1,231 @@
+"""Settings of the process and policies of the workloads, from one YAML file; every fault is reported at once.
+
+prometheus:   how to reach it                        (sources/settings.py)
+queries:      what to ask                            (sources/queries.py)
+history:      how much to keep                       (store/history.py)
+cycle:        when to run
+forecast:     which model, how often it is fitted
+serving:      where the API listens
+state:        where snapshot, ledger and table lie
+policy:       defaults of every workload             (domain/policy.py)
+overrides:    - match: {namespace, kind, name}; policy: {...}
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+
+from forecaster.domain.duration import Duration
+from forecaster.domain.policies import Policies, merged
+from forecaster.domain.policy import Policy, Selector
+from forecaster.errors import ConfigError, Fault
+from forecaster.sources.queries import Queries
+from forecaster.sources.settings import PrometheusSettings
+from forecaster.store.history import HistorySettings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Positive = Annotated[Duration, Field(gt=timedelta(0))]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class CycleSettings(_Section):
+    """When the cycle runs."""
+
+    interval: Duration = Field(
+        timedelta(minutes=1),
+        ge=timedelta(minutes=1),
+        le=timedelta(minutes=15),
+        description="From one evaluation time to the next; whole minutes, aligned to the clock.",
+    )
+    delay: Duration = Field(
+        timedelta(seconds=5),
+        ge=timedelta(0),
+        lt=timedelta(minutes=1),
+        description="How long after the full minute to start, so that its scrapes have arrived.",
+    )
+    grace: Positive = Field(
+        timedelta(seconds=30), description="On SIGTERM, how long the running cycle may take to finish."
+    )
+    snapshot_every: Positive = Field(
+        timedelta(minutes=15), description="How often the history is saved; a restart asks again for what came since."
+    )
+
+    @field_validator("interval")
+    @classmethod
+    def _whole_minutes(cls, value: timedelta) -> timedelta:
+        if value % timedelta(minutes=1):
+            raise ValueError("must be whole minutes, so that evaluation times meet the minutes of the history")
+        return value
+
+
+class ForecastSettings(_Section):
+    """The model."""
+
+    model: str = Field("ridge", description="A name of the catalogue; `forecaster models` lists it.")
+    refit_after: Positive = Field(
+        timedelta(hours=6),
+        description="Age at which a model is fitted anew; in rotation, a part of the workloads at a time.",
+    )
+
+
+class ServingSettings(_Section):
+    """The serving process."""
+
+    enabled: bool = Field(default=True, description="Whether `forecaster run` starts it.")
+    host: str = Field("0.0.0.0", description="Address to listen on.")  # noqa: S104  probes and Prometheus come from outside the pod
+    port: int = Field(8080, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    stale_after: Positive = Field(
+        timedelta(minutes=5), description="An older table is served as stale, and `/readyz` says no."
+    )
+
+
+class StateSettings(_Section):
+    """What outlives the process."""
+
+    directory: Path = Field(
+        Path("forecaster-state"), description="Directory of snapshot, table and the SQLite database."
+    )
+    database: str = Field(
+        "",
+        description="SQLAlchemy address of the ledger, e.g. postgresql+psycopg://...; default: SQLite in `directory`.",
+    )
+    database_file: Path | None = Field(
+        None, description="File that holds the address of the database, for addresses with a password."
+    )
+    keep: Positive = Field(timedelta(days=30), description="How long decisions and scores are kept.")
+
+    @field_validator("database_file")
+    @classmethod
+    def _one_address(cls, value: Path | None, info: ValidationInfo) -> Path | None:
+        if value and info.data.get("database"):
+            raise ValueError("use either database or database_file")
+        return value
+
+
+class Override(_Section):
+    """A policy for some workloads; what it leaves out stays as in the defaults."""
+
+    match: Selector = Selector()
+    policy: dict[str, Any] = Field(default_factory=dict)
+
+
+class Settings(_Section):
+    """Everything `forecaster` can be told."""
+
+    prometheus: PrometheusSettings = PrometheusSettings()
+    queries: Queries = Queries()
+    history: HistorySettings = HistorySettings()
+    cycle: CycleSettings = CycleSettings()
+    forecast: ForecastSettings = ForecastSettings()
+    serving: ServingSettings = ServingSettings()
+    state: StateSettings = StateSettings()
+    policy: Policy = Policy()
+    overrides: tuple[Override, ...] = ()
+
+    @property
+    def policies(self) -> Policies:
+        """The policies of all workloads."""
+        return Policies(self.policy, tuple((one.match, one.policy) for one in self.overrides))
+
+
+def load(path: Path | None = None, given: Mapping[str, object] | None = None) -> Settings:
+    """Settings of a file, with what was given on the command line put over it.
+
+    Raises:
+        ConfigError: the file cannot be read, or with all its faults.
+    """
+    value = merged(_read(path) if path else {}, given or {})
+    return parse(value, str(path or "command line"))
+
+
+def parse(value: Mapping[str, object], origin: str) -> Settings:
+    """Settings of a nested mapping.
+
+    Raises:
+        ConfigError: all faults of all sections and of every override.
+    """
+    faults: list[Fault] = []
+    settings = None
+    try:
+        settings = Settings.model_validate(value)
+    except ValidationError as error:
+        faults += faults_of(error)
+    faults += _faults_of_overrides(value)
+    if faults or settings is None:
+        raise ConfigError(origin, faults)
+    return settings
+
+
+def _read(path: Path) -> dict[str, object]:
+    try:
+        value = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(str(path), [Fault("(file)", str(path), f"a readable UTF-8 file; {error}")]) from error
+    except yaml.YAMLError as error:
+        raise ConfigError(str(path), [Fault("(file)", str(path), f"YAML; {_position(error)}")]) from error
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise ConfigError(str(path), [Fault("(file)", type(value).__name__, "a mapping of sections is expected")])
+    return value
+
+
+def _position(error: yaml.YAMLError) -> str:
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or "not parseable"
+    return f"line {mark.line + 1}, column {mark.column + 1}: {problem}" if mark else str(problem)
+
+
+def _faults_of_overrides(value: Mapping[str, object]) -> list[Fault]:
+    """Overrides are fragments, so each is checked as what it becomes: the defaults with the fragment put in."""
+    policy, overrides = value.get("policy", {}), value.get("overrides", ())
+    if not isinstance(overrides, list | tuple):
+        return []
+    sound = isinstance(policy, dict) and not _faults_of_policy(policy, ())
+    defaults, faults = Policy.model_validate(policy if sound else {}).model_dump(), []
+    for i, one in enumerate(overrides):
+        fragment = one.get("policy") if isinstance(one, dict) else None
+        if isinstance(fragment, dict):
+            faults += _faults_of_policy(merged(defaults, fragment), ("overrides", i, "policy"))
+    return faults
+
+
+def _faults_of_policy(value: Mapping[str, object], where: tuple[str | int, ...]) -> list[Fault]:
+    try:
+        Policy.model_validate(value)
+    except ValidationError as error:
+        return faults_of(error, where)
+    return []
+
+
+def faults_of(error: ValidationError, where: tuple[str | int, ...] = ()) -> list[Fault]:
+    """What pydantic found, one fault each, without the values of whole sections."""
+    return [
+        Fault(_path((*where, *one["loc"])), _shown(one.get("input")), _sentence(one["type"], one["msg"]))
+        for one in error.errors(include_url=False, include_context=False)
+    ]
+
+
+def _path(location: tuple[str | int, ...]) -> str:
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+    return text.removeprefix(".") or "(file)"
+
+
+def _shown(value: object) -> object:
+    return value if isinstance(value, str | int | float | bool | None) else f"({type(value).__name__})"
+
+
+def _sentence(kind: str, message: str) -> str:
+    if kind == "extra_forbidden":
+        return "no such setting; see docs/configure.md for those there are"
+    return message.removeprefix("Value error, ")

@@ -1,0 +1,42 @@
+"""Durations as Prometheus and Kubernetes write them: `90s`, `5m`, `1h30m`, `14d`."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Annotated
+
+from pydantic import BeforeValidator, PlainSerializer
+
+_UNITS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[dhms])")
+_WHOLE = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|[dhms]))+")
+
+
+def parse_duration(value: object) -> object:
+    """A duration of text like `1h30m`; a bare `0` is one, too. Other types pass, for pydantic to judge.
+
+    Raises:
+        ValueError: text that is no duration.
+    """
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    if text == "0":
+        return timedelta(0)
+    if not _WHOLE.fullmatch(text):
+        raise ValueError("must be a duration like 90s, 5m, 1h30m or 14d")
+    return timedelta(seconds=sum(float(amount) * _UNITS[unit] for amount, unit in _PART.findall(text)))
+
+
+def spoken_duration(value: timedelta) -> str:
+    """The shortest exact text of a duration that is not negative: `parse_duration` reads it back."""
+    rest, parts = value.total_seconds(), []
+    for unit in ("d", "h", "m"):
+        count, rest = divmod(rest, _UNITS[unit])
+        parts += [f"{count:.0f}{unit}"] if count else []
+    parts += [f"{rest:g}s"] if rest else []
+    return "".join(parts) or "0s"
+
+
+Duration = Annotated[timedelta, BeforeValidator(parse_duration), PlainSerializer(spoken_duration, when_used="json")]
