@@ -22,6 +22,7 @@ from forecaster.hpa.tolerance import Tolerance
 from forecaster.hpa.unmeasured import Unmeasured
 from forecaster.hpa.usage import missing_share, remaining_samples, requested_usage, total_usage, unready_share
 
+SOURCES = frozenset({"Resource", "ContainerResource", "Pods", "Object", "External"})
 NO_PODS = Unmeasured("no_pods", "no pods returned by selector while calculating replica count")
 NO_SAMPLES_LEFT = Unmeasured("no_samples_left", "did not receive metrics for targeted pods (pods might be unready)")
 
@@ -39,17 +40,17 @@ class Situation(NamedTuple):
 
 def evaluate(metric: MetricSpec, answer: Answer, situation: Situation) -> Proposal | Unmeasured:
     """HPA rules §4: the proposal of one metric, or why it has none."""
+    if metric.source not in SOURCES:
+        return Unmeasured("invalid_source", f'unknown metric source type "{metric.source}"')
     if isinstance(answer, Unmeasured):
         return answer
-    if metric.source == "Resource" or metric.source == "ContainerResource":  # noqa: PLR1714 - faster than a set
-        return _from_resource(metric, answer, situation)
     if metric.source == "Pods":
         return _from_pods(metric, answer, situation)
     if metric.source == "Object":
         return _from_object(metric, answer, situation)
     if metric.source == "External":
         return _from_external(metric, answer, situation)
-    return Unmeasured("invalid_source", f'unknown metric source type "{metric.source}"')
+    return _from_resource(metric, answer, situation)
 
 
 def _from_resource(metric: MetricSpec, answer: Answer, situation: Situation) -> Proposal | Unmeasured:

@@ -1,14 +1,11 @@
 """Pods, and which of them count (HPA rules §6)."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from forecaster.hpa.samples import Sample
-
-NOTHING: Mapping[str, int] = {}
-NO_LABELS: Mapping[str, str] = {}
 
 
 class ReadyCondition(NamedTuple):
@@ -23,7 +20,7 @@ class Container:
     """A container's requests by resource name, in milli-units; `restarts_always` makes an init container a sidecar."""
 
     name: str
-    requests_milli: Mapping[str, int] = NOTHING
+    requests_milli: Mapping[str, int] = field(default_factory=dict)
     restarts_always: bool = False
 
 
@@ -43,8 +40,8 @@ class Pod:
     containers: Sequence[Container] = ()
     init_containers: Sequence[Container] = ()
     pod_requests_milli: Mapping[str, int] | None = None
-    overhead_milli: Mapping[str, int] = NOTHING
-    labels: Mapping[str, str] = NO_LABELS
+    overhead_milli: Mapping[str, int] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 class Groups(NamedTuple):

@@ -1,0 +1,24 @@
+"""How the status and the controller's own metrics show what a pass computed (HPA rules §12)."""
+
+from forecaster.domain.quantity import Quantity, QuantityFormat, milli_quantity
+from forecaster.hpa.proposals import Proposal
+from forecaster.hpa.unmeasured import Unmeasured
+from forecaster.hpa.wording import Action, ErrorKind, action
+
+
+def status_quantity(resource: str, average_milli: int) -> Quantity:
+    """HPA rules §12: an average as the status carries it: memory in binary format, everything else in decimal."""
+    binary = resource == "memory"
+    return milli_quantity(average_milli, QuantityFormat.BINARY_SI if binary else QuantityFormat.DECIMAL_SI)
+
+
+def metric_action(proposal: Proposal | Unmeasured, status_replicas: int) -> Action:
+    """HPA rules §12: the proposal of one metric against the current replicas of the *previous* status."""
+    return "none" if isinstance(proposal, Unmeasured) else action(proposal.replicas, status_replicas)
+
+
+def metric_error(proposal: Proposal | Unmeasured) -> ErrorKind:
+    """HPA rules §12: an unknown source is the user's fault, every other failure an internal one."""
+    if not isinstance(proposal, Unmeasured):
+        return "none"
+    return "spec" if proposal.cause == "invalid_source" else "internal"

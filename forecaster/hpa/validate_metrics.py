@@ -1,0 +1,153 @@
+"""What the API server refuses in one entry of `spec.metrics` (HPA rules §12)."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from forecaster.domain.quantity import parse_quantity
+from forecaster.hpa.faults import (
+    Faults,
+    dns_label_faults,
+    forbidden,
+    invalid,
+    not_supported,
+    path_segment_faults,
+    qualified_name_faults,
+    required,
+)
+
+Wire = Mapping[str, Any]
+
+TARGET_TYPES = frozenset({"Utilization", "Value", "AverageValue"})
+_STANDARD = frozenset({"cpu", "memory", "ephemeral-storage"})
+
+
+def metric_faults(path: str, metric: Wire) -> Faults:
+    """HPA rules §12: exactly the block that belongs to `type` must be there, and must be right.
+
+    Only the first block that is there is looked into, in the order of `_BLOCKS`.
+    """
+    type_ = metric.get("type") or ""
+    if not type_:
+        yield required(f"{path}.type", "must specify a metric source type")
+    if type_ not in _TYPES:
+        yield not_supported(f"{path}.type", type_, _TYPES)
+    present = [block for block in _BLOCKS if metric.get(block) is not None]
+    if present:
+        yield from _BLOCKS[present[0]](f"{path}.{present[0]}", metric[present[0]])
+    own = _TYPES.get(type_)
+    if own is None:
+        yield not_supported(f"{path}.type", type_, _TYPES)
+    elif own not in present:
+        yield required(f"{path}.{own}", "must populate information for the given metric source")
+    if len(present) > 1:
+        for block in present:
+            if block != own:
+                yield forbidden(f"{path}.{block}", "must populate the given metric source only")
+
+
+def reference_faults(path: str, reference: Wire) -> Faults:
+    """HPA rules §12: kind and name of a reference are there and usable as one segment of a URL."""
+    for key in ("kind", "name"):
+        name = reference.get(key) or ""
+        if name:
+            yield from path_segment_faults(f"{path}.{key}", name)
+        else:
+            yield required(f"{path}.{key}")
+
+
+def _object_faults(path: str, source: Wire) -> Faults:
+    described, target = source.get("describedObject") or {}, source.get("target") or {}
+    yield from reference_faults(f"{path}.describedObject", described)
+    yield from _identifier_faults(f"{path}.metric", source)
+    yield from _target_faults(f"{path}.target", target)
+    if target.get("value") is None and target.get("averageValue") is None:
+        yield required(f"{path}.target.averageValue", "must set either a target value or averageValue")
+
+
+def _external_faults(path: str, source: Wire) -> Faults:
+    target = source.get("target") or {}
+    yield from _identifier_faults(f"{path}.metric", source)
+    yield from _target_faults(f"{path}.target", target)
+    value, average = target.get("value"), target.get("averageValue")
+    if value is None and average is None:
+        yield required(f"{path}.target.averageValue", "must set either a target value for metric or a per-pod target")
+    if value is not None and average is not None:
+        yield forbidden(f"{path}.target.value", "may not set both a target value for metric and a per-pod target")
+
+
+def _pods_faults(path: str, source: Wire) -> Faults:
+    target = source.get("target") or {}
+    yield from _identifier_faults(f"{path}.metric", source)
+    yield from _target_faults(f"{path}.target", target)
+    if target.get("averageValue") is None:
+        yield required(f"{path}.target.averageValue", "must specify a positive target averageValue")
+
+
+def _resource_faults(path: str, source: Wire) -> Faults:
+    if not source.get("name"):
+        yield required(f"{path}.name", "must specify a resource name")
+    yield from _usage_target_faults(f"{path}.target", source.get("target") or {})
+
+
+def _container_resource_faults(path: str, source: Wire) -> Faults:
+    resource, container = source.get("name") or "", source.get("container") or ""
+    if resource:
+        yield from _container_resource_name_faults(f"{path}.name", resource)
+    else:
+        yield required(f"{path}.name", "must specify a resource name")
+    if container:
+        yield from dns_label_faults(f"{path}.container", container)
+    else:
+        yield required(f"{path}.container", "must specify a container")
+    yield from _usage_target_faults(f"{path}.target", source.get("target") or {})
+
+
+def _container_resource_name_faults(path: str, resource: str) -> Faults:
+    """A standard resource of containers, or a qualified name with a slash."""
+    yield from qualified_name_faults(path, resource)
+    if "/" not in resource and resource not in _STANDARD and not resource.startswith("hugepages-"):
+        yield invalid(path, resource, "must be a standard resource for containers")
+
+
+def _usage_target_faults(path: str, target: Wire) -> Faults:
+    """Targets of Resource and ContainerResource: exactly one of utilisation and average value."""
+    yield from _target_faults(path, target)
+    percent, average = target.get("averageUtilization"), target.get("averageValue")
+    if percent is None and average is None:
+        yield required(f"{path}.averageUtilization", "must set either a target raw value or a target utilization")
+    if percent is not None and average is not None:
+        yield forbidden(f"{path}.averageValue", "may not set both a target raw value and a target utilization")
+
+
+def _target_faults(path: str, target: Wire) -> Faults:
+    """HPA rules §12: whatever is set must be positive; the type need not match it."""
+    type_ = target.get("type") or ""
+    if not type_:
+        yield required(f"{path}.type", "must specify a metric target type")
+    if type_ not in TARGET_TYPES:
+        yield invalid(f"{path}.type", type_, "must be either Utilization, Value, or AverageValue")
+    for key in ("value", "averageValue"):
+        quantity = target.get(key)
+        if quantity is not None and parse_quantity(str(quantity)).sign <= 0:
+            yield invalid(f"{path}.{key}", str(quantity), "must be positive")
+    percent = target.get("averageUtilization")
+    if percent is not None and percent < 1:
+        yield invalid(f"{path}.averageUtilization", percent, "must be greater than 0")
+
+
+def _identifier_faults(path: str, source: Wire) -> Faults:
+    name = (source.get("metric") or {}).get("name") or ""
+    if name:
+        yield from path_segment_faults(f"{path}.name", name)
+    else:
+        yield required(f"{path}.name", "must specify a metric name")
+
+
+_BLOCKS: Mapping[str, Callable[[str, Wire], Faults]] = {
+    "object": _object_faults,
+    "external": _external_faults,
+    "pods": _pods_faults,
+    "resource": _resource_faults,
+    "containerResource": _container_resource_faults,
+}
+_TYPES: Mapping[str, str] = {block[0].upper() + block[1:]: block for block in _BLOCKS}
