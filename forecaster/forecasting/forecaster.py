@@ -26,6 +26,8 @@ class Span:
     length: timedelta
 
 
+FITS = 8
+"""Shards fitted in one cycle at most, so that a start with many workloads stays within its interval."""
 Answer = tuple[tuple["WorkloadId", ...], "models.Peak | str"]
 
 
@@ -35,7 +37,7 @@ class Forecaster:
 
     model: str
     refit_after: timedelta = timedelta(hours=6)
-    fits: int = 8
+    fits: int = FITS
     signals: dict[Signal, Shards] = field(default_factory=dict)
 
     def peaks(self, signal: Signal, window: Window, spans: Iterable[Span], now: datetime) -> dict[Span, Peaks]:

@@ -1,0 +1,39 @@
+"""The command line. Commands import what they need when they run, so that `--help` answers at once."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from forecaster.cli import catalogue, demo, doctor, explain, hpa, once, run
+
+app = typer.Typer(
+    name="forecaster",
+    help="Predictive autoscaler for Kubernetes: what each workload will need, how many replicas and which requests "
+    "that takes, and why. Reads Prometheus, touches nothing.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("once")(once.once)
+app.command("run")(run.run)
+app.command("explain")(explain.explain)
+app.command("doctor")(doctor.doctor)
+app.command("demo")(demo.demo)
+app.command("models")(catalogue.models)
+app.add_typer(hpa.app, name="hpa")
+
+
+def main() -> None:
+    """Run a command; expected errors are one message and exit code 1, never a traceback."""
+    from forecaster.errors import ForecasterError  # noqa: PLC0415
+
+    try:
+        app()
+    except ForecasterError as error:
+        sys.stderr.write(f"forecaster: {error}\n")
+        raise SystemExit(1) from None
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None

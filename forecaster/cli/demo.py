@@ -1,0 +1,17 @@
+"""`forecaster demo`: the main job on recorded load."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def demo(
+    once: Annotated[bool, typer.Option("--once", help="One cycle, then stop.")] = False,  # noqa: FBT002
+    as_json: Annotated[bool, typer.Option("--json", help="Print for machines.")] = False,  # noqa: FBT002
+) -> None:
+    """Run the service's own code on real recorded load with a fast clock, and compare with the plain HPA."""
+    from forecaster.demo import run_demo  # noqa: PLC0415
+
+    run_demo(once=once, as_json=as_json)

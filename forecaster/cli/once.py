@@ -1,0 +1,52 @@
+"""`forecaster once`: one cycle, printed."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from forecaster.cli.options import ConfigFile, Instant, Namespaces, PrometheusUrl, matching, settings_of
+
+if TYPE_CHECKING:
+    from forecaster.config import Settings
+    from forecaster.cycle import Outcome
+
+
+class Output(StrEnum):
+    """How recommendations are printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+    CSV = "csv"
+
+
+def once(
+    prometheus: PrometheusUrl = None,
+    config: ConfigFile = None,
+    namespaces: Namespaces = None,
+    workload: Annotated[
+        str, typer.Argument(metavar="[NAMESPACE/NAME]", help="Only these workloads; shell patterns.")
+    ] = "*",
+    output: Annotated[Output, typer.Option("--output", "-o", help="How to print.")] = Output.TABLE,
+    at: Instant = None,
+) -> None:
+    """Read the history of all workloads once, and print what each should have."""
+    from forecaster.cli.print import print_outcome  # noqa: PLC0415
+
+    outcome = one_cycle(settings_of(config, prometheus, namespaces), at)
+    chosen = matching((one.id for one in outcome.recommendations), workload)
+    print_outcome(outcome, chosen, output)
+    if not outcome.recommendations and outcome.report.failures:
+        raise typer.Exit(1)
+
+
+def one_cycle(settings: Settings, at: str | None) -> Outcome:
+    """The outcome of a single cycle at the last full minute, or at the instant given."""
+    from forecaster.clock import evaluation_time, instant  # noqa: PLC0415
+    from forecaster.compose import single_cycle  # noqa: PLC0415
+
+    now = evaluation_time(instant(at), settings.cycle.interval)
+    return single_cycle(settings, now).run(now)

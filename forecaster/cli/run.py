@@ -1,0 +1,12 @@
+"""`forecaster run`: the service."""
+
+from __future__ import annotations
+
+from forecaster.cli.options import ConfigFile, Namespaces, PrometheusUrl, settings_of
+
+
+def run(prometheus: PrometheusUrl = None, config: ConfigFile = None, namespaces: Namespaces = None) -> None:
+    """Run a cycle a minute and serve the results, until SIGTERM."""
+    from forecaster.service import serve  # noqa: PLC0415
+
+    raise SystemExit(serve(settings_of(config, prometheus, namespaces)))

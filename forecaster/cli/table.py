@@ -1,0 +1,71 @@
+"""Recommendations as a table for people; used by `once` and by the demo."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+
+from forecaster.domain.amounts import UNKNOWN, amount, pod
+from forecaster.domain.decision import Hold, Reason, Resize, Scale
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from forecaster.domain.decision import Recommendation, SignalView
+
+COLUMNS = ("WORKLOAD", "SIGNAL", "NOW", "FORECAST", "REPLICAS", "CPU MEMORY A POD", "REASON")
+
+
+def table_of(recommendations: Iterable[Recommendation]) -> Table:
+    """One row per workload: the signal that decides, demand now and ahead, replicas, requests/limits, reason."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in COLUMNS:
+        table.add_column(name, no_wrap=name != "REASON", overflow="ellipsis")
+    for one in recommendations:
+        table.add_row(*row_of(one), style=_style(one))
+    return table
+
+
+def row_of(one: Recommendation) -> tuple[str, ...]:
+    """The cells of one workload."""
+    view = deciding(one)
+    return (
+        str(one.id),
+        view.signal if view else UNKNOWN,
+        amount(view.measured, view.signal) if view else UNKNOWN,
+        _forecast(view),
+        _replicas(one),
+        _sizes(one),
+        one.replicas.reason if not isinstance(one.replicas, Hold) else f"hold: {one.replicas.reason}",
+    )
+
+
+def deciding(one: Recommendation) -> SignalView | None:
+    """The signal that asks for most, as measured or as forecast."""
+    asked = [view for view in one.signals if view.reactive_replicas is not None or view.forecast_replicas is not None]
+    return max(asked, key=lambda v: max(v.reactive_replicas or 0, v.forecast_replicas or 0), default=None)
+
+
+def _forecast(view: SignalView | None) -> str:
+    if view is None or view.forecast is None:
+        return UNKNOWN
+    ahead = view.forecast
+    peak, low, high = (amount(value, view.signal) for value in (ahead.peak, ahead.low, ahead.high))
+    return f"{peak} ({low}…{high})"
+
+
+def _replicas(one: Recommendation) -> str:
+    wanted = str(one.replicas.replicas) if isinstance(one.replicas, Scale) else "hold"
+    return f"{one.replicas_now} → {wanted}"
+
+
+def _sizes(one: Recommendation) -> str:
+    now = pod(one.resources_now)
+    return f"{now} → {pod(one.resources.resources)}" if isinstance(one.resources, Resize) else now
+
+
+def _style(one: Recommendation) -> str:
+    if isinstance(one.replicas, Hold):
+        return "yellow"
+    return "bold green" if one.replicas.reason is Reason.FORECAST else ""

@@ -1,0 +1,36 @@
+"""Evaluation times. The only place that reads the clock; aligned, so that every replica computes the same numbers."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from forecaster.errors import ConfigError, Fault
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def current() -> datetime:
+    """The clock, aware UTC."""
+    return datetime.now(UTC)
+
+
+def instant(text: str | None) -> datetime:
+    """An instant as a user writes it; the present one when nothing is written.
+
+    Raises:
+        ConfigError: the text is no instant with a time zone.
+    """
+    if text is None:
+        return current()
+    try:
+        value = datetime.fromisoformat(text)
+    except ValueError:
+        value = None
+    if value is None or value.tzinfo is None:
+        raise ConfigError("command line", [Fault("--at", text, "an RFC 3339 instant like 2026-03-01T12:00:00Z")])
+    return value.astimezone(UTC)
+
+
+def evaluation_time(at: datetime, interval: timedelta) -> datetime:
+    """The last multiple of the interval that is over at `at`."""
+    return at - (at - EPOCH) % interval

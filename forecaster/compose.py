@@ -1,0 +1,71 @@
+"""Builds a cycle from settings: which implementation stands behind each port."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from forecaster.cycle import Cycle
+from forecaster.domain.signal import Signal
+from forecaster.forecasting.forecaster import FITS, Forecaster
+from forecaster.sources.prometheus import PrometheusSource
+from forecaster.store.history import History
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from forecaster.config import Settings
+    from forecaster.domain.decision import Recommendation
+    from forecaster.domain.score import ForecastScore
+    from forecaster.ports import Histories, Ledger, Publisher, Source
+
+ALL_AT_ONCE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Nowhere:
+    """Publisher and ledger of a command that only prints."""
+
+    def publish(self, at: datetime, recommendations: Sequence[Recommendation]) -> None:
+        """Nobody reads."""
+
+    def record(self, at: datetime, recommendations: Sequence[Recommendation]) -> None:
+        """Nothing is kept."""
+
+    def score(self, scores: Sequence[ForecastScore]) -> None:
+        """Nothing is kept."""
+
+
+def single_cycle(settings: Settings, now: datetime, *, source: Source | None = None) -> Cycle:
+    """A cycle that fits everything at once and leaves no trace: for `once`, `explain` and tests."""
+    return build_cycle(
+        settings,
+        source or PrometheusSource(settings.prometheus, settings.queries),
+        History(Signal, settings.history, now=now),
+        publisher=Nowhere(),
+        ledger=Nowhere(),
+        fits=ALL_AT_ONCE,
+    )
+
+
+def build_cycle(
+    settings: Settings,
+    source: Source,
+    history: Histories,
+    *,
+    publisher: Publisher,
+    ledger: Ledger,
+    fits: int = FITS,
+) -> Cycle:
+    """The parts of a cycle put together."""
+    return Cycle(
+        source=source,
+        history=history,
+        forecaster=Forecaster(settings.forecast.model, settings.forecast.refit_after, fits),
+        policies=settings.policies,
+        publisher=publisher,
+        ledger=ledger,
+        seconds=time.perf_counter,
+    )

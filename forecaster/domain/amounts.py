@@ -1,0 +1,49 @@
+"""Numbers as people of the field read them; the only place that turns units into text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from forecaster.domain.signal import Signal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from forecaster.domain.workload import Resources
+
+UNKNOWN = "–"
+UNITS = {str(signal): signal.unit for signal in Signal}
+_BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
+
+
+def amount(value: float | None, signal: str) -> str:
+    """A demand of this signal; a dash where it is not known."""
+    if value is None:
+        return UNKNOWN
+    unit = UNITS.get(signal)
+    if unit == "bytes":
+        return memory(value)
+    return cores(value) if unit == "cores" else f"{value:.4g}/s"
+
+
+def cores(value: float) -> str:
+    """CPU, in millicores below ten cores as manifests have it."""
+    return f"{value * 1000:.0f}m" if value < 10 else f"{value:.3g}"  # noqa: PLR2004
+
+
+def memory(value: float) -> str:
+    """Memory with a binary suffix and three digits."""
+    power = 0
+    while value >= 1024 and power < len(_BINARY) - 1:  # noqa: PLR2004
+        value, power = value / 1024, power + 1
+    return f"{value:.3g}{_BINARY[power]}" if value < 1000 else f"{value:.0f}{_BINARY[power]}"  # noqa: PLR2004
+
+
+def pod(resources: Resources) -> str:
+    """CPU and memory of one pod, each as request/limit."""
+    cpu = f"{_or_unknown(resources.cpu_request, cores)}/{_or_unknown(resources.cpu_limit, cores)}"
+    return f"{cpu} {_or_unknown(resources.memory_request, memory)}/{_or_unknown(resources.memory_limit, memory)}"
+
+
+def _or_unknown(value: float | None, spoken: Callable[[float], str]) -> str:
+    return UNKNOWN if value is None else spoken(value)
