@@ -1,0 +1,64 @@
+"""An answer's series as a `Block`: who is who, each workload once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forecaster.domain.history import Block
+from forecaster.domain.workload import WorkloadId
+from forecaster.sources.samples import matrix_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime, timedelta
+
+    from numpy.typing import NDArray
+
+    from forecaster.domain.signal import Signal
+    from forecaster.sources.wire import Answer, Series
+
+_REMARKS_KEPT = 10
+_REMARK_LENGTH = 200
+
+
+def block_of(answer: Answer, signal: Signal, start: datetime, step: timedelta, points: int) -> Block:
+    """The demand in `answer` on the grid that was asked for. Raises `MalformedAnswer`."""
+    named = [one for one in answer.series if workload_of(one.metric)]
+    ids = [workload_of(one.metric) for one in named]
+    values, remarks = matrix_of(named, start=start.timestamp(), step=step.total_seconds(), points=points)
+    unique, values, doubled = _each_once([one for one in ids if one], values)
+    sentences = (*_short(answer.remarks), *_nameless(answer.series, named), *doubled, *remarks.sentences())
+    return Block(signal, unique, start, step, values, tuple(f"{signal}: {sentence}" for sentence in sentences))
+
+
+def workload_of(labels: Mapping[str, str]) -> WorkloadId | None:
+    """Whose series this is; None when its labels do not say."""
+    namespace, kind, name = (labels.get(key, "") for key in ("namespace", "workload_kind", "workload"))
+    return WorkloadId(namespace, kind, name) if namespace and kind and name else None
+
+
+def _short(remarks: Sequence[str]) -> tuple[str, ...]:
+    return tuple(remark[:_REMARK_LENGTH] for remark in remarks[:_REMARKS_KEPT])
+
+
+def _nameless(every: Sequence[Series], named: Sequence[Series]) -> tuple[str, ...]:
+    count = len(every) - len(named)
+    return (f"{count} series lack namespace, workload_kind or workload and were dropped",) if count else ()
+
+
+def _each_once(
+    ids: Sequence[WorkloadId], values: NDArray[np.float64]
+) -> tuple[tuple[WorkloadId, ...], NDArray[np.float64], tuple[str, ...]]:
+    """Merge rows of one workload into their maximum: a query with a label too many must not lose demand silently."""
+    rows: dict[WorkloadId, int] = {}
+    for one in ids:
+        rows.setdefault(one, len(rows))
+    if len(rows) == len(ids):
+        return tuple(ids), values, ()
+    merged = np.full((len(rows), values.shape[1]), np.nan)
+    for one, row in zip(ids, values, strict=True):
+        merged[rows[one]] = np.fmax(merged[rows[one]], row)
+    count = len(ids) - len(rows)
+    return tuple(rows), merged, (f"{count} series name a workload that another one names; the larger value was kept",)

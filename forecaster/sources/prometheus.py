@@ -1,0 +1,118 @@
+"""`Source` over the HTTP API of Prometheus: one query per signal for all workloads, long ranges in slices."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forecaster.domain.history import Block
+from forecaster.domain.signal import Signal
+from forecaster.errors import SourceRefused
+from forecaster.sources import request_rates
+from forecaster.sources.blocks import block_of
+from forecaster.sources.client import PrometheusClient, TooMuch, shown_url
+from forecaster.sources.discovery import inventory_of, rows_of
+from forecaster.sources.slices import Grid, grid_between, points_for
+from forecaster.sources.wire import MalformedAnswer, at_instant, over_range
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from forecaster.domain.history import Inventory
+    from forecaster.sources.discovery import Row
+    from forecaster.sources.queries import Queries
+    from forecaster.sources.settings import PrometheusSettings
+    from forecaster.sources.wire import Question
+
+_FIRST_SLICE = 12
+"""Points of the first slice, before the number of series is known: an hour at five minutes."""
+
+_MINUTE = timedelta(minutes=1)
+
+
+class PrometheusSource:
+    """Reads what `queries` describe from the server of `settings`. Safe to use from several threads."""
+
+    def __init__(self, settings: PrometheusSettings, queries: Queries) -> None:
+        self._settings = settings
+        self._client = PrometheusClient(settings)
+        self._queries = queries
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._client.close()
+
+    def inventory(self, at: datetime) -> Inventory:
+        """Every workload at `at`."""
+        questions = {name: at_instant(name, query, at) for name, query in self._queries.inventory().items()}
+        rows = {name: self._rows(question, at) for name, question in questions.items()}
+        return inventory_of(at, rows, self._queries.kinds)
+
+    def latest(self, signal: Signal, at: datetime) -> Block:
+        """The demand of every workload at exactly `at`: one column."""
+        query = self._query(signal, _MINUTE, at)
+        if not query:
+            return _nothing(signal, Grid(at, _MINUTE, 1))
+        return self._block(at_instant(signal, query, at), signal, Grid(at, _MINUTE, 1))
+
+    def history(self, signal: Signal, start: datetime, end: datetime, step: timedelta) -> Iterator[Block]:
+        """Demand at every multiple of `step` from `start` to `end`, in slices of about `samples_per_answer`.
+
+        A slice that the server finds too large is halved, down to a single point.
+        """
+        grid = grid_between(start, end, step)
+        query = self._query(signal, step, end)
+        if not query:
+            yield _nothing(signal, grid)
+            return
+        size, ceiling = _FIRST_SLICE, self._settings.max_points
+        while grid.points:
+            piece, rest = grid.cut(min(size, ceiling))
+            try:
+                block = self._block(over_range(signal, query, piece.start, piece.end, step), signal, piece)
+            except TooMuch:
+                if piece.points == 1:
+                    raise
+                ceiling = piece.points // 2
+                continue
+            yield block
+            size, grid = points_for(len(block.ids), samples=self._settings.samples_per_answer, limit=ceiling), rest
+
+    def _block(self, question: Question, signal: Signal, grid: Grid) -> Block:
+        answer = self._client.ask(question)
+        with self._promised(question):
+            return block_of(answer, signal, grid.start, grid.step, grid.points)
+
+    def _rows(self, question: Question, at: datetime) -> tuple[Row, ...]:
+        answer = self._client.ask(question)
+        with self._promised(question):
+            return rows_of(answer, at)
+
+    @contextmanager
+    def _promised(self, question: Question) -> Iterator[None]:
+        """Samples are decoded late, so the complaint about them comes late too."""
+        try:
+            yield
+        except MalformedAnswer as error:
+            raise SourceRefused(f"query {question.name!r} to {shown_url(self._settings.url)}: {error}") from error
+
+    def _query(self, signal: Signal, step: timedelta, at: datetime) -> str:
+        if signal is Signal.REQUESTS and self._queries.detects_requests:
+            self._detect_requests(at)
+        return self._queries.signal(signal, step)
+
+    def _detect_requests(self, at: datetime) -> None:
+        """Find out once where request rates come from; while nothing is found, it is asked again every time."""
+        rows = self._rows(at_instant("request origins", self._queries.detection(), at), at)
+        preset = request_rates.preferred({row.labels.get("preset", "") for row in rows})
+        if preset:
+            self._queries = self._queries.with_requests_from(preset)
+
+
+def _nothing(signal: Signal, grid: Grid) -> Block:
+    """An answer about nobody: there is no query for this signal."""
+    return Block(signal, (), grid.start, grid.step, np.empty((0, grid.points)))

@@ -1,0 +1,202 @@
+"""The real load that is bundled with the package, put together to a small cluster.
+
+The numbers are in `recorded_load/load.npz` as their publishers recorded them; NOTICE.md beside it states origins and
+licences. What is composed is the cluster around them, and the table below is all of it: a name, a factor that turns the
+recorded amount into cores, bytes or requests per second of a workload of plausible size, and an HPA. The signals of one
+workload were recorded on different systems, unless its CPU and its requests name the same series; then CPU is the
+requests times a cost per request. Pod counts are not recorded but computed: what the workload's HPA would have held.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forecaster.domain.signal import DEMAND, Signal
+from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
+from forecaster.sources.recording import MINUTE, Recording
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+START = datetime(2021, 10, 8, tzinfo=UTC)
+"""A Friday, the true date of the one-minute CPU series; others are shifted here, keeping weekday and time of day."""
+
+DAYS = 13
+LOAD = Path(__file__).with_name("recorded_load") / "load.npz"
+
+_GIB = float(2**30)
+_STABILIZATION_MINUTES = 5
+_FIXED_PODS = 5
+"""Pods of a workload that nobody scales."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One recorded series and the factor that scales it."""
+
+    series: str
+    factor: float
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """One workload of the demo: its parts and the cluster's side of it."""
+
+    id: WorkloadId
+    resources: Resources
+    autoscaler: Autoscaler | None
+    parts: Mapping[Signal, Part] = field(default_factory=dict)
+
+
+def _deployment(namespace: str, name: str) -> WorkloadId:
+    return WorkloadId(namespace, "Deployment", name)
+
+
+def _hpa(name: str, low: int, high: int, *targets: Target) -> Autoscaler:
+    return Autoscaler(name, low, high, targets)
+
+
+def _utilization(value: float) -> Target:
+    return Target("cpu", TargetType.UTILIZATION, value)
+
+
+def _pod(cores: float, gib: float, *, cpu_limit: float | None = None) -> Resources:
+    return Resources(cpu_request=cores, cpu_limit=cpu_limit, memory_request=gib * _GIB, memory_limit=gib * _GIB)
+
+
+def _per_pod(requests: float) -> Target:
+    return Target("http_requests_per_second", TargetType.AVERAGE_VALUE, requests)
+
+
+_NASA = "nasa/july1995"
+
+COMPOSED: tuple[Composed, ...] = (
+    Composed(
+        _deployment("data", "ingest"),
+        _pod(1.0, 1.0),
+        _hpa("ingest", 2, 40, _utilization(0.7)),
+        {Signal.CPU: Part("crane/input01", 1.0)},
+    ),
+    Composed(
+        _deployment("data", "reports"),
+        _pod(2.0, 2.0, cpu_limit=4.0),
+        None,
+        {Signal.CPU: Part("crane/input11", 1.0), Signal.MEMORY: Part("bitbrains/vm488_memory", 2.0)},
+    ),
+    Composed(
+        _deployment("media", "thumbnails"),
+        _pod(0.5, 0.5),
+        _hpa("thumbnails", 2, 40, _utilization(0.6)),
+        {Signal.CPU: Part("crane/input05", 5.0)},
+    ),
+    Composed(
+        _deployment("media", "transcoder"),
+        _pod(1.0, 2.0),
+        _hpa("transcoder", 2, 50, _utilization(0.7)),
+        {Signal.CPU: Part("crane/input06", 0.5)},
+    ),
+    Composed(
+        WorkloadId("payments", "StatefulSet", "ledger"),
+        _pod(1.0, 2.0),
+        _hpa("ledger", 3, 40, Target("cpu", TargetType.AVERAGE_VALUE, 0.5)),
+        {Signal.CPU: Part("crane/input04", 10.0), Signal.MEMORY: Part("bitbrains/vm231_memory", 4.0)},
+    ),
+    Composed(
+        _deployment("shop", "checkout"),
+        _pod(1.0, 1.0),
+        _hpa("checkout", 2, 20, _utilization(0.75)),
+        {Signal.CPU: Part("crane/input08", 0.015)},
+    ),
+    Composed(
+        _deployment("shop", "recommendations"),
+        _pod(1.0, 1.5),
+        _hpa("recommendations", 2, 24, _utilization(0.65)),
+        {Signal.CPU: Part("crane/input12", 1.0), Signal.MEMORY: Part("bitbrains/vm303_memory", 3.0)},
+    ),
+    Composed(
+        _deployment("shop", "search"),
+        _pod(1.0, 2.0),
+        _hpa("search", 3, 24, _utilization(0.7)),
+        {Signal.CPU: Part("crane/input14", 0.15), Signal.MEMORY: Part("bitbrains/vm420_memory", 5.0)},
+    ),
+    Composed(
+        _deployment("shop", "storefront"),
+        _pod(1.0, 1.0),
+        _hpa("storefront", 3, 36, _utilization(0.7), _per_pod(60.0)),
+        {
+            Signal.CPU: Part("crane/input09", 0.02),
+            Signal.MEMORY: Part("bitbrains/vm253_memory", 1.0),
+            Signal.REQUESTS: Part("nab/elb_request_count_8c0756", 500.0),
+        },
+    ),
+    Composed(
+        _deployment("social", "timeline"),
+        _pod(1.0, 1.0),
+        _hpa("timeline", 2, 30, _utilization(0.7)),
+        {Signal.CPU: Part("crane/input03", 1000.0), Signal.REQUESTS: Part("nab/tweets_AMZN", 200.0)},
+    ),
+    Composed(
+        _deployment("web", "space-center"),
+        _pod(0.5, 0.5),
+        _hpa("space-center", 2, 48, _utilization(0.7)),
+        {
+            Signal.CPU: Part(_NASA, 2.0),
+            Signal.MEMORY: Part("bitbrains/vm006_memory", 8.0),
+            Signal.REQUESTS: Part(_NASA, 100.0),
+        },
+    ),
+)
+
+
+def load_recording() -> Recording:
+    """The bundled load as a recording of `DAYS` days from `START`."""
+    with np.load(LOAD, allow_pickle=False) as arrays:
+        series = {name: arrays[name] for name in arrays.files}
+    demand = {signal: _demand(signal, series) for signal in DEMAND}
+    return Recording(
+        start=START + MINUTE,  # a recorded minute is stamped with its beginning, ours with its end
+        workloads=tuple(Workload(one.id, 1, 1, one.resources, one.autoscaler) for one in COMPOSED),
+        values=demand | {Signal.PODS: _pods(demand[Signal.CPU])},
+        origins=tuple(_origin(one) for one in COMPOSED),
+    )
+
+
+def _demand(signal: Signal, series: Mapping[str, NDArray[np.float32]]) -> NDArray[np.float64]:
+    demand = np.full((len(COMPOSED), DAYS * 24 * 60), np.nan)
+    for row, one in zip(demand, COMPOSED, strict=True):
+        if part := one.parts.get(signal):
+            row[:] = _by_the_minute(series[part.series], row.size) * part.factor
+    return demand
+
+
+def _by_the_minute(recorded: NDArray[np.float32], minutes: int) -> NDArray[np.float64]:
+    """A coarser sample describes every minute of its time."""
+    return np.repeat(recorded.astype(np.float64), minutes // recorded.size)
+
+
+def _pods(cpu: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What each HPA would have held: enough pods for the CPU of the last five minutes, its default stabilization."""
+    peak = np.fmax.reduce([np.roll(cpu, shift, axis=1) for shift in range(_STABILIZATION_MINUTES)])
+    return np.array([_enough(row, one) for row, one in zip(peak, COMPOSED, strict=True)])
+
+
+def _enough(cores: NDArray[np.float64], one: Composed) -> NDArray[np.float64]:
+    if one.autoscaler is None:
+        return np.full(cores.size, float(_FIXED_PODS))
+    target = one.autoscaler.targets[0]
+    request = one.resources.cpu_request or 1.0
+    per_pod = target.value * request if target.type is TargetType.UTILIZATION else target.value
+    wanted = np.ceil(np.nan_to_num(cores) / per_pod)
+    return np.clip(wanted, one.autoscaler.min_replicas, one.autoscaler.max_replicas)
+
+
+def _origin(one: Composed) -> str:
+    parts = ", ".join(f"{signal} is {part.series} × {part.factor:g}" for signal, part in one.parts.items())
+    return f"{one.id}: {parts}"

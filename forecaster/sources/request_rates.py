@@ -1,0 +1,215 @@
+"""Request rate per workload from the common meshes, ingress controllers and instrumentations.
+
+Every preset says how it finds the workload, because that decides when it can be trusted:
+
+- by pod: the series carries the pod that served the request; its owner is the workload. Exact.
+- by workload: the mesh names the workload; its kind is taken from the cluster's inventory. Exact as long as no two
+  kinds share a name.
+- by service: the ingress controller names the Service (or route), and no series that every cluster has leads from a
+  Service to its pods. The preset takes the workload that bears the same name; others need a query of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+BY_POD = "by pod: the owner of the pod that served the request"
+BY_WORKLOAD = "by workload: the name that the mesh states"
+BY_SERVICE = "by service: the workload that bears the Service's name"
+BY_ROUTE = "by route: the workload that bears the HTTPRoute's name"
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """One known origin of request rates: the series whose presence reveals it, and the query."""
+
+    evidence: str
+    mapping: str
+    query: str
+
+
+def _by_pod(selector: str) -> str:
+    return f"""\
+sum by (namespace, workload_kind, workload) (
+  sum by (namespace, pod) (rate({selector}[$window]))
+  * on (namespace, pod) group_left (workload_kind, workload)
+  $owners
+)"""
+
+
+def _by_name(named_rate: str) -> str:
+    """`named_rate` carries `namespace` and `workload`; the kind comes from the inventory."""
+    return f"""\
+sum by (namespace, workload_kind, workload) (
+  sum by (namespace, workload) (
+    {named_rate}
+  )
+  * on (namespace, workload) group_left (workload_kind)
+  $workloads
+)"""
+
+
+def _renamed(inner: str, *steps: tuple[str, str, str]) -> str:
+    """`inner` with labels derived by `(new label, old label, pattern)`; a pattern that does not match does nothing."""
+    for new, old, pattern in steps:
+        inner = f'label_replace({inner}, "{new}", "$1", "{old}", "{pattern}")'
+    return inner
+
+
+def _proxied(labels: str, metric: str, *steps: tuple[str, str, str], narrow: str = "") -> str:
+    inner = f"sum by ({labels}) (rate({metric}{{{narrow}$labels}}[$window]))"
+    return _by_name(_renamed(inner, *steps))
+
+
+_ISTIO_WORKLOAD = ("workload", "destination_workload", "(.+)")
+_ISTIO_NAMESPACE = ("namespace", "destination_workload_namespace", "(.+)")
+_HUBBLE_WORKLOAD = ("workload", "destination_workload", "(.+)")
+_HUBBLE_NAMESPACE = ("namespace", "destination_namespace", "(.+)")
+
+PRESETS: dict[str, Preset] = {
+    "contour": Preset(
+        'envoy_cluster_upstream_rq_total{envoy_cluster_name=~"[^_/]+_[^_/]+_[^_/]+.*"}',
+        BY_SERVICE,
+        _proxied(
+            "envoy_cluster_name",
+            "envoy_cluster_upstream_rq_total",
+            ("namespace", "envoy_cluster_name", "([^_/]+)_[^_/]+_[^_/]+.*"),
+            ("workload", "envoy_cluster_name", "[^_/]+_([^_/]+)_[^_/]+.*"),
+            narrow='envoy_cluster_name=~"($namespaces)_[^_/]+_[^_/]+.*"',
+        ),
+    ),
+    "envoy-gateway": Preset(
+        'envoy_cluster_upstream_rq_total{envoy_cluster_name=~"httproute/.+"}',
+        BY_ROUTE,
+        _proxied(
+            "envoy_cluster_name",
+            "envoy_cluster_upstream_rq_total",
+            ("namespace", "envoy_cluster_name", "httproute/([^/]+)/.*"),
+            ("workload", "envoy_cluster_name", "httproute/[^/]+/([^/]+)/.*"),
+            narrow='envoy_cluster_name=~"httproute/($namespaces)/.*"',
+        ),
+    ),
+    "haproxy-ingress": Preset(
+        "haproxy_backend_http_requests_total",
+        BY_SERVICE,
+        _proxied(
+            "proxy",
+            "haproxy_backend_http_requests_total",
+            ("namespace", "proxy", "([^_]+)_[^_]+_[^_]+"),
+            ("workload", "proxy", "[^_]+_([^_]+)_[^_]+"),
+            narrow='proxy=~"($namespaces)_[^_]+_[^_]+"',
+        ),
+    ),
+    "http-requests-total": Preset(
+        'http_requests_total{pod!=""}',
+        BY_POD,
+        _by_pod('http_requests_total{pod!="",namespace=~"$namespaces"$labels}'),
+    ),
+    "hubble": Preset(
+        'hubble_http_requests_total{destination_workload!=""}',
+        BY_WORKLOAD,
+        _proxied(
+            "destination_namespace, destination_workload",
+            "hubble_http_requests_total",
+            _HUBBLE_NAMESPACE,
+            _HUBBLE_WORKLOAD,
+            narrow='reporter="server",destination_workload!="",destination_namespace=~"$namespaces"',
+        ),
+    ),
+    "istio": Preset(
+        "istio_requests_total",
+        BY_WORKLOAD,
+        _proxied(
+            "destination_workload_namespace, destination_workload",
+            "istio_requests_total",
+            _ISTIO_NAMESPACE,
+            _ISTIO_WORKLOAD,
+            narrow='reporter=~"destination|waypoint",destination_workload_namespace=~"$namespaces"',
+        ),
+    ),
+    "kong": Preset(
+        "kong_http_requests_total",
+        BY_SERVICE,
+        _proxied(
+            "service",
+            "kong_http_requests_total",
+            ("namespace", "service", "([^.]+)[.].+"),
+            ("workload", "service", "[^.]+[.]([^.]+)[.].+"),
+            narrow='service=~"($namespaces)[.].+"',
+        ),
+    ),
+    "linkerd": Preset(
+        'request_total{direction="inbound",pod!=""}',
+        BY_POD,
+        _by_pod('request_total{direction="inbound",pod!="",namespace=~"$namespaces"$labels}'),
+    ),
+    "nginx-ingress": Preset(
+        "nginx_ingress_controller_requests",
+        BY_SERVICE,
+        # Without `honor_labels` the ingress's own labels arrive with the prefix `exported_`.
+        _proxied(
+            "namespace, service, exported_namespace, exported_service",
+            "nginx_ingress_controller_requests",
+            ("workload", "service", "(.+)"),
+            ("workload", "exported_service", "(.+)"),
+            ("namespace", "exported_namespace", "(.+)"),
+        ),
+    ),
+    "opentelemetry": Preset(
+        'http_server_request_duration_seconds_count{pod!=""}',
+        BY_POD,
+        _by_pod('http_server_request_duration_seconds_count{pod!="",namespace=~"$namespaces"$labels}'),
+    ),
+    "recorded": Preset(
+        '{__name__=~"forecaster:workload_requests:rate.+"}',
+        "by recording rule: what deploy/rules makes of one of the other presets",
+        'forecaster:workload_requests:rate$window{namespace=~"$namespaces"$labels}',
+    ),
+    # Traefik joins namespace and Service with a sign that both may contain, so the name cannot be taken apart. It can
+    # be put together from the other side: the workload's namespace and name, joined the same way.
+    "traefik": Preset(
+        "traefik_service_requests_total",
+        BY_SERVICE,
+        """\
+sum by (namespace, workload_kind, workload) (
+  sum by (joined) (
+    label_replace(
+      sum by (service) (rate(traefik_service_requests_total{service=~".+-[^-@]+@kubernetes.*"$labels}[$window])),
+      "joined", "$1", "service", "(.+)-[^-@]+@kubernetes.*"
+    )
+  )
+  * on (joined) group_right ()
+  topk by (joined) (1, label_join($workloads, "joined", "-", "namespace", "workload"))
+)""",
+    ),
+}
+"""In alphabetical order; detection prefers the order of `PREFERRED`."""
+
+PREFERRED = (
+    "recorded",
+    "istio",
+    "linkerd",
+    "hubble",
+    "nginx-ingress",
+    "traefik",
+    "envoy-gateway",
+    "contour",
+    "haproxy-ingress",
+    "kong",
+    "opentelemetry",
+    "http-requests-total",
+)
+"""Meshes see every request of a workload, ingress controllers only those from outside, so meshes come first; who
+records the rate has made the choice already."""
+
+
+def detection() -> str:
+    """A query that answers with one series for every preset that has data, its name in the label `preset`."""
+    return "\nor\n".join(
+        f'label_replace(group({preset.evidence}), "preset", "{name}", "", "")' for name, preset in PRESETS.items()
+    )
+
+
+def preferred(found: set[str]) -> str | None:
+    """The preset to use when these have data; None when none has."""
+    return next((name for name in PREFERRED if name in found), None)

@@ -1,0 +1,114 @@
+"""How to reach a Prometheus, or anything that speaks its HTTP API: Thanos, Mimir, VictoriaMetrics."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import urlsplit, urlunsplit
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+
+
+class PrometheusSettings(BaseModel):
+    """Address, identity and patience. Secrets stay in files, are read when they are used and never shown."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    url: str = Field(
+        "http://127.0.0.1:9090",
+        description="Address of the HTTP API without /api/v1, e.g. http://prometheus.monitoring:9090/prefix.",
+    )
+    bearer_token_file: Path | None = Field(
+        None,
+        description="File with a bearer token; read again whenever it changes, as mounted service account tokens do.",
+    )
+    username: str = Field("", description="User name of basic authentication; needs `password_file`.")
+    password_file: Path | None = Field(
+        None, description="File with the password of basic authentication; read again whenever it changes."
+    )
+    client_certificate_file: Path | None = Field(
+        None, description="PEM file with the client's certificate chain; needs `client_key_file`."
+    )
+    client_key_file: Path | None = Field(None, description="PEM file with the key of the client's certificate.")
+    ca_file: Path | None = Field(
+        None, description="PEM file of the authorities that may sign the server's certificate. Default: the system's."
+    )
+    insecure_skip_verify: bool = Field(
+        default=False,
+        description="Accept any server certificate. For trying things out: whoever is in between can lie.",
+    )
+    headers: dict[str, SecretStr] = Field(
+        default_factory=dict,
+        description="Further request headers, e.g. X-Scope-OrgID for the tenant of Mimir. Values count as secrets.",
+    )
+    connect_timeout_seconds: float = Field(
+        5.0,
+        gt=0,
+        le=60,
+        description="How long to wait for a connection. Five seconds cover a restart of the network path.",
+    )
+    read_timeout_seconds: float = Field(
+        30.0,
+        gt=0,
+        le=600,
+        description="How long to wait for the first byte of an answer. The server is told to give up a second earlier, "
+        "so that it says why; below Prometheus' own --query.timeout of two minutes.",
+    )
+    retries: int = Field(
+        2,
+        ge=0,
+        le=10,
+        description="How often to ask again after a refused connection, 429, 502, 503 or 504. Two bridge a restarted "
+        "proxy; the next cycle is the better third attempt.",
+    )
+    retry_backoff_seconds: float = Field(
+        0.5, ge=0, le=30, description="Pause before the second attempt of those, doubled each time."
+    )
+    max_points: int = Field(
+        11_000,
+        ge=2,
+        description="Most points per series in one answer; Prometheus refuses more than 11,000.",
+    )
+    samples_per_answer: int = Field(
+        1_000_000,
+        ge=1_000,
+        description="Most samples to ask for at a time when reading history. A million is some 25 MB on the wire and "
+        "60 MB while decoding.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _hide_credentials(cls, given: Any) -> Any:
+        """Credentials in an address would reach messages and logs; from here on only their absence is checked."""
+        if isinstance(given, dict) and isinstance(given.get("url"), str):
+            return given | {"url": _masked(given["url"])}
+        return given
+
+    @field_validator("url")
+    @classmethod
+    def _address(cls, value: str) -> str:
+        parts = urlsplit(value)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise ValueError("must be an address like http://prometheus.monitoring:9090")
+        if "@" in parts.netloc:
+            raise ValueError("must not contain credentials; use username and password_file, or bearer_token_file")
+        if parts.query or parts.fragment:
+            raise ValueError("must not contain a query or fragment")
+        return value.rstrip("/")
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if bool(self.username) != bool(self.password_file):
+            raise ValueError("username and password_file belong together")
+        if self.username and self.bearer_token_file:
+            raise ValueError("use either bearer_token_file or username with password_file")
+        if self.client_key_file and not self.client_certificate_file:
+            raise ValueError("client_key_file needs client_certificate_file")
+        return self
+
+
+def _masked(url: str) -> str:
+    parts = urlsplit(url)
+    if "@" not in parts.netloc:
+        return url
+    return urlunsplit(parts._replace(netloc="***@" + parts.netloc.rpartition("@")[2]))

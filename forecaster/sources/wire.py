@@ -1,0 +1,105 @@
+"""The wire format of the Prometheus HTTP API: questions as forms, answers as series of raw samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime, timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One call of the API. `name` is what messages call it."""
+
+    name: str
+    path: str
+    form: Mapping[str, str]
+
+
+class Series(msgspec.Struct, gc=False):
+    """Labels and undecoded samples of one series. Native histograms come without either of the two."""
+
+    metric: dict[str, str]
+    value: msgspec.Raw = msgspec.Raw()
+    values: msgspec.Raw = msgspec.Raw()
+
+    @property
+    def samples(self) -> msgspec.Raw:
+        """What there is: one `[time, "value"]` of an instant query or a list of them."""
+        return self.values or self.value
+
+
+class _Data(msgspec.Struct):
+    result: list[Series]
+
+
+class _Success(msgspec.Struct):
+    data: _Data
+    warnings: list[str] = []
+    infos: list[str] = []
+
+
+class _Envelope(msgspec.Struct):
+    status: str
+    errorType: str = ""  # noqa: N815  the API's spelling
+    error: str = ""
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """The series of a successful answer and what the server remarks about them."""
+
+    series: list[Series]
+    remarks: tuple[str, ...] = ()
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """An error that the API itself states."""
+
+    kind: str
+    message: str
+
+
+class MalformedAnswer(ValueError):
+    """The bytes are not what the API promises."""
+
+
+_decode_success = msgspec.json.Decoder(_Success).decode
+_decode_envelope = msgspec.json.Decoder(_Envelope).decode
+
+
+def at_instant(name: str, query: str, at: datetime) -> Question:
+    """The value of `query` at one time."""
+    return Question(name, "/api/v1/query", {"query": query, "time": _seconds(at)})
+
+
+def over_range(name: str, query: str, start: datetime, end: datetime, step: timedelta) -> Question:
+    """The values of `query` from `start` to `end`, both included."""
+    form = {"query": query, "start": _seconds(start), "end": _seconds(end), "step": f"{step.total_seconds():.3f}"}
+    return Question(name, "/api/v1/query_range", form)
+
+
+def answer_of(body: bytes) -> Answer:
+    """Decode a successful answer; the samples stay raw. Raises `MalformedAnswer`."""
+    try:
+        success = _decode_success(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise MalformedAnswer(str(error)) from error
+    return Answer(success.data.result, tuple(success.warnings + success.infos))
+
+
+def verdict_of(body: bytes) -> Verdict | None:
+    """The API's own error; None when the body is not one."""
+    try:
+        envelope = _decode_envelope(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return Verdict(envelope.errorType, envelope.error) if envelope.status == "error" else None
+
+
+def _seconds(at: datetime) -> str:
+    return f"{at.timestamp():.3f}"
