@@ -63,8 +63,8 @@ class CycleSettings(_Section):
     @field_validator("interval")
     @classmethod
     def _whole_minutes(cls, value: timedelta) -> timedelta:
-        if value % timedelta(minutes=1):
-            raise ValueError("must be whole minutes, so that evaluation times meet the minutes of the history")
+        if value % timedelta(minutes=1) or timedelta(hours=1) % value:
+            raise ValueError("must be whole minutes that divide an hour, so that evaluation times stay aligned")
         return value
 
 

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from forecaster.cli import catalogue, demo, doctor, explain, hpa, once, run
+from forecaster.cli import catalogue, demo, doctor, explain, hpa, once, run, settings
 
 app = typer.Typer(
     name="forecaster",
@@ -23,12 +23,13 @@ app.command("explain")(explain.explain)
 app.command("doctor")(doctor.doctor)
 app.command("demo")(demo.demo)
 app.command("models")(catalogue.models)
+app.command("settings")(settings.settings)
 app.add_typer(hpa.app, name="hpa")
 
 
 def main() -> None:
     """Run a command; expected errors are one message and exit code 1, never a traceback."""
-    from forecaster.errors import ForecasterError  # noqa: PLC0415
+    from forecaster.errors import ForecasterError
 
     try:
         app()

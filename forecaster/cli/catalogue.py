@@ -7,7 +7,7 @@ import typer
 
 def models() -> None:
     """List the forecasting models that `forecast.model` can name."""
-    from models import CATALOGUE, create  # noqa: PLC0415
+    from models import CATALOGUE, create
 
     for name in CATALOGUE:
         summary = (type(create(name)).__doc__ or "").strip().splitlines()[0]

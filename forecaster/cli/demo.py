@@ -8,10 +8,10 @@ import typer
 
 
 def demo(
-    once: Annotated[bool, typer.Option("--once", help="One cycle, then stop.")] = False,  # noqa: FBT002
-    as_json: Annotated[bool, typer.Option("--json", help="Print for machines.")] = False,  # noqa: FBT002
+    once: Annotated[bool, typer.Option("--once", help="One cycle, then stop.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print for machines.")] = False,
 ) -> None:
     """Run the service's own code on real recorded load with a fast clock, and compare with the plain HPA."""
-    from forecaster.demo import run_demo  # noqa: PLC0415
+    from forecaster.demo import run_demo
 
     run_demo(once=once, as_json=as_json)

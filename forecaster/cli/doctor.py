@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 def doctor(prometheus: PrometheusUrl = None, config: ConfigFile = None, namespaces: Namespaces = None) -> None:
     """Try address, authentication, every query, sample age, history length, clock and store; say what is wrong."""
-    from forecaster.clock import current  # noqa: PLC0415
-    from forecaster.sources.probe import probe  # noqa: PLC0415
-    from forecaster.store.probe import probe_state  # noqa: PLC0415
+    from forecaster.clock import current
+    from forecaster.sources.probe import probe
+    from forecaster.store.probe import probe_state
 
     settings = settings_of(config, prometheus, namespaces)
     checks = [*probe(settings.prometheus, settings.queries, current()), *probe_state(settings.state.directory)]

@@ -16,8 +16,8 @@ def explain(
     at: Instant = None,
 ) -> None:
     """Say how the numbers of a workload came about: inputs, model, quantile, every clamp in order, and why."""
-    from forecaster.cli.once import one_cycle  # noqa: PLC0415
-    from forecaster.decisions.explain import explanation  # noqa: PLC0415
+    from forecaster.cli.once import one_cycle
+    from forecaster.decisions.explain import explanation
 
     outcome = one_cycle(settings_of(config, prometheus, None), at)
     ours = matching((one.id for one in outcome.recommendations), workload)

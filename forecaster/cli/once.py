@@ -34,7 +34,7 @@ def once(
     at: Instant = None,
 ) -> None:
     """Read the history of all workloads once, and print what each should have."""
-    from forecaster.cli.print import print_outcome  # noqa: PLC0415
+    from forecaster.cli.print import print_outcome
 
     outcome = one_cycle(settings_of(config, prometheus, namespaces), at)
     chosen = matching((one.id for one in outcome.recommendations), workload)
@@ -45,8 +45,8 @@ def once(
 
 def one_cycle(settings: Settings, at: str | None) -> Outcome:
     """The outcome of a single cycle at the last full minute, or at the instant given."""
-    from forecaster.clock import evaluation_time, instant  # noqa: PLC0415
-    from forecaster.compose import single_cycle  # noqa: PLC0415
+    from forecaster.clock import evaluation_time, instant
+    from forecaster.compose import single_cycle
 
     now = evaluation_time(instant(at), settings.cycle.interval)
     return single_cycle(settings, now).run(now)

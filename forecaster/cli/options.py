@@ -29,7 +29,7 @@ Instant = Annotated[
 
 def settings_of(config: Path | None, prometheus: str | None, namespaces: str | None) -> Settings:
     """Settings of the file with the options over it."""
-    from forecaster.config import load  # noqa: PLC0415
+    from forecaster.config import load
 
     given: dict[str, object] = {}
     if prometheus:
@@ -41,7 +41,7 @@ def settings_of(config: Path | None, prometheus: str | None, namespaces: str | N
 
 def matching(ids: Iterable[WorkloadId], pattern: str) -> set[WorkloadId]:
     """Workloads whose `namespace/name` matches a shell pattern; without a slash any namespace does."""
-    from fnmatch import fnmatchcase  # noqa: PLC0415
+    from fnmatch import fnmatchcase
 
     wanted = pattern if "/" in pattern else f"*/{pattern}"
     return {id_ for id_ in ids if fnmatchcase(str(id_), wanted)}

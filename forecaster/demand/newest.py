@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,7 @@ from forecaster.domain.outlook import Measured, Unknown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime, timedelta
+    from datetime import datetime
 
     from forecaster.domain.window import Window
     from forecaster.domain.workload import WorkloadId
@@ -21,12 +22,14 @@ if TYPE_CHECKING:
 class Newest:
     """Newest value per workload.
 
-    `silent` counts the columns since then; it is the length of the window where there is none.
+    `silent` counts the columns since then; it is the length of the window where there is none. `known` counts the
+    columns that have a value.
     """
 
     row: Mapping[WorkloadId, int]
     values: list[float]
     silent: list[int]
+    known: list[int]
     end: datetime
     step: timedelta
     columns: int
@@ -40,6 +43,11 @@ class Newest:
         if age > max_age:
             return Unknown(f"the newest sample is {_minutes(age)} old, {_minutes(max_age)} is the limit")
         return Measured(self.values[row], self.end - age)
+
+    def span(self, id_: WorkloadId) -> timedelta:
+        """How much of the window is known of one workload."""
+        row = self.row.get(id_)
+        return self.known[row] * self.step if row is not None else timedelta(0)
 
     def age(self) -> timedelta | None:
         """Age of the newest sample of any workload; None where there is none."""
@@ -55,7 +63,15 @@ def newest(window: Window) -> Newest:
     last = np.clip(columns - 1 - silent, 0, None).astype(np.intp)
     values = np.take_along_axis(window.values, last[:, None], axis=1)[:, 0] if columns else np.zeros(len(known))
     row = {id_: i for i, id_ in enumerate(window.keys)}
-    return Newest(row, values.tolist(), silent.astype(int).tolist(), window.end, window.step, columns)
+    return Newest(
+        row=row,
+        values=values.tolist(),
+        silent=silent.astype(int).tolist(),
+        known=np.count_nonzero(known, axis=1).tolist(),
+        end=window.end,
+        step=window.step,
+        columns=columns,
+    )
 
 
 def _minutes(age: timedelta) -> str:

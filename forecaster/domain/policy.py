@@ -105,8 +105,11 @@ class Policy(_Frozen):
     mode: Literal["observe"] = Field(
         "observe", description="observe: recommend, publish and record; touch nothing in the cluster."
     )
-    min_history: Positive = Field(
-        timedelta(hours=1), description="Shorter history gives no forecast: the measured demand decides alone."
+    min_history: Duration = Field(
+        timedelta(hours=1),
+        gt=timedelta(0),
+        le=timedelta(hours=3),
+        description="Known minutes of the last three hours that a forecast needs; with fewer, measured demand decides.",
     )
     max_sample_age: Positive = Field(timedelta(minutes=5), description="An older newest sample is stale: hold.")
     horizontal: HorizontalPolicy = HorizontalPolicy()

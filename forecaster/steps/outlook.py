@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from forecaster.demand.newest import Newest, newest
-from forecaster.domain.outlook import Outlook, Unknown
+from forecaster.domain.duration import spoken_duration
+from forecaster.domain.outlook import Ahead, Outlook, Unknown
 from forecaster.domain.signal import DEMAND, Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.forecasting.forecaster import Span
@@ -47,9 +48,14 @@ class Sight:
 
     def _outlook(self, signal: Signal, id_: WorkloadId, policy: Policy, span: Span) -> Outlook:
         measured = self.newest[signal].measured(id_, policy.max_sample_age)
+        return Outlook(signal, measured, self._ahead(signal, id_, policy, span))
+
+    def _ahead(self, signal: Signal, id_: WorkloadId, policy: Policy, span: Span) -> Ahead | Unknown:
+        known = self.newest[signal].span(id_)
+        if known < policy.min_history:
+            return Unknown(f"{spoken_duration(known)} of history; {spoken_duration(policy.min_history)} is the least")
         peaks = self.peaks[signal].get(span)
-        ahead = peaks.ahead(id_, policy.horizontal.quantile) if peaks else Unknown("no forecast was made")
-        return Outlook(signal, measured, ahead)
+        return peaks.ahead(id_, policy.horizontal.quantile) if peaks else Unknown("no forecast was made")
 
 
 def look_ahead(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
+from forecaster.domain.duration import Duration
 from forecaster.domain.history import Block
 from forecaster.domain.window import Gap, Window
 from forecaster.store.averages import means
@@ -32,13 +33,13 @@ KNOWN_MINUTES = 3
 class HistorySettings(BaseModel):
     """How much history is kept in memory, 4 bytes for each workload, signal and point."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    minutes_kept: timedelta = Field(default=timedelta(hours=3), ge=timedelta(minutes=30), le=timedelta(hours=24))
+    minutes_kept: Duration = Field(default=timedelta(hours=3), ge=timedelta(minutes=30), le=timedelta(hours=24))
     """Span of one-minute points. Three hours hold what the models read at that resolution (30,000 series: 24 MB)."""
-    weeks_kept: timedelta = Field(default=timedelta(days=14), ge=timedelta(days=1), le=timedelta(days=60))
+    weeks_kept: Duration = Field(default=timedelta(days=14), ge=timedelta(days=1), le=timedelta(days=60))
     """Span of five-minute points. Two weeks show a weekly pattern twice (30,000 series: 515 MB)."""
-    forget_after: timedelta = Field(default=timedelta(days=7), ge=timedelta(hours=1), le=timedelta(days=60))
+    forget_after: Duration = Field(default=timedelta(days=7), ge=timedelta(hours=1), le=timedelta(days=60))
     """A workload without any sample for this long gives its memory back."""
 
 

@@ -1,0 +1,70 @@
+"""Runs one job at aligned times, one run at a time."""
+
+from __future__ import annotations
+
+import threading
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from apscheduler.events import EVENT_JOB_MAX_INSTANCES, EVENT_JOB_MISSED
+from apscheduler.schedulers.background import BackgroundScheduler
+from apscheduler.triggers.cron import CronTrigger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import timedelta
+
+
+class Schedule:
+    """Starts `job` at once and then `delay` after every multiple of `interval`.
+
+    A start that falls into a running job is skipped and counted; several that were missed become one.
+    """
+
+    def __init__(self, job: Callable[[], None], *, interval: timedelta, delay: timedelta) -> None:
+        self._late = 0
+        self._idle = threading.Event()
+        self._idle.set()
+        self._job = job
+        self._scheduler = BackgroundScheduler(timezone=UTC)
+        self._scheduler.add_listener(self._count_late, EVENT_JOB_MAX_INSTANCES | EVENT_JOB_MISSED)
+        self._scheduler.add_job(
+            self._run,
+            _aligned(interval, delay),
+            coalesce=True,
+            max_instances=1,
+            misfire_grace_time=None,
+            next_run_time=datetime.now(UTC),
+        )
+
+    def start(self) -> None:
+        """Begin; returns at once."""
+        self._scheduler.start()
+
+    def stop(self, timeout: timedelta) -> bool:
+        """Start nothing more and wait for the running job; whether it finished in time."""
+        self._scheduler.pause()
+        finished = self._idle.wait(timeout.total_seconds())
+        self._scheduler.shutdown(wait=finished)
+        return finished
+
+    def take_late_starts(self) -> int:
+        """How many starts were skipped or joined since the last question."""
+        late, self._late = self._late, 0
+        return late
+
+    def _run(self) -> None:
+        self._idle.clear()
+        try:
+            self._job()
+        finally:
+            self._idle.set()
+
+    def _count_late(self, _event: object) -> None:
+        self._late += 1
+
+
+def _aligned(interval: timedelta, delay: timedelta) -> CronTrigger:
+    """Whole minutes only, as the settings promise."""
+    minutes = int(interval.total_seconds() // 60)
+    return CronTrigger(minute=f"*/{minutes}", second=int(delay.total_seconds()), timezone=UTC)
