@@ -130,7 +130,9 @@ class Settings(_Section):
     serving: ServingSettings = ServingSettings()
     state: StateSettings = StateSettings()
     policy: Policy = Policy()
-    overrides: tuple[Override, ...] = ()
+    overrides: tuple[Override, ...] = Field(
+        (), description="Policies for some workloads: a list of {match: {namespace, kind, name}, policy: {...}}."
+    )
 
     @property
     def policies(self) -> Policies:
