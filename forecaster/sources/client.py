@@ -8,7 +8,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import requests
 from prometheus_api_client import PrometheusConnect
-from urllib3.exceptions import MaxRetryError, ReadTimeoutError
+from urllib3.exceptions import HTTPError, MaxRetryError, ReadTimeoutError
 from urllib3.util.retry import Retry
 
 from forecaster.errors import SourceRefused, SourceUnavailable
@@ -30,12 +30,17 @@ _SHOWN = 200
 """Characters of an answer that a message may quote."""
 
 _UNAVAILABLE = {429, 500, 502, 503, 504}
+_DENIED = {401, 403, 407}
 _PASSING = frozenset({429, 502, 503, 504})
 _TOO_MANY_SAMPLES = ("too many samples", "exceeded maximum resolution")
 
 
 class TooMuch(SourceRefused):
     """The server would answer a smaller question of the same kind."""
+
+
+class Denied(SourceRefused):
+    """The server does not accept who we are."""
 
 
 class Patience(Retry):
@@ -97,6 +102,18 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
             response = self._post(question)
         return _understood(response, question.name, self.url)
 
+    def status(self, topic: str) -> dict[str, str]:
+        """What the server says of itself under /api/v1/status; empty where it says nothing, as Thanos and Mimir do."""
+        with _translated(f"status {topic}", self.url):
+            response = self._session.get(
+                f"{self.url}/api/v1/status/{topic}",
+                headers=self.headers,
+                auth=self.auth,
+                timeout=self._timeout,
+                allow_redirects=False,
+            )
+        return wire.facts_of(response.content) if response.ok else {}
+
     def _post(self, question: Question) -> requests.Response:
         return self._session.post(  # type: ignore[no-any-return]
             self.url + question.path,
@@ -141,8 +158,9 @@ def _translated(name: str, url: str) -> Iterator[None]:
         raise SourceUnavailable(f"{where}: no connection in time") from error
     except requests.exceptions.Timeout as error:
         raise SourceUnavailable(f"{where}: no answer in time") from error
-    except (requests.exceptions.InvalidHeader, requests.exceptions.InvalidURL) as error:
-        raise SourceRefused(f"{where}: the request cannot be sent: {type(error).__name__}") from error
+    except (requests.exceptions.InvalidHeader, UnicodeError):
+        # Not chained: the cause quotes the header, and headers carry secrets.
+        raise SourceRefused(f"{where}: a header or token has signs that HTTP does not allow") from None
     except (requests.exceptions.RequestException, OSError) as error:
         raise SourceUnavailable(f"{where}: {_root(error)}") from error
 
@@ -164,6 +182,8 @@ def _refusal(response: requests.Response, where: str) -> SourceUnavailable | Sou
     if response.is_redirect:
         target = shown_url(response.headers["Location"])
         return SourceRefused(f"{where}: status {status}, redirected to {target}; state the final address as url")
+    if status in _DENIED:
+        return Denied(f"{where}: status {status}: {_quoted(response)}")
     verdict = wire.verdict_of(response.content)
     if verdict is None:
         kind = SourceUnavailable if status in _UNAVAILABLE else SourceRefused
@@ -190,10 +210,7 @@ def _cut(text: str) -> str:
 
 
 def _root(error: BaseException) -> str:
-    """The innermost reason, without the addresses and objects that the layers above wrap around it."""
-    reason = getattr(error, "reason", None) or next((arg for arg in error.args if isinstance(arg, BaseException)), None)
-    return (
-        _root(reason)
-        if isinstance(reason, BaseException) and reason is not error
-        else _cut(str(error)) or type(error).__name__
-    )
+    """The innermost reason, without the objects and addresses that the layers above wrap around it."""
+    while isinstance(deeper := error.__cause__ or error.__context__, (OSError, HTTPError)):
+        error = deeper
+    return _cut(str(error)) or type(error).__name__

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from forecaster.domain.history import Inventory
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
 from forecaster.sources.blocks import workload_of
-from forecaster.sources.samples import matrix_of
+from forecaster.sources.samples import single_values
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -42,10 +42,9 @@ class _HpaName(NamedTuple):
         return f"{self.namespace}/{self.name}"
 
 
-def rows_of(answer: Answer, at: datetime) -> tuple[Row, ...]:
-    """Every series with a finite, non-negative value at `at`. Raises `MalformedAnswer`."""
-    values, _ = matrix_of(answer.series, start=at.timestamp(), step=1.0, points=1)
-    pairs = zip(answer.series, values[:, 0].tolist(), strict=True)
+def rows_of(answer: Answer) -> tuple[Row, ...]:
+    """Every series of an instant answer with a finite, non-negative value. Raises `MalformedAnswer`."""
+    pairs = zip(answer.series, single_values(answer.series).tolist(), strict=True)
     return tuple(Row(one.metric, value) for one, value in pairs if not math.isnan(value))
 
 

@@ -42,6 +42,16 @@ class PrometheusSource:
         self._client = PrometheusClient(settings)
         self._queries = queries
 
+    @property
+    def queries(self) -> Queries:
+        """What is asked, including what has been found out about request rates."""
+        return self._queries
+
+    @property
+    def client(self) -> PrometheusClient:
+        """The connection, for questions that are not about demand."""
+        return self._client
+
     def close(self) -> None:
         """Give the connections back."""
         self._client.close()
@@ -49,7 +59,7 @@ class PrometheusSource:
     def inventory(self, at: datetime) -> Inventory:
         """Every workload at `at`."""
         questions = {name: at_instant(name, query, at) for name, query in self._queries.inventory().items()}
-        rows = {name: self._rows(question, at) for name, question in questions.items()}
+        rows = {name: self.rows(question) for name, question in questions.items()}
         return inventory_of(at, rows, self._queries.kinds)
 
     def latest(self, signal: Signal, at: datetime) -> Block:
@@ -87,10 +97,11 @@ class PrometheusSource:
         with self._promised(question):
             return block_of(answer, signal, grid.start, grid.step, grid.points)
 
-    def _rows(self, question: Question, at: datetime) -> tuple[Row, ...]:
+    def rows(self, question: Question) -> tuple[Row, ...]:
+        """Every series of an instant question, with its value."""
         answer = self._client.ask(question)
         with self._promised(question):
-            return rows_of(answer, at)
+            return rows_of(answer)
 
     @contextmanager
     def _promised(self, question: Question) -> Iterator[None]:
@@ -106,8 +117,8 @@ class PrometheusSource:
         return self._queries.signal(signal, step)
 
     def _detect_requests(self, at: datetime) -> None:
-        """Find out once where request rates come from; while nothing is found, it is asked again every time."""
-        rows = self._rows(at_instant("request origins", self._queries.detection(), at), at)
+        """Find out where request rates come from; while nothing is found, it is asked again every time."""
+        rows = self.rows(at_instant("request origins", self._queries.detection(), at))
         preset = request_rates.preferred({row.labels.get("preset", "") for row in rows})
         if preset:
             self._queries = self._queries.with_requests_from(preset)

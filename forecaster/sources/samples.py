@@ -59,6 +59,19 @@ def matrix_of(
     return values, remarks
 
 
+def single_values(series: Sequence[Series]) -> NDArray[np.float64]:
+    """float64[series]: the value of each series of an instant answer, whatever its time; NaN where there is none.
+
+    Raises `MalformedAnswer`.
+    """
+    values = np.full(len(series), np.nan)
+    for first, texts in _chunks(series):
+        rows, _, amounts = _decoded(texts)
+        values[rows + first] = amounts
+    _clean(values, Remarks())
+    return values
+
+
 def _chunks(series: Sequence[Series]) -> Iterator[tuple[int, list[bytes]]]:
     """Sample texts of consecutive series, about `_CHUNK` bytes at a time, with the index of the first."""
     first, texts, size = 0, list[bytes](), 0

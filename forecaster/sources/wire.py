@@ -50,6 +50,10 @@ class _Envelope(msgspec.Struct):
     error: str = ""
 
 
+class _Status(msgspec.Struct):
+    data: dict[str, object] = {}
+
+
 class Answer(msgspec.Struct, frozen=True):
     """The series of a successful answer and what the server remarks about them."""
 
@@ -69,12 +73,18 @@ class MalformedAnswer(ValueError):
 
 
 _decode_success = msgspec.json.Decoder(_Success).decode
+_decode_status = msgspec.json.Decoder(_Status).decode
 _decode_envelope = msgspec.json.Decoder(_Envelope).decode
 
 
 def at_instant(name: str, query: str, at: datetime) -> Question:
     """The value of `query` at one time."""
     return Question(name, "/api/v1/query", {"query": query, "time": _seconds(at)})
+
+
+def by_its_own_clock(name: str, query: str) -> Question:
+    """The value of `query` at the time that the server takes for now."""
+    return Question(name, "/api/v1/query", {"query": query})
 
 
 def over_range(name: str, query: str, start: datetime, end: datetime, step: timedelta) -> Question:
@@ -99,6 +109,14 @@ def verdict_of(body: bytes) -> Verdict | None:
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
     return Verdict(envelope.errorType, envelope.error) if envelope.status == "error" else None
+
+
+def facts_of(body: bytes) -> dict[str, str]:
+    """The facts of a status page; none when the body is something else."""
+    try:
+        return {name: str(fact) for name, fact in _decode_status(body).data.items()}
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return {}
 
 
 def _seconds(at: datetime) -> str:
