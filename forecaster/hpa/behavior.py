@@ -71,9 +71,7 @@ def scale_up_limit(
     """HPA rules §11.2: the largest size the policies allow; `Max` takes the most permissive of them."""
     if rules.select_policy == "Disabled":
         return current
-    allowed = [
-        _raised(period_start(current, policy.period, scale_ups, scale_downs, now), policy) for policy in rules.policies
-    ]
+    allowed = raised_by_policy(current, rules, scale_ups, scale_downs, now)
     if rules.select_policy == "Min":
         return min(allowed, default=MAX_INT32)
     return max(allowed, default=MIN_INT32)
@@ -85,12 +83,24 @@ def scale_down_limit(
     """HPA rules §11.2: the smallest size the policies allow; `Max` takes the most permissive of them."""
     if rules.select_policy == "Disabled":
         return current
-    allowed = [
-        _lowered(period_start(current, policy.period, scale_ups, scale_downs, now), policy) for policy in rules.policies
-    ]
+    allowed = lowered_by_policy(current, rules, scale_ups, scale_downs, now)
     if rules.select_policy == "Min":
         return max(allowed, default=MIN_INT32)
     return min(allowed, default=MAX_INT32)
+
+
+def raised_by_policy(
+    current: int, rules: ScalingRules, scale_ups: ScaleEvents, scale_downs: ScaleEvents, now: datetime
+) -> list[int]:
+    """The size that each policy alone would allow on the way up, in their order."""
+    return [_raised(period_start(current, p.period, scale_ups, scale_downs, now), p) for p in rules.policies]
+
+
+def lowered_by_policy(
+    current: int, rules: ScalingRules, scale_ups: ScaleEvents, scale_downs: ScaleEvents, now: datetime
+) -> list[int]:
+    """The size that each policy alone would allow on the way down, in their order."""
+    return [_lowered(period_start(current, p.period, scale_ups, scale_downs, now), p) for p in rules.policies]
 
 
 def period_start(

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 Operator = Literal["in", "notin", "exists", "absent"]
 
@@ -93,3 +93,22 @@ def _value(value: str, part: str) -> str:
     if not _VALUE.fullmatch(value) or len(value) > _LONGEST:
         raise SelectorError(f"unable to parse requirement {part!r}: {value!r} is no label value")
     return value
+
+
+def selector_text(selector: Mapping[str, Any]) -> str:
+    """The string form of a label selector in its wire form, `matchLabels` and `matchExpressions`."""
+    labels = [f"{key}={value}" for key, value in sorted((selector.get("matchLabels") or {}).items())]
+    return ",".join([*labels, *map(_expression_text, selector.get("matchExpressions") or ())])
+
+
+def _expression_text(expression: Mapping[str, Any]) -> str:
+    key, values = expression.get("key") or "", ",".join(expression.get("values") or ())
+    match expression.get("operator"):
+        case "Exists":
+            return key
+        case "DoesNotExist":
+            return f"!{key}"
+        case "NotIn":
+            return f"{key} notin ({values})"
+        case _:
+            return f"{key} in ({values})"

@@ -1,0 +1,125 @@
+"""autoscaling/v1 objects as autoscaling/v2, the way the API server converts them (HPA rules §13).
+
+v1 knows one number, `targetCPUUtilizationPercentage`. Everything else travels as JSON in annotations: other metrics in
+the fields of v1, `behavior` with its tolerances under capital letters.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from forecaster.hpa.faults import Fault, invalid
+
+Wire = Mapping[str, Any]
+
+METRICS_ANNOTATION = "autoscaling.alpha.kubernetes.io/metrics"
+BEHAVIOR_ANNOTATION = "autoscaling.alpha.kubernetes.io/behavior"
+DEFAULT_CPU_PERCENT = 80
+
+
+def spec_from_v1(spec: Wire, annotations: Mapping[str, str]) -> tuple[dict[str, Any], list[Fault]]:
+    """HPA rules §13: the v2 spec of a v1 object, and the annotations that are not JSON of their form.
+
+    The cpu target comes first; 80 percent stands in where there is no metric at all.
+    """
+    others, metric_faults = _decode(annotations, METRICS_ANNOTATION, list)
+    behavior, behavior_faults = _decode(annotations, BEHAVIOR_ANNOTATION, dict)
+    percent = spec.get("targetCPUUtilizationPercentage")
+    metrics = [_cpu(percent)] if percent is not None else []
+    metrics += [_metric(metric) for metric in others or [] if isinstance(metric, Mapping)]
+    converted = {key: spec[key] for key in ("scaleTargetRef", "minReplicas", "maxReplicas") if key in spec}
+    converted["metrics"] = metrics or [_cpu(DEFAULT_CPU_PERCENT)]
+    if behavior is not None:
+        converted["behavior"] = _lower(behavior)
+    return converted, [*metric_faults, *behavior_faults]
+
+
+def _decode(annotations: Mapping[str, str], key: str, form: type) -> tuple[Any, list[Fault]]:
+    text = annotations.get(key)
+    if text is None:
+        return None, []
+    path = f"metadata.annotations[{key}]"
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        return None, [invalid(path, text[:80], f"not JSON: {error}")]
+    return (
+        (value, [])
+        if isinstance(value, form)
+        else (None, [invalid(path, text[:80], f"must be a JSON {form.__name__}")])
+    )
+
+
+def _cpu(percent: int) -> dict[str, Any]:
+    target = {"type": "Utilization", "averageUtilization": percent}
+    return {"type": "Resource", "resource": {"name": "cpu", "target": target}}
+
+
+def _metric(metric: Wire) -> dict[str, Any]:
+    """One metric in the fields of v1; what v2 does not know is kept, so that the shape check names it."""
+    converted: dict[str, Any] = {"type": metric.get("type")}
+    for block, convert in _BLOCKS.items():
+        if isinstance(metric.get(block), Mapping):
+            converted[block] = convert(metric[block])
+    unknown = {key: value for key, value in metric.items() if key != "type" and key not in _BLOCKS}
+    return converted | unknown
+
+
+def _object(source: Wire) -> dict[str, Any]:
+    per_pod = source.get("averageValue")
+    if per_pod is None:
+        target = {"type": "Value", "value": source.get("targetValue")}
+    else:
+        target = {"type": "AverageValue", "averageValue": per_pod}
+    return {"describedObject": source.get("target"), "metric": _identifier(source, "selector"), "target": target}
+
+
+def _external(source: Wire) -> dict[str, Any]:
+    total, per_pod = source.get("targetValue"), source.get("targetAverageValue")
+    target = {"type": "AverageValue" if total is None else "Value", "value": total, "averageValue": per_pod}
+    return {"metric": _identifier(source, "metricSelector"), "target": _present(target)}
+
+
+def _pods(source: Wire) -> dict[str, Any]:
+    target = {"type": "AverageValue", "averageValue": source.get("targetAverageValue")}
+    return {"metric": _identifier(source, "selector"), "target": target}
+
+
+def _resource(source: Wire) -> dict[str, Any]:
+    return {"name": source.get("name"), "target": _usage_target(source)}
+
+
+def _container_resource(source: Wire) -> dict[str, Any]:
+    return {"name": source.get("name"), "container": source.get("container"), "target": _usage_target(source)}
+
+
+def _usage_target(source: Wire) -> dict[str, Any]:
+    percent, average = source.get("targetAverageUtilization"), source.get("targetAverageValue")
+    type_ = "AverageValue" if percent is None else "Utilization"
+    return _present({"type": type_, "averageUtilization": percent, "averageValue": average})
+
+
+def _identifier(source: Wire, selector: str) -> dict[str, Any]:
+    return _present({"name": source.get("metricName"), "selector": source.get(selector)})
+
+
+def _present(fields: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def _lower(value: Any) -> Any:
+    """Keys with a small first letter, all the way down: `ScaleUp` is `scaleUp`."""
+    if isinstance(value, Mapping):
+        return {key[:1].lower() + key[1:]: _lower(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_lower(inner) for inner in value]
+    return value
+
+
+_BLOCKS = {
+    "object": _object,
+    "external": _external,
+    "pods": _pods,
+    "resource": _resource,
+    "containerResource": _container_resource,
+}

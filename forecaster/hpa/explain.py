@@ -1,0 +1,257 @@
+"""What an HPA aims at, and what one pass of it does, in sentences.
+
+Everything said here is read from the values of a pass; nothing is decided a second time.
+"""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from forecaster.hpa import behavior as both_ways
+from forecaster.hpa import legacy
+from forecaster.hpa.amounts import amount, pods, seconds, target_amount
+from forecaster.hpa.conditions import ConditionType, find_condition
+from forecaster.hpa.controller import SHIPPED, Controller, tolerance_of
+from forecaster.hpa.limits import Limited, windows
+from forecaster.hpa.observation import Observation, Scale
+from forecaster.hpa.proposals import Proposal
+from forecaster.hpa.reconcile import Pass
+from forecaster.hpa.rules import ScalingPolicy, ScalingRules
+from forecaster.hpa.samples import Answer
+from forecaster.hpa.spec import HpaSpec, MetricSpec
+from forecaster.hpa.state import ScalingState
+from forecaster.hpa.totals import total_of
+from forecaster.hpa.unmeasured import Unmeasured
+from forecaster.hpa.wording import STABILIZATION
+
+_CONDITIONS: tuple[ConditionType, ...] = ("AbleToScale", "ScalingActive", "ScalingLimited", "ScaledToZero")
+
+
+class Explanation(NamedTuple):
+    """One sentence for the pass as a whole, and one for each step of it."""
+
+    summary: str
+    steps: tuple[str, ...] = ()
+
+
+class _Story(NamedTuple):
+    """One pass with everything that went in."""
+
+    spec: HpaSpec
+    observation: Observation
+    before: ScalingState
+    outcome: Pass
+    now: datetime
+    controller: Controller
+    current: int
+
+
+def explain(
+    spec: HpaSpec,
+    observation: Observation,
+    before: ScalingState,
+    outcome: Pass,
+    now: datetime,
+    controller: Controller = SHIPPED,
+) -> Explanation:
+    """The pass that `reconcile` made of this spec, observation and state at `now`."""
+    scale = observation.scale
+    if not isinstance(scale, Scale):
+        return Explanation(f"At the next sync your HPA does nothing: {_message(outcome, 'AbleToScale')}.")
+    story = _Story(spec, observation, before, outcome, now, controller, scale.spec_replicas)
+    if outcome.desired.branch != "metrics":
+        return Explanation(f"At the next sync your HPA {_without_metrics(story)}.")
+    if outcome.desired.recommendation is None or outcome.desired.limited is None:
+        return Explanation(_blocked(story), tuple(_metric_steps(story)))
+    steps = (*_metric_steps(story), *_limit_steps(story, outcome.desired.limited))
+    return Explanation(_summary(story, outcome.desired.limited), steps)
+
+
+def aims(spec: HpaSpec) -> tuple[str, ...]:
+    """What each metric of the spec tries to hold, in order; the largest proposal of all of them wins."""
+    return tuple(_aim(metric) for metric in spec.metrics)
+
+
+def _aim(metric: MetricSpec) -> str:
+    target = metric.target
+    where = f" of container {metric.container}" if metric.container else ""
+    if target.average_utilization_percent is not None and target.average_value_milli is None:
+        return f"each pod uses about {target.average_utilization_percent} % of its requested {metric.name}{where}"
+    described = metric.described_object
+    on = f" on {described.kind} {described.name}" if described else ""
+    if _is_total(metric):
+        return f"{metric.name}{on} is about {target_amount(metric, target.value_milli or 0)} in total"
+    each = target_amount(metric, target.average_value_milli or 0)
+    return f"{metric.name}{on}{where} is about {each} for each pod"
+
+
+def _is_total(metric: MetricSpec) -> bool:
+    """Whether HPA rules §8.3 apply: External looks at the average first, Object at the type."""
+    if metric.source == "External":
+        return metric.target.average_value_milli is None
+    return metric.source == "Object" and metric.target.type == "Value"
+
+
+def _without_metrics(story: _Story) -> str:
+    """A pass that looks at no metric."""
+    if story.outcome.desired.branch == "disabled":
+        return "does nothing: the target has 0 replicas, which switches scaling off; it will say ScalingDisabled"
+    least, most = story.spec.bounds.min_replicas, story.spec.max_replicas
+    bound = f"maxReplicas {most}" if story.current > most else f"minReplicas {least}"
+    return (
+        f"goes from {story.current} to {bound} in one step, looking at no metric and no policy; "
+        f"it will say {_reason(story.outcome, 'AbleToScale')}"
+    )
+
+
+def _blocked(story: _Story) -> str:
+    """A pass that could not make a recommendation."""
+    message, reason = _message(story.outcome, "ScalingActive"), _reason(story.outcome, "ScalingActive")
+    return f"At the next sync your HPA keeps {pods(story.current)}: {message}; it will say {reason}."
+
+
+def _summary(story: _Story, limited: Limited) -> str:
+    """The credited metric, what held it back, what the status will say."""
+    recommendation, desired = story.outcome.desired.recommendation, story.outcome.desired
+    place = 0 if recommendation is None or recommendation.metric is None else recommendation.metric
+    metric, answer, proposal = story.spec.metrics[place], story.observation.answers[place], desired.proposals[place]
+    clauses = [
+        f"At the next sync your HPA will see {_reading(metric, answer, proposal)}",
+        _tolerance_clause(story, proposal),
+        _stabilization_clause(limited),
+        _clamp_clause(story, limited),
+        f"it will {_move(story.current, desired.replicas)} and say {_said(story.outcome)}",
+    ]
+    return "; ".join(clause for clause in clauses if clause) + "."
+
+
+def _reading(metric: MetricSpec, answer: Answer, proposal: Proposal | Unmeasured) -> str:
+    """What one metric shows and asks for: `5.2 cores / 500m = 11 pods`."""
+    if isinstance(proposal, Unmeasured):
+        return f"no answer ({proposal.message}), which blocks scaling down"
+    target = metric.target
+    if proposal.utilization_percent is not None:
+        used = f"{proposal.utilization_percent} % of requested {metric.name} in use"
+        return f"{used} / {target.average_utilization_percent} % = {pods(proposal.replicas)}{_hold(proposal)}"
+    goal = target.value_milli if _is_total(metric) else target.average_value_milli
+    seen = f"{amount(metric, total_of(answer) or 0)} / {target_amount(metric, goal or 0)}"
+    return f"{seen} = {pods(proposal.replicas)}{_hold(proposal)}"
+
+
+def _hold(proposal: Proposal) -> str:
+    match proposal.hold:
+        case "tolerance":
+            return f" (ratio {proposal.ratio:.4g} is within the tolerance: no change)"
+        case "direction":
+            return " (counting pods without samples turns the direction around: no change)"
+        case None:
+            return ""
+
+
+def _tolerance_clause(story: _Story, proposal: Proposal | Unmeasured) -> str:
+    if isinstance(proposal, Unmeasured) or proposal.hold is not None:
+        return ""
+    tolerance = tolerance_of(story.spec.behavior, story.controller)
+    return f"tolerance {tolerance.up if proposal.ratio > 1.0 else tolerance.down:g} does not apply"
+
+
+def _stabilization_clause(limited: Limited) -> str:
+    if limited.stabilization == "ReadyForNewScale":
+        return ""
+    return f"stabilization makes it {limited.stabilized} ({limited.stabilization})"
+
+
+def _clamp_clause(story: _Story, limited: Limited) -> str:
+    """What stands between the stabilised and the desired count."""
+    match limited.clamp:
+        case "ScaleUpLimit":
+            kind = "growth limit" if story.spec.behavior is None else "scale-up policy"
+            return f"{kind} allows {limited.replicas}"
+        case "ScaleDownLimit":
+            return f"scale-down policy allows {limited.replicas}"
+        case "TooManyReplicas":
+            return f"maxReplicas is {story.spec.max_replicas}"
+        case "TooFewReplicas":
+            return f"minReplicas is {story.spec.bounds.min_replicas}"
+        case "DesiredWithinRange":
+            return ""
+
+
+def _metric_steps(story: _Story) -> list[str]:
+    """One step per metric, in order."""
+    seen = zip(story.spec.metrics, story.observation.answers, story.outcome.desired.proposals, strict=False)
+    return [f"{metric.source} {metric.name}: {_reading(metric, answer, proposal)}" for metric, answer, proposal in seen]
+
+
+def _limit_steps(story: _Story, limited: Limited) -> list[str]:
+    """The steps after the recommendation, with the numbers behind them."""
+    recommendation, spec = story.outcome.desired.recommendation, story.spec
+    largest = 0 if recommendation is None else recommendation.replicas
+    conditions = [find_condition(story.outcome.conditions, kind) for kind in _CONDITIONS]
+    said = [f"{condition.type}={condition.status} ({condition.reason})" for condition in conditions if condition]
+    return [
+        f"recommendation: the largest proposal, {pods(largest)}",
+        f"stabilization: {_stabilization_step(story, limited)}",
+        *_rate_steps(story, limited),
+        f"bounds: minReplicas {spec.bounds.min_replicas}, maxReplicas {spec.max_replicas}",
+        f"conditions: {', '.join(said)}",
+    ]
+
+
+def _stabilization_step(story: _Story, limited: Limited) -> str:
+    if story.spec.behavior is None:
+        window = f"window {seconds(story.controller.downscale_stabilization)} down"
+    else:
+        up, down = windows(story.spec.behavior, story.controller.downscale_stabilization)
+        window = f"windows {seconds(up)} up and {seconds(down)} down"
+    if limited.stabilization == "ReadyForNewScale":
+        return f"{window}, nothing held back"
+    return f"{window}: {STABILIZATION[limited.stabilization].message}, {pods(limited.stabilized)}"
+
+
+def _rate_steps(story: _Story, limited: Limited) -> list[str]:
+    """What each policy of the direction taken allows; nothing where the size stays."""
+    behavior, before = story.spec.behavior, story.before
+    rising = limited.stabilized > story.current
+    if limited.stabilized == story.current or (behavior is None and not rising):
+        return []
+    if behavior is None:
+        growth = story.controller.growth
+        largest = legacy.growth_limit(story.current, growth.factor, growth.minimum)
+        return [f"growth: without behavior at most {largest} in this pass"]
+    rules = behavior.scale_up if rising else behavior.scale_down
+    by_policy = both_ways.raised_by_policy if rising else both_ways.lowered_by_policy
+    allowed = by_policy(story.current, rules, before.scale_ups, before.scale_downs, story.now)
+    return [f"policies {'up' if rising else 'down'}: {_policies(rules, allowed)}"]
+
+
+def _policies(rules: ScalingRules, allowed: list[int]) -> str:
+    if rules.select_policy == "Disabled":
+        return "Disabled, no move in this direction"
+    each = [f"{_policy(policy)} allows {limit}" for policy, limit in zip(rules.policies, allowed, strict=True)]
+    return f"{', '.join(each)}; selectPolicy {rules.select_policy}"
+
+
+def _policy(policy: ScalingPolicy) -> str:
+    size = f"{policy.value} %" if policy.type == "Percent" else pods(policy.value)
+    return f"{size} per {seconds(policy.period)}"
+
+
+def _move(current: int, desired: int) -> str:
+    return f"keep {pods(current)}" if desired == current else f"go from {current} to {desired}"
+
+
+def _said(outcome: Pass) -> str:
+    """The reason that tells most: the limit where one binds, else the ability to scale."""
+    limited = find_condition(outcome.conditions, "ScalingLimited")
+    binds = limited is not None and limited.status == "True"
+    return _reason(outcome, "ScalingLimited" if binds else "AbleToScale")
+
+
+def _reason(outcome: Pass, kind: ConditionType) -> str:
+    condition = find_condition(outcome.conditions, kind)
+    return "" if condition is None else condition.reason
+
+
+def _message(outcome: Pass, kind: ConditionType) -> str:
+    condition = find_condition(outcome.conditions, kind)
+    return "" if condition is None else condition.message
