@@ -1,0 +1,47 @@
+"""Where to listen."""
+
+from __future__ import annotations
+
+import socket
+from typing import NamedTuple
+
+BACKLOG = 2048
+PORT_MAX = 65535
+
+
+class Address(NamedTuple):
+    """Host and port; port 0 lets the system choose."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def parse_address(text: str) -> Address:
+    """`HOST:PORT`, `[IPV6]:PORT`, or `:PORT` for every interface.
+
+    Raises:
+        ValueError: it is something else.
+
+    >>> parse_address("[::1]:8080")
+    Address(host='::1', port=8080)
+    """
+    host, colon, port = text.rpartition(":")
+    if not colon or not (port.isascii() and port.isdigit()) or int(port) > PORT_MAX:
+        raise ValueError(f"{text!r} is not HOST:PORT with a port from 0 to {PORT_MAX}")
+    return Address(host.strip("[]") or "0.0.0.0", int(port))  # noqa: S104  stated as the meaning of ":PORT"
+
+
+def listen(address: Address) -> socket.socket:
+    """A listening socket.
+
+    Raises:
+        OSError: the address is taken, not ours or not allowed; the text names it and the remedy.
+    """
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    try:
+        return socket.create_server(address, family=family, backlog=BACKLOG)
+    except OSError as error:
+        raise OSError(error.errno, f"cannot listen on {address}: {error.strerror}; choose another address") from error

@@ -1,0 +1,79 @@
+"""TableReader: the newest good table, however often the file is replaced or damaged."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from forecaster.errors import StoreError
+from forecaster.serving.table import Entry, Meta, read_header
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Table:
+    """One published table: index in memory, records in its file, which stays readable after it has been replaced."""
+
+    def __init__(self, descriptor: int, records_at: int, meta: Meta, entries: tuple[Entry, ...]) -> None:
+        self.meta = meta
+        self.entries = entries
+        """Ordered by `Entry.key`."""
+        self._descriptor = descriptor
+        self._records_at = records_at
+        self._places: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for place, entry in enumerate(entries):
+            self._places[entry.namespace, entry.name].append(place)
+        weakref.finalize(self, os.close, descriptor)
+
+    def named(self, namespace: str, name: str) -> list[Entry]:
+        """The workloads of that name: none, one, or one of each kind."""
+        return [self.entries[place] for place in self._places.get((namespace, name), ())]
+
+    def record(self, entry: Entry) -> msgspec.Raw:
+        """The record of a workload, as it goes over the wire."""
+        return msgspec.Raw(os.pread(self._descriptor, entry.size, self._records_at + entry.offset))
+
+
+class TableReader:
+    """Watches one path. `table` is the newest good table, None before the first."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.table: Table | None = None
+        self.fault = f"no table has been published at {path} yet"
+        """Why the newest file is not served; empty when it is."""
+        self.failures = 0
+        """How many files could not be read, in total."""
+        self._stamp: tuple[int, int, int] | None = None
+
+    def refresh(self) -> None:
+        """Load the file if it is another one than before; a bad one leaves the last good table in place."""
+        try:
+            status = self.path.stat()
+        except OSError as error:
+            if self.table is not None:
+                self.fault = f"the table {self.path} is gone ({error.strerror}); serving the last one"
+            return
+        stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
+        if stamp != self._stamp:
+            self._load()
+            self._stamp = stamp
+
+    def _load(self) -> None:
+        try:
+            self.table = _open(self.path)
+            self.fault = ""
+        except (OSError, StoreError) as error:
+            self.failures += 1
+            self.fault = f"the table {self.path} cannot be served: {error}"
+
+
+def _open(path: Path) -> Table:
+    with path.open("rb") as file:
+        header, records_at = read_header(file)
+        return Table(os.dup(file.fileno()), records_at, header.meta, header.entries)

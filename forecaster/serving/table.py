@@ -1,0 +1,146 @@
+"""The published table as a file: a checked header with an index, then one JSON record for each workload.
+
+    magic, 8 bytes | checksum of all that follows, 4 | size of the header, 4 | header | records
+
+The header says where each record lies, so that a reader keeps the index in memory and leaves the records in the file:
+memory grows with the number of workloads, not with what is said about them. Records are the bytes that the API sends.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it decodes
+from typing import TYPE_CHECKING, BinaryIO
+
+import msgspec
+
+from forecaster.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from forecaster.serving.wire import RecommendationView
+
+MAGIC = b"fcTable1"
+PREFIX = struct.Struct("<8sII")
+CHUNK = 1 << 20
+
+
+class CycleSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """The last finished cycle in short."""
+
+    at: datetime
+    seconds: float
+    failures: tuple[str, ...] = ()
+
+
+class Meta(msgspec.Struct, frozen=True, kw_only=True):
+    """What is true for the whole table."""
+
+    published_at: datetime
+    """The evaluation time of the decisions in it."""
+    interval_seconds: float
+    """A new table is due after this time."""
+    version: str
+    metrics: str = ""
+    """Metrics of the computing process, in the text format of Prometheus."""
+    cycle: CycleSummary | None = None
+
+
+class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Where the record of one workload lies, and what lists are filtered by."""
+
+    namespace: str
+    name: str
+    kind: str
+    verdict: str
+    reason: str
+    offset: int
+    size: int
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """The order of the table."""
+        return (self.namespace, self.name, self.kind)
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything but the records."""
+
+    meta: Meta
+    entries: tuple[Entry, ...]
+
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(Header)
+
+
+def write_table(path: Path, meta: Meta, recommendations: Sequence[RecommendationView]) -> None:
+    """Replace the table as a whole: readers see the old one or the new one, never half of either.
+
+    It is not forced to the disk: the next cycle writes it again, and a torn one is recognised.
+
+    Raises:
+        StoreError: the directory is missing, read-only or full; the old table is still there.
+    """
+    parts = _encode(meta, recommendations)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with temporary.open("wb") as file:
+            file.writelines(parts)
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise StoreError(
+            f"table {path}: cannot be published ({error.strerror}); the old one is still served. "
+            "Make its directory writable and free some space."
+        ) from error
+
+
+def read_header(file: BinaryIO) -> tuple[Header, int]:
+    """The header of a table and the offset of its records.
+
+    Raises:
+        StoreError: the file is torn, damaged or of another kind.
+    """
+    checksum, size = _prefix(file)
+    raw = file.read(size)
+    if _checksum_on(file, zlib.crc32(raw)) != checksum:
+        raise StoreError("it is torn or damaged: the checksum differs")
+    try:
+        return _decoder.decode(raw), PREFIX.size + size
+    except msgspec.DecodeError as error:
+        raise StoreError(f"its header is not understood: {error}") from error
+
+
+def _encode(meta: Meta, recommendations: Sequence[RecommendationView]) -> list[bytes]:
+    rows = sorted(recommendations, key=lambda row: (row.namespace, row.name, row.kind))
+    records = [_encoder.encode(row) for row in rows]
+    entries, offset = [], 0
+    for row, record in zip(rows, records, strict=True):
+        entries.append(_entry(row, offset, len(record)))
+        offset += len(record)
+    header = _encoder.encode(Header(meta=meta, entries=tuple(entries)))
+    body = b"".join(records)
+    return [PREFIX.pack(MAGIC, zlib.crc32(body, zlib.crc32(header)), len(header)), header, body]
+
+
+def _entry(row: RecommendationView, offset: int, size: int) -> Entry:
+    return Entry(row.namespace, row.name, row.kind, row.replicas.verdict, row.replicas.reason, offset, size)
+
+
+def _prefix(file: BinaryIO) -> tuple[int, int]:
+    prefix = file.read(PREFIX.size)
+    if len(prefix) < PREFIX.size or not prefix.startswith(MAGIC):
+        raise StoreError("it is not a table of this version")
+    _, checksum, size = PREFIX.unpack(prefix)
+    return checksum, size
+
+
+def _checksum_on(file: BinaryIO, checksum: int) -> int:
+    while chunk := file.read(CHUNK):
+        checksum = zlib.crc32(chunk, checksum)
+    return checksum

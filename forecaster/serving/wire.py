@@ -1,0 +1,162 @@
+"""The public form of a recommendation: what `/api/v1` answers, field by field.
+
+A number that is not known is null, and a text beside it says why; it is never 0. CPU is in cores, memory in bytes,
+ratios 0-1, instants RFC 3339 in UTC.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it decodes
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from forecaster.domain.decision import Clamp, Recommendation, Resize, Scale, SignalView
+from forecaster.domain.signal import Signal
+
+if TYPE_CHECKING:
+    from forecaster.domain.outlook import Ahead
+    from forecaster.domain.workload import Resources
+
+UNITS = {str(signal): signal.unit for signal in Signal}
+
+
+class ReplicasView(msgspec.Struct, frozen=True, gc=False):
+    """The count: how many there are, how many there should be, and why."""
+
+    now: int
+    recommended: int | None
+    verdict: str
+    reason: str
+    message: str
+
+
+class AmountsView(msgspec.Struct, frozen=True, gc=False):
+    """Requests and limits of one pod; null where none is set."""
+
+    cpu_request: float | None
+    cpu_limit: float | None
+    memory_request: float | None
+    memory_limit: float | None
+
+
+class ResourcesView(msgspec.Struct, frozen=True):
+    """Requests and limits: what they are, what they should be, and why."""
+
+    now: AmountsView
+    recommended: AmountsView | None
+    verdict: str
+    reason: str
+    message: str
+
+
+class ForecastView(msgspec.Struct, frozen=True, gc=False):
+    """Demand within the window that a scaling decision can still reach."""
+
+    model: str
+    quantile: float
+    peak: float
+    low: float
+    median: float
+    high: float
+    begin: datetime
+    until: datetime
+    note: str
+
+
+class SignalItem(msgspec.Struct, frozen=True):
+    """One signal as the decision saw it, totals over all pods."""
+
+    signal: str
+    unit: str
+    target: str
+    measured: float | None
+    measured_at: datetime | None
+    reactive_replicas: int | None
+    forecast: ForecastView | None
+    forecast_replicas: int | None
+    note: str
+
+
+class ClampView(msgspec.Struct, frozen=True, gc=False):
+    """One rule on the way to the number."""
+
+    rule: str
+    before: int
+    after: int
+    why: str
+
+
+class RecommendationView(msgspec.Struct, frozen=True):
+    """Everything decided about one workload, and the explanation."""
+
+    namespace: str
+    kind: str
+    name: str
+    at: datetime
+    autoscaler: str | None
+    replicas: ReplicasView
+    resources: ResourcesView
+    signals: tuple[SignalItem, ...]
+    clamps: tuple[ClampView, ...]
+
+
+def recommendation_view(recommendation: Recommendation) -> RecommendationView:
+    """The public form of a decision."""
+    return RecommendationView(
+        *recommendation.id,
+        at=recommendation.at,
+        autoscaler=recommendation.autoscaler or None,
+        replicas=_replicas(recommendation),
+        resources=_resources(recommendation),
+        signals=tuple(map(_signal, recommendation.signals)),
+        clamps=tuple(map(_clamp, recommendation.clamps)),
+    )
+
+
+def _replicas(recommendation: Recommendation) -> ReplicasView:
+    decided = recommendation.replicas
+    recommended, verdict = (decided.replicas, "scale") if isinstance(decided, Scale) else (None, "hold")
+    return ReplicasView(recommendation.replicas_now, recommended, verdict, str(decided.reason), decided.message)
+
+
+def _resources(recommendation: Recommendation) -> ResourcesView:
+    decided, now = recommendation.resources, _amounts(recommendation.resources_now)
+    recommended, verdict = (_amounts(decided.resources), "resize") if isinstance(decided, Resize) else (None, "hold")
+    return ResourcesView(now, recommended, verdict, str(decided.reason), decided.message)
+
+
+def _amounts(resources: Resources) -> AmountsView:
+    return AmountsView(resources.cpu_request, resources.cpu_limit, resources.memory_request, resources.memory_limit)
+
+
+def _signal(view: SignalView) -> SignalItem:
+    return SignalItem(
+        signal=view.signal,
+        unit=UNITS.get(view.signal, ""),
+        target=view.target,
+        measured=view.measured,
+        measured_at=view.measured_at,
+        reactive_replicas=view.reactive_replicas,
+        forecast=None if view.forecast is None else _forecast(view.forecast),
+        forecast_replicas=view.forecast_replicas,
+        note=view.note,
+    )
+
+
+def _forecast(ahead: Ahead) -> ForecastView:
+    return ForecastView(
+        model=ahead.model,
+        quantile=ahead.quantile,
+        peak=ahead.peak,
+        low=ahead.low,
+        median=ahead.median,
+        high=ahead.high,
+        begin=ahead.begin,
+        until=ahead.until,
+        note=ahead.note,
+    )
+
+
+def _clamp(clamp: Clamp) -> ClampView:
+    return ClampView(clamp.rule, clamp.before, clamp.after, clamp.why)

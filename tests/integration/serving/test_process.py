@@ -1,0 +1,133 @@
+"""The real serving process beside a computing one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+from forecaster.errors import StoreError
+from forecaster.serving.address import Address
+from forecaster.serving.process import Death, ServingProcess
+from tests.support.recommendations import recommendation, workload_id
+from tests.support.tables import publish
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+ANY_PORT = Address("127.0.0.1", 0)
+FORBIDDEN = {"numpy", "pandas", "pydantic", "models", "sqlalchemy", "typer", "rich", "structlog", "requests"}
+
+
+class Served:
+    """A running serving process and what became of its children."""
+
+    def __init__(self, table: Path) -> None:
+        self.deaths: list[Death] = []
+        self.died = threading.Event()
+        self.process = ServingProcess(table, ANY_PORT, on_death=self._note)
+
+    def _note(self, death: Death) -> None:
+        self.deaths.append(death)
+        self.died.set()
+
+    def get(self, path: str) -> httpx.Response:
+        return httpx.get(f"http://{self.process.address}{path}", timeout=20)
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    served = Served(publish(tmp_path / "table"))
+    served.process.start()
+    yield served
+    served.process.stop()
+
+
+def test_it_answers_what_is_published_and_stops_in_order(served: Served) -> None:
+    answer = served.get("/api/v1/recommendations/shop/web")
+    assert answer.json()["recommendation"]["replicas"]["recommended"] == 5
+    served.process.stop()
+    assert served.deaths == []
+    with pytest.raises(httpx.ConnectError):
+        served.get("/healthz")
+
+
+def test_a_new_table_is_served_soon(served: Served, tmp_path: Path) -> None:
+    assert served.get("/api/v1/recommendations/shop/api").status_code == 404
+    publish(tmp_path / "table", recommendation(workload_id("api")))
+    deadline = time.monotonic() + 10
+    while served.get("/api/v1/recommendations/shop/api").status_code == 404:
+        assert time.monotonic() < deadline
+
+
+def test_a_killed_process_is_replaced_and_clients_only_wait(served: Served) -> None:
+    served.get("/healthz")
+    pid = served.process.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    assert served.died.wait(10)
+    assert served.get("/healthz").status_code == 200
+    assert served.deaths == [Death(-signal.SIGKILL, 0.2)]
+    assert served.process.pid != pid
+
+
+def test_it_is_stopped_while_waiting_for_a_restart(served: Served) -> None:
+    served.get("/healthz")
+    assert served.process.pid is not None
+    os.kill(served.process.pid, signal.SIGKILL)
+    assert served.died.wait(10)
+    served.process.stop()
+    with pytest.raises(httpx.ConnectError):
+        served.get("/healthz")
+
+
+def test_a_taken_address_is_an_error_before_anything_starts(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = Address(*taken.getsockname())
+        with pytest.raises(StoreError, match=f"cannot listen on {address}: Address already in use.*choose another"):
+            ServingProcess(tmp_path / "table", address).start()
+
+
+def test_it_ends_with_its_parent_however_that_dies(tmp_path: Path) -> None:
+    parent = textwrap.dedent(f"""
+        import pathlib, sys, time
+        from forecaster.serving.address import Address
+        from forecaster.serving.process import ServingProcess
+        process = ServingProcess(pathlib.Path({str(tmp_path / "table")!r}), Address("127.0.0.1", 0))
+        process.start()
+        print(process.address.port, flush=True)
+        time.sleep(60)
+    """)
+    with subprocess.Popen([sys.executable, "-c", parent], stdout=subprocess.PIPE, text=True) as computing:
+        assert computing.stdout is not None
+        port = int(computing.stdout.readline())
+        with socket.create_connection(("127.0.0.1", port)) as connection:
+            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert connection.recv(1000).startswith(b"HTTP/1.1 200")
+            computing.kill()  # the connection ends only if the child does
+            connection.settimeout(20)
+            while connection.recv(1000):
+                pass
+
+
+def test_it_loads_nothing_that_computes() -> None:
+    program = "import sys, forecaster.serving.__main__; print(' '.join(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert FORBIDDEN.isdisjoint(loaded)
+
+
+def test_arguments_that_are_no_address_are_refused_in_a_sentence() -> None:
+    command = [sys.executable, "-m", "forecaster.serving", "--table", "x", "--address", "localhost:http"]
+    refused = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    assert "'localhost:http' is not HOST:PORT" in refused.stderr

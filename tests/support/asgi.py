@@ -1,0 +1,29 @@
+"""An ASGI application asked directly, without a network."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import httpx
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+
+class Client:
+    """Synchronous requests to an application; its lifespan is not run."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    def get(self, url: str) -> httpx.Response:
+        return self.request("GET", url)
+
+    def request(self, method: str, url: str) -> httpx.Response:
+        return asyncio.run(self._send(method, url))
+
+    async def _send(self, method: str, url: str) -> httpx.Response:
+        transport = httpx.ASGITransport(app=self._app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://serving") as client:
+            return await client.request(method, url)

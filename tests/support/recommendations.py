@@ -1,0 +1,56 @@
+"""Recommendations with good defaults."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from forecaster.domain.decision import Clamp, Hold, Reason, Recommendation, Resize, Scale, SignalView
+from forecaster.domain.outlook import Ahead
+from forecaster.domain.workload import Resources, WorkloadId
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+GIB = 2.0**30
+
+
+def workload_id(name: str = "web", namespace: str = "shop", kind: str = "Deployment") -> WorkloadId:
+    return WorkloadId(namespace, kind, name)
+
+
+def recommendation(
+    id: WorkloadId | None = None,  # noqa: A002  the name of the field
+    *,
+    at: datetime = NOON,
+    now: int = 3,
+    replicas: int | None = 5,
+    reason: Reason = Reason.FORECAST,
+    cpu_request: float = 0.5,
+) -> Recommendation:
+    """Three signals and two clamps; holds when `replicas` is None."""
+    decided = Hold(reason, "no samples for 20 min") if replicas is None else Scale(replicas, reason, "peak at 12:10")
+    return Recommendation(
+        id=id or workload_id(),
+        at=at,
+        replicas_now=now,
+        replicas=decided,
+        resources_now=Resources(0.25, None, GIB, GIB),
+        resources=Resize(Resources(cpu_request, None, GIB, GIB), Reason.SIZED, "95 % of the coming day"),
+        signals=tuple(signal_view(signal, at) for signal in ("cpu", "memory", "requests")),
+        clamps=(Clamp("tolerance", 5, 5, "outside 10 %"), Clamp("max replicas", 5, 5, "within 2..10")),
+        autoscaler="web-hpa",
+    )
+
+
+def signal_view(signal: str, at: datetime = NOON) -> SignalView:
+    return SignalView(
+        signal=signal,
+        target="70 % of 0.5 cores a pod",
+        measured=1.234567,
+        measured_at=at,
+        reactive_replicas=4,
+        forecast=ahead(at),
+        forecast_replicas=5,
+    )
+
+
+def ahead(at: datetime = NOON) -> Ahead:
+    return Ahead("ridge", 0.9, 1.75, 1.1, 1.4, 1.9, at + timedelta(minutes=3), at + timedelta(minutes=8))

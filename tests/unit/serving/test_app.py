@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from forecaster.domain.decision import Reason
+from forecaster.serving.app import create_app
+from forecaster.serving.reader import TableReader
+from tests.support.asgi import Client
+from tests.support.recommendations import NOON, recommendation, workload_id
+from tests.support.tables import publish
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Clock:
+    now = NOON + timedelta(seconds=10)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return publish(
+        tmp_path / "table",
+        recommendation(workload_id("api")),
+        recommendation(workload_id("web"), replicas=None, reason=Reason.NO_DATA),
+        recommendation(workload_id("web", kind="StatefulSet")),
+        recommendation(workload_id("café +1", namespace="other")),
+        metrics="# from the cycle\n",
+    )
+
+
+def client_of(path: Path, clock: Clock) -> Client:
+    reader = TableReader(path)
+    reader.refresh()
+    return Client(create_app(reader, clock=clock))
+
+
+@pytest.fixture
+def client(path: Path, clock: Clock) -> Client:
+    return client_of(path, clock)
+
+
+@pytest.fixture
+def empty(tmp_path: Path, clock: Clock) -> Client:
+    return client_of(tmp_path / "none", clock)
+
+
+def listed(client: Client, query: str = "") -> list[Any]:
+    items: list[Any] = client.get(f"/api/v1/recommendations?{query}").json()["items"]
+    return [(item["kind"], item["name"]) for item in items]
+
+
+def test_alive_even_without_a_table(empty: Client) -> None:
+    assert empty.get("/healthz").status_code == 200
+
+
+def test_not_ready_without_a_table_and_says_why(empty: Client) -> None:
+    answer = empty.get("/readyz")
+    assert answer.status_code == 503
+    assert "no table has been published" in answer.json()["detail"]
+
+
+def test_ready_with_a_fresh_table(client: Client) -> None:
+    assert client.get("/readyz").json() == {
+        "published_at": "2026-03-01T12:00:00Z",
+        "age_seconds": 10.0,
+        "stale": False,
+        "version": "1.2.3",
+        "workloads": 4,
+        "fault": "",
+    }
+
+
+def test_not_ready_with_a_stale_table_which_is_served_all_the_same(client: Client, clock: Clock) -> None:
+    clock.now = NOON + timedelta(minutes=4)
+    assert client.get("/readyz").status_code == 503
+    answer = client.get("/api/v1/recommendations/shop/api").json()
+    assert answer["stale"] is True
+    assert answer["age_seconds"] == 240.0
+    assert answer["recommendation"]["replicas"]["recommended"] == 5
+
+
+def test_a_clock_behind_the_table_gives_no_negative_age(client: Client, clock: Clock) -> None:
+    clock.now = NOON - timedelta(minutes=1)
+    assert client.get("/readyz").json()["age_seconds"] == 0.0
+
+
+def test_the_list_is_ordered_and_complete(client: Client) -> None:
+    assert listed(client) == [
+        ("Deployment", "café +1"),
+        ("Deployment", "api"),
+        ("Deployment", "web"),
+        ("StatefulSet", "web"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "count"),
+    [("namespace=shop", 3), ("kind=StatefulSet", 1), ("verdict=hold", 1), ("reason=no-data", 1), ("namespace=x", 0)],
+)
+def test_the_list_is_filtered(client: Client, query: str, count: int) -> None:
+    assert len(listed(client, query)) == count
+
+
+def test_the_list_is_paged(client: Client) -> None:
+    first = client.get("/api/v1/recommendations?limit=3").json()
+    rest = client.get(f"/api/v1/recommendations?limit=3&continue={first['continue']}").json()
+    assert len(first["items"]) == 3
+    assert [item["kind"] for item in rest["items"]] == ["StatefulSet"]
+    assert rest["continue"] is None
+
+
+def test_one_name_of_two_kinds_asks_which(client: Client) -> None:
+    answer = client.get("/api/v1/recommendations/shop/web")
+    assert answer.status_code == 409
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert "?kind=" in answer.json()["remedy"]
+    told = client.get("/api/v1/recommendations/shop/web?kind=StatefulSet").json()
+    assert told["recommendation"]["kind"] == "StatefulSet"
+
+
+def test_a_name_with_odd_characters_is_found_percent_encoded(client: Client) -> None:
+    answer = client.get("/api/v1/recommendations/other/caf%C3%A9%20%2B1").json()
+    assert answer["recommendation"]["name"] == "café +1"
+
+
+@pytest.mark.parametrize(
+    "name", ["absent", "..%2f..%2fetc%2fpasswd", "%00", "%ff", "web'--", "a" * 5000], ids=lambda name: name[:12]
+)
+def test_an_unknown_name_is_a_problem_with_a_remedy(client: Client, name: str) -> None:
+    answer = client.get(f"/api/v1/recommendations/shop/{name}")
+    assert answer.status_code == 404
+    assert answer.json()["remedy"]
+
+
+@pytest.mark.parametrize("verb", ["POST", "PUT", "PATCH", "DELETE"])
+def test_it_is_read_only(client: Client, verb: str) -> None:
+    answer = client.request(verb, "/api/v1/recommendations")
+    assert answer.status_code == 405
+    assert answer.json()["remedy"] == "This interface is read-only: use GET."
+    assert "GET" in answer.headers["allow"]
+
+
+def test_a_bad_query_is_a_problem(client: Client) -> None:
+    assert client.get("/api/v1/recommendations?limit=0").status_code == 400
+
+
+def test_metrics_are_those_of_both_processes(client: Client) -> None:
+    client.get("/healthz")
+    text = client.get("/metrics").text
+    assert text.startswith("# from the cycle\n")
+    assert 'forecaster_serving_requests_total{code="200",handler="healthz"} 1.0' in text
+    assert "forecaster_serving_table_age_seconds 10.0" in text
+    assert "forecaster_serving_table_workloads 4.0" in text
+
+
+def test_without_a_table_its_age_is_not_a_number(empty: Client) -> None:
+    assert "forecaster_serving_table_age_seconds NaN" in empty.get("/metrics").text

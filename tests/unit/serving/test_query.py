@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import pytest
+
+from forecaster.serving.problem import ProblemError
+from forecaster.serving.query import page, parse_query
+from forecaster.serving.table import Entry
+
+
+def entry(name: str, namespace: str = "shop", verdict: str = "scale", reason: str = "forecast") -> Entry:
+    return Entry(namespace, name, "Deployment", verdict, reason, 0, 0)
+
+
+ENTRIES = tuple(entry(name) for name in "abcde")
+
+
+def names(rows: list[Entry]) -> str:
+    return "".join(row.name for row in rows)
+
+
+def test_pages_follow_each_other_without_loss_or_repetition() -> None:
+    first, token = page(ENTRIES, parse_query({"limit": "2"}))
+    second, token = page(ENTRIES, parse_query({"limit": "2", "continue": token or ""}))
+    third, end = page(ENTRIES, parse_query({"limit": "2", "continue": token or ""}))
+    assert names([*first, *second, *third]) == "abcde"
+    assert end is None
+
+
+def test_the_next_page_follows_the_last_name_though_the_table_has_changed() -> None:
+    _, token = page(ENTRIES, parse_query({"limit": "2"}))
+    rows, _ = page((entry("a"), entry("bb"), entry("c")), parse_query({"continue": token or ""}))
+    assert names(rows) == "bbc"
+
+
+def test_filters_are_all_applied() -> None:
+    entries = (entry("a"), entry("b", verdict="hold"), entry("c", namespace="other", verdict="hold"))
+    rows, _ = page(entries, parse_query({"verdict": "hold", "namespace": "shop"}))
+    assert names(rows) == "b"
+
+
+@pytest.mark.parametrize("limit", ["0", "-1", "5001", "ten", "", "9" * 5000, "²"])
+def test_a_limit_out_of_range_is_refused(limit: str) -> None:
+    with pytest.raises(ProblemError, match="is not allowed"):
+        parse_query({"limit": limit})
+
+
+@pytest.mark.parametrize("token", ["x", "%%%", "é", "AAAA", "W10", "bnVsbA"])
+def test_a_foreign_token_is_refused(token: str) -> None:
+    with pytest.raises(ProblemError, match="continue token"):
+        parse_query({"continue": token})
+
+
+def test_an_unknown_parameter_is_refused_by_name() -> None:
+    with pytest.raises(ProblemError, match="unknown parameter 'nmaespace'"):
+        parse_query({"nmaespace": "shop"})
