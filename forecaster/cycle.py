@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 
 
 class Outcome(NamedTuple):
-    """What a cycle leaves: the recommendations, and its own report."""
+    """What a cycle leaves: the workloads, their recommendations in the same order, and its own report."""
 
+    inventory: Inventory
     recommendations: list[Recommendation]
     report: CycleReport
 
@@ -85,7 +86,7 @@ class Cycle:
             failures=(*targets.inventory.faults, *missing, *failed, *unkept),
             scores=tuple(scores),
         )
-        return Outcome(decided, report)
+        return Outcome(targets.inventory, decided, report)
 
 
 def verdicts_of(recommendations: Iterable[Recommendation]) -> Counter[tuple[str, str]]:

@@ -18,6 +18,7 @@ def explain(
     """Say how the numbers of a workload came about: inputs, model, quantile, every clamp in order, and why."""
     from forecaster.cli.once import one_cycle
     from forecaster.decisions.explain import explanation
+    from forecaster.decisions.hpa_next import next_sync
 
     outcome = one_cycle(settings_of(config, prometheus, None), at)
     ours = matching((one.id for one in outcome.recommendations), workload)
@@ -26,5 +27,6 @@ def explain(
         failures = "".join(f"\n! {failure}" for failure in outcome.report.failures)
         typer.echo(f"No workload matches {workload!r}. Known are: {known}{failures}", err=True)
         raise typer.Exit(1)
-    for one in sorted((one for one in outcome.recommendations if one.id in ours), key=lambda one: one.id):
-        typer.echo("\n".join(explanation(one)))
+    for target, one in zip(outcome.inventory.workloads, outcome.recommendations, strict=True):
+        if one.id in ours:
+            typer.echo("\n".join([*explanation(one), *("  " + line for line in next_sync(target, one))]))

@@ -1,0 +1,68 @@
+"""What the workload's own HPA will do at its next sync, by the exact rules, from the demand that was measured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from forecaster.decisions.replicas import milli
+from forecaster.domain.workload import TargetType
+from forecaster.hpa.explain import explain
+from forecaster.hpa.reconcile import reconcile
+from forecaster.hpa.spec import HpaSpec, MetricSpec, MetricTarget, ObjectReference
+from forecaster.hpa.state import ScalingState
+from forecaster.hpa.totals import observe_totals
+
+if TYPE_CHECKING:
+    from forecaster.domain.decision import Recommendation
+    from forecaster.domain.workload import Autoscaler, Resources, Target, Workload
+
+UNSEEN = ScalingState(history=())
+"""Its recommendations of the last minutes are known to the controller alone; none of them is assumed."""
+RESOURCES = ("cpu", "memory")
+
+
+def next_sync(workload: Workload, recommendation: Recommendation) -> list[str]:
+    """Sentences; empty for a workload without an HPA."""
+    hpa = workload.autoscaler
+    if hpa is None or not hpa.targets:
+        return []
+    spec = _spec(workload, hpa)
+    measured = {_metric(view.signal, hpa): view.measured for view in recommendation.signals}
+    totals = {metric: milli(value) for metric, value in measured.items() if value is not None}
+    requests, at = _requests(workload.resources), recommendation.at
+    seen = observe_totals(spec, workload.replicas, totals, requests, at, pods=workload.ready_replicas)
+    told = explain(spec, seen, UNSEEN, reconcile(spec, seen, UNSEEN, at), at)
+    return [told.summary, *told.steps]
+
+
+def _spec(workload: Workload, hpa: Autoscaler) -> HpaSpec:
+    return HpaSpec(
+        scale_target=ObjectReference(workload.id.kind, workload.id.name, "apps/v1"),
+        max_replicas=hpa.max_replicas,
+        metrics=tuple(_metric_spec(target) for target in hpa.targets),
+        min_replicas=hpa.min_replicas,
+        name=hpa.name,
+        namespace=workload.id.namespace,
+    )
+
+
+def _metric_spec(target: Target) -> MetricSpec:
+    """kube-state-metrics does not tell Pods from External metrics; both divide a total by the pods."""
+    source = "Resource" if target.metric in RESOURCES else "External"
+    if target.type is TargetType.UTILIZATION:
+        percent = round(target.value * 100)
+        return MetricSpec(source, target.metric, MetricTarget("Utilization", average_utilization_percent=percent))
+    if target.type is TargetType.VALUE:
+        return MetricSpec(source, target.metric, MetricTarget("Value", value_milli=milli(target.value)))
+    return MetricSpec(source, target.metric, MetricTarget("AverageValue", average_value_milli=milli(target.value)))
+
+
+def _metric(signal: str, hpa: Autoscaler) -> str:
+    """The HPA's name of a signal: a resource has the same, a request rate that of the only other metric."""
+    others = [target.metric for target in hpa.targets if target.metric not in RESOURCES]
+    return signal if signal in RESOURCES or not others else others[0]
+
+
+def _requests(resources: Resources) -> dict[str, int]:
+    stated = {"cpu": resources.cpu_request, "memory": resources.memory_request}
+    return {resource: milli(amount) for resource, amount in stated.items() if amount}
