@@ -80,7 +80,7 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
             timeout=(settings.connect_timeout_seconds, settings.read_timeout_seconds),
             method="POST",
         )
-        self._server_timeout = f"{max(settings.read_timeout_seconds - 1, settings.read_timeout_seconds / 2):.3f}s"
+        self._server_timeout = f"{max(settings.read_timeout_seconds - 1, settings.read_timeout_seconds / 2):.3f}"
 
     def custom_query(self, query: str, at: datetime, name: str = "query") -> Answer:  # type: ignore[override, unused-ignore]
         """Every series of `query` at one instant."""

@@ -67,7 +67,7 @@ class PrometheusSource:
         query = self._query(signal, _MINUTE, at)
         if not query:
             return _nothing(signal, Grid(at, _MINUTE, 1))
-        return self._block(at_instant(signal, query, at), signal, Grid(at, _MINUTE, 1))
+        return self._block(at_instant(signal.value, query, at), signal, Grid(at, _MINUTE, 1))
 
     def history(self, signal: Signal, start: datetime, end: datetime, step: timedelta) -> Iterator[Block]:
         """Demand at every multiple of `step` from `start` to `end`, in slices of about `samples_per_answer`.
@@ -83,7 +83,7 @@ class PrometheusSource:
         while grid.points:
             piece, rest = grid.cut(min(size, ceiling))
             try:
-                block = self._block(over_range(signal, query, piece.start, piece.end, step), signal, piece)
+                block = self._block(over_range(signal.value, query, piece.start, piece.end, step), signal, piece)
             except TooMuch:
                 if piece.points == 1:
                     raise

@@ -1,0 +1,292 @@
+"""Every default query against small worlds in the real Prometheus: who is joined to whom, and what is left out.
+
+All worlds lie in one server, told apart by the label `cluster`, whose odd values try the escaping as well.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from forecaster.domain.signal import Signal
+from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, WorkloadId
+from forecaster.sources.prometheus import PrometheusSource
+from forecaster.sources.queries import Queries
+from forecaster.sources.settings import PrometheusSettings
+from tests.support.exposition import World
+from tests.support.prometheus import RealPrometheus, fill
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from forecaster.domain.workload import Workload
+    from tests.support.prometheus import Binaries
+
+pytestmark = pytest.mark.prometheus
+
+START = datetime(2024, 5, 6, 12, 0, 7, tzinfo=UTC)
+AT = datetime(2024, 5, 6, 12, 14, tzinfo=UTC)
+WEB = WorkloadId("shop", "Deployment", "web")
+
+WORLDS: dict[str, Callable[[World], None]] = {}
+
+
+def world(build: Callable[[World], None]) -> Callable[[World], None]:
+    WORLDS[build.__name__] = build
+    return build
+
+
+class Asked:
+    """The source, asked about one world."""
+
+    def __init__(self, url: str, name: str, **queries: Any) -> None:
+        chosen = Queries(labels={"cluster": name}, **queries)
+        self._source = PrometheusSource(PrometheusSettings(url=url), chosen)
+
+    def latest(self, signal: Signal) -> dict[WorkloadId, float]:
+        block = self._source.latest(signal, AT)
+        assert not block.warnings
+        return dict(zip(block.ids, block.values[:, 0].tolist(), strict=True))
+
+    def workloads(self) -> dict[WorkloadId, Workload]:
+        inventory = self._source.inventory(AT)
+        assert not inventory.faults
+        return {one.id: one for one in inventory.workloads}
+
+    def faults(self) -> tuple[str, ...]:
+        return self._source.inventory(AT).faults
+
+    def close(self) -> None:
+        self._source.close()
+
+
+@pytest.fixture(scope="module")
+def server(prometheus_binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealPrometheus]:
+    data = tmp_path_factory.mktemp("worlds") / "data"
+    spans = []
+    for name, build in WORLDS.items():
+        one = World(name, START.timestamp())
+        build(one)
+        spans += one.spans
+    fill(data, spans, prometheus_binaries)
+    with RealPrometheus(prometheus_binaries, data) as running:
+        yield running
+
+
+@pytest.fixture
+def asked(server: RealPrometheus) -> Iterator[Callable[..., Asked]]:
+    opened: list[Asked] = []
+
+    def ask(build: Callable[[World], None], **queries: Any) -> Asked:
+        opened.append(Asked(server.url, build.__name__, **queries))
+        return opened[-1]
+
+    yield ask
+    for one in opened:
+        one.close()
+
+
+@world
+def every_kind(cluster: World) -> None:
+    cluster.deployed("shop", "web", pods=2, cores=0.5)
+    cluster.gauge("kube_statefulset_replicas", 1, namespace="shop", statefulset="db")
+    cluster.gauge("kube_statefulset_status_replicas_ready", 1, namespace="shop", statefulset="db")
+    cluster.pod("shop", "db-0", "StatefulSet", "db", cores=2)
+    cluster.replicaset("shop", "canary-7f", "Rollout", "canary")
+    cluster.gauge("kube_replicaset_spec_replicas", 3, namespace="shop", replicaset="canary-7f")
+    cluster.gauge("kube_replicaset_status_ready_replicas", 2, namespace="shop", replicaset="canary-7f")
+    cluster.pod("shop", "canary-7f-a", "ReplicaSet", "canary-7f", cores=3)
+    for none, name in (("<none>", "old"), ("", "new")):
+        cluster.replicaset("shop", f"bare-{name}", none, none)
+        cluster.gauge("kube_replicaset_spec_replicas", 1, namespace="shop", replicaset=f"bare-{name}")
+        cluster.gauge("kube_replicaset_status_ready_replicas", 1, namespace="shop", replicaset=f"bare-{name}")
+        cluster.pod("shop", f"bare-{name}-a", "ReplicaSet", f"bare-{name}", cores=4)
+    cluster.pod("shop", "agent-x", "DaemonSet", "agent", cores=5)
+    cluster.gauge("kube_daemonset_status_desired_number_scheduled", 1, namespace="shop", daemonset="agent")
+    cluster.gauge("kube_daemonset_status_number_ready", 1, namespace="shop", daemonset="agent")
+    cluster.pod("shop", "report-1", "Job", "report", cores=6)
+    cluster.pod("shop", "stray", "<none>", "<none>", cores=7)
+
+
+EVERY_KIND = {
+    WEB: 1.0,
+    WorkloadId("shop", "StatefulSet", "db"): 2.0,
+    WorkloadId("shop", "Rollout", "canary"): 3.0,
+    WorkloadId("shop", "ReplicaSet", "bare-old"): 4.0,
+    WorkloadId("shop", "ReplicaSet", "bare-new"): 4.0,
+}
+
+
+def test_pods_are_joined_to_whoever_controls_them(asked: Callable[..., Asked]) -> None:
+    """Neither Jobs nor DaemonSets nor pods of nobody, and neither pause containers nor cgroup aggregates."""
+    assert asked(every_kind).latest(Signal.CPU) == pytest.approx(EVERY_KIND)
+
+
+def test_memory_is_joined_like_cpu(asked: Callable[..., Asked]) -> None:
+    # Two pods of 500 bytes: the builders give every container 1000 bytes per core.
+    assert asked(every_kind).latest(Signal.MEMORY) == {one: 1000 * cores for one, cores in EVERY_KIND.items()}
+
+
+def test_the_kinds_that_count_are_configurable(asked: Callable[..., Asked]) -> None:
+    daemons = asked(every_kind, kinds=("DaemonSet",))
+    agent = WorkloadId("shop", "DaemonSet", "agent")
+    assert daemons.latest(Signal.CPU)[agent] == pytest.approx(5.0)
+    assert daemons.workloads().keys() == {agent}
+
+
+def test_replicas_come_from_the_workload_itself_or_from_its_replicasets(asked: Callable[..., Asked]) -> None:
+    counted = {one: (it.replicas, it.ready_replicas) for one, it in asked(every_kind).workloads().items()}
+    assert counted == {
+        WEB: (2, 2),
+        WorkloadId("shop", "StatefulSet", "db"): (1, 1),
+        WorkloadId("shop", "Rollout", "canary"): (3, 2),
+        WorkloadId("shop", "ReplicaSet", "bare-old"): (1, 1),
+        WorkloadId("shop", "ReplicaSet", "bare-new"): (1, 1),
+    }
+
+
+def test_ready_pods_are_a_signal_too(asked: Callable[..., Asked]) -> None:
+    assert asked(every_kind).latest(Signal.PODS)[WorkloadId("shop", "Rollout", "canary")] == 2
+
+
+@world
+def scraped_twice(cluster: World) -> None:
+    cluster.deployed("shop", "web", cores=2)
+    cluster.container("shop", "web-5d8f-0", "app", cores=2, job="second-kubelet-job")
+    cluster.owner("shop", "web-5d8f-0", "ReplicaSet", "web-5d8f", instance="second-kube-state-metrics")
+
+
+def test_two_scrapes_of_the_same_container_count_once(asked: Callable[..., Asked]) -> None:
+    assert asked(scraped_twice).latest(Signal.CPU) == pytest.approx({WEB: 2.0})
+
+
+@world
+def restarted_container(cluster: World) -> None:
+    cluster.deployed("shop", "web", cores=1)
+    cluster.counter(
+        "container_cpu_usage_seconds_total",
+        0.5,
+        namespace="shop",
+        pod="web-5d8f-0",
+        container="app",
+        id="/kubepods/web-5d8f-0/app-after-restart",
+    )
+
+
+def test_a_container_before_and_after_its_restart_adds_up(asked: Callable[..., Asked]) -> None:
+    assert asked(restarted_container).latest(Signal.CPU) == pytest.approx({WEB: 1.5})
+
+
+@world
+def contradicting_owners(cluster: World) -> None:
+    """A pod recreated under its old name by another controller, both within the look-back."""
+    cluster.deployed("shop", "web", cores=1)
+    cluster.owner("shop", "web-5d8f-0", "StatefulSet", "web", uid="another")
+
+
+def test_a_pod_with_two_owners_does_not_fail_the_query_and_counts_once(asked: Callable[..., Asked]) -> None:
+    found = asked(contradicting_owners).latest(Signal.CPU)
+    assert sum(found.values()) == pytest.approx(1.0)
+
+
+@world
+def requests_and_limits(cluster: World) -> None:
+    cluster.deployed("shop", "web", pods=2)
+    cluster.deployed("shop", "silent", pods=1)
+    for pod in ("web-5d8f-0", "web-5d8f-1", "silent-5d8f-0"):
+        cluster.container("shop", pod, "sidecar")
+    _states(cluster, "web-5d8f-0", "app", request=1.0, limit=2.0)
+    _states(cluster, "web-5d8f-0", "sidecar", request=0.5)
+    _states(cluster, "web-5d8f-1", "app", request=2.0, limit=2.0)
+    _states(cluster, "web-5d8f-1", "sidecar", request=0.5)
+    _states(cluster, "silent-5d8f-0", "app", request=1.0)
+    # Evicted long ago with an older template: it is not part of the workload any more.
+    who = {"namespace": "shop", "pod": "web-5d8f-gone"}
+    cluster.owner("shop", "web-5d8f-gone", "ReplicaSet", "web-5d8f")
+    cluster.gauge("kube_pod_container_info", 1, container="app", **who)
+    cluster.gauge("kube_pod_status_phase", 1, phase="Failed", **who)
+    _states(cluster, "web-5d8f-gone", "app", request=64.0)
+
+
+def _states(cluster: World, pod: str, container: str, *, request: float, limit: float | None = None) -> None:
+    labels = {"namespace": "shop", "pod": pod, "container": container, "resource": "cpu", "unit": "core"}
+    cluster.gauge("kube_pod_container_resource_requests", request, **labels)
+    if limit is not None:
+        cluster.gauge("kube_pod_container_resource_limits", limit, **labels)
+
+
+def test_requests_are_the_mean_of_live_pods_and_unknown_where_a_container_is_silent(
+    asked: Callable[..., Asked],
+) -> None:
+    workloads = asked(requests_and_limits).workloads()
+    assert workloads[WEB].resources == Resources(cpu_request=2.0)  # (1 + 0.5 + 2 + 0.5) / 2; no limit of the sidecars
+    assert workloads[WorkloadId("shop", "Deployment", "silent")].resources == Resources()
+
+
+@world
+def autoscaled(cluster: World) -> None:
+    cluster.deployed("shop", "web", pods=1)
+    hpa = {"namespace": "shop", "horizontalpodautoscaler": "web"}
+    cluster.gauge(
+        "kube_horizontalpodautoscaler_info", 1, scaletargetref_kind="Deployment", scaletargetref_name="web", **hpa
+    )
+    cluster.gauge("kube_horizontalpodautoscaler_spec_min_replicas", 2, **hpa)
+    cluster.gauge("kube_horizontalpodautoscaler_spec_max_replicas", 20, **hpa)
+    for metric, kind, value in (("cpu", "utilization", 70), ("queue", "average", 30), ("cpu", "average", 0.5)):
+        cluster.gauge(
+            "kube_horizontalpodautoscaler_spec_target_metric",
+            value,
+            metric_name=metric,
+            metric_target_type=kind,
+            **hpa,
+        )
+
+
+def test_an_hpa_is_found_with_its_bounds_and_its_targets_as_ratios_and_amounts(asked: Callable[..., Asked]) -> None:
+    assert asked(autoscaled).workloads()[WEB].autoscaler == Autoscaler(
+        "web",
+        2,
+        20,
+        (
+            Target("cpu", TargetType.AVERAGE_VALUE, 0.5),
+            Target("cpu", TargetType.UTILIZATION, 0.7),
+            Target("queue", TargetType.AVERAGE_VALUE, 30.0),
+        ),
+    )
+
+
+@world
+def odd_names(cluster: World) -> None:
+    cluster.deployed("team-a", "web", cores=1)
+    cluster.deployed("team-b", "web", cores=2)
+    cluster.deployed("kube-system", "dns", cores=3)
+
+
+def test_namespaces_narrow_every_query(asked: Callable[..., Asked]) -> None:
+    narrowed = asked(odd_names, namespaces="team-.")
+    assert {one.namespace for one in narrowed.latest(Signal.CPU)} == {"team-a", "team-b"}
+    assert {one.namespace for one in narrowed.workloads()} == {"team-a", "team-b"}
+
+
+def _quote_backslash(cluster: World) -> None:
+    cluster.deployed("shop", "web", cores=1)
+
+
+ODD = 'we"ird\\{}, $window\nß'
+_quote_backslash.__name__ = ODD
+WORLDS[ODD] = _quote_backslash
+
+
+def test_odd_characters_in_a_label_select_exactly_that_label(asked: Callable[..., Asked]) -> None:
+    assert asked(_quote_backslash).latest(Signal.CPU) == pytest.approx({WEB: 1.0})
+
+
+def test_history_is_what_latest_was_at_each_time(server: RealPrometheus) -> None:
+    source = PrometheusSource(PrometheusSettings(url=server.url), Queries(labels={"cluster": "every_kind"}))
+    (block,) = source.history(Signal.CPU, AT - timedelta(minutes=5), AT, timedelta(minutes=1))
+    source.close()
+    assert block.values.shape == (len(EVERY_KIND), 6)
+    assert dict(zip(block.ids, block.values[:, 0].tolist(), strict=True)) == pytest.approx(EVERY_KIND)

@@ -1,0 +1,266 @@
+"""A week of a cluster as Prometheus would have scraped it: the bundled recording, spread over pods that come and go.
+
+Thirty-three workloads are made of the eleven recorded ones: each once as it is, once shifted by five hours and halved,
+once shifted by eleven hours and a third larger. A signal that a workload lacks is borrowed: memory from another one,
+requests from its own CPU. `Week` keeps what was put in, so that tests can ask for it back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from forecaster.domain.signal import DEMAND, Signal
+from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType
+from forecaster.sources.recorded import load_recording
+from forecaster.sources.recording import MINUTE
+from tests.support.prometheus import Span, fill, head
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from datetime import datetime
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from forecaster.domain.workload import Workload
+    from tests.support.prometheus import Binaries
+
+WEEK = timedelta(days=7)
+AHEAD = timedelta(hours=2)
+"""Scrapes after `now` that lie in the blocks already: time that goes on finds them as if they had just been made."""
+
+SCRAPE_OFFSET = 7.0
+"""Seconds after the full minute at which every target is scraped."""
+
+_VARIANTS = (("", 0, 1.0), ("-eu", 5 * 60, 0.5), ("-us", 11 * 60, 4 / 3))
+"""Suffix of the name, shift in minutes, factor."""
+
+_REQUESTS_PER_CORE = 20.0
+_UTILIZATION = 0.7
+_MOST_PODS = 4
+"""Of a workload. Totals are what matters here; every further pod costs 50,000 samples and shows nothing new."""
+
+_STATE_EVERY = 2
+"""kube-state-metrics is scraped at every second scrape of the kubelets."""
+
+_HOUR = 60
+_ROLLOUT = 80
+"""The hour at which the first workload gets a new ReplicaSet and with it new pods."""
+
+
+@dataclass(frozen=True, eq=False)
+class Week:
+    """What was put in.
+
+    `demand[signal][i, j]` is the demand of `workloads[i]` in the minute that ends at `start + j` minutes, `pods[i, h]`
+    the number of its pods in the hour that starts at `start + h` hours. `workloads` is the inventory at `now`.
+    """
+
+    start: datetime
+    now: datetime
+    workloads: tuple[Workload, ...]
+    demand: Mapping[Signal, NDArray[np.float64]]
+    pods: NDArray[np.intp]
+
+    def rate(self, signal: Signal, at: datetime, window: int) -> NDArray[np.float64]:
+        """What a rate over `window` minutes knows at `at`: its scrapes are a minute less apart, and a minute old."""
+        newest = (at - self.start) // MINUTE - 1
+        return self.demand[signal][:, newest - window + 2 : newest + 1].mean(axis=1)
+
+    def level(self, signal: Signal, at: datetime) -> NDArray[np.float64]:
+        """What the last scrape before `at` saw."""
+        return self.demand[signal][:, (at - self.start) // MINUTE - 1]
+
+
+class Life(NamedTuple):
+    """One pod from its first to its last scrape, counted from the start of the week."""
+
+    workload: int
+    name: str
+    replicaset: str
+    first: int
+    last: int
+
+
+def fill_week(data: Path, now: datetime, binaries: Binaries) -> Week:
+    """Fill the data folder of a Prometheus with the week before `now`, a whole minute, and say what went in."""
+    week = played_week(now)
+    fill(data, scraped(week), binaries)
+    return week
+
+
+def played_week(now: datetime) -> Week:
+    """The recording at its own weekday and time of day, from a week before `now` to a little after it."""
+    recording = load_recording()
+    start = now - WEEK
+    first = (start - recording.start) % WEEK // MINUTE
+    columns = first + np.arange((WEEK + AHEAD) // MINUTE + 1)
+    demand = {signal: _variants(recording.values[signal], columns) for signal in DEMAND}
+    demand = _completed(demand)
+    names = [
+        replace(one, id=one.id._replace(name=one.id.name + suffix))
+        for suffix, _, _ in _VARIANTS
+        for one in recording.workloads
+    ]
+    workloads = [_sized(one, cpu) for one, cpu in zip(names, demand[Signal.CPU], strict=True)]
+    pods = np.array([_pods(one, cpu) for one, cpu in zip(workloads, demand[Signal.CPU], strict=True)])
+    current = pods[:, WEEK // timedelta(hours=1) - 1].tolist()
+    return Week(
+        start=start,
+        now=now,
+        workloads=tuple(replace(one, replicas=n, ready_replicas=n) for one, n in zip(workloads, current, strict=True)),
+        demand=demand,
+        pods=pods,
+    )
+
+
+def _variants(values: NDArray[np.float64], columns: NDArray[np.intp]) -> NDArray[np.float64]:
+    return np.vstack([values[:, (columns + shift) % values.shape[1]] * factor for _, shift, factor in _VARIANTS])
+
+
+def _completed(demand: Mapping[Signal, NDArray[np.float64]]) -> dict[Signal, NDArray[np.float64]]:
+    cpu, memory, requests = (demand[signal].copy() for signal in DEMAND)
+    known = np.flatnonzero(~np.isnan(memory).all(axis=1))
+    for row in np.flatnonzero(np.isnan(memory).all(axis=1)):
+        memory[row] = memory[known[row % known.size]]
+    silent = np.isnan(requests).all(axis=1)
+    requests[silent] = _REQUESTS_PER_CORE * cpu[silent]
+    return {Signal.CPU: _held(cpu), Signal.MEMORY: _held(memory), Signal.REQUESTS: _held(requests)}
+
+
+def _held(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Gaps filled with the value before them: a pod that runs uses something."""
+    columns = np.where(np.isnan(values), 0, np.arange(values.shape[1]))
+    return np.nan_to_num(np.take_along_axis(values, np.maximum.accumulate(columns, axis=1), axis=1))
+
+
+def _sized(one: Workload, cpu: NDArray[np.float64]) -> Workload:
+    """With a request at which the highest demand needs `_MOST_PODS`, and an HPA that leaves room above."""
+    request = round(float(cpu.max()) / (_MOST_PODS * _UTILIZATION), 3)
+    resources = Resources(cpu_request=request, memory_request=2.0**31, memory_limit=2.0**31)
+    target = Target("cpu", TargetType.UTILIZATION, _UTILIZATION)
+    scaled = Autoscaler(one.id.name, 1, 3 * _MOST_PODS, (target,)) if one.autoscaler else None
+    return replace(one, resources=resources, autoscaler=scaled)
+
+
+def _pods(one: Workload, cpu: NDArray[np.float64]) -> NDArray[np.intp]:
+    peaks = np.maximum.reduceat(cpu, np.arange(0, cpu.size, _HOUR))
+    wanted = np.ceil(peaks / (_UTILIZATION * (one.resources.cpu_request or 1.0)))
+    return np.clip(wanted, 1, _MOST_PODS).astype(np.intp)
+
+
+def lives(week: Week) -> Iterator[Life]:
+    """Every pod of the week. A pod that comes back has a new name unless a StatefulSet gives it the old one."""
+    for index, (one, counts) in enumerate(zip(week.workloads, week.pods, strict=True)):
+        for ordinal in range(counts.max()):
+            alive = np.flatnonzero(counts > ordinal)
+            breaks = np.flatnonzero((np.diff(alive) > 1) | ((index == 0) & (alive[1:] == _ROLLOUT)))
+            for stretch in np.split(alive, breaks + 1):
+                yield _life(one, index, ordinal, int(stretch[0]), int(stretch[-1]) + 1)
+
+
+def _life(one: Workload, index: int, ordinal: int, first: int, last: int) -> Life:
+    if one.id.kind == "StatefulSet":
+        return Life(index, f"{one.id.name}-{ordinal}", "", first * _HOUR, last * _HOUR)
+    replicaset = f"{one.id.name}-{'b' if index == 0 and first >= _ROLLOUT else 'a'}7c9"
+    return Life(index, f"{replicaset}-{ordinal}x{first:03d}", replicaset, first * _HOUR, last * _HOUR)
+
+
+def scraped(week: Week) -> Iterator[Span]:
+    """Every series of the week."""
+    for life in lives(week):
+        yield from _of_pod(week, life)
+    for index, one in enumerate(week.workloads):
+        yield from _of_workload(week, index, one)
+
+
+def _of_pod(week: Week, life: Life) -> Iterator[Span]:
+    one = week.workloads[life.workload]
+    scrapes = np.arange(life.first, min(life.last + 1, week.demand[Signal.CPU].shape[1]))
+    pod = {"namespace": one.id.namespace, "pod": life.name}
+    app = pod | {"container": "app", "id": f"/kubepods/{life.name}/app", "node": "node-1"}
+    share = 1 / week.pods[life.workload, np.minimum((scrapes - 1) // _HOUR, week.pods.shape[1] - 1)]
+    cpu, memory, requests = (week.demand[signal][life.workload, scrapes] * share for signal in DEMAND)
+    yield _span(week, scrapes, "container_cpu_usage_seconds_total", app, _counter(cpu))
+    yield _span(week, scrapes, "container_memory_working_set_bytes", app, memory)
+    if life.workload == 0:  # what cAdvisor exports beside the containers, to be left out
+        whole = app | {"container": "", "id": f"/kubepods/{life.name}"}
+        yield _span(week, scrapes, "container_cpu_usage_seconds_total", whole, _counter(cpu))
+        yield _span(week, scrapes, "container_memory_working_set_bytes", whole, memory)
+    mesh = pod | {
+        "reporter": "destination",
+        "destination_workload": one.id.name,
+        "destination_workload_namespace": one.id.namespace,
+    }
+    yield _span(week, scrapes, "istio_requests_total", mesh, _counter(requests))
+    yield from _state_of_pod(week, life, scrapes[::_STATE_EVERY], pod)
+
+
+def _state_of_pod(week: Week, life: Life, scrapes: NDArray[np.intp], pod: dict[str, str]) -> Iterator[Span]:
+    one = week.workloads[life.workload]
+    kind, owner = ("ReplicaSet", life.replicaset) if life.replicaset else (one.id.kind, one.id.name)
+    owned = {"owner_kind": kind, "owner_name": owner, "owner_is_controller": "true"}
+    yield _constant(week, scrapes, "kube_pod_owner", pod | owned, 1)
+    yield _constant(week, scrapes, "kube_pod_status_phase", pod | {"phase": "Running"}, 1)
+    container = pod | {"container": "app"}
+    yield _constant(week, scrapes, "kube_pod_container_info", container | {"image": "app"}, 1)
+    stated = (
+        ("requests", "cpu", one.resources.cpu_request),
+        ("requests", "memory", one.resources.memory_request),
+        ("limits", "memory", one.resources.memory_limit),
+    )
+    for what, resource, amount in stated:
+        name = f"kube_pod_container_resource_{what}"
+        yield _constant(week, scrapes, name, container | {"resource": resource}, amount or 0.0)
+
+
+def _of_workload(week: Week, index: int, one: Workload) -> Iterator[Span]:
+    scrapes = np.arange(0, week.demand[Signal.CPU].shape[1], _STATE_EVERY)
+    counts = week.pods[index, np.minimum(scrapes // _HOUR, week.pods.shape[1] - 1)].astype(float)
+    kind = one.id.kind.lower()
+    names = {
+        "deployment": ("kube_deployment_spec_replicas", "kube_deployment_status_replicas_ready"),
+        "statefulset": ("kube_statefulset_replicas", "kube_statefulset_status_replicas_ready"),
+    }
+    who = {"namespace": one.id.namespace, kind: one.id.name}
+    for name in names[kind]:
+        yield _span(week, scrapes, name, who, counts)
+    for replicaset in {life.replicaset for life in lives(week) if life.workload == index and life.replicaset}:
+        owned = {"owner_kind": one.id.kind, "owner_name": one.id.name, "owner_is_controller": "true"}
+        labels = {"namespace": one.id.namespace, "replicaset": replicaset}
+        yield _constant(week, scrapes, "kube_replicaset_owner", labels | owned, 1)
+    if one.autoscaler:
+        yield from _of_hpa(week, scrapes, one, one.autoscaler)
+
+
+def _of_hpa(week: Week, scrapes: NDArray[np.intp], one: Workload, hpa: Autoscaler) -> Iterator[Span]:
+    prefix, labels = (
+        "kube_horizontalpodautoscaler",
+        {"namespace": one.id.namespace, "horizontalpodautoscaler": hpa.name},
+    )
+    scaled = {"scaletargetref_kind": one.id.kind, "scaletargetref_name": one.id.name}
+    target = {"metric_name": "cpu", "metric_target_type": "utilization"}
+    yield _constant(week, scrapes, f"{prefix}_info", labels | scaled, 1)
+    yield _constant(week, scrapes, f"{prefix}_spec_min_replicas", labels, hpa.min_replicas)
+    yield _constant(week, scrapes, f"{prefix}_spec_max_replicas", labels, hpa.max_replicas)
+    yield _constant(week, scrapes, f"{prefix}_spec_target_metric", labels | target, 100 * _UTILIZATION)
+
+
+def _counter(per_second: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Zero at the first scrape, then what each minute added."""
+    return np.concatenate([[0.0], np.cumsum(per_second[1:] * 60)])
+
+
+def _constant(week: Week, scrapes: NDArray[np.intp], name: str, labels: dict[str, str], value: float) -> Span:
+    return _span(week, scrapes, name, labels, np.full(scrapes.size, float(value)))
+
+
+def _span(
+    week: Week, scrapes: NDArray[np.intp], name: str, labels: dict[str, str], values: NDArray[np.float64]
+) -> Span:
+    times = week.start.timestamp() + 60.0 * scrapes + SCRAPE_OFFSET
+    return Span(head(name, labels), times, values)
