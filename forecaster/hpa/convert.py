@@ -26,7 +26,7 @@ def spec_from_v1(spec: Wire, annotations: Mapping[str, str]) -> tuple[dict[str, 
     behavior, behavior_faults = _decode(annotations, BEHAVIOR_ANNOTATION, dict)
     percent = spec.get("targetCPUUtilizationPercentage")
     metrics = [_cpu(percent)] if percent is not None else []
-    metrics += [_metric(metric) for metric in others or [] if isinstance(metric, Mapping)]
+    metrics += [_metric(metric) if isinstance(metric, Mapping) else metric for metric in others or []]
     converted = {key: spec[key] for key in ("scaleTargetRef", "minReplicas", "maxReplicas") if key in spec}
     converted["metrics"] = metrics or [_cpu(DEFAULT_CPU_PERCENT)]
     if behavior is not None:

@@ -15,7 +15,7 @@ from forecaster.hpa.defaults import METRICS, MIN_REPLICAS, SCALE_DOWN, SCALE_UP,
 from forecaster.hpa.faults import Fault, invalid, not_supported, required
 from forecaster.hpa.rules import Behavior, ScalingPolicy, ScalingRules
 from forecaster.hpa.selectors import selector_text
-from forecaster.hpa.shape import SPEC, SPEC_V1, shape_faults
+from forecaster.hpa.shape import METADATA, SPEC, SPEC_V1, shape_faults
 from forecaster.hpa.spec import HpaSpec, MetricSpec, MetricTarget, ObjectReference
 from forecaster.hpa.validate import validate
 
@@ -48,7 +48,7 @@ def read_manifest(manifest: Any, *, scale_to_zero: bool = False) -> HpaSpec | Re
     faults = validate(filled, scale_to_zero=scale_to_zero)
     if faults:
         return Refused(faults)
-    return spec_from_wire(filled, str(metadata.get("name") or ""), str(metadata.get("namespace") or ""))
+    return spec_from_wire(filled, metadata.get("name") or "", metadata.get("namespace") or "")
 
 
 def fill_in(spec: Wire) -> dict[str, Any]:
@@ -89,9 +89,7 @@ def _envelope_faults(manifest: Any) -> list[Fault]:
         faults.append(not_supported("apiVersion", manifest.get("apiVersion"), VERSIONS))
     if not isinstance(manifest.get("spec"), Mapping):
         faults.append(required("spec"))
-    if not isinstance(manifest.get("metadata") or {}, Mapping):
-        faults.append(invalid("metadata", str(manifest["metadata"]), "must be a mapping"))
-    return faults
+    return [*faults, *shape_faults("metadata", manifest.get("metadata"), METADATA)]
 
 
 def _decoded(manifest: Wire, metadata: Wire) -> tuple[Wire, tuple[Fault, ...]]:

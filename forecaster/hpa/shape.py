@@ -12,8 +12,10 @@ from forecaster.hpa.numbers import MAX_INT32, MIN_INT32
 
 Schema = str | dict[str, Any] | list[Any]
 
-ANY, STRING, INTEGER, QUANTITY, LABELS = "any", "string", "integer", "quantity", "labels"
+STRING, INTEGER, QUANTITY, LABELS = "string", "integer", "quantity", "labels"
+REST = "*"  # a mapping with this key may have others, which are not looked at
 
+METADATA: Schema = {"name": STRING, "namespace": STRING, "annotations": LABELS, REST: STRING}
 _REFERENCE: Schema = {"apiVersion": STRING, "kind": STRING, "name": STRING}
 _TARGET: Schema = {"type": STRING, "value": QUANTITY, "averageValue": QUANTITY, "averageUtilization": INTEGER}
 _EXPRESSION: Schema = {"key": STRING, "operator": STRING, "values": [STRING]}
@@ -68,7 +70,7 @@ def _mapping_faults(path: str, value: Any, schema: dict[str, Any]) -> Iterator[F
     for key, inner in value.items():
         if key in schema:
             yield from shape_faults(f"{path}.{key}", inner, schema[key])
-        else:
+        elif REST not in schema:
             yield Fault(f"{path}.{key}", "FieldValueForbidden", f'unknown field "{path}.{key}"')
 
 
@@ -91,11 +93,9 @@ def _scalar_problem(value: Any, schema: str) -> str:
             return _integer_problem(value)
         case "quantity":
             return _quantity_problem(value)
-        case "labels":
+        case _:
             strings = isinstance(value, Mapping) and all(isinstance(word, str) for word in value.values())
             return "" if strings else "must be a mapping of strings"
-        case _:
-            return ""
 
 
 def _integer_problem(value: Any) -> str:

@@ -1,0 +1,157 @@
+"""Clusters, HPAs and loads to try the properties of forecaster.hpa on."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+from hypothesis import strategies as st
+
+from forecaster.hpa.controller import Controller, FeatureGates
+from forecaster.hpa.history import PastRecommendation, ScaleEvent
+from forecaster.hpa.observation import Observation, Scale, ScaleUnread
+from forecaster.hpa.pods import Container, Pod, ReadyCondition
+from forecaster.hpa.rules import Behavior, ScalingPolicy, ScalingRules
+from forecaster.hpa.samples import Answer, ExternalValues, ObjectValue, PodSamples, Sample
+from forecaster.hpa.spec import HpaSpec, MetricSpec, MetricTarget, ObjectReference
+from forecaster.hpa.tolerance import Tolerance
+from forecaster.hpa.unmeasured import Unmeasured
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+PODS = tuple(f"p{number}" for number in range(8))
+LABELS = {"app": "a"}
+
+seconds = st.integers(0, 3600).map(lambda s: timedelta(seconds=s))
+tolerance_ratios = st.integers(0, 900).map(lambda milli: milli * 0.001)
+tolerances = st.builds(Tolerance, tolerance_ratios, tolerance_ratios)
+replicas = st.integers(1, 2000)
+loads = st.integers(0, 10**12)
+targets = st.integers(1, 10**9)
+
+policies = st.builds(
+    ScalingPolicy,
+    st.sampled_from(["Pods", "Percent"]),
+    st.integers(1, 1000),
+    st.integers(1, 1800).map(lambda s: timedelta(seconds=s)),
+)
+rules = st.builds(
+    ScalingRules,
+    policies=st.lists(policies, min_size=1, max_size=3).map(tuple),
+    stabilization_window=st.none() | seconds,
+    select_policy=st.sampled_from(["Max", "Min", "Disabled"]),
+    tolerance=st.none() | tolerance_ratios,
+)
+behaviors = st.none() | st.builds(Behavior, rules, rules)
+histories = st.lists(
+    st.builds(PastRecommendation, st.integers(0, 2000), seconds.map(lambda age: NOW - age)), max_size=12
+).map(tuple)
+events = st.lists(
+    st.builds(ScaleEvent, st.integers(1, 200), seconds.map(lambda age: NOW - age), st.booleans()), max_size=6
+).map(tuple)
+
+resource_metrics = st.builds(
+    MetricSpec,
+    st.sampled_from(["Resource", "ContainerResource"]),
+    st.sampled_from(["cpu", "memory"]),
+    st.builds(MetricTarget, st.just("Utilization"), st.integers(1, 300))
+    | st.builds(MetricTarget, st.just("AverageValue"), average_value_milli=targets),
+    st.just("app"),
+)
+pods_metrics = st.builds(
+    MetricSpec,
+    st.just("Pods"),
+    st.just("qps"),
+    st.builds(MetricTarget, st.just("AverageValue"), average_value_milli=targets),
+)
+outside_metrics = st.builds(
+    MetricSpec,
+    st.sampled_from(["Object", "External"]),
+    st.just("queue"),
+    st.builds(MetricTarget, st.just("AverageValue"), average_value_milli=targets)
+    | st.builds(MetricTarget, st.just("Value"), value_milli=targets),
+    described_object=st.just(ObjectReference("Ingress", "main")),
+)
+metrics = st.lists(resource_metrics | pods_metrics | outside_metrics, min_size=1, max_size=3).map(tuple)
+
+
+@st.composite
+def specs(draw: st.DrawFn) -> HpaSpec:
+    low, high = sorted(draw(st.tuples(st.integers(0, 30), st.integers(1, 30))))
+    return HpaSpec(ObjectReference("Deployment", "d", "apps/v1"), max(high, 1), draw(metrics), low, draw(behaviors))
+
+
+controllers = st.builds(
+    Controller,
+    tolerance=tolerance_ratios,
+    downscale_stabilization=seconds,
+    cpu_initialization_period=seconds,
+    initial_readiness_delay=seconds,
+    gates=st.builds(FeatureGates, st.booleans(), st.booleans(), st.booleans()),
+)
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+class Cluster:
+    """What a namespace may show, from a seed: drawing every field of every pod would cost minutes for one property."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)  # noqa: S311 - a cluster, not a secret
+
+    def chance(self, one_in: int) -> bool:
+        return self.random.randrange(one_in) == 0
+
+    def moment(self) -> datetime:
+        return NOW + timedelta(seconds=self.random.randint(-4000, 60))
+
+    def pod(self, name: str) -> Pod:
+        phases = ["Running"] * 6 + ["Pending", "Failed", "Succeeded", "Unknown"]
+        ready = ReadyCondition(self.random.choice(["True", "True", "False", "Unknown"]), self.moment())
+        return Pod(
+            name,
+            self.random.choice(phases),
+            deleting=self.chance(8),
+            start_time=None if self.chance(8) else self.moment(),
+            ready=None if self.chance(8) else ready,
+            containers=[self.container(name) for name in ("app", "side")[: self.random.choice([1, 1, 1, 2, 0])]],
+            labels=LABELS,
+        )
+
+    def container(self, name: str) -> Container:
+        requests = {resource: self.random.randint(0, 10**6) for resource in ("cpu", "memory") if not self.chance(12)}
+        return Container(name, requests)
+
+    def pods(self) -> list[Pod]:
+        return [self.pod(name) for name in PODS[: self.random.randint(0, len(PODS))]]
+
+    def samples(self) -> dict[str, Sample]:
+        names = self.random.sample([*PODS, "gone"], self.random.randint(0, len(PODS)))
+        return {name: self.sample() for name in names}
+
+    def sample(self) -> Sample:
+        value = self.random.choice([0, self.random.randint(-10, 10**6), self.random.randint(0, 10**12)])
+        return Sample(value, self.moment(), timedelta(seconds=self.random.choice([0, 15, 30, 60])))
+
+    def answer(self, metric: MetricSpec) -> Answer:
+        if self.chance(6):
+            return Unmeasured("api_failed", "no answer")
+        if metric.source == "Object":
+            return ObjectValue(self.random.randint(-(10**6), 10**12))
+        if metric.source == "External":
+            return ExternalValues([self.random.randint(-(10**6), 2**62) for _ in range(self.random.randint(1, 3))])
+        return PodSamples(self.samples())
+
+    def scale(self) -> Scale | ScaleUnread:
+        if self.chance(10):
+            return ScaleUnread("gone")
+        selector = self.random.choice(["app=a"] * 8 + ["", "app in ("])
+        return Scale(self.random.randint(0, 35), self.random.randint(0, 35), selector)
+
+    def observation(self, spec: HpaSpec) -> Observation:
+        return Observation(
+            self.scale(),
+            self.pods(),
+            [self.answer(metric) for metric in spec.metrics],
+            write_conflicts=self.random.choice([0, 0, 0, 4, 5]),
+            write_refused=self.chance(8),
+        )

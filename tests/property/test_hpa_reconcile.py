@@ -1,0 +1,74 @@
+"""What holds for whole passes: no crash, a fixed point stays, stored state is the state (docs/hpa.md, section 3)."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from forecaster.hpa.observation import Observation, Scale
+from forecaster.hpa.reconcile import Pass, reconcile
+from forecaster.hpa.state import ScalingState, state_from_json, state_to_json
+from forecaster.hpa.totals import observe_totals
+from tests.property.hpa_strategies import NOW, Cluster, controllers, seeds, specs
+
+if TYPE_CHECKING:
+    from forecaster.hpa.controller import Controller
+    from forecaster.hpa.spec import HpaSpec
+
+
+@given(seeds, specs(), controllers)
+def test_a_pass_takes_whatever_a_cluster_shows(seed: int, spec: HpaSpec, controller: Controller) -> None:
+    state, cluster = ScalingState(), Cluster(seed)
+    for step in range(3):
+        seen = cluster.observation(spec)
+        outcome = reconcile(spec, seen, state, NOW + timedelta(seconds=15 * step), controller)
+        state = outcome.state
+        check(spec, seen, outcome)
+
+
+def check(spec: HpaSpec, seen: Observation, outcome: Pass) -> None:
+    desired = outcome.desired
+    assert outcome.conditions == outcome.state.conditions
+    assert len({condition.type for condition in outcome.conditions}) == len(outcome.conditions)
+    if desired.written:
+        assert spec.bounds.min_replicas <= desired.replicas <= spec.max_replicas
+        assert desired.events[-1].reason == "SuccessfulRescale"
+        assert isinstance(seen.scale, Scale)
+        assert desired.replicas != seen.scale.spec_replicas
+
+
+@given(
+    specs(),
+    st.integers(1, 30),
+    st.dictionaries(st.sampled_from(["cpu", "memory", "qps", "queue"]), st.integers(0, 10**9)),
+    st.integers(1, 10**6),
+    controllers,
+)
+def test_at_a_fixed_point_another_pass_changes_nothing(
+    spec: HpaSpec, replicas: int, totals: dict[str, int], request: int, controller: Controller
+) -> None:
+    seen = observe_totals(spec, replicas, totals, {"cpu": request, "memory": request}, NOW)
+    once = reconcile(spec, seen, ScalingState(), NOW, controller)
+    if once.desired.written or once.desired.replicas != replicas:
+        return
+    twice = reconcile(spec, seen, once.state, NOW, controller)
+    assert twice.desired.replicas == once.desired.replicas
+    assert not twice.desired.written
+    assert [condition[:3] for condition in twice.conditions] == [condition[:3] for condition in once.conditions]
+
+
+@given(seeds, specs(), controllers, st.integers(0, 5))
+def test_a_run_from_stored_state_is_the_run_itself(seed: int, spec: HpaSpec, controller: Controller, stop: int) -> None:
+    through, cluster = ScalingState(), Cluster(seed)
+    stored = through
+    for step in range(6):
+        at, seen = NOW + timedelta(seconds=15 * step), cluster.observation(spec)
+        if step == stop:
+            stored = state_from_json(json.loads(json.dumps(state_to_json(stored))))
+        one, other = (reconcile(spec, seen, state, at, controller) for state in (through, stored))
+        assert one == other
+        through, stored = one.state, other.state
