@@ -12,7 +12,7 @@ from forecaster.errors import StoreError
 from forecaster.store.spans import spans
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -125,6 +125,23 @@ class Ring:
             self._drop(row)
         return len(dead)
 
+    def restore(
+        self, keys: Sequence[WorkloadId], answered: NDArray[np.bool_], parts: Iterable[NDArray[np.float32]]
+    ) -> None:
+        """Fill an empty ring with rows that end at its newest column; columns that it does not keep are left out.
+
+        `parts` are [some of the keys, len(answered)], in the order of the keys.
+        """
+        keep = min(self.columns, len(answered))
+        self._add(keys)
+        self._answered[self.columns - keep :] = answered[len(answered) - keep :]
+        row = 0
+        for part in parts:
+            rows = self._kept[row : row + len(part), self.columns - keep :]
+            rows[...] = part[:, len(answered) - keep :]
+            self._seen[row : row + len(part)] = _newest_known(np.isfinite(rows), self._last - keep + 1)
+            row += len(part)
+
     # --- rows ------------------------------------------------------------------------------------------------------
 
     def _merge(self, ids: Sequence[WorkloadId], values: NDArray[np.float64], low: int) -> None:
@@ -140,8 +157,7 @@ class Ring:
         merged = self._buffer[rows, at : at + fresh.shape[1]]
         np.copyto(merged, fresh, where=known)
         self._buffer[rows, at : at + fresh.shape[1]] = merged
-        newest_known = low + fresh.shape[1] - 1 - np.argmax(known[:, ::-1], axis=1)
-        self._seen[rows] = np.maximum(self._seen[rows], newest_known)
+        self._seen[rows] = np.maximum(self._seen[rows], _newest_known(known, low))
 
     def _rows_of(self, ids: Sequence[WorkloadId]) -> NDArray[np.intp]:
         new = [key for key in ids if key not in self._rows]
@@ -225,3 +241,9 @@ class Ring:
 
 def _count_known(values: NDArray[np.float64]) -> int:
     return int(np.isfinite(values).sum())
+
+
+def _newest_known(known: NDArray[np.bool_], first: int) -> NDArray[np.int64]:
+    """Column of the last true value of every row, counted from `first`; the one before `first` where there is none."""
+    last = first + known.shape[1] - 1 - np.argmax(known[:, ::-1], axis=1)
+    return np.where(known.any(axis=1), last, first - 1)

@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import errno
-import resource
-import signal
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -10,11 +7,11 @@ import pytest
 
 from forecaster.errors import StoreError
 from forecaster.serving.reader import TableReader
+from tests.support.full_disk import full_disk
 from tests.support.recommendations import recommendation, workload_id
 from tests.support.tables import publish
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -111,24 +108,10 @@ def test_a_directory_that_is_not_there_is_an_error_with_its_name(tmp_path: Path)
         publish(tmp_path / "missing" / "table")
 
 
-@pytest.fixture
-def tiny_files() -> Iterator[None]:
-    """The kernel refuses files beyond one block, as a full disk does."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (512, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    signal.signal(signal.SIGXFSZ, handler)
-
-
-def test_on_a_full_disk_the_old_table_stays(path: Path, request: pytest.FixtureRequest) -> None:
+def test_on_a_full_disk_the_old_table_stays(path: Path) -> None:
     reader = read(publish(path))
-    request.getfixturevalue("tiny_files")
-    with pytest.raises(StoreError, match="the old one is still served") as caught:
+    with full_disk(), pytest.raises(StoreError, match="the old one is still served"):
         publish(path, recommendation(workload_id("api")))
-    assert isinstance(caught.value.__cause__, OSError)
-    assert caught.value.__cause__.errno == errno.EFBIG
     reader.refresh()
     assert reader.table is not None
     assert reader.table.named("shop", "web") != []

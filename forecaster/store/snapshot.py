@@ -1,0 +1,215 @@
+"""The rings on disk, so that a restart asks only for what it missed.
+
+    magic, 8 bytes | size of the header, 4 | header, JSON | kept columns of all rings, float32 | checksum, 4
+
+Plain numbers and JSON: reading one runs no code. Both directions hold a few MiB at a time, however large the rings are.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, BinaryIO
+
+import msgspec
+import numpy as np
+
+from forecaster.domain.workload import WorkloadId
+from forecaster.errors import StoreError
+from forecaster.store.history import Rings
+from forecaster.store.ring import CHUNK, Ring
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from io import BufferedReader
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from forecaster.domain.signal import Signal
+    from forecaster.store.history import History
+
+MAGIC = b"fcRings1"
+PREFIX = struct.Struct("<8sI")
+CHECKSUM = struct.Struct("<I")
+FLOAT = np.dtype("<f4")
+
+
+class RingHeader(msgspec.Struct, frozen=True, kw_only=True):
+    """One ring without its values."""
+
+    signal: str
+    step_seconds: int
+    newest: datetime
+    columns: int
+    answered: bytes
+    """One bit for each column."""
+    keys: list[tuple[str, str, str]]
+
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(list[RingHeader])
+
+
+class Snapshots:
+    """Saves the history to one file and reads it back."""
+
+    def __init__(self, path: Path, history: History) -> None:
+        self.path = path
+        self._history = history
+
+    def save(self) -> None:
+        """Replace the snapshot by the present history; call it between cycles.
+
+        Raises:
+            StoreError: it cannot be written; the previous one is still there.
+        """
+        temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        try:
+            with temporary.open("wb") as file:
+                _write(file, self._history)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(self.path)
+        except OSError as error:
+            temporary.unlink(missing_ok=True)
+            raise StoreError(
+                f"snapshot {self.path}: cannot be saved ({error.strerror}); the previous one is kept and a restart asks"
+                " for more. Make its directory writable and free some space."
+            ) from error
+
+    def load(self) -> bool:
+        """Put the snapshot into the history; whether there was one.
+
+        Raises:
+            StoreError: it is damaged, of another version, from the future or unreadable; the history is as before.
+        """
+        try:
+            with self.path.open("rb") as file:
+                self._history.rings.update(_read(file, self._history))
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise StoreError(f"snapshot {self.path}: cannot be read ({error.strerror}); starting without it") from error
+        except StoreError as error:
+            raise StoreError(f"snapshot {self.path}: {error}; starting without it") from error
+        return True
+
+
+def _write(file: BinaryIO, history: History) -> None:
+    checksum = 0
+    for part in _content(history):
+        checksum = zlib.crc32(part, checksum)
+        file.write(part)
+    file.write(CHECKSUM.pack(checksum))
+
+
+def _content(history: History) -> Iterator[bytes | memoryview]:
+    rings = [(signal, ring) for signal, pair in history.rings.items() for ring in (pair.minutes, pair.weeks)]
+    header = _encoder.encode([_header(signal, ring) for signal, ring in rings])
+    yield PREFIX.pack(MAGIC, len(header))
+    yield header
+    for _, ring in rings:
+        yield from _parts(ring)
+
+
+def _header(signal: Signal, ring: Ring) -> RingHeader:
+    return RingHeader(
+        signal=signal,
+        step_seconds=int(ring.step.total_seconds()),
+        newest=ring.newest,
+        columns=ring.columns,
+        answered=np.packbits(ring.answered).tobytes(),
+        keys=list(ring.window().keys),
+    )
+
+
+def _parts(ring: Ring) -> Iterator[memoryview]:
+    values = ring.window().values
+    for row in range(0, len(values), CHUNK):
+        yield np.ascontiguousarray(values[row : row + CHUNK], FLOAT).data
+
+
+def _read(file: BufferedReader, history: History) -> dict[Signal, Rings]:
+    content = _Content(file)
+    headers = _headers(content)
+    stored = {(header.signal, header.step_seconds): _ring(header, content, history) for header in headers}
+    content.check()
+    return {
+        signal: Rings(
+            minutes=stored.get((signal, int(pair.minutes.step.total_seconds()))) or pair.minutes,
+            weeks=stored.get((signal, int(pair.weeks.step.total_seconds()))) or pair.weeks,
+        )
+        for signal, pair in history.rings.items()
+    }
+
+
+class _Content:
+    """The bytes of a snapshot in order, with their checksum."""
+
+    def __init__(self, file: BufferedReader) -> None:
+        self._file = file
+        self._left = os.fstat(file.fileno()).st_size
+        self._checksum = 0
+
+    def take(self, size: int) -> bytearray:
+        """The next bytes; refused before memory is taken for what is not there."""
+        if size > self._left:
+            raise StoreError("it is cut off")
+        self._left -= size
+        taken = bytearray(size)
+        self._file.readinto(taken)
+        self._checksum = zlib.crc32(taken, self._checksum)
+        return taken
+
+    def check(self) -> None:
+        """Refuse content that is not what was written."""
+        expected = self._checksum
+        if CHECKSUM.unpack(self.take(CHECKSUM.size)) != (expected,):
+            raise StoreError("it is damaged: the checksum differs")
+
+
+def _headers(content: _Content) -> list[RingHeader]:
+    magic, size = PREFIX.unpack(content.take(PREFIX.size))
+    if magic != MAGIC:
+        raise StoreError("it is not a snapshot of this version")
+    try:
+        return _decoder.decode(content.take(size))
+    except msgspec.DecodeError as error:
+        raise StoreError(f"it is damaged: {error}") from error
+
+
+def _ring(header: RingHeader, content: _Content, history: History) -> Ring:
+    """The ring of a header, as long as the settings say now."""
+    ring = Ring(step=timedelta(seconds=header.step_seconds), columns=_columns(header, history), newest=header.newest)
+    answered = np.unpackbits(np.frombuffer(header.answered, np.uint8), count=header.columns).astype(np.bool_)
+    ring.restore([WorkloadId(*key) for key in header.keys], answered, _values(header, content))
+    return ring
+
+
+def _columns(header: RingHeader, history: History) -> int:
+    """How many columns are kept at that resolution.
+
+    Raises:
+        StoreError: the stored ring ends after the present.
+    """
+    for signal, pair in history.rings.items():
+        for ring in (pair.minutes, pair.weeks):
+            if (signal, ring.step.total_seconds()) == (header.signal, header.step_seconds):
+                _refuse_future(header.newest, ring.newest)
+                return ring.columns
+    return 1  # of no use now, but its bytes lie between those that are
+
+
+def _refuse_future(newest: datetime, now: datetime) -> None:
+    if newest > now:
+        raise StoreError(f"it ends at {newest:%Y-%m-%dT%H:%MZ}, but now is {now:%Y-%m-%dT%H:%MZ}: a clock was wrong")
+
+
+def _values(header: RingHeader, content: _Content) -> Iterator[NDArray[np.float32]]:
+    for row in range(0, len(header.keys), CHUNK):
+        rows = min(CHUNK, len(header.keys) - row)
+        part = content.take(rows * header.columns * FLOAT.itemsize)
+        yield np.frombuffer(part, FLOAT).reshape(rows, header.columns)
