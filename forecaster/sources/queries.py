@@ -262,7 +262,7 @@ class Queries(BaseModel):
 
     def detection(self) -> str:
         """The query that finds out where request rates can come from."""
-        return detection()
+        return self.rendered(detection())
 
     def all_queries(self) -> dict[str, str]:
         """Every query that may be asked in one cycle, as it is sent."""

@@ -56,7 +56,7 @@ def _renamed(inner: str, *steps: tuple[str, str, str]) -> str:
     return inner
 
 
-def _proxied(labels: str, metric: str, *steps: tuple[str, str, str], narrow: str = "") -> str:
+def _proxied(labels: str, metric: str, *steps: tuple[str, str, str], narrow: str) -> str:
     inner = f"sum by ({labels}) (rate({metric}{{{narrow}$labels}}[$window]))"
     return _by_name(_renamed(inner, *steps))
 
@@ -68,7 +68,7 @@ _HUBBLE_NAMESPACE = ("namespace", "destination_namespace", "(.+)")
 
 PRESETS: dict[str, Preset] = {
     "contour": Preset(
-        'envoy_cluster_upstream_rq_total{envoy_cluster_name=~"[^_/]+_[^_/]+_[^_/]+.*"}',
+        'envoy_cluster_upstream_rq_total{envoy_cluster_name=~"[^_/]+_[^_/]+_[^_/]+.*"$labels}',
         BY_SERVICE,
         _proxied(
             "envoy_cluster_name",
@@ -79,7 +79,7 @@ PRESETS: dict[str, Preset] = {
         ),
     ),
     "envoy-gateway": Preset(
-        'envoy_cluster_upstream_rq_total{envoy_cluster_name=~"httproute/.+"}',
+        'envoy_cluster_upstream_rq_total{envoy_cluster_name=~"httproute/.+"$labels}',
         BY_ROUTE,
         _proxied(
             "envoy_cluster_name",
@@ -90,7 +90,7 @@ PRESETS: dict[str, Preset] = {
         ),
     ),
     "haproxy-ingress": Preset(
-        "haproxy_backend_http_requests_total",
+        'haproxy_backend_http_requests_total{proxy!=""$labels}',
         BY_SERVICE,
         _proxied(
             "proxy",
@@ -101,12 +101,12 @@ PRESETS: dict[str, Preset] = {
         ),
     ),
     "http-requests-total": Preset(
-        'http_requests_total{pod!=""}',
+        'http_requests_total{pod!=""$labels}',
         BY_POD,
         _by_pod('http_requests_total{pod!="",namespace=~"$namespaces"$labels}'),
     ),
     "hubble": Preset(
-        'hubble_http_requests_total{destination_workload!=""}',
+        'hubble_http_requests_total{destination_workload!=""$labels}',
         BY_WORKLOAD,
         _proxied(
             "destination_namespace, destination_workload",
@@ -117,7 +117,7 @@ PRESETS: dict[str, Preset] = {
         ),
     ),
     "istio": Preset(
-        "istio_requests_total",
+        'istio_requests_total{reporter!=""$labels}',
         BY_WORKLOAD,
         _proxied(
             "destination_workload_namespace, destination_workload",
@@ -128,7 +128,7 @@ PRESETS: dict[str, Preset] = {
         ),
     ),
     "kong": Preset(
-        "kong_http_requests_total",
+        'kong_http_requests_total{service!=""$labels}',
         BY_SERVICE,
         _proxied(
             "service",
@@ -139,12 +139,12 @@ PRESETS: dict[str, Preset] = {
         ),
     ),
     "linkerd": Preset(
-        'request_total{direction="inbound",pod!=""}',
+        'request_total{direction="inbound",pod!=""$labels}',
         BY_POD,
         _by_pod('request_total{direction="inbound",pod!="",namespace=~"$namespaces"$labels}'),
     ),
     "nginx-ingress": Preset(
-        "nginx_ingress_controller_requests",
+        'nginx_ingress_controller_requests{ingress!=""$labels}',
         BY_SERVICE,
         # Without `honor_labels` the ingress's own labels arrive with the prefix `exported_`.
         _proxied(
@@ -153,22 +153,23 @@ PRESETS: dict[str, Preset] = {
             ("workload", "service", "(.+)"),
             ("workload", "exported_service", "(.+)"),
             ("namespace", "exported_namespace", "(.+)"),
+            narrow='ingress!=""',
         ),
     ),
     "opentelemetry": Preset(
-        'http_server_request_duration_seconds_count{pod!=""}',
+        'http_server_request_duration_seconds_count{pod!=""$labels}',
         BY_POD,
         _by_pod('http_server_request_duration_seconds_count{pod!="",namespace=~"$namespaces"$labels}'),
     ),
     "recorded": Preset(
-        '{__name__=~"forecaster:workload_requests:rate.+"}',
+        '{__name__=~"forecaster:workload_requests:rate.+"$labels}',
         "by recording rule: what deploy/rules makes of one of the other presets",
         'forecaster:workload_requests:rate$window{namespace=~"$namespaces"$labels}',
     ),
     # Traefik joins namespace and Service with a sign that both may contain, so the name cannot be taken apart. It can
     # be put together from the other side: the workload's namespace and name, joined the same way.
     "traefik": Preset(
-        "traefik_service_requests_total",
+        'traefik_service_requests_total{service!=""$labels}',
         BY_SERVICE,
         """\
 sum by (namespace, workload_kind, workload) (

@@ -290,3 +290,78 @@ def test_history_is_what_latest_was_at_each_time(server: RealPrometheus) -> None
     source.close()
     assert block.values.shape == (len(EVERY_KIND), 6)
     assert dict(zip(block.ids, block.values[:, 0].tolist(), strict=True)) == pytest.approx(EVERY_KIND)
+
+
+@world
+def meshed(cluster: World) -> None:
+    """The same workload behind every mesh and ingress controller, each with a rate of its own."""
+    cluster.deployed("shop", "web", pods=2)
+    cluster.deployed("other", "web", pods=1)
+    istio = {"destination_workload": "web", "destination_workload_namespace": "shop"}
+    cluster.counter("istio_requests_total", 1, reporter="destination", pod="web-5d8f-0", **istio)
+    cluster.counter("istio_requests_total", 9, reporter="source", pod="caller", **istio)
+    for direction, rate in (("inbound", 2), ("outbound", 9)):
+        cluster.counter("request_total", rate, direction=direction, namespace="shop", pod="web-5d8f-0")
+    hubble = {"destination_workload": "web", "destination_namespace": "shop"}
+    cluster.counter("hubble_http_requests_total", 3, reporter="server", **hubble)
+    cluster.counter("hubble_http_requests_total", 9, reporter="client", **hubble)
+    nginx = {"namespace": "ingress", "service": "controller", "ingress": "front"}
+    cluster.counter("nginx_ingress_controller_requests", 4, exported_namespace="shop", exported_service="web", **nginx)
+    cluster.counter("traefik_service_requests_total", 5, service="shop-web-80@kubernetes")
+    cluster.counter("envoy_cluster_upstream_rq_total", 6, envoy_cluster_name="httproute/shop/web/rule/0")
+    cluster.counter("envoy_cluster_upstream_rq_total", 7, envoy_cluster_name="shop_web_80")
+    cluster.counter("haproxy_backend_http_requests_total", 8, proxy="shop_web_http")
+    cluster.counter("kong_http_requests_total", 9, service="shop.web.80")
+    cluster.counter("http_server_request_duration_seconds_count", 10, namespace="shop", pod="web-5d8f-1")
+    cluster.counter("http_requests_total", 11, namespace="shop", pod="web-5d8f-1")
+
+
+@pytest.mark.parametrize(
+    ("preset", "rate"),
+    [
+        ("istio", 1),
+        ("linkerd", 2),
+        ("hubble", 3),
+        ("nginx-ingress", 4),
+        ("traefik", 5),
+        ("envoy-gateway", 6),
+        ("contour", 7),
+        ("haproxy-ingress", 8),
+        ("kong", 9),
+        ("opentelemetry", 10),
+        ("http-requests-total", 11),
+    ],
+)
+def test_every_origin_of_request_rates_is_mapped_to_its_workload(
+    asked: Callable[..., Asked], preset: str, rate: float
+) -> None:
+    assert asked(meshed, requests_from=preset).latest(Signal.REQUESTS) == pytest.approx({WEB: rate})
+
+
+@world
+def with_linkerd(cluster: World) -> None:
+    cluster.deployed("shop", "web")
+    cluster.counter("request_total", 2, direction="inbound", namespace="shop", pod="web-5d8f-0")
+
+
+def test_the_origin_of_request_rates_is_found_out(asked: Callable[..., Asked]) -> None:
+    assert asked(with_linkerd).latest(Signal.REQUESTS) == pytest.approx({WEB: 2.0})
+
+
+def test_without_any_origin_of_request_rates_there_are_none(asked: Callable[..., Asked]) -> None:
+    assert asked(odd_names).latest(Signal.REQUESTS) == {}
+
+
+@world
+def two_autoscalers(cluster: World) -> None:
+    cluster.deployed("shop", "web")
+    for name in ("web", "web-copy"):
+        labels = {"namespace": "shop", "horizontalpodautoscaler": name}
+        scaled = {"scaletargetref_kind": "Deployment", "scaletargetref_name": "web"}
+        cluster.gauge("kube_horizontalpodautoscaler_info", 1, **labels, **scaled)
+        cluster.gauge("kube_horizontalpodautoscaler_spec_max_replicas", 9, **labels)
+
+
+def test_two_hpas_of_one_workload_are_named_and_neither_is_believed(asked: Callable[..., Asked]) -> None:
+    (fault,) = asked(two_autoscalers).faults()
+    assert "shop/web: scaled by more than one HPA (web, web-copy)" in fault

@@ -73,7 +73,10 @@ def test_the_newest_minute_is_the_demand_that_was_put_in(source: PrometheusSourc
 def test_a_week_at_five_minutes_is_the_demand_that_was_put_in(
     source: PrometheusSource, week: Week, signal: Signal
 ) -> None:
-    """Exact up to rounding while the same pods run; within a tenth when pods came or went within the window."""
+    """Within one per cent while the same pods run: `rate` does not extrapolate a young counter below zero.
+
+    Within a tenth where pods came or went within the window.
+    """
     end = week.now - week.now.timestamp() % 300 * timedelta(seconds=1)
     blocks = list(source.history(signal, end - timedelta(days=6), end, FIVE_MINUTES))
     assert not any(block.warnings for block in blocks)
@@ -81,7 +84,7 @@ def test_a_week_at_five_minutes_is_the_demand_that_was_put_in(
     times = [blocks[0].start + index * FIVE_MINUTES for index in range(values.shape[1])]
     expected = np.array([put_in(week, signal, at, 5) for at in times]).T
     steady = [(at - week.start) % timedelta(hours=1) > 2 * FIVE_MINUTES for at in times]
-    np.testing.assert_allclose(values[:, steady], expected[:, steady], rtol=0.005, atol=1e-6)
+    np.testing.assert_allclose(values[:, steady], expected[:, steady], rtol=0.01, atol=1e-6)
     if signal is not Signal.MEMORY:  # without scrapes there are no staleness marks: a level outlives its pod here
         np.testing.assert_allclose(values, expected, rtol=0.1, atol=1e-6)
 
