@@ -1,4 +1,4 @@
-"""How many replicas: reactive from what is measured, raised by what is forecast, then held within the clamps.
+"""Replicas from what is measured, raised by what is forecast, then held within the clamps.
 
 Forecast and measurement go through the same formula of the HPA. The order of the clamps is written once, in
 `_clamped`: stabilisation first, bounds last, so that no rule can undo a bound.
@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from forecaster.decisions.replicas import proposal
+from forecaster.decisions.asked import Asked, ask, view
 from forecaster.decisions.state import ScalingState
 from forecaster.decisions.targets import PodTarget, Unusable, targets_of
-from forecaster.domain.decision import Clamp, Hold, Reason, Scale, SignalView
-from forecaster.domain.outlook import Ahead, Measured, Outlook, Unknown
+from forecaster.domain.decision import Clamp, Hold, Reason, Scale
+from forecaster.domain.outlook import Outlook, Unknown
 from forecaster.hpa import legacy
 from forecaster.hpa.combine import NoRecommendation, combine
 from forecaster.hpa.numbers import MAX_INT32
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    from forecaster.domain.decision import SignalView
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import Workload
@@ -36,15 +37,6 @@ class Horizontal(NamedTuple):
     signals: tuple[SignalView, ...]
     clamps: tuple[Clamp, ...]
     state: ScalingState
-
-
-class _Asked(NamedTuple):
-    """What one target asks for, now and ahead."""
-
-    target: PodTarget | Unusable
-    outlook: Outlook | None
-    now: Proposal | Unmeasured
-    ahead: Proposal | Unmeasured
 
 
 class _Wanted(NamedTuple):
@@ -63,97 +55,92 @@ def decide_replicas(
     now: datetime,
 ) -> Horizontal:
     """One workload's replica count. Refusals first, the formula last."""
-    targets = targets_of(workload, policy)
-    asked = [_ask(target, workload, outlooks, Tolerance(policy.tolerance, policy.tolerance)) for target in targets]
-    views = tuple(_view(one) for one in asked)
-    refused = _refusal(workload, asked)
-    if refused is not None:
-        return Horizontal(refused, views, (), state)
-    wanted = _wanted(asked, workload.replicas, policy)
+    asked = _ask_all(workload, outlooks, policy)
+    usable = [one for one in asked if isinstance(one, Asked)]
+    views = tuple(map(view, asked))
+    wanted = _refusal(workload, asked, usable) or _wanted(usable, workload.replicas, policy)
     if isinstance(wanted, Hold):
         return Horizontal(wanted, views, (), state)
     replicas, clamps, state = _clamped(wanted, workload, policy, state, now)
     return Horizontal(_verdict(replicas, wanted, views), views, clamps, state)
 
 
-def _ask(
-    target: PodTarget | Unusable, workload: Workload, outlooks: Mapping[Signal, Outlook], tolerance: Tolerance
-) -> _Asked:
-    if isinstance(target, Unusable):
-        unusable = Unmeasured("invalid_target", target.note)
-        return _Asked(target, None, unusable, unusable)
-    outlook = outlooks.get(target.signal)
-    if outlook is None or workload.ready_replicas < 1:
-        nothing = Unmeasured("no_samples", f"{target.signal} is not among the signals read")
-        return _Asked(target, outlook, nothing, nothing)
+def _ask_all(
+    workload: Workload, outlooks: Mapping[Signal, Outlook], policy: HorizontalPolicy
+) -> list[Asked | Unusable]:
+    tolerance = Tolerance(policy.tolerance, policy.tolerance)
 
-    def through_formula(demand: float) -> Proposal | Unmeasured:
-        return proposal(demand, target, workload.ready_replicas, workload.replicas, tolerance)
+    def asked(target: PodTarget | Unusable) -> Asked | Unusable:
+        if isinstance(target, Unusable):
+            return target
+        return ask(target, outlooks.get(target.signal) or _unread(target.signal), workload, tolerance)
 
-    measured, ahead = outlook.measured, outlook.ahead
-    return _Asked(
-        target,
-        outlook,
-        through_formula(measured.value) if isinstance(measured, Measured) else _absent(measured),
-        through_formula(ahead.peak) if isinstance(ahead, Ahead) else _absent(ahead),
-    )
+    return [asked(target) for target in targets_of(workload, policy)]
 
 
-def _absent(unknown: Unknown) -> Unmeasured:
-    return Unmeasured("no_samples", unknown.note)
+def _unread(signal: Signal) -> Outlook:
+    unknown = Unknown(f"{signal} is not among the signals read")
+    return Outlook(signal, unknown, unknown)
 
 
-def _refusal(workload: Workload, asked: Sequence[_Asked]) -> Hold | None:
+def _refusal(workload: Workload, asked: Sequence[Asked | Unusable], usable: Sequence[Asked]) -> Hold | None:
     """Why nothing can be said about the count at all; None when something can."""
     if workload.replicas == 0:
         return Hold(Reason.NO_REPLICAS, "scaled to zero; whoever scaled it down scales it up again")
-    usable = [one for one in asked if not isinstance(one.target, Unusable)]
     if not usable:
-        notes = "; ".join(
-            f"{one.target.metric}: {one.target.note}" for one in asked if isinstance(one.target, Unusable)
-        )
+        notes = "; ".join(f"{one.metric}: {one.note}" for one in asked if isinstance(one, Unusable))
         return Hold(Reason.NO_TARGET, notes or "no HPA and no CPU request: nothing says what one pod should carry")
     if workload.ready_replicas < 1:
         return Hold(Reason.NO_PODS, f"none of {workload.replicas} pods is ready")
     if all(isinstance(one.now, Unmeasured) for one in usable):
-        return Hold(Reason.NO_DATA, "; ".join(_missing(usable)))
+        return Hold(_reason_of_missing(usable), _missing(usable))
     return None
 
 
-def _missing(asked: Sequence[_Asked]) -> list[str]:
-    return [
-        f"{one.target.signal}: {one.now.message}"
-        for one in asked
-        if not isinstance(one.target, Unusable) and isinstance(one.now, Unmeasured)
-    ]
+def _reason_of_missing(usable: Sequence[Asked]) -> Reason:
+    stale = any(isinstance(one.outlook.measured, Unknown) and one.outlook.measured.stale for one in usable)
+    return Reason.STALE if stale else Reason.NO_DATA
 
 
-def _wanted(asked: Sequence[_Asked], current: int, policy: HorizontalPolicy) -> _Wanted | Hold:
+def _missing(usable: Sequence[Asked]) -> str:
+    return "; ".join(f"{one.target.signal}: {one.now.message}" for one in usable if isinstance(one.now, Unmeasured))
+
+
+def _wanted(usable: Sequence[Asked], current: int, policy: HorizontalPolicy) -> _Wanted | Hold:
     """Reactive and forecast count; a signal that is missing now blocks going down, as in the HPA (docs/hpa.md §9)."""
-    readable = [one for one in asked if not isinstance(one.target, Unusable)]
-    recommendation = combine([one.now for one in readable], current)
-    ahead = max((one.ahead.replicas for one in readable if isinstance(one.ahead, Proposal)), default=None)
+    recommendation = combine([one.now for one in usable], current)
+    ahead = max((one.ahead.replicas for one in usable if isinstance(one.ahead, Proposal)), default=None)
     if isinstance(recommendation, NoRecommendation):
         if ahead is None or ahead <= current:
-            return Hold(Reason.NO_DATA, "not going down while a signal is missing: " + "; ".join(_missing(readable)))
+            blocked = "not going down while a signal is missing: " + _missing(usable)
+            return Hold(_reason_of_missing(usable), blocked)
         return _Wanted(ahead, current, ahead)
     reactive = recommendation.replicas
     if ahead is None:
         return _Wanted(reactive, reactive, None)
-    lowered = policy.scale_in_by_forecast and not recommendation.partial
-    return _Wanted(ahead if lowered else max(reactive, ahead), reactive, ahead)
+    if policy.scale_in_by_forecast and not recommendation.partial:
+        ahead = _everywhere(usable)
+        return _Wanted(ahead, reactive, ahead)
+    return _Wanted(max(reactive, ahead), reactive, ahead)
+
+
+def _everywhere(usable: Sequence[Asked]) -> int:
+    """The forecast count in which a signal without a forecast asks for what it measures: not knowing lowers nothing."""
+    sides = (one.now if isinstance(one.ahead, Unmeasured) else one.ahead for one in usable)
+    return max(side.replicas for side in sides if isinstance(side, Proposal))
 
 
 def _clamped(
     wanted: _Wanted, workload: Workload, policy: HorizontalPolicy, state: ScalingState, now: datetime
 ) -> tuple[int, tuple[Clamp, ...], ScalingState]:
     lowest, highest = _bounds(workload, policy)
-    stabilized, history = legacy.stabilize(state.history, wanted.replicas, policy.scale_down_stabilization, now)
+    window = policy.scale_down_stabilization
+    stabilized, history = legacy.stabilize(state.history, wanted.replicas, window, now)
     bounded, rule = legacy.bound(stabilized, lowest, highest, growth=MAX_INT32)
-    seconds = policy.scale_down_stabilization.total_seconds()
+    recent = f"highest recommendation of the last {window.total_seconds():g} s"
     steps = (
         Clamp("forecast", wanted.reactive, wanted.replicas, _forecast_clause(wanted, policy)),
-        Clamp("stabilization", wanted.replicas, stabilized, f"highest recommendation of the last {seconds:g} s"),
+        Clamp("stabilization", wanted.replicas, stabilized, recent),
         Clamp("bounds", stabilized, bounded, f"{rule}: {lowest} to {_spoken_bound(highest)} replicas"),
     )
     return bounded, tuple(step for step in steps if step.before != step.after), ScalingState(history)
@@ -184,27 +171,3 @@ def _verdict(replicas: int, wanted: _Wanted, views: tuple[SignalView, ...]) -> S
     return Scale(
         replicas, Reason.FORECAST, f"the forecast asks for {wanted.forecast}, the measured demand for {wanted.reactive}"
     )
-
-
-def _view(asked: _Asked) -> SignalView:
-    """The record of one target: every input and both answers."""
-    target, outlook = asked.target, asked.outlook
-    if isinstance(target, Unusable):
-        return SignalView(signal=target.metric, target="", note=target.note)
-    measured = outlook.measured if outlook and isinstance(outlook.measured, Measured) else None
-    ahead = outlook.ahead if outlook and isinstance(outlook.ahead, Ahead) else None
-    return SignalView(
-        signal=target.signal,
-        target=str(target),
-        measured=measured.value if measured else None,
-        measured_at=measured.at if measured else None,
-        reactive_replicas=asked.now.replicas if isinstance(asked.now, Proposal) else None,
-        forecast=ahead,
-        forecast_replicas=asked.ahead.replicas if isinstance(asked.ahead, Proposal) else None,
-        note="; ".join(dict.fromkeys(_notes(asked, ahead))),
-    )
-
-
-def _notes(asked: _Asked, ahead: Ahead | None) -> list[str]:
-    missing = [side.message for side in (asked.now, asked.ahead) if isinstance(side, Unmeasured)]
-    return missing + ([ahead.note] if ahead and ahead.note else [])

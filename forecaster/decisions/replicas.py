@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from forecaster.decisions.targets import PodTarget, UtilizationTarget
+from forecaster.decisions.targets import AmountTarget, PodTarget
 from forecaster.domain.signal import Signal
-from forecaster.hpa.proposals import Proposal, from_average, from_utilization, per_pod_value
+from forecaster.hpa.proposals import Proposal, Share, from_average, from_utilization, per_pod_value
 
 if TYPE_CHECKING:
     from forecaster.hpa.tolerance import Tolerance
@@ -25,12 +25,16 @@ def milli(amount: float) -> int:
 def proposal(demand: float, target: PodTarget, ready: int, current: int, tolerance: Tolerance) -> Proposal | Unmeasured:
     """Replicas that one signal asks for at this total demand (docs/hpa.md §8.1, §8.2, §8.4).
 
-    Resource metrics are shared by the `ready` pods; a request rate is divided by the share of a pod, as the HPA does
-    with an External metric of type AverageValue.
+    Resource metrics are shared by the `ready` pods, of which no more than `current` count: the rest are leaving. Pods
+    that are asked for and not ready yet take their share when the load is high. A request rate is divided by the share
+    of a pod, as the HPA does with an External metric of type AverageValue.
     """
-    if isinstance(target, UtilizationTarget):
-        request = ready * milli(target.request)
-        return from_utilization(milli(demand), request, target.percent, ready, current, tolerance)
-    if target.signal is Signal.REQUESTS:
+    if isinstance(target, AmountTarget) and target.signal is Signal.REQUESTS:
         return per_pod_value(milli(demand), milli(target.amount), current, tolerance)
-    return from_average(milli(demand), ready, milli(target.amount), ready, current, tolerance)
+    ready = min(ready, current)
+    starting = current - ready
+    if isinstance(target, AmountTarget):
+        return from_average(milli(demand), ready, milli(target.amount), ready, current, tolerance, unready=starting)
+    request = milli(target.request)
+    unready = Share(starting, starting * request)
+    return from_utilization(milli(demand), ready * request, target.percent, ready, current, tolerance, unready=unready)

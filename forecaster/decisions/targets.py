@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from forecaster.domain.amounts import amount
 from forecaster.domain.signal import Signal
 from forecaster.domain.workload import Target, TargetType
 
@@ -22,7 +23,7 @@ class UtilizationTarget:
     request: float
 
     def __str__(self) -> str:
-        return f"{self.percent} % of {self.request:g} {self.signal.unit} a pod"
+        return f"{self.percent} % of {amount(self.request, self.signal)} a pod"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class AmountTarget:
     amount: float
 
     def __str__(self) -> str:
-        return f"{self.amount:g} {self.signal.unit} a pod"
+        return f"{amount(self.amount, self.signal)} a pod"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +61,9 @@ def _of_hpa(target: Target, resources: Resources, policy: HorizontalPolicy) -> P
         return Unusable(target.metric, "this metric is not forecast; the HPA goes on reading it itself")
     if target.type is TargetType.AVERAGE_VALUE:
         return AmountTarget(signal, target.value)
-    if target.type is TargetType.UTILIZATION:
+    if target.type is TargetType.UTILIZATION and signal is not Signal.REQUESTS:
         return _share_of_request(signal, target, resources)
-    return Unusable(target.metric, "a target of type Value has no share per pod; use AverageValue")
+    return Unusable(target.metric, f"a target of type {target.type} says nothing about one pod; use AverageValue")
 
 
 def _share_of_request(signal: Signal, target: Target, resources: Resources) -> PodTarget | Unusable:

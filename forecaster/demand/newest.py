@@ -41,7 +41,7 @@ class Newest:
             return Unknown("no sample")
         age = self.silent[row] * self.step
         if age > max_age:
-            return Unknown(f"the newest sample is {_minutes(age)} old, {_minutes(max_age)} is the limit")
+            return Unknown(f"the newest sample is {_minutes(age)} old, {_minutes(max_age)} is the limit", stale=True)
         return Measured(self.values[row], self.end - age)
 
     def span(self, id_: WorkloadId) -> timedelta:

@@ -81,7 +81,7 @@ class SignalView:
     signal: str
     """A `Signal`, or the HPA's own name of a metric that is not forecast."""
     target: str = ""
-    """The target in words, e.g. `70 % of 0.5 cores a pod`."""
+    """The target in words, e.g. `70 % of 500m a pod`."""
     measured: float | None = None
     measured_at: datetime | None = None
     reactive_replicas: int | None = None

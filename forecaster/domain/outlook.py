@@ -41,9 +41,10 @@ class Ahead:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Why a value is missing."""
+    """Why a value is missing; `stale` when there is one that is too old to act on."""
 
     note: str
+    stale: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 LOW, MEDIAN, HIGH = 0.1, 0.5, 0.95
 LEVELS = (LOW, MEDIAN, 0.8, 0.85, 0.9, HIGH, 0.99)
 """Levels that every model is asked for; a policy's quantile between two of them is interpolated."""
+_COLUMN = {level: column for column, level in enumerate(LEVELS)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,9 +46,9 @@ class Peaks:
             model=self.models[row],
             quantile=quantile,
             peak=_at(values, quantile),
-            low=values[LEVELS.index(LOW)],
-            median=values[LEVELS.index(MEDIAN)],
-            high=values[LEVELS.index(HIGH)],
+            low=values[_COLUMN[LOW]],
+            median=values[_COLUMN[MEDIAN]],
+            high=values[_COLUMN[HIGH]],
             begin=self.begin,
             until=self.until,
             note=self.notes[row],
@@ -56,9 +57,8 @@ class Peaks:
 
 def _at(values: list[float], quantile: float) -> float:
     """Linear between the two levels around the quantile."""
-    if quantile in LEVELS:
-        return values[LEVELS.index(quantile)]
-    return float(np.interp(quantile, LEVELS, values))
+    column = _COLUMN.get(quantile)
+    return values[column] if column is not None else float(np.interp(quantile, LEVELS, values))
 
 
 def joined(parts: list[tuple[tuple[WorkloadId, ...], Peak | str]], begin: datetime, until: datetime) -> Peaks:

@@ -1,0 +1,120 @@
+"""Values of the domain with good defaults; a test names only what its story is about.
+
+The workload at hand has four pods that request one core and one GiB each, and aims at 50 % of its CPU request: one
+pod carries half a core, and two cores of demand ask for exactly the four pods there are.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from forecaster.decisions.decide import decide
+from forecaster.decisions.state import ScalingState
+from forecaster.domain.outlook import Ahead, Measured, Outlook, Unknown
+from forecaster.domain.policy import HorizontalPolicy, Policy, VerticalPolicy
+from forecaster.domain.signal import Signal
+from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
+from forecaster.hpa.history import PastRecommendation
+from forecaster.vertical.sizing import NO_USAGE, PodUsage
+from tests.support.recommendations import GIB, NOON, workload_id
+
+if TYPE_CHECKING:
+    from forecaster.domain.decision import Recommendation
+
+CPU_HALF = Target("cpu", TargetType.UTILIZATION, 0.5)
+MEMORY_HALF = Target("memory", TargetType.UTILIZATION, 0.5)
+RESOURCES = Resources(cpu_request=1.0, cpu_limit=2.0, memory_request=GIB, memory_limit=GIB)
+LONG_AGO = NOON - timedelta(days=1)
+STALE = Unknown("the newest sample is 7 min old, 5 min is the limit", stale=True)
+NO_SAMPLE = Unknown("no sample")
+NO_FORECAST = Unknown("10m of history; 1h is the least")
+
+
+def minutes(count: float) -> timedelta:
+    return timedelta(minutes=count)
+
+
+def after(count: float) -> datetime:
+    """So many minutes after noon."""
+    return NOON + minutes(count)
+
+
+def hpa(*targets: Target, lowest: int = 1, highest: int = 100) -> Autoscaler:
+    return Autoscaler("web-hpa", lowest, highest, targets or (CPU_HALF,))
+
+
+def workload(
+    name: str = "web",
+    *,
+    replicas: int = 4,
+    ready: int | None = None,
+    resources: Resources = RESOURCES,
+    autoscaler: Autoscaler | None = hpa(),  # noqa: B008  a frozen value
+    id: WorkloadId | None = None,  # noqa: A002  the name of the field
+) -> Workload:
+    return Workload(id or workload_id(name), replicas, replicas if ready is None else ready, resources, autoscaler)
+
+
+def policy(*, vertical: VerticalPolicy | None = None, **horizontal: Any) -> Policy:
+    """No stabilization unless a story is about it: the first word is then the last one, too."""
+    given = {"scale_down_stabilization": timedelta(0), **horizontal}
+    return Policy(horizontal=HorizontalPolicy(**given), vertical=vertical or VerticalPolicy())
+
+
+def measured(value: float, at: datetime = NOON) -> Measured:
+    return Measured(value, at)
+
+
+def ahead(peak: float, *, at: datetime = NOON, note: str = "") -> Ahead:
+    return Ahead("ridge", 0.85, peak, 0.5 * peak, 0.8 * peak, 1.2 * peak, at + minutes(3), at + minutes(6), note)
+
+
+def outlook(signal: Signal, now: float | Unknown, coming: float | Unknown) -> Outlook:
+    return Outlook(
+        signal,
+        now if isinstance(now, Unknown) else measured(now),
+        coming if isinstance(coming, Unknown) else ahead(coming),
+    )
+
+
+def outlooks(
+    cpu: float | Unknown | None = None,
+    cpu_ahead: float | Unknown = NO_FORECAST,
+    *,
+    memory: float | Unknown | None = None,
+    memory_ahead: float | Unknown = NO_FORECAST,
+    requests: float | Unknown | None = None,
+    requests_ahead: float | Unknown = NO_FORECAST,
+) -> dict[Signal, Outlook]:
+    """Signals that are named; CPU in cores, memory in GiB, requests per second."""
+    given = {
+        Signal.CPU: (cpu, cpu_ahead),
+        Signal.MEMORY: (_bytes(memory), _bytes(memory_ahead)),
+        Signal.REQUESTS: (requests, requests_ahead),
+    }
+    return {signal: outlook(signal, now, coming or 0.0) for signal, (now, coming) in given.items() if now is not None}
+
+
+def _bytes(gib: float | Unknown | None) -> float | Unknown | None:
+    return gib * GIB if isinstance(gib, float | int) else gib
+
+
+def asked_before(*replicas_at: tuple[int, float]) -> ScalingState:
+    """Earlier recommendations, each so many minutes before noon."""
+    return ScalingState(tuple(PastRecommendation(replicas, NOON - minutes(age)) for replicas, age in replicas_at))
+
+
+NOTHING_BEFORE = ScalingState()
+
+
+def decided(
+    seen: dict[Signal, Outlook],
+    *,
+    of: Workload | None = None,
+    under: Policy | None = None,
+    state: ScalingState = NOTHING_BEFORE,
+    usage: PodUsage = NO_USAGE,
+) -> Recommendation:
+    """The decision at noon, without the state that it leaves."""
+    return decide(of or workload(), seen, under or policy(), state, NOON, usage=usage)[0]

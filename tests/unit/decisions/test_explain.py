@@ -1,0 +1,85 @@
+"""The decision record, read from top to bottom."""
+
+from __future__ import annotations
+
+from forecaster.decisions.explain import explanation
+from forecaster.domain.decision import Reason
+from forecaster.domain.workload import Resources
+from forecaster.steps.judge import held
+from forecaster.vertical.sizing import PodUsage
+from tests.support.builders import (
+    CPU_HALF,
+    GIB,
+    MEMORY_HALF,
+    NO_FORECAST,
+    NO_SAMPLE,
+    NOON,
+    asked_before,
+    decided,
+    hpa,
+    minutes,
+    outlooks,
+    policy,
+    workload,
+)
+
+
+def test_a_raised_count_is_told_step_by_step() -> None:
+    one = decided(
+        outlooks(cpu=2.0, cpu_ahead=3.0, memory=1.0),
+        of=workload(autoscaler=hpa(CPU_HALF, MEMORY_HALF, highest=8)),
+        state=asked_before((9, 2)),
+        under=policy(scale_down_stabilization=minutes(5)),
+    )
+    assert explanation(one)[:10] == [
+        "Deployment shop/web at 2026-03-01 12:00:00 UTC",
+        "  replicas: 4 now, owned by HPA web-hpa",
+        "  cpu: target 50 % of 1000m a pod",
+        "    measured 2000m at 12:00, asks for 4",
+        "    forecast p85 of the peak between 12:03 and 12:06 is 3000m (1500m to 3600m, median 2400m; ridge), asks for 6",
+        "  memory: target 50 % of 1Gi a pod",
+        "    measured 1Gi at 12:00, asks for 2",
+        f"    note: {NO_FORECAST.note}",
+        "  1. forecast: 4 → 6 (the p85 of the coming peak raises what the measured demand asks for)",
+        "  2. stabilization: 6 → 9 (highest recommendation of the last 300 s)",
+    ]
+
+
+def test_the_number_comes_after_the_last_step() -> None:
+    lines = explanation(decided(outlooks(cpu=9.0), of=workload(autoscaler=hpa(highest=5))))
+    assert lines[-4].startswith("  1. bounds: 18 → 5")
+    assert lines[-3].startswith("  => 5 replicas (fallback): measured demand alone")
+
+
+def test_a_hold_says_where_it_stays_and_why() -> None:
+    lines = explanation(decided(outlooks(cpu=NO_SAMPLE)))
+    assert "  => hold at 4 (no-data): cpu: no sample" in lines
+
+
+def test_a_source_that_is_down_is_the_whole_story() -> None:
+    lines = explanation(held(workload(autoscaler=None), Reason.SOURCE_DOWN, "nobody answers at port 9090", NOON))
+    assert lines[1] == "  replicas: 4 now, no HPA"
+    assert lines[2] == "  => hold at 4 (source-down): nobody answers at port 9090"
+    assert lines[-1] == "  => unchanged (source-down): nobody answers at port 9090"
+
+
+def test_sizes_are_told_as_manifests_have_them() -> None:
+    one = decided(outlooks(cpu=2.0), usage=PodUsage(cpu=0.4, memory=0.5 * GIB, days=7.0))
+    *_, now, wanted = explanation(one)
+    assert now == "  one pod (CPU and memory as request/limit): 1000m/2000m 1Gi/1Gi"
+    assert wanted.startswith(
+        "  => 1000m/2000m 589Mi/589Mi: cpu: kept, the HPA acts on its utilization; memory: peak of"
+    )
+
+
+def test_what_is_not_known_is_a_dash() -> None:
+    one = decided(outlooks(cpu=2.0), of=workload(resources=Resources(cpu_request=1.0)))
+    assert "  one pod (CPU and memory as request/limit): 1000m/– –/–" in explanation(one)
+
+
+def test_a_metric_that_is_not_usable_is_listed_with_its_note() -> None:
+    lines = explanation(decided(outlooks(cpu=2.0), of=workload(resources=Resources())))
+    assert lines[2:4] == [
+        "  cpu: not usable",
+        "    note: utilization needs a cpu request on every container; set one",
+    ]
