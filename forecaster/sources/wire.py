@@ -72,6 +72,9 @@ class MalformedAnswer(ValueError):
     """The bytes are not what the API promises."""
 
 
+_ABOUT_NAMES = "PromQL info: metric might not be a counter"
+"""Said of every counter whose name does not end in `_total`, such as those of ingress-nginx; true and of no use."""
+
 _decode_success = msgspec.json.Decoder(_Success).decode
 _decode_status = msgspec.json.Decoder(_Status).decode
 _decode_envelope = msgspec.json.Decoder(_Envelope).decode
@@ -99,7 +102,8 @@ def answer_of(body: bytes) -> Answer:
         success = _decode_success(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise MalformedAnswer(str(error)) from error
-    return Answer(success.data.result, tuple(success.warnings + success.infos))
+    remarks = (remark for remark in success.warnings + success.infos if not remark.startswith(_ABOUT_NAMES))
+    return Answer(success.data.result, tuple(remarks))
 
 
 def verdict_of(body: bytes) -> Verdict | None:
