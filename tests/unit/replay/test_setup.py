@@ -1,0 +1,42 @@
+"""What can be replayed, and what cannot and why."""
+
+from __future__ import annotations
+
+from forecaster.decisions.targets import AmountTarget, UtilizationTarget
+from forecaster.domain.policy import HorizontalPolicy
+from forecaster.domain.signal import Signal
+from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
+from forecaster.hpa.limits import Bounds
+from forecaster.replay.setup import Setup, setup_of
+
+CPU = Target("cpu", TargetType.UTILIZATION, 0.7)
+RATE = Target("http_requests_per_second", TargetType.AVERAGE_VALUE, 60.0)
+
+
+def workload(*targets: Target, cores: float | None = 0.5, least: int = 2) -> Workload:
+    hpa = Autoscaler("web", least, 10, targets) if targets else None
+    return Workload(WorkloadId("shop", "Deployment", "web"), 4, 4, Resources(cpu_request=cores), hpa)
+
+
+def setup(one: Workload, **policy: str) -> Setup | str:
+    return setup_of(one, HorizontalPolicy.model_validate(policy))
+
+
+def test_the_hpa_is_replayed_with_its_own_targets_and_a_pod_is_full_at_its_request() -> None:
+    replayed = setup(workload(CPU, RATE), requests_metric="http_requests_per_second")
+    assert isinstance(replayed, Setup)
+    assert replayed.scaler.targets == (UtilizationTarget(Signal.CPU, 70, 0.5), AmountTarget(Signal.REQUESTS, 60.0))
+    assert replayed.scaler.bounds == Bounds(2, 10)
+    assert replayed.pod_cores == 0.5
+
+
+def test_no_hpa_no_comparison() -> None:
+    assert "no HPA" in str(setup(workload()))
+
+
+def test_no_cpu_request_no_measure_of_a_full_pod() -> None:
+    assert "requests no CPU" in str(setup(workload(Target("cpu", TargetType.AVERAGE_VALUE, 0.5), cores=None)))
+
+
+def test_a_metric_that_is_not_read_is_named() -> None:
+    assert "http_requests_per_second" in str(setup(workload(CPU, RATE)))
