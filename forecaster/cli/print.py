@@ -20,25 +20,28 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import WorkloadId
     from forecaster.serving.wire import RecommendationView
 
+PIPE_WIDTH = 240
+
 
 def print_outcome(outcome: Outcome, chosen: set[WorkloadId], output: Output) -> None:
     """Print the chosen recommendations in the order of their names."""
     ours = sorted((one for one in outcome.recommendations if one.id in chosen), key=lambda one: one.id)
     if output is Output.TABLE:
-        _print_table(ours, len(outcome.recommendations))
+        _print_table(ours, outcome)
     else:
         _PRINTERS[output]([recommendation_view(one) for one in ours])
     for failure in outcome.report.failures:
         sys.stderr.write(f"! {failure}\n")
 
 
-def _print_table(ours: list[Recommendation], known: int) -> None:
-    console = Console(soft_wrap=False)
+def _print_table(ours: list[Recommendation], outcome: Outcome) -> None:
+    # A pipe has no width: nothing is cut for whoever reads it.
+    console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
     if ours:
         console.print(table_of(ours))
-    elif known:
-        console.print(f"None of {known} workloads matches.")
-    else:
+    elif outcome.recommendations:
+        console.print(f"None of {len(outcome.recommendations)} workloads matches.")
+    elif not outcome.report.failures:
         console.print("No workload was found. `forecaster doctor` says which series are missing.")
 
 

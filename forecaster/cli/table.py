@@ -14,14 +14,23 @@ if TYPE_CHECKING:
 
     from forecaster.domain.decision import Recommendation, SignalView
 
-COLUMNS = ("WORKLOAD", "SIGNAL", "NOW", "FORECAST", "REPLICAS", "CPU MEMORY A POD", "REASON")
+COLUMNS = {
+    "WORKLOAD": True,
+    "SIGNAL": True,
+    "NOW": True,
+    "FORECAST": False,
+    "REPLICAS": True,
+    "CPU MEMORY A POD": False,
+    "REASON": False,
+}
+"""Name, and whether its cells stay on one line where the terminal is narrow."""
 
 
 def table_of(recommendations: Iterable[Recommendation]) -> Table:
     """One row per workload: the signal that decides, demand now and ahead, replicas, requests/limits, reason."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in COLUMNS:
-        table.add_column(name, no_wrap=name != "REASON", overflow="ellipsis")
+    for name, whole in COLUMNS.items():
+        table.add_column(name, no_wrap=whole)
     for one in recommendations:
         table.add_row(*row_of(one), style=_style(one))
     return table
