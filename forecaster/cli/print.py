@@ -32,6 +32,8 @@ def print_outcome(outcome: Outcome, chosen: set[WorkloadId], output: Output) -> 
         _PRINTERS[output]([recommendation_view(one) for one in ours])
     for failure in outcome.report.failures:
         sys.stderr.write(f"! {failure}\n")
+    if outcome.report.failures and not outcome.recommendations:
+        sys.stderr.write("`forecaster doctor` tries each thing that is needed and says what to do.\n")
 
 
 def _print_table(ours: list[Recommendation], outcome: Outcome) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from forecaster.domain.amounts import UNKNOWN, amount, pod
+from forecaster.domain.amounts import UNKNOWN, amount, cpu_of, memory_of
 from forecaster.domain.decision import Hold, Reason, Resize, Scale
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ COLUMNS = {
     "NOW": True,
     "FORECAST": False,
     "REPLICAS": True,
-    "CPU MEMORY A POD": False,
+    "ONE POD (REQUEST/LIMIT)": False,
     "REASON": False,
 }
 """Name, and whether its cells stay on one line where the terminal is narrow."""
@@ -70,8 +70,13 @@ def _replicas(one: Recommendation) -> str:
 
 
 def _sizes(one: Recommendation) -> str:
-    now = pod(one.resources_now)
-    return f"{now} → {pod(one.resources.resources)}" if isinstance(one.resources, Resize) else now
+    now = one.resources_now
+    wanted = one.resources.resources if isinstance(one.resources, Resize) else now
+    return f"cpu {_change(cpu_of(now), cpu_of(wanted))}, mem {_change(memory_of(now), memory_of(wanted))}"
+
+
+def _change(now: str, wanted: str) -> str:
+    return now if now == wanted else f"{now} → {wanted}"
 
 
 def _style(one: Recommendation) -> str:

@@ -21,7 +21,7 @@ def explanation(one: Recommendation) -> list[str]:
         *(line for view in one.signals for line in _signal(view)),
         *(_clamp(i, clamp) for i, clamp in enumerate(one.clamps, 1)),
         f"  => {_count(one)}",
-        f"  one pod (CPU and memory as request/limit): {pod(one.resources_now)}",
+        f"  one pod (request/limit): {pod(one.resources_now)}",
         f"  => {_size(one)}",
     ]
 

@@ -40,10 +40,20 @@ def memory(value: float) -> str:
 
 
 def pod(resources: Resources) -> str:
-    """CPU and memory of one pod, each as request/limit."""
-    cpu = f"{_or_unknown(resources.cpu_request, cores)}/{_or_unknown(resources.cpu_limit, cores)}"
-    return f"{cpu} {_or_unknown(resources.memory_request, memory)}/{_or_unknown(resources.memory_limit, memory)}"
+    """CPU and memory of one pod, each as request/limit, as one amount where both are the same."""
+    return f"cpu {cpu_of(resources)}, memory {memory_of(resources)}"
 
 
-def _or_unknown(value: float | None, spoken: Callable[[float], str]) -> str:
-    return UNKNOWN if value is None else spoken(value)
+def cpu_of(resources: Resources) -> str:
+    """CPU request/limit of one pod."""
+    return _pair(resources.cpu_request, resources.cpu_limit, cores)
+
+
+def memory_of(resources: Resources) -> str:
+    """Memory request/limit of one pod."""
+    return _pair(resources.memory_request, resources.memory_limit, memory)
+
+
+def _pair(request: float | None, limit: float | None, spoken: Callable[[float], str]) -> str:
+    first, second = (UNKNOWN if value is None else spoken(value) for value in (request, limit))
+    return first if first == second else f"{first}/{second}"
