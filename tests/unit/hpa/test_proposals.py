@@ -1,0 +1,163 @@
+"""Worked examples of docs/hpa.md, sections 8 and 14: one metric, one proposal."""
+
+from __future__ import annotations
+
+import pytest
+
+from forecaster.hpa.numbers import MAX_INT32, MAX_INT64
+from forecaster.hpa.proposals import Proposal, Share, from_average, from_total, from_utilization, per_pod_value
+from forecaster.hpa.tolerance import DEFAULT_TOLERANCE, Tolerance
+from forecaster.hpa.unmeasured import Unmeasured
+
+TENTH = DEFAULT_TOLERANCE
+
+
+def use(total: int, request: int, target: int, ready: int, current: int, **more: object) -> Proposal:
+    proposal = from_utilization(total, request, target, ready, current, TENTH, **more)  # type: ignore[arg-type]
+    assert isinstance(proposal, Proposal)
+    return proposal
+
+
+def test_three_pods_at_80_percent_of_60_become_four() -> None:
+    assert use(2400, 3000, 60, 3, 3) == Proposal(4, 80 / 60, None, utilization_percent=80, average_milli=800)
+
+
+@pytest.mark.parametrize(("percent", "replicas"), [(55, 10), (45, 10), (44, 9), (56, 12)])
+def test_both_edges_of_the_tolerance_are_inside(percent: int, replicas: int) -> None:
+    assert use(percent * 100, 10_000, 50, 10, 10).replicas == replicas
+
+
+def test_a_percentage_is_cut_before_it_becomes_a_ratio() -> None:
+    assert use(2239, 4000, 50, 4, 4) == Proposal(4, 1.1, "tolerance", 55, 559)
+
+
+def test_unready_pods_dilute_a_rise() -> None:
+    """Two ready pods at 90 %, two unready ones counted as idle: 45 % of a target of 50 %."""
+    proposal = use(1800, 2000, 50, 2, 4, unready=Share(2, 2000))
+    assert (proposal.replicas, proposal.ratio, proposal.hold) == (4, 0.9, "tolerance")
+    assert proposal.utilization_percent == 90
+
+
+def test_unready_pods_are_absent_from_a_fall() -> None:
+    """Five pods, two unready, three at 60 % of their target: two."""
+    assert use(900, 3000, 50, 3, 5, unready=Share(2, 2000)).replicas == 2
+
+
+def test_a_missing_pod_counts_whole_in_a_fall() -> None:
+    proposal = use(300, 3000, 50, 3, 4, missing=Share(1, 1000, 1000))
+    assert (proposal.replicas, proposal.ratio) == (3, 0.64)
+
+
+def test_a_missing_pod_counts_at_a_target_above_100_percent() -> None:
+    proposal = use(300, 3000, 200, 3, 4, missing=Share(1, 1000, 2000))
+    assert (proposal.replicas, proposal.ratio) == (2, 0.285)
+
+
+def test_a_missing_pod_counts_nothing_in_a_rise() -> None:
+    proposal = use(4000, 2000, 50, 2, 3, missing=Share(1, 1000, 1000))
+    assert (proposal.replicas, proposal.ratio) == (8, 133 / 50)
+
+
+def test_at_the_target_exactly_missing_pods_are_left_out() -> None:
+    assert use(1500, 3000, 50, 3, 4, missing=Share(1, 1000, 1000)) == Proposal(4, 1.0, "tolerance", 50, 500)
+
+
+def test_superfluous_samples_count_in_the_last_multiplier() -> None:
+    """Two sampled pods with a request, one sample of a pod nobody knows, one missing pod: four samples."""
+    proposal = use(4000, 2000, 50, 2, 3, requested=2, samples=3, missing=Share(1, 1000, 1000))
+    assert proposal.replicas == 11
+
+
+def test_a_rise_over_more_samples_than_replicas_never_lowers() -> None:
+    proposal = use(620, 1000, 50, 1, 9, missing=Share(1, 10, 10))
+    assert (proposal.replicas, proposal.hold) == (9, "direction")
+
+
+def test_a_fall_over_more_samples_than_replicas_never_raises() -> None:
+    proposal = use(100, 1000, 50, 1, 1, missing=Share(2, 200, 200))
+    assert (proposal.replicas, proposal.hold) == (1, "direction")
+
+
+def test_a_second_ratio_on_the_other_side_keeps_the_size() -> None:
+    proposal = use(400, 1000, 50, 1, 2, missing=Share(1, 1000, 1000))
+    assert (proposal.replicas, proposal.ratio, proposal.hold) == (2, 1.4, "direction")
+
+
+def test_requests_that_sum_to_zero_give_no_proposal() -> None:
+    answer = from_utilization(10, 0, 50, 1, 1, TENTH)
+    assert isinstance(answer, Unmeasured)
+    assert answer.cause == "no_request_for_sampled_pods"
+
+
+def test_requests_that_wrap_to_zero_when_filled_in_give_no_proposal() -> None:
+    answer = from_utilization(10, 2**62, 50, 1, 1, TENTH, missing=Share(3, 3 * 2**62, 0))
+    assert isinstance(answer, Unmeasured)
+
+
+def test_a_hundredfold_sum_wraps_at_64_bits() -> None:
+    """100 x 2^57 is past 2^63: the percentage comes out negative."""
+    assert use(2**57, 2**40, 50, 1, 1).utilization_percent == (100 * 2**57 - 2**64) // 2**40
+
+
+def test_a_surge_pod_without_sample_does_not_raise_a_fall() -> None:
+    """Two samples of 10, target 17, a third pod missing: average 12.333, ceil(2.176) = 3 is above the current 2."""
+    proposal = from_average(20_000, 2, 17_000, 2, 2, TENTH, missing=1)
+    assert proposal == Proposal(2, 12_333 / 17_000, "direction", average_milli=10_000)
+
+
+def test_averages_are_cut_toward_zero() -> None:
+    proposal = from_average(-7, 2, 10, 2, 2, TENTH)
+    assert (proposal.average_milli, proposal.ratio, proposal.replicas) == (-3, -0.3, 0)
+
+
+def test_plain_averages_count_unready_pods_as_idle_in_a_rise() -> None:
+    assert from_average(6000, 2, 1000, 2, 4, TENTH, unready=2).replicas == 6
+
+
+def test_plain_averages_leave_unready_pods_out_of_a_fall() -> None:
+    assert from_average(1000, 2, 1000, 2, 4, TENTH, unready=2).replicas == 1
+
+
+def test_a_total_is_scaled_by_ready_pods() -> None:
+    """Queue 90, target 30, three replicas of which two are ready: six, not nine."""
+    assert from_total(90_000, 30_000, 2, 3, TENTH) == Proposal(6, 3.0, value_milli=90_000)
+
+
+def test_a_total_within_the_tolerance_keeps_the_replicas_of_the_spec() -> None:
+    assert from_total(33_000, 30_000, 2, 3, TENTH).replicas == 3
+
+
+def test_a_total_from_zero_ignores_tolerance_and_pods() -> None:
+    assert from_total(31_000, 30_000, 0, 0, TENTH) == Proposal(2, 31 / 30, value_milli=31_000)
+
+
+def test_a_total_is_held_at_31_bits() -> None:
+    assert from_total(MAX_INT64, 1, 1, 1, TENTH).replicas == MAX_INT32
+
+
+@pytest.mark.parametrize(
+    ("usage", "status", "replicas"),
+    [(90_000, 4, 3), (115_000, 4, 4), (115_000, 5, 4), (1, 0, 1), (0, 0, 0)],
+    ids=["falls", "within: status replicas", "surge", "from zero", "stays at zero"],
+)
+def test_a_shared_value_is_divided_by_the_pods_that_exist(usage: int, status: int, replicas: int) -> None:
+    assert per_pod_value(usage, 30_000, status, TENTH).replicas == replicas
+
+
+def test_a_shared_value_reports_its_share_rounded_up() -> None:
+    assert per_pod_value(100, 30, 3, TENTH).average_milli == 34
+
+
+def test_a_shared_value_without_pods_reports_no_share() -> None:
+    assert per_pod_value(100, 30, 0, TENTH).average_milli is None
+
+
+def test_an_overflown_sum_is_shown_whole_where_asked() -> None:
+    assert per_pod_value(MAX_INT64, 1, 2, TENTH, keep_overflow=True).average_milli == MAX_INT64
+    assert per_pod_value(MAX_INT64, 1, 2, TENTH).average_milli == 2**62
+
+
+def test_each_direction_has_its_own_tolerance() -> None:
+    wide_up = Tolerance(up=0.5, down=0.0)
+    assert from_total(14, 10, 10, 10, wide_up).replicas == 10
+    assert from_total(9, 10, 10, 10, wide_up).replicas == 9

@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+import math
+
+from forecaster.hpa.tolerance import Tolerance
+
+
+def test_the_upper_edge_is_inside_although_the_difference_is_not() -> None:
+    assert Tolerance().holds(1.1)
+    assert abs(1.0 - 1.1) > 0.1
+
+
+def test_a_stored_tolerance_may_lie_one_ulp_above_its_decimal() -> None:
+    assert Tolerance(up=570 * 0.001).holds(1.57)
+    assert not Tolerance().holds(1.5)
+
+
+def test_what_is_no_number_is_outside() -> None:
+    assert not Tolerance().holds(math.nan)
+    assert not Tolerance().holds(math.inf)
