@@ -109,6 +109,7 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
                 f"{self.url}/api/v1/status/{topic}",
                 headers=self.headers,
                 auth=self.auth,
+                verify=self._session.verify,
                 timeout=self._timeout,
                 allow_redirects=False,
             )
@@ -120,6 +121,7 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
             data={**question.form, "timeout": self._server_timeout},
             headers={**self.headers, "Accept-Encoding": "identity"},
             auth=self.auth,
+            verify=self._session.verify,  # a session's own is overruled by REQUESTS_CA_BUNDLE
             timeout=self._timeout,
             allow_redirects=False,
         )
@@ -158,9 +160,9 @@ def _translated(name: str, url: str) -> Iterator[None]:
         raise SourceUnavailable(f"{where}: no connection in time") from error
     except requests.exceptions.Timeout as error:
         raise SourceUnavailable(f"{where}: no answer in time") from error
-    except (requests.exceptions.InvalidHeader, UnicodeError):
+    except ValueError:
         # Not chained: the cause quotes the header, and headers carry secrets.
-        raise SourceRefused(f"{where}: a header or token has signs that HTTP does not allow") from None
+        raise SourceRefused(f"{where}: a header, token or address has signs that HTTP does not allow") from None
     except (requests.exceptions.RequestException, OSError) as error:
         raise SourceUnavailable(f"{where}: {_root(error)}") from error
 

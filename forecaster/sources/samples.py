@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 _CHUNK = 1 << 22
 """Bytes of text decoded at a time: bounds the memory of decoding to some tens of MB whatever the answer's size."""
 
-_ON_GRID = 1e-3
-"""Prometheus states times to the millisecond."""
+_ON_GRID = 2e-3
+"""Seconds. Prometheus states times to the millisecond, and rounds."""
 
 
 @dataclass(slots=True)

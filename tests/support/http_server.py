@@ -1,0 +1,111 @@
+"""A tiny real HTTP server that answers as a test tells it to, and remembers what it was asked."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Self
+from urllib.parse import parse_qsl
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable, Mapping
+    from types import TracebackType
+
+
+@dataclass(frozen=True)
+class Asked:
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    form: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Reply:
+    status: int = 200
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=lambda: {"Content-Type": "application/json"})
+
+
+def vector(*series: tuple[Mapping[str, str], str], at: float = 0.0, **envelope: object) -> Reply:
+    """The answer of an instant query."""
+    result = [{"metric": labels, "value": [at, value]} for labels, value in series]
+    return success("vector", result, **envelope)
+
+
+def matrix(*series: tuple[Mapping[str, str], list[tuple[float, str]]], **envelope: object) -> Reply:
+    """The answer of a range query."""
+    return success("matrix", [{"metric": labels, "values": samples} for labels, samples in series], **envelope)
+
+
+def success(kind: str, result: object, **envelope: object) -> Reply:
+    body = {"status": "success", "data": {"resultType": kind, "result": result}, **envelope}
+    return Reply(body=json.dumps(body).encode())
+
+
+def verdict(status: int, kind: str, message: str) -> Reply:
+    """An error as the Prometheus API states it."""
+    return Reply(status, json.dumps({"status": "error", "errorType": kind, "error": message}).encode())
+
+
+def page(status: int, text: str) -> Reply:
+    """What proxies answer."""
+    return Reply(status, text.encode(), {"Content-Type": "text/html"})
+
+
+class Server:
+    """Answers each request with `respond(asked)`; `asked` holds all of them in order."""
+
+    def __init__(self, respond: Callable[[Asked], Reply], *, tls: ssl.SSLContext | None = None) -> None:
+        self.asked: list[Asked] = []
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(respond, self.asked))
+        self._server.daemon_threads = True
+        self._server.block_on_close = False
+        self._scheme = "http"
+        if tls:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
+            self._scheme = "https"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
+
+    @property
+    def url(self) -> str:
+        return f"{self._scheme}://localhost:{self._server.server_port}"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+def _handler(respond: Callable[[Asked], Reply], asked: list[Asked]) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        wbufsize = -1
+
+        def do_GET(self) -> None:
+            self.do_POST()
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            asked.append(Asked(self.command, self.path, dict(self.headers), dict(parse_qsl(body.decode()))))
+            reply = respond(asked[-1])
+            self.send_response(reply.status)
+            for name, value in reply.headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(reply.body)))
+            self.end_headers()
+            self.wfile.write(reply.body)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    return Handler

@@ -1,0 +1,259 @@
+"""What becomes of every way in which a server can fail to answer."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+from contextlib import closing
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+import trustme
+
+from forecaster.errors import SourceRefused, SourceUnavailable
+from forecaster.sources.client import Denied, PrometheusClient, TooMuch, shown_url
+from forecaster.sources.settings import PrometheusSettings
+from tests.support.http_server import Reply, Server, page, vector, verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+    from typing import Any
+
+    from forecaster.sources.wire import Answer
+    from tests.support.http_server import Asked
+
+AT = datetime(2024, 5, 6, 12, 0, tzinfo=UTC)
+
+
+def ask(url: str, **settings: Any) -> Answer:
+    patience = {"retries": 0, "retry_backoff_seconds": 0.0} | settings
+    with closing(PrometheusClient(PrometheusSettings(url=url, **patience))) as client:
+        return client.custom_query("up", AT, name="cpu")
+
+
+def replying(*replies: Reply) -> Callable[[Asked], Reply]:
+    """These replies in order, the last one for ever."""
+    left = list(replies)
+    return lambda _: left.pop(0) if len(left) > 1 else left[0]
+
+
+def test_a_query_travels_as_a_form_and_asks_for_no_compression() -> None:
+    with Server(replying(vector())) as server:
+        ask(server.url, read_timeout_seconds=30)
+    (asked,) = server.asked
+    assert (asked.method, asked.path) == ("POST", "/api/v1/query")
+    assert asked.form == {"query": "up", "time": f"{AT.timestamp():.3f}", "timeout": "29.000"}
+    assert asked.headers["Accept-Encoding"] == "identity"
+
+
+def test_a_path_prefix_is_kept() -> None:
+    with Server(replying(vector())) as server:
+        ask(f"{server.url}/prometheus/")
+    assert server.asked[0].path == "/prometheus/api/v1/query"
+
+
+def test_warnings_and_infos_of_the_server_are_kept() -> None:
+    with Server(replying(vector(warnings=["a store is down"], infos=["a hint"]))) as server:
+        assert ask(server.url).remarks == ("a store is down", "a hint")
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (page(200, "<html><title>Login</title></html>"), "not an answer of the Prometheus API .*Login"),
+        (Reply(body=vector(({"a": "b"}, "1")).body[:-20]), "not an answer"),
+        (Reply(body=b""), "an empty body"),
+        (Reply(body=b"\xff\xfe\x00"), "not an answer"),
+        (Reply(body=b'{"status":"success","data":{"resultType":"scalar","result":[0,"1"]}}'), "not an answer"),
+        (page(404, "<h1>404</h1>"), "status 404.*404"),
+        (verdict(400, "bad_data", "parse error"), "status 400, bad_data: parse error"),
+        (verdict(422, "execution", "many-to-many matching"), "status 422, execution: many-to-many"),
+        (page(302, ""), "status 302"),
+    ],
+    ids=["html", "half", "empty", "binary", "scalar", "404", "400", "422", "302-without-target"],
+)
+def test_what_is_no_answer_is_refused_with_what_came_instead(reply: Reply, said: str) -> None:
+    with Server(replying(reply)) as server, pytest.raises(SourceRefused, match=said) as caught:
+        ask(server.url)
+    assert "query 'cpu'" in str(caught.value)
+    assert server.url in str(caught.value)
+
+
+def test_a_redirect_is_not_followed_but_named_without_its_query() -> None:
+    elsewhere = Reply(302, headers={"Location": "https://user:pw@login.example/start?token=secret"})
+    with Server(replying(elsewhere)) as server, pytest.raises(SourceRefused) as caught:
+        ask(server.url)
+    assert "https://login.example/start;" in str(caught.value)
+    assert "secret" not in str(caught.value)
+    assert "pw" not in str(caught.value)
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_refused_identity_is_told_apart(status: int) -> None:
+    with Server(replying(page(status, "who are you?"))) as server, pytest.raises(Denied, match="who are you"):
+        ask(server.url)
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
+def test_a_server_that_cannot_now_is_unavailable(status: int) -> None:
+    with Server(replying(page(status, "busy"))) as server, pytest.raises(SourceUnavailable, match=f"status {status}"):
+        ask(server.url)
+
+
+@pytest.mark.parametrize("status", [429, 502, 503, 504])
+def test_what_may_pass_is_asked_again(status: int) -> None:
+    with Server(replying(page(status, "busy"), page(status, "busy"), vector(({"a": "b"}, "1")))) as server:
+        assert len(ask(server.url, retries=2).series) == 1
+    assert [asked.form["query"] for asked in server.asked] == ["up"] * 3
+
+
+def test_patience_ends() -> None:
+    with Server(replying(page(503, "busy"))) as server, pytest.raises(SourceUnavailable, match="status 503"):
+        ask(server.url, retries=2)
+    assert len(server.asked) == 3
+
+
+def test_the_verdict_of_prometheus_is_not_asked_for_twice() -> None:
+    expensive = verdict(503, "timeout", "query timed out in expression evaluation")
+    with Server(replying(expensive)) as server, pytest.raises(TooMuch, match="timed out"):
+        ask(server.url, retries=2)
+    assert len(server.asked) == 1
+
+
+def test_too_many_samples_ask_for_a_smaller_question() -> None:
+    loaded = verdict(422, "execution", "query processing would load too many samples into memory in query execution")
+    with Server(replying(loaded)) as server, pytest.raises(TooMuch):
+        ask(server.url)
+
+
+def test_a_long_message_is_cut() -> None:
+    with Server(replying(verdict(400, "bad_data", "x" * 10_000))) as server, pytest.raises(SourceRefused) as caught:
+        ask(server.url)
+    assert len(str(caught.value)) < 400
+
+
+def test_nobody_at_the_address() -> None:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        with pytest.raises(SourceUnavailable, match="refused"):
+            ask(f"http://127.0.0.1:{held.getsockname()[1]}", retries=1)
+
+
+def test_an_unknown_name_is_unavailable() -> None:
+    with pytest.raises(SourceUnavailable, match="query 'cpu'"):
+        ask("http://nowhere.invalid")
+
+
+def test_a_silent_server_is_asked_once() -> None:
+    answer = threading.Event()
+
+    def wait(_: Asked) -> Reply:
+        answer.wait(5)
+        return vector()
+
+    with Server(wait) as server:
+        with pytest.raises(SourceUnavailable, match="no answer in time"):
+            ask(server.url, read_timeout_seconds=0.1, retries=2)
+        answer.set()
+    assert len(server.asked) == 1
+
+
+def test_a_token_is_read_again_when_its_file_changes(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("first\n", encoding="utf-8")
+    with Server(replying(vector())) as server:
+        settings = PrometheusSettings(url=server.url, bearer_token_file=token)
+        with closing(PrometheusClient(settings)) as client:
+            client.custom_query("up", AT)
+            token.write_text("the second\n", encoding="utf-8")
+            client.custom_query("up", AT)
+    assert [asked.headers["Authorization"] for asked in server.asked] == ["Bearer first", "Bearer the second"]
+
+
+def test_a_missing_token_file_is_named(tmp_path: Path) -> None:
+    with Server(replying(vector())) as server, pytest.raises(SourceRefused, match=r"absent: No such file"):
+        ask(server.url, bearer_token_file=tmp_path / "absent")
+    assert server.asked == []
+
+
+def test_basic_authentication_takes_its_password_from_a_file(tmp_path: Path) -> None:
+    (tmp_path / "password").write_text("open sesame", encoding="utf-8")
+    with Server(replying(vector())) as server:
+        ask(server.url, username="ali", password_file=tmp_path / "password")
+    assert server.asked[0].headers["Authorization"] == "Basic YWxpOm9wZW4gc2VzYW1l"
+
+
+def test_nobody_is_named_who_was_not_stated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Credentials in the user's .netrc are not ours to send."""
+    (tmp_path / "netrc").write_text("machine localhost login me password mine", encoding="utf-8")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    with Server(replying(vector())) as server:
+        ask(server.url)
+    assert "Authorization" not in server.asked[0].headers
+
+
+def test_headers_are_sent_with_every_query() -> None:
+    with Server(replying(vector())) as server:
+        ask(server.url, headers={"X-Scope-OrgID": "team-a"})
+    assert server.asked[0].headers["X-Scope-OrgID"] == "team-a"
+
+
+@pytest.mark.parametrize("secret", ["line\nbreak", "snow☃man"])
+def test_a_secret_that_http_does_not_allow_is_not_shown(tmp_path: Path, secret: str) -> None:
+    (tmp_path / "token").write_text(secret, encoding="utf-8")
+    with Server(replying(vector())) as server, pytest.raises(SourceRefused, match="signs") as caught:
+        ask(server.url, bearer_token_file=tmp_path / "token")
+    assert caught.value.__cause__ is None
+    assert secret not in str(caught.value)
+
+
+class TestTls:
+    @pytest.fixture
+    def authority(self) -> trustme.CA:
+        return trustme.CA()
+
+    @pytest.fixture
+    def server(self, authority: trustme.CA) -> Iterator[Server]:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        authority.issue_cert("localhost").configure_cert(context)
+        with Server(replying(vector()), tls=context) as running:
+            yield running
+
+    def test_an_unknown_authority_is_refused(self, server: Server) -> None:
+        with pytest.raises(SourceRefused, match="CERTIFICATE_VERIFY_FAILED"):
+            ask(server.url)
+
+    def test_a_private_authority_is_accepted_from_its_file(
+        self, server: Server, authority: trustme.CA, tmp_path: Path
+    ) -> None:
+        authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+        assert ask(server.url, ca_file=tmp_path / "ca.pem").series == []
+
+    @pytest.mark.filterwarnings("ignore:Unverified HTTPS request")
+    def test_verification_can_be_switched_off(self, server: Server) -> None:
+        assert ask(server.url, insecure_skip_verify=True).series == []
+
+    def test_a_client_certificate_is_shown(self, authority: trustme.CA, tmp_path: Path) -> None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        authority.issue_cert("localhost").configure_cert(context)
+        authority.configure_trust(context)
+        context.verify_mode = ssl.CERT_REQUIRED
+        me = authority.issue_cert("me@example.com")
+        me.private_key_pem.write_to_path(tmp_path / "key.pem")
+        me.cert_chain_pems[0].write_to_path(tmp_path / "cert.pem")
+        authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+        with Server(replying(vector()), tls=context) as server:
+            answer = ask(
+                server.url,
+                ca_file=tmp_path / "ca.pem",
+                client_certificate_file=tmp_path / "cert.pem",
+                client_key_file=tmp_path / "key.pem",
+            )
+        assert answer.series == []
+
+
+def test_addresses_in_messages_carry_no_credentials() -> None:
+    assert shown_url("https://user:pw@host:9090/path?token=x#y") == "https://host:9090/path"

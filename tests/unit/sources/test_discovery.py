@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
+from forecaster.sources.discovery import Row, inventory_of
+
+if TYPE_CHECKING:
+    from forecaster.domain.history import Inventory
+
+AT = datetime(2024, 5, 6, 12, 0, tzinfo=UTC)
+WEB = WorkloadId("shop", "Deployment", "web")
+WHO = {"namespace": "shop", "workload_kind": "Deployment", "workload": "web"}
+HPA = {"namespace": "shop", "horizontalpodautoscaler": "web-hpa"}
+SCALES_WEB = Row(HPA | {"scaletargetref_kind": "Deployment", "scaletargetref_name": "web"}, 1.0)
+NAMES = (
+    "replicas",
+    "ready_replicas",
+    "pod_requests",
+    "pod_limits",
+    "hpa_scale_targets",
+    "hpa_min_replicas",
+    "hpa_max_replicas",
+    "hpa_metric_targets",
+)
+
+
+def inventory(**rows: list[Row]) -> Inventory:
+    """Web with three pods of which two are ready, and whatever `rows` add or replace."""
+    known = {"replicas": [Row(WHO, 3.0)], "ready_replicas": [Row(WHO, 2.0)]}
+    return inventory_of(AT, {name: rows.get(name, known.get(name, [])) for name in NAMES}, ["Deployment"])
+
+
+def test_a_workload_is_its_replicas_and_nothing_invented() -> None:
+    assert inventory().workloads == (Workload(WEB, 3, 2, Resources(), None),)
+
+
+def test_other_kinds_are_left_out_silently() -> None:
+    daemon = Row(WHO | {"workload_kind": "DaemonSet"}, 5.0)
+    assert inventory(replicas=[Row(WHO, 3.0), daemon]).faults == ()
+
+
+def test_a_workload_without_ready_count_is_named_and_left_out() -> None:
+    found = inventory(ready_replicas=[])
+    assert found.workloads == ()
+    assert found.faults == ("Deployment shop/web: no series tells its ready replicas; left out",)
+
+
+def test_requests_and_limits_are_taken_where_they_are_stated() -> None:
+    found = inventory(
+        pod_requests=[Row(WHO | {"resource": "cpu"}, 0.5), Row(WHO | {"resource": "memory"}, 1e9)],
+        pod_limits=[Row(WHO | {"resource": "memory"}, 2e9), Row(WHO | {"resource": "example.com/gpu"}, 1.0)],
+    )
+    assert found.workloads[0].resources == Resources(cpu_request=0.5, memory_request=1e9, memory_limit=2e9)
+
+
+def test_an_hpa_without_lower_bound_has_one_pod() -> None:
+    found = inventory(hpa_scale_targets=[SCALES_WEB], hpa_max_replicas=[Row(HPA, 9.0)])
+    assert found.workloads[0].autoscaler == Autoscaler("web-hpa", 1, 9)
+
+
+def test_an_hpa_without_upper_bound_is_named_and_not_used() -> None:
+    found = inventory(hpa_scale_targets=[SCALES_WEB])
+    assert found.workloads[0].autoscaler is None
+    assert found.faults == ("HPA shop/web-hpa: no series tells its maxReplicas; not used",)
+
+
+def test_percent_become_ratios_and_unknown_types_are_passed_over() -> None:
+    targets = [
+        Row(HPA | {"metric_name": "memory", "metric_target_type": "utilization"}, 80.0),
+        Row(HPA | {"metric_name": "cpu", "metric_target_type": "average"}, 0.5),
+        Row(HPA | {"metric_name": "cpu", "metric_target_type": "phase of the moon"}, 1.0),
+    ]
+    found = inventory(hpa_scale_targets=[SCALES_WEB], hpa_max_replicas=[Row(HPA, 9.0)], hpa_metric_targets=targets)
+    assert found.workloads[0].autoscaler is not None
+    assert found.workloads[0].autoscaler.targets == (
+        Target("cpu", TargetType.AVERAGE_VALUE, 0.5),
+        Target("memory", TargetType.UTILIZATION, 0.8),
+    )
+
+
+def test_an_hpa_of_nobody_is_named() -> None:
+    orphan = Row(HPA | {"scaletargetref_kind": "Deployment", "scaletargetref_name": "gone"}, 1.0)
+    found = inventory(hpa_scale_targets=[orphan], hpa_max_replicas=[Row(HPA, 9.0)])
+    assert found.faults == ("HPA shop/web-hpa: scales Deployment gone, which no series describes",)
