@@ -1,0 +1,154 @@
+"""One metric of the spec (docs/hpa.md, section 4): which formula, which error first."""
+
+from __future__ import annotations
+
+import pytest
+
+from forecaster.hpa.controller import SHIPPED
+from forecaster.hpa.evaluate import Situation, evaluate
+from forecaster.hpa.numbers import MAX_INT32
+from forecaster.hpa.pods import Container, ReadyCondition
+from forecaster.hpa.proposals import Proposal
+from forecaster.hpa.samples import Answer, ExternalValues, ObjectValue, PodSamples, Sample
+from forecaster.hpa.spec import MetricSpec, MetricTarget
+from forecaster.hpa.tolerance import DEFAULT_TOLERANCE
+from forecaster.hpa.unmeasured import Unmeasured
+from tests.support.hpa import CPU, NOW, QUEUE, pod
+
+PODS = [pod("a"), pod("b")]
+AVERAGE, TOTAL = MetricTarget("AverageValue", average_value_milli=1000), MetricTarget("Value", value_milli=1000)
+
+
+def samples(*values: int) -> PodSamples:
+    return PodSamples({name: Sample(value, NOW) for name, value in zip("abcdef", values, strict=False)})
+
+
+def ask(
+    metric: MetricSpec, answer: Answer, pods: list[object] | None = None, current: int = 2
+) -> Proposal | Unmeasured:
+    matched = PODS if pods is None else pods
+    situation = Situation(current, 4, matched, DEFAULT_TOLERANCE, NOW, SHIPPED)  # type: ignore[arg-type]
+    return evaluate(metric, answer, situation)
+
+
+def replicas(answer: Proposal | Unmeasured) -> int:
+    assert isinstance(answer, Proposal), answer
+    return answer.replicas
+
+
+def cause(answer: Proposal | Unmeasured) -> str:
+    assert isinstance(answer, Unmeasured), answer
+    return answer.cause
+
+
+@pytest.mark.parametrize("source", ["Resource", "ContainerResource"])
+def test_of_two_targets_the_average_value_wins(source: str) -> None:
+    target = MetricTarget("Utilization", average_utilization_percent=1, average_value_milli=1000)
+    assert replicas(ask(MetricSpec(source, "cpu", target, "app"), samples(1500, 1500))) == 3
+
+
+def test_a_named_container_is_divided_by_its_own_request() -> None:
+    two = (Container("app", {"cpu": 500}), Container("side", {"cpu": 5000}))
+    metric = MetricSpec("ContainerResource", "cpu", CPU.target, "app")
+    assert replicas(ask(metric, samples(500, 500), [pod("a", containers=two), pod("b", containers=two)])) == 4
+    lost = MetricSpec("ContainerResource", "cpu", CPU.target, "nowhere")
+    assert cause(ask(lost, samples(500, 500))) == "container_not_found"
+
+
+def test_pods_metrics_have_no_readiness_rule() -> None:
+    starting = [pod("a", ready=None), pod("b", ready=ReadyCondition("False", NOW))]
+    assert replicas(ask(MetricSpec("Pods", "qps", AVERAGE), samples(2000, 2000), starting)) == 4
+
+
+def test_an_average_of_cpu_keeps_the_readiness_rules() -> None:
+    starting = [pod("a"), pod("b", ready=None)]
+    assert replicas(ask(MetricSpec("Resource", "cpu", AVERAGE), samples(4000, 9000), starting)) == 4
+    assert replicas(ask(MetricSpec("Resource", "memory", AVERAGE), samples(4000, 9000), starting)) == 13
+
+
+def test_object_metrics_need_type_and_field_to_agree() -> None:
+    assert replicas(ask(MetricSpec("Object", "q", TOTAL), ObjectValue(2000))) == 4
+    assert replicas(ask(MetricSpec("Object", "q", AVERAGE), ObjectValue(2000))) == 2
+    crossed = MetricTarget("Value", average_value_milli=1000)
+    assert cause(ask(MetricSpec("Object", "q", crossed), ObjectValue(2000))) == "invalid_target"
+    crossed = MetricTarget("AverageValue", value_milli=1000)
+    assert cause(ask(MetricSpec("Object", "q", crossed), ObjectValue(2000))) == "invalid_target"
+
+
+def test_external_metrics_look_at_the_average_first() -> None:
+    both_set = MetricTarget("Value", average_value_milli=1000, value_milli=1)
+    assert replicas(ask(MetricSpec("External", "q", both_set), ExternalValues((1000, 2000)))) == 3
+    assert replicas(ask(MetricSpec("External", "q", TOTAL), ExternalValues((1000, 2000)))) == 6
+
+
+def test_a_negative_external_value_is_an_overflow_for_pods_and_none_for_totals() -> None:
+    assert replicas(ask(QUEUE, ExternalValues((-1,)))) == MAX_INT32
+    assert replicas(ask(MetricSpec("External", "q", TOTAL), ExternalValues((-1000,)))) == -2
+
+
+@pytest.mark.parametrize(
+    ("metric", "answer"),
+    [
+        (MetricSpec("Resource", "cpu", MetricTarget("Value")), samples(1)),
+        (MetricSpec("Pods", "q", MetricTarget("Value", value_milli=1)), samples(1)),
+        (MetricSpec("External", "q", MetricTarget("Value")), ExternalValues((1,))),
+    ],
+)
+def test_a_target_that_fits_no_formula_is_an_error(metric: MetricSpec, answer: Answer) -> None:
+    result = ask(metric, answer)
+    assert cause(result) == "invalid_target"
+    assert isinstance(result, Unmeasured)
+    assert result.message.startswith(f"invalid {metric.source} metric source: neither")
+
+
+@pytest.mark.parametrize(
+    ("metric", "answer"),
+    [
+        (CPU, ObjectValue(1)),
+        (MetricSpec("Pods", "q", AVERAGE), ObjectValue(1)),
+        (MetricSpec("Object", "q", AVERAGE), ExternalValues((1,))),
+        (QUEUE, ObjectValue(1)),
+    ],
+)
+def test_an_answer_of_another_api_is_an_error(metric: MetricSpec, answer: Answer) -> None:
+    assert cause(ask(metric, answer)) == "api_failed"
+
+
+def test_errors_come_in_order() -> None:
+    """The sample list, the pods, what is left of the samples, the requests."""
+    bare = [pod("a", containers=(Container("app"),))]
+    pending = [pod("a", phase="Pending", containers=(Container("app"),))]
+    assert cause(ask(CPU, Unmeasured("no_samples", ""), [])) == "no_samples"
+    assert cause(ask(CPU, samples(1), [])) == "no_pods"
+    assert cause(ask(CPU, samples(1), pending)) == "no_samples_left"
+    assert cause(ask(CPU, samples(1), bare)) == "missing_request"
+    assert cause(ask(CPU, samples(1), [pod("a", containers=())])) == "no_request_for_sampled_pods"
+
+
+def test_superfluous_samples_count_in_averages_and_not_in_utilization() -> None:
+    three = samples(1000, 1000, 7000)
+    assert replicas(ask(MetricSpec("Pods", "q", AVERAGE), three)) == 6
+    assert replicas(ask(CPU, three)) == 4
+
+
+def test_pods_are_needed_only_outside_the_tolerance() -> None:
+    metric = MetricSpec("External", "q", TOTAL)
+    assert replicas(ask(metric, ExternalValues((1000,)), [])) == 2
+    assert cause(ask(metric, ExternalValues((2000,)), [])) == "no_pods"
+    assert replicas(ask(metric, ExternalValues((2000,)), [], current=0)) == 2
+
+
+def test_with_no_ready_pods_a_total_asks_for_none() -> None:
+    down = [pod("a", ready=None)]
+    assert replicas(ask(MetricSpec("External", "q", TOTAL), ExternalValues((2000,)), down)) == 0
+
+
+def test_missing_pods_are_filled_in_with_their_own_requests() -> None:
+    """10 % in use beside a missing pod of twice the size: 2100 of 3000 is 70 %, above the target, so no change."""
+    large = pod("b", containers=(Container("app", {"cpu": 2000}),))
+    assert ask(CPU, samples(100), [pod("a"), large], current=3) == Proposal(3, 1.4, "direction", 10, 100)
+
+
+def test_unready_pods_are_filled_in_with_their_own_requests() -> None:
+    large = pod("b", ready=None, containers=(Container("app", {"cpu": 3000}),))
+    assert ask(CPU, samples(1800, 5), [pod("a"), large]) == Proposal(2, 0.9, "tolerance", 180, 1800)
