@@ -138,10 +138,11 @@ def _text(parameters: Mapping[str, str], name: str) -> str:
 
 
 def _number(parameters: Mapping[str, str], name: str) -> float:
+    text = _text(parameters, name)
     try:
-        number = float(_text(parameters, name))
+        number = float(text)
     except ValueError as error:
-        raise BadQuestion(f'invalid parameter "{name}": cannot parse {parameters[name]!r}') from error
+        raise BadQuestion(f'invalid parameter "{name}": cannot parse {text!r}') from error
     if not math.isfinite(number):
         raise BadQuestion(f'invalid parameter "{name}": not finite')
     return number

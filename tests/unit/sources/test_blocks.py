@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from forecaster.domain.signal import Signal
+from forecaster.domain.workload import WorkloadId
+from forecaster.sources.blocks import block_of, workload_of
+from forecaster.sources.wire import answer_of
+from tests.support.http_server import matrix
+
+if TYPE_CHECKING:
+    from forecaster.domain.history import Block
+
+START = datetime(2024, 5, 6, 12, 0, tzinfo=UTC)
+T0 = START.timestamp()
+WEB = {"namespace": "shop", "workload_kind": "Deployment", "workload": "web"}
+
+
+def block(*series: tuple[dict[str, str], list[tuple[float, str]]], **envelope: object) -> Block:
+    answer = answer_of(matrix(*series, **envelope).body)
+    return block_of(answer, Signal.CPU, START, timedelta(minutes=1), 2)
+
+
+def test_a_series_becomes_a_row() -> None:
+    made = block((WEB, [(T0, "1"), (T0 + 60, "2")]))
+    assert made.ids == (WorkloadId("shop", "Deployment", "web"),)
+    assert made.values.tolist() == [[1.0, 2.0]]
+    assert made.warnings == ()
+
+
+def test_a_workload_named_twice_has_one_row_with_the_larger_values() -> None:
+    """A query of one's own with a label too many; the smaller value would be the more dangerous mistake."""
+    made = block((WEB | {"x": "1"}, [(T0, "1"), (T0 + 60, "5")]), (WEB | {"x": "2"}, [(T0, "3")]))
+    assert made.values.tolist() == [[3.0, 5.0]]
+    assert made.warnings == ("cpu: 1 series name a workload that another one names; the larger value was kept",)
+
+
+@pytest.mark.parametrize("label", WEB)
+def test_a_series_that_does_not_name_its_workload_is_dropped_and_counted(label: str) -> None:
+    nameless = {key: value for key, value in WEB.items() if key != label}
+    made = block((nameless, [(T0, "1")]))
+    assert made.ids == ()
+    assert made.values.shape == (0, 2)
+    assert made.warnings == ("cpu: 1 series lack namespace, workload_kind or workload and were dropped",)
+
+
+def test_remarks_of_the_server_are_kept_short_and_few() -> None:
+    made = block(warnings=["x" * 5000] * 50)
+    assert len(made.warnings) == 10
+    assert max(map(len, made.warnings)) < 220
+
+
+def test_odd_names_stay_as_they_are() -> None:
+    odd = {"namespace": "ä/ö", "workload_kind": "K", "workload": 'w"\\\n'}
+    assert workload_of(odd) == WorkloadId("ä/ö", "K", 'w"\\\n')

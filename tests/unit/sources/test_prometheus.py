@@ -1,0 +1,131 @@
+"""Slices, halving and detection against a server that plays along."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from forecaster.domain.signal import Signal
+from forecaster.domain.workload import WorkloadId
+from forecaster.errors import SourceRefused
+from forecaster.sources.prometheus import PrometheusSource
+from forecaster.sources.queries import Queries
+from forecaster.sources.settings import PrometheusSettings
+from tests.support.http_server import Server, matrix, vector, verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from forecaster.domain.history import Block
+    from tests.support.http_server import Asked, Reply
+
+NOON = datetime(2024, 5, 6, 12, 0, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+WEB = {"namespace": "shop", "workload_kind": "Deployment", "workload": "web"}
+TOO_MANY = verdict(422, "execution", "query processing would load too many samples into memory in query execution")
+
+
+def points_of(asked: Asked) -> list[float]:
+    start, end, step = (float(asked.form[name]) for name in ("start", "end", "step"))
+    return [start + step * index for index in range(round((end - start) / step) + 1)]
+
+
+def one_workload(asked: Asked) -> Reply:
+    """Its value is the minute of the epoch, so that a lost or doubled point shows."""
+    return matrix((WEB, [(at, str(at / 60)) for at in points_of(asked)]))
+
+
+def history(
+    respond: Callable[[Asked], Reply], minutes: int, queries: Queries | None = None, **settings: Any
+) -> tuple[list[Block], list[Asked]]:
+    with Server(respond) as server:
+        chosen = PrometheusSettings(url=server.url, retries=0, **settings)
+        with closing(PrometheusSource(chosen, queries or Queries(requests_from="none"))) as source:
+            blocks = list(source.history(Signal.CPU, NOON, NOON + minutes * MINUTE, MINUTE))
+    return blocks, server.asked
+
+
+def assert_whole(blocks: list[Block], minutes: int) -> None:
+    values = np.hstack([block.values for block in blocks])
+    first = NOON.timestamp() / 60
+    np.testing.assert_array_equal(values, [first + np.arange(minutes + 1)])
+    for earlier, later in pairwise(blocks):
+        assert later.start == earlier.end + MINUTE
+
+
+def test_slices_follow_each_other_without_gap_or_overlap() -> None:
+    blocks, asked = history(one_workload, 5_000, samples_per_answer=1_000)
+    assert_whole(blocks, 5_000)
+    assert max(len(points_of(one)) for one in asked) == 1_000
+
+
+def test_no_slice_exceeds_the_most_points_of_the_server() -> None:
+    blocks, asked = history(one_workload, 30_000)
+    assert_whole(blocks, 30_000)
+    assert max(len(points_of(one)) for one in asked) == 11_000
+
+
+def test_a_slice_that_is_too_much_is_halved_and_stays_small() -> None:
+    def strict(asked: Asked) -> Reply:
+        return one_workload(asked) if len(points_of(asked)) <= 300 else TOO_MANY
+
+    blocks, asked = history(strict, 2_000)
+    assert_whole(blocks, 2_000)
+    refused = [one for one in asked if len(points_of(one)) > 300]
+    assert len(refused) == 3  # 1989 → 994 → 497 → 248, and never too large again
+
+
+def test_a_single_point_that_is_too_much_is_refused() -> None:
+    with pytest.raises(SourceRefused, match="too many samples"):
+        history(lambda _: TOO_MANY, 100)
+
+
+def test_nobody_is_an_answer() -> None:
+    blocks, _ = history(lambda _: matrix(), 20)
+    assert [block.ids for block in blocks] == [(), ()]
+    assert sum(block.values.shape[1] for block in blocks) == 21
+
+
+def test_a_sample_that_is_no_number_names_the_query_and_the_address() -> None:
+    with pytest.raises(SourceRefused, match=r"query 'cpu' to http://localhost.*not a number"):
+        history(lambda _: matrix((WEB, [(NOON.timestamp(), "many")])), 1)
+
+
+def test_a_history_that_ends_before_it_starts_asks_nothing() -> None:
+    blocks, asked = history(one_workload, -1)
+    assert (blocks, asked) == ([], [])
+
+
+def test_without_a_query_for_requests_nothing_is_asked() -> None:
+    with Server(one_workload) as server:
+        settings = PrometheusSettings(url=server.url)
+        with closing(PrometheusSource(settings, Queries(requests_from="none"))) as source:
+            latest = source.latest(Signal.REQUESTS, NOON)
+            blocks = list(source.history(Signal.REQUESTS, NOON, NOON + 5 * MINUTE, MINUTE))
+    assert latest.values.shape == (0, 1)
+    assert [block.values.shape for block in blocks] == [(0, 6)]
+    assert server.asked == []
+
+
+def test_the_origin_of_requests_is_asked_for_until_it_is_known() -> None:
+    found: list[tuple[dict[str, str], str]] = []
+
+    def mesh(asked: Asked) -> Reply:
+        if "group(" in asked.form["query"]:
+            return vector(*found)
+        return vector((WEB, "5"), at=NOON.timestamp())
+
+    with Server(mesh) as server, closing(PrometheusSource(PrometheusSettings(url=server.url), Queries())) as source:
+        before = source.latest(Signal.REQUESTS, NOON)
+        found.append(({"preset": "linkerd"}, "1"))
+        after = [source.latest(Signal.REQUESTS, NOON) for _ in range(2)]
+        assert source.queries.requests_from == "linkerd"
+    assert before.ids == ()
+    assert [block.ids for block in after] == [(WorkloadId("shop", "Deployment", "web"),)] * 2
+    assert sum("group(" in asked.form["query"] for asked in server.asked) == 2
