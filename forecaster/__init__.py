@@ -1,1 +1,3 @@
 """Predictive autoscaling for Kubernetes."""
+
+__version__ = "0.1.0"

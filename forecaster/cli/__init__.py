@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
 import typer
 
+from forecaster import __version__
 from forecaster.cli import catalogue, demo, doctor, explain, hpa, once, run, settings
 
 app = typer.Typer(
@@ -25,6 +27,19 @@ app.command("demo")(demo.demo)
 app.command("models")(catalogue.models)
 app.command("settings")(settings.settings)
 app.add_typer(hpa.app, name="hpa")
+
+
+def _print_version(asked: bool) -> None:  # noqa: FBT001  typer's callback
+    if asked:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Say it.")] = False,
+) -> None:
+    """Say the version, or run a command."""
 
 
 def main() -> None:

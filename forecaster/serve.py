@@ -1,0 +1,126 @@
+"""`forecaster run`: builds the service and its serving process, starts both, and stops both in order.
+
+What can fail without stopping the main job (database, snapshot) becomes a line in the log and in every report; what it
+cannot do without (its directory, its port) is refused before anything starts.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import TYPE_CHECKING
+
+from forecaster import __version__, telemetry
+from forecaster.clock import current, evaluation_time
+from forecaster.compose import build_cycle
+from forecaster.domain.signal import Signal
+from forecaster.errors import StoreError
+from forecaster.service import Service
+from forecaster.serving.address import Address
+from forecaster.serving.process import Death, ServingProcess
+from forecaster.serving.publish import FilePublisher
+from forecaster.sources.prometheus import PrometheusSource
+from forecaster.store.history import History
+from forecaster.store.snapshot import Snapshots
+from forecaster.telemetry import Metrics
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from forecaster.config import Settings, StateSettings
+
+
+def serve(settings: Settings) -> int:
+    """Run until SIGTERM or SIGINT; the exit code is 1 when the last cycle did not finish within its grace.
+
+    Raises:
+        StoreError: the state directory cannot be made, or nothing can listen on the address.
+    """
+    telemetry.configure()
+    log = telemetry.logger()
+    directory = state_directory(settings.state)
+    service = build_service(settings, directory, log)
+    serving = serving_process(settings, directory, log)
+    told = stop_on_signals()
+    if serving:
+        serving.start()
+    address = str(serving.address) if serving else "none"
+    log.info("started", prometheus=settings.prometheus.url, address=address, mode=settings.policy.mode)
+    service.schedule.start()
+    told.wait()
+    finished = service.stop()
+    if serving:
+        serving.stop()
+    log.info("stopped", finished=finished)
+    return 0 if finished else 1
+
+
+def build_service(settings: Settings, directory: Path, log: telemetry.Log) -> Service:
+    """The service with its real parts, its history restored."""
+    now = evaluation_time(current(), settings.cycle.interval)
+    history = History(Signal, settings.history, now=now)
+    snapshots = Snapshots(directory / "history.snapshot", history)
+    restore(snapshots, log)
+    metrics = Metrics(__version__)
+    publisher = FilePublisher(
+        table_path(directory),
+        interval=settings.cycle.interval,
+        version=__version__,
+        metrics=metrics.text,
+        last_report=lambda: service.report,
+    )
+    source = PrometheusSource(settings.prometheus, settings.queries)
+    ledger = ledger_of(settings.state, directory, log)
+    cycle = build_cycle(settings, source, history, publisher=publisher, ledger=ledger)
+    service = Service(cycle, settings.cycle, metrics, snapshots, log)
+    return service
+
+
+def state_directory(settings: StateSettings) -> Path:
+    """The directory of everything that is kept, made if it is not there.
+
+    Raises:
+        StoreError: it cannot be made.
+    """
+    try:
+        settings.directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"state.directory {settings.directory}: {error.strerror}; name a directory that this user may write"
+        ) from error
+    return settings.directory
+
+
+def table_path(directory: Path) -> Path:
+    """The file that computing writes and serving reads."""
+    return directory / "recommendations.table"
+
+
+def restore(snapshots: Snapshots, log: telemetry.Log) -> None:
+    """Take over the history of the last run; without it, everything is asked for again."""
+    try:
+        found = snapshots.load()
+    except StoreError as error:
+        log.warning("snapshot_not_restored", error=str(error))
+    else:
+        log.info("snapshot_restored" if found else "no_snapshot", path=str(snapshots.path))
+
+
+def serving_process(settings: Settings, directory: Path, log: telemetry.Log) -> ServingProcess | None:
+    """The process that answers, unless the settings say that none should."""
+    if not settings.serving.enabled:
+        return None
+
+    def tell(death: Death) -> None:
+        log.error("serving_died", code=death.code, restart_in_seconds=death.restart_in_seconds)
+
+    address = Address(settings.serving.host, settings.serving.port)
+    return ServingProcess(table_path(directory), address, stale_after=settings.serving.stale_after, on_death=tell)
+
+
+def stop_on_signals() -> threading.Event:
+    """An event that SIGTERM and SIGINT set."""
+    told = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: told.set())
+    return told

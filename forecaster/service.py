@@ -1,0 +1,73 @@
+"""The service: runs the cycle at aligned times and keeps its report, its metrics and, now and then, the history."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from forecaster import telemetry
+from forecaster.clock import current, evaluation_time
+from forecaster.errors import StoreError
+from forecaster.schedule import Schedule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from forecaster.config import CycleSettings
+    from forecaster.cycle import Cycle
+    from forecaster.domain.report import CycleReport
+    from forecaster.store.snapshot import Snapshots
+    from forecaster.telemetry import Metrics
+
+
+@dataclass(slots=True)
+class Service:
+    """What `forecaster run` does between start and stop."""
+
+    cycle: Cycle
+    settings: CycleSettings
+    metrics: Metrics
+    snapshots: Snapshots
+    log: telemetry.Log
+    clock: Callable[[], datetime] = current
+    schedule: Schedule = field(init=False)
+    report: CycleReport | None = None
+    saved_at: datetime | None = None
+
+    def __post_init__(self) -> None:
+        self.schedule = Schedule(self.tick, interval=self.settings.interval, delay=self.settings.delay)
+
+    def tick(self) -> None:
+        """One start of the schedule; whatever happens, the next one comes."""
+        now = evaluation_time(self.clock() - self.settings.delay, self.settings.interval)
+        if self.report is not None and now <= self.report.at:
+            self.log.warning("evaluation_time_repeated", at=now, before=self.report.at)
+            return
+        try:
+            self._run(now)
+        except Exception:
+            self.log.exception("cycle_failed", at=now)
+            self.metrics.cycle_failed()
+
+    def stop(self) -> bool:
+        """Let the running cycle finish and save the history; whether it finished within the grace."""
+        finished = self.schedule.stop(self.settings.grace)
+        if finished:
+            self._save(self.clock())
+        return finished
+
+    def _run(self, now: datetime) -> None:
+        outcome = self.cycle.run(now)
+        self.report = replace(outcome.report, late_starts=self.schedule.take_late_starts())
+        self.metrics.record(self.report)
+        telemetry.log_report(self.log, self.report)
+        if self.saved_at is None or now - self.saved_at >= self.settings.snapshot_every:
+            self._save(now)
+
+    def _save(self, now: datetime) -> None:
+        try:
+            self.snapshots.save()
+        except StoreError as error:
+            self.log.warning("snapshot_not_saved", error=str(error))
+        self.saved_at = now
