@@ -120,7 +120,7 @@ def _interval(source: PrometheusSource, at: datetime) -> Check:
         "scrape interval",
         source.queries.preset == "recorded" or window >= _RATES_PER_WINDOW * interval,
         f"one sample every {spoken_duration(interval)}, rates over {spoken_duration(window)}",
-        f"set queries.rate_window to {spoken_duration(2 * _RATES_PER_WINDOW * interval)}",
+        f"set queries.rate_window to {spoken_duration(_RATES_PER_WINDOW * interval)}",
     )
 
 

@@ -1,0 +1,166 @@
+"""`forecaster doctor`: every fault has a check that names it and says what to do."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from forecaster.sources.probe import probe, whole_minute
+from forecaster.sources.queries import Queries
+from forecaster.sources.settings import PrometheusSettings
+from tests.support.http_server import Reply, Server, page, vector, verdict
+
+if TYPE_CHECKING:
+    from forecaster.domain.check import Check
+    from tests.support.http_server import Asked
+
+NOW = datetime(2024, 5, 6, 12, 0, 30, tzinfo=UTC)
+WHO = {"namespace": "shop", "workload_kind": "Deployment", "workload": "web"}
+
+
+class Cluster:
+    """A Prometheus in good order; tests break one thing of it."""
+
+    def __init__(self) -> None:
+        self.ahead = 0.0
+        self.age = 20.0
+        self.scrapes = 10
+        self.history = timedelta(days=30)
+        self.missing: tuple[str, ...] = ()
+
+    def __call__(self, asked: Asked) -> Reply:
+        if asked.path.endswith("/status/buildinfo"):
+            return Reply(body=b'{"status":"success","data":{"version":"3.15.0"}}')
+        if "/status/" in asked.path:
+            return page(404, "not here")
+        return vector(*self.rows(asked.form["query"], float(asked.form.get("time", 0))))
+
+    def rows(self, query: str, at: float) -> list[tuple[dict[str, str], str]]:
+        if query == "vector(time())":
+            return [({}, str(NOW.timestamp() + self.ahead))]
+        minute = whole_minute(NOW).timestamp()
+        if any(metric in query for metric in self.missing) or minute - at > self.history.total_seconds():
+            return []
+        if query.startswith("max(timestamp("):
+            return [({}, str(minute - self.age))]
+        return [({}, str(self.scrapes)) if query.startswith("quantile(") else (WHO, "1")]
+
+
+def checks(cluster: Any, **queries: Any) -> dict[str, Check]:
+    with Server(cluster) as server:
+        settings = PrometheusSettings(url=server.url, retries=0)
+        return {check.name: check for check in probe(settings, Queries(**queries), NOW)}
+
+
+def bad(found: dict[str, Check]) -> dict[str, Check]:
+    return {name: check for name, check in found.items() if not check.ok}
+
+
+def test_in_good_order_everything_is_tried_and_nothing_is_wrong() -> None:
+    found = checks(Cluster())
+    assert bad(found) == {}
+    assert found.keys() >= {"address", "authentication", "clock", "version", "query cpu", "query replicas"}
+    assert found.keys() >= {"query requests", "sample age", "scrape interval", "history"}
+    assert "3.15.0" in found["version"].detail
+
+
+def test_nobody_at_the_address() -> None:
+    found = {check.name: check for check in probe(PrometheusSettings(url="http://127.0.0.1:1"), Queries(), NOW)}
+    assert found.keys() == {"address"}
+    assert "refused" in found["address"].detail
+    assert "prometheus.url" in found["address"].remedy
+
+
+def test_something_else_at_the_address() -> None:
+    found = checks(lambda _: page(200, "<html>Grafana</html>"))
+    assert found.keys() == {"address"}
+    assert "Grafana" in found["address"].detail
+
+
+def test_a_refused_identity() -> None:
+    found = checks(lambda _: page(401, "no"))
+    assert found["address"].ok
+    assert "bearer_token_file" in bad(found)["authentication"].remedy
+
+
+@pytest.mark.parametrize(("ahead", "said"), [(45.0, "45.0 s ahead"), (-300.0, "300.0 s behind")])
+def test_clocks_that_differ(ahead: float, said: str) -> None:
+    cluster = Cluster()
+    cluster.ahead = ahead
+    found = bad(checks(cluster))
+    assert said in found["clock"].detail
+    assert found.keys() == {"clock"}
+
+
+def test_no_cadvisor() -> None:
+    cluster = Cluster()
+    cluster.missing = ("container_cpu_usage_seconds_total",)
+    found = bad(checks(cluster))
+    assert found.keys() == {"query cpu", "sample age", "scrape interval", "history"}
+    assert "cadvisor" in found["query cpu"].remedy
+
+
+def test_no_kube_state_metrics() -> None:
+    cluster = Cluster()
+    cluster.missing = ("kube_",)
+    found = bad(checks(cluster))
+    assert "kube-state-metrics" in found["query cpu"].remedy
+    assert "query replicas" in found
+
+
+def test_no_recording_rules() -> None:
+    cluster = Cluster()
+    cluster.missing = ("forecaster:",)
+    found = bad(checks(cluster, preset="recorded"))
+    assert "deploy/rules" in found["query cpu"].remedy
+
+
+def test_a_query_that_the_server_refuses_does_not_hide_the_others() -> None:
+    cluster = Cluster()
+
+    def refusing(asked: Asked) -> Reply:
+        broken = "memory_working_set" in asked.form.get("query", "")
+        return verdict(422, "execution", "many-to-many matching not allowed") if broken else cluster(asked)
+
+    found = bad(checks(refusing))
+    assert found.keys() == {"query memory"}
+    assert "many-to-many" in found["query memory"].detail
+
+
+def test_no_hpa_is_worth_knowing_and_no_fault() -> None:
+    cluster = Cluster()
+    cluster.missing = ("kube_horizontalpodautoscaler",)
+    found = checks(cluster)
+    assert bad(found) == {}
+    assert "no HorizontalPodAutoscaler" in found["query hpa_scale_targets"].detail
+
+
+def test_old_samples() -> None:
+    cluster = Cluster()
+    cluster.age = 600.0
+    assert "10m old" in bad(checks(cluster))["sample age"].detail
+
+
+def test_scrapes_too_far_apart_for_the_window() -> None:
+    cluster = Cluster()
+    cluster.scrapes = 5
+    found = bad(checks(cluster))["scrape interval"]
+    assert found.detail == "one sample every 2m, rates over 2m"
+    assert found.remedy == "set queries.rate_window to 4m"
+
+
+def test_a_short_history() -> None:
+    cluster = Cluster()
+    cluster.history = timedelta(days=3)
+    found = bad(checks(cluster))
+    assert found.keys() == {"history"}
+    assert "2d: 1, 7d: 0" in found["history"].detail
+
+
+def test_an_explicit_origin_of_requests_without_series_is_told() -> None:
+    cluster = Cluster()
+    cluster.missing = ("istio_requests_total",)
+    found = checks(cluster, requests_from="istio")
+    assert "no series" in found["query requests"].detail
