@@ -13,6 +13,7 @@ from forecaster.hpa.manifest import Refused, read_manifest
 from forecaster.hpa.rules import ScalingPolicy
 from forecaster.hpa.spec import HpaSpec, MetricSpec, MetricTarget, ObjectReference
 
+NO_MAPPING = ': Invalid value: "NoneType": a manifest is a mapping with apiVersion, kind, metadata, spec'
 PERCENT_80 = MetricSpec("Resource", "cpu", MetricTarget("Utilization", 80))
 DEPLOYMENT = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "shop"}
 
@@ -119,7 +120,7 @@ def test_every_source_is_read() -> None:
 @pytest.mark.parametrize(
     ("document", "faults"),
     [
-        (None, [': Invalid value: "NoneType": a manifest is a mapping with apiVersion, kind, metadata, spec']),
+        (None, [NO_MAPPING]),
         (
             {"kind": "Pod", "apiVersion": "v1"},
             [
@@ -131,7 +132,10 @@ def test_every_source_is_read() -> None:
         (
             manifest("autoscaling/v2beta2"),
             [
-                'apiVersion: Unsupported value: "autoscaling/v2beta2": supported values: "autoscaling/v1", "autoscaling/v2"'
+                (
+                    'apiVersion: Unsupported value: "autoscaling/v2beta2": '
+                    'supported values: "autoscaling/v1", "autoscaling/v2"'
+                )
             ],
         ),
         (
@@ -174,8 +178,8 @@ def test_every_source_is_read() -> None:
                 "spec.minReplicas: Invalid value: 0: must be greater than or equal to 1",
                 "spec.maxReplicas: Invalid value: 0: must be greater than 0",
                 (
-                    "spec.metrics: Forbidden: must specify at least one Object or External metric to support scaling to zero "
-                    "replicas"
+                    "spec.metrics: Forbidden: must specify at least one Object or External metric "
+                    "to support scaling to zero replicas"
                 ),
             ],
         ),

@@ -1,0 +1,171 @@
+"""Objects as kubectl prints them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from forecaster.hpa.documents import DocumentError, answers_of, newest_sample, pods_of
+from forecaster.hpa.pods import Container, Pod, ReadyCondition
+from forecaster.hpa.samples import ExternalValues, ObjectValue, PodSamples, Sample
+from forecaster.hpa.spec import MetricSpec, MetricTarget, ObjectReference
+from forecaster.hpa.unmeasured import Unmeasured
+from tests.support.hpa import CPU, NOW, QUEUE, hpa, seconds
+
+STAMP = "2026-01-01T00:00:00Z"
+POD: dict[str, Any] = {
+    "kind": "Pod",
+    "metadata": {"name": "a", "labels": {"app": "shop"}, "deletionTimestamp": STAMP},
+    "spec": {
+        "containers": [{"name": "app", "resources": {"requests": {"cpu": "500m", "memory": "1Ki"}}}, {"name": "bare"}],
+        "initContainers": [{"name": "side", "restartPolicy": "Always"}, {"name": "init"}],
+        "resources": {"requests": {"cpu": 1}},
+        "overhead": {"cpu": "10m"},
+    },
+    "status": {
+        "phase": "Running",
+        "startTime": STAMP,
+        "conditions": [
+            {"type": "Initialized", "status": "False"},
+            {"type": "Ready", "status": "True", "lastTransitionTime": STAMP},
+        ],
+    },
+}
+METRIC = MetricSpec("Pods", "qps", MetricTarget("AverageValue", average_value_milli=1))
+INGRESS = MetricSpec(
+    "Object", "rps", MetricTarget("Value", value_milli=1), described_object=ObjectReference("Ingress", "main")
+)
+
+
+def test_a_pod_keeps_what_the_controller_looks_at() -> None:
+    assert pods_of([POD]) == [
+        Pod(
+            "a",
+            "Running",
+            deleting=True,
+            start_time=NOW,
+            ready=ReadyCondition("True", NOW),
+            containers=[Container("app", {"cpu": 500, "memory": 1_024_000}), Container("bare")],
+            init_containers=[Container("side", {}, restarts_always=True), Container("init")],
+            pod_requests_milli={"cpu": 1000},
+            overhead_milli={"cpu": 10},
+            labels={"app": "shop"},
+        )
+    ]
+
+
+@pytest.mark.parametrize("kind", ["PodList", "List"])
+def test_lists_are_opened(kind: str) -> None:
+    assert [pod.name for pod in pods_of([{"kind": kind, "items": [POD, POD]}, POD])] == ["a", "a", "a"]
+    assert pods_of([{"kind": kind, "items": None}]) == []
+
+
+def test_the_least_pod_has_nothing() -> None:
+    assert pods_of([{"kind": "Pod"}]) == [Pod("", "", containers=[], init_containers=[])]
+
+
+def test_a_ready_condition_without_time_is_older_than_everything() -> None:
+    (pod,) = pods_of([{"kind": "Pod", "status": {"conditions": [{"type": "Ready", "status": "False"}]}}])
+    assert pod.ready == ReadyCondition("False", datetime.min.replace(tzinfo=UTC))
+
+
+def test_resource_metrics_are_read_by_pod() -> None:
+    items = [
+        {
+            "metadata": {"name": "a"},
+            "timestamp": STAMP,
+            "window": "1m0.5s",
+            "containers": [{"name": "app", "usage": {"cpu": "250m"}}],
+        }
+    ]
+    (answer,) = answers_of(hpa(CPU), [{"kind": "PodMetricsList", "items": items}])
+    assert answer == PodSamples({"a": Sample(250, NOW, seconds(60.5))})
+
+
+def value(kind: str, name: str, amount: str, **fields: Any) -> dict[str, Any]:
+    return {"describedObject": {"kind": kind, "name": name}, "value": amount, "timestamp": STAMP} | fields
+
+
+def test_custom_metrics_are_read_by_metric_and_object() -> None:
+    items = [
+        value("Pod", "a", "5", metricName="qps", windowSeconds=15),
+        value("Pod", "b", "6", metric={"name": "qps"}),
+        value("Pod", "c", "7", metricName="other"),
+        value("Ingress", "main", "10k", metricName="rps"),
+        value("Ingress", "side", "11k", metricName="rps"),
+        value("Service", "s", "1", metricName="qps"),
+    ]
+    answers = answers_of(hpa(METRIC, INGRESS), [{"kind": "MetricValueList", "items": items}])
+    assert answers == [
+        PodSamples({"a": Sample(5000, NOW, seconds(15)), "b": Sample(6000, NOW, seconds(60))}),
+        ObjectValue(10_000_000),
+    ]
+
+
+def test_external_metrics_are_read_by_name() -> None:
+    items = [{"metricName": "queue", "value": "3", "timestamp": STAMP}, {"metricName": "x", "value": "9"}]
+    assert answers_of(hpa(QUEUE), [{"kind": "ExternalMetricValueList", "items": items}]) == [ExternalValues([3000])]
+
+
+def test_a_metric_nobody_mentions_has_no_samples() -> None:
+    for answer in answers_of(hpa(CPU, METRIC, INGRESS, QUEUE), []):
+        assert isinstance(answer, Unmeasured)
+        assert answer.cause == "no_samples"
+
+
+def test_the_newest_sample_is_found() -> None:
+    items = [
+        {"timestamp": STAMP},
+        {"timestamp": "2026-01-01T01:00:00+01:00"},
+        {"timestamp": "2026-01-01T00:00:05Z"},
+        {},
+    ]
+    assert newest_sample([{"items": items}]) == datetime(2026, 1, 1, 0, 0, 5, tzinfo=UTC)
+    assert newest_sample([{"kind": "PodMetricsList"}]) is None
+
+
+def test_times_that_a_yaml_reader_made_are_utc() -> None:
+    naive = datetime(2026, 1, 1)  # noqa: DTZ001 - what a YAML reader makes of a time without zone
+    (pod,) = pods_of([{"kind": "Pod", "status": {"startTime": naive}}])
+    assert pod.start_time == NOW
+
+
+@pytest.mark.parametrize(
+    ("document", "told"),
+    [
+        (5, "a document is a mapping with a kind, got a int"),
+        ({"kind": "Deployment"}, "expected Pod or a list of them, got 'Deployment'"),
+        ({"kind": "PodList", "items": 5}, "items of PodList must be a list of mappings"),
+        ({"kind": "PodList", "items": [5]}, "items of PodList must be a list of mappings"),
+        ({"kind": "Pod", "status": {"startTime": "noon"}}, "startTime of Pod : 'noon' is no RFC 3339 time"),
+        (
+            {
+                "kind": "Pod",
+                "metadata": {"name": "a"},
+                "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "x"}}}]},
+            },
+            "cpu of container c of Pod a: 'x'",
+        ),
+        ({"kind": "Pod", "spec": {"overhead": [1]}}, "overhead of Pod : amounts must be a mapping, got list"),
+    ],
+)
+def test_a_document_of_another_form_says_where(document: Any, told: str) -> None:
+    with pytest.raises(DocumentError) as error:
+        pods_of([document])
+    assert told in str(error.value)
+
+
+def test_metrics_of_another_kind_are_refused() -> None:
+    with pytest.raises(DocumentError, match="a metrics document has kind PodMetricsList"):
+        answers_of(hpa(CPU), [{"kind": "NodeMetricsList"}])
+    with pytest.raises(DocumentError, match="got a list"):
+        answers_of(hpa(CPU), [[]])
+
+
+@pytest.mark.parametrize("window", ["", "30", "x", None, "1d"])
+def test_a_window_that_is_no_duration_is_refused(window: Any) -> None:
+    items = [{"metadata": {"name": "a"}, "timestamp": STAMP, "window": window}]
+    with pytest.raises(DocumentError, match="window of PodMetrics a"):
+        answers_of(hpa(CPU), [{"kind": "PodMetricsList", "items": items}])

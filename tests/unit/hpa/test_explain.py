@@ -1,0 +1,132 @@
+"""What a pass is said to be."""
+
+from __future__ import annotations
+
+from forecaster.hpa.conditions import Condition
+from forecaster.hpa.explain import Explanation, aims, explain
+from forecaster.hpa.observation import Observation, Scale, ScaleUnread
+from forecaster.hpa.reconcile import reconcile
+from forecaster.hpa.samples import PodSamples, Sample
+from forecaster.hpa.spec import HpaSpec, MetricSpec, MetricTarget
+from forecaster.hpa.state import ScalingState
+from forecaster.hpa.unmeasured import Unmeasured
+from tests.support.hpa import CPU, NOW, QUEUE, both, hpa, look, moved, past, policy, queue_of, rules
+
+CORES = MetricSpec("Resource", "cpu", MetricTarget("AverageValue", average_value_milli=500))
+SEEN = ScalingState(history=())
+
+
+def say(spec: HpaSpec, seen: Observation, state: ScalingState = SEEN) -> Explanation:
+    return explain(spec, seen, state, reconcile(spec, seen, state, NOW), NOW)
+
+
+def cores(*milli: int) -> PodSamples:
+    return PodSamples({f"p{number}": Sample(value, NOW) for number, value in enumerate(milli)})
+
+
+def test_a_rise_that_a_policy_clamps() -> None:
+    said = say(hpa(CORES, behavior=both()), look(4, cores(1300, 1300, 1300, 1300)))
+    assert said.summary == (
+        "At the next sync your HPA will see 5.2 cores / 500m = 11 pods; tolerance 0.1 does not apply; "
+        "scale-up policy allows 8; it will go from 4 to 8 and say ScaleUpLimit."
+    )
+    assert said.steps == (
+        "Resource cpu: 5.2 cores / 500m = 11 pods",
+        "recommendation: the largest proposal, 11 pods",
+        "stabilization: windows 0 s up and 300 s down, nothing held back",
+        "policies up: 4 pods per 15 s allows 8, 100 % per 15 s allows 8; selectPolicy Max",
+        "bounds: minReplicas 1, maxReplicas 100",
+        ("conditions: AbleToScale=True (SucceededRescale), ScalingActive=True (ValidMetricFound), "
+        "ScalingLimited=True (ScaleUpLimit)"),
+    )
+
+
+def test_policies_are_told_with_what_moved_before() -> None:
+    state = ScalingState(history=(), scale_ups=(moved(3, 5),))
+    said = say(hpa(CORES, behavior=both()), look(4, cores(1300, 1300, 1300, 1300)), state)
+    assert "policies up: 4 pods per 15 s allows 5, 100 % per 15 s allows 2; selectPolicy Max" in said.steps
+
+
+def test_inside_the_tolerance_nothing_is_said_of_it_not_applying() -> None:
+    assert say(hpa(), look(3, queue_of(93))).summary == (
+        "At the next sync your HPA will see 93 / 30 = 3 pods (ratio 1.033 is within the tolerance: no change); "
+        "it will keep 3 pods and say ReadyForNewScale."
+    )
+
+
+def test_stabilization_is_told_with_its_window() -> None:
+    said = say(hpa(), look(8, queue_of(90)), ScalingState(history=(past(7, 10),)))
+    assert "stabilization makes it 7 (ScaleDownStabilized)" in said.summary
+    assert (
+        "stabilization: window 300 s down: recent recommendations were higher than current one, "
+        "applying the highest recent recommendation, 7 pods"
+    ) in said.steps
+
+
+def test_bounds_are_told() -> None:
+    assert "maxReplicas is 5; it will go from 3 to 5" in say(hpa(high=5), look(3, queue_of(900))).summary
+    assert "minReplicas is 2; it will go from 3 to 2" in say(hpa(low=2), look(3, queue_of(0))).summary
+
+
+def test_a_disabled_direction_is_told() -> None:
+    off = both(None, rules(policy("Pods", 1), select="Disabled", window_s=0))
+    said = say(hpa(behavior=off), look(8, queue_of(30)))
+    assert "scale-down policy allows 8; it will keep 8 pods and say ScaleDownLimit" in said.summary
+    assert "policies down: Disabled, no move in this direction" in said.steps
+
+
+def test_without_behavior_the_growth_limit_is_told() -> None:
+    said = say(hpa(), look(3, queue_of(900)))
+    assert "growth limit allows 6" in said.summary
+    assert "growth: without behavior at most 6 in this pass" in said.steps
+
+
+def test_a_turned_direction_is_told() -> None:
+    said = say(hpa(CPU), look(2, PodSamples({"p0": Sample(400, NOW)})))
+    assert said.steps[0] == (
+        "Resource cpu: 40 % of requested cpu in use / 50 % = 2 pods "
+        "(counting pods without samples turns the direction around: no change)"
+    )
+
+
+def test_a_broken_metric_is_told() -> None:
+    said = say(hpa(QUEUE, CPU), look(3, queue_of(30), Unmeasured("api_failed", "no answer")))
+    assert said.summary == (
+        "At the next sync your HPA keeps 3 pods: the HPA was unable to compute the replica count: no answer; "
+        "it will say FailedGetResourceMetric."
+    )
+    assert said.steps[1] == "Resource cpu: no answer (no answer), which blocks scaling down"
+
+
+def test_passes_that_look_at_no_metric_are_told() -> None:
+    assert say(hpa(), look(0, queue_of(1))).summary == (
+        "At the next sync your HPA does nothing: the target has 0 replicas, which switches scaling off; "
+        "it will say ScalingDisabled."
+    )
+    old = ScalingState(conditions=(Condition("ScalingLimited", "True", "ScaleUpLimit"),))
+    assert say(hpa(high=5), look(9, queue_of(1)), old).summary == (
+        "At the next sync your HPA goes from 9 to maxReplicas 5 in one step, looking at no metric and no policy; "
+        "it will say SucceededRescale."
+    )
+    assert "from 1 to minReplicas 2" in say(hpa(low=2), look(1, queue_of(1))).summary
+    unread = say(hpa(), look(3, queue_of(1), scale=ScaleUnread("no such deployment")))
+    assert unread.summary.endswith("unable to get the target's current scale: no such deployment.")
+
+
+def test_a_selector_that_is_missing_is_told() -> None:
+    said = say(hpa(), look(3, queue_of(1), scale=Scale(3, 3, "")))
+    assert said.summary.endswith("the HPA target's scale is missing a selector; it will say InvalidSelector.")
+
+
+def test_aims_of_every_kind() -> None:
+    memory = MetricSpec(
+        "ContainerResource", "memory", MetricTarget("AverageValue", average_value_milli=2**30 * 1000), "app"
+    )
+    percent = MetricSpec("ContainerResource", "cpu", MetricTarget("Utilization", 60), "app")
+    total = MetricSpec("External", "queue", MetricTarget("Value", value_milli=30_000))
+    assert aims(hpa(memory, percent, total, QUEUE)) == (
+        "memory of container app is about 1Gi for each pod",
+        "each pod uses about 60 % of its requested cpu of container app",
+        "queue is about 30 in total",
+        "queue is about 30 for each pod",
+    )

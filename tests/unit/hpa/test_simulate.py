@@ -1,0 +1,83 @@
+"""Observations made of totals, and passes over them."""
+
+from __future__ import annotations
+
+from forecaster.hpa.amounts import amount, pods, target_amount
+from forecaster.hpa.amounts import seconds as spoken
+from forecaster.hpa.observation import Scale
+from forecaster.hpa.pods import Container
+from forecaster.hpa.samples import ExternalValues, ObjectValue, PodSamples
+from forecaster.hpa.simulate import carry_on
+from forecaster.hpa.spec import MetricSpec, MetricTarget
+from forecaster.hpa.totals import observe_totals, requests_of, total_of, totals_of
+from forecaster.hpa.unmeasured import Unmeasured
+from tests.support.hpa import CPU, NOW, QUEUE, both, hpa, look, pod, queue_of, seconds
+
+OBJECT = MetricSpec("Object", "rps", MetricTarget("Value", value_milli=1000))
+MEMORY = MetricSpec("Resource", "memory", MetricTarget("AverageValue", average_value_milli=2**30 * 1000))
+
+
+def test_a_total_is_spread_evenly_and_sums_to_itself() -> None:
+    seen = observe_totals(hpa(CPU), 3, {"cpu": 1000}, {"cpu": 500}, NOW)
+    (answer,) = seen.answers
+    assert isinstance(answer, PodSamples)
+    assert sorted(sample.value_milli for sample in answer.samples.values()) == [333, 333, 334]
+    assert total_of(answer) == 1000
+    assert seen.scale == Scale(3, 3, "pod=alike")
+    assert seen.pods[0].containers == (Container("app", {"cpu": 500}),)
+
+
+def test_values_from_outside_are_not_spread() -> None:
+    seen = observe_totals(hpa(OBJECT, QUEUE), 3, {"rps": 7, "queue": 9}, {}, NOW)
+    assert list(seen.answers) == [ObjectValue(7), ExternalValues((9,))]
+
+
+def test_what_is_not_given_is_not_invented() -> None:
+    seen = observe_totals(hpa(CPU, QUEUE), 0, {"cpu": 5}, {}, NOW)
+    assert [isinstance(answer, Unmeasured) for answer in seen.answers] == [True, True]
+    assert totals_of(hpa(CPU, QUEUE), seen) == {}
+
+
+def test_pods_may_differ_from_replicas() -> None:
+    assert observe_totals(hpa(), 3, {}, {}, NOW, pods=5).scale == Scale(3, 5, "pod=alike")
+
+
+def test_a_named_container_holds_the_requests() -> None:
+    named = MetricSpec("ContainerResource", "cpu", CPU.target, "web")
+    assert observe_totals(hpa(named), 1, {}, {"cpu": 5}, NOW).pods[0].containers[0].name == "web"
+
+
+def test_totals_and_requests_are_read_back() -> None:
+    seen = look(
+        2, queue_of(90), pods=[pod(containers=(Container("a", {"cpu": 5, "memory": 1}), Container("b", {"cpu": 6})))]
+    )
+    assert totals_of(hpa(), seen) == {"queue": 90_000}
+    assert requests_of(seen) == {"cpu": 11}
+    assert requests_of(look(0)) == {}
+
+
+def test_passes_follow_one_another_one_sync_period_apart() -> None:
+    steps = list(carry_on(hpa(), look(1, queue_of(900)), NOW, 4))
+    assert [step.replicas for step in steps] == [1, 4, 8, 16]
+    assert [step.outcome.desired.replicas for step in steps] == [4, 8, 16, 30]
+    assert [step.at for step in steps] == [NOW + seconds(15 * number) for number in range(4)]
+    assert steps[1].before == steps[0].outcome.state
+
+
+def test_a_refused_write_leaves_the_size() -> None:
+    steps = list(carry_on(hpa(behavior=both()), look(1, queue_of(900), write_refused=True), NOW, 2))
+    assert [step.replicas for step in steps] == [1, 1]
+
+
+def test_amounts_read_as_people_say_them() -> None:
+    assert [amount(CPU, milli) for milli in (5200, 500, 0, -1500, 12_000)] == [
+        "5.2 cores",
+        "0.5 cores",
+        "0 cores",
+        "-1.5 cores",
+        "12 cores",
+    ]
+    assert amount(MEMORY, 2**30 * 3000) == "3Gi"
+    assert [amount(QUEUE, milli) for milli in (5200, 500, 1000, 15_000_000)] == ["5.2", "500m", "1", "15k"]
+    assert target_amount(QUEUE, 5200) == "5200m"
+    assert (pods(1), pods(2), spoken(seconds(0.5))) == ("1 pod", "2 pods", "0.5 s")
