@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 class Starting(NamedTuple):
     """Pods that were asked for together, and when they are ready."""
 
-    count: int
+    pods: int
     ready_at: datetime
 
 
@@ -24,7 +24,7 @@ class Pods(NamedTuple):
     @property
     def pending(self) -> int:
         """Pods that do not serve yet."""
-        return sum(some.count for some in self.starting)
+        return sum(some.pods for some in self.starting) if self.starting else 0
 
     @property
     def asked(self) -> int:
@@ -36,7 +36,7 @@ def arrived(pods: Pods, now: datetime) -> Pods:
     """The pods at `now`, when nobody asks for another number."""
     if not pods.starting or pods.starting[0].ready_at > now:
         return pods
-    serving = sum(some.count for some in pods.starting if some.ready_at <= now)
+    serving = sum(some.pods for some in pods.starting if some.ready_at <= now)
     return Pods(pods.ready + serving, tuple(some for some in pods.starting if some.ready_at > now))
 
 
@@ -56,7 +56,7 @@ def _without(pods: Pods, fewer: int) -> Pods:
         return pods
     if not pods.starting:
         return Pods(pods.ready - fewer)
-    older, (count, ready_at) = pods.starting[:-1], pods.starting[-1]
-    if count > fewer:
-        return Pods(pods.ready, (*older, Starting(count - fewer, ready_at)))
-    return _without(Pods(pods.ready, older), fewer - count)
+    older, (youngest, ready_at) = pods.starting[:-1], pods.starting[-1]
+    if youngest > fewer:
+        return Pods(pods.ready, (*older, Starting(youngest - fewer, ready_at)))
+    return _without(Pods(pods.ready, older), fewer - youngest)

@@ -38,5 +38,5 @@ def test_exactly_the_pods_asked_for_exist_and_the_last_ask_is_met_after_a_start_
         now += timedelta(seconds=15)
         pods = scaled(arrived(pods, now), ask, now + timedelta(minutes=2))
         assert pods.asked == ask
-        assert all(some.count > 0 for some in pods.starting)
+        assert all(some.pods > 0 for some in pods.starting)
     assert arrived(pods, now + timedelta(minutes=2)) == Pods(pods.asked)

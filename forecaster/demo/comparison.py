@@ -1,0 +1,73 @@
+"""What came of it: the plain HPA, the HPA with the recommendation as its floor, and the plain HPA at the same cost.
+
+More pods are always short less often. So the floor is compared with what any owner can do without a forecast: lower
+the targets until the plain HPA spends the same pod-hours.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from forecaster.demo.play import play_hpa_alone
+from forecaster.replay.account import Account, total
+from forecaster.replay.frontier import at_pod_hours
+from forecaster.replay.scaler import with_targets_at
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from datetime import timedelta
+
+    from forecaster.demo.play import Moment, Setups
+    from forecaster.demo.stage import Stage
+    from forecaster.domain.workload import WorkloadId
+
+SWEEP = (1.05, 0.95, 0.9, 0.85, 0.75, 0.65)
+"""The targets of the plain HPA as shares of its owner's; at 0.65 it spends up to 54 % more."""
+
+NOTABLE = 0.05
+"""Shortages closer than this share of each other count as equal."""
+
+
+class Compared(NamedTuple):
+    """One workload, or all of them. `equal` is the plain HPA at the pod-hours of `floored`; None beyond the sweep."""
+
+    plain: Account
+    floored: Account
+    equal: Account | None
+
+    @property
+    def worse(self) -> bool:
+        """Whether the floor left notably more short than the plain HPA does for the same pod-hours."""
+        return self.equal is not None and self.floored.missing > self.equal.missing * (1 + NOTABLE)
+
+
+def curves(stage: Stage, setups: Setups, length: timedelta) -> Iterator[Mapping[WorkloadId, Account]]:
+    """The plain HPA at every point of the sweep; each takes a moment."""
+    for share in SWEEP:
+        lowered = {id_: replace(one, scaler=with_targets_at(one.scaler, share)) for id_, one in setups.items()}
+        worlds = play_hpa_alone(stage.recording, lowered, stage.begin, length)
+        yield {id_: world.account for id_, world in worlds.items()}
+
+
+def compare(last: Moment, points: Iterable[Mapping[WorkloadId, Account]]) -> dict[WorkloadId, Compared]:
+    """Every workload, from the end of the play and the points of the sweep."""
+    curve: dict[WorkloadId, list[Account]] = defaultdict(list)
+    for point in ({id_: world.account for id_, world in last.plain.items()}, *points):
+        for id_, account in point.items():
+            curve[id_].append(account)
+    return {
+        id_: Compared(last.plain[id_].account, world.account, at_pod_hours(curve[id_], world.account.pod_hours))
+        for id_, world in last.floored.items()
+    }
+
+
+def in_all(compared: Sequence[Compared]) -> Compared:
+    """The sum; a figure at equal pod-hours only if every workload has one."""
+    equal = [one.equal for one in compared if one.equal is not None]
+    return Compared(
+        total(one.plain for one in compared),
+        total(one.floored for one in compared),
+        total(equal) if len(equal) == len(compared) else None,
+    )

@@ -1,0 +1,111 @@
+"""The play: one cycle a minute, and two clusters that live through the same minutes.
+
+In one the HPAs are alone. In the other the recommended count is their floor: what it would be to act on the
+recommendations, which the service does not do. The endpoint shows the pods of the second.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from forecaster.domain.decision import Scale
+from forecaster.domain.signal import DEMAND, Signal
+from forecaster.domain.window import MINUTE
+from forecaster.replay.setup import Setup, setup_of
+from forecaster.replay.world import NO_FLOOR, Demand, World, after_minute, beginning
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from datetime import datetime, timedelta
+
+    from forecaster.cycle import Outcome
+    from forecaster.demo.stage import Stage
+    from forecaster.domain.decision import Recommendation
+    from forecaster.domain.workload import WorkloadId
+    from forecaster.sources.recording import Fleet, Recording
+
+    Worlds = Mapping[WorkloadId, World]
+    Setups = Mapping[WorkloadId, Setup]
+
+
+class Moment(NamedTuple):
+    """A minute has been played: the cycle at its beginning, and both clusters at its end, `now`."""
+
+    now: datetime
+    outcome: Outcome
+    plain: Worlds
+    floored: Worlds
+
+
+def setups_of(stage: Stage) -> tuple[Setups, Mapping[WorkloadId, str]]:
+    """The workloads that can be compared, and the others with the reason."""
+    found = {one.id: setup_of(one, stage.policies.of(one.id).horizontal) for one in stage.fleet.workloads()}
+    setups = {id_: setup for id_, setup in found.items() if isinstance(setup, Setup)}
+    return setups, {id_: reason for id_, reason in found.items() if isinstance(reason, str)}
+
+
+def play(stage: Stage, setups: Setups, length: timedelta) -> Iterator[Moment]:
+    """Minute after minute from the stage's beginning."""
+    plain = floored = beginnings(stage.recording.fleet(stage.begin), setups, stage.begin)
+    floors: dict[WorkloadId, int] = {}
+    for now in minutes(stage.begin, length):
+        outcome = stage.cycle.run(now)
+        floors |= floors_of(outcome.recommendations)
+        demand = demand_at(stage.recording, now)
+        plain = after_minute_of_all(plain, setups, demand, {}, now)
+        floored = after_minute_of_all(floored, setups, demand, floors, now)
+        show_pods(stage.fleet, floored, now + MINUTE)
+        yield Moment(now + MINUTE, outcome, plain, floored)
+
+
+def play_hpa_alone(recording: Recording, setups: Setups, begin: datetime, length: timedelta) -> Worlds:
+    """The end of the same time without any forecast."""
+    worlds = beginnings(recording.fleet(begin), setups, begin)
+    for now in minutes(begin, length):
+        worlds = after_minute_of_all(worlds, setups, demand_at(recording, now), {}, now)
+    return worlds
+
+
+def minutes(begin: datetime, length: timedelta) -> Iterator[datetime]:
+    """The first instant of every minute."""
+    return (begin + i * MINUTE for i in range(length // MINUTE))
+
+
+def beginnings(fleet: Fleet, setups: Setups, begin: datetime) -> Worlds:
+    """Every workload with the pods that the recording gives it, all of them ready."""
+    return {id_: beginning(fleet[id_].replicas, begin) for id_ in setups}
+
+
+def floors_of(recommendations: Iterable[Recommendation]) -> dict[WorkloadId, int]:
+    """The floors that change; a hold leaves the floor where it is."""
+    return {one.id: one.replicas.replicas for one in recommendations if isinstance(one.replicas, Scale)}
+
+
+def demand_at(recording: Recording, now: datetime) -> dict[WorkloadId, Demand]:
+    """What the HPAs see at `now`, and the CPU demand of the minute that begins."""
+    ids = [one.id for one in recording.workloads]
+    seen = {signal: recording.at(signal, now).tolist() for signal in DEMAND}
+    coming = recording.at(Signal.CPU, now + MINUTE).tolist()
+    return {id_: Demand({signal: values[i] for signal, values in seen.items()}, coming[i]) for i, id_ in enumerate(ids)}
+
+
+def after_minute_of_all(
+    worlds: Worlds,
+    setups: Setups,
+    demand: Mapping[WorkloadId, Demand],
+    floors: Mapping[WorkloadId, int],
+    now: datetime,
+) -> Worlds:
+    """Every workload a minute later; without a floor its HPA is alone."""
+    return {
+        id_: after_minute(world, setups[id_], demand[id_], floors.get(id_, NO_FLOOR), now)
+        for id_, world in worlds.items()
+    }
+
+
+def show_pods(fleet: Fleet, worlds: Worlds, now: datetime) -> None:
+    """Let the endpoint tell what has become of the pods."""
+    for id_, world in worlds.items():
+        shown = fleet[id_]
+        if (shown.replicas, shown.ready_replicas) != (world.pods.asked, world.pods.ready):
+            fleet.scale(id_, world.pods.asked, at=now, ready_replicas=world.pods.ready)

@@ -1,0 +1,99 @@
+"""The play on a terminal: a table that lives; where it cannot, a line now and then."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from rich.console import Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from forecaster.cli.table import table_of
+from forecaster.demo.verdict import minutes
+from forecaster.domain.decision import Reason
+from forecaster.replay.account import HOUR, total
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from rich.console import Console, RenderableType
+
+    from forecaster.demo.play import Moment, Worlds
+
+FRAME = timedelta(minutes=5)
+"""Virtual time between two pictures: about ten a second."""
+SIZES = 5
+"""The widest column of the table, left out of pictures where it does not fit; the final table has it."""
+UNBOUNDED = 1000
+"""A width at which a table takes what it needs."""
+
+
+def watch(moments: Iterable[Moment], begin: datetime, length: timedelta, console: Console) -> Moment:
+    """Show all moments; returns the last one. Whatever ends the play, the cursor is visible afterwards."""
+    if console.is_terminal and not console.is_dumb_terminal:
+        return _live(moments, begin, length, console)
+    return _lines(moments, begin, length, console)
+
+
+def _live(moments: Iterable[Moment], begin: datetime, length: timedelta, console: Console) -> Moment:
+    last = None
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+        for last in moments:
+            if not (last.now - begin) % FRAME:
+                live.update(frame(last, begin, length, console), refresh=True)
+    return _played(last)
+
+
+def _lines(moments: Iterable[Moment], begin: datetime, length: timedelta, console: Console) -> Moment:
+    last = None
+    for last in moments:
+        if not (last.now - begin) % HOUR:
+            console.print(f"{_clock(last, begin, length)}: {'; '.join(_so_far(last))}", soft_wrap=True, highlight=False)
+    return _played(last)
+
+
+def _played(last: Moment | None) -> Moment:
+    if last is None:
+        raise ValueError("nothing was played: the length is less than a minute")
+    return last
+
+
+def frame(moment: Moment, begin: datetime, length: timedelta, console: Console) -> RenderableType:
+    """One picture: clock and progress, the recommendations, the accounts so far."""
+    head = Table.grid(padding=(0, 2))
+    head.add_row(
+        Text(_clock(moment, begin, length), style="bold"),
+        ProgressBar(total=length / HOUR, completed=(moment.now - begin) / HOUR, width=20),
+        Text("Ctrl-C ends it", style="dim"),
+    )
+    return Group(head, "", _one_line_each(moment, console), "", *_so_far(moment))
+
+
+def _one_line_each(moment: Moment, console: Console) -> Table:
+    table = table_of(sorted(moment.outcome.recommendations, key=lambda one: one.id))
+    for column in table.columns:
+        column.no_wrap, column.overflow = True, "ellipsis"
+    if console.measure(table, options=console.options.update(max_width=UNBOUNDED)).maximum > console.width:
+        del table.columns[SIZES]
+    return table
+
+
+def _clock(moment: Moment, begin: datetime, length: timedelta) -> str:
+    return f"{moment.now:%a %d %b %Y %H:%M} UTC, {round((moment.now - begin) / HOUR, 1):g} of {length / HOUR:g} h"
+
+
+def _so_far(moment: Moment) -> tuple[str, str]:
+    raised = sum(one.replicas.reason is Reason.FORECAST for one in moment.outcome.recommendations)
+    return (
+        f"plain HPA {_spent(moment.plain)}",
+        f"recommended floor {_spent(moment.floored)}, {raised} raised by the forecast now",
+    )
+
+
+def _spent(worlds: Worlds) -> str:
+    account = total(world.account for world in worlds.values())
+    return f"{account.pod_hours:.0f} pod-hours, {minutes(account)} min short"

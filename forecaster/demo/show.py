@@ -1,0 +1,56 @@
+"""The demo from beginning to end, as lists of steps."""
+
+from __future__ import annotations
+
+import sys
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import msgspec
+from rich.console import Console
+
+from forecaster.cli.once import Output
+from forecaster.cli.print import print_outcome
+from forecaster.demo.comparison import compare, curves
+from forecaster.demo.interrupt import interruptible
+from forecaster.demo.play import play, setups_of
+from forecaster.demo.screen import watch
+from forecaster.demo.stage import staged
+from forecaster.demo.summary import print_summary
+from forecaster.demo.wire import demo_view
+
+if TYPE_CHECKING:
+    from forecaster.cycle import Outcome
+    from forecaster.demo.wire import DemoView
+
+PLAYED = timedelta(hours=12)
+"""720 cycles: a night and a morning, and short enough to wait for."""
+
+
+def show_one_cycle(*, as_json: bool) -> None:
+    """What `forecaster once` would print if the recorded load were a cluster."""
+    with interruptible(), staged() as stage:
+        outcome = stage.cycle.run(stage.begin)
+    _print_recommendations(outcome, Output.JSON if as_json else Output.TABLE)
+
+
+def show_play(*, as_json: bool, length: timedelta = PLAYED) -> None:
+    """Play, compare, print. For machines the play goes to standard error, so that the answer stays alone."""
+    console = Console(stderr=as_json)
+    with interruptible() as interrupt, staged() as stage:
+        setups, left_out = setups_of(stage)
+        last = watch(interrupt.between(play(stage, setups, length)), stage.begin, length, console)
+        compared = compare(last, interrupt.between(curves(stage, setups, length)))
+    if as_json:
+        _print_json(demo_view(stage.begin, last, setups, compared, left_out))
+    else:
+        _print_recommendations(last.outcome, Output.TABLE)
+        print_summary(console, compared, left_out, length)
+
+
+def _print_recommendations(outcome: Outcome, output: Output) -> None:
+    print_outcome(outcome, {one.id for one in outcome.recommendations}, output)
+
+
+def _print_json(view: DemoView) -> None:
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(view), indent=2).decode() + "\n")

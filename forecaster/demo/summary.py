@@ -1,0 +1,83 @@
+"""The outcome on a terminal: what was compared, the table, the sentences, and what to do next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+
+from forecaster.demo.comparison import in_all
+from forecaster.demo.verdict import minutes, percent, verdict
+from forecaster.replay.account import HOUR
+from forecaster.replay.setup import START_UP
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import timedelta
+
+    from rich.console import Console
+
+    from forecaster.demo.comparison import Compared
+    from forecaster.domain.workload import WorkloadId
+    from forecaster.replay.account import Account
+
+COLUMNS = (
+    "PLAIN HPA\npod-h  min        %",
+    "RECOMMENDED FLOOR\npod-h  min        %",
+    "PLAIN, EQUAL\nmin        %",
+)
+
+ORIGIN = "The load is real (Crane, NASA-HTTP, Numenta NAB, Bitbrains), the cluster around it is made up: docs/demo.md."
+
+
+def print_summary(
+    console: Console,
+    compared: Mapping[WorkloadId, Compared],
+    left_out: Mapping[WorkloadId, str],
+    length: timedelta,
+) -> None:
+    """Everything after the play."""
+    console.print()
+    console.print(f"Outcome of {length / HOUR:.0f} h, against the plain HPA on the same demand", style="bold")
+    console.print(outcome_table(compared))
+    console.print()
+    for line in (*verdict(compared), *footnotes(left_out)):
+        console.print(line, highlight=False)
+    console.print(
+        "\nOn your own cluster: forecaster once --prometheus http://ADDRESS:9090", style="bold", highlight=False
+    )
+
+
+def outcome_table(compared: Mapping[WorkloadId, Compared]) -> Table:
+    """One row per workload and one for all."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("WORKLOAD\n", no_wrap=True)
+    for name in COLUMNS:
+        table.add_column(name, no_wrap=True, justify="right")
+    for id_, one in compared.items():
+        table.add_row(str(id_), *_cells(one))
+    table.add_row("all", *_cells(in_all(list(compared.values()))), style="bold")
+    return table
+
+
+def footnotes(left_out: Mapping[WorkloadId, str]) -> list[str]:
+    """What the numbers mean and what they leave out."""
+    start_up = f"{START_UP.total_seconds() / 60:.0f} min"
+    meaning = (
+        "min: time with demand above what the ready pods carry; %: demand above it. A pod carries its CPU request, "
+        f"serves {start_up} after it is asked for and is paid for from then on. PLAIN, EQUAL: the plain HPA with its "
+        "targets lowered until it spends the same pod-hours."
+    )
+    return [meaning, *(f"Left out: {id_}, {reason}." for id_, reason in left_out.items()), ORIGIN]
+
+
+def _cells(one: Compared) -> tuple[str, str, str]:
+    return _spent_and_short(one.plain), _spent_and_short(one.floored), _short(one.equal)
+
+
+def _spent_and_short(account: Account) -> str:
+    return f"{account.pod_hours:.1f} {_short(account)}"
+
+
+def _short(account: Account | None) -> str:
+    return "–" if account is None else f"{minutes(account):>4} {percent(account.missing_share):>8}"
