@@ -1,0 +1,178 @@
+"""`forecaster hpa`, end to end on files."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from typer.testing import CliRunner
+
+from forecaster.cli.hpa import app
+from forecaster.cli.hpa_inputs import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from click.testing import Result
+
+STAMP = "2026-01-01T00:00:00Z"
+HPA = """
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: shop, namespace: web}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: shop}
+  minReplicas: 1
+  maxReplicas: 20
+  metrics:
+  - type: Resource
+    resource: {name: cpu, target: {type: AverageValue, averageValue: 500m}}
+  behavior: {}
+"""
+
+
+@pytest.fixture
+def hpa(tmp_path: Path) -> Path:
+    return write(tmp_path / "hpa.yaml", HPA)
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=True)
+
+
+def pod(name: str) -> dict[str, Any]:
+    container = {"name": "app", "resources": {"requests": {"cpu": "500m"}}}
+    ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2025-12-31T00:00:00Z"}
+    status = {"phase": "Running", "startTime": "2025-12-31T00:00:00Z", "conditions": [ready]}
+    return {"kind": "Pod", "metadata": {"name": name}, "spec": {"containers": [container]}, "status": status}
+
+
+def files(folder: Path, count: int, usage: str) -> tuple[Path, Path]:
+    names = [f"shop-{number}" for number in range(count)]
+    pods = {"kind": "PodList", "items": [pod(name) for name in names]}
+    used = [{"name": "app", "usage": {"cpu": usage}}]
+    items = [{"metadata": {"name": n}, "timestamp": STAMP, "window": "30s", "containers": used} for n in names]
+    metrics = {"kind": "PodMetricsList", "items": items}
+    return write(folder / "pods.json", json.dumps(pods)), write(folder / "metrics.json", json.dumps(metrics))
+
+
+def test_explain_answers_from_totals(hpa: Path) -> None:
+    result = run("explain", "--hpa", hpa, "--replicas", 4, "--usage", "cpu=5.2", "--request", "cpu=500m")
+    assert result.exit_code == 0
+    assert result.output.splitlines()[:2] == [
+        "Aims: cpu is about 500m for each pod. The largest proposal wins.",
+        ("At the next sync your HPA will see 5.2 cores / 500m = 11 pods; tolerance 0.1 does not apply; "
+        "scale-up policy allows 8; it will go from 4 to 8 and say ScaleUpLimit."),
+    ]
+
+
+def test_explain_answers_from_files(hpa: Path, tmp_path: Path) -> None:
+    pods, metrics = files(tmp_path, 4, "1300m")
+    result = run("explain", "--hpa", hpa, "--pods", pods, "--metrics", metrics)
+    assert "5.2 cores / 500m = 11 pods" in result.output
+    assert "it will go from 4 to 8 and say ScaleUpLimit" in result.output
+
+
+def test_explain_warns(hpa: Path, tmp_path: Path) -> None:
+    twin = write(tmp_path / "twin.yaml", HPA.replace("name: shop, namespace", "name: twin, namespace"))
+    result = run("explain", "--hpa", hpa, "--replicas", 10, "--usage", "cpu=5", "--other", twin, "--vertical", "cpu")
+    assert "! out-of-reach: at 10 replicas" in result.output
+    assert "! shared-target: twin scales Deployment shop too" in result.output
+
+
+def test_explain_without_samples_says_so(hpa: Path, tmp_path: Path) -> None:
+    pods, _ = files(tmp_path, 2, "1")
+    result = run("explain", "--hpa", hpa, "--pods", pods, "--at", STAMP)
+    assert "it will say FailedGetResourceMetric" in result.output
+
+
+def test_simulate_prints_a_line_a_pass(hpa: Path) -> None:
+    result = run("simulate", "--hpa", hpa, "--replicas", 1, "--usage", "cpu=5.2", "--passes", 3, "--at", STAMP)
+    assert result.output.splitlines() == [
+        "pass  replicas  recommendation  stabilized  desired  conditions",
+        "   1         1              11          11        5  SucceededRescale ValidMetricFound ScaleUpLimit",
+        "   2         5              11          11       10  SucceededRescale ValidMetricFound ScaleUpLimit",
+        "   3        10              10          10       10  ReadyForNewScale ValidMetricFound DesiredWithinRange",
+    ]
+
+
+def test_simulate_prints_json_too(hpa: Path, tmp_path: Path) -> None:
+    pods, metrics = files(tmp_path, 4, "1300m")
+    result = run("simulate", "--hpa", hpa, "--pods", pods, "--metrics", metrics, "--json", "--passes", 2)
+    first, second = (json.loads(line) for line in result.output.splitlines())
+    assert (first["at"], first["replicas"], first["recommendation"], first["desired"]) == (
+        "2026-01-01T00:00:00+00:00",
+        4,
+        11,
+        8,
+    )
+    assert first["conditions"][2]["reason"] == "ScaleUpLimit"
+    assert (second["at"], second["replicas"]) == ("2026-01-01T00:00:15+00:00", 8)
+
+
+def test_a_pass_that_stops_early_shows_dashes(hpa: Path) -> None:
+    result = run("simulate", "--hpa", hpa, "--replicas", 30, "--usage", "cpu=5.2")
+    assert result.output.splitlines()[1] == "   1        30               -           -       20  SucceededRescale"
+
+
+def test_the_gate_lets_minimum_zero_pass(tmp_path: Path) -> None:
+    queue = """
+  - type: External
+    external: {metric: {name: queue}, target: {type: AverageValue, averageValue: "30"}}
+"""
+    text = HPA.replace("minReplicas: 1", "minReplicas: 0").replace("\n  behavior", f"{queue}  behavior")
+    zero = write(tmp_path / "zero.yaml", text)
+    assert isinstance(run("explain", "--hpa", zero, "--replicas", 1).exception, InputError)
+    assert run("explain", "--hpa", zero, "--replicas", 1, "--scale-to-zero").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            HPA.replace("maxReplicas: 20", "maxReplicas: 0"),
+            "spec.maxReplicas: Invalid value: 0: must be greater than 0",
+        ),
+        (HPA.replace("behavior: {}", "behaviour: {}"), 'unknown field "spec.behaviour"'),
+        ("{", "is no YAML"),
+        ("\x00", "is no YAML"),
+        ("", "expected one HPA a file, got 0"),
+        (f"{HPA}---{HPA}", "expected one HPA a file, got 2"),
+        ("[1, 2]", "a manifest is a mapping"),
+    ],
+)
+def test_a_manifest_that_cannot_be_used_says_why(tmp_path: Path, text: str, told: str) -> None:
+    error = run("explain", "--hpa", write(tmp_path / "bad.yaml", text), "--replicas", 1).exception
+    assert isinstance(error, InputError)
+    assert told in str(error)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ([], "give --pods FILE, or --replicas N"),
+        (["--replicas", 1, "--usage", "cpu"], "--usage cpu: '': quantities are"),
+        (["--replicas", 1, "--request", "cpu=x"], "--request cpu=x: 'x'"),
+        (["--replicas", 1, "--at", "noon"], "--at noon: must be an RFC 3339 time"),
+    ],
+)
+def test_an_option_that_cannot_be_used_says_why(hpa: Path, options: list[object], told: str) -> None:
+    error = run("explain", "--hpa", hpa, *options).exception
+    assert isinstance(error, InputError)
+    assert told in str(error)
+
+
+def test_pods_that_are_no_pods_say_why(hpa: Path, tmp_path: Path) -> None:
+    error = run("explain", "--hpa", hpa, "--pods", write(tmp_path / "p.json", '{"kind": "Node"}')).exception
+    assert isinstance(error, InputError)
+    assert "expected Pod or a list of them, got 'Node'" in str(error)
+
+
+def test_a_file_that_is_not_there_is_an_error_of_usage(tmp_path: Path) -> None:
+    assert run("explain", "--hpa", tmp_path / "nowhere.yaml", "--replicas", 1).exit_code == 2
