@@ -27,3 +27,19 @@ class ForecastScore:
     """The forecast quantile of the peak."""
     actual: float
     """The measured peak over the same window."""
+
+    @property
+    def covered(self) -> bool:
+        """Did the peak stay at or below the quantile?"""
+        return self.actual <= self.upper
+
+    @property
+    def absolute_error(self) -> float:
+        """|actual - median|."""
+        return abs(self.actual - self.median)
+
+    @property
+    def pinball_loss(self) -> float:
+        """Loss of the quantile (Koenker and Bassett 1978): q · (y - f) above the forecast, (1 - q) · (f - y) below."""
+        missed = self.actual - self.upper
+        return max(self.quantile * missed, (self.quantile - 1.0) * missed)

@@ -102,6 +102,10 @@ class History:
         rings = self.rings[signal]
         return (rings.minutes if step == MINUTE else rings.weeks).window()
 
+    def missing(self, signal: Signal) -> int:
+        """How many instants of a signal nobody has answered yet, as of the last `gaps`: the rest of the back-fill."""
+        return sum(gap.columns for gap in [*self._missing_minutes(), *self._missing_weeks()] if gap.signal is signal)
+
     def forget(self) -> int:
         """Drop the workloads without a sample for `forget_after`; how many rows that were."""
         dropped = 0

@@ -1,0 +1,219 @@
+"""Logs and metrics of the computing process. Everything else returns values; here they become telemetry."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from contextlib import contextmanager
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
+
+import structlog
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+
+from forecaster.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from structlog.typing import EventDict, Processor, WrappedLogger
+
+    from forecaster.domain.decision import Recommendation
+    from forecaster.domain.report import CycleReport
+    from forecaster.domain.score import ForecastScore
+    from forecaster.domain.signal import Signal
+    from forecaster.ports import Ledger, Publisher
+
+Log: TypeAlias = structlog.stdlib.BoundLogger
+SHOWN = 5
+"""Failures of one cycle that are written out in the log; the report holds all of them."""
+STEP_SECONDS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+
+
+def configure(*, level: str = "INFO", json: bool | None = None) -> None:
+    """One line per event on standard error, also for what libraries say; JSON unless a person is looking."""
+    as_json = not sys.stderr.isatty() if json is None else json
+    shared: list[Processor] = [
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        _spell_instants,
+        structlog.processors.format_exc_info,
+    ]
+    renderer = structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer()
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processor=renderer))
+    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+    logging.getLogger("forecaster").setLevel(level.upper())
+    structlog.configure(
+        processors=[structlog.stdlib.filter_by_level, *shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+    )
+
+
+def logger() -> Log:
+    """The log of this process."""
+    log: Log = structlog.get_logger("forecaster")
+    return log
+
+
+def log_report(log: Log, report: CycleReport) -> None:
+    """A cycle in one line: at debug when all went well, at warning when something is missing."""
+    facts = {"at": report.at, "seconds": round(report.seconds, 3), "workloads": report.verdicts.total()}
+    if report.late_starts:
+        log.warning("cycle_starts_late", at=report.at, late_starts=report.late_starts)
+    if report.failures:
+        log.warning("cycle_incomplete", **facts, failed=len(report.failures), failures=report.failures[:SHOWN])
+    else:
+        log.debug("cycle_complete", **facts)
+
+
+def _spell_instants(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in event.items()}
+
+
+class Metrics:
+    """What Prometheus may ask of the computing process. Labels have few values; workloads are not among them."""
+
+    def __init__(self, version: str) -> None:
+        self._registry = registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+        build = Gauge("forecaster_build_info", "Always 1; the version is the label.", ["version"], registry=registry)
+        build.labels(version).set(1)
+        self._steps = Histogram(
+            "forecaster_cycle_step_seconds",
+            "Time of each step of the cycle.",
+            ["step"],
+            buckets=STEP_SECONDS,
+            registry=registry,
+        )
+        self._cycles = Counter("forecaster_cycles", "Cycles by outcome.", ["outcome"], registry=registry)
+        self._late = Counter(
+            "forecaster_late_starts", "Starts skipped because a cycle was still running.", registry=registry
+        )
+        self._at = Gauge(
+            "forecaster_evaluation_timestamp_seconds", "Evaluation time of the last cycle.", registry=registry
+        )
+        self._series = Gauge("forecaster_series", "Workloads with history.", ["signal"], registry=registry)
+        self._age = Gauge(
+            "forecaster_newest_sample_age_seconds", "Age of the newest sample.", ["signal"], registry=registry
+        )
+        self._decisions = Counter("forecaster_decisions", "Decisions.", ["verdict", "reason"], registry=registry)
+        self._workloads = Gauge(
+            "forecaster_workloads", "Workloads by the last decision.", ["verdict", "reason"], registry=registry
+        )
+        self._failures = Counter("forecaster_failures", "Lines of failure in cycle reports.", registry=registry)
+        self._store = Counter("forecaster_store_failures", "Writes that failed, by part.", ["part"], registry=registry)
+        self._missing = Gauge(
+            "forecaster_history_missing_points",
+            "Instants still to be asked for.",
+            ["signal"],
+            registry=registry,
+        )
+        self._scores = ScoreMetrics(registry)
+
+    def text(self) -> str:
+        """Everything in the text format of Prometheus."""
+        return generate_latest(self._registry).decode()
+
+    def record(self, report: CycleReport) -> None:
+        """One more cycle is over."""
+        self._cycles.labels("incomplete" if report.failures else "complete").inc()
+        self._at.set(report.at.timestamp())
+        self._late.inc(report.late_starts)
+        self._failures.inc(len(report.failures))
+        for step, seconds in report.steps.items():
+            self._steps.labels(step).observe(seconds)
+        _replace(self._series, report.series)
+        _replace(self._age, report.newest_sample_age)
+        self._workloads.clear()
+        for (verdict, reason), count in report.verdicts.items():
+            self._decisions.labels(verdict, reason).inc(count)
+            self._workloads.labels(verdict, reason).set(count)
+        self._scores.add(report.scores)
+
+    def cycle_failed(self) -> None:
+        """A cycle ended without a report."""
+        self._cycles.labels("failed").inc()
+
+    def watch_history(self, signals: Iterable[Signal], missing: Callable[[Signal], int]) -> None:
+        """Ask `missing` for the instants that a signal still lacks, whenever the metrics are read."""
+        for signal in signals:
+            self._missing.labels(signal).set_function(partial(missing, signal))
+
+    @contextmanager
+    def counting_failures(self, part: str) -> Iterator[None]:
+        """Count a `StoreError` of this part and pass it on."""
+        try:
+            yield
+        except StoreError:
+            self._store.labels(part).inc()
+            raise
+
+
+class ScoreMetrics:
+    """How forecasts turned out, as sums in the unit of the signal.
+
+    Coverage is covered / scored, to be held against quantiles / scored; relative error is absolute error / actual.
+    """
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        def counter(name: str, text: str) -> Counter:
+            return Counter(f"forecaster_forecast_{name}", text, ["signal", "model"], registry=registry)
+
+        self._scored = counter("scored", "Matured forecasts.")
+        self._covered = counter("covered", "Matured forecasts whose peak stayed at or below the quantile.")
+        self._quantiles = counter("quantiles", "Sum of the quantiles aimed at: what covered should be.")
+        self._error = counter("absolute_error", "Sum of |actual - median|.")
+        self._actual = counter("actual", "Sum of the measured peaks.")
+        self._loss = counter("pinball_loss", "Sum of the pinball loss of the quantile.")
+
+    def add(self, scores: Sequence[ForecastScore]) -> None:
+        """Some more have matured."""
+        for score in scores:
+            at = (score.signal, score.model)
+            self._scored.labels(*at).inc()
+            self._covered.labels(*at).inc(score.covered)
+            self._quantiles.labels(*at).inc(score.quantile)
+            self._error.labels(*at).inc(score.absolute_error)
+            self._actual.labels(*at).inc(score.actual)
+            self._loss.labels(*at).inc(score.pinball_loss)
+
+
+class CountedPublisher:
+    """A publisher whose failures are counted."""
+
+    def __init__(self, publisher: Publisher, metrics: Metrics) -> None:
+        self._publisher = publisher
+        self._metrics = metrics
+
+    def publish(self, at: datetime, recommendations: Sequence[Recommendation]) -> None:
+        """As the publisher does."""
+        with self._metrics.counting_failures("table"):
+            self._publisher.publish(at, recommendations)
+
+
+class CountedLedger:
+    """A ledger whose failures are counted."""
+
+    def __init__(self, ledger: Ledger, metrics: Metrics) -> None:
+        self._ledger = ledger
+        self._metrics = metrics
+
+    def record(self, at: datetime, recommendations: Sequence[Recommendation]) -> None:
+        """As the ledger does."""
+        with self._metrics.counting_failures("ledger"):
+            self._ledger.record(at, recommendations)
+
+    def score(self, scores: Sequence[ForecastScore]) -> None:
+        """As the ledger does."""
+        with self._metrics.counting_failures("ledger"):
+            self._ledger.score(scores)
+
+
+def _replace(gauge: Gauge, values: Mapping[Signal, float]) -> None:
+    """A signal without a value has no series: absent, not zero."""
+    gauge.clear()
+    for signal, value in values.items():
+        gauge.labels(signal).set(value)

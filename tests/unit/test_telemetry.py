@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import json
+import logging
+from collections import Counter
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+import structlog
+
+from forecaster import telemetry
+from forecaster.domain.report import CycleReport
+from forecaster.domain.score import ForecastScore
+from forecaster.domain.signal import Signal
+from forecaster.errors import StoreError
+from forecaster.telemetry import CountedLedger, Metrics
+from tests.support.recommendations import workload_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from forecaster.domain.decision import Recommendation
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def report(*failures: str, **changed: object) -> CycleReport:
+    fields: dict[str, object] = {
+        "at": NOON,
+        "steps": {"histories": 0.25, "decisions": 0.5},
+        "series": {Signal.CPU: 7},
+        "newest_sample_age": {Signal.CPU: 15.0},
+        "verdicts": Counter({("scale", "forecast"): 3, ("hold", "no-data"): 2}),
+        "failures": failures,
+    }
+    return CycleReport(**(fields | changed))  # type: ignore[arg-type]
+
+
+def recorded(*reports: CycleReport) -> str:
+    metrics = Metrics("1.2.3")
+    for one in reports:
+        metrics.record(one)
+    return metrics.text()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'forecaster_build_info{version="1.2.3"} 1.0',
+        'forecaster_cycle_step_seconds_sum{step="decisions"} 0.5',
+        'forecaster_cycles_total{outcome="complete"} 1.0',
+        'forecaster_series{signal="cpu"} 7.0',
+        'forecaster_newest_sample_age_seconds{signal="cpu"} 15.0',
+        'forecaster_decisions_total{reason="no-data",verdict="hold"} 2.0',
+        'forecaster_workloads{reason="forecast",verdict="scale"} 3.0',
+        "forecaster_late_starts_total 4.0",
+    ],
+)
+def test_a_cycle_is_told_as_metrics(line: str) -> None:
+    assert line in recorded(report(late_starts=4)).splitlines()
+
+
+def test_a_cycle_that_lacks_something_is_another_outcome() -> None:
+    text = recorded(report("cpu: connection refused"))
+    assert 'forecaster_cycles_total{outcome="incomplete"} 1.0' in text
+    assert "forecaster_failures_total 1.0" in text
+
+
+def test_a_signal_without_samples_has_no_age_rather_than_zero() -> None:
+    assert "forecaster_newest_sample_age_seconds{" not in recorded(report(), report(newest_sample_age={}))
+
+
+def test_a_verdict_that_nobody_has_any_more_disappears() -> None:
+    text = recorded(report(), report(verdicts=Counter({("scale", "forecast"): 5})))
+    assert 'forecaster_workloads{reason="no-data"' not in text
+    assert 'forecaster_decisions_total{reason="forecast",verdict="scale"} 8.0' in text
+
+
+def test_scores_become_coverage_and_error() -> None:
+    score = ForecastScore(workload_id(), Signal.CPU, NOON, NOON, "ridge", 0.9, median=2.0, upper=3.0, actual=4.0)
+    lines = recorded(report(scores=(score, score))).splitlines()
+    at = '{model="ridge",signal="cpu"}'
+    assert f"forecaster_forecast_scored_total{at} 2.0" in lines
+    assert f"forecaster_forecast_covered_total{at} 0.0" in lines
+    assert f"forecaster_forecast_quantiles_total{at} 1.8" in lines
+    assert f"forecaster_forecast_absolute_error_total{at} 4.0" in lines
+    assert f"forecaster_forecast_pinball_loss_total{at} 1.8" in lines
+
+
+def test_the_rest_of_the_back_fill_is_asked_for_when_metrics_are_read() -> None:
+    metrics, missing = Metrics("1"), {Signal.CPU: 288}
+    metrics.watch_history([Signal.CPU], missing.__getitem__)
+    assert 'forecaster_history_missing_points{signal="cpu"} 288.0' in metrics.text()
+    missing[Signal.CPU] = 0
+    assert 'forecaster_history_missing_points{signal="cpu"} 0.0' in metrics.text()
+
+
+class FullLedger:
+    def record(self, at: datetime, recommendations: Sequence[Recommendation]) -> None:
+        raise StoreError("the disk is full")
+
+    def score(self, scores: Sequence[ForecastScore]) -> None:
+        raise StoreError("the disk is full")
+
+
+def test_a_write_that_fails_is_counted_and_still_an_error() -> None:
+    metrics = Metrics("1")
+    with pytest.raises(StoreError, match="the disk is full"):
+        CountedLedger(FullLedger(), metrics).record(NOON, [])
+    assert 'forecaster_store_failures_total{part="ledger"} 1.0' in metrics.text()
+
+
+@pytest.fixture(autouse=True)
+def logging_as_before() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:], root.level = handlers, level
+    structlog.reset_defaults()
+
+
+def events(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
+    return [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+
+
+def test_where_nobody_looks_the_log_is_json_with_instants_spelled_out(capsys: pytest.CaptureFixture[str]) -> None:
+    telemetry.configure()
+    telemetry.logger().info("history_restored", at=NOON)
+    (event,) = events(capsys)
+    assert (event["event"], event["level"], event["at"]) == ("history_restored", "info", "2026-03-01T12:00:00+00:00")
+
+
+def test_a_cycle_that_went_well_is_no_news(capsys: pytest.CaptureFixture[str]) -> None:
+    telemetry.configure()
+    telemetry.log_report(telemetry.logger(), report())
+    assert events(capsys) == []
+
+
+def test_a_cycle_that_lacks_something_is_one_warning_however_much_it_lacks(capsys: pytest.CaptureFixture[str]) -> None:
+    telemetry.configure()
+    telemetry.log_report(telemetry.logger(), report(*(f"w{i}: failed" for i in range(1000))))
+    (event,) = events(capsys)
+    assert (event["level"], event["failed"]) == ("warning", 1000)
+    assert event["failures"] == [f"w{i}: failed" for i in range(5)]
+
+
+def test_what_libraries_warn_of_has_the_same_form(capsys: pytest.CaptureFixture[str]) -> None:
+    telemetry.configure()
+    logging.getLogger("apscheduler").warning("run time was missed")
+    logging.getLogger("urllib3").info("starting a connection")
+    assert [event["event"] for event in events(capsys)] == ["run time was missed"]
+
+
+def test_a_defect_is_logged_with_its_trace(capsys: pytest.CaptureFixture[str]) -> None:
+    telemetry.configure()
+    try:
+        _ = 1 // 0
+    except ZeroDivisionError:
+        telemetry.logger().exception("cycle_failed", at=NOON)
+    (event,) = events(capsys)
+    assert "ZeroDivisionError: " in str(event["exception"])
+
+
+def test_for_a_person_the_log_is_text(capsys: pytest.CaptureFixture[str]) -> None:
+    telemetry.configure(json=False, level="debug")
+    telemetry.log_report(telemetry.logger(), report())
+    assert "cycle_complete" in capsys.readouterr().err
