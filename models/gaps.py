@@ -26,21 +26,22 @@ def filled(values: Floats) -> Floats:
 
 def bins_seen(values: Floats) -> npt.NDArray[np.intp]:
     """[series] bins since the first sample; 0 where there is none."""
-    known = np.isfinite(values)
-    return np.asarray(values.shape[1] - _first(known))
+    return np.asarray(values.shape[1] - _leading_gaps(values))
 
 
 def bins_silent(values: Floats) -> npt.NDArray[np.intp]:
     """[series] bins since the newest sample, 0 when the newest bin has one, all of them where there is none."""
-    return _first(np.isfinite(values[:, ::-1]))
+    return _leading_gaps(values[:, ::-1])
 
 
-def _first(known: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
-    """[series] first true column, the number of columns where there is none."""
-    length = known.shape[1]
-    if not length:
-        return np.zeros(len(known), dtype=np.intp)
-    return np.asarray(np.where(known.any(axis=1), known.argmax(axis=1), length), dtype=np.intp)
+def _leading_gaps(values: Floats) -> npt.NDArray[np.intp]:
+    """[series] columns before the first sample. Most series begin with one, so only the others are looked at whole."""
+    gaps = np.zeros(len(values), dtype=np.intp)
+    if values.shape[1]:
+        late = np.flatnonzero(~np.isfinite(values[:, 0]))
+        known = np.isfinite(values[late])
+        gaps[late] = np.where(known.any(axis=1), known.argmax(axis=1), values.shape[1])
+    return gaps
 
 
 def _carried(values: Floats) -> Floats:

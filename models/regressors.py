@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from .gaps import filled
 from .panel import DAY, Floats, Panel
 
 
@@ -79,29 +79,62 @@ class Regressors:
     def columns(self, scaled: Floats, origins: npt.NDArray[np.intp]) -> Floats:
         """[series, origin, column] of standardised values."""
         places = origins[:, None] + np.asarray(self.offsets)
-        widths = (max(2, self.day // 8), self.day)
-        parts = [scaled[:, places], *(_means(scaled, origins, width)[:, :, None] for width in widths)]
+        total = _running_total(scaled)
+        parts = [scaled[:, places], *(_means(total, origins, width)[:, :, None] for width in self._widths)]
         constant = np.ones((len(scaled), len(origins), 1), scaled.dtype)
         return np.concatenate([*parts, constant], axis=2)
 
-    def newest(self, scaled: Floats) -> Floats:
-        """[series, column] at the newest bin."""
-        reach = max(-min(self.offsets), self.day) + 1
-        view = scaled[:, -reach:]
-        return self.columns(view, np.array([view.shape[1] - 1]))[:, 0]
+    def newest(self, values: Floats, unit: Unit) -> Floats:
+        """[series, column] of gapless values at the newest bin; reads only the places that are looked at."""
+        end = values.shape[1]
+        recent = [values[:, max(0, end - width) :].mean(axis=1, dtype=np.float64)[:, None] for width in self._widths]
+        looked = np.concatenate([values[:, end - 1 + np.asarray(self.offsets)], *recent], axis=1)
+        return np.concatenate([unit.standardised(looked), np.ones((len(values), 1), np.float32)], axis=1)
 
-    def standardised(self, values: Floats) -> tuple[Floats, Floats, Floats]:
-        """Filled float32 values with centre 0 and spread 1 over the newest week; and that centre and spread."""
-        known = filled(values)
-        week = known[:, -7 * self.day :].astype(np.float64)
+    def unit(self, values: Floats) -> Unit:
+        """Centre and spread of gapless values over the newest week."""
+        week = values[:, -7 * self.day :].astype(np.float64)
         centre, scale = week.mean(axis=1), week.std(axis=1)
-        scale = np.where(scale > 1e-9 * np.abs(centre), scale, np.maximum(np.abs(centre), 1e-300))
-        return ((known - centre[:, None]) / scale[:, None]).astype(np.float32), centre, scale
+        return Unit(centre, np.where(scale > 1e-9 * np.abs(centre), scale, np.maximum(np.abs(centre), 1e-300)))
+
+    @property
+    def _widths(self) -> tuple[int, int]:
+        """Bins of the means: three hours and a day."""
+        return max(2, self.day // 8), self.day
 
 
-def _means(scaled: Floats, origins: npt.NDArray[np.intp], width: int) -> Floats:
-    """[series, origin] mean of the `width` newest values, fewer at the beginning."""
-    total = np.cumsum(scaled, axis=1, dtype=np.float64)
-    total = np.concatenate([np.zeros((len(scaled), 1)), total], axis=1)
+class Unit(NamedTuple):
+    """[series] centre and scale in which each series is small numbers."""
+
+    centre: Floats
+    scale: Floats
+
+    def standardised(self, values: Floats) -> Floats:
+        """Float32 [series, ...] in this unit; infinite where a series was nothing before and is something now."""
+        with np.errstate(over="ignore"):
+            return ((values - self._over(self.centre, values)) / self._over(self.scale, values)).astype(np.float32)
+
+    def restored(self, standardised: Floats) -> Floats:
+        """Back in the unit of the panel."""
+        return np.asarray(standardised * self._over(self.scale, standardised) + self._over(self.centre, standardised))
+
+    def of(self, rows: slice) -> Unit:
+        """Those of some series."""
+        return Unit(self.centre[rows], self.scale[rows])
+
+    @staticmethod
+    def _over(each: Floats, values: Floats) -> Floats:
+        return each.reshape(-1, *(1,) * (values.ndim - 1))
+
+
+def _means(total: Floats, origins: npt.NDArray[np.intp], width: int) -> Floats:
+    """[series, origin] mean of the `width` newest values, fewer at the beginning, from running totals."""
     first = np.maximum(origins + 1 - width, 0)
-    return ((total[:, origins + 1] - total[:, first]) / (origins + 1 - first)).astype(scaled.dtype)
+    return ((total[:, origins + 1] - total[:, first]) / (origins + 1 - first)).astype(np.float32)
+
+
+def _running_total(scaled: Floats) -> Floats:
+    """[series, time + 1] sum of all values before each bin."""
+    total = np.zeros((len(scaled), scaled.shape[1] + 1))
+    np.cumsum(scaled, axis=1, dtype=np.float64, out=total[:, 1:])
+    return total

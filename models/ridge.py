@@ -9,31 +9,42 @@ import numpy as np
 import numpy.typing as npt
 
 from .fitted import Remembered
-from .gaps import bins_seen
+from .forecast import Window
+from .gaps import bins_seen, filled
 from .panel import DAY, Floats, Panel
-from .peaks import window_maximum
-from .regressors import Regressors
+from .regressors import Regressors, Unit
 from .spread import TABLE_LEVELS, error_table, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .forecast import Window
-
 # Numbers held at once while fitting: 64 MiB of float32 per array, so memory does not grow with the number of series.
 BLOCK = 16_000_000
 # Errors of the newest week: a spread that follows the season of the week and forgets older levels.
 ERROR_DAYS = 7
-# Replayed origins behind a direct peak: enough for a p95, cheap enough for every cycle.
+# Replayed origins behind a direct peak: enough for a p95.
 PAST_ORIGINS = 128
+# Windows within half an hour (of five-minute steps) are those that decisions ask for in every cycle. Their errors are
+# learned when fitting: 1 kB a series against a replay of 128 origins in each cycle.
+NEAR = tuple(Window(first, last) for last in range(1, 7) for first in range(1, last + 1))
 
 
 class Equations(NamedTuple):
-    """[series, column, step] coefficients, [series, table level, step] quantiles of their errors, what columns mean."""
+    """What was learned, in the unit of each series as it was then.
+
+    Attributes:
+        regressors: what the columns mean.
+        unit: [series] centre and scale.
+        coefficients: [series, column, step].
+        errors: [series, table level, step] quantiles of the errors of each step.
+        peak_errors: [series, window of NEAR, table level] quantiles of the errors of the largest value of a window.
+    """
 
     regressors: Regressors
+    unit: Unit
     coefficients: Floats
     errors: Floats
+    peak_errors: Floats
 
 
 @dataclass(frozen=True)
@@ -61,47 +72,81 @@ class Ridge:
         panel = panel.last(self.days * DAY)
         regressors = Regressors.of(panel, self.lags, self.horizon)
         rows = max(1, BLOCK // max(1, panel.length * (regressors.count + self.horizon)))
-        blocks = [_solve(self, panel.take(slice(i, i + rows)), regressors) for i in range(0, max(1, len(panel)), rows)]
-        coefficients, errors = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
-        return Remembered(self, panel, Equations(regressors, coefficients, errors))
+        blocks = [
+            _learned(self, filled(panel.values[i : i + rows]), regressors) for i in range(0, max(1, len(panel)), rows)
+        ]
+        centre, scale, *others = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+        return Remembered(self, panel, Equations(regressors, Unit(centre, scale), *others))
 
     def paths(self, history: Panel, learned: Equations, steps: int, levels: Sequence[float]) -> Floats:
         """[series, quantile, step], NaN for series younger than two days and for more steps than were learned."""
-        regressors = learned.regressors
-        if steps > self.horizon or not regressors.answerable(history):
+        if steps > self.horizon or not learned.regressors.answerable(history):
             return np.full((len(history), len(levels), steps), np.nan)
-        scaled, centre, scale = regressors.standardised(history.values)
-        point = np.einsum("sp,sph->sh", regressors.newest(scaled), learned.coefficients[:, :, :steps])
-        paths = point[:, None] + read_table(learned.errors[:, :, :steps], levels)
-        paths = paths * scale[:, None, None] + centre[:, None, None]
-        return np.where(_old_enough(history, regressors)[:, None, None], paths, np.nan)
+        point = _expected(history, learned, slice(0, steps))
+        paths = learned.unit.restored(point[:, None] + read_table(learned.errors[:, :, :steps], levels))
+        return np.where(_old_enough(history, learned.regressors)[:, None, None], paths, np.nan)
 
     def peaks(self, history: Panel, learned: Equations, window: Window, levels: Sequence[float]) -> Floats:
         """[series, quantile]: the largest point of the window plus quantiles of its error at past origins."""
-        regressors = learned.regressors
-        if window.last > self.horizon or not regressors.answerable(history):
+        if window.last > self.horizon or not learned.regressors.answerable(history):
             return np.full((len(history), len(levels)), np.nan)
-        rows = max(1, BLOCK // (PAST_ORIGINS * regressors.count))
-        parts = [slice(i, i + rows) for i in range(0, len(history), rows)]
-        blocks = [_peaks(history.take(part), learned.coefficients[part], regressors, window, levels) for part in parts]
-        return np.concatenate([np.empty((0, len(levels))), *blocks])
+        point = _expected(history, learned, slice(window.first - 1, window.last)).max(axis=1)
+        errors = _known_errors(learned, window) if window in NEAR else _replayed_errors(history, learned, window)
+        peaks = learned.unit.restored(point[:, None] + read_table(errors, levels))
+        return np.where(_old_enough(history, learned.regressors)[:, None], peaks, np.nan)
 
 
 def _old_enough(history: Panel, regressors: Regressors) -> npt.NDArray[np.bool_]:
     return bins_seen(history.values) >= regressors.least + regressors.day
 
 
-def _solve(spec: Ridge, panel: Panel, regressors: Regressors) -> tuple[Floats, Floats]:
-    """Batched normal equations; steps that were gaps count nothing."""
+def _expected(history: Panel, learned: Equations, steps: slice) -> Floats:
+    """[series, step] standardised points; a series that was nothing when its equation was learned gets NaN."""
+    newest = learned.regressors.newest(filled(history.values), learned.unit)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.einsum("sp,sph->sh", newest, learned.coefficients[:, :, steps]))
+
+
+def _known_errors(learned: Equations, window: Window) -> Floats:
+    return learned.peak_errors[:, NEAR.index(window)]
+
+
+def _replayed_errors(history: Panel, learned: Equations, window: Window) -> Floats:
+    """[series, table level], by blocks of series."""
+    regressors = learned.regressors.within(history)
+    rows = max(1, BLOCK // (PAST_ORIGINS * regressors.count))
+    tables: list[Floats] = [np.empty((0, len(TABLE_LEVELS)))]
+    for part in (slice(i, i + rows) for i in range(0, len(history), rows)):
+        scaled = learned.unit.of(part).standardised(filled(history.values[part]))
+        tables.append(_peak_errors(scaled, learned.coefficients[part], regressors, [window])[:, 0])
+    return np.concatenate(tables)
+
+
+def _learned(spec: Ridge, values: Floats, regressors: Regressors) -> tuple[Floats, ...]:
+    """The arrays of Equations for some series with gapless values."""
     if not regressors.possible:
-        return np.zeros((len(panel), 0, spec.horizon)), np.zeros((len(panel), len(TABLE_LEVELS), spec.horizon))
-    scaled, _, _ = regressors.standardised(panel.values)
+        return _nothing(len(values), spec.horizon)
+    unit = regressors.unit(values)
+    scaled = unit.standardised(values)
+    coefficients, errors = _solve(spec, scaled, regressors)
+    near = [window for window in NEAR if window.last <= spec.horizon]
+    return *unit, coefficients, errors, _peak_errors(scaled, coefficients, regressors, near)
+
+
+def _nothing(series: int, horizon: int) -> tuple[Floats, ...]:
+    levels = len(TABLE_LEVELS)
+    shapes = ((), (), (0, horizon), (levels, horizon), (len(NEAR), levels))
+    return tuple(np.zeros((series, *shape), np.float32) for shape in shapes)
+
+
+def _solve(spec: Ridge, scaled: Floats, regressors: Regressors) -> tuple[Floats, Floats]:
+    """Batched normal equations; steps that were gaps count nothing."""
     origins = regressors.origins(spec.horizon)
     columns = regressors.columns(scaled, origins)
     targets = np.stack([scaled[:, origins + h] for h in range(1, spec.horizon + 1)], axis=2)
     product = columns.transpose(0, 2, 1)
     squares, cross = (product @ columns).astype(np.float64), (product @ targets).astype(np.float64)
-    coefficients = np.zeros((len(panel), regressors.count, spec.horizon), np.float32)
+    coefficients = np.zeros((len(scaled), regressors.count, spec.horizon), np.float32)
     for step in range(1, spec.horizon + 1):
         own = np.asarray(regressors.of_step(step))
         left = squares[:, own[:, None], own] + spec.penalty * np.eye(len(own))
@@ -110,15 +155,16 @@ def _solve(spec: Ridge, panel: Panel, regressors: Regressors) -> tuple[Floats, F
     return coefficients, error_table(errors)
 
 
-def _peaks(
-    panel: Panel, coefficients: Floats, regressors: Regressors, window: Window, levels: Sequence[float]
-) -> Floats:
-    scaled, centre, scale = regressors.standardised(panel.values)
-    actual = window_maximum(scaled, window)
-    known = regressors.within(panel).origins(window.last)
+def _peak_errors(scaled: Floats, coefficients: Floats, regressors: Regressors, windows: Sequence[Window]) -> Floats:
+    """[series, window, table level] quantiles of actual minus expected largest values at past origins."""
+    reach = max(window.last for window in windows)
+    known = regressors.origins(reach)
     origins = known[np.unique(np.linspace(0, len(known) - 1, PAST_ORIGINS).astype(np.intp))]
-    steps = slice(window.first - 1, window.last)
-    expected = (regressors.columns(scaled, origins) @ coefficients[:, :, steps]).max(axis=2)
-    point = np.einsum("sp,sph->sh", regressors.newest(scaled), coefficients[:, :, steps]).max(axis=1)
-    peaks = point[:, None] + read_table(error_table(actual[:, origins] - expected), levels)
-    return np.where(_old_enough(panel, regressors)[:, None], peaks * scale[:, None] + centre[:, None], np.nan)
+    expected = regressors.columns(scaled, origins) @ coefficients[:, :, :reach]
+    actual = np.stack([scaled[:, origins + step] for step in range(1, reach + 1)], axis=2)
+    return np.stack([error_table(_largest(actual, one) - _largest(expected, one)) for one in windows], axis=1)
+
+
+def _largest(steps: Floats, window: Window) -> Floats:
+    """[series, origin] of [series, origin, step]."""
+    return np.asarray(steps[:, :, window.first - 1 : window.last].max(axis=2))
