@@ -55,4 +55,4 @@ class BenchForecaster:
 
 def forecaster() -> BenchForecaster:
     """The model named by FORECASTER_MODEL, otherwise the one the service uses."""
-    return BenchForecaster(os.environ.get("FORECASTER_MODEL", "ridge"))
+    return BenchForecaster(os.environ.get("FORECASTER_MODEL", "adaptive"))

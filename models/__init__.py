@@ -3,7 +3,7 @@
 What belongs here: panels, forecasts, models, their evaluation. What does not: Kubernetes, HTTP, the clock, forecaster.
 
     panel = Panel(values, start, step, keys)            # [series, time], NaN = gap; start of the first bin, aware
-    fitted = create("ridge").fit(panel)                 # slow, rarely
+    fitted = create("adaptive").fit(panel)              # slow, rarely
     fitted = fitted.update(newer_panel)                 # cheap, every cycle: new bins, or the whole newer window
     forecast = fitted.forecast(12, (0.5, 0.9, 0.95))    # .values [series, quantile, step]; step 1 begins at panel.end
     peak = fitted.forecast_peak(Window(2, 8), (0.9,))   # Peak.values [series, quantile]: the maximum over steps 2..8
@@ -18,11 +18,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .adaptive import Adaptive
 from .errors import ModelError, PanelError, QuestionError
 from .forecast import Forecast, Peak, Provenance, Window
 from .last_value import LastValue
 from .model import Fitted, Model
 from .panel import DAY, Panel
+from .prior import Prior
 from .ridge import Ridge
 from .seasonal_naive import SeasonalNaive
 
@@ -30,7 +32,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 CATALOGUE: Mapping[str, Callable[[], Model]] = {
+    "adaptive": Adaptive,
     "last-value": LastValue,
+    "prior": Prior,
     "ridge": Ridge,
     "seasonal-naive-day": SeasonalNaive,
     "seasonal-naive-week": lambda: SeasonalNaive(7 * DAY),
@@ -50,6 +54,7 @@ def create(name: str) -> Model:
 
 __all__ = [
     "CATALOGUE",
+    "Adaptive",
     "Fitted",
     "Forecast",
     "LastValue",
@@ -58,6 +63,7 @@ __all__ = [
     "Panel",
     "PanelError",
     "Peak",
+    "Prior",
     "Provenance",
     "QuestionError",
     "Ridge",

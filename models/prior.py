@@ -1,0 +1,146 @@
+"""The prior: networks trained on recorded load that ship with the package, and the model that uses them as they are.
+
+`prior.npz` holds plain arrays only; `python -m benchmarks.train_prior` makes it again. It has seen the first 60 % of
+each recorded series and no unit, name or clock: only shapes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from .ahead import ahead
+from .fitted import Remembered
+from .forecast import Window
+from .gaps import bins_seen, filled
+from .network import Network, quantiles
+from .panel import DAY
+from .situation import Situation, situation
+from .spread import read_table
+from .training import LEVELS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import numpy.typing as npt
+
+    from .panel import Floats, Panel
+    from .trailing import Origins
+
+# The near networks know windows that end within fifteen steps, the far ones within a day.
+NEAR = 15
+# Fewer bins than this have no shape; series younger than eight days are looked at in groups of about the same age.
+LEAST, GROWN_DAYS, AGE_RATIO = 3, 8, 1.08
+# Series looked at together: 128 of eight days are 1 MiB of float32 and stay near the processor.
+ROWS = 128
+
+
+class Views(NamedTuple):
+    """Squashed quantiles [series, origin, window, level] of the prior, and what they are relative to."""
+
+    seen: Situation
+    squashed: Floats
+
+    def in_units(self, squashed: Floats) -> Floats:
+        """Quantiles in the unit of the series."""
+        return np.asarray(np.sinh(squashed) * self.seen.scale[:, :, None, None] + self.seen.level[:, :, None, None])
+
+
+@dataclass(frozen=True)
+class Prior:
+    """What recorded load teaches about any series, without learning anything about this one; speaks from the third bin.
+
+    Steps and windows may reach a day ahead.
+    """
+
+    name: str = "prior"
+
+    def fit(self, panel: Panel) -> Remembered[None]:
+        """Nothing to learn."""
+        return Remembered(self, panel, None)
+
+    def paths(self, history: Panel, learned: None, steps: int, levels: Sequence[float]) -> Floats:  # noqa: ARG002  no learning
+        """[series, quantile, step], NaN for series with fewer than three bins and for steps beyond a day."""
+        return answers(history, [Window(step, step) for step in range(1, steps + 1)], levels, _as_it_is)
+
+    def peaks(self, history: Panel, learned: None, window: Window, levels: Sequence[float]) -> Floats:  # noqa: ARG002  as above
+        """[series, quantile] of the largest value of the window."""
+        return answers(history, [window], levels, _as_it_is)[:, :, 0]
+
+
+def answers(
+    history: Panel,
+    windows: Sequence[Window],
+    levels: Sequence[float],
+    corrected: Callable[[npt.NDArray[np.intp], Floats], Floats],
+) -> Floats:
+    """[series, quantile, window] in the unit of the panel, group by group.
+
+    `corrected` gets the rows of a group and the prior's squashed quantiles [series, window, level].
+    """
+    out = np.full((len(history), len(levels), len(windows)), np.nan)
+    day = history.bins(DAY)
+    if day and max(window.last for window in windows) <= day:
+        for rows, values, unit in alike(history, (GROWN_DAYS + 1) * day):
+            views = look(values, np.array([values.shape[1] - 1]), windows, day)
+            mended = np.sort(corrected(rows, views.squashed[:, 0]), axis=-1)
+            found = read_table(views.in_units(mended[:, None])[:, 0].swapaxes(1, 2), levels, LEVELS)
+            out[rows] = found * unit[:, None, None]
+    return out
+
+
+def look(values: Floats, origins: Origins, windows: Sequence[Window], day: int) -> Views:
+    """The prior's view of windows ahead of origins of gapless values [series, time]."""
+    seen = situation(values, origins, day)
+    reach = "near" if max(window.last for window in windows) <= NEAR else "far"
+    context = seen.context.reshape(-1, seen.context.shape[-1])
+    features = ahead(seen, windows)
+    flat = features.reshape(len(context), *features.shape[2:])
+    mean = np.mean([quantiles(network, context, flat) for network in networks()[reach]], axis=0, dtype=np.float64)
+    return Views(seen, mean.reshape(*seen.level.shape, len(windows), len(LEVELS)))
+
+
+def alike(history: Panel, width: int) -> Iterator[tuple[npt.NDArray[np.intp], Floats, Floats]]:
+    """Rows of series of about the same age, their newest values and the unit of these, at most ROWS at a time.
+
+    Values are gapless float32 [series, time] in units [series] of their own mean, so that none is too large or small.
+    """
+    ages = _rounded(bins_seen(history.values), GROWN_DAYS * history.bins(DAY))
+    for age in np.unique(ages[ages >= LEAST]).tolist():
+        rows = np.flatnonzero(ages == age)
+        known = min(width, history.length) if age >= GROWN_DAYS * history.bins(DAY) else age
+        for part in np.array_split(rows, -(-len(rows) // ROWS)):
+            yield part, *in_own_unit(filled(history.values[part, history.length - known :]))
+
+
+@cache
+def networks() -> dict[str, tuple[Network, ...]]:
+    """The shipped networks by reach."""
+    with files(__package__).joinpath("prior.npz").open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+        members = sorted({tuple(name.split("/")[:2]) for name in arrays.files})
+        made = [
+            (reach, Network(*(arrays[f"{reach}/{seed}/{name}"] for name in Network._fields))) for reach, seed in members
+        ]
+    return {reach: tuple(network for of, network in made if of == reach) for reach in ("near", "far")}
+
+
+def in_own_unit(values: Floats) -> tuple[Floats, Floats]:
+    """Float32 values [series, time] divided by their mean, and that mean [series]."""
+    mean = values.mean(axis=1, dtype=np.float64)
+    divisor = np.where(mean > 0, mean, 1.0).astype(values.dtype)
+    return (values / divisor[:, None]).astype(np.float32), mean
+
+
+def _rounded(ages: npt.NDArray[np.intp], grown: int) -> npt.NDArray[np.intp]:
+    """Ages rounded down to a grid of ratios, so that a few groups hold all young series; all grown ones are alike."""
+    grid = np.unique(np.floor(AGE_RATIO ** np.arange(0, np.log(max(grown, 2)) / np.log(AGE_RATIO))).astype(np.intp))
+    young = grid[np.maximum(np.searchsorted(grid, ages, side="right") - 1, 0)]
+    return np.where(ages >= grown, grown, np.minimum(young, ages))
+
+
+def _as_it_is(rows: npt.NDArray[np.intp], squashed: Floats) -> Floats:  # noqa: ARG001  the signature of a correction
+    return squashed
