@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 import threading
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import parse_qsl, urlsplit
 
 from forecaster.sources.embedded_answers import Answers, BadQuestion
@@ -66,6 +67,11 @@ class _Server(ThreadingHTTPServer):
     def __init__(self, address: tuple[str, int], answers: Answers) -> None:
         self.answers = answers
         super().__init__(address, _Handler)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that leaves in the middle of an answer is no fault; everything else is told."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
