@@ -34,10 +34,10 @@ def ask(target: PodTarget, outlook: Outlook, workload: Workload, tolerance: Tole
     measured, ahead = outlook.measured, outlook.ahead
     if not isinstance(measured, Measured):
         return Asked(target, outlook, _absent(measured), _absent(measured))
-    if not workload.ready_replicas:
-        nobody = Unmeasured("no_pods", "no pod is ready")
-        return Asked(target, outlook, nobody, nobody)
     ready, current = workload.ready_replicas, workload.replicas
+    if not (ready and current):
+        nobody = Unmeasured("no_pods", "no pod is ready" if current else "no pod is asked for")
+        return Asked(target, outlook, nobody, nobody)
     now = proposal(measured.value, target, ready, current, tolerance)
     if not isinstance(ahead, Ahead):
         return Asked(target, outlook, now, _absent(ahead))

@@ -23,12 +23,12 @@ def amount(value: float | None, signal: str) -> str:
     unit = UNITS.get(signal)
     if unit == "bytes":
         return memory(value)
-    return cores(value) if unit == "cores" else f"{value:.4g}/s"
+    return cores(value) if unit == "cores" else f"{_digits(value, 4)}/s"
 
 
 def cores(value: float) -> str:
     """CPU, in millicores below ten cores as manifests have it."""
-    return f"{value * 1000:.0f}m" if value < 10 else f"{value:.3g}"  # noqa: PLR2004
+    return f"{value * 1000:.0f}m" if value < 10 else _digits(value, 3)  # noqa: PLR2004
 
 
 def memory(value: float) -> str:
@@ -36,7 +36,12 @@ def memory(value: float) -> str:
     power = 0
     while value >= 1024 and power < len(_BINARY) - 1:  # noqa: PLR2004
         value, power = value / 1024, power + 1
-    return f"{value:.3g}{_BINARY[power]}" if value < 1000 else f"{value:.0f}{_BINARY[power]}"  # noqa: PLR2004
+    return f"{_digits(value, 3)}{_BINARY[power]}"
+
+
+def _digits(value: float, count: int) -> str:
+    """So many significant digits, and all of those before the point."""
+    return f"{value:.{count}g}" if value < 10**count - 0.5 else f"{value:.0f}"
 
 
 def pod(resources: Resources) -> str:

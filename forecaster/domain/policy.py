@@ -10,13 +10,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 from forecaster.domain.duration import Duration
 
 Positive = Annotated[Duration, Field(gt=timedelta(0))]
-Ratio = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
+Ratio = Annotated[float, Field(gt=0, le=1)]
 
 
 class _Frozen(BaseModel):
     """A frozen record that refuses keys it does not know."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class HorizontalPolicy(_Frozen):
@@ -51,11 +51,11 @@ class HorizontalPolicy(_Frozen):
     )
     cpu_utilization: float = Field(
         0.8,
-        gt=0,
+        ge=0.01,
         le=10,
-        description="Target share of the CPU request where no HPA states one.",
+        description="Target share of the CPU request where no HPA states one, in whole percent; ratio, 0.01–10.",
     )
-    requests_per_pod: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
+    requests_per_pod: Annotated[float, Field(ge=0.001)] | None = Field(
         None, description="Requests per second that one pod should serve where no HPA states it; none: not used."
     )
     requests_metric: str | None = Field(

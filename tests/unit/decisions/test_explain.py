@@ -36,7 +36,8 @@ def test_a_raised_count_is_told_step_by_step() -> None:
         "  replicas: 4 now, owned by HPA web-hpa",
         "  cpu: target 50 % of 1000m a pod",
         "    measured 2000m at 12:00, asks for 4",
-        "    forecast p85 of the peak between 12:03 and 12:06 is 3000m (1500m to 3600m, median 2400m; ridge), asks for 6",
+        "    forecast p85 of the peak between 12:03 and 12:06 is 3000m"
+        " (1500m to 3600m, median 2400m; ridge), asks for 6",
         "  memory: target 50 % of 1Gi a pod",
         "    measured 1Gi at 12:00, asks for 2",
         f"    note: {NO_FORECAST.note}",
@@ -66,15 +67,13 @@ def test_a_source_that_is_down_is_the_whole_story() -> None:
 def test_sizes_are_told_as_manifests_have_them() -> None:
     one = decided(outlooks(cpu=2.0), usage=PodUsage(cpu=0.4, memory=0.5 * GIB, days=7.0))
     *_, now, wanted = explanation(one)
-    assert now == "  one pod (CPU and memory as request/limit): 1000m/2000m 1Gi/1Gi"
-    assert wanted.startswith(
-        "  => 1000m/2000m 589Mi/589Mi: cpu: kept, the HPA acts on its utilization; memory: peak of"
-    )
+    assert now == "  one pod (request/limit): cpu 1000m/2000m, memory 1Gi"
+    assert wanted.startswith("  => cpu 1000m/2000m, memory 589Mi: cpu: kept, the HPA acts on")
 
 
 def test_what_is_not_known_is_a_dash() -> None:
     one = decided(outlooks(cpu=2.0), of=workload(resources=Resources(cpu_request=1.0)))
-    assert "  one pod (CPU and memory as request/limit): 1000m/– –/–" in explanation(one)
+    assert "  one pod (request/limit): cpu 1000m/–, memory –" in explanation(one)
 
 
 def test_a_metric_that_is_not_usable_is_listed_with_its_note() -> None:

@@ -1,0 +1,123 @@
+"""Which policy a workload gets."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from forecaster.domain.policies import Policies, matches, merged
+from forecaster.domain.policy import HorizontalPolicy, Policy, Selector, VerticalPolicy
+from forecaster.domain.workload import WorkloadId
+
+WEB = WorkloadId("shop", "Deployment", "web")
+DATABASE = WorkloadId("shop", "StatefulSet", "db")
+
+
+def horizontal(**given: Any) -> dict[str, object]:
+    return {"horizontal": given}
+
+
+def test_without_overrides_everybody_has_the_defaults() -> None:
+    assert Policies(Policy()).of(WEB) == Policy()
+
+
+def test_an_override_changes_what_it_names_and_nothing_else() -> None:
+    policies = Policies(Policy(), ((Selector(name="web"), horizontal(quantile=0.95)),))
+    assert policies.of(WEB) == Policy(horizontal=HorizontalPolicy(quantile=0.95))
+    assert policies.of(DATABASE) == Policy()
+
+
+def test_overrides_add_up_and_the_later_one_wins() -> None:
+    policies = Policies(
+        Policy(),
+        (
+            (Selector(namespace="shop"), horizontal(quantile=0.9, max_replicas=50)),
+            (Selector(kind="Deployment"), horizontal(quantile=0.95)),
+        ),
+    )
+    assert policies.of(WEB).horizontal == HorizontalPolicy(quantile=0.95, max_replicas=50)
+    assert policies.of(DATABASE).horizontal == HorizontalPolicy(quantile=0.9, max_replicas=50)
+
+
+def test_an_override_of_none_takes_a_default_away() -> None:
+    policies = Policies(
+        Policy(horizontal=HorizontalPolicy(max_replicas=9)), ((Selector(name="web"), horizontal(max_replicas=None)),)
+    )
+    assert policies.of(WEB).horizontal.max_replicas is None
+
+
+def test_workloads_with_the_same_overrides_share_one_policy() -> None:
+    policies = Policies(Policy(), ((Selector(namespace="shop"), horizontal(quantile=0.9)),))
+    assert policies.of(WEB) is policies.of(DATABASE)
+
+
+@pytest.mark.parametrize(
+    ("selector", "meant"),
+    [
+        (Selector(), True),
+        (Selector(namespace="shop"), True),
+        (Selector(namespace="sh*", name="w?b"), True),
+        (Selector(namespace="shop", name="db"), False),
+        (Selector(kind="deployment"), False),
+    ],
+    ids=str,
+)
+def test_a_selector_means_a_workload_when_all_three_patterns_match(selector: Selector, meant: bool) -> None:
+    assert matches(selector, WEB) is meant
+
+
+def test_merging_changes_neither_side() -> None:
+    base, over = {"a": {"b": 1, "c": 2}, "d": 3}, {"a": {"b": 9}}
+    assert merged(base, over) == {"a": {"b": 9, "c": 2}, "d": 3}
+    assert (base, over) == ({"a": {"b": 1, "c": 2}, "d": 3}, {"a": {"b": 9}})
+
+
+class TestPolicy:
+    @pytest.mark.parametrize(
+        "given",
+        [
+            {"quantile": 0.4},
+            {"quantile": float("nan")},
+            {"lead_time": "0s"},
+            {"window": "-1m"},
+            {"min_replicas": 0},
+            {"min_replicas": 5, "max_replicas": 4},
+            {"cpu_utilization": 0.001},
+            {"requests_per_pod": float("inf")},
+            {"requests_per_pod": 1e-9},
+            {"tolerance": 1.0},
+            {"scale_down_stabilization": "2h"},
+            {"replicas": 3},
+        ],
+        ids=str,
+    )
+    def test_of_replicas_refuses_what_makes_no_sense(self, given: dict[str, object]) -> None:
+        with pytest.raises(ValidationError):
+            HorizontalPolicy.model_validate(given)
+
+    @pytest.mark.parametrize(
+        "given",
+        [
+            {"cpu_quantile": 0.0},
+            {"memory_quantile": 1.1},
+            {"margin": -0.1},
+            {"memory_limit": "double"},
+            {"cpu_limit": "request"},
+            {"min_cpu": 0.0},
+            {"min_memory": float("inf")},
+        ],
+        ids=str,
+    )
+    def test_of_sizes_refuses_what_makes_no_sense(self, given: dict[str, object]) -> None:
+        with pytest.raises(ValidationError):
+            VerticalPolicy.model_validate(given)
+
+    def test_reads_durations_as_text(self) -> None:
+        assert HorizontalPolicy.model_validate({"lead_time": "4m30s"}).lead_time == timedelta(minutes=4.5)
+
+    def test_is_frozen(self) -> None:
+        with pytest.raises(ValidationError, match="frozen"):
+            Policy().min_history = timedelta(hours=2)  # type: ignore[misc]
