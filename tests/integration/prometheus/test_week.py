@@ -76,7 +76,7 @@ def test_a_week_at_five_minutes_is_the_demand_that_was_put_in(
 ) -> None:
     """Point by point while the same pods run, and within one per cent over the week, with all pods that came and went.
 
-    Point by point up to this: `rate` does not extrapolate a young counter below zero, which can miss the seconds between
+    Up to this: `rate` does not extrapolate a young counter below zero, which can miss the seconds between
     the full minute and its scrape.
     """
     end = week.now - week.now.timestamp() % 300 * timedelta(seconds=1)
