@@ -1,4 +1,4 @@
-"""Ctrl-C ends the demo between two steps, so that no step leaves half a terminal behind."""
+"""Ctrl-C: the first one stops the demo at once, the others must not disturb its cleaning up."""
 
 from __future__ import annotations
 
@@ -14,19 +14,21 @@ Step = TypeVar("Step")
 
 
 class Interrupt:
-    """Remembers the first Ctrl-C; the second one does not wait."""
+    """Whether somebody asked to stop."""
 
     def __init__(self) -> None:
         self.asked = False
 
-    def note(self, number: int, frame: FrameType | None) -> None:
+    def note(self, _number: int, _frame: FrameType | None) -> None:
         """The handler of the signal."""
-        if self.asked:
-            signal.default_int_handler(number, frame)
-        self.asked = True
+        if not self.asked:
+            self.asked = True
+            raise KeyboardInterrupt
 
     def between(self, steps: Iterable[Step]) -> Iterator[Step]:
-        """The steps, until somebody asked to stop.
+        """The steps, as long as nobody asked to stop.
+
+        Python drops an exception that a signal raises inside a finalizer, so the wish is looked up again here.
 
         Raises:
             KeyboardInterrupt: somebody did.
@@ -39,16 +41,10 @@ class Interrupt:
 
 @contextmanager
 def interruptible() -> Iterator[Interrupt]:
-    """Within the block Ctrl-C is only noted, and raised at its end at the latest.
-
-    Raises:
-        KeyboardInterrupt: somebody asked to stop.
-    """
+    """Ctrl-C as described above for the length of the block; main thread only."""
     interrupt = Interrupt()
     before = signal.signal(signal.SIGINT, interrupt.note)
     try:
         yield interrupt
     finally:
         signal.signal(signal.SIGINT, before)
-    if interrupt.asked:
-        raise KeyboardInterrupt

@@ -12,8 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from forecaster.cli.table import table_of
+from forecaster.demo.stage import HISTORY
 from forecaster.demo.verdict import minutes
 from forecaster.domain.decision import Reason
+from forecaster.domain.window import MINUTE
 from forecaster.replay.account import HOUR, total
 
 if TYPE_CHECKING:
@@ -34,17 +36,28 @@ UNBOUNDED = 1000
 
 def watch(moments: Iterable[Moment], begin: datetime, length: timedelta, console: Console) -> Moment:
     """Show all moments; returns the last one. Whatever ends the play, the cursor is visible afterwards."""
+    console.print(_headline(begin, length), highlight=False)
     if console.is_terminal and not console.is_dumb_terminal:
         return _live(moments, begin, length, console)
     return _lines(moments, begin, length, console)
 
 
+def _headline(begin: datetime, length: timedelta) -> str:
+    return (
+        f"{length / HOUR:g} h of recorded load from {begin:%a %d %b %Y %H:%M} UTC on, after {HISTORY.days} days of "
+        "history; the service reads both from an embedded Prometheus."
+    )
+
+
 def _live(moments: Iterable[Moment], begin: datetime, length: timedelta, console: Console) -> Moment:
     last = None
-    with Live(console=console, auto_refresh=False, transient=True) as live:
-        for last in moments:
-            if not (last.now - begin) % FRAME:
-                live.update(frame(last, begin, length, console), refresh=True)
+    try:
+        with Live(console=console, auto_refresh=False, transient=True) as live:
+            for last in moments:
+                if not (last.now - begin - MINUTE) % FRAME:
+                    live.update(frame(last, begin, length, console), refresh=True)
+    finally:
+        console.show_cursor(show=True)  # also when Ctrl-C came before `with` or amid its end
     return _played(last)
 
 

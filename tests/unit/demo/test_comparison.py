@@ -1,0 +1,58 @@
+"""Floor against plain HPA, and against the plain HPA that spends as much."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from forecaster.demo.comparison import Compared, compare, curves, in_all
+from forecaster.demo.play import play, setups_of
+from forecaster.replay.account import Account
+from tests.support.builders import minutes
+from tests.support.stage import WEB, stage
+
+DAY = timedelta(days=1)
+
+
+def account(pod_hours: float, missing: float) -> Account:
+    return Account(pod_hours, DAY, timedelta(hours=missing), 100.0, missing)
+
+
+def compared(floored: float, equal: float | None) -> Compared:
+    return Compared(account(10, 5.0), account(12, floored), None if equal is None else account(12, equal))
+
+
+def test_worse_is_more_short_by_over_a_twentieth_for_the_same_pod_hours() -> None:
+    assert compared(2.2, 2.0).worse
+    assert not compared(2.1, 2.0).worse
+    assert not compared(9.0, None).worse
+
+
+def test_the_sum_has_a_figure_at_equal_pod_hours_only_if_every_workload_has_one() -> None:
+    assert in_all([compared(2.0, 1.0), compared(2.0, 3.0)]).equal == account(12, 1.0) + account(12, 3.0)
+    assert in_all([compared(2.0, 1.0), compared(2.0, None)]).equal is None
+
+
+def test_a_floor_that_comes_in_time_beats_lower_targets_at_the_same_cost() -> None:
+    """Nothing is short with a floor from three minutes before the jump on; lower targets pay all the time."""
+    length = minutes(60)
+    cores = [2.0] * 40 + [4.0] * 30
+    scene = stage(cores, [4] * 35 + [8])
+    setups, _ = setups_of(scene)
+    *_, last = play(scene, setups, length)
+    one = compare(last, curves(scene, setups, length))[WEB]
+    assert one.floored.missing == 0.0
+    assert one.equal is not None
+    assert one.equal.pod_hours == pytest.approx(one.floored.pod_hours)
+    assert not one.worse
+
+
+def test_a_floor_that_nobody_needs_costs_and_is_never_praised() -> None:
+    length = minutes(30)
+    scene = stage([2.0] * 40, [5])
+    setups, _ = setups_of(scene)
+    *_, last = play(scene, setups, length)
+    one = compare(last, curves(scene, setups, length))[WEB]
+    assert one.floored.pod_hours > one.plain.pod_hours
+    assert one.plain.missing == one.floored.missing == 0.0

@@ -1,0 +1,52 @@
+"""Two clusters through the same minutes; a pod carries one core, the HPA aims at half of it."""
+
+from __future__ import annotations
+
+from forecaster.demo.play import play, play_hpa_alone, setups_of
+from tests.support.builders import after, minutes
+from tests.support.stage import BATCH, WEB, stage
+
+STEADY = [2.0] * 20
+JUMP = [2.0] * 5 + [6.0] * 15
+
+
+def test_the_recommended_count_is_the_floor_of_one_cluster_and_the_other_knows_nothing_of_it() -> None:
+    scene = stage(STEADY, [9])
+    *_, last = play(scene, setups_of(scene)[0], minutes(4))
+    assert last.floored[WEB].pods.asked == 9
+    assert last.plain[WEB].pods.asked == 4
+
+
+def test_the_endpoint_shows_the_pods_of_the_cluster_with_the_floor_when_they_are_ready() -> None:
+    scene = stage(STEADY, [9])
+    shown = [
+        (scene.fleet[WEB].replicas, scene.fleet[WEB].ready_replicas)
+        for _ in play(scene, setups_of(scene)[0], minutes(3))
+    ]
+    assert shown == [(9, 4), (9, 4), (9, 9)]
+    assert [change.since for change in scene.fleet.changes(WEB)] == [after(1).timestamp(), after(3).timestamp()]
+
+
+def test_a_hold_leaves_the_floor_where_it_is() -> None:
+    scene = stage(STEADY, [9, None])
+    *_, last = play(scene, setups_of(scene)[0], minutes(15))
+    assert last.floored[WEB].pods.asked == 9
+
+
+def test_a_floor_below_what_the_hpa_wants_changes_nothing() -> None:
+    scene = stage(JUMP, [1])
+    *_, last = play(scene, setups_of(scene)[0], minutes(15))
+    assert last.floored[WEB]._replace(floor=0) == last.plain[WEB]
+
+
+def test_the_hpa_alone_ends_where_the_plain_cluster_of_the_play_ends() -> None:
+    scene = stage(JUMP, [9])
+    setups, _ = setups_of(scene)
+    *_, last = play(scene, setups, minutes(15))
+    assert play_hpa_alone(scene.recording, setups, scene.begin, minutes(15)) == last.plain
+
+
+def test_a_workload_without_hpa_is_left_out_with_the_reason() -> None:
+    setups, left_out = setups_of(stage(STEADY, [4]))
+    assert list(setups) == [WEB]
+    assert "no HPA" in left_out[BATCH]
