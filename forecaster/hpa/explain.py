@@ -13,8 +13,8 @@ from forecaster.hpa.conditions import ConditionType, find_condition
 from forecaster.hpa.controller import SHIPPED, Controller, tolerance_of
 from forecaster.hpa.limits import Limited, windows
 from forecaster.hpa.observation import Observation, Scale
+from forecaster.hpa.outcome import Pass
 from forecaster.hpa.proposals import Proposal
-from forecaster.hpa.reconcile import Pass
 from forecaster.hpa.rules import ScalingPolicy, ScalingRules
 from forecaster.hpa.samples import Answer
 from forecaster.hpa.spec import HpaSpec, MetricSpec

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from forecaster.hpa.controller import SHIPPED, Controller
 from forecaster.hpa.observation import Observation, Scale
-from forecaster.hpa.reconcile import Pass, reconcile
+from forecaster.hpa.outcome import Pass
+from forecaster.hpa.reconcile import reconcile
 from forecaster.hpa.spec import HpaSpec
 from forecaster.hpa.state import NEW, ScalingState
 from forecaster.hpa.totals import observe_totals, requests_of, totals_of

@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecaster.hpa.observation import Observation, Scale
-from forecaster.hpa.reconcile import Pass, reconcile
+from forecaster.hpa.reconcile import reconcile
 from forecaster.hpa.state import ScalingState, state_from_json, state_to_json
 from forecaster.hpa.totals import observe_totals
 from tests.property.hpa_strategies import NOW, Cluster, controllers, seeds, specs
 
 if TYPE_CHECKING:
     from forecaster.hpa.controller import Controller
+    from forecaster.hpa.outcome import Pass
     from forecaster.hpa.spec import HpaSpec
 
 

@@ -17,7 +17,7 @@ from forecaster.hpa.history import ScaleEvent, change_since, record_scale_event
 from forecaster.hpa.observation import Observation, Scale
 from forecaster.hpa.pods import group_pods
 from forecaster.hpa.proposals import Proposal, from_average, from_utilization
-from forecaster.hpa.reconcile import Pass, reconcile
+from forecaster.hpa.reconcile import reconcile
 from forecaster.hpa.requests import requests_by_pod
 from forecaster.hpa.samples import ExternalValues, PodSamples, read_external_values, read_pod_usage
 from forecaster.hpa.spec import HpaSpec, MetricSpec, MetricTarget, ObjectReference
@@ -33,6 +33,7 @@ from tests.vectors.hpa_wire import EPOCH, RESOURCE_SOURCES, Json, at, seconds
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from forecaster.hpa.outcome import Pass
     from forecaster.hpa.rules import Behavior, ScalingRules
     from forecaster.hpa.samples import Answer
     from forecaster.hpa.state import MetricStatus

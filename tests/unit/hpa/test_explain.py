@@ -36,8 +36,10 @@ def test_a_rise_that_a_policy_clamps() -> None:
         "stabilization: windows 0 s up and 300 s down, nothing held back",
         "policies up: 4 pods per 15 s allows 8, 100 % per 15 s allows 8; selectPolicy Max",
         "bounds: minReplicas 1, maxReplicas 100",
-        ("conditions: AbleToScale=True (SucceededRescale), ScalingActive=True (ValidMetricFound), "
-        "ScalingLimited=True (ScaleUpLimit)"),
+        (
+            "conditions: AbleToScale=True (SucceededRescale), ScalingActive=True (ValidMetricFound), "
+            "ScalingLimited=True (ScaleUpLimit)"
+        ),
     )
 
 

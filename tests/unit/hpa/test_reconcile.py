@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from forecaster.hpa.conditions import Condition
 from forecaster.hpa.controller import Controller, FeatureGates
 from forecaster.hpa.history import ScaleEvent
 from forecaster.hpa.observation import Scale, ScaleUnread
-from forecaster.hpa.reconcile import Pass, reconcile
+from forecaster.hpa.reconcile import reconcile
 from forecaster.hpa.samples import ExternalValues, PodSamples, Sample
 from forecaster.hpa.selectors import selector_of_labels
 from forecaster.hpa.spec import HpaSpec, MetricSpec, MetricTarget, ObjectReference
 from forecaster.hpa.state import MetricStatus, ScalingState
 from forecaster.hpa.unmeasured import Unmeasured
 from tests.support.hpa import CPU, NOW, QUEUE, both, hpa, look, moved, past, policy, queue_of, rules, seconds
+
+if TYPE_CHECKING:
+    from forecaster.hpa.outcome import Pass
 
 ZERO = Controller(gates=FeatureGates(scale_to_zero=True))
 SCALED_TO_ZERO = ScalingState(conditions=(Condition("ScaledToZero", "True", "ScaledToZero"),))

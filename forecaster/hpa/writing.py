@@ -1,0 +1,88 @@
+"""The end of a pass: the write of the scale, what is remembered of it, the status (HPA rules §3, steps 10 and 11)."""
+
+from forecaster.hpa import wording
+from forecaster.hpa.conditions import Conditions, with_condition, without_condition
+from forecaster.hpa.history import record_scale_event
+from forecaster.hpa.outcome import Desired, Outlook, Pass
+from forecaster.hpa.state import MetricStatus, ScalingState
+from forecaster.hpa.unmeasured import Unmeasured
+from forecaster.hpa.wording import Event
+
+
+def write(outlook: Outlook, desired: Desired) -> Pass:
+    """HPA rules §3, step 10: the write, its event, its condition."""
+    state, now, current = outlook.state, outlook.now, outlook.scale.spec_replicas
+    if outlook.observation.write_fails:
+        return _write_failed(outlook, desired)
+    conditions = with_condition(state.conditions, wording.write_succeeded(desired.replicas), now)
+    conditions = _zero_condition(outlook, conditions, desired.replicas)
+    event = Event("SuccessfulRescale", f"New size: {desired.replicas}; reason: {_rescale_reason(outlook, desired)}")
+    written = desired._replace(action=wording.action(desired.replicas, current), events=(*desired.events, event))
+    return close(outlook._replace(state=_moved(outlook, desired.replicas)), written, conditions)
+
+
+def _write_failed(outlook: Outlook, desired: Desired) -> Pass:
+    """HPA rules §3, step 10: no event is remembered, the old desired count stays, the recommendation is kept."""
+    message = "the write was refused" if outlook.observation.write_refused else "the object kept changing"
+    event = Event("FailedRescale", f"New size: {desired.replicas}; error: {message}")
+    conditions = with_condition(outlook.state.conditions, wording.write_failed(message), outlook.now)
+    failed = desired._replace(
+        replicas=outlook.state.desired_replicas, written=False, error="internal", events=(*desired.events, event)
+    )
+    return close(outlook, failed, conditions)
+
+
+def _moved(outlook: Outlook, replicas: int) -> ScalingState:
+    """HPA rules §11.4: remember the change, with `behavior` only, and when it was made."""
+    state, now, behavior = outlook.state, outlook.now, outlook.spec.behavior
+    change = replicas - outlook.scale.spec_replicas
+    if behavior is None:
+        return state._replace(last_scale_time=now)
+    if change > 0:
+        ups = record_scale_event(state.scale_ups, change, now, behavior.scale_up.policies)
+        return state._replace(scale_ups=ups, last_scale_time=now)
+    downs = record_scale_event(state.scale_downs, -change, now, behavior.scale_down.policies)
+    return state._replace(scale_downs=downs, last_scale_time=now)
+
+
+def _zero_condition(outlook: Outlook, conditions: Conditions, replicas: int) -> Conditions:
+    """HPA rules §3, step 10: remember on the object whether this HPA itself brought the target to zero."""
+    if not outlook.controller.gates.scale_to_zero:
+        return without_condition(conditions, "ScaledToZero")
+    spec = outlook.spec
+    own_doing = (
+        outlook.scale.spec_replicas > 0 and replicas == 0 and spec.bounds.min_replicas == 0 and spec.has_outside_metric
+    )
+    condition = wording.SCALED_TO_ZERO if own_doing else wording.NOT_SCALED_TO_ZERO
+    return with_condition(conditions, condition, outlook.now)
+
+
+def _rescale_reason(outlook: Outlook, desired: Desired) -> str:
+    """HPA rules §3, steps 5 and 7: the sentence of the event."""
+    if desired.branch == "above_max":
+        return "Current number of replicas above Spec.MaxReplicas"
+    if desired.branch == "below_min":
+        return "Current number of replicas below Spec.MinReplicas"
+    recommendation = desired.recommendation
+    if recommendation is None or recommendation.replicas < outlook.scale.spec_replicas:
+        return "All metrics below target"
+    if recommendation.replicas == outlook.scale.spec_replicas or recommendation.metric is None:
+        return ""
+    return f"{wording.metric_name(outlook.spec.metrics[recommendation.metric])} above target"
+
+
+def close(outlook: Outlook, desired: Desired, conditions: Conditions) -> Pass:
+    """HPA rules §3, step 11: the status after the pass."""
+    metrics = zip(outlook.spec.metrics, desired.proposals, strict=False)
+    state = outlook.state._replace(
+        conditions=conditions,
+        current_replicas=outlook.scale.spec_replicas,
+        desired_replicas=desired.replicas,
+        current_metrics=tuple(
+            [
+                None if isinstance(p, Unmeasured) else MetricStatus(m.source, m.name, p[3], p[4], p[5])
+                for m, p in metrics
+            ]
+        ),
+    )
+    return Pass(desired, conditions, state)
