@@ -24,9 +24,11 @@ from forecaster.domain.duration import Duration
 from forecaster.domain.policies import Policies, merged
 from forecaster.domain.policy import Policy, Selector
 from forecaster.errors import ConfigError, Fault
+from forecaster.faults import faults_of, faults_of_overrides
 from forecaster.sources.queries import Queries
 from forecaster.sources.settings import PrometheusSettings
 from forecaster.store.history import HistorySettings
+from models import CATALOGUE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,6 +78,13 @@ class ForecastSettings(_Section):
         timedelta(hours=6),
         description="Age at which a model is fitted anew; in rotation, a part of the workloads at a time.",
     )
+
+    @field_validator("model")
+    @classmethod
+    def _in_the_catalogue(cls, value: str) -> str:
+        if value not in CATALOGUE:
+            raise ValueError(f"must be one of {', '.join(CATALOGUE)}")
+        return value
 
 
 class ServingSettings(_Section):
@@ -162,7 +171,7 @@ def parse(value: Mapping[str, object], origin: str) -> Settings:
         settings = Settings.model_validate(value)
     except ValidationError as error:
         faults += faults_of(error)
-    faults += _faults_of_overrides(value)
+    faults += faults_of_overrides(value)
     if faults or settings is None:
         raise ConfigError(origin, faults)
     return settings
@@ -173,7 +182,7 @@ def _read(path: Path) -> dict[str, object]:
         value = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(str(path), [Fault("(file)", str(path), f"a readable UTF-8 file; {error}")]) from error
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigError(str(path), [Fault("(file)", str(path), f"YAML; {_position(error)}")]) from error
     if value is None:
         return {}
@@ -182,52 +191,7 @@ def _read(path: Path) -> dict[str, object]:
     return value
 
 
-def _position(error: yaml.YAMLError) -> str:
+def _position(error: Exception) -> str:
     mark = getattr(error, "problem_mark", None)
-    problem = getattr(error, "problem", None) or "not parseable"
-    return f"line {mark.line + 1}, column {mark.column + 1}: {problem}" if mark else str(problem)
-
-
-def _faults_of_overrides(value: Mapping[str, object]) -> list[Fault]:
-    """Overrides are fragments, so each is checked as what it becomes: the defaults with the fragment put in."""
-    policy, overrides = value.get("policy", {}), value.get("overrides", ())
-    if not isinstance(overrides, list | tuple):
-        return []
-    sound = isinstance(policy, dict) and not _faults_of_policy(policy, ())
-    defaults, faults = Policy.model_validate(policy if sound else {}).model_dump(), []
-    for i, one in enumerate(overrides):
-        fragment = one.get("policy") if isinstance(one, dict) else None
-        if isinstance(fragment, dict):
-            faults += _faults_of_policy(merged(defaults, fragment), ("overrides", i, "policy"))
-    return faults
-
-
-def _faults_of_policy(value: Mapping[str, object], where: tuple[str | int, ...]) -> list[Fault]:
-    try:
-        Policy.model_validate(value)
-    except ValidationError as error:
-        return faults_of(error, where)
-    return []
-
-
-def faults_of(error: ValidationError, where: tuple[str | int, ...] = ()) -> list[Fault]:
-    """What pydantic found, one fault each, without the values of whole sections."""
-    return [
-        Fault(_path((*where, *one["loc"])), _shown(one.get("input")), _sentence(one["type"], one["msg"]))
-        for one in error.errors(include_url=False, include_context=False)
-    ]
-
-
-def _path(location: tuple[str | int, ...]) -> str:
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
-    return text.removeprefix(".") or "(file)"
-
-
-def _shown(value: object) -> object:
-    return value if isinstance(value, str | int | float | bool | None) else f"({type(value).__name__})"
-
-
-def _sentence(kind: str, message: str) -> str:
-    if kind == "extra_forbidden":
-        return "no such setting; see docs/configure.md for those there are"
-    return message.removeprefix("Value error, ")
+    problem = getattr(error, "problem", None) or str(error) or "not parseable"
+    return f"line {mark.line + 1}, column {mark.column + 1}: {problem}" if mark else problem

@@ -46,6 +46,16 @@ def matches(selector: Selector, id_: WorkloadId) -> bool:
     return all(fnmatchcase(value, pattern) for value, pattern in pairs)
 
 
+def overlap(first: Selector, second: Selector) -> bool:
+    """Whether both may mean one workload; of two patterns it is assumed."""
+    pairs = ((first.namespace, second.namespace), (first.kind, second.kind), (first.name, second.name))
+    return all(fnmatchcase(a, b) or fnmatchcase(b, a) or (_is_pattern(a) and _is_pattern(b)) for a, b in pairs)
+
+
+def _is_pattern(text: str) -> bool:
+    return any(sign in text for sign in "*?[")
+
+
 def merged(base: Mapping[str, object], over: Mapping[str, object]) -> dict[str, object]:
     """`base` with the leaves of `over` put in; neither is changed."""
     result = dict(base)

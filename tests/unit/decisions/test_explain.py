@@ -36,8 +36,10 @@ def test_a_raised_count_is_told_step_by_step() -> None:
         "  replicas: 4 now, owned by HPA web-hpa",
         "  cpu: target 50 % of 1000m a pod",
         "    measured 2000m at 12:00, asks for 4",
-        "    forecast p85 of the peak between 12:03 and 12:06 is 3000m"
-        " (1500m to 3600m, median 2400m; ridge), asks for 6",
+        (
+            "    forecast p85 of the peak between 12:03 and 12:06 is 3000m"
+            " (1500m to 3600m, median 2400m; ridge), asks for 6"
+        ),
         "  memory: target 50 % of 1Gi a pod",
         "    measured 1Gi at 12:00, asks for 2",
         f"    note: {NO_FORECAST.note}",

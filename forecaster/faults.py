@@ -1,0 +1,103 @@
+"""What is wrong with a configuration: one fault for each thing, with its path, its value and what is allowed."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from forecaster.domain.policies import merged, overlap
+from forecaster.domain.policy import Policy, Selector
+from forecaster.errors import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    Path = tuple[str | int, ...]
+
+SECRET = re.compile(r"header|password|secret|token", re.IGNORECASE)
+"""Names of settings whose value is not repeated, also where somebody invents such a name."""
+LONGEST = 80
+
+
+def faults_of(error: ValidationError, where: Path = ()) -> list[Fault]:
+    """What pydantic found, one fault each, without the values of whole sections."""
+    found = []
+    for one in error.errors(include_url=False, include_context=False):
+        path = _path((*where, *one["loc"]))
+        found.append(Fault(path, _shown(path, one.get("input")), _sentence(one["type"], one["msg"])))
+    return found
+
+
+def faults_of_overrides(value: Mapping[str, object]) -> list[Fault]:
+    """Overrides are fragments, so each is checked as what it becomes: the defaults with the fragment put in.
+
+    So is each pair that some workload may meet. Rules between settings concern two of them, hence pairs are enough.
+    """
+    defaults, faults = _sound_defaults(value.get("policy", {})), []
+    sound: list[tuple[int, Selector, Mapping[str, object]]] = []
+    for i, selector, fragment in _fragments(value.get("overrides", ())):
+        where = ("overrides", i, "policy")
+        alone = _faults_of_policy(merged(defaults, fragment), where)
+        faults += alone
+        if alone or selector is None:
+            continue
+        for earlier, other, base in sound:
+            if overlap(other, selector):
+                both = _faults_of_policy(merged(merged(defaults, base), fragment), where)
+                faults += [_together(fault, earlier) for fault in both]
+        sound.append((i, selector, fragment))
+    return faults
+
+
+def _sound_defaults(policy: object) -> dict[str, object]:
+    sound = isinstance(policy, dict) and not _faults_of_policy(policy)
+    return Policy.model_validate(policy if sound else {}).model_dump()
+
+
+def _fragments(overrides: object) -> Iterator[tuple[int, Selector | None, Mapping[str, object]]]:
+    """Number, selector and policy of each override that has a policy; no selector where it is faulty itself."""
+    for i, one in enumerate(overrides if isinstance(overrides, list | tuple) else ()):
+        fragment = one.get("policy") if isinstance(one, dict) else None
+        if isinstance(fragment, dict):
+            yield i, _selector(one.get("match", {})), fragment
+
+
+def _selector(value: object) -> Selector | None:
+    try:
+        return Selector.model_validate(value)
+    except ValidationError:
+        return None
+
+
+def _faults_of_policy(value: Mapping[str, object], where: Path = ()) -> list[Fault]:
+    try:
+        Policy.model_validate(value)
+    except ValidationError as error:
+        return faults_of(error, where)
+    return []
+
+
+def _together(fault: Fault, earlier: int) -> Fault:
+    meeting = f"{fault.allowed} for a workload that overrides[{earlier}] means, too; state both values in one override"
+    return Fault(fault.path, fault.value, meeting)
+
+
+def _path(location: Path) -> str:
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+    return text.removeprefix(".") or "(file)"
+
+
+def _shown(path: str, value: object) -> object:
+    if SECRET.search(path):
+        return "(not shown)"
+    if isinstance(value, str) and len(value) > LONGEST:
+        return value[:LONGEST] + "…"
+    return value if isinstance(value, str | int | float | bool | None) else f"({type(value).__name__})"
+
+
+def _sentence(kind: str, message: str) -> str:
+    if kind == "extra_forbidden":
+        return "no such setting; see docs/configure.md for those there are"
+    return message.removeprefix("Value error, ")

@@ -1,0 +1,246 @@
+"""One file, every fault of it at once."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from forecaster.config import Settings, load, parse
+from forecaster.domain.workload import WorkloadId
+from forecaster.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CART = WorkloadId("shop", "Deployment", "cart")
+
+
+def faults(text: str) -> dict[str, tuple[object, str]]:
+    """Value and sentence by path."""
+    with pytest.raises(ConfigError) as refused:
+        parse(yaml.safe_load(text), "settings.yaml")
+    return {fault.path: (fault.value, fault.allowed) for fault in refused.value.faults}
+
+
+def written(folder: Path, text: str | bytes) -> Path:
+    path = folder / "settings.yaml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+class TestFaults:
+    def test_all_of_all_sections_come_at_once_with_path_and_value(self) -> None:
+        found = faults("""
+            prometheus: {url: "not an address", retries: 99}
+            cycle: {interval: 7m}
+            policy: {horizontal: {quantile: 2}, vertical: {margin: -1}}
+            overrides:
+              - match: {name: cart}
+                policy: {horizontal: {lead_time: soon}}
+        """)
+        assert {path: value for path, (value, _) in found.items()} == {
+            "prometheus.url": "not an address",
+            "prometheus.retries": 99,
+            "cycle.interval": "7m",
+            "policy.horizontal.quantile": 2,
+            "policy.vertical.margin": -1,
+            "overrides[0].policy.horizontal.lead_time": "soon",
+        }
+
+    @pytest.mark.parametrize(
+        ("text", "path", "allowed"),
+        [
+            ("policy: {horizontal: {quantile: 2}}", "policy.horizontal.quantile", "0.99"),
+            ("cycle: {interval: 30s}", "cycle.interval", "1 minute"),
+            ("cycle: {interval: 7m}", "cycle.interval", "divide an hour"),
+            ("forecast: {model: oracle}", "forecast.model", "ridge"),
+            ("policy: {min_history: 5h}", "policy.min_history", "3 hours"),
+            ("policy: {max_sample_age: yesterday}", "policy.max_sample_age", "1h30m"),
+            ("policy: {max_sample_age: 99999999999d}", "policy.max_sample_age", "must be a duration"),
+            ("state: {database: a, database_file: b}", "state.database_file", "either"),
+        ],
+    )
+    def test_each_names_what_is_allowed(self, text: str, path: str, allowed: str) -> None:
+        assert allowed in faults(text)[path][1]
+
+    @pytest.mark.parametrize(
+        ("text", "path"),
+        [
+            ("prometeus: {}", "prometeus"),
+            ("prometheus: {adress: x}", "prometheus.adress"),
+            ("policy: {horizontal: {leadtime: 3m}}", "policy.horizontal.leadtime"),
+            ("overrides: [{policy: {quantile: 0.9}}]", "overrides[0].policy.quantile"),
+            ("overrides: [{match: {labels: x}}]", "overrides[0].match.labels"),
+        ],
+    )
+    def test_unknown_keys_are_refused(self, text: str, path: str) -> None:
+        assert list(faults(text)) == [path]
+        assert "docs/configure.md" in faults(text)[path][1]
+
+    def test_sections_that_are_none_or_lists_are_one_fault_each(self) -> None:
+        found = faults("{prometheus: , policy: [1], overrides: {a: b}}")
+        assert set(found) == {"prometheus", "policy", "overrides"}
+
+    def test_an_override_that_breaks_a_rule_together_with_the_defaults_is_found(self) -> None:
+        found = faults("""
+            policy: {horizontal: {min_replicas: 5}}
+            overrides: [{match: {name: cart}, policy: {horizontal: {max_replicas: 3}}}]
+        """)
+        assert "min_replicas 5" in found["overrides[0].policy.horizontal.max_replicas"][1]
+
+    @pytest.mark.parametrize("other", ["{name: cart}", "{name: 'c*'}", "{kind: Deployment}", "{}"])
+    def test_overrides_that_break_a_rule_together_are_found_where_a_workload_may_meet_both(self, other: str) -> None:
+        found = faults(f"""
+            overrides:
+              - {{match: {{namespace: shop, name: '*rt'}}, policy: {{horizontal: {{min_replicas: 5}}}}}}
+              - {{match: {other}, policy: {{horizontal: {{max_replicas: 3}}}}}}
+        """)
+        assert "overrides[0]" in found["overrides[1].policy.horizontal.max_replicas"][1]
+
+    @pytest.mark.parametrize("other", ["{name: web}", "{namespace: bank}"])
+    def test_overrides_that_no_workload_meets_together_are_no_fault(self, other: str) -> None:
+        settings = parse(
+            yaml.safe_load(f"""
+            overrides:
+              - {{match: {{namespace: shop, name: '*rt'}}, policy: {{horizontal: {{min_replicas: 5}}}}}}
+              - {{match: {other}, policy: {{horizontal: {{max_replicas: 3}}}}}}
+        """),
+            "settings.yaml",
+        )
+        assert settings.policies.of(CART).horizontal.min_replicas == 5
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "prometheus: {password: hunter2}",
+            "prometheus: {headers: {X-Scope-OrgID: [hunter2]}}",
+            "prometheus: {headers: hunter2}",
+            "prometheus: {url: 'http://admin:hunter2@prometheus:9090'}",
+            "state: {token: hunter2}",
+        ],
+    )
+    def test_secrets_are_not_repeated(self, text: str) -> None:
+        with pytest.raises(ConfigError) as refused:
+            parse(yaml.safe_load(text), "settings.yaml")
+        assert "hunter2" not in str(refused.value)
+
+    def test_long_values_are_cut(self) -> None:
+        value, _ = faults(f"cycle: {{interval: {'x' * 5000}}}")["cycle.interval"]
+        assert len(str(value)) < 100
+
+    def test_the_message_has_one_line_for_each(self) -> None:
+        with pytest.raises(ConfigError) as refused:
+            parse({"a": 1, "b": 2}, "settings.yaml")
+        assert str(refused.value).splitlines() == [
+            "settings.yaml: 2 fault(s)",
+            "  a: 1 is not allowed; no such setting; see docs/configure.md for those there are",
+            "  b: 2 is not allowed; no such setting; see docs/configure.md for those there are",
+        ]
+
+
+class TestFile:
+    def test_an_empty_one_gives_the_defaults(self, tmp_path: Path) -> None:
+        assert load(written(tmp_path, "# nothing set\n")) == Settings()
+
+    def test_no_file_gives_the_defaults(self) -> None:
+        assert load() == Settings()
+
+    def test_durations_are_read_as_text(self, tmp_path: Path) -> None:
+        settings = load(written(tmp_path, "{cycle: {delay: 10s}, policy: {horizontal: {lead_time: 1m30s}}}"))
+        assert settings.cycle.delay == timedelta(seconds=10)
+        assert settings.policy.horizontal.lead_time == timedelta(seconds=90)
+
+    def test_what_the_command_line_says_comes_over_it(self, tmp_path: Path) -> None:
+        path = written(tmp_path, "prometheus: {url: 'http://file:9090', retries: 5}")
+        settings = load(path, {"prometheus": {"url": "http://given:9090"}})
+        assert (settings.prometheus.url, settings.prometheus.retries) == ("http://given:9090", 5)
+
+    def test_overrides_reach_the_workloads_they_mean(self, tmp_path: Path) -> None:
+        settings = load(
+            written(
+                tmp_path,
+                """
+                policy: {horizontal: {lead_time: 5m}}
+                overrides:
+                  - match: {namespace: shop}
+                    policy: {horizontal: {quantile: 0.9}}
+                  - match: {name: c*}
+                    policy: {horizontal: {quantile: 0.95}}
+                """,
+            )
+        )
+        policy = settings.policies.of(CART).horizontal
+        assert (policy.lead_time, policy.quantile) == (timedelta(minutes=5), 0.95)
+
+    def test_the_documented_example_parses_and_says_what_its_comments_promise(self) -> None:
+        settings = parse(
+            yaml.safe_load("""
+            queries:
+              namespaces: "shop|team-.*"
+            policy:
+              horizontal: {quantile: 0.85, lead_time: 3m}
+            overrides:
+              - match: {namespace: shop, name: "checkout*"}
+                policy: {horizontal: {quantile: 0.95, lead_time: 5m}}
+              - match: {kind: StatefulSet}
+                policy: {vertical: {memory_limit: keep-ratio}}
+            """),
+            "docs/configure.md",
+        )
+        assert settings.policies.of(CART) == Settings().policy
+        assert settings.policies.of(CART._replace(name="checkout-api")).horizontal.quantile == 0.95
+        assert settings.policies.of(CART._replace(kind="StatefulSet")).vertical.memory_limit == "keep-ratio"
+
+
+class TestUnreadable:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            pytest.param("prometheus: {url: [", id="unfinished"),
+            pytest.param("a: b: c", id="two colons"),
+            pytest.param("since: 2026-13-45", id="a day that does not exist"),
+            pytest.param("x: !!python/object/apply:os.system [true]", id="an object of Python"),
+            pytest.param("[" * 3000, id="deeper than anybody nests"),
+            pytest.param(b"\xff\xfe\x00", id="not UTF-8"),
+            pytest.param("- a list", id="not a mapping"),
+            pytest.param("just words", id="a scalar"),
+        ],
+    )
+    def test_is_one_fault_of_the_file(self, tmp_path: Path, text: str | bytes) -> None:
+        with pytest.raises(ConfigError) as refused:
+            load(written(tmp_path, text))
+        assert [fault.path for fault in refused.value.faults] == ["(file)"]
+        assert str(tmp_path / "settings.yaml") in str(refused.value)
+
+    def test_yaml_says_where(self, tmp_path: Path) -> None:
+        with pytest.raises(ConfigError, match="line 2, column 5"):
+            load(written(tmp_path, "a: 1\nb: c: d\n"))
+
+    def test_a_file_that_is_not_there_is_named(self, tmp_path: Path) -> None:
+        with pytest.raises(ConfigError, match=r"nowhere\.yaml"):
+            load(tmp_path / "nowhere.yaml")
+
+    def test_a_folder_is_no_file(self, tmp_path: Path) -> None:
+        with pytest.raises(ConfigError, match="a readable UTF-8 file"):
+            load(tmp_path)
+
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just("5m")
+NAMES = st.sampled_from(
+    ("prometheus", "queries", "policy", "overrides", "match", "horizontal", "quantile", "headers", "name", "url")
+)
+VALUES: st.SearchStrategy[Any] = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES | SCALARS, inner, max_size=4)
+)
+
+
+@given(st.dictionaries(NAMES, VALUES))
+def test_whatever_is_written_gives_settings_or_faults(value: dict[str, Any]) -> None:
+    with suppress(ConfigError):
+        assert isinstance(parse(value, "settings.yaml"), Settings)
