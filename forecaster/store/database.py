@@ -1,0 +1,123 @@
+"""The connection of the ledger: SQLite or PostgreSQL, opened when first needed, every error told in our words."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Engine, create_engine, event, insert, select
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+
+from forecaster.errors import ConfigError, Fault, StoreError
+from forecaster.store.tables import VERSION, metadata, schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import Connection, Table
+
+WAIT_SECONDS = 5
+"""How long a locked or silent database may hold up a cycle."""
+REMEDIES = {
+    "locked": "another process holds it; stop that one, or use PostgreSQL for several",
+    "readonly": "make the file and its directory writable",
+    "read-only": "connect to the primary, with a user that may write",
+    "unable to open": "make its directory, and make it writable",
+    "full": "free some space",
+    "malformed": "move the file away; a new one is made",
+    "not a database": "move the file away; a new one is made",
+    "permission denied": "grant the user the right to create and write tables",
+    "password": "correct the user or the password in the address",
+}
+OTHER_REMEDY = "see whether the database answers at that address"
+
+
+class Database:
+    """One engine. The schema is made or checked at the first use, so that a database may be late."""
+
+    def __init__(self, address: str) -> None:
+        self._url = _url(address)
+        self._engine = _engine(self._url)
+        self._checked = False
+
+    def __str__(self) -> str:
+        return self._url.render_as_string(hide_password=True)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """A transaction that is committed as a whole or not at all.
+
+        Raises:
+            StoreError: the database is not there, locked, damaged, read-only, full, or of a newer version.
+        """
+        try:
+            with self._engine.begin() as connection:
+                if not self._checked:
+                    self._check(connection)
+                yield connection
+        except SQLAlchemyError as error:
+            raise StoreError(f"ledger {self}: {_told(error)}") from error
+        self._checked = True
+
+    def insert(self, table: Table) -> Any:
+        """An INSERT that knows ON CONFLICT; both dialects spell it alike."""
+        return sqlite.insert(table) if self._engine.dialect.name == "sqlite" else postgresql.insert(table)
+
+    def close(self) -> None:
+        """Give back all connections."""
+        self._engine.dispose()
+
+    def _check(self, connection: Connection) -> None:
+        metadata.create_all(connection)
+        found = connection.scalar(select(schema.c.version))
+        if found is None:
+            connection.execute(insert(schema).values(version=VERSION))
+        elif found != VERSION:
+            raise StoreError(
+                f"ledger {self}: it has version {found} of the tables, and this forecaster knows {VERSION}; "
+                "install the forecaster that made it, or name another database"
+            )
+
+
+def _url(address: str) -> URL:
+    try:
+        url = make_url(address)
+    except ArgumentError:
+        raise _refused("(not an address)") from None
+    if url.get_backend_name() == "sqlite":
+        return url.set(drivername="sqlite")
+    if url.get_backend_name() in {"postgresql", "postgres"}:
+        return url.set(drivername="postgresql+psycopg")
+    raise _refused(url.drivername)
+
+
+def _refused(what: str) -> ConfigError:
+    """Names the kind of database only: the address may hold a password."""
+    return ConfigError("ledger", [Fault("state.database", what, "sqlite:///FILE or postgresql://USER@HOST/NAME")])
+
+
+def _engine(url: URL) -> Engine:
+    if url.get_backend_name() == "sqlite":
+        engine = create_engine(url, connect_args={"timeout": WAIT_SECONDS})
+        event.listen(engine, "connect", _prepare_sqlite)
+        return engine
+    waits = {"connect_timeout": WAIT_SECONDS, "options": f"-c lock_timeout={WAIT_SECONDS}s -c timezone=UTC"}
+    try:
+        return create_engine(url, connect_args=waits, pool_pre_ping=True, pool_size=1, max_overflow=1)
+    except ModuleNotFoundError as error:
+        raise StoreError("ledger: psycopg is missing; install kube-forecaster[postgres]") from error
+
+
+def _prepare_sqlite(connection: Any, _record: object) -> None:
+    """Readers do not wait for the writer, and a crash of the machine loses at most the last cycles."""
+    for pragma in ("journal_mode=WAL", "synchronous=NORMAL"):
+        connection.execute(f"PRAGMA {pragma}").close()
+
+
+def _told(error: SQLAlchemyError) -> str:
+    """The first line of what the driver says, without statement and parameters, and what to do."""
+    cause = str(getattr(error, "orig", None) or error).strip().split("\n", 1)[0][:200]
+    remedy = next((remedy for sign, remedy in REMEDIES.items() if sign in cause.lower()), OTHER_REMEDY)
+    return f"{cause}; {remedy}"

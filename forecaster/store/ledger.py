@@ -1,0 +1,182 @@
+"""SqlLedger: decisions when they change and the later errors of forecasts, in SQLite or PostgreSQL."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+from sqlalchemy import bindparam, delete, select, update
+
+from forecaster.domain.workload import WorkloadId
+from forecaster.store.database import Database
+from forecaster.store.decided import Decided, changed, decided
+from forecaster.store.scores import WaitingScores, join_hours, read_scores, write_scores
+from forecaster.store.tables import decisions, is_workload, scores, workloads
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sqlalchemy import Connection
+
+    from forecaster.domain.decision import Recommendation
+    from forecaster.domain.score import ForecastScore
+    from forecaster.store.accuracy import AccuracyOf
+
+HOUR = 3600
+IDENTITY = ("namespace", "name", "kind")
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A change of a decision, as it was kept."""
+
+    at: datetime
+    decided: Decided
+    message: str
+    resources_message: str
+
+
+class Known(NamedTuple):
+    """What the ledger remembers of a workload between cycles: its row and what is written there."""
+
+    row: int
+    decided: Decided
+
+
+class SqlLedger:
+    """The ledger on a `Database`. Writing is left to one thread; reading may happen from other processes.
+
+    A cycle writes rows only for the decisions that changed, and once an hour that all others are still there, so the
+    steady state costs a comparison for each workload. Nothing is remembered before it is committed: what failed is
+    written by the next cycle.
+    """
+
+    def __init__(self, address: str, *, keep: timedelta) -> None:
+        self._database = Database(address)
+        self._keep = int(keep.total_seconds())
+        self._known: Mapping[WorkloadId, Known] | None = None
+        self._waiting = WaitingScores()
+        self._tidied_at = 0
+
+    def record(self, at: datetime, recommendations: Sequence[Recommendation]) -> None:
+        """Keep the decisions that differ from the last ones kept, and that these workloads are there.
+
+        Raises:
+            StoreError: nothing of this cycle was kept.
+        """
+        now = int(at.timestamp())
+        tidy = now - self._tidied_at >= HOUR
+        with self._database.transaction() as connection:
+            known = self._known if self._known is not None else _read_known(connection)
+            news = [(one, after) for one in recommendations if changed(_before(known, one.id), after := decided(one))]
+            if news:
+                known = self._write(connection, now, known, news)
+            if tidy:
+                self._tidy(connection, now, [known[one.id].row for one in recommendations])
+        # Read anew after tidying: workloads that have been gone for long are gone from the tables.
+        self._known = None if tidy else known
+        self._tidied_at = now if tidy else self._tidied_at
+
+    def score(self, scores: Sequence[ForecastScore]) -> None:
+        """Add to the sums of the hour; every ten minutes they are written.
+
+        Raises:
+            StoreError: they could not be written; they wait in memory.
+        """
+        self._waiting.add(scores)
+        if self._waiting.due:
+            self._write_scores()
+
+    def decisions_of(self, workload: WorkloadId, since: datetime) -> list[Decision]:
+        """Every change of a workload's decision, oldest first.
+
+        Raises:
+            StoreError: the database cannot be read.
+        """
+        columns = [decisions.c[name] for name in Decided._fields]
+        with self._database.transaction() as connection:
+            rows = connection.execute(
+                select(decisions.c.at, decisions.c.message, decisions.c.resources_message, *columns)
+                .join(workloads, workloads.c.id == decisions.c.workload)
+                .where(*is_workload(workload), decisions.c.at >= int(since.timestamp()))
+                .order_by(decisions.c.at)
+            )
+            return [Decision(_instant(at), Decided(*rest), one, other) for at, one, other, *rest in rows]
+
+    def accuracy_of(self, workload: WorkloadId, since: datetime) -> list[AccuracyOf]:
+        """How the forecasts of a workload turned out, oldest first, as far as it has been written.
+
+        Raises:
+            StoreError: the database cannot be read.
+        """
+        with self._database.transaction() as connection:
+            return read_scores(connection, workload, since)
+
+    def close(self) -> None:
+        """Write the scores that wait, and give back the connections.
+
+        Raises:
+            StoreError: they could not be written and are lost.
+        """
+        try:
+            self._write_scores()
+        finally:
+            self._database.close()
+
+    def _write(
+        self,
+        connection: Connection,
+        now: int,
+        known: Mapping[WorkloadId, Known],
+        news: Sequence[tuple[Recommendation, Decided]],
+    ) -> dict[WorkloadId, Known]:
+        """The state of these workloads and the change that led to it."""
+        insert = self._database.insert(workloads)
+        state = [dict(one.id._asdict(), seen_at=now, **after._asdict()) for one, after in news]
+        renewed = {name: insert.excluded[name] for name in ("seen_at", *Decided._fields)}
+        connection.execute(insert.on_conflict_do_update(index_elements=IDENTITY, set_=renewed), state)
+        if all(one.id in known for one, _ in news):
+            found = {**known, **{one.id: Known(known[one.id].row, after) for one, after in news}}
+        else:
+            found = _read_known(connection)
+        # The evaluation time is the same for every replica: a decision that is there already is this one.
+        changes = [_change(found[one.id].row, now, one, after) for one, after in news]
+        connection.execute(self._database.insert(decisions).on_conflict_do_nothing(), changes)
+        return found
+
+    def _write_scores(self) -> None:
+        with self._waiting.written() as sums, self._database.transaction() as connection:
+            known = self._known if self._known is not None else _read_known(connection)
+            write_scores(self._database, connection, {key: known[key.id].row for key in sums if key.id in known}, sums)
+
+    def _tidy(self, connection: Connection, now: int, present: Sequence[int]) -> None:
+        """Note who is present, join old scores into days, drop what is older than it is kept."""
+        seen = update(workloads).where(workloads.c.id == bindparam("row")).values(seen_at=now)
+        if present:
+            connection.execute(seen, [{"row": row} for row in present])
+        join_hours(self._database, connection, now)
+        for column in (workloads.c.seen_at, decisions.c.at, scores.c.at):
+            connection.execute(delete(column.table).where(column < now - self._keep))
+
+
+def _read_known(connection: Connection) -> dict[WorkloadId, Known]:
+    columns = (workloads.c.id, *(workloads.c[name] for name in (*WorkloadId._fields, *Decided._fields)))
+    return {
+        WorkloadId(namespace, kind, name): Known(row, Decided(*rest))
+        for row, namespace, kind, name, *rest in connection.execute(select(*columns))
+    }
+
+
+def _before(known: Mapping[WorkloadId, Known], workload: WorkloadId) -> Decided | None:
+    found = known.get(workload)
+    return None if found is None else found.decided
+
+
+def _change(row: int, at: int, one: Recommendation, after: Decided) -> dict[str, object]:
+    messages = {"message": one.replicas.message, "resources_message": one.resources.message}
+    return dict(after._asdict(), workload=row, at=at, **messages)
+
+
+def _instant(seconds: int) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

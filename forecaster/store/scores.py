@@ -1,0 +1,122 @@
+"""Scores of forecasts: sums by the hour that wait in memory, and the rows that they become."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqlalchemy import delete, func, select
+
+from forecaster.errors import StoreError
+from forecaster.store.accuracy import Accuracy, AccuracyOf
+from forecaster.store.tables import SUMS, is_workload, scores, workloads
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from sqlalchemy import Connection
+
+    from forecaster.domain.score import ForecastScore
+    from forecaster.domain.workload import WorkloadId
+    from forecaster.store.database import Database
+
+HOUR = 3600
+DAY = 24 * HOUR
+EVERY = 600
+"""Seconds between writes: a crash loses at most these."""
+WAITING = 200_000
+"""Sums that wait for a database that is away; beyond, the oldest are given up (60 MB)."""
+HOURLY_FOR = 2 * DAY
+"""Hours are joined into days after this: 30,000 series for a month are 2 million rows instead of 20."""
+
+
+class Key(NamedTuple):
+    """One row of `scores`."""
+
+    id: WorkloadId
+    signal: str
+    model: str
+    at: int
+
+
+class WaitingScores:
+    """Scores since the last write, summed by the hour in which they matured."""
+
+    def __init__(self) -> None:
+        self._sums: dict[Key, Accuracy] = {}
+        self._newest = 0
+        self._written_at = 0
+
+    def add(self, matured: Sequence[ForecastScore]) -> None:
+        """Some more."""
+        for one in matured:
+            self._sums.setdefault(_key(one), Accuracy()).add(one)
+            self._newest = max(self._newest, int(one.matured_at.timestamp()))
+
+    @property
+    def due(self) -> bool:
+        """Is it time to write? Told from the scores, not from a clock."""
+        return self._newest - self._written_at >= EVERY
+
+    @contextmanager
+    def written(self) -> Iterator[Mapping[Key, Accuracy]]:
+        """What has to be written; it goes on waiting if that fails."""
+        try:
+            yield self._sums
+        except StoreError:
+            # In the order in which they began, so the last are the newest.
+            self._sums = dict(islice(self._sums.items(), max(0, len(self._sums) - WAITING), None))
+            raise
+        self._sums = {}
+        self._written_at = self._newest
+
+
+def write_scores(
+    database: Database, connection: Connection, rows: Mapping[Key, int], sums: Mapping[Key, Accuracy]
+) -> None:
+    """Add the sums to the tables; `rows` says which row of `workloads` each belongs to."""
+    values = [
+        {"workload": row, "signal": key.signal, "model": key.model, "at": key.at, **_columns(sums[key])}
+        for key, row in rows.items()
+    ]
+    if values:
+        connection.execute(_adding(database), values)
+
+
+def read_scores(connection: Connection, workload: WorkloadId, since: datetime) -> list[AccuracyOf]:
+    """All rows of a workload, oldest first."""
+    rows = connection.execute(
+        select(scores.c.at, scores.c.signal, scores.c.model, *(scores.c[name] for name in SUMS))
+        .join(workloads, workloads.c.id == scores.c.workload)
+        .where(*is_workload(workload), scores.c.at >= int(since.timestamp()))
+        .order_by(scores.c.at, scores.c.signal, scores.c.model)
+    )
+    return [
+        AccuracyOf(datetime.fromtimestamp(at, UTC), signal, model, Accuracy(*sums)) for at, signal, model, *sums in rows
+    ]
+
+
+def join_hours(database: Database, connection: Connection, now: int) -> None:
+    """Hours of days that have been over for long become days; the row of midnight takes in the others."""
+    hourly = (scores.c.at < (now - HOURLY_FOR) // DAY * DAY, scores.c.at % DAY != 0)
+    keys = (scores.c.workload, scores.c.signal, scores.c.model, scores.c.at - scores.c.at % DAY)
+    days = select(*keys, *(func.sum(scores.c[name]) for name in SUMS)).where(*hourly).group_by(*keys)
+    connection.execute(_adding(database).from_select(("workload", "signal", "model", "at", *SUMS), days))
+    connection.execute(delete(scores).where(*hourly))
+
+
+def _adding(database: Database) -> Any:
+    """An INSERT into `scores` that adds to a row that is there already."""
+    insert = database.insert(scores)
+    added = {name: scores.c[name] + insert.excluded[name] for name in SUMS}
+    return insert.on_conflict_do_update(index_elements=list(scores.primary_key), set_=added)
+
+
+def _key(score: ForecastScore) -> Key:
+    return Key(score.id, str(score.signal), score.model, int(score.matured_at.timestamp()) // HOUR * HOUR)
+
+
+def _columns(sums: Accuracy) -> dict[str, float]:
+    return {name: getattr(sums, name) for name in SUMS}

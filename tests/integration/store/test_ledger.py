@@ -1,0 +1,232 @@
+"""The ledger on real databases."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from forecaster.domain.decision import Reason
+from forecaster.domain.score import ForecastScore
+from forecaster.domain.signal import Signal
+from forecaster.errors import ConfigError, StoreError
+from forecaster.store.ledger import SqlLedger
+from tests.support.full_disk import full_disk
+from tests.support.recommendations import NOON, recommendation, workload_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+    from pathlib import Path
+
+WEB, API = workload_id("web"), workload_id("api")
+EVER = NOON - timedelta(days=1000)
+MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+
+
+def open_ledger(address: str) -> SqlLedger:
+    return SqlLedger(address, keep=timedelta(days=30))
+
+
+@pytest.fixture
+def ledger(address: str) -> Iterator[SqlLedger]:
+    ledger = open_ledger(address)
+    yield ledger
+    ledger.close()
+
+
+def replicas(ledger: SqlLedger) -> list[int | None]:
+    return [kept.decided.replicas for kept in ledger.decisions_of(WEB, EVER)]
+
+
+def score(at: datetime = NOON, actual: float = 4.0, model: str = "ridge") -> ForecastScore:
+    return ForecastScore(WEB, Signal.CPU, at - HOUR, at, model, 0.9, median=2.0, upper=3.0, actual=actual)
+
+
+def test_a_decision_is_kept_when_it_changes(ledger: SqlLedger) -> None:
+    for minute, wanted in enumerate([5, 5, 6, 6, 5]):
+        at = NOON + minute * MINUTE
+        ledger.record(at, [recommendation(WEB, at=at, replicas=wanted), recommendation(API, at=at)])
+    assert replicas(ledger) == [5, 6, 5]
+    assert [kept.at for kept in ledger.decisions_of(WEB, NOON + MINUTE)] == [NOON + 2 * MINUTE, NOON + 4 * MINUTE]
+
+
+def test_a_decision_is_kept_with_its_reason_and_what_was_unknown(ledger: SqlLedger) -> None:
+    ledger.record(NOON, [recommendation(WEB, replicas=None, reason=Reason.NO_DATA)])
+    (kept,) = ledger.decisions_of(WEB, EVER)
+    assert (kept.decided.verdict, kept.decided.reason, kept.decided.replicas) == ("hold", "no-data", None)
+    assert (kept.decided.cpu_request, kept.decided.cpu_limit) == (0.5, None)
+    assert kept.message == "no samples for 20 min"
+
+
+def test_another_reason_for_the_same_number_is_a_change(ledger: SqlLedger) -> None:
+    for reason in (Reason.REACTIVE, Reason.FORECAST):
+        ledger.record(NOON + (reason is Reason.FORECAST) * MINUTE, [recommendation(WEB, reason=reason)])
+    assert len(ledger.decisions_of(WEB, EVER)) == 2
+
+
+def test_after_a_restart_the_same_decision_is_no_change(ledger: SqlLedger, address: str) -> None:
+    ledger.record(NOON, [recommendation(WEB)])
+    with closing(open_ledger(address)) as again:
+        again.record(NOON + MINUTE, [recommendation(WEB)])
+    assert len(ledger.decisions_of(WEB, EVER)) == 1
+
+
+def test_two_replicas_that_decide_the_same_keep_it_once(ledger: SqlLedger, address: str) -> None:
+    other = open_ledger(address)
+    for one in (ledger, other):
+        one.record(NOON, [recommendation(API)])
+    for one in (ledger, other):
+        one.record(NOON + MINUTE, [recommendation(WEB), recommendation(API)])
+    other.close()
+    assert len(ledger.decisions_of(WEB, EVER)) == 1
+
+
+def test_one_name_of_two_kinds_is_two_workloads(ledger: SqlLedger) -> None:
+    ledger.record(NOON, [recommendation(WEB), recommendation(workload_id(kind="StatefulSet"), replicas=9)])
+    assert replicas(ledger) == [5]
+
+
+def test_odd_names_are_kept_as_they_are(ledger: SqlLedger) -> None:
+    odd = workload_id("café'); DROP TABLE decisions; --", namespace="ns\\☕")
+    ledger.record(NOON, [recommendation(odd)])
+    assert len(ledger.decisions_of(odd, EVER)) == 1
+
+
+def test_scores_of_an_hour_are_one_row_however_they_arrive(ledger: SqlLedger) -> None:
+    ledger.record(NOON, [recommendation(WEB)])
+    for minute in (0, 20, 40, 60):
+        ledger.score([score(NOON + minute * MINUTE, actual=2.5), score(NOON + minute * MINUTE)])
+    hour, next_hour = ledger.accuracy_of(WEB, EVER)
+    assert (hour.at, hour.signal, hour.model) == (NOON, "cpu", "ridge")
+    assert (hour.accuracy.count, hour.accuracy.covered, hour.accuracy.quantiles) == (6, 3, pytest.approx(5.4))
+    assert hour.accuracy.coverage == 0.5
+    assert hour.accuracy.error_ratio == pytest.approx(7.5 / 19.5)
+    assert next_hour.accuracy.count == 2
+
+
+def test_scores_that_wait_are_written_at_the_end(ledger: SqlLedger, address: str) -> None:
+    ledger.record(NOON, [recommendation(WEB)])
+    ledger.score([score()])
+    ledger.score([score(NOON + MINUTE)])
+    assert ledger.accuracy_of(WEB, EVER)[0].accuracy.count == 1
+    ledger.close()
+    with closing(open_ledger(address)) as later:
+        assert later.accuracy_of(WEB, EVER)[0].accuracy.count == 2
+
+
+def test_old_hours_become_days_without_losing_a_score(ledger: SqlLedger) -> None:
+    ledger.record(NOON, [recommendation(WEB)])
+    for hour in range(48):
+        ledger.score([score(NOON + hour * HOUR)])
+    for later in (4 * DAY, 5 * DAY):
+        ledger.record(NOON + later, [recommendation(WEB)])
+    days = ledger.accuracy_of(WEB, EVER)
+    assert [(row.at, row.accuracy.count) for row in days] == [
+        (NOON - 12 * HOUR, 12),
+        (NOON + 12 * HOUR, 24),
+        (NOON + 36 * HOUR, 12),
+    ]
+
+
+def test_what_is_older_than_it_is_kept_is_dropped(ledger: SqlLedger) -> None:
+    ledger.record(NOON, [recommendation(WEB, replicas=4), recommendation(API)])
+    ledger.score([score()])
+    ledger.record(NOON + 20 * DAY, [recommendation(WEB, replicas=7)])
+    ledger.record(NOON + 31 * DAY, [recommendation(WEB, replicas=7)])
+    assert replicas(ledger) == [7]
+    assert ledger.accuracy_of(WEB, EVER) == []
+    assert ledger.decisions_of(API, EVER) == []
+
+
+def test_a_workload_whose_decision_never_changes_is_not_forgotten(ledger: SqlLedger, address: str) -> None:
+    for day in range(0, 100, 10):
+        ledger.record(NOON + day * DAY, [recommendation(WEB)])
+    assert replicas(ledger) == []
+    with closing(open_ledger(address)) as again:
+        again.record(NOON + 100 * DAY, [recommendation(WEB)])
+        assert replicas(again) == []
+
+
+def test_tables_of_a_newer_version_are_refused_with_both_numbers(ledger: SqlLedger, address: str) -> None:
+    ledger.record(NOON, [])
+    engine = create_engine(address)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE schema SET version = 2"))
+    engine.dispose()
+    with closing(open_ledger(address)) as older:
+        assert "it has version 2 of the tables, and this forecaster knows 1" in failure(older)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "ledger.db"
+
+
+def failure(ledger: SqlLedger) -> str:
+    with pytest.raises(StoreError) as caught:
+        ledger.record(NOON + MINUTE, [recommendation(WEB), recommendation(API)])
+    return str(caught.value)
+
+
+def test_a_file_that_is_no_database_says_so(file: Path) -> None:
+    file.write_bytes(b"garbage" * 1000)
+    assert "file is not a database; move the file away" in failure(open_ledger(f"sqlite:///{file}"))
+
+
+def test_a_directory_that_is_missing_says_so(tmp_path: Path) -> None:
+    assert "unable to open database file; make its directory" in failure(open_ledger(f"sqlite:///{tmp_path}/no/file"))
+
+
+def test_a_locked_database_loses_nothing(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("forecaster.store.database.WAIT_SECONDS", 0)
+    ledger = open_ledger(f"sqlite:///{file}")
+    ledger.record(NOON, [recommendation(WEB, replicas=4)])
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert "database is locked; another process holds it" in failure(ledger)
+        other.execute("ROLLBACK")
+    ledger.record(NOON + 2 * MINUTE, [recommendation(WEB), recommendation(API)])
+    assert replicas(ledger) == [4, 5]
+    ledger.close()
+
+
+def test_on_a_full_disk_nothing_of_the_cycle_is_kept_and_the_next_one_makes_up_for_it(file: Path) -> None:
+    ledger = open_ledger(f"sqlite:///{file}")
+    ledger.record(NOON, [recommendation(WEB, replicas=4)])
+    with full_disk(after=file.stat().st_size):
+        assert f"ledger sqlite:///{file}: " in failure(ledger)
+    ledger.record(NOON + 2 * MINUTE, [recommendation(WEB), recommendation(API)])
+    assert replicas(ledger) == [4, 5]
+    ledger.close()
+
+
+def test_scores_wait_for_a_database_that_is_away(file: Path) -> None:
+    file.mkdir()
+    ledger = open_ledger(f"sqlite:///{file}")
+    for minute in (0, 1):
+        with pytest.raises(StoreError):
+            ledger.score([score(NOON + minute * MINUTE)])
+    file.rmdir()
+    ledger.record(NOON, [recommendation(WEB)])
+    ledger.score([score(NOON + 2 * MINUTE)])
+    assert ledger.accuracy_of(WEB, EVER)[0].accuracy.count == 3
+    ledger.close()
+
+
+def test_a_database_that_does_not_answer_is_named_without_its_password() -> None:
+    told = failure(open_ledger("postgresql://me:secret@127.0.0.1:1/ledger"))
+    assert "postgresql+psycopg://me:***@127.0.0.1:1/ledger" in told
+    assert "secret" not in told
+    assert "see whether the database answers" in told
+
+
+@pytest.mark.parametrize("address", ["mysql://me:secret@host/ledger", "secret", ""])
+def test_another_kind_of_database_is_a_fault_of_the_configuration(address: str) -> None:
+    with pytest.raises(ConfigError, match=r"state\.database") as caught:
+        open_ledger(address)
+    assert "secret@" not in str(caught.value)

@@ -1,0 +1,63 @@
+"""A PostgreSQL server of our own, on a socket in a temporary directory."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SETTINGS = ("listen_addresses=", "fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=20")
+
+
+def binaries() -> Path | None:
+    """Where `initdb` and `pg_ctl` are: POSTGRES_BIN, Debian's place (newest version), or the search path."""
+    versions = Path("/usr/lib/postgresql").glob("*/bin")
+    places = [Path(os.environ.get("POSTGRES_BIN", "")), *sorted(versions, key=_version, reverse=True)]
+    on_path = shutil.which("initdb")
+    places += [Path(on_path).parent] if on_path else []
+    return next((place for place in places if (place / "initdb").exists()), None)
+
+
+def user() -> str | None:
+    """Who may run it: PostgreSQL refuses root, so root lends it to `postgres`; None if there is no such user."""
+    if os.getuid() != 0:
+        return pwd.getpwuid(os.getuid()).pw_name
+    return "postgres" if any(entry.pw_name == "postgres" for entry in pwd.getpwall()) else None
+
+
+@contextmanager
+def server(place: Path, owner: str) -> Iterator[str]:
+    """A running server; gives the address of its first database and stops it in the end."""
+    with tempfile.TemporaryDirectory(prefix="pg-") as directory:
+        shutil.chown(directory, owner)
+        data = Path(directory) / "data"
+        _run(owner, place / "initdb", "-D", data, "-U", owner, "-A", "trust", "-N", "--locale=C.UTF-8")
+        options = " ".join(f"-c {setting}" for setting in (*SETTINGS, f"unix_socket_directories={directory}"))
+        _run(owner, place / "pg_ctl", "-D", data, "-l", Path(directory) / "log", "-o", options, "-w", "start")
+        try:
+            yield f"postgresql+psycopg://{owner}@/postgres?host={directory}"
+        finally:
+            _run(owner, place / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
+
+
+def _run(owner: str, *command: str | Path) -> None:
+    subprocess.run(
+        [str(part) for part in command],
+        check=True,
+        cwd="/",
+        user=owner if os.getuid() == 0 else None,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+    )
+
+
+def _version(place: Path) -> tuple[int, ...]:
+    return tuple(int(part) for part in place.parent.name.split(".") if part.isdigit())
