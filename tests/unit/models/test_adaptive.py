@@ -1,0 +1,53 @@
+"""The adaptive model starts from the prior and learns where the prior is wrong about a series."""
+
+import numpy as np
+
+from models import Adaptive, Panel, Prior, Window
+from models.losses import coverage
+from tests.support.panels import FIVE_MINUTES, HOUR, MONDAY, daily_waves, panel
+
+LEVELS = (0.5, 0.9, 0.95)
+
+
+def test_ten_minutes_of_history_are_enough_to_speak() -> None:
+    young = panel([1.0, 2.0, 1.5], step=FIVE_MINUTES)
+    answer = Adaptive().fit(young).forecast(12, LEVELS)
+    assert answer.provenance.models == ("adaptive",)
+
+
+def test_without_history_to_replay_it_is_the_prior() -> None:
+    young = daily_waves(1, days=1)
+    ours, prior = (model.fit(young).forecast(6, LEVELS).values for model in (Adaptive(), Prior()))
+    np.testing.assert_array_equal(ours, prior)
+
+
+def test_series_of_all_ages_get_what_they_get_alone() -> None:
+    whole = daily_waves(1, days=12, step=FIVE_MINUTES).values[0]
+    ages = [5, 40, 300, 2000, len(whole)]
+    values = np.stack([np.where(np.arange(len(whole)) < len(whole) - age, np.nan, whole) for age in ages])
+    together = Prior().fit(Panel(values, MONDAY, FIVE_MINUTES, tuple(map(str, ages)))).forecast(3, LEVELS).values
+    for row, age in zip(together, ages, strict=True):
+        rounded = Panel(whole[None, -age:], MONDAY, FIVE_MINUTES, ("one",))
+        alone = Prior().fit(rounded).forecast(3, LEVELS).values[0]
+        np.testing.assert_allclose(row, alone, rtol=1e-3)
+
+
+def test_a_day_wave_is_followed_with_true_quantiles() -> None:
+    whole = daily_waves(8, days=21)
+    hits = []
+    for hour in range(14 * 24, 21 * 24 - 6, 5):
+        past = whole.until(MONDAY + hour * HOUR)
+        forecast = Adaptive(replays=24).fit(past).forecast(6, LEVELS)
+        hits.append(coverage(whole.values[:, hour : hour + 6], forecast.values))
+    np.testing.assert_allclose(np.mean(hits, axis=(0, 1)), LEVELS, atol=0.12)
+
+
+def test_the_peak_of_a_window_lies_above_each_of_its_steps() -> None:
+    fitted = Adaptive().fit(daily_waves(2, days=10, step=FIVE_MINUTES, noise=0.3))
+    path, peak = fitted.forecast(8, (0.5,)).values, fitted.forecast_peak(Window(1, 8), (0.5,)).values
+    assert (peak[:, 0] >= path[:, 0].max(axis=1)).all()
+
+
+def test_more_than_a_day_ahead_is_left_to_the_last_value() -> None:
+    answer = Adaptive().fit(daily_waves(1)).forecast(30, (0.5,))
+    assert answer.provenance.models == ("last-value",)
