@@ -32,6 +32,7 @@ REQUESTS_METRIC = "http_requests_per_second"
 class Stage:
     """A running endpoint, the pods that it shows, and a cycle that reads it."""
 
+    url: str
     recording: Recording
     fleet: Fleet
     policies: Policies
@@ -47,7 +48,7 @@ def staged() -> Iterator[Stage]:
     fleet = recording.fleet(begin)
     with EmbeddedPrometheus(recording, Settings().queries, fleet) as endpoint:
         settings = settings_for(endpoint.url)
-        yield Stage(recording, fleet, settings.policies, single_cycle(settings, begin), begin)
+        yield Stage(endpoint.url, recording, fleet, settings.policies, single_cycle(settings, begin), begin)
 
 
 def settings_for(url: str) -> Settings:

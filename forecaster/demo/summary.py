@@ -38,7 +38,7 @@ def print_summary(
 ) -> None:
     """Everything after the play."""
     console.print()
-    console.print(f"Outcome of {length / HOUR:.0f} h, against the plain HPA on the same demand", style="bold")
+    console.print(f"Outcome of {length / HOUR:g} h, against the plain HPA on the same demand", style="bold")
     console.print(outcome_table(compared))
     console.print()
     for line in (*verdict(compared), *footnotes(left_out)):

@@ -51,4 +51,4 @@ def stage(cores: list[float], counts: list[int | None]) -> Stage:
         Signal.PODS: np.full(demand.shape, 4.0),
     }
     recording = Recording(NOON, (workload(id=WEB), workload(id=BATCH, autoscaler=None)), values)
-    return Stage(recording, recording.fleet(NOON), Policies(Policy()), Scripted(counts), NOON)  # type: ignore[arg-type]
+    return Stage("http://nowhere", recording, recording.fleet(NOON), Policies(Policy()), Scripted(counts), NOON)  # type: ignore[arg-type]

@@ -1,0 +1,99 @@
+"""`forecaster demo` over loopback: the recorded load, the real client, the real cycle."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from forecaster.cli import app
+from forecaster.demo.play import play, setups_of
+from forecaster.demo.show import show_one_cycle, show_play
+from forecaster.demo.stage import REQUESTS_METRIC, staged
+from forecaster.domain.decision import Scale
+
+if TYPE_CHECKING:
+    from forecaster.domain.decision import Recommendation
+
+COMMAND = Path(sys.executable).with_name("forecaster")
+HALF_AN_HOUR = timedelta(minutes=30)
+SLOW_TO_IMPORT = {"statsmodels", "sklearn", "pandas", "sqlalchemy", "kubernetes"}
+
+
+def test_one_cycle_for_machines_is_a_list_of_recommendations_and_nothing_else() -> None:
+    done = subprocess.run([COMMAND, "demo", "--once", "--json"], capture_output=True, text=True, check=True)
+    answer = json.loads(done.stdout)
+    assert list(answer) == ["recommendations"]
+    assert len(answer["recommendations"]) == 11
+    assert {one["at"] for one in answer["recommendations"]} == {"2021-10-15T00:00:00Z"}
+    assert done.stderr == ""
+
+
+def test_one_cycle_is_what_once_prints_against_the_same_endpoint(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    show_one_cycle(as_json=True)
+    shown = json.loads(capsys.readouterr().out)
+    config = tmp_path / "settings.yaml"
+    config.write_text(yaml.safe_dump({"policy": {"horizontal": {"requests_metric": REQUESTS_METRIC}}}))
+    with staged() as stage:
+        at = stage.begin.isoformat()
+        once = CliRunner().invoke(
+            app, ["once", "--prometheus", stage.url, "--config", str(config), "--at", at, "-o", "json"]
+        )
+    assert json.loads(once.stdout) == shown
+
+
+def test_one_cycle_loads_no_library_that_it_does_not_need() -> None:
+    probe = (
+        "import sys; from forecaster.demo import run_demo; run_demo(once=True, as_json=True); "
+        f"print(sorted({SLOW_TO_IMPORT!r} & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"
+
+
+def test_the_service_forecasts_for_every_workload_and_sees_the_pods_that_its_floor_asked_for() -> None:
+    with staged() as stage:
+        setups, _ = setups_of(stage)
+        moments = list(play(stage, setups, HALF_AN_HOUR))
+    for before, after in pairwise(moments):
+        seen = {one.id: one.replicas_now for one in after.outcome.recommendations}
+        assert {id_: world.pods.asked for id_, world in before.floored.items()} == {id_: seen[id_] for id_ in setups}
+        assert after.outcome.report.failures == ()
+    assert all(forecast_of(one) for one in moments[-1].outcome.recommendations)
+
+
+def forecast_of(one: Recommendation) -> bool:
+    return isinstance(one.replicas, Scale) and any(view.forecast is not None for view in one.signals)
+
+
+def test_the_play_adds_up(capsys: pytest.CaptureFixture[str]) -> None:
+    show_play(as_json=True, length=HALF_AN_HOUR)
+    shown = capsys.readouterr()
+    answer = json.loads(shown.out)
+    assert len(answer["recommendations"]) == 11
+    outcome = answer["outcome"]
+    assert len(outcome["workloads"]) + len(outcome["left_out"]) == 11
+    for way in ("plain_hpa", "recommended_floor"):
+        spent = sum(one["compared"][way]["pod_hours"] for one in outcome["workloads"])
+        assert outcome["total"][way]["pod_hours"] == pytest.approx(spent)
+        assert 0 <= outcome["total"][way]["short_share"] <= 1
+
+
+def test_the_play_for_people_ends_with_the_table_the_outcome_and_what_to_do_next(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    show_play(as_json=False, length=HALF_AN_HOUR)
+    text = capsys.readouterr().out
+    for part in ("0.5 h of recorded load", "shop/search", "PLAIN HPA", "RECOMMENDED FLOOR", "data/reports, no HPA"):
+        assert part in text
+    assert "forecaster once --prometheus" in text.splitlines()[-1]
