@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
+import models
 from forecaster.domain.duration import Duration
 from forecaster.domain.policies import Policies, merged
 from forecaster.domain.policy import Policy, Selector
@@ -28,7 +29,6 @@ from forecaster.faults import faults_of, faults_of_overrides
 from forecaster.sources.queries import Queries
 from forecaster.sources.settings import PrometheusSettings
 from forecaster.store.history import HistorySettings
-from models import CATALOGUE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,9 +81,11 @@ class ForecastSettings(_Section):
 
     @field_validator("model")
     @classmethod
-    def _in_the_catalogue(cls, value: str) -> str:
-        if value not in CATALOGUE:
-            raise ValueError(f"must be one of {', '.join(CATALOGUE)}")
+    def _known(cls, value: str) -> str:
+        try:
+            models.create(value)
+        except models.ModelError as error:
+            raise ValueError(str(error)) from error
         return value
 
 
