@@ -82,11 +82,11 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
         )
         self._server_timeout = f"{max(settings.read_timeout_seconds - 1, settings.read_timeout_seconds / 2):.3f}"
 
-    def custom_query(self, query: str, at: datetime, name: str = "query") -> Answer:  # type: ignore[override, unused-ignore]
+    def custom_query(self, query: str, at: datetime, name: str = "query") -> Answer:
         """Every series of `query` at one instant."""
         return self.ask(wire.at_instant(name, query, at))
 
-    def custom_query_range(  # type: ignore[override, unused-ignore]
+    def custom_query_range(
         self, query: str, start: datetime, end: datetime, step: timedelta, name: str = "query"
     ) -> Answer:
         """Every series of `query` over a range, both ends included."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,10 +14,11 @@ from forecaster.domain.signal import Signal
 from forecaster.errors import SourceRefused
 from forecaster.sources import request_rates
 from forecaster.sources.blocks import block_of
-from forecaster.sources.client import PrometheusClient, TooMuch, shown_url
+from forecaster.sources.client import PrometheusClient, shown_url
 from forecaster.sources.discovery import inventory_of, rows_of
-from forecaster.sources.slices import Grid, grid_between, points_for
-from forecaster.sources.wire import MalformedAnswer, at_instant, over_range
+from forecaster.sources.read_ahead import read_ahead
+from forecaster.sources.slices import Grid, Slices, grid_between
+from forecaster.sources.wire import MalformedAnswer, at_instant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from forecaster.sources.discovery import Row
     from forecaster.sources.queries import Queries
     from forecaster.sources.settings import PrometheusSettings
-    from forecaster.sources.wire import Question
+    from forecaster.sources.wire import Answer, Question
 
 _FIRST_SLICE = 12
 """Points of the first slice, before the number of series is known: an hour at five minutes."""
@@ -67,49 +69,41 @@ class PrometheusSource:
         query = self._query(signal, _MINUTE, at)
         if not query:
             return _nothing(signal, Grid(at, _MINUTE, 1))
-        return self._block(at_instant(signal.value, query, at), signal, Grid(at, _MINUTE, 1))
+        answer = self._client.custom_query(query, at, name=signal.value)
+        return self._block(signal, answer, Grid(at, _MINUTE, 1))
 
     def history(self, signal: Signal, start: datetime, end: datetime, step: timedelta) -> Iterator[Block]:
-        """Demand at every multiple of `step` from `start` to `end`, in slices of about `samples_per_answer`.
-
-        A slice that the server finds too large is halved, down to a single point.
-        """
+        """Demand at every multiple of `step` from `start` to `end`, in slices of about `samples_per_answer`."""
         grid = grid_between(start, end, step)
         query = self._query(signal, step, end)
         if not query:
             yield _nothing(signal, grid)
             return
-        size, ceiling = _FIRST_SLICE, self._settings.max_points
-        while grid.points:
-            piece, rest = grid.cut(min(size, ceiling))
-            try:
-                block = self._block(over_range(signal.value, query, piece.start, piece.end, step), signal, piece)
-            except TooMuch:
-                if piece.points == 1:
-                    raise
-                ceiling = piece.points // 2
-                continue
-            yield block
-            size, grid = points_for(len(block.ids), samples=self._settings.samples_per_answer, limit=ceiling), rest
+        chosen = self._settings
+        slices = Slices(grid, first=_FIRST_SLICE, most=chosen.max_points, samples=chosen.samples_per_answer)
+        for piece, answer in read_ahead(slices, partial(self._ask_range, signal, query)):
+            yield self._block(signal, answer, piece)
 
-    def _block(self, question: Question, signal: Signal, grid: Grid) -> Block:
-        answer = self._client.ask(question)
-        with self._promised(question):
+    def _ask_range(self, signal: Signal, query: str, piece: Grid) -> Answer:
+        return self._client.custom_query_range(query, piece.start, piece.end, piece.step, name=signal.value)
+
+    def _block(self, signal: Signal, answer: Answer, grid: Grid) -> Block:
+        with self._promised(signal.value):
             return block_of(answer, signal, grid.start, grid.step, grid.points)
 
     def rows(self, question: Question) -> tuple[Row, ...]:
         """Every series of an instant question, with its value."""
         answer = self._client.ask(question)
-        with self._promised(question):
+        with self._promised(question.name):
             return rows_of(answer)
 
     @contextmanager
-    def _promised(self, question: Question) -> Iterator[None]:
+    def _promised(self, name: str) -> Iterator[None]:
         """Samples are decoded late, so the complaint about them comes late too."""
         try:
             yield
         except MalformedAnswer as error:
-            raise SourceRefused(f"query {question.name!r} to {shown_url(self._settings.url)}: {error}") from error
+            raise SourceRefused(f"query {name!r} to {shown_url(self._settings.url)}: {error}") from error
 
     def _query(self, signal: Signal, step: timedelta, at: datetime) -> str:
         if signal is Signal.REQUESTS and self._queries.detects_requests:

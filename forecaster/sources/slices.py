@@ -40,6 +40,32 @@ def grid_between(start: datetime, end: datetime, step: timedelta) -> Grid:
     return Grid(datetime.fromtimestamp(first * seconds, start.tzinfo), step, max(last - first + 1, 0))
 
 
+class Slices:
+    """The pieces of a grid, each as long as what has been learnt of the server and of the number of series allows."""
+
+    def __init__(self, grid: Grid, *, first: int, most: int, samples: int) -> None:
+        self._rest = grid
+        self._size = first
+        self._most = most
+        self._samples = samples
+
+    def next(self) -> Grid | None:
+        """The piece to ask for now; None when nothing is left."""
+        if not self._rest.points:
+            return None
+        piece, self._rest = self._rest.cut(min(self._size, self._most))
+        return piece
+
+    def refused(self, piece: Grid) -> None:
+        """The last piece was too much: take it back, and cut none longer than half of it from now on."""
+        self._rest = Grid(piece.start, piece.step, piece.points + self._rest.points)
+        self._most = piece.points // 2
+
+    def answered(self, series: int) -> None:
+        """The last piece had so many series, and the next will."""
+        self._size = points_for(series, samples=self._samples, limit=self._most)
+
+
 def points_for(series: int, *, samples: int, limit: int) -> int:
     """How many points of so many series make an answer of about `samples` samples, at most `limit`."""
     return max(1, min(limit, samples // max(series, 1)))
