@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import signal
 import threading
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from forecaster import __version__, telemetry
@@ -21,6 +22,7 @@ from forecaster.serving.process import Death, ServingProcess
 from forecaster.serving.publish import FilePublisher
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.store.history import History
+from forecaster.store.ledger import SqlLedger
 from forecaster.store.snapshot import Snapshots
 from forecaster.telemetry import Metrics
 
@@ -39,24 +41,25 @@ def serve(settings: Settings) -> int:
     telemetry.configure()
     log = telemetry.logger()
     directory = state_directory(settings.state)
-    service = build_service(settings, directory, log)
-    serving = serving_process(settings, directory, log)
     told = stop_on_signals()
-    if serving:
-        serving.start()
-    address = str(serving.address) if serving else "none"
-    log.info("started", prometheus=settings.prometheus.url, address=address, mode=settings.policy.mode)
-    service.schedule.start()
-    told.wait()
-    finished = service.stop()
-    if serving:
-        serving.stop()
-    log.info("stopped", finished=finished)
+    with ExitStack() as parts:
+        service = build_service(settings, directory, log, parts)
+        serving = serving_process(settings, directory, log)
+        if serving:
+            serving.start()
+        address = str(serving.address) if serving else "none"
+        log.info("started", prometheus=settings.prometheus.url, address=address, mode=settings.policy.mode)
+        service.schedule.start()
+        told.wait()
+        finished = service.stop()
+        if serving:
+            serving.stop()
+        log.info("stopped", finished=finished)
     return 0 if finished else 1
 
 
-def build_service(settings: Settings, directory: Path, log: telemetry.Log) -> Service:
-    """The service with its real parts, its history restored."""
+def build_service(settings: Settings, directory: Path, log: telemetry.Log, parts: ExitStack) -> Service:
+    """The service with its real parts, its history restored; `parts` closes them."""
     now = evaluation_time(current(), settings.cycle.interval)
     history = History(Signal, settings.history, now=now)
     snapshots = Snapshots(directory / "history.snapshot", history)
@@ -70,7 +73,9 @@ def build_service(settings: Settings, directory: Path, log: telemetry.Log) -> Se
         last_report=lambda: service.report,
     )
     source = PrometheusSource(settings.prometheus, settings.queries)
-    ledger = ledger_of(settings.state, directory, log)
+    ledger = SqlLedger(database_address(settings.state), keep=settings.state.keep)
+    parts.callback(source.close)
+    parts.callback(close_ledger, ledger, log)
     cycle = build_cycle(settings, source, history, publisher=publisher, ledger=ledger)
     service = Service(cycle, settings.cycle, metrics, snapshots, log)
     return service
@@ -94,6 +99,28 @@ def state_directory(settings: StateSettings) -> Path:
 def table_path(directory: Path) -> Path:
     """The file that computing writes and serving reads."""
     return directory / "recommendations.table"
+
+
+def database_address(settings: StateSettings) -> str:
+    """Where the ledger is.
+
+    Raises:
+        StoreError: the file that holds the address cannot be read.
+    """
+    if settings.database_file is None:
+        return settings.database or f"sqlite:///{settings.directory / 'ledger.sqlite'}"
+    try:
+        return settings.database_file.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise StoreError(f"state.database_file {settings.database_file}: {error.strerror}") from error
+
+
+def close_ledger(ledger: SqlLedger, log: telemetry.Log) -> None:
+    """Write what waits; a database that is gone does not keep us."""
+    try:
+        ledger.close()
+    except StoreError as error:
+        log.warning("scores_lost", error=str(error))
 
 
 def restore(snapshots: Snapshots, log: telemetry.Log) -> None:
