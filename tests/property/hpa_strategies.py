@@ -8,7 +8,7 @@ from random import Random
 from hypothesis import strategies as st
 
 from forecaster.hpa.controller import Controller, FeatureGates
-from forecaster.hpa.history import PastRecommendation, ScaleEvent
+from forecaster.hpa.history import PastRecommendation, PastRecommendations, ScaleEvent, ScaleEvents
 from forecaster.hpa.observation import Observation, Scale, ScaleUnread
 from forecaster.hpa.pods import Container, Pod, ReadyCondition
 from forecaster.hpa.rules import Behavior, ScalingPolicy, ScalingRules
@@ -34,20 +34,52 @@ policies = st.builds(
     st.integers(1, 1000),
     st.integers(1, 1800).map(lambda s: timedelta(seconds=s)),
 )
-rules = st.builds(
-    ScalingRules,
-    policies=st.lists(policies, min_size=1, max_size=3).map(tuple),
-    stabilization_window=st.none() | seconds,
-    select_policy=st.sampled_from(["Max", "Min", "Disabled"]),
-    tolerance=st.none() | tolerance_ratios,
-)
+
+
+def some_rules(seed: int) -> ScalingRules:
+    """One direction of `behavior` with up to three policies; from a seed, to draw one number."""
+    random = Random(seed)  # noqa: S311 - rules, not a secret
+    period = random.choice([15, 60, 1800])
+    return ScalingRules(
+        policies=tuple(
+            ScalingPolicy(
+                random.choice(["Pods", "Percent"]),
+                random.choice([1, 10, 100, random.randint(1, 1000)]),
+                timedelta(seconds=random.randint(1, period)),
+            )
+            for _ in range(random.randint(1, 3))
+        ),
+        stabilization_window=random.choice([None, timedelta(), timedelta(seconds=random.randint(0, 3600))]),
+        select_policy=random.choice(["Max", "Min", "Disabled"]),
+        tolerance=random.choice([None, random.randint(0, 900) * 0.001]),
+    )
+
+
+seeds = st.integers(0, 2**32 - 1)
+rules = seeds.map(some_rules)
 behaviors = st.none() | st.builds(Behavior, rules, rules)
-histories = st.lists(
-    st.builds(PastRecommendation, st.integers(0, 2000), seconds.map(lambda age: NOW - age)), max_size=12
-).map(tuple)
-events = st.lists(
-    st.builds(ScaleEvent, st.integers(1, 200), seconds.map(lambda age: NOW - age), st.booleans()), max_size=6
-).map(tuple)
+
+
+def some_history(seed: int) -> PastRecommendations:
+    """Up to twelve recommendations of the last hour, in the order of their slots; from a seed, to draw one number."""
+    random = Random(seed)  # noqa: S311 - a history, not a secret
+    return tuple(
+        PastRecommendation(random.randint(0, 2000), NOW - timedelta(seconds=random.randint(0, 3600)))
+        for _ in range(random.randint(0, 12))
+    )
+
+
+def some_events(seed: int) -> ScaleEvents:
+    """Up to six scale events of the last hour, some flagged; from a seed, to draw one number."""
+    random = Random(seed)  # noqa: S311 - as above
+    return tuple(
+        ScaleEvent(random.randint(1, 200), NOW - timedelta(seconds=random.randint(0, 3600)), random.random() < 0.3)
+        for _ in range(random.randint(0, 6))
+    )
+
+
+histories = seeds.map(some_history)
+events = seeds.map(some_events)
 
 resource_metrics = st.builds(
     MetricSpec,
@@ -88,8 +120,6 @@ controllers = st.builds(
     initial_readiness_delay=seconds,
     gates=st.builds(FeatureGates, st.booleans(), st.booleans(), st.booleans()),
 )
-
-seeds = st.integers(0, 2**32 - 1)
 
 
 class Cluster:
