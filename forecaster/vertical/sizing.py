@@ -7,8 +7,9 @@ remembered for a week. Each resource is sized alone; one that cannot be sized ke
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from forecaster.domain.amounts import amount
 from forecaster.domain.decision import Hold, Reason, Resize
 from forecaster.domain.workload import Resources, TargetType
 
@@ -29,17 +30,28 @@ class PodUsage:
     days: float
 
 
+LimitRule = Literal["request", "keep-ratio", "none"]
 NO_USAGE = PodUsage(None, None, 0.0)
 LEAST_DAYS = 1.0
 
 
+class _Rule(NamedTuple):
+    """What the policy says about one resource."""
+
+    metric: str
+    quantile: float
+    margin: float
+    least: float
+    limit: LimitRule
+
+
 class _Sized(NamedTuple):
-    """A request and limit, and in words how they came about."""
+    """Request and limit of one resource, and in words how they came about; `kept` when they are today's."""
 
     request: float | None
     limit: float | None
     message: str
-    changed: bool
+    kept: bool = False
 
 
 def size(workload: Workload, usage: PodUsage, policy: VerticalPolicy) -> Resize | Hold:
@@ -48,38 +60,26 @@ def size(workload: Workload, usage: PodUsage, policy: VerticalPolicy) -> Resize 
         return Hold(Reason.NO_DATA, "no usage per pod is known yet")
     if usage.days < LEAST_DAYS:
         return Hold(Reason.SHORT_HISTORY, f"{usage.days * 24:.1f} h of usage per pod; a day is the least")
-    cpu, memory = _cpu(workload, usage.cpu, policy), _memory(workload, usage.memory, policy)
+    now = workload.resources
+    cpu_rule = _Rule("cpu", policy.cpu_quantile, policy.margin, policy.min_cpu, policy.cpu_limit)
+    memory_rule = _Rule("memory", policy.memory_quantile, policy.margin, policy.min_memory, policy.memory_limit)
+    cpu = _size_one(cpu_rule, usage.cpu, workload, now.cpu_request, now.cpu_limit)
+    memory = _size_one(memory_rule, usage.memory, workload, now.memory_request, now.memory_limit)
     message = f"cpu: {cpu.message}; memory: {memory.message}"
-    if not (cpu.changed or memory.changed):
+    if cpu.kept and memory.kept:
         return Hold(Reason.SCALED_BY_SIZE, message)
     return Resize(Resources(cpu.request, cpu.limit, memory.request, memory.limit), Reason.SIZED, message)
 
 
-def _cpu(workload: Workload, used: float | None, policy: VerticalPolicy) -> _Sized:
-    now = workload.resources
+def _size_one(
+    rule: _Rule, used: float | None, workload: Workload, request: float | None, limit: float | None
+) -> _Sized:
     if used is None:
-        return _Sized(now.cpu_request, now.cpu_limit, "no usage known, kept", changed=False)
-    if scales_on_utilization(workload, "cpu"):
-        return _Sized(now.cpu_request, now.cpu_limit, "kept, the HPA acts on its utilization", changed=False)
-    request = max(used * (1 + policy.margin), policy.min_cpu)
-    limit = _in_ratio(request, now.cpu_request, now.cpu_limit) if policy.cpu_limit == "keep-ratio" else None
-    return _Sized(request, limit, _clause(used, policy.cpu_quantile, policy.margin, "{:.3g} cores"), changed=True)
-
-
-def _memory(workload: Workload, used: float | None, policy: VerticalPolicy) -> _Sized:
-    now = workload.resources
-    if used is None:
-        return _Sized(now.memory_request, now.memory_limit, "no usage known, kept", changed=False)
-    if scales_on_utilization(workload, "memory"):
-        return _Sized(now.memory_request, now.memory_limit, "kept, the HPA acts on its utilization", changed=False)
-    request = max(used * (1 + policy.margin), policy.min_memory)
-    limits = {
-        "request": request,
-        "keep-ratio": _in_ratio(request, now.memory_request, now.memory_limit),
-        "none": None,
-    }
-    message = _clause(used / 2**20, policy.memory_quantile, policy.margin, "{:.4g} Mi")
-    return _Sized(request, limits[policy.memory_limit], message, changed=True)
+        return _Sized(request, limit, "no usage known, kept", kept=True)
+    if scales_on_utilization(workload, rule.metric):
+        return _Sized(request, limit, "kept, the HPA acts on its utilization", kept=True)
+    wanted = max(used * (1 + rule.margin), rule.least)
+    return _Sized(wanted, _limit(rule.limit, wanted, request, limit), _clause(rule, used))
 
 
 def scales_on_utilization(workload: Workload, metric: str) -> bool:
@@ -88,13 +88,19 @@ def scales_on_utilization(workload: Workload, metric: str) -> bool:
     return any(target.metric == metric and target.type is TargetType.UTILIZATION for target in targets)
 
 
-def _in_ratio(request: float, old_request: float | None, old_limit: float | None) -> float | None:
-    """The limit in today's ratio to the request; none where there is none today."""
-    if not old_request or old_limit is None:
-        return None
-    return request * max(old_limit / old_request, 1.0)
+def _limit(rule: LimitRule, wanted: float, request: float | None, limit: float | None) -> float | None:
+    """The limit that goes with the wanted request, from today's request and limit; None for no limit."""
+    match rule:
+        case "request":
+            return wanted
+        case "keep-ratio":
+            return wanted * max(limit / request, 1.0) if request and limit is not None else None
+        case "none":
+            return None
 
 
-def _clause(used: float, quantile: float, margin: float, amount: str) -> str:
-    rank = "peak" if quantile == 1 else f"p{quantile * 100:g}"
-    return f"{rank} of one pod on the most demanding of seven days {amount.format(used)} + {margin * 100:g} %"
+def _clause(rule: _Rule, used: float) -> str:
+    rank = "peak" if rule.quantile == 1 else f"p{rule.quantile * 100:g}"
+    pod = f"one pod on the most demanding of seven days {amount(used, rule.metric)}"
+    raised = f", at least {amount(rule.least, rule.metric)}" if used * (1 + rule.margin) < rule.least else ""
+    return f"{rank} of {pod} + {rule.margin * 100:g} %{raised}"
