@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit, urlunsplit
 
@@ -141,11 +142,20 @@ def _patience(settings: PrometheusSettings) -> Patience:
 
 def _session(settings: PrometheusSettings) -> requests.Session:
     session = requests.Session()
+    session.trust_env = not _on_loopback(settings.url)  # a proxy of the environment would look for it on its own host
     session.verify = False if settings.insecure_skip_verify else str(settings.ca_file or "") or True
     if settings.client_certificate_file:
         key = settings.client_key_file or settings.client_certificate_file
         session.cert = (str(settings.client_certificate_file), str(key))
     return session
+
+
+def _on_loopback(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 @contextmanager

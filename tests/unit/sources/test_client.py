@@ -55,6 +55,17 @@ def test_a_path_prefix_is_kept() -> None:
     assert server.asked[0].path == "/prometheus/api/v1/query"
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_no_proxy_stands_between_us_and_our_own_host(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("http_proxy", "HTTP_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    with Server(replying(vector())) as server:
+        ask(server.url.replace("127.0.0.1", host))
+    assert server.asked[0].path == "/api/v1/query"
+
+
 def test_warnings_and_infos_of_the_server_are_kept() -> None:
     with Server(replying(vector(warnings=["a store is down"], infos=["a hint"]))) as server:
         assert ask(server.url).remarks == ("a store is down", "a hint")
