@@ -146,6 +146,8 @@ class SqlLedger:
         return found
 
     def _write_scores(self) -> None:
+        if not self._waiting:
+            return
         with self._waiting.written() as sums, self._database.transaction() as connection:
             known = self._known if self._known is not None else _read_known(connection)
             write_scores(self._database, connection, {key: known[key.id].row for key in sums if key.id in known}, sums)

@@ -116,6 +116,7 @@ class Ring:
         self.ignored += _count_known(block.values[:, max(0, high - start) :])
         if low >= high:
             return
+        self._reserve(len(self) + sum(key not in self._rows for key in block.ids))
         for i in range(0, len(block.ids), CHUNK):
             self._merge(block.ids[i : i + CHUNK], block.values[i : i + CHUNK, low - start : high - start], low)
         self._answered[low - self._first : high - self._first] = True
@@ -179,10 +180,10 @@ class Ring:
         self._seen[count : len(self)] = self._first - 1
 
     def _reserve(self, rows: int) -> None:
-        """Room for `rows`, growing by a quarter at least. Pages that no row has touched cost no memory."""
+        """Room for `rows` and an eighth more, so that growth is rare. Pages that no row has touched cost no memory."""
         if rows <= len(self._buffer):
             return
-        capacity = max(rows, len(self._buffer) * 5 // 4, 64)
+        capacity = rows * 9 // 8 + 64
         buffer, seen = np.empty((capacity, self._width), np.float32), np.empty(capacity, np.int64)
         buffer[: len(self), : self.columns] = self._kept
         seen[: len(self)] = self._seen[: len(self)]

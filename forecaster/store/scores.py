@@ -55,6 +55,9 @@ class WaitingScores:
             self._sums.setdefault(_key(one), Accuracy()).add(one)
             self._newest = max(self._newest, int(one.matured_at.timestamp()))
 
+    def __bool__(self) -> bool:
+        return bool(self._sums)
+
     @property
     def due(self) -> bool:
         """Is it time to write? Told from the scores, not from a clock."""
