@@ -70,7 +70,7 @@ class Remembered(Generic[Learned]):
 
     def update(self, panel: Panel) -> Remembered[Learned]:
         """See Fitted.update; history grows up to the memory."""
-        return replace(self, history=self.history.append(panel))
+        return replace(self, history=panel if _covers(panel, self.history) else self.history.append(panel))
 
     def forecast(self, steps: int, quantiles: Sequence[float]) -> Forecast:
         """See Fitted.forecast."""
@@ -112,6 +112,13 @@ class Remembered(Generic[Learned]):
                 zip((keys[i] for i in np.flatnonzero(silent)), _silence(self.history.take(silent)), strict=True)
             ),
         )
+
+
+def _covers(newer: Panel, known: Panel) -> bool:
+    """Whether a panel continues what is known and is as long, as a window is that moved on: it replaces it uncopied."""
+    moved = newer.start - known.start
+    same = newer.keys == known.keys and newer.step == known.step and not moved % known.step
+    return same and newer.length >= known.length and newer.start <= known.end <= newer.end
 
 
 def sensible(raw: Floats, largest: Floats) -> npt.NDArray[np.float64]:
