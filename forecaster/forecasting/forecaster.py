@@ -7,15 +7,15 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import models
-from forecaster.forecasting.peaks import LEVELS, Peaks, joined
+from forecaster.forecasting.peaks import Peaks, joined
 from forecaster.forecasting.shards import Shards
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from forecaster.domain.signal import Signal
     from forecaster.domain.window import Window
-    from forecaster.domain.workload import WorkloadId
+    from forecaster.forecasting.shards import Shard
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,38 +26,48 @@ class Span:
     length: timedelta
 
 
-FITS = 8
-"""Shards fitted in one cycle at most, so that a start with many workloads stays within its interval."""
-Answer = tuple[tuple["WorkloadId", ...], "models.Peak | str"]
+FITS = 24
+"""Shards without a model that are fitted for one signal in one cycle, so that a start stays within its interval."""
 
 
 @dataclass(slots=True)
 class Forecaster:
-    """Models of all signals. `fits` shards at most are fitted in one round."""
+    """Models of all signals: at most `fits` first ones of each signal in one round, and one renewed one of all."""
 
     model: str
     refit_after: timedelta = timedelta(hours=6)
     fits: int = FITS
     signals: dict[Signal, Shards] = field(default_factory=dict)
+    renewed: datetime | None = None
+    """The last round in which a model that was old was fitted anew."""
 
     def peaks(self, signal: Signal, window: Window, spans: Iterable[Span], now: datetime) -> dict[Span, Peaks]:
         """Forecasts for each span, after the models have seen `window`."""
         if signal not in self.signals:
-            self.signals[signal] = Shards(models.create(self.model), self.refit_after, self.fits)
+            self.signals[signal] = Shards(models.create(self.model))
         shards = self.signals[signal]
-        shards.follow(window, now)
-        return {span: _peaks_of(shards, window, span, now) for span in spans}
+        shards.follow(window)
+        shards.learn(window, self._due(shards, now), now)
+        return {span: _peaks_of(shards.shards, window, span, now) for span in spans}
+
+    def _due(self, shards: Shards, now: datetime) -> list[int]:
+        """Shards to fit now: those without a model, or the oldest one, if no other signal had one in this round."""
+        waiting = shards.waiting()
+        if waiting or self.renewed == now:
+            return waiting[: self.fits]
+        old = shards.oldest(now - self.refit_after)
+        if old:
+            self.renewed = now
+        return old
 
 
-def _peaks_of(shards: Shards, window: Window, span: Span, now: datetime) -> Peaks:
+def _peaks_of(shards: Sequence[Shard], window: Window, span: Span, now: datetime) -> Peaks:
     begin = now + span.lead_time
     until = begin + span.length
-    waiting = f"its model is being fitted; {shards.waiting} of {len(shards.shards)} parts are waiting"
     steps = steps_between(begin - window.end, until - window.end, window.step)
-    answers: list[Answer] = [
-        (shard.ids, shard.fitted.forecast_peak(steps, LEVELS) if shard.fitted else waiting) for shard in shards.shards
-    ]
-    return joined(answers, begin, until)
+    answers = [(shard.ids, shard.keys, shard.peak(steps)) for shard in shards]
+    waiting = sum(answer is None for _, _, answer in answers)
+    return joined(answers, begin, until, f"its model is being fitted; {waiting} of {len(shards)} parts are waiting")
 
 
 def steps_between(begin: timedelta, until: timedelta, step: timedelta) -> models.Window:

@@ -11,9 +11,8 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import WorkloadId
 
 
-def panel_of(window: Window, rows: slice) -> Panel:
+def panel_of(window: Window, rows: slice, keys: tuple[str, ...]) -> Panel:
     """Some rows of a window; a view. The window names instants at which a bin ends, the panel those where it begins."""
-    keys = tuple(key_of(id_) for id_ in window.keys[rows])
     return Panel(window.values[rows], window.start - window.step, window.step, keys)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from forecaster.domain.outlook import Ahead, Unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
     from numpy.typing import NDArray
@@ -61,24 +61,25 @@ def _at(values: list[float], quantile: float) -> float:
     return values[column] if column is not None else float(np.interp(quantile, LEVELS, values))
 
 
-def joined(parts: list[tuple[tuple[WorkloadId, ...], Peak | str]], begin: datetime, until: datetime) -> Peaks:
-    """The answers of all shards as one; a shard without a model answers with the reason."""
+def joined(
+    parts: Iterable[tuple[Sequence[WorkloadId], Sequence[str], Peak | None]],
+    begin: datetime,
+    until: datetime,
+    waiting: str,
+) -> Peaks:
+    """The answers of all shards as one: workloads, their keys and what was said; `waiting` says why nothing was."""
     row: dict[WorkloadId, int] = {}
     unknown: dict[WorkloadId, str] = {}
     models: list[str] = []
     notes: list[str] = []
     values: list[NDArray[np.float64]] = [np.empty((0, len(LEVELS)))]
-    for ids, answer in parts:
-        if isinstance(answer, str):
-            unknown.update(dict.fromkeys(ids, answer))
+    for ids, keys, answer in parts:
+        if answer is None:
+            unknown.update(dict.fromkeys(ids, waiting))
             continue
-        known = dict(zip(answer.provenance.keys, range(len(models), len(models) + len(answer.keys)), strict=True))
-        for id_ in ids:
-            key = "/".join(id_)
-            if key in known:
-                row[id_] = known[key]
-            else:
-                unknown[id_] = answer.unknown[key]
+        at = answer.provenance.rows(keys).tolist()
+        row.update((id_, len(models) + i) for id_, i in zip(ids, at, strict=True) if i >= 0)
+        unknown.update((id_, answer.unknown[key]) for id_, key, i in zip(ids, keys, at, strict=True) if i < 0)
         values.append(answer.values)
         models.extend(answer.provenance.models)
         notes.extend(answer.provenance.reasons)
