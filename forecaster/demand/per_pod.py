@@ -1,4 +1,7 @@
-"""What one pod used: total demand over ready pods, the most demanding day of the last seven."""
+"""What one pod used: total demand over ready pods, the most demanding day of the last seven.
+
+Arrays are [workload, time], newest last.
+"""
 
 from __future__ import annotations
 
@@ -19,25 +22,43 @@ LEAST_SHARE_OF_DAY = 0.25
 
 
 def per_pod(total: Floats, pods: Floats) -> Floats:
-    """Usage of one pod at each common instant, newest last: total demand [time] over ready pods [time].
+    """Usage of one pod at each common instant: total demand over ready pods.
 
     Instants with no ready pod are gaps: a total without a pod is the remainder of a pod that is gone.
     """
-    common = min(len(total), len(pods))
-    ready = pods[-common:] if common else pods[:0]
+    common = min(total.shape[1], pods.shape[1])
+    used, ready = total[:, total.shape[1] - common :], pods[:, pods.shape[1] - common :]
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(ready >= 1, (total[-common:] if common else total[:0]) / ready, np.nan)
+        return np.where(ready >= 1, used / ready, np.nan)
 
 
-def demanding_day(usage: Floats, quantile: float, step: timedelta) -> float | None:
-    """The highest of the daily quantiles of the last seven days; None where no day has enough points."""
+def demanding_day(usage: Floats, quantile: float, step: timedelta) -> Floats:
+    """[workload] the highest of the daily quantiles of the last seven days; NaN where no day has enough points."""
     points = DAY // step
-    days = [usage[max(0, len(usage) - (i + 1) * points) : len(usage) - i * points] for i in range(DAYS)]
-    known = [day[~np.isnan(day)] for day in days]
-    enough = [day for day in known if len(day) >= LEAST_SHARE_OF_DAY * points]
-    return max((float(np.quantile(day, quantile)) for day in enough), default=None)
+    daily = quantile_of_known(_days(usage, points), quantile, at_least=LEAST_SHARE_OF_DAY * points)
+    return np.asarray(np.fmax.reduce(daily, axis=1))
 
 
-def days_known(usage: Floats, step: timedelta) -> float:
-    """How much history there is, in days of known points."""
-    return float(np.count_nonzero(~np.isnan(usage))) / (DAY / step)
+def days_known(usage: Floats, step: timedelta) -> Floats:
+    """[workload] how much history there is, in days of known points."""
+    return np.asarray(np.count_nonzero(~np.isnan(usage), axis=1) / (DAY / step))
+
+
+def quantile_of_known(values: Floats, quantile: float, *, at_least: float) -> Floats:
+    """Quantile over the last axis, between neighbours by a straight line; NaN where fewer than `at_least` are known."""
+    ordered = np.sort(values, axis=-1)  # NaN comes last
+    known = np.count_nonzero(~np.isnan(values), axis=-1)[..., None]
+    place = quantile * np.maximum(known - 1, 0)
+    below = np.floor(place).astype(np.intp)
+    above = np.minimum(below + 1, np.maximum(known - 1, 0))
+    low, high = np.take_along_axis(ordered, below, axis=-1), np.take_along_axis(ordered, above, axis=-1)
+    found = low + (high - low) * (place - below)
+    return np.asarray(np.where(known >= at_least, found, np.nan)[..., 0])
+
+
+def _days(usage: Floats, points: int) -> Floats:
+    """[workload, day, point] of the last seven days, counted back from the newest; gaps before the first."""
+    newest = usage[:, max(0, usage.shape[1] - DAYS * points) :]
+    whole = np.full((len(usage), DAYS * points), np.nan, usage.dtype)
+    whole[:, DAYS * points - newest.shape[1] :] = newest
+    return whole.reshape(len(usage), DAYS, points)

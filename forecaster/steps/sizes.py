@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from forecaster.demand.per_pod import days_known, demanding_day, per_pod
 from forecaster.domain.signal import Signal
@@ -11,7 +15,7 @@ from forecaster.domain.window import FIVE_MINUTES
 from forecaster.vertical.sizing import NO_USAGE, PodUsage
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from forecaster.demand.per_pod import Floats
     from forecaster.domain.policies import Policies
@@ -22,6 +26,9 @@ if TYPE_CHECKING:
 
 ROUNDS = 60
 """A workload's usage is renewed once in so many cycles: hourly, with a cycle a minute."""
+SIGNALS = (Signal.CPU, Signal.MEMORY, Signal.PODS)
+CHUNK = 512
+"""Workloads looked at together; a week of three signals is 12 MiB for so many."""
 
 
 @dataclass(slots=True)
@@ -37,8 +44,7 @@ class Sizes:
         due = [id_ for i, id_ in enumerate(ids) if i % ROUNDS == self.turn or id_ not in self.known]
         if not due:
             return
-        rows = _Rows.of(history)
-        fresh = {id_: rows.usage(id_, policies.of(id_).vertical) for id_ in due}
+        fresh = usages(history, {id_: policies.of(id_).vertical for id_ in due})
         self.known = {id_: fresh.get(id_) or self.known[id_] for id_ in ids}
 
     def of(self, id_: WorkloadId) -> PodUsage:
@@ -46,30 +52,56 @@ class Sizes:
         return self.known.get(id_, NO_USAGE)
 
 
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """Weeks of history by signal and workload."""
+def usages(history: Histories, wanted: Mapping[WorkloadId, VerticalPolicy]) -> dict[WorkloadId, PodUsage]:
+    """What one pod of each of these workloads used, under its policy."""
+    rows = {signal: Rows.of(history.window(signal, FIVE_MINUTES)) for signal in SIGNALS}
+    alike: dict[tuple[float, float], list[WorkloadId]] = defaultdict(list)
+    for id_, policy in wanted.items():
+        alike[policy.cpu_quantile, policy.memory_quantile].append(id_)
+    return {
+        id_: usage
+        for quantiles, ids in alike.items()
+        for part in (ids[i : i + CHUNK] for i in range(0, len(ids), CHUNK))
+        for id_, usage in zip(part, _usages(rows, part, *quantiles), strict=True)
+    }
 
-    windows: dict[Signal, Window]
-    row: dict[Signal, dict[WorkloadId, int]]
+
+def _usages(
+    rows: Mapping[Signal, Rows], ids: Sequence[WorkloadId], cpu_quantile: float, memory_quantile: float
+) -> list[PodUsage]:
+    pods = rows[Signal.PODS].values(ids)
+    cpu, memory = (per_pod(rows[signal].values(ids), pods) for signal in (Signal.CPU, Signal.MEMORY))
+    days = np.maximum(days_known(cpu, FIVE_MINUTES), days_known(memory, FIVE_MINUTES))
+    return [
+        PodUsage(_if_known(of_cpu), _if_known(of_memory), known)
+        for of_cpu, of_memory, known in zip(
+            demanding_day(cpu, cpu_quantile, FIVE_MINUTES).tolist(),
+            demanding_day(memory, memory_quantile, FIVE_MINUTES).tolist(),
+            days.tolist(),
+            strict=True,
+        )
+    ]
+
+
+def _if_known(amount: float) -> float | None:
+    return None if math.isnan(amount) else amount
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Weeks of one signal, to be read by workload."""
+
+    window: Window
+    row: Mapping[WorkloadId, int]
 
     @classmethod
-    def of(cls, history: Histories) -> _Rows:
-        windows = {signal: history.window(signal, FIVE_MINUTES) for signal in (Signal.CPU, Signal.MEMORY, Signal.PODS)}
-        return cls(windows, {signal: {id_: i for i, id_ in enumerate(w.keys)} for signal, w in windows.items()})
+    def of(cls, window: Window) -> Rows:
+        """Look up where each workload is."""
+        return cls(window, {id_: i for i, id_ in enumerate(window.keys)})
 
-    def usage(self, id_: WorkloadId, policy: VerticalPolicy) -> PodUsage:
-        cpu, memory = self._per_pod(Signal.CPU, id_), self._per_pod(Signal.MEMORY, id_)
-        return PodUsage(
-            cpu=demanding_day(cpu, policy.cpu_quantile, FIVE_MINUTES),
-            memory=demanding_day(memory, policy.memory_quantile, FIVE_MINUTES),
-            days=max(days_known(cpu, FIVE_MINUTES), days_known(memory, FIVE_MINUTES)),
-        )
-
-    def _per_pod(self, signal: Signal, id_: WorkloadId) -> Floats:
-        return per_pod(self._values(signal, id_), self._values(Signal.PODS, id_))
-
-    def _values(self, signal: Signal, id_: WorkloadId) -> Floats:
-        row = self.row[signal].get(id_)
-        values = self.windows[signal].values
-        return values[row] if row is not None else values[:0].reshape(-1)
+    def values(self, ids: Sequence[WorkloadId]) -> Floats:
+        """[workload, time], gaps for those that have no row; a copy."""
+        at = np.array([self.row.get(id_, -1) for id_ in ids], np.intp)
+        found = np.full((len(ids), self.window.values.shape[1]), np.nan, np.float32)
+        found[at >= 0] = self.window.values[at[at >= 0]]
+        return found
