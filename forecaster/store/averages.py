@@ -15,7 +15,7 @@ def means(minutes: NDArray[np.float32], *, size: int, at_least: int) -> NDArray[
 
     [rows, size * n] in, [rows, n] out.
     """
-    grouped = minutes.reshape(len(minutes), -1, size)
+    grouped = minutes.reshape(len(minutes), minutes.shape[1] // size, size)
     known = np.isfinite(grouped)
     count = known.sum(axis=2)
     total = np.where(known, grouped, 0.0).sum(axis=2, dtype=np.float64)
