@@ -65,9 +65,8 @@ def measure_rings(ids: tuple[WorkloadId, ...], kept: timedelta, directory: Path)
             for block in slices(gap, ids):
                 history.write(block)
     points = sum(ring.window().values.size for pair in history.rings.values() for ring in (pair.minutes, pair.weeks))
-    print(
-        f"rings hold {points * 4 / 2**20:.0f} MiB; RSS grew by {rss_mib() - before:.0f}, at its peak {peak_mib() - before:.0f}"
-    )
+    grown, peak = rss_mib() - before, peak_mib() - before
+    print(f"rings hold {points * 4 / 2**20:.0f} MiB; RSS grew by {grown:.0f}, at its peak {peak:.0f}")
     measure_cycles(history, ids)
     measure_snapshot(history, settings, directory)
 

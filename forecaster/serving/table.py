@@ -12,6 +12,7 @@ import os
 import struct
 import zlib
 from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it decodes
+from functools import reduce
 from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
@@ -124,8 +125,8 @@ def _encode(meta: Meta, recommendations: Sequence[RecommendationView]) -> list[b
         entries.append(_entry(row, offset, len(record)))
         offset += len(record)
     header = _encoder.encode(Header(meta=meta, entries=tuple(entries)))
-    body = b"".join(records)
-    return [PREFIX.pack(MAGIC, zlib.crc32(body, zlib.crc32(header)), len(header)), header, body]
+    checksum = reduce(lambda sofar, part: zlib.crc32(part, sofar), records, zlib.crc32(header))
+    return [PREFIX.pack(MAGIC, checksum, len(header)), header, *records]
 
 
 def _entry(row: RecommendationView, offset: int, size: int) -> Entry:

@@ -1,0 +1,127 @@
+"""The serving process at full size: `python -m benchmarks.serving [--workloads N] [--seconds S]`.
+
+Start time (until the first answer), memory while the table is replaced every second and asked all the while, and how
+long publishing takes the computing process. Prints one line per figure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import httpx
+
+from benchmarks.memory import peak_mib, rss_mib
+from forecaster.domain.decision import Clamp, Reason, Recommendation, Resize, Scale, SignalView
+from forecaster.domain.outlook import Ahead
+from forecaster.domain.workload import Resources, WorkloadId
+from forecaster.serving.address import Address
+from forecaster.serving.process import ServingProcess
+from forecaster.serving.publish import FilePublisher
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+STARTS = 5
+GIB = 2.0**30
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--workloads", type=int, default=10_000)
+    parser.add_argument("--seconds", type=int, default=20)
+    options = parser.parse_args()
+    rows = [recommendation(i) for i in range(options.workloads)]
+    with tempfile.TemporaryDirectory() as directory:
+        table = Path(directory) / "table"
+        publisher = FilePublisher(table, interval=timedelta(minutes=1), version="0")
+        measure_publishing(publisher, rows)
+        starts = [measure_start(table) for _ in range(STARTS)]
+        print(f"start to first answer: median {statistics.median(starts):.2f} s, worst {max(starts):.2f} s")
+        measure_reloading(publisher, rows, options.seconds)
+
+
+def measure_publishing(publisher: FilePublisher, rows: list[Recommendation]) -> None:
+    wall, own = time.perf_counter(), time.process_time()
+    publisher.publish(datetime.now(UTC), rows)
+    wall, own = time.perf_counter() - wall, time.process_time() - own
+    size = publisher.path.stat().st_size / 2**20
+    print(f"publishing {len(rows)} workloads x 3 signals: {own:.3f} s own CPU, {wall:.3f} s wall, {size:.1f} MiB")
+
+
+def measure_start(table: Path) -> float:
+    begin = time.perf_counter()
+    with running(table) as serving:
+        httpx.get(f"http://{serving.address}/readyz", timeout=20).raise_for_status()
+        return time.perf_counter() - begin
+
+
+def measure_reloading(publisher: FilePublisher, rows: list[Recommendation], seconds: int) -> None:
+    waits = []
+    with running(publisher.path) as serving, httpx.Client(base_url=f"http://{serving.address}") as client:
+        client.get("/readyz").raise_for_status()
+        pid = serving.pid
+        if pid is None:
+            raise RuntimeError("the serving process is not running")
+        print(f"RSS with one table: {rss_mib(pid):.0f} MiB")
+        for _ in range(seconds):
+            publisher.publish(datetime.now(UTC), rows)
+            waits += ask_for_a_second(client, rows)
+        print(f"RSS after {seconds} tables in {seconds} s: {rss_mib(pid):.0f} MiB, at its peak {peak_mib(pid):.0f} MiB")
+    waits.sort()
+    at = {share: waits[int(share * len(waits))] * 1000 for share in (0.5, 0.99, 0.999)}
+    print(
+        f"{len(waits)} answers meanwhile, one connection: "
+        + ", ".join(f"p{100 * q:g} {ms:.1f} ms" for q, ms in at.items())
+    )
+
+
+def ask_for_a_second(client: httpx.Client, rows: list[Recommendation]) -> Iterator[float]:
+    until = time.perf_counter() + 1.0
+    for row in rows:
+        begin = time.perf_counter()
+        if begin > until:
+            return
+        client.get(f"/api/v1/recommendations/{row.id.namespace}/{row.id.name}").raise_for_status()
+        yield time.perf_counter() - begin
+
+
+@contextmanager
+def running(table: Path) -> Iterator[ServingProcess]:
+    serving = ServingProcess(table, Address("127.0.0.1", 0))
+    serving.start()
+    try:
+        yield serving
+    finally:
+        serving.stop()
+
+
+def recommendation(i: int) -> Recommendation:
+    at = datetime.now(UTC)
+    ahead = Ahead(
+        "ridge", 0.9, 1.75 + i, 1.1 + i, 1.4 + i, 1.9 + i, at + timedelta(minutes=3), at + timedelta(minutes=8)
+    )
+    return Recommendation(
+        id=WorkloadId(f"namespace-{i % 100}", "Deployment", f"workload-{i}"),
+        at=at,
+        replicas_now=3,
+        replicas=Scale(5, Reason.FORECAST, "cpu: peak of 2.1 cores at 12:07 by ridge asks for 5"),
+        resources_now=Resources(0.25, None, GIB, GIB),
+        resources=Resize(Resources(0.3, None, GIB, GIB), Reason.SIZED, "95 % of what one pod used in a day"),
+        signals=tuple(
+            SignalView(signal, "70 % of 0.5 cores a pod", 1.2345678 * i, at, 4, ahead, 5, "")
+            for signal in ("cpu", "memory", "requests")
+        ),
+        clamps=(Clamp("max replicas", 7, 5, "within 2..5 of the HPA"),),
+        autoscaler=f"workload-{i}",
+    )
+
+
+if __name__ == "__main__":
+    main()
