@@ -36,7 +36,7 @@ UNBOUNDED = 1000
 
 def watch(moments: Iterable[Moment], begin: datetime, length: timedelta, console: Console) -> Moment:
     """Show all moments; returns the last one. Whatever ends the play, the cursor is visible afterwards."""
-    console.print(_headline(begin, length), highlight=False)
+    console.print(_headline(begin, length), highlight=False, soft_wrap=True)
     if console.is_terminal and not console.is_dumb_terminal:
         return _live(moments, begin, length, console)
     return _lines(moments, begin, length, console)

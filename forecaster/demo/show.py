@@ -40,6 +40,7 @@ def show_play(*, as_json: bool, length: timedelta = PLAYED) -> None:
     with interruptible() as interrupt, staged() as stage:
         setups, left_out = setups_of(stage)
         last = watch(interrupt.between(play(stage, setups, length)), stage.begin, length, console)
+        console.print("Now the plain HPA with other targets, for a comparison at equal cost.", style="dim")
         compared = compare(last, interrupt.between(curves(stage, setups, length)))
     if as_json:
         _print_json(demo_view(stage.begin, last, setups, compared, left_out))
