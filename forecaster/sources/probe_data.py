@@ -24,8 +24,8 @@ _RATES_PER_WINDOW = 2
 """A rate needs two samples; with fewer scrapes in its window it has gaps."""
 
 _LOOKED_BACK = (timedelta(hours=1), *(timedelta(days=days) for days in (1, 2, 7, 8, 14)))
-_ENOUGH = timedelta(days=7)
-"""A week: a forecast can be compared with the same time last week."""
+_ENOUGH = timedelta(days=2)
+"""Two days: what yesterday shows of today can be checked against the day before. A week is better."""
 
 _CONTAINERS = 'container_cpu_usage_seconds_total{container!="",container!="POD",namespace=~"$namespaces"$labels}'
 _PODS = 'kube_pod_owner{namespace=~"$namespaces"$labels}'

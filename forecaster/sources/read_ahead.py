@@ -1,6 +1,7 @@
 """Consecutive slices of a long answer: the next is asked for while the one before is decoded and taken.
 
-The server computes while we decode: six million samples took 10.5 s instead of 12.2 s, two busy cores being shared.
+Decoding costs us a quarter of a microsecond per sample, and Prometheus more than that to compute and write it; where
+both have a core, only the slower of the two is waited for.
 """
 
 from __future__ import annotations

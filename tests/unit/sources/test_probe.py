@@ -153,10 +153,10 @@ def test_scrapes_too_far_apart_for_the_window() -> None:
 
 def test_a_short_history() -> None:
     cluster = Cluster()
-    cluster.history = timedelta(days=3)
+    cluster.history = timedelta(days=1, hours=12)
     found = bad(checks(cluster))
     assert found.keys() == {"history"}
-    assert "2d: 1, 7d: 0" in found["history"].detail
+    assert "1d: 1, 2d: 0" in found["history"].detail
 
 
 def test_an_explicit_origin_of_requests_without_series_is_told() -> None:
