@@ -79,11 +79,9 @@ class Cycle:
             at=now,
             steps=watch.steps,
             series=sight.series(),
-            newest_sample_age={
-                signal: age.total_seconds() for signal, seen in sight.newest.items() if (age := seen.age())
-            },
+            newest_sample_age=sight.ages(),
             verdicts=verdicts_of(decided),
-            failures=(*targets.inventory.faults, *missing, *failed, *unkept),
+            failures=(*targets.inventory.faults, *missing, *sight.failures, *failed, *unkept),
             scores=tuple(scores),
         )
         return Outcome(targets.inventory, decided, report)

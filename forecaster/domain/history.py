@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 class Block:
     """Values of one signal for many workloads on one regular grid.
 
-    `values[i, j]` is the demand of `ids[i]` at `start + j * step`, float64, in the signal's unit; NaN where the source
-    had no sample. A value describes the time that ends at its instant. `ids` holds each workload once.
+    `values[i, j]` is the demand of `ids[i]` at `start + j * step`, float64, in the signal's unit, finite and not
+    negative; NaN where the source had no such sample. A value describes the time that ends at its instant. `ids` holds
+    each workload once.
     """
 
     signal: Signal

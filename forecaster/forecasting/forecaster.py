@@ -50,6 +50,15 @@ class Forecaster:
         shards.learn(window, self._due(shards, now), now)
         return {span: _peaks_of(shards.shards, window, span, now) for span in spans}
 
+    def failures(self) -> list[str]:
+        """One sentence for each signal some of whose models failed."""
+        failed = {signal: [one.failure for one in it.shards if one.failure] for signal, it in self.signals.items()}
+        return [
+            f"forecast of {signal}: {reasons[0]} ({len(reasons)} of {len(self.signals[signal].shards)} parts)"
+            for signal, reasons in failed.items()
+            if reasons
+        ]
+
     def _due(self, shards: Shards, now: datetime) -> list[int]:
         """Shards to fit now: those without a model, or the oldest one, if no other signal had one in this round."""
         waiting = shards.waiting()
@@ -65,9 +74,14 @@ def _peaks_of(shards: Sequence[Shard], window: Window, span: Span, now: datetime
     begin = now + span.lead_time
     until = begin + span.length
     steps = steps_between(begin - window.end, until - window.end, window.step)
-    answers = [(shard.ids, shard.keys, shard.peak(steps)) for shard in shards]
-    waiting = sum(answer is None for _, _, answer in answers)
-    return joined(answers, begin, until, f"its model is being fitted; {waiting} of {len(shards)} parts are waiting")
+    waiting = sum(shard.fitted_at is None for shard in shards)
+    soon = f"its model is being fitted; {waiting} of {len(shards)} parts are waiting"
+
+    def said(shard: Shard) -> models.Peak | str:
+        peak = shard.peak(steps)
+        return peak if peak is not None else shard.failure or soon
+
+    return joined([(shard.ids, shard.keys, said(shard)) for shard in shards], begin, until)
 
 
 def steps_between(begin: timedelta, until: timedelta, step: timedelta) -> models.Window:

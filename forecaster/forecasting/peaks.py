@@ -62,20 +62,17 @@ def _at(values: list[float], quantile: float) -> float:
 
 
 def joined(
-    parts: Iterable[tuple[Sequence[WorkloadId], Sequence[str], Peak | None]],
-    begin: datetime,
-    until: datetime,
-    waiting: str,
+    parts: Iterable[tuple[Sequence[WorkloadId], Sequence[str], Peak | str]], begin: datetime, until: datetime
 ) -> Peaks:
-    """The answers of all shards as one: workloads, their keys and what was said; `waiting` says why nothing was."""
+    """The answers of all shards as one: workloads, their keys and what was said, or why nothing was."""
     row: dict[WorkloadId, int] = {}
     unknown: dict[WorkloadId, str] = {}
     models: list[str] = []
     notes: list[str] = []
     values: list[NDArray[np.float64]] = [np.empty((0, len(LEVELS)))]
     for ids, keys, answer in parts:
-        if answer is None:
-            unknown.update(dict.fromkeys(ids, waiting))
+        if isinstance(answer, str):
+            unknown.update(dict.fromkeys(ids, answer))
             continue
         at = answer.provenance.rows(keys).tolist()
         row.update((id_, len(models) + i) for id_, i in zip(ids, at, strict=True) if i >= 0)

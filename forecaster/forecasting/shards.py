@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from forecaster.forecasting.panels import key_of, panel_of
 from forecaster.forecasting.peaks import LEVELS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from datetime import datetime
 
     import models
@@ -21,30 +23,50 @@ ROWS = 128
 
 @dataclass(slots=True)
 class Shard:
-    """Some neighbouring rows of a window, the model fitted on them, and what it has said since its newest sample."""
+    """Some neighbouring rows of a window, the model fitted on them, and what it has said since its newest sample.
+
+    A model that fails costs its own workloads their forecast, with a reason, and nobody else: it is fitted anew at
+    once when it fails on the way, and when its turn comes again when fitting itself fails.
+    """
 
     ids: tuple[WorkloadId, ...]
     keys: tuple[str, ...]
     fitted: models.Fitted | None = None
     fitted_at: datetime | None = None
+    """When fitting was tried last; None when it is to be tried at once."""
+    failure: str = ""
     said: dict[models.Window, models.Peak] = field(default_factory=dict)
 
     def learn(self, model: models.Model, panel: models.Panel, now: datetime) -> None:
         """Fit anew."""
-        self.fitted, self.fitted_at = model.fit(panel), now
+        self.fitted, self.fitted_at, self.failure = None, now, ""
         self.said.clear()
+        with self._boundary():
+            self.fitted = model.fit(panel)
 
     def update(self, panel: models.Panel) -> None:
         """Give the model the newest samples."""
-        if self.fitted is not None:
+        if self.fitted is None:
+            return
+        self.said.clear()
+        with self._boundary():
             self.fitted = self.fitted.update(panel)
-            self.said.clear()
+        if self.failure:
+            self.fitted_at = None
 
     def peak(self, steps: models.Window) -> models.Peak | None:
         """What is said of these steps: asked once for each sample; None while there is no model."""
         if steps not in self.said and self.fitted is not None:
-            self.said[steps] = self.fitted.forecast_peak(steps, LEVELS)
+            with self._boundary():
+                self.said[steps] = self.fitted.forecast_peak(steps, LEVELS)
         return self.said.get(steps)
+
+    @contextmanager
+    def _boundary(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001  a model may be anybody's, and nothing it does may stop the others
+            self.fitted, self.failure = None, f"the model failed with {type(error).__name__}: {error}"
 
 
 @dataclass(slots=True)
@@ -73,8 +95,8 @@ class Shards:
             self.shards[i].learn(self.model, self._panel(window, i), now)
 
     def waiting(self) -> list[int]:
-        """Shards that have no model yet."""
-        return [i for i, shard in enumerate(self.shards) if shard.fitted is None]
+        """Shards whose model is to be fitted at once."""
+        return [i for i, shard in enumerate(self.shards) if shard.fitted_at is None]
 
     def oldest(self, before: datetime) -> list[int]:
         """The shard whose model is the oldest of those fitted at `before` or earlier; none when all are younger."""

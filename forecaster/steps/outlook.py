@@ -31,6 +31,8 @@ class Sight:
 
     newest: Mapping[Signal, Newest] = field(default_factory=dict)
     peaks: Mapping[Signal, Mapping[Span, Peaks]] = field(default_factory=dict)
+    failures: tuple[str, ...] = ()
+    """Why some forecasts are missing, one sentence each."""
 
     def of(self, id_: WorkloadId, policy: Policy) -> dict[Signal, Outlook]:
         """The outlooks of one workload under its policy."""
@@ -67,7 +69,7 @@ def look_ahead(
     spans = {span_of(policies.of(workload.id)) for workload in targets.inventory.workloads}
     seen = {signal: newest(history.window(signal, MINUTE)) for signal in DEMAND}
     ahead = {signal: forecaster.peaks(signal, history.window(signal, FIVE_MINUTES), spans, now) for signal in DEMAND}
-    return Sight(seen, ahead)
+    return Sight(seen, ahead, tuple(forecaster.failures()))
 
 
 def span_of(policy: Policy) -> Span:

@@ -1,0 +1,200 @@
+"""The ports by hand: a cluster that follows a script, a ledger and a publisher that remember and may refuse."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forecaster.cycle import Cycle
+from forecaster.domain.history import Block, Inventory
+from forecaster.domain.policies import Policies
+from forecaster.domain.policy import Policy
+from forecaster.domain.signal import Signal
+from forecaster.domain.window import MINUTE
+from forecaster.errors import SourceUnavailable, StoreError
+from forecaster.forecasting.forecaster import Forecaster
+from forecaster.store.history import History, HistorySettings
+from tests.support.builders import NOON, workload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from forecaster.cycle import Outcome
+    from forecaster.domain.decision import Recommendation
+    from forecaster.domain.score import ForecastScore
+    from forecaster.domain.workload import Workload, WorkloadId
+    from forecaster.errors import SourceError
+
+    Demand = Callable[[datetime], float]
+
+EVER = timedelta(days=365)
+
+
+def steady(value: float) -> Demand:
+    """The same at all times."""
+    return lambda at: value
+
+
+@dataclass(frozen=True)
+class Load:
+    """A workload, what it asks of each signal at any time, and from when to when (both included) it exists."""
+
+    workload: Workload
+    demand: dict[Signal, Demand]
+    since: datetime = NOON - EVER
+    until: datetime = NOON + EVER
+
+    def at(self, signal: Signal, at: datetime) -> float:
+        asked = signal in self.demand and self.since <= at <= self.until
+        return self.demand[signal](at) if asked else np.nan
+
+
+@dataclass(frozen=True)
+class Question:
+    """One request to the source."""
+
+    signal: Signal
+    start: datetime
+    end: datetime
+    step: timedelta
+
+
+@dataclass
+class FakeSource:
+    """A Prometheus that knows `loads`; `down` fails everything, `refuses` single signals, `mute` since an instant."""
+
+    loads: list[Load]
+    down: SourceError | None = None
+    refuses: dict[Signal, SourceError] = field(default_factory=dict)
+    mute: dict[Signal, datetime] = field(default_factory=dict)
+    faults: tuple[str, ...] = ()
+    asked: list[Question] = field(default_factory=list)
+
+    def inventory(self, at: datetime) -> Inventory:
+        self._fail(None)
+        here = tuple(load.workload for load in self.loads if load.since <= at <= load.until)
+        return Inventory(at, here, self.faults)
+
+    def latest(self, signal: Signal, at: datetime) -> Block:
+        return self._answer(Question(signal, at, at, MINUTE))
+
+    def history(self, signal: Signal, start: datetime, end: datetime, step: timedelta) -> Iterator[Block]:
+        yield self._answer(Question(signal, start, end, step))
+
+    def _answer(self, question: Question) -> Block:
+        self.asked.append(question)
+        self._fail(question.signal)
+        columns = (question.end - question.start) // question.step + 1
+        times = [question.start + i * question.step for i in range(columns)]
+        values = np.array([[self._mean(load, question, at) for at in times] for load in self.loads])
+        ids = tuple(load.workload.id for load in self.loads)
+        return Block(question.signal, ids, question.start, question.step, values.reshape(len(ids), columns))
+
+    def _mean(self, load: Load, question: Question, at: datetime) -> float:
+        """Over the step that ends at the instant; not known where most of its minutes are not."""
+        ends = [at - i * MINUTE for i in range(question.step // MINUTE)]
+        values = [value for end in ends if not np.isnan(value := self._value(load, question.signal, end))]
+        return float(np.mean(values)) if 2 * len(values) > len(ends) else np.nan
+
+    def _value(self, load: Load, signal: Signal, at: datetime) -> float:
+        muted = signal in self.mute and at >= self.mute[signal]
+        return np.nan if muted else load.at(signal, at)
+
+    def _fail(self, signal: Signal | None) -> None:
+        error = self.down or (self.refuses.get(signal) if signal else None)
+        if error:
+            raise error
+
+
+@dataclass
+class FakeLedger:
+    """Remembers what it was given; `full` refuses everything."""
+
+    full: bool = False
+    recorded: list[tuple[datetime, tuple[Recommendation, ...]]] = field(default_factory=list)
+    scores: list[ForecastScore] = field(default_factory=list)
+
+    def record(self, at: datetime, recommendations: Sequence[Recommendation]) -> None:
+        if self.full:
+            raise StoreError("ledger: the disk is full")
+        self.recorded.append((at, tuple(recommendations)))
+
+    def score(self, scores: Sequence[ForecastScore]) -> None:
+        if self.full:
+            raise StoreError("ledger: the disk is full")
+        self.scores += scores
+
+
+@dataclass
+class FakePublisher:
+    """Remembers the newest table; `full` refuses it."""
+
+    full: bool = False
+    published: list[tuple[datetime, tuple[Recommendation, ...]]] = field(default_factory=list)
+
+    def publish(self, at: datetime, recommendations: Sequence[Recommendation]) -> None:
+        if self.full:
+            raise StoreError("table: the disk is full")
+        self.published.append((at, tuple(recommendations)))
+
+
+def nobody_answers() -> SourceUnavailable:
+    return SourceUnavailable("nobody answers at http://prometheus:9090")
+
+
+def load(name: str = "web", cpu: float = 2.0, **dates: datetime) -> Load:
+    """A workload of four pods with steady demand; two cores are what they are meant to carry."""
+    one = workload(name)
+    demand = {Signal.CPU: steady(cpu), Signal.MEMORY: steady(2.0**31), Signal.PODS: steady(one.ready_replicas)}
+    return Load(one, demand, **dates)
+
+
+SHORT = HistorySettings(minutes_kept=timedelta(hours=2), weeks_kept=timedelta(days=2))
+
+
+class CycleOnFakes:
+    """A cycle on fakes, with the real history and a real model, evaluated at any minute."""
+
+    def __init__(
+        self,
+        *loads: Load,
+        policies: Policies | None = None,
+        model: str = "last-value",
+        settings: HistorySettings = SHORT,
+        start: datetime = NOON,
+    ) -> None:
+        self.source = FakeSource(list(loads))
+        self.history = History(Signal, settings, now=start)
+        self.publisher = FakePublisher()
+        self.ledger = FakeLedger()
+        self.cycle = Cycle(
+            source=self.source,
+            history=self.history,
+            forecaster=Forecaster(model),
+            policies=policies or Policies(Policy()),
+            publisher=self.publisher,
+            ledger=self.ledger,
+            seconds=iter(range(1_000_000)).__next__,
+        )
+
+    def run(self, now: datetime = NOON) -> Outcome:
+        self.source.asked.clear()
+        return self.cycle.run(now)
+
+    def run_minutes(self, first: int, last: int) -> list[Outcome]:
+        """One cycle for each minute after noon, both included."""
+        return [self.run(NOON + minute * MINUTE) for minute in range(first, last + 1)]
+
+
+def named(outcome: Outcome, name: str) -> Recommendation:
+    """The recommendation for the workload of that name."""
+    return next(one for one in outcome.recommendations if one.id.name == name)
+
+
+def kept(history: History, signal: Signal, id_: WorkloadId) -> list[float]:
+    """The minutes known of one workload, oldest first."""
+    window = history.window(signal, MINUTE)
+    return window.values[window.keys.index(id_)].tolist()

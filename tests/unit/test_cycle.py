@@ -1,0 +1,386 @@
+"""One cycle after the other: a workload of four pods with steady demand, and what goes wrong around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from forecaster.domain.decision import Hold, Reason, Resize, Scale
+from forecaster.domain.policies import Policies
+from forecaster.domain.policy import Policy, Selector
+from forecaster.domain.signal import DEMAND, Signal
+from forecaster.domain.window import FIVE_MINUTES, MINUTE
+from forecaster.errors import SourceRefused
+from forecaster.forecasting.shards import Shards
+from models import LastValue
+from tests.support.builders import GIB, NOON, after, minutes, workload
+from tests.support.fakes import CycleOnFakes, Load, kept, load, named, nobody_answers, steady
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from forecaster.cycle import Outcome
+    from models import Panel, Peak, Window
+
+WEB = load().workload.id
+
+
+def reasons(outcome: Outcome) -> set[Reason]:
+    return {one.replicas.reason for one in outcome.recommendations}
+
+
+class TestQuiet:
+    def test_cycle_decides_about_every_workload_and_hands_it_on(self) -> None:
+        stage = CycleOnFakes(load("web"), load("cart"))
+        outcome = stage.run()
+        assert [one.id.name for one in outcome.recommendations] == ["web", "cart"]
+        assert stage.publisher.published == stage.ledger.recorded == [(NOON, tuple(outcome.recommendations))]
+        assert outcome.report.failures == ()
+
+    def test_cycle_on_a_day_of_history_sizes_pods_too(self) -> None:
+        """An HPA acts on utilization of CPU, so only memory is sized: 2 GiB over four pods, and 15 %."""
+        (one,) = CycleOnFakes(load()).run().recommendations
+        assert isinstance(one.resources, Resize)
+        assert one.resources.resources.cpu_request == 1.0
+        assert one.resources.resources.memory_request == pytest.approx(0.575 * GIB)
+
+    def test_first_cycle_fills_the_history_minutes_before_weeks(self) -> None:
+        stage = CycleOnFakes(load())
+        stage.run()
+        steps = [question.step for question in stage.source.asked]
+        assert steps == sorted(steps)
+        assert set(steps) == {MINUTE, FIVE_MINUTES}
+        assert not np.isnan(kept(stage.history, Signal.CPU, WEB)).any()
+
+    def test_second_cycle_asks_each_signal_for_the_newest_minute_alone(self) -> None:
+        stage = CycleOnFakes(load())
+        stage.run()
+        stage.run(after(1))
+        assert {(question.signal, question.start, question.end) for question in stage.source.asked} == {
+            (signal, after(1), after(1)) for signal in DEMAND
+        }
+
+    def test_cycle_never_asks_for_single_workloads(self) -> None:
+        few, many = CycleOnFakes(load()), CycleOnFakes(*(load(f"web-{i}") for i in range(20)))
+        few.run(), many.run()
+        assert few.source.asked == many.source.asked
+
+    def test_newest_minute_reaches_the_decision(self) -> None:
+        jump = Load(workload(), {Signal.CPU: lambda at: 4.0 if at > NOON else 2.0})
+        before, now = CycleOnFakes(jump).run_minutes(0, 1)
+        assert [one.recommendations[0].wanted_replicas for one in (before, now)] == [4, 8]
+        assert now.recommendations[0].signals[0].measured_at == after(1)
+
+    def test_report_counts_verdicts_series_and_the_age_of_samples(self) -> None:
+        stage = CycleOnFakes(load("web"), load("cart"))
+        report = stage.run().report
+        assert dict(report.verdicts) == {("scale", "reactive"): 2}
+        assert dict(report.series) == {Signal.CPU: 2, Signal.MEMORY: 2, Signal.REQUESTS: 0}
+        assert dict(report.newest_sample_age) == {Signal.CPU: 0.0, Signal.MEMORY: 0.0}
+
+    def test_report_has_the_time_of_each_step(self) -> None:
+        report = CycleOnFakes(load()).run().report
+        assert list(report.steps) == [
+            "targets",
+            "histories",
+            "forecasts",
+            "sizes",
+            "decisions",
+            "scores",
+            "effects",
+        ]
+        assert report.seconds == 7.0
+
+
+class TestSourceDown:
+    def test_every_workload_is_held_and_the_reason_said_once(self) -> None:
+        stage = CycleOnFakes(load("web"), load("cart"))
+        stage.run()
+        stage.source.down = nobody_answers()
+        outcome = stage.run(after(1))
+        assert len(outcome.recommendations) == 2
+        assert reasons(outcome) == {Reason.SOURCE_DOWN}
+        assert outcome.report.failures == (str(nobody_answers()),)
+
+    def test_holds_are_published_too(self) -> None:
+        stage = CycleOnFakes(load())
+        stage.run()
+        stage.source.down = nobody_answers()
+        outcome = stage.run(after(1))
+        assert stage.publisher.published[-1] == (after(1), tuple(outcome.recommendations))
+
+    def test_from_the_start_nothing_is_invented(self) -> None:
+        stage = CycleOnFakes(load())
+        stage.source.down = nobody_answers()
+        outcome = stage.run()
+        assert outcome.recommendations == []
+        assert outcome.report.failures == (str(nobody_answers()),)
+
+    def test_is_asked_once_in_a_cycle(self) -> None:
+        stage = CycleOnFakes(load())
+        stage.run()
+        stage.source.refuses = dict.fromkeys(DEMAND, nobody_answers())
+        outcome = stage.run(after(1))
+        assert len(stage.source.asked) == 1
+        assert outcome.report.failures == (str(nobody_answers()),)
+
+    @pytest.mark.parametrize("outage", [1, 4, 30, 200])
+    def test_no_point_is_lost_once_it_is_back(self, outage: int) -> None:
+        growing = Load(workload(), {Signal.CPU: lambda at: 10.0 + (at - NOON) / MINUTE / 1000})
+        disturbed, calm = CycleOnFakes(growing), CycleOnFakes(growing)
+        disturbed.run()
+        disturbed.source.down = nobody_answers()
+        disturbed.run_minutes(1, min(outage, 5))
+        disturbed.source.down = None
+        disturbed.run(after(outage + 1))
+        calm.run(after(outage + 1))
+        assert kept(disturbed.history, Signal.CPU, WEB) == kept(calm.history, Signal.CPU, WEB)
+        for step in (MINUTE, FIVE_MINUTES):
+            both = [one.history.window(Signal.CPU, step).values for one in (disturbed, calm)]
+            np.testing.assert_allclose(both[0], both[1], rtol=1e-6)
+
+    def test_recovery_decides_again_at_once(self) -> None:
+        stage = CycleOnFakes(load())
+        stage.run()
+        stage.source.down = nobody_answers()
+        stage.run(after(1))
+        stage.source.down = None
+        assert reasons(stage.run(after(2))) == {Reason.REACTIVE}
+
+    def test_stabilization_remembers_what_was_before_the_outage(self) -> None:
+        falling = Load(workload(replicas=8), {Signal.CPU: lambda at: 4.0 if at <= NOON else 1.0})
+        stage = CycleOnFakes(falling)
+        stage.run()
+        stage.source.down = nobody_answers()
+        stage.run(after(1))
+        stage.source.down = None
+        assert stage.run(after(2)).recommendations[0].wanted_replicas == 8
+
+
+class TestSignalRefused:
+    def test_is_one_line_and_the_others_go_on(self) -> None:
+        stage = CycleOnFakes(load())
+        stage.run()
+        stage.source.refuses = {Signal.MEMORY: SourceRefused("memory: parse error at char 7")}
+        outcome = stage.run(after(1))
+        assert outcome.report.failures == ("memory: parse error at char 7",)
+        assert {question.signal for question in stage.source.asked} == set(DEMAND)
+        assert reasons(outcome) == {Reason.REACTIVE}
+
+    def test_is_asked_again_until_it_answers(self) -> None:
+        stage = CycleOnFakes(load())
+        stage.run()
+        stage.source.refuses = {Signal.MEMORY: SourceRefused("memory: parse error at char 7")}
+        stage.run_minutes(1, 3)
+        stage.source.refuses = {}
+        stage.run(after(4))
+        memory = [question for question in stage.source.asked if question.signal is Signal.MEMORY]
+        assert [(question.start, question.end) for question in memory] == [(after(1), after(4))]
+        assert not np.isnan(kept(stage.history, Signal.MEMORY, WEB)).any()
+
+
+class TestSeries:
+    def test_that_stops_is_used_while_fresh_and_then_held_as_stale(self) -> None:
+        stage = CycleOnFakes(load())
+        stage.source.mute = {Signal.CPU: after(1)}
+        outcomes = stage.run_minutes(0, 7)
+        assert [next(iter(reasons(one))) for one in outcomes] == [Reason.REACTIVE] * 6 + [Reason.STALE] * 2
+
+    def test_that_comes_back_is_used_again(self) -> None:
+        stage = CycleOnFakes(load())
+        stage.source.mute = {Signal.CPU: after(1)}
+        stage.run_minutes(0, 7)
+        stage.source.mute = {}
+        assert reasons(stage.run(after(8))) == {Reason.REACTIVE}
+
+    def test_that_never_was_holds_without_data(self) -> None:
+        silent = Load(workload(), {Signal.MEMORY: steady(GIB)})
+        assert reasons(CycleOnFakes(silent).run()) == {Reason.NO_DATA}
+
+    def test_of_ten_minutes_scales_by_measured_demand_and_says_why(self) -> None:
+        (one,) = CycleOnFakes(load(cpu=3.0, since=after(-9))).run().recommendations
+        assert isinstance(one.replicas, Scale)
+        assert (one.replicas.replicas, one.replicas.reason) == (6, Reason.FALLBACK)
+        assert "10m of history" in one.replicas.message
+
+    def test_of_ten_minutes_sizes_nothing(self) -> None:
+        (one,) = CycleOnFakes(load(since=after(-9))).run().recommendations
+        assert isinstance(one.resources, Hold)
+        assert one.resources.reason in {Reason.NO_DATA, Reason.SHORT_HISTORY}
+
+    def test_of_an_hour_gets_a_forecast(self) -> None:
+        (one,) = CycleOnFakes(load(since=after(-59))).run().recommendations
+        assert one.signals[0].forecast is not None
+
+
+class TestWorkload:
+    def test_that_appears_is_decided_about_at_once(self) -> None:
+        stage = CycleOnFakes(load("web"), load("late", since=after(1)))
+        assert [len(one.recommendations) for one in stage.run_minutes(0, 1)] == [1, 2]
+
+    def test_that_disappears_leaves_no_recommendation_and_no_state(self) -> None:
+        stage = CycleOnFakes(load("web"), load("gone", until=after(1)))
+        assert [len(one.recommendations) for one in stage.run_minutes(0, 2)] == [2, 2, 1]
+        assert {id_.name for id_ in stage.cycle.judge.states} == {"web"}
+
+    def test_that_disappears_gives_its_history_back_in_time(self) -> None:
+        settings = CycleOnFakes().history.settings.model_copy(update={"forget_after": timedelta(hours=3)})
+        stage = CycleOnFakes(load("web"), load("gone", until=NOON), settings=settings)
+        stage.run()
+        stage.run(after(240))
+        assert [id_.name for id_ in stage.history.window(Signal.CPU, FIVE_MINUTES).keys] == ["web"]
+
+    def test_that_fails_is_one_line_and_the_others_go_on(self) -> None:
+        broken = Load(replace(workload("broken"), resources=None), {Signal.CPU: steady(2.0)})  # type: ignore[arg-type]
+        stage = CycleOnFakes(load("web"), broken, load("cart"))
+        outcome = stage.run()
+        (failure,) = outcome.report.failures
+        assert failure.startswith("shop/broken: AttributeError")
+        assert named(outcome, "broken").replicas.reason is Reason.FAILED
+        assert named(outcome, "web").replicas.reason is named(outcome, "cart").replicas.reason is Reason.REACTIVE
+
+    def test_whose_inventory_is_odd_is_said_and_the_others_go_on(self) -> None:
+        stage = CycleOnFakes(load("web"))
+        stage.source.faults = ("shop/odd: an HPA without a target",)
+        outcome = stage.run()
+        assert outcome.report.failures == stage.source.faults
+        assert reasons(outcome) == {Reason.REACTIVE}
+
+    def test_gets_its_own_policy(self) -> None:
+        own = {"horizontal": {"max_replicas": 5, "lead_time": "10m"}}
+        stage = CycleOnFakes(
+            load("web", cpu=9.0), load("cart", cpu=9.0), policies=Policies(Policy(), ((Selector(name="cart"), own),))
+        )
+        outcome = stage.run()
+        assert [named(outcome, name).wanted_replicas for name in ("web", "cart")] == [18, 5]
+        forecast = named(outcome, "cart").signals[0].forecast
+        assert forecast is not None
+        assert (forecast.begin, forecast.until) == (after(10), after(13))
+
+    def test_none_at_all_is_a_quiet_cycle(self) -> None:
+        outcome = CycleOnFakes().run()
+        assert outcome.recommendations == []
+        assert outcome.report.failures == ()
+
+
+class TestModelThatFails:
+    """The other signals and the measured demand go on; it is tried again when its turn comes."""
+
+    def test_is_one_line_and_measured_demand_decides(self) -> None:
+        stage = CycleOnFakes(load("web", cpu=3.0), load("cart"))
+        stage.cycle.forecaster.signals = {Signal.CPU: Shards(Broken(fitting=True))}
+        outcome = stage.run()
+        assert outcome.report.failures == (
+            "forecast of cpu: the model failed with ZeroDivisionError: no fit today (1 of 1 parts)",
+        )
+        (one,) = (one for one in outcome.recommendations if one.id == WEB)
+        assert (one.wanted_replicas, one.replicas.reason) == (6, Reason.FALLBACK)
+        assert "no fit today" in one.replicas.message
+
+    def test_while_it_forecasts_is_fitted_anew_in_its_turn(self) -> None:
+        stage = CycleOnFakes(load())
+        stage.cycle.forecaster.signals = {Signal.CPU: Shards(Broken(fitting=False))}
+        assert len(stage.run().report.failures) == 1
+        stage.cycle.forecaster.signals[Signal.CPU].model = LastValue()
+        outcomes = stage.run_minutes(1, 1), [stage.run(after(361))]
+        assert [len(one.report.failures) for (one,) in outcomes] == [1, 0]
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A model that fails when it is fitted, or when it is asked."""
+
+    fitting: bool
+    name: str = "broken"
+
+    def fit(self, panel: Panel) -> Broken:
+        if self.fitting:
+            raise ZeroDivisionError("no fit today")
+        return self
+
+    def update(self, panel: Panel) -> Broken:
+        return self
+
+    def forecast_peak(self, window: Window, quantiles: Sequence[float]) -> Peak:
+        raise FloatingPointError("no word today")
+
+
+class TestKeeping:
+    def test_a_ledger_that_is_full_keeps_no_number_from_those_who_wait(self) -> None:
+        stage = CycleOnFakes(load())
+        stage.ledger.full = True
+        outcome = stage.run()
+        assert len(stage.publisher.published) == 1
+        assert set(outcome.report.failures) == {"ledger: the disk is full"}
+
+    def test_a_table_that_cannot_be_written_is_recorded_all_the_same(self) -> None:
+        stage = CycleOnFakes(load())
+        stage.publisher.full = True
+        outcome = stage.run()
+        assert len(stage.ledger.recorded) == 1
+        assert outcome.report.failures == ("table: the disk is full",)
+
+    def test_a_clock_that_goes_back_is_a_line_and_decisions_go_on(self) -> None:
+        stage = CycleOnFakes(load())
+        stage.run()
+        outcome = stage.run(after(-10))
+        (failure,) = outcome.report.failures
+        assert "the clock went back" in failure
+        assert len(stage.publisher.published) == 2
+
+
+class TestScores:
+    def test_come_when_the_window_of_the_forecast_is_over(self) -> None:
+        """Made at noon for the time from 12:03 to 12:06."""
+        stage = CycleOnFakes(*(load(f"web-{i}") for i in range(20)))
+        outcomes = stage.run_minutes(0, 6)
+        assert [len(one.report.scores) for one in outcomes[:6]] == [0] * 6
+        scores = outcomes[6].report.scores
+        assert {(score.made_at, score.matured_at) for score in scores} == {(NOON, after(6))}
+        assert {score.signal for score in scores} == {Signal.CPU, Signal.MEMORY}
+        assert stage.ledger.scores == list(scores)
+
+    def test_compare_the_peak_within_that_window_and_nothing_else(self) -> None:
+        """The highest minute after 12:03 and up to 12:06 is the last one; before and after it is higher."""
+        peaks = {after(3): 3.0, after(6): 2.7, after(7): 5.0}
+        bumpy = [Load(workload(f"web-{i}"), {Signal.CPU: lambda at: peaks.get(at, 2.0)}) for i in range(10)]
+        outcomes = CycleOnFakes(*bumpy).run_minutes(0, 6)
+        assert {round(score.actual, 3) for score in outcomes[6].report.scores} == {2.7}
+
+    def test_give_every_workload_its_turn(self) -> None:
+        stage = CycleOnFakes(*(load(f"web-{i}") for i in range(15)))
+        stage.run_minutes(0, 16)
+        scored = [score.id.name for score in stage.ledger.scores if score.signal is Signal.CPU]
+        assert set(scored) == {f"web-{i}" for i in range(15)}
+
+    def test_are_left_out_where_less_than_half_of_the_window_was_measured(self) -> None:
+        stage = CycleOnFakes(*(load(f"web-{i}") for i in range(20)))
+        stage.source.mute = {Signal.CPU: after(5)}
+        outcomes = stage.run_minutes(0, 6)
+        assert {score.signal for score in outcomes[6].report.scores} == {Signal.MEMORY}
+
+
+def test_two_replicas_of_the_service_come_to_the_same_numbers() -> None:
+    wave = Load(workload(), {Signal.CPU: lambda at: 2.0 + np.sin(at.timestamp() / 3600)})
+    first, second = CycleOnFakes(wave, model="seasonal-naive-day"), CycleOnFakes(wave, model="seasonal-naive-day")
+    assert [one.recommendations for one in first.run_minutes(0, 3)] == [
+        one.recommendations for one in second.run_minutes(0, 3)
+    ]
+
+
+def test_a_forecast_of_the_daily_peak_raises_the_count_before_the_load_comes() -> None:
+    """Every day at 12:04 the demand doubles for half an hour."""
+
+    def daily(at: datetime) -> float:
+        past_noon = (at - NOON) % timedelta(days=1)
+        return 4.0 if minutes(4) <= past_noon < minutes(34) else 2.0
+
+    (one,) = CycleOnFakes(Load(workload(), {Signal.CPU: daily}), model="seasonal-naive-day").run().recommendations
+    assert isinstance(one.replicas, Scale)
+    assert one.replicas.reason is Reason.FORECAST
+    assert one.wanted_replicas >= 7
