@@ -19,34 +19,54 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .adaptive import Adaptive
-from .errors import ModelError, PanelError, QuestionError
+from .autoreg_fourier import AutoregFourier
+from .custom import imported
+from .errors import ContractError, ModelError, PanelError, QuestionError
+from .ets import Ets
 from .forecast import Forecast, Peak, Provenance, Window
+from .harmonic import Harmonic
+from .hour_of_week import HourOfWeek
+from .intermittent import Intermittent
 from .last_value import LastValue
 from .model import Fitted, Model
+from .nearest_day import NearestDay
 from .panel import DAY, Panel
 from .prior import Prior
 from .ridge import Ridge
 from .seasonal_naive import SeasonalNaive
+from .stl import Stl
+from .theta import Theta
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 CATALOGUE: Mapping[str, Callable[[], Model]] = {
     "adaptive": Adaptive,
+    "autoreg-fourier": AutoregFourier,
+    "ets": Ets,
+    "harmonic": Harmonic,
+    "hour-of-week": HourOfWeek,
+    "intermittent": Intermittent,
     "last-value": LastValue,
+    "nearest-day": NearestDay,
     "prior": Prior,
     "ridge": Ridge,
     "seasonal-naive-day": SeasonalNaive,
     "seasonal-naive-week": lambda: SeasonalNaive(7 * DAY),
+    "stl": Stl,
+    "theta": Theta,
 }
 
 
 def create(name: str) -> Model:
-    """The model of that name with its default settings.
+    """The model of that name with its default settings; `package.module:Name` imports a model of your own.
 
     Raises:
-        QuestionError: the catalogue does not know the name.
+        QuestionError: the catalogue does not know the name, or it does not import.
+        ContractError: the model of your own breaks the contract that all models keep.
     """
+    if ":" in name:
+        return imported(name)
     if name not in CATALOGUE:
         raise QuestionError(f"there is no model {name!r}; choose one of {', '.join(CATALOGUE)}")
     return CATALOGUE[name]()
@@ -55,11 +75,18 @@ def create(name: str) -> Model:
 __all__ = [
     "CATALOGUE",
     "Adaptive",
+    "AutoregFourier",
+    "ContractError",
+    "Ets",
     "Fitted",
     "Forecast",
+    "Harmonic",
+    "HourOfWeek",
+    "Intermittent",
     "LastValue",
     "Model",
     "ModelError",
+    "NearestDay",
     "Panel",
     "PanelError",
     "Peak",
@@ -68,6 +95,8 @@ __all__ = [
     "QuestionError",
     "Ridge",
     "SeasonalNaive",
+    "Stl",
+    "Theta",
     "Window",
     "create",
 ]

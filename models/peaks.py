@@ -40,7 +40,9 @@ def replayed_peaks(
     actual = window_maximum(filled(history.values), window)
     origins = _spaced(actual.shape[1])
     errors = [actual[:, origin] - _expected(median, _before(history, origin), window) for origin in origins]
-    spread = read_table(error_table(np.stack(errors, axis=1)), levels) if errors else np.nan
+    if not errors:
+        return np.full((len(history), len(levels)), np.nan)
+    spread = read_table(error_table(np.stack(errors, axis=1)), levels)
     return _expected(median, history, window)[:, None] + spread
 
 

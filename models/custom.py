@@ -1,0 +1,73 @@
+"""Models of one's own: a spec named by its import path, checked against the contract before anything relies on it."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
+
+from .checks import check_model
+from .errors import ContractError, QuestionError
+
+if TYPE_CHECKING:
+    from .model import Model
+
+
+@cache
+def imported(path: str) -> Model:
+    """The model that `package.module:Name` names: a class or function without required arguments, or a spec.
+
+    The module must be importable, so its folder is in PYTHONPATH or it is installed. Importing runs its code: whoever
+    writes this setting is trusted like whoever writes the program. The contract is checked once for each process.
+
+    Raises:
+        QuestionError: the path is no path, its module does not import, or has no such name.
+        ContractError: what it names cannot be made, is no model, or breaks a promise of `models.checks`.
+    """
+    model = _made(path, _named(path))
+    missing = [name for name in ("name", "fit") if not hasattr(model, name)]
+    if missing:
+        raise ContractError(
+            f"{path} is a {type(model).__name__} without {missing[0]!r}; a model has a name and fit(panel)"
+        )
+    _check(path, cast("Model", model))
+    return cast("Model", model)
+
+
+def _named(path: str) -> object:
+    module, _, name = path.partition(":")
+    if not module or not name:
+        raise QuestionError(f"{path!r} names no model; write it as package.module:Name")
+    try:
+        return getattr(import_module(module), name)
+    except AttributeError as error:
+        raise QuestionError(f"module {module!r} has no {name!r}; the model {path!r} needs it") from error
+    except Exception as error:  # whatever a foreign module does while it is imported
+        cause = f"{type(error).__name__}: {error}"
+        raise QuestionError(
+            f"the model {path!r} does not import ({cause}); is its folder in PYTHONPATH, are its packages installed?"
+        ) from error
+
+
+def _made(path: str, found: object) -> object:
+    if not callable(found):
+        return found
+    try:
+        return found()
+    except Exception as error:  # as above
+        cause = f"{type(error).__name__}: {error}"
+        raise ContractError(
+            f"{path} cannot be made without arguments ({cause}); give every setting a default"
+        ) from error
+
+
+def _check(path: str, model: Model) -> None:
+    try:
+        check_model(model)
+    except ContractError:
+        raise
+    except Exception as error:  # a model that raises breaks the contract; say which one
+        cause = f"{type(error).__name__}: {error}"
+        raise ContractError(
+            f"{path} breaks the contract: it raises {cause}; models.checks.check_model shows where"
+        ) from error
