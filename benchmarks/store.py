@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.memory import peak_mib, rss_mib
+from benchmarks.procfs import peak_mib, rss_mib
 from forecaster.domain.decision import Reason, Recommendation, Resize, Scale
 from forecaster.domain.history import Block
 from forecaster.domain.score import ForecastScore

@@ -8,7 +8,6 @@ memory grows with the number of workloads, not with what is said about them. Rec
 
 from __future__ import annotations
 
-import os
 import struct
 import zlib
 from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it decodes
@@ -88,7 +87,7 @@ def write_table(path: Path, meta: Meta, recommendations: Sequence[Recommendation
         StoreError: the directory is missing, read-only or full; the old table is still there.
     """
     parts = _encode(meta, recommendations)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary = path.with_name(f".{path.name}.new")
     try:
         with temporary.open("wb") as file:
             file.writelines(parts)

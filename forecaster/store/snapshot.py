@@ -66,7 +66,7 @@ class Snapshots:
         Raises:
             StoreError: it cannot be written; the previous one is still there.
         """
-        temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        temporary = self.path.with_name(f".{self.path.name}.new")
         try:
             with temporary.open("wb") as file:
                 _write(file, self._history)

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections import Counter
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -166,3 +168,10 @@ def test_for_a_person_the_log_is_text(capsys: pytest.CaptureFixture[str]) -> Non
     telemetry.configure(json=False, level="debug")
     telemetry.log_report(telemetry.logger(), report())
     assert "cycle_complete" in capsys.readouterr().err
+
+
+def test_every_metric_is_documented() -> None:
+    listed = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
+    names = re.findall(r"# TYPE forecaster_(\w+)", Metrics("1").text())
+    parts = {name.removeprefix("forecast") for name in names if not name.endswith("_created")}
+    assert [part for part in sorted(parts) if part not in listed] == []

@@ -105,3 +105,19 @@ def test_workloads_without_samples_give_their_memory_back() -> None:
     assert kept.forget() == 0
     kept.gaps(at(65))
     assert kept.forget() == 1
+
+
+def test_a_signal_that_no_workload_has_is_answered_and_stays_empty() -> None:
+    kept = history()
+    for gap in kept.gaps(NOON):
+        kept.write(Block(gap.signal, (), gap.start, gap.step, np.empty((0, gap.columns))))
+    assert kept.gaps(NOON) == []
+    assert kept.window(Signal.CPU, FIVE_MINUTES).keys == ()
+
+
+def test_what_is_left_of_the_back_fill_is_counted() -> None:
+    kept = history()
+    assert kept.missing(Signal.CPU) == 30 + 288 - 6
+    for gap in kept.gaps(NOON):
+        kept.write(answer(gap))
+    assert kept.missing(Signal.CPU) == 0
