@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from forecaster.domain.check import Check
 from forecaster.errors import SourceError, SourceUnavailable
-from forecaster.sources.client import Denied, shown_url
+from forecaster.sources.failures import Denied, shown_url
 from forecaster.sources.probe_data import probe_data
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.sources.wire import by_its_own_clock

@@ -14,8 +14,9 @@ from forecaster.domain.signal import Signal
 from forecaster.errors import SourceRefused
 from forecaster.sources import request_rates
 from forecaster.sources.blocks import block_of
-from forecaster.sources.client import PrometheusClient, shown_url
+from forecaster.sources.client import PrometheusClient
 from forecaster.sources.discovery import inventory_of, rows_of
+from forecaster.sources.failures import shown_url
 from forecaster.sources.read_ahead import read_ahead
 from forecaster.sources.slices import Grid, Slices, grid_between
 from forecaster.sources.wire import MalformedAnswer, at_instant

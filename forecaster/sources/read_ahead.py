@@ -9,7 +9,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from forecaster.sources.client import TooMuch
+from forecaster.sources.failures import TooMuch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -101,9 +101,11 @@ def _handler(respond: Callable[[Asked], Reply], asked: list[Asked]) -> type[Base
             self.send_response(reply.status)
             for name, value in reply.headers.items():
                 self.send_header(name, value)
-            self.send_header("Content-Length", str(len(reply.body)))
+            if "Content-Length" not in reply.headers:
+                self.send_header("Content-Length", str(len(reply.body)))
             self.end_headers()
             self.wfile.write(reply.body)
+            self.close_connection = "Content-Length" in reply.headers
 
         def log_message(self, *args: object) -> None:
             pass

@@ -13,7 +13,8 @@ import pytest
 import trustme
 
 from forecaster.errors import SourceRefused, SourceUnavailable
-from forecaster.sources.client import Denied, PrometheusClient, TooMuch, shown_url
+from forecaster.sources.client import PrometheusClient
+from forecaster.sources.failures import Denied, TooMuch, shown_url
 from forecaster.sources.settings import PrometheusSettings
 from tests.support.http_server import Reply, Server, page, vector, verdict
 
@@ -91,6 +92,13 @@ def test_what_is_no_answer_is_refused_with_what_came_instead(reply: Reply, said:
         ask(server.url)
     assert "query 'cpu'" in str(caught.value)
     assert server.url in str(caught.value)
+
+
+def test_an_answer_that_breaks_off_is_unavailable() -> None:
+    whole = vector(({"a": "b"}, "1"))
+    broken = Reply(body=whole.body, headers={"Content-Length": str(len(whole.body) + 100)})
+    with Server(replying(broken)) as server, pytest.raises(SourceUnavailable, match="IncompleteRead"):
+        ask(server.url)
 
 
 def test_a_redirect_is_not_followed_but_named_without_its_query() -> None:
