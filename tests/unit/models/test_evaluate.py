@@ -1,0 +1,48 @@
+"""Evaluation forecasts what was unknown then, scores it per series, and ranks models."""
+
+import numpy as np
+import pytest
+
+from models import LastValue, Panel, QuestionError, SeasonalNaive
+from models.evaluate import evaluate, leaderboard, origins
+from tests.support.panels import HOUR, MONDAY, daily_waves, panel
+
+
+def test_origins_lie_in_the_newest_part_and_leave_steps_behind_them() -> None:
+    found = origins(daily_waves(days=10), 5, steps=6)
+    assert len(found) == 5
+    assert found[0] == MONDAY + 144 * HOUR
+    assert found[-1] == MONDAY + 234 * HOUR
+
+
+def test_a_panel_without_room_for_an_origin_is_refused() -> None:
+    with pytest.raises(QuestionError, match="leaves no origin"):
+        origins(panel([1, 2, 3]), 5, steps=6)
+
+
+def test_an_origin_without_steps_after_it_is_refused() -> None:
+    with pytest.raises(QuestionError, match="only 2 bins follow"):
+        evaluate(LastValue(), panel([1, 2, 3, 4]), steps=3, at=[MONDAY + 2 * HOUR])
+
+
+def test_the_day_before_is_off_by_the_usual_change_over_a_day() -> None:
+    history = daily_waves(4, noise=0.2)
+    score = evaluate(SeasonalNaive(), history, steps=6, at=origins(history, 8, steps=6))
+    assert float(np.mean(score.mase)) == pytest.approx(1, abs=0.2)
+
+
+def test_the_better_model_leads() -> None:
+    history = daily_waves(3, noise=0.05)
+    at = origins(history, 4, steps=6)
+    table = leaderboard([evaluate(model, history, steps=6, at=at) for model in (LastValue(), SeasonalNaive())])
+    assert table.index.tolist() == ["seasonal-naive-day", "last-value"]
+    assert table.loc["seasonal-naive-day", "sQL_rel"] == pytest.approx(1.0)
+
+
+def test_series_without_a_forecast_are_counted_and_not_scored() -> None:
+    values = np.stack([daily_waves(1).values[0], np.full(240, np.nan)])
+    history = Panel(values, MONDAY, HOUR, ("known", "silent"))
+    score = evaluate(LastValue(), history, steps=3, at=origins(history, 2, steps=3))
+    assert score.unanswered == 0.5
+    assert np.isfinite(score.loss[0])
+    assert np.isnan(score.loss[1])
