@@ -68,9 +68,14 @@ def measure(panel: Panel, model: str, fit_rows: int) -> None:
 def untrained(model: str, panel: Panel):  # noqa: ANN201  any fitted model
     """All series with what was learned of the first ones: forecasting costs the same, fitting is not awaited."""
     part = create(model).fit(panel.take(slice(0, 100)))
-    learned = part.learned
-    tiled = None if learned is None else np.resize(learned, (len(panel), *learned.shape[1:]))
-    return type(part)(part.rule, panel, tiled)
+    return type(part)(part.rule, panel, tiled(part.learned, len(panel)))
+
+
+def tiled(learned: object, series: int) -> object:
+    """What was learned of a few series, repeated for as many as there are."""
+    if isinstance(learned, np.ndarray):
+        return np.resize(learned, (series, *learned.shape[1:]))
+    return type(learned)(*(tiled(part, series) for part in learned)) if isinstance(learned, tuple) else learned
 
 
 def timed(call: Callable[[], object], repeat: int = 3) -> float:

@@ -1,7 +1,7 @@
 """Makes models/prior.npz from recorded series: `python -m benchmarks.train_prior ../shared/traces`.
 
-Only the first 60 % of each series is read, so that what the bench scores stays unseen. Ten minutes on one core; the
-same file to the last digit for the same libraries and processor.
+Only the first 60 % of each series is read, so that what the bench scores stays unseen. A quarter of an hour on one
+core; the same file to the last digit for the same libraries and processor.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from models.training import Examples, Recipe, examples, joined, train
 
 TRAIN_SHARE = 0.6
 DAY_SECONDS = 86_400
-MEMBERS = 3
+# Networks averaged; what lies further than a quarter of an hour ahead hangs less on the weights.
+MEMBERS = {"near": 3, "far": 2}
 # Series are shown at their own step and at coarser ones, so that the prior knows the difference.
 STEPS = {60: (60, 300, 600), 300: (300, 600), 600: (600,)}
 ORIGINS = {60: 2500, 300: 2500, 600: 500}
@@ -34,14 +35,13 @@ def main() -> None:
     arguments.add_argument("--out", type=Path, default=Path("models/prior.npz"))
     arguments.add_argument("--without", nargs="*", default=[], help="families left out, to see what they would get")
     arguments.add_argument("--epochs", type=int, default=Recipe().epochs)
-    arguments.add_argument("--members", type=int, default=MEMBERS)
     asked = arguments.parse_args()
     series = [one for folder in asked.traces for one in recorded(folder, asked.without)]
     with threadpool_limits(1):
         weights = {
             f"{reach}/{seed}/{name}": getattr(network, name)
             for reach in ("near", "far")
-            for seed, network in enumerate(members(series, reach, asked.epochs, asked.members))
+            for seed, network in enumerate(members(series, reach, asked.epochs))
             for name in Network._fields
         }
     np.savez_compressed(asked.out, **{name: value.astype(np.float32) for name, value in weights.items()})
@@ -69,9 +69,9 @@ def recorded(folder: Path, without: list[str]) -> list[Series]:
     return found
 
 
-def members(series: list[Series], reach: str, epochs: int, count: int) -> list[Network]:
+def members(series: list[Series], reach: str, epochs: int) -> list[Network]:
     networks = []
-    for seed in range(count):
+    for seed in range(MEMBERS[reach]):
         rng = np.random.default_rng(seed)
         data = joined([part for values, day in series for part in shown(values, day, reach, rng)])
         networks.append(train(data, Recipe(epochs=epochs, seed=seed)))
