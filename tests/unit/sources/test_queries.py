@@ -83,6 +83,7 @@ def test_recorded_series_carry_their_window_in_their_name() -> None:
         {"kinds": []},
         {"kinds": ["Deploy.*"]},
         {"labels": {"not a label": "x"}},
+        {"namespaces": "team-(a"},
         {"rate_window": "1s"},
         {"cpus": "typo"},
     ],
