@@ -24,11 +24,11 @@ def instant(text: str | None) -> datetime:
         return current()
     try:
         value = datetime.fromisoformat(text)
-    except ValueError:
-        value = None
-    if value is None or value.tzinfo is None:
-        raise ConfigError("command line", [Fault("--at", text, "an RFC 3339 instant like 2026-03-01T12:00:00Z")])
-    return value.astimezone(UTC)
+        if value.tzinfo is not None:
+            return value.astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass
+    raise ConfigError("command line", [Fault("--at", text, "an RFC 3339 instant like 2026-03-01T12:00:00Z")])
 
 
 def evaluation_time(at: datetime, interval: timedelta) -> datetime:

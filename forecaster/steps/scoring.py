@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from forecaster.domain.outlook import Ahead
 from forecaster.domain.score import ForecastScore
 from forecaster.domain.window import MINUTE
+from forecaster.steps.outlook import span_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from forecaster.domain.signal import Signal
     from forecaster.domain.window import Window
     from forecaster.domain.workload import WorkloadId
+    from forecaster.forecasting.forecaster import Span
     from forecaster.forecasting.peaks import Peaks
     from forecaster.ports import Histories
     from forecaster.steps.outlook import Sight
@@ -37,6 +40,7 @@ class Pending:
 
     made_at: datetime
     signal: Signal
+    span: Span
     peaks: Peaks
 
 
@@ -53,17 +57,16 @@ class Scoring:
         ripe = [one for one in self.pending if one.peaks.until <= now]
         self.pending = [one for one in self.pending if one.peaks.until > now]
         self.pending += [
-            Pending(now, signal, peaks) for signal, spans in sight.peaks.items() for peaks in spans.values()
+            Pending(now, signal, span, peaks) for signal, spans in sight.peaks.items() for span, peaks in spans.items()
         ]
         return [score for one in ripe for score in self._scores(one, history.window(one.signal, MINUTE), policies, now)]
 
     def _scores(self, one: Pending, window: Window, policies: Policies, now: datetime) -> Iterator[ForecastScore]:
         actual = dict(zip(window.keys, measured_peaks(window, one.peaks.begin, one.peaks.until).tolist(), strict=True))
-        for i, id_ in enumerate(one.peaks.row):
-            value = actual.get(id_, np.nan)
-            if i % ROUNDS != self.turn or np.isnan(value):
-                continue
-            yield _score(id_, one, policies.of(id_).horizontal.quantile, value, now)
+        for id_ in islice(one.peaks.row, self.turn, None, ROUNDS):
+            value, policy = actual.get(id_, np.nan), policies.of(id_)
+            if span_of(policy) == one.span and not np.isnan(value):
+                yield _score(id_, one, policy.horizontal.quantile, value, now)
 
 
 def _score(id_: WorkloadId, one: Pending, quantile: float, actual: float, now: datetime) -> ForecastScore:

@@ -352,6 +352,13 @@ class TestScores:
         outcomes = CycleOnFakes(*bumpy).run_minutes(0, 6)
         assert {round(score.actual, 3) for score in outcomes[6].report.scores} == {2.7}
 
+    def test_are_of_the_window_that_the_policy_of_the_workload_looks_at(self) -> None:
+        own = Policies(Policy(), ((Selector(name="late-*"), {"horizontal": {"lead_time": "5m"}}),))
+        stage = CycleOnFakes(*(load(f"{kind}-{i}") for i in range(10) for kind in ("web", "late")), policies=own)
+        stage.run_minutes(0, 12)
+        waited = {(s.id.name.split("-")[0], s.matured_at - s.made_at) for s in stage.ledger.scores}
+        assert waited == {("web", minutes(6)), ("late", minutes(8))}
+
     def test_give_every_workload_its_turn(self) -> None:
         stage = CycleOnFakes(*(load(f"web-{i}") for i in range(15)))
         stage.run_minutes(0, 16)
