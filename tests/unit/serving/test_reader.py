@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import zlib
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -7,6 +8,7 @@ import pytest
 
 from forecaster.errors import StoreError
 from forecaster.serving.reader import TableReader
+from forecaster.serving.table import MAGIC, PREFIX
 from tests.support.full_disk import full_disk
 from tests.support.recommendations import recommendation, workload_id
 from tests.support.tables import publish
@@ -83,6 +85,12 @@ def test_a_damaged_file_leaves_the_last_good_table(path: Path, damage: str) -> N
     assert reader.table is good
     assert reader.failures == 1
     assert "cannot be served" in reader.fault
+
+
+def test_a_sound_file_with_another_header_is_refused(path: Path) -> None:
+    header = b'{"meta": 1}'
+    path.write_bytes(PREFIX.pack(MAGIC, zlib.crc32(header), len(header)) + header)
+    assert "its header is not understood" in read(path).fault
 
 
 def test_a_damaged_file_is_reported_once_and_a_good_one_heals_it(path: Path) -> None:
