@@ -1,0 +1,209 @@
+"""Leaderboard: models beside each other on the past of a panel, as a table and as a picture, in two lines.
+
+    board = compare(panel, ["seasonal-naive-day", "theta", MyModel()])
+    board.table(), board.plot()
+
+Every model is fitted and asked at the same past origins, and sees only what was known there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from .errors import QuestionError
+from .evaluate import LEVELS, Score, evaluate, leaderboard, origins
+from .losses import cost_of_reserve
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from .forecast import Forecast, Peak, Window
+    from .model import Fitted, Model
+    from .panel import Floats, Panel
+
+Result = TypeVar("Result")
+REFERENCE = "seasonal-naive-day"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One model on the board.
+
+    Attributes:
+        score: loss, MASE and coverage per series, see `evaluate.Score`.
+        cost: [series] cost of reserving its highest level, a missing unit costing nineteen idle ones.
+        milliseconds: time for one series at one origin, fit and forecast.
+    """
+
+    score: Score
+    cost: Floats
+    milliseconds: float
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """What `compare` found; `reference` is the model against which losses are relative."""
+
+    entries: Mapping[str, Entry]
+    reference: str
+
+    def table(self) -> pd.DataFrame:
+        """One row per model, best first.
+
+        Columns: sQL_rel and cost_rel (geometric mean over series of loss and cost relative to the reference; below 1 is
+        better), MASE, cov50, cov90, ... (share of values at or below that quantile; right is the level), unanswered
+        (share without a forecast), ms (per series and origin).
+        """
+        table = leaderboard([entry.score for entry in self.entries.values()], self.reference)
+        base = self.entries[self.reference].cost
+        costs = [relative(self.entries[name].cost, base) for name in table.index]
+        table.insert(1, "cost_rel", costs)
+        return table.assign(ms=[self.entries[name].milliseconds for name in table.index])
+
+    def per_series(self) -> pd.DataFrame:
+        """Loss (sQL) of each series (row) under each model (column): which model is best for which workload."""
+        import pandas as pd  # noqa: PLC0415  a table for people; the service does without pandas
+
+        scores = [entry.score for entry in self.entries.values()]
+        return pd.DataFrame({score.name: score.loss for score in scores}, index=list(scores[0].keys))
+
+    def plot(self) -> Figure:
+        """Losses as bars, best on top, and how far coverage is off its level."""
+        from matplotlib.figure import Figure  # noqa: PLC0415  a picture for people; half a second
+
+        table = self.table().iloc[::-1]
+        figure = Figure(figsize=(11, 1.5 + 0.4 * len(table)), layout="constrained")
+        losses, shares = figure.subplots(1, 2, sharey=True)
+        losses.barh(table.index, table["sQL_rel"], color="0.6")
+        losses.axvline(1, color="k", linewidth=1, linestyle=":")
+        losses.set(title=f"quantile loss, {self.reference} = 1", xlim=(0, min(3, table["sQL_rel"].max() * 1.1)))
+        self._plot_coverage(shares, table)
+        return figure
+
+    def _plot_coverage(self, axes: Axes, table: pd.DataFrame) -> None:
+        levels = next(iter(self.entries.values())).score.levels
+        for level in levels:
+            off = table[f"cov{round(100 * level)}"] - level
+            axes.plot(off, table.index, "o", label=f"p{round(100 * level)}")
+        axes.axvline(0, color="k", linewidth=1, linestyle=":")
+        axes.set(title="share at or below the quantile, minus its level")
+        axes.legend(loc="best")
+
+
+def compare(
+    panel: Panel,
+    models: Sequence[str | Model],
+    *,
+    steps: int = 12,
+    count: int = 10,
+    levels: Sequence[float] = LEVELS,
+    reference: str = REFERENCE,
+    clock: Callable[[], float] = perf_counter,
+) -> Leaderboard:
+    """Score models at `count` past origins of the newest 40 % of a panel, `steps` ahead.
+
+    The reference takes part whether it is named or not. Models are names as in `create`, or specs.
+
+    Raises:
+        QuestionError: an unknown model, two of one name, or a panel too short for origins.
+    """
+    at = origins(panel, count, steps=steps)
+    found = _specs(models, reference)
+    entries = {}
+    for model in found:
+        watched = Watched(model, clock)
+        score = evaluate(watched, panel, steps=steps, at=at, levels=levels)
+        spent = 1000 * watched.spent / (len(at) * max(1, len(panel)))
+        entries[model.name] = Entry(score, watched.cost(panel), spent)
+    return Leaderboard(entries, reference)
+
+
+def relative(loss: Floats, base: Floats) -> float:
+    """Geometric mean of loss / base over the series for which both are positive."""
+    both = np.isfinite(loss) & np.isfinite(base) & (loss > 0) & (base > 0)
+    return float(np.exp(np.mean(np.log(loss[both] / base[both])))) if both.any() else float("nan")
+
+
+@dataclass
+class Watched:
+    """A model with a stopwatch that keeps the forecasts it made."""
+
+    model: Model
+    clock: Callable[[], float]
+    spent: float = 0.0
+    forecasts: list[Forecast] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """Of the model."""
+        return self.model.name
+
+    def fit(self, panel: Panel) -> Fitted:
+        """The fitted model, watched as well."""
+        return WatchedFitted(self.timed(lambda: self.model.fit(panel)), self)
+
+    def timed(self, work: Callable[[], Result]) -> Result:
+        """The result of some work; its time is added."""
+        begin = self.clock()
+        result = work()
+        self.spent += self.clock() - begin
+        return result
+
+    def cost(self, panel: Panel) -> Floats:
+        """[series] mean cost of the highest quantile as a reserve, NaN where there was none."""
+        costs = [_cost(panel, forecast) for forecast in self.forecasts]
+        known = np.isfinite(costs)
+        total = np.where(known, costs, 0.0).sum(axis=0)
+        return np.where(known.any(axis=0), total / np.maximum(1, known.sum(axis=0)), np.nan)
+
+
+@dataclass
+class WatchedFitted:
+    """A fitted model whose forecasts are timed and kept."""
+
+    fitted: Fitted
+    watch: Watched
+
+    def update(self, panel: Panel) -> Fitted:
+        """See Fitted.update."""
+        return WatchedFitted(self.fitted.update(panel), self.watch)
+
+    def forecast(self, steps: int, quantiles: Sequence[float]) -> Forecast:
+        """See Fitted.forecast."""
+        found = self.watch.timed(lambda: self.fitted.forecast(steps, quantiles))
+        self.watch.forecasts.append(found)
+        return found
+
+    def forecast_peak(self, window: Window, quantiles: Sequence[float]) -> Peak:
+        """See Fitted.forecast_peak."""
+        return self.fitted.forecast_peak(window, quantiles)
+
+
+def _specs(models: Sequence[str | Model], reference: str) -> list[Model]:
+    from . import create  # noqa: PLC0415  the catalogue imports every model; this module is no part of it
+
+    found = [create(one) if isinstance(one, str) else one for one in models]
+    names = [model.name for model in found]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise QuestionError(f"two models are called {twice[0]!r}; give one another name")
+    return found if reference in names else [create(reference), *found]
+
+
+def _cost(panel: Panel, forecast: Forecast) -> Floats:
+    """[series] of a panel, NaN without a forecast or without a known value."""
+    first = (forecast.origin - panel.start) // panel.step
+    actual = panel.values[:, first : first + forecast.steps].astype(np.float64)
+    rows = forecast.provenance.rows(panel.keys)
+    out = np.full(len(panel), np.nan)
+    scored = np.flatnonzero((rows >= 0) & np.isfinite(actual).any(axis=1))
+    out[scored] = cost_of_reserve(actual[scored], forecast.values[rows[scored], -1])
+    return out
