@@ -1,0 +1,148 @@
+"""Models of many workloads: fitted in parts and in rotation, carried on with every sample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from forecaster.domain.outlook import Ahead, Unknown
+from forecaster.domain.signal import Signal
+from forecaster.domain.window import FIVE_MINUTES, Window
+from forecaster.forecasting.forecaster import Forecaster, Span, steps_between
+from forecaster.forecasting.shards import ROWS, Shards
+from models import LastValue
+from tests.support.builders import NOON, minutes
+from tests.support.recommendations import workload_id
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from models import Fitted, Panel
+
+SOON = Span(minutes(3), minutes(3))
+HOUR = timedelta(hours=1)
+
+
+@dataclass
+class Counting:
+    """The last value, and how many series each fit was about."""
+
+    fits: list[int] = field(default_factory=list)
+    name: str = "counting"
+
+    def fit(self, panel: Panel) -> Fitted:
+        self.fits.append(len(panel))
+        return LastValue().fit(panel)
+
+
+def window(count: int, *, at: datetime = NOON, value: float = 1.0) -> Window:
+    """A day of five-minute points that are all the same, of so many workloads."""
+    ids = tuple(workload_id(f"web-{i}") for i in range(count))
+    return Window(ids, at - 287 * FIVE_MINUTES, FIVE_MINUTES, np.full((count, 288), value, np.float32))
+
+
+def forecaster(model: Counting, fits: int = 100) -> Forecaster:
+    return Forecaster("last-value", HOUR, fits, {signal: Shards(model) for signal in (Signal.CPU, Signal.MEMORY)})
+
+
+def test_every_workload_gets_its_own_forecast() -> None:
+    seen = window(3)
+    values = seen.values * np.array([[1.0], [2.0], [3.0]], np.float32)
+    peaks = Forecaster("last-value").peaks(Signal.CPU, Window(seen.keys, seen.start, seen.step, values), [SOON], NOON)
+    medians = [peaks[SOON].ahead(id_, 0.5).median for id_ in seen.keys]
+    assert medians == pytest.approx([1.0, 2.0, 3.0])
+
+
+def test_the_forecast_is_for_the_time_after_the_lead_time() -> None:
+    peaks = Forecaster("last-value").peaks(Signal.CPU, window(1), [SOON], NOON)[SOON]
+    assert (peaks.begin, peaks.until) == (NOON + minutes(3), NOON + minutes(6))
+
+
+def test_each_span_is_answered() -> None:
+    later = Span(minutes(10), minutes(5))
+    peaks = Forecaster("last-value").peaks(Signal.CPU, window(1), [SOON, later], NOON)
+    assert [peaks[span].begin - NOON for span in (SOON, later)] == [minutes(3), minutes(10)]
+
+
+def test_workloads_without_history_are_unknown() -> None:
+    peaks = Forecaster("last-value").peaks(Signal.CPU, window(1), [SOON], NOON)[SOON]
+    assert peaks.ahead(workload_id("new"), 0.9) == Unknown("no history yet")
+
+
+def test_a_cluster_without_this_signal_is_no_failure() -> None:
+    peaks = Forecaster("last-value").peaks(Signal.CPU, window(0), [SOON], NOON)[SOON]
+    assert peaks.values.shape[0] == 0
+
+
+class TestRotation:
+    def test_a_start_fits_so_many_parts_in_one_round_and_the_rest_wait(self) -> None:
+        model, seen = Counting(), window(2 * ROWS + 7)
+        peaks = forecaster(model, fits=2).peaks(Signal.CPU, seen, [SOON], NOON)[SOON]
+        assert model.fits == [ROWS, ROWS]
+        waiting = peaks.ahead(seen.keys[-1], 0.9)
+        assert waiting == Unknown("its model is being fitted; 1 of 3 parts are waiting")
+
+    def test_the_rest_is_fitted_in_the_next_round(self) -> None:
+        model, seen = Counting(), window(2 * ROWS + 7)
+        all_parts = forecaster(model, fits=2)
+        for minute in range(2):
+            peaks = all_parts.peaks(Signal.CPU, seen, [SOON], NOON + minutes(minute))[SOON]
+        assert model.fits == [ROWS, ROWS, 7]
+        assert isinstance(peaks.ahead(seen.keys[-1], 0.9), Ahead)
+
+    def test_a_young_model_is_not_fitted_again(self) -> None:
+        model = Counting()
+        one = forecaster(model)
+        for minute in range(0, 60, 5):
+            one.peaks(Signal.CPU, window(3, at=NOON + minutes(minute)), [SOON], NOON + minutes(minute))
+        assert model.fits == [3]
+
+    def test_old_models_are_fitted_one_a_round_over_all_signals(self) -> None:
+        model, later = Counting(), NOON + HOUR
+        one = forecaster(model)
+        for signal in (Signal.CPU, Signal.MEMORY):
+            one.peaks(signal, window(ROWS + 1), [SOON], NOON)
+        model.fits.clear()
+        for minute in range(5):
+            for signal in (Signal.CPU, Signal.MEMORY):
+                one.peaks(signal, window(ROWS + 1, at=later), [SOON], later + minutes(minute))
+        assert sorted(model.fits) == [1, 1, ROWS, ROWS]
+
+    def test_a_part_whose_workloads_changed_is_fitted_anew_and_the_others_are_kept(self) -> None:
+        model = Counting()
+        one = forecaster(model)
+        one.peaks(Signal.CPU, window(ROWS + 1), [SOON], NOON)
+        one.peaks(Signal.CPU, window(ROWS + 2), [SOON], NOON + minutes(1))
+        assert model.fits == [ROWS, 1, 2]
+
+
+def test_the_newest_sample_reaches_the_forecast_without_a_fit() -> None:
+    model = Counting()
+    one = forecaster(model)
+    one.peaks(Signal.CPU, window(1), [SOON], NOON)
+    raised = window(1, at=NOON + minutes(5), value=1.0)
+    values = raised.values.copy()
+    values[:, -1] = 3.0
+    newer = Window(raised.keys, raised.start, raised.step, values)
+    ahead = one.peaks(Signal.CPU, newer, [SOON], NOON + minutes(5))[SOON].ahead(raised.keys[0], 0.5)
+    assert ahead.median == pytest.approx(3.0)
+    assert model.fits == [1]
+
+
+@pytest.mark.parametrize(
+    ("begin", "until", "steps"),
+    [
+        pytest.param(3, 6, (1, 2), id="from within the first bin to within the second"),
+        pytest.param(5, 10, (2, 2), id="exactly the second bin"),
+        pytest.param(0, 5, (1, 1), id="exactly the first bin"),
+        pytest.param(12, 13, (3, 3), id="within one bin"),
+        pytest.param(-4, 1, (1, 1), id="what has begun already"),
+    ],
+)
+def test_steps_are_those_that_the_span_touches(begin: int, until: int, steps: Sequence[int]) -> None:
+    chosen = steps_between(minutes(begin), minutes(until), FIVE_MINUTES)
+    assert (chosen.first, chosen.last) == steps
