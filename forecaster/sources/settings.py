@@ -72,8 +72,8 @@ class PrometheusSettings(BaseModel):
     samples_per_answer: int = Field(
         1_000_000,
         ge=1_000,
-        description="Most samples to ask for at a time when reading history. A million is some 25 MB on the wire and "
-        "60 MB while decoding.",
+        description="Most samples to ask for at a time when reading history. A million is 20 to 35 MB on the wire, "
+        "and two answers are in memory at a time.",
     )
 
     @model_validator(mode="before")
