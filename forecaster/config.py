@@ -145,6 +145,14 @@ class Settings(_Section):
         (), description="Policies for some workloads: a list of {match: {namespace, kind, name}, policy: {...}}."
     )
 
+    @field_validator("policy")
+    @classmethod
+    def _minutes_are_kept(cls, value: Policy, info: ValidationInfo) -> Policy:
+        kept = info.data.get("history")
+        if kept and value.min_history > kept.minutes_kept:
+            raise ValueError(f"min_history must not be longer than history.minutes_kept, {kept.minutes_kept}")
+        return value
+
     @property
     def policies(self) -> Policies:
         """The policies of all workloads."""

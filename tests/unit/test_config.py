@@ -87,6 +87,9 @@ class TestFaults:
         found = faults("{prometheus: , policy: [1], overrides: {a: b}}")
         assert set(found) == {"prometheus", "policy", "overrides"}
 
+    def test_a_forecast_cannot_ask_for_more_minutes_than_are_kept(self) -> None:
+        assert "minutes_kept" in faults("{history: {minutes_kept: 1h}, policy: {min_history: 2h}}")["policy"][1]
+
     def test_an_override_that_breaks_a_rule_together_with_the_defaults_is_found(self) -> None:
         found = faults("""
             policy: {horizontal: {min_replicas: 5}}

@@ -1,0 +1,256 @@
+"""The commands as users type them, on a Prometheus-compatible endpoint with three workloads and a day of history."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from forecaster.cli import app, main
+from forecaster.cli.options import matching, settings_of
+from forecaster.config import Settings
+from forecaster.domain.signal import Signal
+from forecaster.domain.window import MINUTE
+from forecaster.sources.embedded import EmbeddedPrometheus
+from forecaster.sources.recording import Recording
+from tests.support.builders import GIB, NOON, hpa, minutes, workload
+from tests.support.recommendations import workload_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from forecaster.domain.workload import Workload
+
+COMMANDS = ("once", "run", "explain", "doctor", "demo", "models", "settings", "hpa")
+WEB, CART = workload("web"), workload("cart", autoscaler=replace(hpa(), name="cart-hpa"))
+BATCH = workload(id=workload_id("batch", "jobs"), replicas=2, autoscaler=None)
+CONFIG = """
+history: {minutes_kept: 1h, weeks_kept: 1d}
+forecast: {model: last-value}
+prometheus: {retries: 0, connect_timeout_seconds: 1}
+"""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a command printed and how it ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """Types commands at this address, at noon unless told otherwise, and reads what comes back."""
+
+    url: str
+    config: Path
+    capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch
+
+    def types(self, *words: str, at: str = NOON.isoformat()) -> Told:
+        return self.types_exactly(*words, "--prometheus", self.url, "--config", str(self.config), "--at", at)
+
+    def types_exactly(self, *words: str) -> Told:
+        self.monkeypatch.setattr("sys.argv", ["forecaster", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        shown = self.capsys.readouterr()
+        return Told(int(ended.value.code or 0), shown.out, shown.err)
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[str]:
+    """Two cores for the web, five for the cart, one for the batch; one GiB a pod; no request rates."""
+    workloads = (WEB, CART, BATCH)
+    length = 24 * 60 + 60
+    pods = np.array([[one.replicas] for one in workloads])
+    values = {
+        Signal.CPU: np.repeat([[2.0], [5.0], [1.0]], length, axis=1),
+        Signal.MEMORY: np.repeat(pods * GIB, length, axis=1),
+        Signal.REQUESTS: np.full((3, length), np.nan),
+        Signal.PODS: np.repeat(pods, length, axis=1).astype(float),
+    }
+    recording = Recording(NOON - (length - 30) * MINUTE, workloads, values)
+    with EmbeddedPrometheus(recording, Settings().queries, recording.fleet(NOON)) as served:
+        yield served.url
+
+
+@pytest.fixture
+def terminal(
+    endpoint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Terminal:
+    config = tmp_path / "settings.yaml"
+    config.write_text(CONFIG)
+    return Terminal(endpoint, config, capsys, monkeypatch)
+
+
+def rows(told: Told) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(told.out)))
+
+
+def names(told: Told) -> list[str]:
+    return [f"{row['namespace']}/{row['name']}" for row in rows(told)]
+
+
+class TestHelp:
+    def test_lists_every_command(self) -> None:
+        shown = CliRunner().invoke(app, ["--help"])
+        assert shown.exit_code == 0
+        assert [command for command in COMMANDS if f" {command} " not in shown.output] == []
+
+    @pytest.mark.parametrize("command", COMMANDS)
+    def test_of_each_command_answers(self, command: str) -> None:
+        shown = CliRunner().invoke(app, [command, "--help"])
+        assert shown.exit_code == 0
+        assert "Usage:" in shown.output
+
+    def test_is_what_a_bare_command_shows(self) -> None:
+        assert "Usage:" in CliRunner().invoke(app, []).output
+
+
+class TestOnce:
+    def test_prints_a_table_of_all_workloads_in_the_order_of_their_names(self, terminal: Terminal) -> None:
+        told = terminal.types("once")
+        first = [line.split()[0] for line in told.out.splitlines()]
+        assert (told.code, first) == (0, ["WORKLOAD", "jobs/batch", "shop/cart", "shop/web"])
+
+    def test_prints_json_as_the_api_answers_it(self, terminal: Terminal) -> None:
+        web = json.loads(terminal.types("once", "-o", "json").out)["recommendations"][-1]
+        assert (web["name"], web["replicas"]["now"], web["replicas"]["recommended"]) == ("web", 4, 4)
+        assert [signal["signal"] for signal in web["signals"]] == ["cpu"]
+
+    def test_prints_the_same_as_yaml(self, terminal: Terminal) -> None:
+        in_json = json.loads(terminal.types("once", "-o", "json").out)
+        in_yaml = yaml.safe_load(terminal.types("once", "-o", "yaml").out)
+        assert json.loads(json.dumps(in_yaml, default=lambda at: at.isoformat().replace("+00:00", "Z"))) == in_json
+
+    def test_prints_numbers_of_base_units_as_csv(self, terminal: Terminal) -> None:
+        _, cart, web = rows(terminal.types("once", "-o", "csv"))
+        assert (cart["replicas_now"], cart["replicas"], cart["reason"]) == ("4", "10", "reactive")
+        assert (web["memory_request_now"], web["cpu_limit_now"]) == (str(GIB), "2.0")
+
+    @pytest.mark.parametrize(
+        ("pattern", "found"),
+        [
+            ("shop/*", ["shop/cart", "shop/web"]),
+            ("web", ["shop/web"]),
+            ("jobs/b*", ["jobs/batch"]),
+            ("w?b", ["shop/web"]),
+        ],
+    )
+    def test_shows_only_the_workloads_of_a_pattern(
+        self, terminal: Terminal, pattern: str, found: Sequence[str]
+    ) -> None:
+        assert names(terminal.types("once", pattern, "-o", "csv")) == found
+
+    def test_says_that_a_pattern_matches_nobody(self, terminal: Terminal) -> None:
+        told = terminal.types("once", "nowhere/*")
+        assert (told.code, told.out.strip()) == (0, "None of 3 workloads matches.")
+
+    def test_takes_policies_from_the_file(self, terminal: Terminal) -> None:
+        terminal.config.write_text(
+            CONFIG + "overrides: [{match: {name: cart}, policy: {horizontal: {max_replicas: 7}}}]"
+        )
+        assert [row["replicas"] for row in rows(terminal.types("once", "shop/*", "-o", "csv"))] == ["7", "4"]
+
+    def test_decides_at_the_last_full_minute_of_the_instant_given(self, terminal: Terminal) -> None:
+        (row,) = rows(terminal.types("once", "web", "-o", "csv", at="2026-03-01T13:20:59+01:00"))
+        assert row["at"] == (NOON + minutes(20)).isoformat()
+
+
+class TestExplain:
+    def test_prints_the_record_of_one_workload(self, terminal: Terminal) -> None:
+        told = terminal.types("explain", "shop/cart")
+        lines = [line.strip() for line in told.out.splitlines()]
+        assert told.code == 0
+        assert lines[:3] == [
+            "Deployment shop/cart at 2026-03-01 12:00:00 UTC",
+            "replicas: 4 now, owned by HPA cart-hpa",
+            "cpu: target 50 % of 1000m a pod",
+        ]
+        assert any(line.startswith("=> 10 replicas (reactive)") for line in lines)
+
+    def test_names_those_that_are_known_when_it_does_not_know_the_one(self, terminal: Terminal) -> None:
+        told = terminal.types("explain", "shop/cat")
+        assert (told.code, told.out) == (1, "")
+        assert "'shop/cat'" in told.err
+        assert "shop/cart" in told.err
+
+
+class TestFaults:
+    @pytest.mark.parametrize("command", [("once",), ("explain", "shop/web")])
+    def test_a_prometheus_that_is_down_is_a_message_and_no_traceback(
+        self, terminal: Terminal, command: tuple[str, ...]
+    ) -> None:
+        nobody = Terminal("http://127.0.0.1:1", terminal.config, terminal.capsys, terminal.monkeypatch)
+        told = nobody.types(*command)
+        assert (told.code, told.out) == (1, "")
+        assert told.err.count("127.0.0.1:1") == 1
+        assert "Traceback" not in told.err
+
+    @pytest.mark.parametrize("at", ["noon", "2026-03-01T12:00:00"])
+    def test_an_instant_that_is_none_is_a_message_with_an_example(self, terminal: Terminal, at: str) -> None:
+        told = terminal.types("once", at=at)
+        assert (told.code, told.out) == (1, "")
+        assert f"--at: '{at}' is not allowed" in told.err
+
+    def test_all_faults_of_a_file_come_at_once(self, terminal: Terminal) -> None:
+        terminal.config.write_text("{cycle: {interval: 7m}, policy: {horizontal: {quantile: 2}}}")
+        told = terminal.types("once")
+        assert (told.code, told.out) == (1, "")
+        assert [path in told.err for path in ("cycle.interval", "policy.horizontal.quantile")] == [True, True]
+
+    def test_an_address_that_is_none_is_a_message(self, terminal: Terminal) -> None:
+        told = terminal.types_exactly("once", "--prometheus", "prometheus:9090")
+        assert told.code == 1
+        assert "prometheus.url" in told.err
+
+    def test_an_unknown_format_is_refused_with_the_known_ones(self, terminal: Terminal) -> None:
+        told = terminal.types("once", "-o", "xml")
+        assert told.code == 2
+        assert "csv" in told.err
+
+
+class TestOptions:
+    def test_come_over_the_file(self, terminal: Terminal) -> None:
+        settings = settings_of(terminal.config, "http://given:9090", "shop|team-.*")
+        assert (settings.prometheus.url, settings.prometheus.retries) == ("http://given:9090", 0)
+        assert settings.queries.namespaces == "shop|team-.*"
+
+    @pytest.mark.parametrize(
+        ("pattern", "meant"), [("web", {WEB}), ("*/web", {WEB}), ("bank/*", set()), ("*", {WEB, CART})]
+    )
+    def test_a_pattern_without_a_slash_means_any_namespace(self, pattern: str, meant: set[Workload]) -> None:
+        assert matching((WEB.id, CART.id), pattern) == {one.id for one in meant}
+
+
+class TestSettings:
+    def test_prints_all_of_them(self, terminal: Terminal) -> None:
+        told = terminal.types_exactly("settings")
+        assert yaml.safe_load(told.out)["policy"]["horizontal"]["quantile"] == 0.85
+
+    def test_checks_a_file(self, terminal: Terminal) -> None:
+        told = terminal.types_exactly("settings", "--config", str(terminal.config))
+        assert (told.code, told.out.strip()) == (0, f"{terminal.config}: no fault found")
+
+    def test_refuses_a_file_with_faults(self, terminal: Terminal) -> None:
+        terminal.config.write_text("cycle: {intervall: 1m}")
+        told = terminal.types_exactly("settings", "--config", str(terminal.config))
+        assert told.code == 1
+        assert "cycle.intervall" in told.err
+
+
+def test_models_are_listed_with_a_line_each(terminal: Terminal) -> None:
+    lines = terminal.types_exactly("models").out.splitlines()
+    assert all(len(line.split(maxsplit=1)) == 2 for line in lines)
+    assert "ridge" in {line.split()[0] for line in lines}
