@@ -20,6 +20,7 @@ from pathlib import Path
 import pandas as pd
 
 from benchmarks.cold_start import cold_start
+from benchmarks.window_peaks import window_peaks
 
 BASELINES = "snaive_day,snaive_week,last_value,snaive_ar,quantiles_tod,fft_dsp,ridge_ar,hgb_global"
 LEVELS = "0.5,0.8,0.9,0.95,0.99"
@@ -50,6 +51,7 @@ def main() -> None:
         sys.exit(f"{asked.bench} is not there; --bench names the folder of the bench")
     parts = [section(TASKS[i], asked.bench, quick=asked.quick) for i in asked.tasks]
     parts.append(cold_start(asked.bench, quick=asked.quick))
+    parts += ["## The largest of the minutes 2 to 8 ahead\n", table(window_peaks(asked.bench, quick=asked.quick))]
     page = "\n".join([heading(quick=asked.quick), *parts])
     print(page)
     if asked.write:

@@ -16,18 +16,20 @@ from models import Panel, create
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from models import Model
+
 
 class BenchForecaster:
     """One of our models behind the protocol of the bench: histories of one batch become one panel.
 
     The cuts of a batch lie at different times, so the panel has no common clock and takes the newest one; our models
-    only use time differences (the same clock time on earlier days), which this leaves alone.
+    that are measured here use time differences only (the same clock time on earlier days), which this leaves alone.
     """
 
     accepts_nan = True
 
-    def __init__(self, model: str) -> None:
-        self.name = model.replace("-", "_")
+    def __init__(self, model: Model) -> None:
+        self.name = model.name.replace("-", "_")
         self.model = model
 
     def forecast(
@@ -45,7 +47,7 @@ class BenchForecaster:
         step = timedelta(seconds=step_seconds)
         start = datetime.fromtimestamp(max(ends), UTC) - length * step
         panel = Panel.cleaned(values, start, step, [str(i) for i in range(len(histories))])
-        fitted = create(self.model).fit(panel)
+        fitted = self.model.fit(panel)
         forecast = fitted.forecast(horizon, levels)
         out = np.zeros((len(histories), len(levels), horizon))
         rows = forecast.provenance.rows(panel.keys)
@@ -55,4 +57,4 @@ class BenchForecaster:
 
 def forecaster() -> BenchForecaster:
     """The model named by FORECASTER_MODEL, otherwise the one the service uses."""
-    return BenchForecaster(os.environ.get("FORECASTER_MODEL", "adaptive"))
+    return BenchForecaster(create(os.environ.get("FORECASTER_MODEL", "adaptive")))
