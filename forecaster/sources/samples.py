@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from forecaster.sources.wire import MalformedAnswer
@@ -21,6 +22,9 @@ _CHUNK = 1 << 22
 
 _ON_GRID = 2e-3
 """Seconds. Prometheus states times to the millisecond, and rounds."""
+
+
+_decode_numbers = msgspec.json.Decoder(list[float]).decode
 
 
 @dataclass(slots=True)
@@ -95,8 +99,18 @@ def _decoded(texts: list[bytes]) -> tuple[NDArray[np.intp], NDArray[np.float64],
 
 
 def _numbers(text: bytes) -> NDArray[np.float64]:
+    """All numbers of a text in their order. The reader of JSON is twice as fast, but knows no NaN and no infinity."""
+    bare = text.translate(None, b'[]" \t\r\n')
     try:
-        return np.fromstring(text.translate(None, b'[]" \t\r\n'), sep=",", dtype=np.float64)
+        numbers = _decode_numbers(b"[%b]" % bare)
+    except msgspec.DecodeError:
+        return _any_numbers(bare)
+    return np.fromiter(numbers, np.float64, len(numbers))
+
+
+def _any_numbers(bare: bytes) -> NDArray[np.float64]:
+    try:
+        return np.fromstring(bare, sep=",", dtype=np.float64)
     except (ValueError, DeprecationWarning) as error:
         raise MalformedAnswer("a sample is not a number") from error
 
