@@ -56,8 +56,7 @@ class Quantity:
         Not the nearest double: 0.57 is kept as `570m`, and 570 * 0.001 is one ulp above 0.57.
         """
         mantissa, exponent = _decimal_parts(self.nano)
-        power = 1.0 / 10**-exponent if exponent < 0 else 10.0**exponent
-        return float(mantissa) * power
+        return mantissa * 10.0**exponent
 
     def __str__(self) -> str:
         if self.format is QuantityFormat.BINARY_SI and abs(self.nano) >= 1024 * _NANO:

@@ -101,3 +101,15 @@ def test_binary_text_is_kept_from_1024_on() -> None:
     assert str(milli_quantity(2**60 * 1000, binary)) == "1Ei"
     assert parse_quantity("0.9Ki").format is QuantityFormat.BINARY_SI
     assert parse_quantity("0.0005Ki").format is QuantityFormat.DECIMAL_SI
+
+
+def test_an_exponent_of_nothing_is_left_out() -> None:
+    assert [str(parse_quantity(text)) for text in ("5e0", "0e3")] == ["5", "0"]
+
+
+def test_leading_zeros_are_no_digits() -> None:
+    assert parse_quantity("0" * 70 + "1").nano == 10**9
+
+
+def test_one_byte_in_binary_is_still_binary() -> None:
+    assert parse_quantity("0.0009765625Ki").format is QuantityFormat.BINARY_SI

@@ -166,3 +166,33 @@ def test_an_unset_window_is_none_up_and_the_controllers_down() -> None:
     assert windows(unset, seconds(120)) == (seconds(0), seconds(120))
     given = both(rules(window_s=30), rules(window_s=0))
     assert windows(given, seconds(120)) == (seconds(30), seconds(0))
+
+
+def test_growth_has_the_controllers_numbers_by_default() -> None:
+    assert [legacy.growth_limit(current) for current in (1, 3)] == [4, 6]
+    assert limit(900, 3, WIDE, None, (), NOW, growth=Growth(8, 100)).replicas == 100
+
+
+def test_a_count_at_the_limit_is_within_range() -> None:
+    assert limit(6, 3, WIDE, None, (), NOW).clamp == "DesiredWithinRange"
+    assert limit(14, 10, WIDE, both(rules(policy("Pods", 4))), (), NOW).clamp == "DesiredWithinRange"
+    assert limit(6, 10, WIDE, both(None, rules(policy("Pods", 4))), (), NOW).clamp == "DesiredWithinRange"
+
+
+def test_at_the_current_size_bounds_are_not_consulted() -> None:
+    for bounds in ((1, 3), (7, 9)):
+        assert behavior.rate_limit(5, 5, *bounds, both(), (), (), NOW) == (5, "DesiredWithinRange")
+
+
+def test_a_minimum_that_equals_the_policies_limit_is_the_reason() -> None:
+    assert limit(1, 10, Bounds(6, 20), both(None, rules(policy("Pods", 4))), (), NOW)[:4:3] == (6, "TooFewReplicas")
+
+
+def test_pods_policies_take_pods_and_not_percent() -> None:
+    assert behavior.scale_down_limit(10, rules(policy("Pods", 4)), (), (), NOW) == 6
+    assert behavior.scale_up_limit(10, rules(policy("Pods", 4)), (), (), NOW) == 14
+
+
+def test_a_limited_count_tells_how_it_came_about() -> None:
+    limited = limit(7, 6, WIDE, both(rules(policy("Pods", 4), window_s=60)), (past(6, 10),), NOW)
+    assert limited == (6, 6, "ScaleUpStabilized", "DesiredWithinRange", (past(6, 10), past(7, 0)))

@@ -93,3 +93,13 @@ def test_running_and_ready_looks_at_nothing_else() -> None:
         pod("g", start_time=None),
     ]
     assert running_and_ready(pods) == 3
+
+
+def test_a_young_pod_that_is_not_ready_does_not_count_however_fresh_its_sample() -> None:
+    young = pod(start_time=ago(100), ready=ReadyCondition("False", ago(60)))
+    assert group(young, sample=FRESH) == "unready"
+
+
+def test_groups_name_their_pods() -> None:
+    pods = [pod("a", deleting=True), pod("b", phase="Pending"), pod("c"), pod("d")]
+    assert group_pods(pods, {"d": FRESH}, "cpu", NOW, PERIOD, DELAY) == Groups(1, ["b"], ["c"], ["a"])

@@ -161,3 +161,43 @@ def test_each_direction_has_its_own_tolerance() -> None:
     wide_up = Tolerance(up=0.5, down=0.0)
     assert from_total(14, 10, 10, 10, wide_up).replicas == 10
     assert from_total(9, 10, 10, 10, wide_up).replicas == 9
+
+
+def test_the_average_is_over_samples_with_a_request() -> None:
+    assert use(3000, 3000, 50, 4, 4, requested=2).average_milli == 1500
+
+
+def test_an_average_within_the_tolerance_tells_so() -> None:
+    assert from_average(2100, 2, 1000, 2, 7, TENTH) == Proposal(7, 1.05, "tolerance", average_milli=1050)
+
+
+def test_an_average_without_unready_pods_needs_no_second_ratio() -> None:
+    assert from_average(3000, 2, 1000, 2, 2, TENTH) == Proposal(3, 1.5, average_milli=1500)
+
+
+def test_unready_pods_that_turn_an_average_around_keep_the_size() -> None:
+    assert from_average(3000, 2, 1000, 2, 4, TENTH, unready=2) == Proposal(4, 0.75, "direction", average_milli=1500)
+
+
+def test_a_missing_pod_dilutes_a_small_rise() -> None:
+    assert use(1500, 2000, 50, 2, 2, missing=Share(1, 1000, 1000)) == Proposal(2, 1.0, "tolerance", 75, 750)
+
+
+def test_at_the_target_exactly_unready_pods_are_left_out_too() -> None:
+    proposal = use(1500, 3000, 50, 3, 5, missing=Share(1, 1000, 1000), unready=Share(1, 1000))
+    assert proposal == Proposal(5, 1.0, "tolerance", 50, 500)
+
+
+def test_a_rise_that_survives_filling_in_is_followed() -> None:
+    small = Share(1, 100, 100)
+    assert use(1800, 2000, 50, 2, 3, missing=small) == Proposal(6, 1.7, None, 90, 900)
+    assert use(1800, 2000, 50, 2, 6, missing=small) == Proposal(6, 1.7, None, 90, 900)
+
+
+def test_a_fall_that_ends_at_the_current_size_is_no_hold() -> None:
+    assert use(300, 3000, 50, 3, 3, missing=Share(1, 1000, 1000)) == Proposal(3, 0.64, None, 10, 100)
+
+
+def test_a_shared_value_tells_all_its_numbers() -> None:
+    assert per_pod_value(115_000, 30_000, 4, TENTH) == Proposal(4, 115 / 120, "tolerance", average_milli=28_750)
+    assert per_pod_value(90_000, 30_000, 4, TENTH) == Proposal(3, 0.75, average_milli=22_500)

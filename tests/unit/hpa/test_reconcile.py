@@ -9,8 +9,9 @@ import pytest
 from forecaster.hpa.conditions import Condition
 from forecaster.hpa.controller import Controller, FeatureGates
 from forecaster.hpa.history import ScaleEvent
-from forecaster.hpa.observation import Scale, ScaleUnread
+from forecaster.hpa.observation import Observation, Scale, ScaleUnread
 from forecaster.hpa.reconcile import reconcile
+from forecaster.hpa.rules import ScalingRules
 from forecaster.hpa.samples import ExternalValues, PodSamples, Sample
 from forecaster.hpa.selectors import selector_of_labels
 from forecaster.hpa.spec import HpaSpec, MetricSpec, MetricTarget, ObjectReference
@@ -254,3 +255,95 @@ def test_conditions_keep_their_time_while_their_status_stays() -> None:
     first = reconcile(hpa(), look(3, queue_of(90)), STORED, NOW)
     second = reconcile(hpa(), look(3, queue_of(150)), first.state, NOW + seconds(15))
     assert [condition.last_transition for condition in second.conditions] == [NOW, NOW, NOW]
+
+
+@pytest.mark.parametrize(
+    ("seen", "spec"),
+    [
+        (look(3, queue_of(150)), hpa(behavior=both())),
+        (look(0, queue_of(150)), hpa()),
+        (look(3, BROKEN), hpa()),
+        (look(3, queue_of(1), scale=Scale(3, 3, "")), hpa()),
+        (look(3, queue_of(1), scale=ScaleUnread("gone")), hpa()),
+        (look(3, queue_of(150), write_refused=True), hpa()),
+        (look(2, queue_of(0)), hpa(low=0)),
+    ],
+)
+def test_conditions_begin_now_and_are_part_of_the_state(seen: Observation, spec: HpaSpec) -> None:
+    outcome = reconcile(spec, seen, ScalingState(history=()), NOW, ZERO)
+    assert {condition.last_transition for condition in outcome.conditions} == {NOW}
+    assert outcome.state.conditions == outcome.conditions
+
+
+def test_what_is_not_written_says_so() -> None:
+    for seen in (look(3, BROKEN), look(3, scale=ScaleUnread("gone")), look(0, BROKEN), look(3, queue_of(90))):
+        assert reconcile(hpa(), seen, STORED, NOW).desired.written is False
+
+
+def test_branches_have_names() -> None:
+    seen = [look(3, BROKEN), look(3, queue_of(90)), look(3, scale=ScaleUnread("gone"))]
+    assert [reconcile(hpa(), one, STORED, NOW).desired.branch for one in seen] == ["metrics", "metrics", "unread"]
+
+
+def test_at_the_maximum_metrics_are_still_followed() -> None:
+    outcome = reconcile(hpa(high=5), look(5, queue_of(900)), STORED, NOW)
+    assert (outcome.desired.branch, outcome.desired.limited and outcome.desired.limited.clamp) == (
+        "metrics",
+        "TooManyReplicas",
+    )
+
+
+def test_one_pod_up_is_a_rise() -> None:
+    outcome = reconcile(hpa(behavior=both()), look(3, queue_of(120)), STORED, NOW)
+    assert (outcome.state.scale_ups, outcome.state.scale_downs) == ((ScaleEvent(1, NOW),), ())
+    assert outcome.state.last_scale_time == NOW
+
+
+def test_a_fall_with_behavior_moves_the_time_of_the_last_scale() -> None:
+    outcome = reconcile(hpa(behavior=both()), look(6, queue_of(90)), ScalingState(history=()), NOW)
+    assert outcome.state.last_scale_time == NOW
+
+
+def test_from_one_pod_to_none_is_the_hpas_doing() -> None:
+    outcome = reconcile(hpa(low=0), look(1, queue_of(0)), ScalingState(history=()), NOW, ZERO)
+    assert reasons(outcome)[-1] == "ScaledToZero"
+
+
+def test_messages_name_what_happened() -> None:
+    def told(outcome: Pass, kind: str) -> str:
+        return next(condition.message for condition in outcome.conditions if condition.type == kind)
+
+    rise = reconcile(hpa(), look(3, queue_of(150)), STORED, NOW)
+    assert told(rise, "ScalingActive").endswith("a replica count from external metric queue()")
+    assert told(rise, "AbleToScale").endswith("update the target scale to 5")
+    missing = reconcile(hpa(), look(3, queue_of(1), scale=Scale(3, 3, "")), STORED, NOW)
+    assert missing.desired.events[0].message == "the HPA target's scale is missing a selector"
+    strange = reconcile(hpa(), look(3, queue_of(1), scale=Scale(3, 3, "app in (")), STORED, NOW)
+    assert "unable to parse requirement 'app in ('" in strange.desired.events[0].message
+    claimed = look(3, queue_of(1), other_selectors=(selector_of_labels({"app": "shop"}),))
+    ambiguous = reconcile(hpa(), claimed, STORED, NOW)
+    assert ambiguous.desired.events[0].message == "pods by selector app=shop are controlled by multiple HPAs"
+    bad = HpaSpec(ObjectReference("Deployment", "d", "a/b/c"), 5, (QUEUE,))
+    assert told(reconcile(bad, look(3, queue_of(1)), STORED, NOW), "AbleToScale").endswith("string: a/b/c")
+
+
+def test_tolerances_of_behavior_reach_the_metrics() -> None:
+    wide = both(ScalingRules((policy("Pods", 9),), tolerance=0.5), ScalingRules((policy("Pods", 9),), tolerance=0.0))
+    assert reconcile(hpa(behavior=wide), look(3, queue_of(130)), STORED, NOW).desired.replicas == 3
+
+
+def test_events_of_both_lists_reach_the_policies() -> None:
+    slow = both(rules(policy("Pods", 4)), rules(policy("Pods", 4), window_s=0))
+    state = ScalingState(history=(), scale_ups=(moved(3, 10),), scale_downs=(moved(1, 10),))
+    assert reconcile(hpa(behavior=slow), look(5, queue_of(900)), state, NOW).desired.replicas == 7
+
+
+def test_the_status_has_every_number_of_its_metrics() -> None:
+    used = PodSamples({"p0": Sample(500, NOW)})
+    total = MetricSpec("External", "total", MetricTarget("Value", value_milli=1000))
+    outcome = reconcile(hpa(CPU, total), look(1, used, ExternalValues((1000,))), STORED, NOW)
+    assert outcome.state.current_metrics == (
+        MetricStatus("Resource", "cpu", 50, 500),
+        MetricStatus("External", "total", value_milli=1000),
+    )
+    assert (outcome.state.current_replicas, outcome.state.desired_replicas) == (1, 3)

@@ -108,3 +108,21 @@ def test_a_resource_beyond_the_pod_level_is_summed_over_containers() -> None:
 def test_pod_level_resources_are_cpu_memory_and_hugepages() -> None:
     named = ["cpu", "memory", "hugepages-2Mi", "ephemeral-storage", "hugepages"]
     assert [is_pod_level_resource(name) for name in named] == [True, True, True, False, False]
+
+
+def test_the_gate_reaches_every_pod() -> None:
+    level = [pod(containers=(BARE,), pod_requests_milli={"cpu": 700})]
+    assert requests_by_pod(level, "cpu") == {"p0": 700}
+    assert cause(requests_by_pod(level, "cpu", pod_level_resources=False)) == "missing_request"
+
+
+def test_an_init_container_that_asks_for_nothing_adds_nothing_to_the_peak() -> None:
+    side = Container("side", {"memory": 100}, restarts_always=True)
+    one = pod(containers=(BARE,), init_containers=(side, Container("init")), pod_requests_milli={"cpu": 1})
+    assert pod_request(one, "memory") == 100
+
+
+def test_the_resource_that_a_named_container_lacks_is_told() -> None:
+    assert pod_request(pod(containers=(BARE,)), "gpu", "bare") == Unmeasured(
+        "missing_request", "missing request for gpu in container bare of Pod p0"
+    )

@@ -18,3 +18,8 @@ def test_a_stored_tolerance_may_lie_one_ulp_above_its_decimal() -> None:
 def test_what_is_no_number_is_outside() -> None:
     assert not Tolerance().holds(math.nan)
     assert not Tolerance().holds(math.inf)
+
+
+def test_each_edge_has_its_own_side() -> None:
+    band = Tolerance(up=0.5, down=0.25)
+    assert [band.holds(ratio) for ratio in (0.74, 0.75, 1.0, 1.5, 1.51)] == [False, True, True, True, False]

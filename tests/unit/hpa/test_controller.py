@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from forecaster.hpa.controller import SHIPPED, Controller, FeatureGates, tolerance_of
+from forecaster.hpa.defaults import SCALE_DOWN, SCALE_UP, GivenRules, fill, fill_behavior
+from forecaster.hpa.tolerance import Tolerance
+from tests.support.hpa import policy, seconds
+
+OWN = fill_behavior(scale_up=GivenRules(tolerance=0.2), scale_down=GivenRules(tolerance=0.3))
+
+
+def test_each_direction_may_have_its_own_tolerance() -> None:
+    assert tolerance_of(OWN, SHIPPED) == Tolerance(0.2, 0.3)
+    one = replace(OWN, scale_up=replace(OWN.scale_up, tolerance=None))
+    assert tolerance_of(one, Controller(tolerance=0.05)) == Tolerance(0.05, 0.3)
+    other = replace(OWN, scale_down=replace(OWN.scale_down, tolerance=None))
+    assert tolerance_of(other, Controller(tolerance=0.05)) == Tolerance(0.2, 0.05)
+
+
+def test_without_the_gate_or_behavior_the_flag_rules() -> None:
+    off = Controller(gates=FeatureGates(configurable_tolerance=False))
+    assert tolerance_of(OWN, off) == tolerance_of(None, SHIPPED) == Tolerance(0.1, 0.1)
+
+
+def test_nothing_given_is_the_default() -> None:
+    assert fill(None, SCALE_UP) is SCALE_UP
+    assert fill(GivenRules(), SCALE_DOWN) == SCALE_DOWN
+    assert fill_behavior() == fill_behavior(scale_up=GivenRules(), scale_down=GivenRules())
+
+
+def test_every_field_that_is_given_stays() -> None:
+    filled = fill(GivenRules(seconds(9), "Min", (policy("Pods", 1),), 0.5), SCALE_UP)
+    assert (filled.stabilization_window, filled.select_policy, filled.policies, filled.tolerance) == (
+        seconds(9),
+        "Min",
+        (policy("Pods", 1),),
+        0.5,
+    )
+
+
+def test_an_empty_list_of_policies_is_given() -> None:
+    assert fill(GivenRules(policies=()), SCALE_UP).policies == ()
