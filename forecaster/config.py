@@ -59,7 +59,8 @@ class CycleSettings(_Section):
         timedelta(seconds=30), description="On SIGTERM, how long the running cycle may take to finish."
     )
     snapshot_every: Positive = Field(
-        timedelta(minutes=15), description="How often the history is saved; a restart asks again for what came since."
+        timedelta(hours=1),
+        description="How often the history is saved, and once more at the end; a restart asks for what came since.",
     )
 
     @field_validator("interval")
@@ -95,8 +96,8 @@ class ServingSettings(_Section):
     enabled: bool = Field(default=True, description="Whether `forecaster run` starts it.")
     host: str = Field("0.0.0.0", description="Address to listen on.")  # noqa: S104  probes and Prometheus come from outside the pod
     port: int = Field(8080, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
-    stale_after: Positive = Field(
-        timedelta(minutes=5), description="An older table is served as stale, and `/readyz` says no."
+    stale_after: Positive | None = Field(
+        None, description="An older table is served as stale, and `/readyz` says no. Default: three intervals."
     )
 
 

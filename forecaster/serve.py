@@ -24,9 +24,11 @@ from forecaster.sources.prometheus import PrometheusSource
 from forecaster.store.history import History
 from forecaster.store.ledger import SqlLedger
 from forecaster.store.snapshot import Snapshots
-from forecaster.telemetry import Metrics
+from forecaster.telemetry import CountedLedger, CountedPublisher, Metrics
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
     from pathlib import Path
 
     from forecaster.config import Settings, StateSettings
@@ -58,9 +60,16 @@ def serve(settings: Settings) -> int:
     return 0 if finished else 1
 
 
-def build_service(settings: Settings, directory: Path, log: telemetry.Log, parts: ExitStack) -> Service:
+def build_service(
+    settings: Settings,
+    directory: Path,
+    log: telemetry.Log,
+    parts: ExitStack,
+    *,
+    clock: Callable[[], datetime] = current,
+) -> Service:
     """The service with its real parts, its history restored; `parts` closes them."""
-    now = evaluation_time(current(), settings.cycle.interval)
+    now = evaluation_time(clock(), settings.cycle.interval)
     history = History(Signal, settings.history, now=now)
     snapshots = Snapshots(directory / "history.snapshot", history)
     restore(snapshots, log)
@@ -76,8 +85,15 @@ def build_service(settings: Settings, directory: Path, log: telemetry.Log, parts
     ledger = SqlLedger(database_address(settings.state), keep=settings.state.keep)
     parts.callback(source.close)
     parts.callback(close_ledger, ledger, log)
-    cycle = build_cycle(settings, source, history, publisher=publisher, ledger=ledger)
-    service = Service(cycle, settings.cycle, metrics, snapshots, log)
+    metrics.watch_history(list(Signal), history.missing)
+    cycle = build_cycle(
+        settings,
+        source,
+        history,
+        publisher=CountedPublisher(publisher, metrics),
+        ledger=CountedLedger(ledger, metrics),
+    )
+    service = Service(cycle, settings.cycle, metrics, snapshots, log, clock)
     return service
 
 

@@ -67,7 +67,8 @@ class Service:
 
     def _save(self, now: datetime) -> None:
         try:
-            self.snapshots.save()
+            with self.metrics.counting_failures("snapshot"):
+                self.snapshots.save()
         except StoreError as error:
             self.log.warning("snapshot_not_saved", error=str(error))
         self.saved_at = now

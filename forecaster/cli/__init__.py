@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -40,16 +39,3 @@ def common(
     version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Say it.")] = False,
 ) -> None:
     """Say the version, or run a command."""
-
-
-def main() -> None:
-    """Run a command; expected errors are one message and exit code 1, never a traceback."""
-    from forecaster.errors import ForecasterError
-
-    try:
-        app()
-    except ForecasterError as error:
-        sys.stderr.write(f"forecaster: {error}\n")
-        raise SystemExit(1) from None
-    except KeyboardInterrupt:
-        raise SystemExit(130) from None

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from forecaster.cli.options import ConfigFile, Instant, Namespaces, PrometheusUrl, matching, settings_of
+from forecaster.output.format import Output
 
 if TYPE_CHECKING:
     from forecaster.config import Settings
     from forecaster.cycle import Outcome
-
-
-class Output(StrEnum):
-    """How recommendations are printed."""
-
-    TABLE = "table"
-    JSON = "json"
-    YAML = "yaml"
-    CSV = "csv"
 
 
 def once(
@@ -34,7 +25,7 @@ def once(
     at: Instant = None,
 ) -> None:
     """Read the history of all workloads once, and print what each should have."""
-    from forecaster.cli.print import print_outcome
+    from forecaster.output.outcome import print_outcome
 
     outcome = one_cycle(settings_of(config, prometheus, namespaces), at)
     chosen = matching((one.id for one in outcome.recommendations), workload)

@@ -11,11 +11,11 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from forecaster.cli.table import table_of
 from forecaster.demo.stage import HISTORY
 from forecaster.demo.verdict import minutes
 from forecaster.domain.decision import Reason
 from forecaster.domain.window import MINUTE
+from forecaster.output.table import table_of
 from forecaster.replay.account import HOUR, total
 
 if TYPE_CHECKING:

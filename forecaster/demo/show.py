@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 import msgspec
 from rich.console import Console
 
-from forecaster.cli.once import Output
-from forecaster.cli.print import print_outcome
 from forecaster.demo.comparison import compare, curves
 from forecaster.demo.interrupt import interruptible
 from forecaster.demo.play import play, setups_of
@@ -18,6 +16,8 @@ from forecaster.demo.screen import watch
 from forecaster.demo.stage import staged
 from forecaster.demo.summary import print_summary
 from forecaster.demo.wire import demo_view
+from forecaster.output.format import Output
+from forecaster.output.outcome import print_outcome
 
 if TYPE_CHECKING:
     from forecaster.cycle import Outcome

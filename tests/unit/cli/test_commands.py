@@ -13,11 +13,12 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from forecaster.cli import app, main
+from forecaster.cli import app
 from forecaster.cli.options import matching, settings_of
 from forecaster.config import Settings
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import MINUTE
+from forecaster.entry import main
 from forecaster.sources.embedded import EmbeddedPrometheus
 from forecaster.sources.recording import Recording
 from tests.support.builders import GIB, NOON, hpa, minutes, workload

@@ -10,8 +10,8 @@ import msgspec
 import yaml
 from rich.console import Console
 
-from forecaster.cli.once import Output
-from forecaster.cli.table import table_of
+from forecaster.output.format import Output
+from forecaster.output.table import table_of
 from forecaster.serving.wire import recommendation_view
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Recommendations on a terminal or in a pipe: shared by the commands and the demo."""
