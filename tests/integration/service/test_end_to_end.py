@@ -113,7 +113,7 @@ def served(base: str, *, with_metrics: bool) -> dict[str, Any]:
     if with_metrics:
         wait_until(lambda: "forecaster_workloads{" in read(f"{base}/metrics"), timeout=180, what="the next table")
     return {
-        "workloads": len(found["recommendations"]),
+        "workloads": len(found["items"]),
         "recommendation": json.loads(read(f"{base}/api/v1/recommendations/shop/checkout")),
         "metrics": read(f"{base}/metrics"),
     }

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-
-import pytest
+from typing import TYPE_CHECKING
 
 from forecaster.compose import single_cycle
 from forecaster.config import parse
 from forecaster.demo.stage import staged
+
+if TYPE_CHECKING:
+    import pytest
 
 NOTEBOOKS = Path(__file__).parents[3] / "notebooks"
 
