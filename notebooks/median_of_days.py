@@ -1,0 +1,35 @@
+"""A model of one's own in twenty lines; `write_your_own_model` explains it, and settings can name it."""
+
+# ruff: noqa: ANN001, ANN201, ARG002  (types are optional in a model of one's own)
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.fitted import Remembered
+from models.gaps import filled
+from models.panel import DAY
+
+
+@dataclass(frozen=True)
+class MedianOfDays:
+    """What the last days had at the same time of day, moved to where the series is now."""
+
+    days: int = 7
+    name: str = "median-of-days"
+
+    def fit(self, panel):
+        """Nothing to learn: days are looked up when asked."""
+        return Remembered(self, panel, None)
+
+    def paths(self, history, learned, steps, levels):
+        """[series, quantile, step]; NaN says "I cannot speak", and the last value is held instead, with a reason."""
+        day, known = history.bins(DAY), filled(history.values)
+        days = min(self.days, history.length // max(1, day) - 1)
+        if days < 2:
+            return np.full((len(history), len(levels), steps), np.nan)
+        ahead = np.arange(steps) % day
+        ago = np.stack([known[:, history.length - back * day + ahead] for back in range(1, days + 1)])
+        then = np.stack([known[:, -1 - back * day] for back in range(1, days + 1)])
+        moved = ago + 0.8 ** (1 + ahead / 6) * (known[:, -1] - then)[:, :, None]
+        return np.quantile(moved, levels, axis=0).swapaxes(0, 1)

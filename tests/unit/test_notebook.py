@@ -1,0 +1,36 @@
+"""Panels for notebooks: from the recording, and the same from a Prometheus that serves it."""
+
+from datetime import timedelta
+
+import numpy as np
+import pytest
+
+from forecaster import notebook
+from forecaster.sources.embedded import EmbeddedPrometheus
+from forecaster.sources.queries import Queries
+from forecaster.sources.recorded import load_recording
+from models import PanelError
+
+
+def test_the_recording_has_the_workloads_that_have_the_signal() -> None:
+    cpu, memory = notebook.recorded("cpu"), notebook.recorded("memory", days=2)
+    assert (len(cpu), cpu.length) == (11, 13 * 288)
+    assert (len(memory), memory.length) == (6, 2 * 288)
+
+
+def test_a_prometheus_that_serves_the_recording_gives_the_same_panel() -> None:
+    recording, queries = load_recording(), Queries()
+    with EmbeddedPrometheus(recording, queries, recording.fleet(recording.end)) as prometheus:
+        ours = notebook.measured(prometheus.url, "cpu", days=1, until=recording.end, queries=queries)
+    expected = notebook.recorded("cpu").until(ours.end).last(timedelta(days=1)).select(ours.keys)
+    assert (ours.start, ours.step, len(ours)) == (expected.start, expected.step, 11)
+    np.testing.assert_allclose(ours.values, expected.values, rtol=1e-5)
+
+
+def test_a_signal_that_nobody_has_is_refused() -> None:
+    recording, queries = load_recording(), Queries()
+    with (
+        EmbeddedPrometheus(recording, queries, recording.fleet(recording.end)) as prometheus,
+        pytest.raises(PanelError, match="no workload has a sample of cpu"),
+    ):
+        notebook.measured(prometheus.url, "cpu", days=1, until=recording.end + timedelta(days=400), queries=queries)
