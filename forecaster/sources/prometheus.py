@@ -15,9 +15,11 @@ from forecaster.errors import SourceRefused
 from forecaster.sources import request_rates
 from forecaster.sources.blocks import block_of
 from forecaster.sources.client import PrometheusClient
-from forecaster.sources.discovery import inventory_of, rows_of
+from forecaster.sources.discovery import inventory_of
+from forecaster.sources.facts import by_workload, rows_of
 from forecaster.sources.failures import shown_url
 from forecaster.sources.read_ahead import read_ahead
+from forecaster.sources.rotation import Rotation
 from forecaster.sources.slices import Grid, Slices, grid_between
 from forecaster.sources.wire import MalformedAnswer, at_instant
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from forecaster.domain.history import Inventory
-    from forecaster.sources.discovery import Row
+    from forecaster.sources.facts import Row
     from forecaster.sources.queries import Queries
     from forecaster.sources.settings import PrometheusSettings
     from forecaster.sources.wire import Answer, Question
@@ -38,12 +40,13 @@ _MINUTE = timedelta(minutes=1)
 
 
 class PrometheusSource:
-    """Reads what `queries` describe from the server of `settings`. Safe to use from several threads."""
+    """Reads what `queries` describe from the server of `settings`; the inventory belongs to one thread."""
 
     def __init__(self, settings: PrometheusSettings, queries: Queries) -> None:
         self._settings = settings
         self._client = PrometheusClient(settings)
         self._queries = queries
+        self._rotation = Rotation(queries.specifications_every)
 
     @property
     def queries(self) -> Queries:
@@ -60,10 +63,15 @@ class PrometheusSource:
         self._client.close()
 
     def inventory(self, at: datetime) -> Inventory:
-        """Every workload at `at`."""
-        questions = {name: at_instant(name, query, at) for name, query in self._queries.inventory().items()}
-        rows = {name: self.rows(question) for name, question in questions.items()}
-        return inventory_of(at, rows, self._queries.kinds)
+        """Every workload at `at`; what is specified about it may be `specifications_every` old."""
+        queries = self._queries.inventory()
+
+        def ask(name: str) -> tuple[Row, ...]:
+            return self.rows(at_instant(name, queries[name], at))
+
+        replicas, ready = by_workload(ask("replicas")), by_workload(ask("ready_replicas"))
+        specified = self._rotation.specifications(at, replicas, ask)
+        return inventory_of(at, replicas, ready, specified, self._queries.kinds)
 
     def latest(self, signal: Signal, at: datetime) -> Block:
         """The demand of every workload at exactly `at`: one column."""

@@ -63,6 +63,14 @@ class Queries(BaseModel):
         "two scrape intervals; short keeps a spike visible, and two minutes suits scrapes every 15 to 60 seconds.",
     )
 
+    specifications_every: Duration = Field(
+        timedelta(minutes=6),
+        ge=timedelta(0),
+        le=timedelta(hours=1),
+        description="How old requests, limits and HPAs may be. They are most of the inventory and change seldom, so "
+        "their six queries take turns, one a minute by default; a new workload has all of them asked. 0s: every cycle.",
+    )
+
     cpu: str = Field("", description="CPU in cores. Empty: the preset's.")
     memory: str = Field("", description="Working set in bytes. Empty: the preset's.")
     requests: str = Field("", description="Requests per second. Empty: as `requests_from` says.")

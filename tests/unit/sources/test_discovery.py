@@ -4,7 +4,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
-from forecaster.sources.discovery import Row, inventory_of
+from forecaster.sources.discovery import inventory_of, specifications_of
+from forecaster.sources.facts import Facts, Row, by_workload
 
 if TYPE_CHECKING:
     from forecaster.domain.history import Inventory
@@ -14,22 +15,17 @@ WEB = WorkloadId("shop", "Deployment", "web")
 WHO = {"namespace": "shop", "workload_kind": "Deployment", "workload": "web"}
 HPA = {"namespace": "shop", "horizontalpodautoscaler": "web-hpa"}
 SCALES_WEB = Row(HPA | {"scaletargetref_kind": "Deployment", "scaletargetref_name": "web"}, 1.0)
-NAMES = (
-    "replicas",
-    "ready_replicas",
-    "pod_requests",
-    "pod_limits",
-    "hpa_scale_targets",
-    "hpa_min_replicas",
-    "hpa_max_replicas",
-    "hpa_metric_targets",
-)
 
 
-def inventory(**rows: list[Row]) -> Inventory:
-    """Web with three pods of which two are ready, and whatever `rows` add or replace."""
-    known = {"replicas": [Row(WHO, 3.0)], "ready_replicas": [Row(WHO, 2.0)]}
-    return inventory_of(AT, {name: rows.get(name, known.get(name, [])) for name in NAMES}, ["Deployment"])
+def inventory(
+    replicas: tuple[Row, ...] = (Row(WHO, 3.0),), ready_replicas: tuple[Row, ...] = (Row(WHO, 2.0),), **rows: list[Row]
+) -> Inventory:
+    """Web with three pods of which two are ready, and what `rows` specify."""
+    facts = Facts()
+    for name, found in rows.items():
+        facts = facts.renewed(name, found)
+    counts = by_workload(replicas), by_workload(ready_replicas)
+    return inventory_of(AT, *counts, specifications_of(facts), ["Deployment"])
 
 
 def test_a_workload_is_its_replicas_and_nothing_invented() -> None:
@@ -38,11 +34,11 @@ def test_a_workload_is_its_replicas_and_nothing_invented() -> None:
 
 def test_other_kinds_are_left_out_silently() -> None:
     daemon = Row(WHO | {"workload_kind": "DaemonSet"}, 5.0)
-    assert inventory(replicas=[Row(WHO, 3.0), daemon]).faults == ()
+    assert inventory(replicas=(Row(WHO, 3.0), daemon)).faults == ()
 
 
 def test_a_workload_without_ready_count_is_named_and_left_out() -> None:
-    found = inventory(ready_replicas=[])
+    found = inventory(ready_replicas=())
     assert found.workloads == ()
     assert found.faults == ("Deployment shop/web: no series tells its ready replicas; left out",)
 
