@@ -22,14 +22,18 @@ RESOURCES = ("cpu", "memory")
 
 
 def next_sync(workload: Workload, recommendation: Recommendation) -> list[str]:
-    """Sentences; empty for a workload without an HPA."""
+    """Sentences; empty for a workload without an HPA.
+
+    The HPA reads its metrics itself, so where one of them is not measured here nothing can be said about it.
+    """
     hpa = workload.autoscaler
     if hpa is None or not hpa.targets:
         return []
-    spec = _spec(workload, hpa)
-    measured = {_metric(view.signal, hpa): view.measured for view in recommendation.signals}
-    totals = {metric: milli(value) for metric, value in measured.items() if value is not None}
-    requests, at = _requests(workload.resources), recommendation.at
+    totals = _totals(hpa, recommendation)
+    unknown = [target.metric for target in hpa.targets if target.metric not in totals]
+    if unknown:
+        return [f"What HPA {hpa.name} does next is not known: {', '.join(unknown)} is not measured here."]
+    spec, requests, at = _spec(workload, hpa), _requests(workload.resources), recommendation.at
     seen = observe_totals(spec, workload.replicas, totals, requests, at, pods=workload.ready_replicas)
     told = explain(spec, seen, UNSEEN, reconcile(spec, seen, UNSEEN, at), at)
     return [told.summary, *told.steps]
@@ -57,10 +61,10 @@ def _metric_spec(target: Target) -> MetricSpec:
     return MetricSpec(source, target.metric, MetricTarget("AverageValue", average_value_milli=milli(target.value)))
 
 
-def _metric(signal: str, hpa: Autoscaler) -> str:
-    """The HPA's name of a signal: a resource has the same, a request rate that of the only other metric."""
-    others = [target.metric for target in hpa.targets if target.metric not in RESOURCES]
-    return signal if signal in RESOURCES or not others else others[0]
+def _totals(hpa: Autoscaler, recommendation: Recommendation) -> dict[str, int]:
+    """What was measured, by the HPA's own names, in milli-units. A record lists the HPA's targets in their order."""
+    seen = zip(hpa.targets, recommendation.signals, strict=False)  # a hold of the whole cycle lists none
+    return {target.metric: milli(view.measured) for target, view in seen if view.measured is not None}
 
 
 def _requests(resources: Resources) -> dict[str, int]:

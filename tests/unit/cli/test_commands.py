@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,6 +38,7 @@ CONFIG = """
 history: {minutes_kept: 1h, weeks_kept: 1d}
 forecast: {model: last-value}
 prometheus: {retries: 0, connect_timeout_seconds: 1}
+state: {directory: %s}
 """
 
 
@@ -91,7 +93,7 @@ def terminal(
     endpoint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Terminal:
     config = tmp_path / "settings.yaml"
-    config.write_text(CONFIG)
+    config.write_text(CONFIG % tmp_path)
     return Terminal(endpoint, config, capsys, monkeypatch)
 
 
@@ -160,7 +162,7 @@ class TestOnce:
 
     def test_takes_policies_from_the_file(self, terminal: Terminal) -> None:
         terminal.config.write_text(
-            CONFIG + "overrides: [{match: {name: cart}, policy: {horizontal: {max_replicas: 7}}}]"
+            terminal.config.read_text() + "overrides: [{match: {name: cart}, policy: {horizontal: {max_replicas: 7}}}]"
         )
         assert [row["replicas"] for row in rows(terminal.types("once", "shop/*", "-o", "csv"))] == ["7", "4"]
 
@@ -186,6 +188,16 @@ class TestExplain:
         assert (told.code, told.out) == (1, "")
         assert "'shop/cat'" in told.err
         assert "shop/cart" in told.err
+
+
+class TestDoctor:
+    def test_says_what_is_well_and_what_to_do_about_the_rest(self, terminal: Terminal) -> None:
+        told = terminal.types_exactly("doctor", "--prometheus", "http://127.0.0.1:1", "--config", str(terminal.config))
+        lines = told.out.splitlines()
+        remedies = [below.strip()[0] for line, below in pairwise(lines) if line.startswith("BAD")]
+        assert (told.code, told.err) == (1, "")
+        assert set(remedies) == {"→"}
+        assert f"ok   state directory: {terminal.config.parent} is writable" in lines
 
 
 class TestFaults:

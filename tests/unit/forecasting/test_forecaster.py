@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+import models
 from forecaster.domain.outlook import Ahead, Unknown
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES, Window
@@ -131,6 +132,41 @@ def test_the_newest_sample_reaches_the_forecast_without_a_fit() -> None:
     ahead = one.peaks(Signal.CPU, newer, [SOON], NOON + minutes(5))[SOON].ahead(raised.keys[0], 0.5)
     assert ahead.median == pytest.approx(3.0)
     assert model.fits == [1]
+
+
+@dataclass
+class Forgetful:
+    """Learns, and fails with every newer sample."""
+
+    fits: int = 0
+    name: str = "forgetful"
+
+    def fit(self, panel: Panel) -> Forgetful:
+        self.fits += 1
+        return self
+
+    def update(self, panel: Panel) -> Forgetful:
+        raise OverflowError("too many samples")
+
+    def forecast_peak(self, window: models.Window, quantiles: Sequence[float]) -> models.Peak:
+        return (
+            LastValue()
+            .fit(models.Panel(PANEL, NOON, FIVE_MINUTES, ("shop/Deployment/web-0",)))
+            .forecast_peak(window, quantiles)
+        )
+
+
+PANEL = np.ones((1, 288))
+
+
+def test_a_model_that_fails_on_the_way_is_fitted_anew_in_the_same_round() -> None:
+    model = Forgetful()
+    one = Forecaster("last-value", HOUR, 100, {Signal.CPU: Shards(model)})
+    for minute in (0, 5):
+        peaks = one.peaks(Signal.CPU, window(1, at=NOON + minutes(minute)), [SOON], NOON + minutes(minute))[SOON]
+        assert isinstance(peaks.ahead(workload_id("web-0"), 0.9), Ahead)
+        assert one.failures() == []
+    assert model.fits == 2
 
 
 @pytest.mark.parametrize(
