@@ -44,19 +44,9 @@ def _replica_faults(spec: Wire, least: int) -> Faults:
 
 
 def _target_faults(target: Wire, *, target_unchanged: bool) -> Faults:
-    yield from reference_faults("spec.scaleTargetRef", target)
-    if not target_unchanged:
-        yield from _group_faults("spec.scaleTargetRef.apiVersion", target)
-
-
-def _group_faults(path: str, target: Wire) -> Faults:
-    """HPA rules §12: at most one slash; every kind but ReplicationController needs a group before it."""
-    version = target.get("apiVersion") or ""
-    group, slash, _ = version.partition("/")
-    if version.count("/") > 1:
-        yield invalid(path, version, f"unexpected GroupVersion string: {version}")
-    elif target.get("kind") != "ReplicationController" and not (slash and group):
-        yield invalid(path, version, "must specify API group")
+    for fault in reference_faults("spec.scaleTargetRef", target, needs_group=True):
+        if not (target_unchanged and fault.path.endswith((".kind", ".apiVersion"))):
+            yield fault
 
 
 def _metrics_faults(spec: Wire) -> Faults:

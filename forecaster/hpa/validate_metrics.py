@@ -45,14 +45,23 @@ def metric_faults(path: str, metric: Wire) -> Faults:
                 yield forbidden(f"{path}.{block}", "must populate the given metric source only")
 
 
-def reference_faults(path: str, reference: Wire) -> Faults:
-    """HPA rules §12: kind and name of a reference are there and usable as one segment of a URL."""
+def reference_faults(path: str, reference: Wire, *, needs_group: bool = False) -> Faults:
+    """HPA rules §12: kind and name are there and usable as one segment of a URL, the API version has one slash at most.
+
+    With `needs_group` every kind but ReplicationController needs a group before that slash.
+    """
     for key in ("kind", "name"):
         name = reference.get(key) or ""
         if name:
             yield from path_segment_faults(f"{path}.{key}", name)
         else:
             yield required(f"{path}.{key}")
+    version = reference.get("apiVersion") or ""
+    group, slash, _ = version.partition("/")
+    if version.count("/") > 1:
+        yield invalid(f"{path}.apiVersion", version, f"unexpected GroupVersion string: {version}")
+    elif needs_group and reference.get("kind") != "ReplicationController" and not (slash and group):
+        yield invalid(f"{path}.apiVersion", version, "must specify API group")
 
 
 def _object_faults(path: str, source: Wire) -> Faults:

@@ -225,6 +225,10 @@ def test_good_metrics_have_no_faults() -> None:
         (described(target=EACH | {"value": "1"}), []),
         (described(describedObject={"kind": "x"}), ["object.describedObject.name: Required value"]),
         (
+            described(describedObject={"kind": "x", "name": "y", "apiVersion": "a/b/c"}),
+            ['object.describedObject.apiVersion: Invalid value: "a/b/c": unexpected GroupVersion string: a/b/c'],
+        ),
+        (
             {"type": "Pods"},
             ["pods: Required value: must populate information for the given metric source"],
         ),
