@@ -1,0 +1,126 @@
+"""Eventful: any model, told of events that are known beforehand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .calendar import within
+from .panel import DAY, trusted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from .calendar import Event
+    from .forecast import Forecast, Peak, Provenance, Window
+    from .model import Fitted, Model
+    from .panel import Floats, Panel
+
+# Demand during an event is compared with the same clock time on so many days before.
+USUAL_DAYS = 7
+# What a few bins of one event say is held within these factors.
+LEAST_LIFT, LARGEST_LIFT = 0.1, 10.0
+
+
+@dataclass(frozen=True)
+class Eventful:
+    """A model that sees history without the effect of events, and gives coming events the effect that past ones had.
+
+    The effect of an event is one factor per name and series: demand during past events of that name over demand at the
+    same clock time on the days before. An event whose name has not been seen changes nothing.
+
+    Attributes:
+        model: makes the forecast without events.
+        events: past and coming ones.
+    """
+
+    model: Model
+    events: tuple[Event, ...]
+
+    @property
+    def name(self) -> str:
+        """Of the model, and that it knows events."""
+        return f"{self.model.name}-with-events"
+
+    def fit(self, panel: Panel) -> EventfulFitted:
+        """Measure the effects, and fit the model on history without them."""
+        effects = lifts(panel, self.events)
+        return EventfulFitted(self, self.model.fit(without(panel, self.events, effects)), panel.keys, effects)
+
+
+@dataclass(frozen=True, eq=False)
+class EventfulFitted:
+    """The fitted model, and the factor [series] of each name."""
+
+    spec: Eventful
+    fitted: Fitted
+    keys: tuple[str, ...]
+    effects: Mapping[str, Floats]
+
+    def update(self, panel: Panel) -> EventfulFitted:
+        """See Fitted.update."""
+        return replace(self, fitted=self.fitted.update(without(panel, self.spec.events, self.effects)))
+
+    def forecast(self, steps: int, quantiles: Sequence[float]) -> Forecast:
+        """See Fitted.forecast."""
+        found = self.fitted.forecast(steps, quantiles)
+        factors = self._factors(found, steps)
+        return replace(found, values=found.values * factors[:, None, :], provenance=self._named(found.provenance))
+
+    def forecast_peak(self, window: Window, quantiles: Sequence[float]) -> Peak:
+        """See Fitted.forecast_peak; the window is as high as its highest event."""
+        found = self.fitted.forecast_peak(window, quantiles)
+        factors = self._factors(found, window.last)[:, window.first - 1 :].max(axis=1, initial=0.0)
+        return replace(found, values=found.values * factors[:, None], provenance=self._named(found.provenance))
+
+    def _factors(self, found: Forecast | Peak, steps: int) -> Floats:
+        """[row, step] of the coming steps."""
+        coming = trusted(np.ones((len(self.keys), steps)), found.origin, found.step, self.keys)
+        lifted = 1 / without(coming, self.spec.events, self.effects).values
+        rows = {key: row for row, key in enumerate(self.keys)}
+        return np.asarray(lifted[[rows[key] for key in found.keys]])
+
+    def _named(self, provenance: Provenance) -> Provenance:
+        own = self.spec.model.name
+        return replace(provenance, models=tuple(self.spec.name if one == own else one for one in provenance.models))
+
+
+def lifts(panel: Panel, events: Sequence[Event]) -> dict[str, Floats]:
+    """Factor [series] of each name: demand during its events over demand at the same time on the days before."""
+    busy = within(panel, events)
+    usual = _usual(panel, busy)
+    names = {event.name: within(panel, [one for one in events if one.name == event.name]) for event in events}
+    return {name: _ratio(panel.values[:, bins], usual[:, bins]) for name, bins in names.items()}
+
+
+def without(panel: Panel, events: Sequence[Event], effects: Mapping[str, Floats]) -> Panel:
+    """The panel as it would have been without its events; where two meet, both have their effect."""
+    values = panel.values.copy()
+    for name, factor in effects.items():
+        bins = within(panel, [event for event in events if event.name == name])
+        values[:, bins] /= factor[:, None]
+    return trusted(values, panel.start, panel.step, panel.keys)
+
+
+def _usual(panel: Panel, busy: npt.NDArray[np.bool_]) -> Floats:
+    """[series, time] mean of the same clock time on the days before, events left out; NaN where there is none."""
+    day = max(1, panel.bins(DAY))
+    quiet = np.where(busy, np.nan, panel.values)
+    total, count = np.zeros(quiet.shape), np.zeros(quiet.shape)
+    for back in range(day, min(USUAL_DAYS * day, panel.length - 1) + 1, day):
+        earlier = quiet[:, : panel.length - back]
+        total[:, back:] += np.nan_to_num(earlier)
+        count[:, back:] += np.isfinite(earlier)
+    return np.where(count > 0, total / np.maximum(1, count), np.nan)
+
+
+def _ratio(during: Floats, usual: Floats) -> Floats:
+    """[series] sum over sum of the bins that both know, 1 where there is nothing to compare."""
+    both = np.isfinite(during) & np.isfinite(usual)
+    above, below = np.where(both, during, 0.0).sum(axis=1), np.where(both, usual, 0.0).sum(axis=1)
+    known = (above > 0) & (below > 0)
+    return np.where(known, np.clip(above / np.where(known, below, 1.0), LEAST_LIFT, LARGEST_LIFT), 1.0)
