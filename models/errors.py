@@ -3,7 +3,8 @@
 ModelError
 ├── ContractError   a model breaks the contract that all models keep (checks.py)
 ├── PanelError      the data is not a panel: mixed steps, infinite or negative demand, keys that do not match
-└── QuestionError   the question has no answer: no steps, levels that do not ascend, an unknown model
+├── QuestionError   the question has no answer: no steps, levels that do not ascend, an unknown model
+└── WeightsError    a folder of weights that cannot be read, or that does not fit its network
 """
 
 
@@ -21,3 +22,7 @@ class PanelError(ModelError, ValueError):
 
 class QuestionError(ModelError, ValueError):
     """A question that no forecast can answer."""
+
+
+class WeightsError(ModelError, ValueError):
+    """Weights that are no weights of the network they are meant for."""
