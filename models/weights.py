@@ -1,7 +1,8 @@
 """Weights: arrays of a network from a local folder, as plain numbers; nothing in the files is ever executed.
 
 Two formats: `.npz` without pickled objects, and `.safetensors` (eight bytes with the length of a JSON header, the
-header with type, shape and place of each array, then the bytes). Formats that can hold code (.pt, .bin, .pkl) are refused.
+header with type, shape and place of each array, then the bytes). Formats that can hold code (.pt, .bin, .pkl) are
+refused.
 """
 
 from __future__ import annotations
