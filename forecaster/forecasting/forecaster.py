@@ -11,10 +11,10 @@ from forecaster.forecasting.peaks import Peaks, joined
 from forecaster.forecasting.shards import Shards
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from forecaster.demand.fresh import Fresh
     from forecaster.domain.signal import Signal
-    from forecaster.domain.window import Window
     from forecaster.forecasting.shards import Shard
 
 
@@ -41,14 +41,16 @@ class Forecaster:
     renewed: datetime | None = None
     """The last round in which a model that was old was fitted anew."""
 
-    def peaks(self, signal: Signal, window: Window, spans: Iterable[Span], now: datetime) -> dict[Span, Peaks]:
-        """Forecasts for each span, after the models have seen `window`."""
+    def peaks(self, signal: Signal, history: Fresh, spans: Iterable[Span], now: datetime) -> dict[Span, Peaks]:
+        """Forecasts for each span, from the newest samples."""
         if signal not in self.signals:
             self.signals[signal] = Shards(models.create(self.model))
         shards = self.signals[signal]
-        shards.follow(window)
-        shards.learn(window, self._due(shards, now), now)
-        return {span: _peaks_of(shards.shards, window, span, now) for span in spans}
+        shards.follow(history.weeks.keys)
+        shards.learn(history, self._due(shards, now), now)
+        windows = {span: steps_of(span, history, now) for span in spans}
+        said = shards.peaks(history, set(windows.values()))
+        return {span: _joined(shards.shards, said, windows[span], span, now) for span in windows}
 
     def failures(self) -> list[str]:
         """One sentence for each signal some of whose models failed."""
@@ -70,18 +72,27 @@ class Forecaster:
         return old
 
 
-def _peaks_of(shards: Sequence[Shard], window: Window, span: Span, now: datetime) -> Peaks:
-    begin = now + span.lead_time
-    until = begin + span.length
-    steps = steps_between(begin - window.end, until - window.end, window.step)
+def _joined(
+    shards: Sequence[Shard],
+    said: Sequence[Mapping[models.Window, models.Peak]],
+    window: models.Window,
+    span: Span,
+    now: datetime,
+) -> Peaks:
     waiting = sum(shard.fitted_at is None for shard in shards)
     soon = f"its model is being fitted; {waiting} of {len(shards)} parts are waiting"
+    answers = [
+        (shard.ids, shard.keys, peaks.get(window) or shard.failure or soon)
+        for shard, peaks in zip(shards, said, strict=True)
+    ]
+    begin = now + span.lead_time
+    return joined(answers, begin, begin + span.length)
 
-    def said(shard: Shard) -> models.Peak | str:
-        peak = shard.peak(steps)
-        return peak if peak is not None else shard.failure or soon
 
-    return joined([(shard.ids, shard.keys, said(shard)) for shard in shards], begin, until)
+def steps_of(span: Span, history: Fresh, now: datetime) -> models.Window:
+    """The steps of the model that touch a span."""
+    begin = now + span.lead_time - history.end
+    return steps_between(begin, begin + span.length, history.weeks.step)
 
 
 def steps_between(begin: timedelta, until: timedelta, step: timedelta) -> models.Window:

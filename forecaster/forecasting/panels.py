@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING
 from models import Panel
 
 if TYPE_CHECKING:
-    from forecaster.domain.window import Window
+    from forecaster.demand.fresh import Fresh
     from forecaster.domain.workload import WorkloadId
 
 
-def panel_of(window: Window, rows: slice, keys: tuple[str, ...]) -> Panel:
-    """Some rows of a window; a view. The window names instants at which a bin ends, the panel those where it begins."""
-    return Panel(window.values[rows], window.start - window.step, window.step, keys)
+def panel_of(history: Fresh, rows: slice, keys: tuple[str, ...]) -> Panel:
+    """Some rows of a history.
+
+    The window names instants at which a bin ends, the panel those where it begins. Its bins carry the names of the
+    clock's cut also when they end up to four minutes later: models tell times by their differences, and a panel that
+    changed its phase every minute would be another one to them.
+    """
+    weeks = history.weeks
+    return Panel(history.rows(rows), weeks.start - weeks.step, weeks.step, keys)
 
 
 def key_of(id_: WorkloadId) -> str:

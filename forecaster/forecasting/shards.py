@@ -1,4 +1,4 @@
-"""Fitted models by shard of workloads: fit rarely and in rotation, carry on with every new sample."""
+"""Fitted models by shard of workloads: fit rarely and in rotation, asked every cycle with the newest samples."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from forecaster.forecasting.panels import key_of, panel_of
 from forecaster.forecasting.peaks import LEVELS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from datetime import datetime
 
     import models
-    from forecaster.domain.window import Window
+    from forecaster.demand.fresh import Fresh
     from forecaster.domain.workload import WorkloadId
 
 ROWS = 128
@@ -23,7 +23,7 @@ ROWS = 128
 
 @dataclass(slots=True)
 class Shard:
-    """Some neighbouring rows of a window, the model fitted on them, and what it has said since its newest sample.
+    """Some neighbouring rows of a history and the model fitted on them.
 
     A model that fails costs its own workloads their forecast, with a reason, and nobody else: it is fitted anew at
     once when it fails on the way, and when its turn comes again when fitting itself fails.
@@ -35,31 +35,27 @@ class Shard:
     fitted_at: datetime | None = None
     """When fitting was tried last; None when it is to be tried at once."""
     failure: str = ""
-    said: dict[models.Window, models.Peak] = field(default_factory=dict)
 
     def learn(self, model: models.Model, panel: models.Panel, now: datetime) -> None:
         """Fit anew."""
         self.fitted, self.fitted_at, self.failure = None, now, ""
-        self.said.clear()
         with self._boundary():
             self.fitted = model.fit(panel)
 
-    def update(self, panel: models.Panel) -> None:
-        """Give the model the newest samples."""
+    def peaks(self, panel: models.Panel, windows: Iterable[models.Window]) -> dict[models.Window, models.Peak]:
+        """What the model says of these windows after the newest samples; nothing while there is no model.
+
+        The samples are lent to it for this question only: what the models keep does not grow with the history.
+        """
         if self.fitted is None:
-            return
-        self.said.clear()
+            return {}
+        said: dict[models.Window, models.Peak] = {}
         with self._boundary():
-            self.fitted = self.fitted.update(panel)
+            model = self.fitted.update(panel)
+            said = {window: model.forecast_peak(window, LEVELS) for window in windows}
         if self.failure:
             self.fitted_at = None
-
-    def peak(self, steps: models.Window) -> models.Peak | None:
-        """What is said of these steps: asked once for each sample; None while there is no model."""
-        if steps not in self.said and self.fitted is not None:
-            with self._boundary():
-                self.said[steps] = self.fitted.forecast_peak(steps, LEVELS)
-        return self.said.get(steps)
+        return said
 
     @contextmanager
     def _boundary(self) -> Iterator[None]:
@@ -75,24 +71,21 @@ class Shards:
 
     model: models.Model
     shards: list[Shard] = field(default_factory=list)
-    seen: int | None = None
-    """Revision of the window that the models know."""
 
-    def follow(self, window: Window) -> None:
-        """Cut the window into shards and give every model the newest samples, if there are any."""
-        if window.revision is not None and window.revision == self.seen:
-            return
-        cut = [window.keys[i : i + ROWS] for i in range(0, len(window.keys), ROWS)]
-        self.shards = [self._kept(i, ids) for i, ids in enumerate(cut)]
-        for i, shard in enumerate(self.shards):
-            if shard.fitted is not None:
-                shard.update(self._panel(window, i))
-        self.seen = window.revision
+    def follow(self, ids: tuple[WorkloadId, ...]) -> None:
+        """Cut the workloads into shards; those that are as before keep their models."""
+        cut = [ids[i : i + ROWS] for i in range(0, len(ids), ROWS)]
+        self.shards = [self._kept(i, some) for i, some in enumerate(cut)]
 
-    def learn(self, window: Window, due: list[int], now: datetime) -> None:
+    def learn(self, history: Fresh, due: list[int], now: datetime) -> None:
         """Fit these shards anew."""
         for i in due:
-            self.shards[i].learn(self.model, self._panel(window, i), now)
+            self.shards[i].learn(self.model, self._panel(history, i), now)
+
+    def peaks(self, history: Fresh, windows: Iterable[models.Window]) -> list[dict[models.Window, models.Peak]]:
+        """What each shard says of these windows."""
+        asked = tuple(windows)
+        return [shard.peaks(self._panel(history, i), asked) for i, shard in enumerate(self.shards)]
 
     def waiting(self) -> list[int]:
         """Shards whose model is to be fitted at once."""
@@ -103,9 +96,9 @@ class Shards:
         old = [(shard.fitted_at, i) for i, shard in enumerate(self.shards) if shard.fitted_at]
         return [i for at, i in sorted(old)[:1] if at <= before]
 
-    def _panel(self, window: Window, i: int) -> models.Panel:
+    def _panel(self, history: Fresh, i: int) -> models.Panel:
         shard = self.shards[i]
-        return panel_of(window, slice(i * ROWS, i * ROWS + len(shard.ids)), shard.keys)
+        return panel_of(history, slice(i * ROWS, i * ROWS + len(shard.ids)), shard.keys)
 
     def _kept(self, i: int, ids: tuple[WorkloadId, ...]) -> Shard:
         if i < len(self.shards) and self.shards[i].ids == ids:

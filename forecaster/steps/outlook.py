@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from forecaster.decisions.targets import Unusable, targets_of
+from forecaster.demand.fresh import fresh
 from forecaster.demand.newest import Newest, newest
 from forecaster.domain.duration import spoken_duration
 from forecaster.domain.outlook import Ahead, Outlook, Unknown
@@ -13,7 +16,7 @@ from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.forecasting.forecaster import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator
     from datetime import datetime
 
     from forecaster.domain.policies import Policies
@@ -34,10 +37,9 @@ class Sight:
     failures: tuple[str, ...] = ()
     """Why some forecasts are missing, one sentence each."""
 
-    def of(self, id_: WorkloadId, policy: Policy) -> dict[Signal, Outlook]:
+    def of(self, id_: WorkloadId, policy: Policy) -> Outlooks:
         """The outlooks of one workload under its policy."""
-        span = span_of(policy)
-        return {signal: self._outlook(signal, id_, policy, span) for signal in self.newest}
+        return Outlooks(self, id_, policy)
 
     def series(self) -> dict[Signal, int]:
         """Workloads with history, by signal."""
@@ -48,16 +50,31 @@ class Sight:
         ages = {signal: seen.age() for signal, seen in self.newest.items()}
         return {signal: age.total_seconds() for signal, age in ages.items() if age is not None}
 
-    def _outlook(self, signal: Signal, id_: WorkloadId, policy: Policy, span: Span) -> Outlook:
-        measured = self.newest[signal].measured(id_, policy.max_sample_age)
-        return Outlook(signal, measured, self._ahead(signal, id_, policy, span))
 
-    def _ahead(self, signal: Signal, id_: WorkloadId, policy: Policy, span: Span) -> Ahead | Unknown:
-        known = self.newest[signal].span(id_)
-        if known < policy.min_history:
-            return Unknown(f"{spoken_duration(known)} of history; {spoken_duration(policy.min_history)} is the least")
-        peaks = self.peaks[signal].get(span)
-        return peaks.ahead(id_, policy.horizontal.quantile) if peaks else Unknown("no forecast was made")
+@dataclass(frozen=True, slots=True)
+class Outlooks(Mapping[Signal, Outlook]):
+    """The outlooks of one workload, each made when it is asked for: most workloads have one target and not three."""
+
+    sight: Sight
+    id: WorkloadId
+    policy: Policy
+
+    def __getitem__(self, signal: Signal) -> Outlook:
+        measured = self.sight.newest[signal].measured(self.id, self.policy.max_sample_age)
+        return Outlook(signal, measured, self._ahead(signal))
+
+    def __iter__(self) -> Iterator[Signal]:
+        return iter(self.sight.newest)
+
+    def __len__(self) -> int:
+        return len(self.sight.newest)
+
+    def _ahead(self, signal: Signal) -> Ahead | Unknown:
+        known, least = self.sight.newest[signal].span(self.id), self.policy.min_history
+        if known < least:
+            return Unknown(f"{spoken_duration(known)} of history; {spoken_duration(least)} is the least")
+        peaks = self.sight.peaks[signal].get(span_of(self.policy))
+        return peaks.ahead(self.id, self.policy.horizontal.quantile) if peaks else Unknown("no forecast was made")
 
 
 def look_ahead(
@@ -67,9 +84,21 @@ def look_ahead(
     if targets.down:
         return Sight()
     spans = {span_of(policies.of(workload.id)) for workload in targets.inventory.workloads}
-    seen = {signal: newest(history.window(signal, MINUTE)) for signal in DEMAND}
-    ahead = {signal: forecaster.peaks(signal, history.window(signal, FIVE_MINUTES), spans, now) for signal in DEMAND}
-    return Sight(seen, ahead, tuple(forecaster.failures()))
+    minutes = {signal: history.window(signal, MINUTE) for signal in DEMAND}
+    weeks = {signal: history.window(signal, FIVE_MINUTES) for signal in driving(targets, policies)}
+    ahead = {signal: forecaster.peaks(signal, fresh(weeks[signal], minutes[signal]), spans, now) for signal in weeks}
+    return Sight({signal: newest(minutes[signal]) for signal in DEMAND}, ahead, tuple(forecaster.failures()))
+
+
+def driving(targets: Targets, policies: Policies) -> list[Signal]:
+    """The signals that decide some workload's count: the others need no forecast."""
+    found = {
+        target.signal
+        for workload in targets.inventory.workloads
+        for target in targets_of(workload, policies.of(workload.id).horizontal)
+        if not isinstance(target, Unusable)
+    }
+    return [signal for signal in DEMAND if signal in found]
 
 
 def span_of(policy: Policy) -> Span:

@@ -1,0 +1,72 @@
+"""Five-minute points that end at the newest minute: what was just measured reaches the forecast."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from numpy.typing import NDArray
+
+    from forecaster.domain.window import Window
+
+LEAST_KNOWN = 3
+"""A point of five minutes needs as many known ones, as the kept points do."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fresh:
+    """Weeks of points whose newest few hours are cut anew to end at `end`; rows as in `weeks`.
+
+    Older points keep the clock's cut, so they are up to four minutes early: what a model reads there changes by the
+    hour.
+    """
+
+    weeks: Window
+    recent: NDArray[np.float32]
+    end: datetime
+
+    def rows(self, rows: slice) -> NDArray[np.float32]:
+        """[series, time] of some rows: a copy, unless the clock's cut is the newest one."""
+        values = self.weeks.values[rows]
+        recent = self.recent[rows]
+        if not recent.shape[1]:
+            return values
+        out = values.copy()
+        tail = out[:, -recent.shape[1] :]
+        np.copyto(tail, recent, where=~np.isnan(recent))
+        return out
+
+
+def fresh(weeks: Window, minutes: Window) -> Fresh:
+    """Cut the minutes anew. Where they end with the clock's own cut, the kept points are these already."""
+    width = weeks.step // minutes.step
+    if minutes.end <= weeks.end:
+        return Fresh(weeks, np.empty((len(weeks.keys), 0), np.float32), weeks.end)
+    points = min(minutes.values.shape[1] // width, weeks.values.shape[1])
+    newest = minutes.values[:, minutes.values.shape[1] - points * width :].reshape(-1, points, width)
+    return Fresh(weeks, _aligned(_means(newest), minutes, weeks), minutes.end)
+
+
+def _means(bins: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Mean of the known values of each point, NaN where too few are known."""
+    known = np.count_nonzero(~np.isnan(bins), axis=2)
+    sums = np.nansum(bins, axis=2, dtype=np.float64)
+    means = np.full(known.shape, np.nan, np.float32)
+    np.divide(sums, known, out=means, where=known >= LEAST_KNOWN, casting="same_kind")
+    return means
+
+
+def _aligned(recent: NDArray[np.float32], minutes: Window, weeks: Window) -> NDArray[np.float32]:
+    """Rows in the order of `weeks`; NaN for workloads without minutes."""
+    if minutes.keys == weeks.keys:
+        return recent
+    row = {id_: i for i, id_ in enumerate(minutes.keys)}
+    order = np.fromiter((row.get(id_, -1) for id_ in weeks.keys), np.intp, len(weeks.keys))
+    padded = np.vstack([recent, np.full((1, recent.shape[1]), np.nan, np.float32)])
+    result: NDArray[np.float32] = padded[order]
+    return result
