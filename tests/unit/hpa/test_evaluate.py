@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from forecaster.hpa.controller import SHIPPED
+from forecaster.hpa.controller import SHIPPED, Controller, FeatureGates
 from forecaster.hpa.evaluate import Situation, evaluate
-from forecaster.hpa.numbers import MAX_INT32
+from forecaster.hpa.numbers import MAX_INT32, MAX_INT64
 from forecaster.hpa.pods import Container, ReadyCondition
 from forecaster.hpa.proposals import Proposal
 from forecaster.hpa.samples import Answer, ExternalValues, ObjectValue, PodSamples, Sample
 from forecaster.hpa.spec import MetricSpec, MetricTarget
 from forecaster.hpa.tolerance import DEFAULT_TOLERANCE
 from forecaster.hpa.unmeasured import Unmeasured
-from tests.support.hpa import CPU, NOW, QUEUE, pod
+from tests.support.hpa import CPU, NOW, QUEUE, ago, pod
 
 PODS = [pod("a"), pod("b")]
 AVERAGE, TOTAL = MetricTarget("AverageValue", average_value_milli=1000), MetricTarget("Value", value_milli=1000)
@@ -152,3 +152,70 @@ def test_missing_pods_are_filled_in_with_their_own_requests() -> None:
 def test_unready_pods_are_filled_in_with_their_own_requests() -> None:
     large = pod("b", ready=None, containers=(Container("app", {"cpu": 3000}),))
     assert ask(CPU, samples(1800, 5), [pod("a"), large]) == Proposal(2, 0.9, "tolerance", 180, 1800)
+
+
+def message(answer: Proposal | Unmeasured) -> str:
+    assert isinstance(answer, Unmeasured), answer
+    return answer.message
+
+
+def test_errors_say_what_the_controller_says() -> None:
+    bare = MetricTarget("Value")
+    neither = "a value target nor an average value target was set"
+    assert message(ask(MetricSpec("Resource", "cpu", bare), samples(1))) == (
+        "invalid Resource metric source: neither an average utilization target "
+        "nor an average value (usage) target was set"
+    )
+    assert message(ask(MetricSpec("Pods", "q", bare), samples(1))) == (
+        "invalid Pods metric source: neither an average value target was set"
+    )
+    assert (
+        message(ask(MetricSpec("Object", "q", bare), ObjectValue(1)))
+        == f"invalid Object metric source: neither {neither}"
+    )
+    assert message(ask(MetricSpec("External", "q", bare), ExternalValues((1,)))) == (
+        f"invalid External metric source: neither {neither}"
+    )
+    assert message(ask(MetricSpec("Cheese", "q", bare), samples(1))) == 'unknown metric source type "Cheese"'
+    assert message(ask(CPU, ObjectValue(1))) == "the answer for Resource metric cpu is of another kind of metric"
+
+
+def test_an_overflown_external_sum_is_reported_whole() -> None:
+    proposal = ask(QUEUE, ExternalValues((MAX_INT64, 1)))
+    assert isinstance(proposal, Proposal)
+    assert proposal.average_milli == MAX_INT64
+
+
+def test_unready_and_missing_pods_reach_an_average() -> None:
+    four = [pod("a"), pod("b"), pod("c", phase="Pending"), pod("d", phase="Pending")]
+    metric = MetricSpec("Pods", "q", AVERAGE)
+    assert ask(metric, samples(3000, 3000), four, current=4) == Proposal(6, 1.5, None, average_milli=3000)
+    lost = [pod("a"), pod("b"), pod("c")]
+    assert ask(metric, samples(100, 100), lost, current=3) == Proposal(2, 0.4, None, average_milli=100)
+
+
+def test_the_gate_of_pod_level_requests_reaches_utilization() -> None:
+    level = [pod("a", containers=(Container("app"),), pod_requests_milli={"cpu": 1000})]
+    off = Controller(gates=FeatureGates(pod_level_resources=False))
+    on, without = (
+        evaluate(CPU, samples(500), Situation(1, 1, level, DEFAULT_TOLERANCE, NOW, controller))
+        for controller in (SHIPPED, off)
+    )
+    assert replicas(on) == 1
+    assert cause(without) == "missing_request"
+
+
+def test_samples_of_strangers_count_in_the_multiplier_but_not_in_the_average() -> None:
+    """a and b are sampled, c is missing, the sample of d belongs to nobody: 300 % of 3000 over four samples."""
+    three = [pod("a"), pod("b"), pod("c")]
+    used = PodSamples({"a": Sample(3000, NOW), "b": Sample(3000, NOW), "d": Sample(1, NOW)})
+    assert ask(CPU, used, three, current=3) == Proposal(16, 4.0, None, 300, 3000)
+
+
+def test_the_initial_readiness_delay_reaches_the_groups() -> None:
+    never_ready = [pod("a"), pod("b", start_time=ago(1000), ready=ReadyCondition("False", ago(980)))]
+    assert replicas(ask(CPU, samples(1000, 1000), never_ready)) == 2
+
+
+def test_totals_without_ready_pods_from_zero_look_at_none() -> None:
+    assert replicas(ask(MetricSpec("External", "q", TOTAL), ExternalValues((5000,)), [], current=0)) == 5

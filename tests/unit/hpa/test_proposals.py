@@ -201,3 +201,7 @@ def test_a_fall_that_ends_at_the_current_size_is_no_hold() -> None:
 def test_a_shared_value_tells_all_its_numbers() -> None:
     assert per_pod_value(115_000, 30_000, 4, TENTH) == Proposal(4, 115 / 120, "tolerance", average_milli=28_750)
     assert per_pod_value(90_000, 30_000, 4, TENTH) == Proposal(3, 0.75, average_milli=22_500)
+
+
+def test_an_average_over_no_samples_at_all_is_the_sum() -> None:
+    assert use(10, 5, 50, 0, 0).average_milli == 10

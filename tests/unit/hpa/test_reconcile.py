@@ -267,6 +267,7 @@ def test_conditions_keep_their_time_while_their_status_stays() -> None:
         (look(3, queue_of(1), scale=ScaleUnread("gone")), hpa()),
         (look(3, queue_of(150), write_refused=True), hpa()),
         (look(2, queue_of(0)), hpa(low=0)),
+        (look(2, queue_of(0)), HpaSpec(ObjectReference("Deployment", "d", "a/b/c"), 5, (QUEUE,))),
     ],
 )
 def test_conditions_begin_now_and_are_part_of_the_state(seen: Observation, spec: HpaSpec) -> None:

@@ -29,9 +29,13 @@ def values(answer: object) -> dict[str, int]:
 
 
 def test_an_empty_list_is_no_answer() -> None:
-    for answer in (read_pod_usage([], "cpu"), read_pod_values([]), read_external_values([])):
-        assert isinstance(answer, Unmeasured)
-        assert answer.cause == "no_samples"
+    answers = {
+        "resource": read_pod_usage([], "cpu"),
+        "custom": read_pod_values([]),
+        "external": read_external_values([]),
+    }
+    for api, answer in answers.items():
+        assert answer == Unmeasured("no_samples", f"no metrics returned from {api} metrics API")
 
 
 def test_a_pod_is_the_sum_of_its_containers() -> None:
