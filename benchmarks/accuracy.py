@@ -36,7 +36,7 @@ class Task:
 TASKS = (
     Task("An hour ahead, five-minute bins", ()),
     Task("Ten minutes ahead, one-minute bins", ("--step", "60", "--horizon-min", "10")),
-    Task("A day ahead, five-minute bins", ("--horizon-min", "1440")),
+    Task("A day ahead, five-minute bins, six origins per series", ("--horizon-min", "1440", "--origins", "6")),
 )
 
 
