@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .gaps import bins_seen, filled
-from .hindsight import Hindsight, Places, blind, hindsight, remembered, too_short
+from .hindsight import Hindsight, Places, blind, hindsight, remembered, too_short, unable
 from .library import Failed, attempted, failures
 from .panel import DAY
 
@@ -95,7 +95,9 @@ class Ets:
         """Fit one series after the other, then follow the states of blocks of series, so that memory stays bounded."""
         panel = panel.last(self.days * DAY)
         day = panel.bins(DAY)
-        if not 1 < day <= LONGEST_SEASON or panel.length < LEAST_DAYS * day:
+        if day > LONGEST_SEASON:
+            return unable(self.name, panel, f"a day of {day} bins is too long for {self.name}; the last value is held")
+        if day <= 1 or panel.length < LEAST_DAYS * day:
             return too_short(self.name, panel)
         start, newest = _split(panel, day)
         first = first_states(filled(start.values), day)

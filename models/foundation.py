@@ -128,7 +128,7 @@ class PatchNetwork(NamedTuple):
                 f"the weights of a patch network lack {missing[0]!r}; there are {', '.join(sorted(weights))}"
             )
         arrays = {name: weights[name] for name in cls._fields[:-1]}
-        network = cls(**arrays, levels=checked_levels(config.get("levels", ())))  # type: ignore[arg-type]  # names are those of the fields
+        network = cls(**arrays, levels=checked_levels(config.get("levels", ())))
         network._check()
         return network
 

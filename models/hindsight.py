@@ -116,7 +116,8 @@ def hindsight(panel: Panel, places: Places, expected: Floats, *, stretch: float 
     """
     target = np.minimum(places.ahead(), panel.length - 1)
     ahead = places.ahead() >= panel.length
-    errors = resampled(np.where(ahead, np.nan, panel.values[:, target] - expected) * stretch * OPTIMISM)
+    known = np.where(ahead, np.nan, panel.values[:, target] - expected) * stretch * OPTIMISM
+    errors = resampled(known).astype(panel.values.dtype)
     return Hindsight(places.anchors, errors, error_table(errors))
 
 
@@ -127,9 +128,8 @@ def resampled(errors: Floats) -> Floats:
         return errors
     known_first = np.argsort(~known, axis=1, kind="stable")
     turn = np.arange(errors.shape[1])[:, None] % np.maximum(1, known.sum(axis=1, keepdims=True))
-    return np.nan_to_num(np.take_along_axis(errors, np.take_along_axis(known_first, turn, 1), 1)) * ~known + np.where(
-        known, errors, 0.0
-    )
+    others = np.take_along_axis(errors, np.take_along_axis(known_first, turn, axis=1), axis=1)
+    return np.where(known, errors, np.nan_to_num(others))
 
 
 def blind(series: int) -> Hindsight:
@@ -180,3 +180,8 @@ def remembered(
 def too_short(name: str, panel: Panel) -> Fitted:
     """The fitted model of a panel that holds too little to learn from."""
     return remembered(name, panel, Silent(), blind(len(panel)))
+
+
+def unable(name: str, panel: Panel, reason: str) -> Fitted:
+    """The fitted model of a panel that cannot be learned from for another reason."""
+    return remembered(name, panel, Silent(), blind(len(panel)), dict.fromkeys(panel.keys, reason))

@@ -47,3 +47,10 @@ def test_a_series_that_the_library_refuses_is_held_with_its_reason_and_the_other
         "",
         "ets could not be fitted (LinAlgError: singular matrix); the last value is held",
     )
+
+
+def test_days_of_too_many_bins_are_refused_with_a_reason() -> None:
+    fine = Panel(np.ones((1, 4 * 2880)), MONDAY, HOUR / 120, ("a",))
+    assert Ets().fit(fine).forecast(3, (0.5,)).provenance.reasons == (
+        "a day of 2880 bins is too long for ets; the last value is held",
+    )
