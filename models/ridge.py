@@ -18,8 +18,8 @@ from .spread import TABLE_LEVELS, error_table, read_table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Numbers held at once while fitting: 64 MiB of float32 per array, so memory does not grow with the number of series.
-BLOCK = 16_000_000
+# Numbers held at once while fitting: 16 MiB of float32 per array, near the processor and not growing with the series.
+BLOCK = 4_000_000
 # Errors of the newest week: a spread that follows the season of the week and forgets older levels.
 ERROR_DAYS = 7
 # Replayed origins behind a direct peak: enough for a p95.

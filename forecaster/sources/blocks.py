@@ -25,17 +25,17 @@ _REMARK_LENGTH = 200
 
 def block_of(answer: Answer, signal: Signal, start: datetime, step: timedelta, points: int) -> Block:
     """The demand in `answer` on the grid that was asked for. Raises `MalformedAnswer`."""
-    named = [one for one in answer.series if workload_of(one.metric)]
-    ids = [workload_of(one.metric) for one in named]
+    whose = [(one, id_) for one in answer.series if (id_ := workload_of(one.metric))]
+    named, ids = [one for one, _ in whose], [id_ for _, id_ in whose]
     values, remarks = matrix_of(named, start=start.timestamp(), step=step.total_seconds(), points=points)
-    unique, values, doubled = _each_once([one for one in ids if one], values)
+    unique, values, doubled = _each_once(ids, values)
     sentences = (*_short(answer.remarks), *_nameless(answer.series, named), *doubled, *remarks.sentences())
     return Block(signal, unique, start, step, values, tuple(f"{signal}: {sentence}" for sentence in sentences))
 
 
 def workload_of(labels: Mapping[str, str]) -> WorkloadId | None:
     """Whose series this is; None when its labels do not say."""
-    namespace, kind, name = (labels.get(key, "") for key in ("namespace", "workload_kind", "workload"))
+    namespace, kind, name = labels.get("namespace"), labels.get("workload_kind"), labels.get("workload")
     return WorkloadId(namespace, kind, name) if namespace and kind and name else None
 
 
