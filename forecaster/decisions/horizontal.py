@@ -139,11 +139,12 @@ def _clamped(
     bounded, rule = legacy.bound(stabilized, lowest, highest, growth=MAX_INT32)
     recent = f"highest recommendation of the last {window.total_seconds():g} s"
     steps = (
-        Clamp("forecast", wanted.reactive, wanted.replicas, _forecast_clause(wanted, policy)),
-        Clamp("stabilization", wanted.replicas, stabilized, recent),
-        Clamp("bounds", stabilized, bounded, f"{rule}: {lowest} to {_spoken_bound(highest)} replicas"),
+        ("forecast", wanted.reactive, wanted.replicas, _forecast_clause(wanted, policy)),
+        ("stabilization", wanted.replicas, stabilized, recent),
+        ("bounds", stabilized, bounded, f"{rule}: {lowest} to {_spoken_bound(highest)} replicas"),
     )
-    return bounded, tuple(step for step in steps if step.before != step.after), ScalingState(history)
+    clamps = tuple(Clamp(step, before, after, why) for step, before, after, why in steps if before != after)
+    return bounded, clamps, ScalingState(history)
 
 
 def _forecast_clause(wanted: _Wanted, policy: HorizontalPolicy) -> str:
