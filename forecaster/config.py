@@ -74,7 +74,7 @@ class CycleSettings(_Section):
 class ForecastSettings(_Section):
     """The model."""
 
-    model: str = Field("ridge", description="A name of the catalogue; `forecaster models` lists it.")
+    model: str = Field("adaptive", description="A name of the catalogue; `forecaster models` lists it.")
     refit_after: Positive = Field(
         timedelta(hours=6),
         description="Age at which a model is fitted anew; in rotation, a part of the workloads at a time.",

@@ -55,6 +55,11 @@ def targets_of(workload: Workload, policy: HorizontalPolicy) -> tuple[PodTarget 
     return tuple(_of_policy(workload.resources, policy))
 
 
+def signals_of(workload: Workload, policy: HorizontalPolicy) -> set[Signal]:
+    """The signals that decide this workload's replicas."""
+    return {target.signal for target in targets_of(workload, policy) if not isinstance(target, Unusable)}
+
+
 def _of_hpa(target: Target, resources: Resources, policy: HorizontalPolicy) -> PodTarget | Unusable:
     signal = _signal(target.metric, policy)
     if signal is None:

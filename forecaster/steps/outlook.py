@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from forecaster.decisions.targets import Unusable, targets_of
+from forecaster.decisions.targets import signals_of
 from forecaster.demand.fresh import fresh
 from forecaster.demand.newest import Newest, newest
 from forecaster.domain.duration import spoken_duration
@@ -92,12 +93,10 @@ def look_ahead(
 
 def driving(targets: Targets, policies: Policies) -> list[Signal]:
     """The signals that decide some workload's count: the others need no forecast."""
-    found = {
-        target.signal
-        for workload in targets.inventory.workloads
-        for target in targets_of(workload, policies.of(workload.id).horizontal)
-        if not isinstance(target, Unusable)
-    }
+    found: set[Signal] = set()
+    for workload in targets.inventory.workloads:
+        with suppress(Exception):  # what is wrong with a workload is told when it is its turn to be decided
+            found.update(signals_of(workload, policies.of(workload.id).horizontal))
     return [signal for signal in DEMAND if signal in found]
 
 
