@@ -9,6 +9,7 @@ import pytest
 from forecaster.hpa.conditions import Condition
 from forecaster.hpa.controller import Controller, FeatureGates
 from forecaster.hpa.history import ScaleEvent
+from forecaster.hpa.limits import Growth
 from forecaster.hpa.observation import Observation, Scale, ScaleUnread
 from forecaster.hpa.reconcile import reconcile
 from forecaster.hpa.rules import ScalingRules
@@ -348,3 +349,24 @@ def test_the_status_has_every_number_of_its_metrics() -> None:
         MetricStatus("External", "total", value_milli=1000),
     )
     assert (outcome.state.current_replicas, outcome.state.desired_replicas) == (1, 3)
+
+
+def test_failures_are_told_in_events_and_conditions() -> None:
+    refused = reconcile(hpa(), look(3, queue_of(150), write_refused=True), STORED, NOW)
+    assert refused.desired.events[0].message == "New size: 5; error: the write was refused"
+    assert refused.conditions[0].message.endswith("update the target scale: the write was refused")
+    conflict = reconcile(hpa(), look(3, queue_of(150), write_conflicts=5), STORED, NOW)
+    assert conflict.desired.events[0].message == "New size: 5; error: the object kept changing"
+    unread = reconcile(hpa(), look(3, scale=ScaleUnread("gone")), STORED, NOW)
+    assert unread.desired.events[0].message == "gone"
+    broken = reconcile(hpa(), look(3, BROKEN), STORED, NOW)
+    assert [event.message for event in broken.desired.events] == ["unable to get external metric"] * 2
+    missing = reconcile(hpa(), look(3, queue_of(1), scale=Scale(3, 3, "")), STORED, NOW)
+    assert len({event.message for event in missing.desired.events}) == 1
+
+
+def test_settings_of_the_controller_reach_the_limits() -> None:
+    slow = Controller(growth=Growth(1.5, 1), downscale_stabilization=seconds(30))
+    assert reconcile(hpa(), look(4, queue_of(900)), STORED, NOW, slow).desired.replicas == 6
+    state = ScalingState(history=(past(9, 40),))
+    assert reconcile(hpa(), look(9, queue_of(90)), state, NOW, slow).desired.replicas == 3

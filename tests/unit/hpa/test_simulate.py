@@ -27,6 +27,12 @@ def test_a_total_is_spread_evenly_and_sums_to_itself() -> None:
     assert seen.pods[0].containers == (Container("app", {"cpu": 500}),)
 
 
+def test_pods_of_totals_have_long_been_ready() -> None:
+    (one,) = observe_totals(hpa(CPU), 1, {}, {}, NOW).pods
+    assert one.ready is not None
+    assert one.start_time == one.ready.last_transition == NOW - seconds(86_400)
+
+
 def test_values_from_outside_are_not_spread() -> None:
     seen = observe_totals(hpa(OBJECT, QUEUE), 3, {"rps": 7, "queue": 9}, {}, NOW)
     assert list(seen.answers) == [ObjectValue(7), ExternalValues((9,))]

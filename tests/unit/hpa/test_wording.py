@@ -77,4 +77,5 @@ def test_only_an_unknown_source_is_the_specs_fault() -> None:
 def test_memory_is_shown_in_binary_and_the_rest_in_decimal() -> None:
     assert str(status_quantity("memory", 1536 * 2**20 * 1000)) == "1536Mi"
     assert str(status_quantity("cpu", 2000)) == "2"
+    assert str(status_quantity("example.com/gpu", 2048 * 1000)) == "2048"
     assert str(status_quantity("cpu", 1500)) == "1500m"
