@@ -32,8 +32,6 @@ class Window:
     start: datetime
     step: timedelta
     values: NDArray[np.float32]
-    revision: int | None = None
-    """Where it is the same as before, so is everything else; None promises nothing."""
 
     @property
     def end(self) -> datetime:

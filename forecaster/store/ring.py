@@ -41,7 +41,6 @@ class Ring:
         self.columns = columns
         self.ignored = 0
         """Values that were written outside the window, in total."""
-        self._revision = 0
         self._seconds = int(step.total_seconds())
         self._last = self._column(newest)
         self._offset = 0
@@ -76,7 +75,7 @@ class Ring:
         """Everything kept, as a read-only view."""
         values = self._kept
         values.flags.writeable = False
-        return Window(tuple(self._keys), self.oldest, self.step, values, self._revision)
+        return Window(tuple(self._keys), self.oldest, self.step, values)
 
     def missing(self, since: datetime, until: datetime) -> list[tuple[datetime, datetime]]:
         """First and last instant of every run of columns within [since, until] that nobody has answered."""
@@ -102,7 +101,6 @@ class Ring:
         if ahead:
             self._shift(min(ahead, self.columns))
             self._last += ahead
-            self._revision += 1
 
     def write(self, block: Block) -> None:
         """Merge a block: known values replace, NaN and infinity change nothing, columns outside the window are counted.
@@ -120,14 +118,12 @@ class Ring:
         for i in range(0, len(block.ids), CHUNK):
             self._merge(block.ids[i : i + CHUNK], block.values[i : i + CHUNK, low - start : high - start], low)
         self._answered[low - self._first : high - self._first] = True
-        self._revision += 1
 
     def forget(self, before: datetime) -> int:
         """Drop every workload whose newest known value is older than `before`; how many that were."""
         dead = np.flatnonzero(self._seen[: len(self)] < self._column_from(before))
         for row in dead[::-1].tolist():
             self._drop(row)
-        self._revision += bool(len(dead))
         return len(dead)
 
     def restore(
@@ -146,7 +142,6 @@ class Ring:
             rows[...] = part[:, len(answered) - keep :]
             self._seen[row : row + len(part)] = _newest_known(np.isfinite(rows), self._last - keep + 1)
             row += len(part)
-        self._revision += 1
 
     # --- rows ------------------------------------------------------------------------------------------------------
 
