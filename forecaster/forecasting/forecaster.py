@@ -49,7 +49,7 @@ class Forecaster:
         shards.follow(history.weeks.keys)
         shards.learn(history, self._due(shards, now), now)
         windows = {span: steps_of(span, history, now) for span in spans}
-        said = shards.peaks(history, set(windows.values()))
+        said = shards.peaks(history, set(windows.values()), now)
         return {span: _joined(shards.shards, said, windows[span], span, now) for span in windows}
 
     def failures(self) -> list[str]:

@@ -25,8 +25,8 @@ ROWS = 128
 class Shard:
     """Some neighbouring rows of a history and the model fitted on them.
 
-    A model that fails costs its own workloads their forecast, with a reason, and nobody else: it is fitted anew at
-    once when it fails on the way, and when its turn comes again when fitting itself fails.
+    A model that fails costs its own workloads their forecast, with a reason, and nobody else. One that fails on the
+    way is fitted anew in the next round; one that fails in the round of its fit waits until its turn comes again.
     """
 
     ids: tuple[WorkloadId, ...]
@@ -42,7 +42,9 @@ class Shard:
         with self._boundary():
             self.fitted = model.fit(panel)
 
-    def peaks(self, panel: models.Panel, windows: Iterable[models.Window]) -> dict[models.Window, models.Peak]:
+    def peaks(
+        self, panel: models.Panel, windows: Iterable[models.Window], now: datetime
+    ) -> dict[models.Window, models.Peak]:
         """What the model says of these windows after the newest samples; nothing while there is no model.
 
         The samples are lent to it for this question only: what the models keep does not grow with the history.
@@ -53,7 +55,7 @@ class Shard:
         with self._boundary():
             model = self.fitted.update(panel)
             said = {window: model.forecast_peak(window, LEVELS) for window in windows}
-        if self.failure:
+        if self.failure and self.fitted_at != now:
             self.fitted_at = None
         return said
 
@@ -82,10 +84,12 @@ class Shards:
         for i in due:
             self.shards[i].learn(self.model, self._panel(history, i), now)
 
-    def peaks(self, history: Fresh, windows: Iterable[models.Window]) -> list[dict[models.Window, models.Peak]]:
+    def peaks(
+        self, history: Fresh, windows: Iterable[models.Window], now: datetime
+    ) -> list[dict[models.Window, models.Peak]]:
         """What each shard says of these windows."""
         asked = tuple(windows)
-        return [shard.peaks(self._panel(history, i), asked) for i, shard in enumerate(self.shards)]
+        return [shard.peaks(self._panel(history, i), asked, now) for i, shard in enumerate(self.shards)]
 
     def waiting(self) -> list[int]:
         """Shards whose model is to be fitted at once."""

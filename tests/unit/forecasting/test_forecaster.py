@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-import models
 from forecaster.demand.fresh import Fresh
 from forecaster.domain.outlook import Ahead, Unknown
 from forecaster.domain.signal import Signal
@@ -144,8 +143,9 @@ def test_the_newest_sample_reaches_the_forecast_without_a_fit() -> None:
 
 @dataclass
 class Forgetful:
-    """Learns, and fails with every newer sample."""
+    """The last value, unless it has forgotten how to take in a newer sample."""
 
+    forgot: bool
     fits: int = 0
     name: str = "forgetful"
 
@@ -153,22 +153,36 @@ class Forgetful:
         self.fits += 1
         return self
 
-    def update(self, panel: Panel) -> Forgetful:
-        raise OverflowError("too many samples")
+    def update(self, panel: Panel) -> Fitted:
+        if self.forgot:
+            raise OverflowError("too many samples")
+        return LastValue().fit(panel)
 
-    def forecast_peak(self, window: models.Window, quantiles: Sequence[float]) -> models.Peak:
-        raise AssertionError("it is asked after an update only")
 
+class TestModelThatFails:
+    def ask(self, one: Forecaster, at: datetime) -> Ahead | Unknown:
+        return one.peaks(Signal.CPU, whole(window(1)), [SOON], at)[SOON].ahead(workload_id("web-0"), 0.9)
 
-def test_a_model_that_fails_on_the_way_says_so_and_is_fitted_anew_in_the_next_round() -> None:
-    model = Forgetful()
-    one = Forecaster("last-value", HOUR, 100, {Signal.CPU: Shards(model)})
-    for minute in (0, 1):
-        at = NOON + minutes(minute)
-        unknown = one.peaks(Signal.CPU, whole(window(1)), [SOON], at)[SOON].ahead(workload_id("web-0"), 0.9)
-        assert unknown == Unknown("the model failed with OverflowError: too many samples")
+    def test_on_the_way_says_so_and_is_fitted_anew_in_the_next_round(self) -> None:
+        model = Forgetful(forgot=False)
+        one = Forecaster("last-value", HOUR, 100, {Signal.CPU: Shards(model)})
+        assert isinstance(self.ask(one, NOON), Ahead)
+        model.forgot = True
+        assert self.ask(one, NOON + minutes(1)) == Unknown("the model failed with OverflowError: too many samples")
         assert len(one.failures()) == 1
-    assert model.fits == 2
+        model.forgot = False
+        assert isinstance(self.ask(one, NOON + minutes(2)), Ahead)
+        assert (model.fits, one.failures()) == (2, [])
+
+    def test_as_soon_as_it_is_fitted_waits_for_its_turn_and_goes_on_saying_so(self) -> None:
+        model = Forgetful(forgot=True)
+        one = Forecaster("last-value", HOUR, 100, {Signal.CPU: Shards(model)})
+        for minute in range(60):
+            assert isinstance(self.ask(one, NOON + minutes(minute)), Unknown)
+            assert len(one.failures()) == 1
+        assert model.fits == 1
+        self.ask(one, NOON + HOUR)
+        assert model.fits == 2
 
 
 @pytest.mark.parametrize(
