@@ -1,0 +1,226 @@
+"""What a cycle costs: 10,000 workloads with three signals and ready pods, a week by five minutes.
+
+    python -m benchmarks.cycle --source memory
+    python -m benchmarks.cycle --source prometheus --dir DIRECTORY
+
+The parts are those of `forecaster run`: rings, model, decisions, SQLite ledger, published table. The source is a fleet
+computed in this process, or a real Prometheus over the blocks that benchmarks/fill.py keeps in DIRECTORY. The very
+requests of each cycle are then sent once more, answered and thrown away: Prometheus' own time beside ours.
+
+Cycles go on until every model is fitted; the steady state follows, with one refitted shard in each cycle. CPU is that
+of a process with all its threads; Prometheus tells its own. Limits: steady CPU 2 s and wall 5 s, back-fill 1.5 times
+Prometheus' own time and 500 MiB above the rings, peak 1.2 GiB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import tempfile
+import time
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import requests
+
+from benchmarks.fill import binaries_or_exit, filled
+from benchmarks.fleet import NOON, Fleet, FleetSource
+from benchmarks.procfs import peak_mib, rss_mib
+from forecaster.compose import build_cycle
+from forecaster.config import Settings, parse
+from forecaster.domain.signal import Signal
+from forecaster.domain.window import FIVE_MINUTES, MINUTE
+from forecaster.serving.publish import FilePublisher
+from forecaster.sources.prometheus import PrometheusSource
+from forecaster.store.history import History
+from forecaster.store.ledger import SqlLedger
+from tests.support.prometheus import RealPrometheus
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from forecaster.cycle import Cycle
+    from forecaster.ports import Source
+    from forecaster.sources.client import PrometheusClient
+    from forecaster.sources.wire import Answer, Question
+
+MOST_CYCLES = 55
+"""The filled hour after NOON holds no more."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One cycle: seconds of CPU and wall, what of them Prometheus needs when it is asked alone, and MiB."""
+
+    cpu: float
+    wall: float
+    server_cpu: float
+    alone: float
+    alone_cpu: float
+    rss: float
+    peak: float
+    waiting: int
+    steps: Mapping[str, float] = field(repr=False)
+
+
+@dataclass
+class Overheard:
+    """Every question that a client asks, to ask them again."""
+
+    client: PrometheusClient
+    questions: list[Question] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        ask = self.client.ask
+
+        def overheard(question: Question) -> Answer:
+            self.questions.append(question)
+            return ask(question)
+
+        self.client.ask = overheard
+
+    def again(self) -> None:
+        """Have the same questions answered once more, and throw the answers away."""
+        questions, self.questions = self.questions, []
+        with requests.Session() as session:
+            for one in questions:
+                _throw_away(session, self.client.url + one.path, one.form)
+
+    def cpu(self) -> float:
+        """CPU seconds that the server has used."""
+        text = requests.get(f"{self.client.url}/metrics", timeout=30).text
+        return next(
+            float(line.split()[1]) for line in text.splitlines() if line.startswith("process_cpu_seconds_total")
+        )
+
+
+def _throw_away(session: requests.Session, url: str, form: Mapping[str, str]) -> None:
+    with session.post(url, data=form, headers={"Accept-Encoding": "identity"}, stream=True) as answer:
+        answer.raise_for_status()
+        for _ in answer.iter_content(1 << 20):
+            pass
+
+
+def build(settings: Settings, source: Source, parts: ExitStack) -> tuple[Cycle, History]:
+    """As `forecaster run` builds it, in a directory of its own."""
+    directory = Path(parts.enter_context(tempfile.TemporaryDirectory()))
+    history = History(Signal, settings.history, now=NOON)
+    publisher = FilePublisher(directory / "table", interval=settings.cycle.interval, version="benchmark")
+    ledger = SqlLedger(f"sqlite:///{directory / 'ledger.sqlite'}", keep=settings.state.keep)
+    parts.callback(ledger.close)
+    return build_cycle(settings, source, history, publisher=publisher, ledger=ledger), history
+
+
+def run(cycle: Cycle, steady: int, overheard: Overheard | None) -> list[Cost]:
+    """The first back-fill, the cycles until all models are fitted, and so many more."""
+    costs = [_measured(cycle, NOON, overheard)]
+    left = steady
+    while left and len(costs) < MOST_CYCLES:
+        left -= 0 if costs[-1].waiting else 1
+        costs.append(_measured(cycle, NOON + len(costs) * MINUTE, overheard))
+    return costs
+
+
+def _measured(cycle: Cycle, now: datetime, overheard: Overheard | None) -> Cost:
+    clocks = [(time.process_time(), time.perf_counter(), overheard.cpu() if overheard else 0.0)]
+    report = cycle.run(now).report
+    clocks.append((time.process_time(), time.perf_counter(), overheard.cpu() if overheard else 0.0))
+    rss, peak = rss_mib(), peak_mib()
+    if report.failures:
+        raise SystemExit(f"{now}: {report.failures[0]}")
+    if overheard:
+        overheard.again()
+    clocks.append((time.process_time(), time.perf_counter(), overheard.cpu() if overheard else 0.0))
+    (cpu, wall, server), (_, alone, alone_cpu) = (
+        tuple(after - before for before, after in zip(*pair, strict=True)) for pair in pairwise(clocks)
+    )
+    waiting = sum(len(shards.waiting()) for shards in cycle.forecaster.signals.values())
+    cost = Cost(cpu, wall, server, alone, alone_cpu, rss, peak, waiting, report.steps)
+    show(now, cost)
+    return cost
+
+
+def show(now: datetime, cost: Cost) -> None:
+    steps = " ".join(f"{name} {seconds:.2f}" for name, seconds in cost.steps.items())
+    print(
+        f"{now:%H:%M} cpu {cost.cpu:.2f} wall {cost.wall:.2f} server cpu {cost.server_cpu:.2f} | "
+        f"server alone {cost.alone:.2f} cpu {cost.alone_cpu:.2f} | "
+        f"MiB {cost.rss:.0f} peak {cost.peak:.0f} | {cost.waiting} to fit | {steps}",
+        flush=True,
+    )
+
+
+def summary(costs: list[Cost], steady: int, history: History) -> dict[str, object]:
+    """Medians, and the worst, of the steady cycles; the first cycle as it was."""
+    first, last = costs[0], costs[-steady:]
+    rings = sum(history.window(signal, step).values.nbytes for signal in Signal for step in (MINUTE, FIVE_MINUTES))
+    figures = {
+        name: {"median": round(statistics.median(values), 3), "worst": round(max(values), 3)}
+        for name, values in {
+            "cpu_s": [one.cpu for one in last],
+            "wall_s": [one.wall for one in last],
+            "server_cpu_s": [one.server_cpu for one in last],
+            "server_alone_s": [one.alone for one in last],
+            "server_alone_cpu_s": [one.alone_cpu for one in last],
+            **{f"{step}_s": [one.steps[step] for one in last] for step in first.steps},
+        }.items()
+    }
+    return {
+        "steady": figures,
+        "first": asdict(first),
+        "start_up_cycles": len(costs) - steady,
+        "rings_mib": rings / 2**20,
+        "first_above_rings_mib": first.peak - rings / 2**20,
+        "peak_mib": costs[-1].peak,
+    }
+
+
+def settings_of(given: argparse.Namespace, url: str) -> Settings:
+    """The defaults, with the history and the model that were asked for and models that age at once."""
+    return parse(
+        {
+            "prometheus": {"url": url},
+            "queries": {"preset": "recorded"},
+            "history": {"weeks_kept": timedelta(days=given.days)},
+            "forecast": {"model": given.model, "refit_after": timedelta(minutes=1)},
+            # Who has no HPA is scaled on CPU and requests, the others on CPU and memory: three signals to forecast.
+            "policy": {"horizontal": {"requests_per_pod": 60}},
+        },
+        "benchmark",
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--source", choices=("memory", "prometheus"), default="memory")
+    parser.add_argument("--dir", type=Path, default=Path(tempfile.gettempdir()), help="where the blocks are kept")
+    parser.add_argument("--workloads", type=int, default=10_000)
+    parser.add_argument("--days", type=int, default=7, help="history by five minutes")
+    parser.add_argument("--cycles", type=int, default=20, help="of the steady state")
+    parser.add_argument("--model", default=Settings().forecast.model)
+    given = parser.parse_args()
+    fleet = Fleet(given.workloads)
+    with ExitStack() as parts:
+        if given.source == "memory":
+            source, overheard = FleetSource(fleet), None
+            settings = settings_of(given, "http://localhost")
+        else:
+            binaries = binaries_or_exit()
+            server = parts.enter_context(RealPrometheus(binaries, filled(given.dir, fleet, binaries)))
+            settings = settings_of(given, server.url)
+            source = PrometheusSource(settings.prometheus, settings.queries)
+            overheard = Overheard(source.client)
+            print(f"Prometheus {binaries.version}")
+        del fleet
+        cycle, history = build(settings, source, parts)
+        print(json.dumps(summary(run(cycle, given.cycles, overheard), given.cycles, history), indent=1, default=str))
+
+
+if __name__ == "__main__":
+    main()
