@@ -102,6 +102,8 @@ class Remembered(Generic[Learned]):
 
     def _provenance(self, silent: npt.NDArray[np.bool_], short: npt.NDArray[np.bool_]) -> Provenance:
         keys, known = self.history.keys, np.flatnonzero(~silent)
+        if not (silent.any() or short.any()):
+            return Provenance(keys, (self.rule.name,) * len(keys), ("",) * len(keys))
         why = _too_short(self.history.take(short), self.rule.name)
         reasons = dict(zip(np.flatnonzero(short).tolist(), why, strict=True))
         return Provenance(

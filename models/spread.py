@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 TABLE_LEVELS = (0.01, 0.05, 0.1, 0.25, 0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 0.975, 0.99)
 
 
+@cache
 def normal_score(level: float) -> float:
     """Where a normal distribution has this quantile; straight lines between scores bend quantiles the right way."""
     return NormalDist().inv_cdf(level)
