@@ -10,11 +10,11 @@ from forecaster.hpa.unmeasured import Unmeasured
 class Recommendation(NamedTuple):
     """The largest proposal, the index of the metric credited for it, and whether some other metric had no answer.
 
-    `metric` is None where no proposal exceeded the running maximum. `replicas` may be negative (negative samples).
+    `replicas` may be negative (negative samples).
     """
 
     replicas: int
-    metric: int | None
+    metric: int
     partial: bool = False
 
 
@@ -28,7 +28,7 @@ def combine(proposals: Sequence[Proposal | Unmeasured], current: int) -> Recomme
     """HPA rules §9: the largest valid proposal wins; a metric without an answer blocks scaling down, never up.
 
     The first metric to reach the maximum is credited, except that a running maximum of zero is replaced by any later
-    proposal, even a smaller one.
+    proposal, even a smaller one. There is always at least one metric.
     """
     replicas, credited, first_failure = 0, None, None
     for index, proposal in enumerate(proposals):
@@ -36,6 +36,6 @@ def combine(proposals: Sequence[Proposal | Unmeasured], current: int) -> Recomme
             first_failure = index if first_failure is None else first_failure
         elif replicas == 0 or proposal.replicas > replicas:
             replicas, credited = proposal.replicas, index
-    if first_failure is not None and (credited is None or replicas < current):
-        return NoRecommendation(first_failure)
+    if credited is None or (first_failure is not None and replicas < current):
+        return NoRecommendation(first_failure or 0)
     return Recommendation(replicas, credited, partial=first_failure is not None)

@@ -120,7 +120,6 @@ def _utilization(
         groups.ready,
         situation.current,
         situation.tolerance,
-        requested=measured.samples,
         samples=len(samples),
         missing=missing_share(groups.missing, requests, target_percent),
         unready=unready_share(groups.unready, requests),

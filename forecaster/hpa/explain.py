@@ -112,7 +112,7 @@ def _blocked(story: _Story) -> str:
 def _summary(story: _Story, limited: Limited) -> str:
     """The credited metric, what held it back, what the status will say."""
     recommendation, desired = story.outcome.desired.recommendation, story.outcome.desired
-    place = 0 if recommendation is None or recommendation.metric is None else recommendation.metric
+    place = 0 if recommendation is None else recommendation.metric
     metric, answer, proposal = story.spec.metrics[place], story.observation.answers[place], desired.proposals[place]
     clauses = [
         f"At the next sync your HPA will see {_reading(metric, answer, proposal)}",

@@ -67,21 +67,20 @@ def from_utilization(
     current: int,
     tolerance: Tolerance,
     *,
-    requested: int | None = None,
     samples: int | None = None,
     missing: Share = NOBODY,
     unready: Share = NOBODY,
 ) -> Proposal | Unmeasured:
     """HPA rules §8.1: utilisation of requests, cut to whole percent before it becomes a ratio.
 
-    The totals run over the samples whose pod has a request: `requested` of them, out of `samples` (both default to
-    `ready`). Requests that sum to zero give no ratio, hence no proposal.
+    The totals run over the `ready` pods; `samples` counts those of unknown pods too (default: none). Requests that sum
+    to zero give no ratio, hence no proposal.
     """
     if not total_request_milli:
         return NO_REQUESTS
     samples = ready if samples is None else samples
     utilization = utilization_percent(total_usage_milli, total_request_milli)
-    average = truncated_quotient(total_usage_milli, (ready if requested is None else requested) or 1)
+    average = truncated_quotient(total_usage_milli, ready or 1)
     ratio = ratio_of(utilization, target_percent)
     if not missing.pods and not (unready.pods and ratio > 1.0):
         replicas, hold = _undisturbed(ratio, ready, current, tolerance)

@@ -134,7 +134,7 @@ def _limited(outlook: Outlook, recommendation: Recommendation) -> Limited:
 
 def _limited_conditions(outlook: Outlook, recommendation: Recommendation, limited: Limited) -> Conditions:
     """HPA rules §3: a metric was found, what stabilization did, which limit binds."""
-    credited = None if recommendation.metric is None else outlook.spec.metrics[recommendation.metric]
+    credited = outlook.spec.metrics[recommendation.metric]
     conditions = with_condition(outlook.state.conditions, wording.metric_found(credited), outlook.now)
     conditions = with_condition(conditions, wording.STABILIZATION[limited.stabilization], outlook.now)
     return with_condition(conditions, wording.CLAMP[limited.clamp], outlook.now)

@@ -10,7 +10,7 @@ from forecaster.hpa.samples import Sample
 
 
 class RequestedUsage(NamedTuple):
-    """HPA rules §8.1: sums over the samples whose pod has a request, and how many those are."""
+    """HPA rules §8.1: sums over the samples whose pod has a request, and how many those are: the ready pods."""
 
     usage_milli: int
     request_milli: int

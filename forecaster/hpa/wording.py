@@ -116,14 +116,13 @@ def write_succeeded(replicas: int) -> Condition:
     )
 
 
-def metric_found(metric: MetricSpec | None) -> Condition:
+def metric_found(metric: MetricSpec) -> Condition:
     """HPA rules §9: a recommendation exists, credited to this metric."""
-    name = "" if metric is None else metric_name(metric)
     return Condition(
         "ScalingActive",
         "True",
         "ValidMetricFound",
-        f"the HPA was able to successfully calculate a replica count from {name}",
+        f"the HPA was able to successfully calculate a replica count from {metric_name(metric)}",
     )
 
 

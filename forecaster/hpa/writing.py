@@ -66,7 +66,7 @@ def _rescale_reason(outlook: Outlook, desired: Desired) -> str:
     recommendation = desired.recommendation
     if recommendation is None or recommendation.replicas < outlook.scale.spec_replicas:
         return "All metrics below target"
-    if recommendation.replicas == outlook.scale.spec_replicas or recommendation.metric is None:
+    if recommendation.replicas == outlook.scale.spec_replicas:
         return ""
     return f"{wording.metric_name(outlook.spec.metrics[recommendation.metric])} above target"
 

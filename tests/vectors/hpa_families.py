@@ -103,9 +103,7 @@ def usage_ratio(given: Json) -> Json:
         return _ratio(from_average(total_usage(samples), len(samples), target, 1, 1, DEFAULT_TOLERANCE))
     sums = requested_usage(samples, given.get("requests_milli") or {})
     target = given["target_utilization_percent"]
-    return _ratio(
-        from_utilization(sums.usage_milli, sums.request_milli, target, 1, 1, DEFAULT_TOLERANCE, requested=sums.samples)
-    )
+    return _ratio(from_utilization(sums.usage_milli, sums.request_milli, target, sums.samples, 1, DEFAULT_TOLERANCE))
 
 
 def _ratio(proposal: Proposal | Unmeasured) -> Json:

@@ -64,7 +64,7 @@ def test_at_the_target_exactly_missing_pods_are_left_out() -> None:
 
 def test_superfluous_samples_count_in_the_last_multiplier() -> None:
     """Two sampled pods with a request, one sample of a pod nobody knows, one missing pod: four samples."""
-    proposal = use(4000, 2000, 50, 2, 3, requested=2, samples=3, missing=Share(1, 1000, 1000))
+    proposal = use(4000, 2000, 50, 2, 3, samples=3, missing=Share(1, 1000, 1000))
     assert proposal.replicas == 11
 
 
@@ -161,10 +161,6 @@ def test_each_direction_has_its_own_tolerance() -> None:
     wide_up = Tolerance(up=0.5, down=0.0)
     assert from_total(14, 10, 10, 10, wide_up).replicas == 10
     assert from_total(9, 10, 10, 10, wide_up).replicas == 9
-
-
-def test_the_average_is_over_samples_with_a_request() -> None:
-    assert use(3000, 3000, 50, 4, 4, requested=2).average_milli == 1500
 
 
 def test_an_average_within_the_tolerance_tells_so() -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from forecaster.hpa.amounts import amount, pods, target_amount
 from forecaster.hpa.amounts import seconds as spoken
-from forecaster.hpa.observation import Scale
+from forecaster.hpa.controller import Controller
+from forecaster.hpa.limits import Growth
+from forecaster.hpa.observation import Scale, ScaleUnread
 from forecaster.hpa.pods import Container
-from forecaster.hpa.samples import ExternalValues, ObjectValue, PodSamples
+from forecaster.hpa.samples import ExternalValues, ObjectValue, PodSamples, Sample
 from forecaster.hpa.simulate import carry_on
 from forecaster.hpa.spec import MetricSpec, MetricTarget
 from forecaster.hpa.totals import observe_totals, requests_of, total_of, totals_of
@@ -21,7 +23,7 @@ def test_a_total_is_spread_evenly_and_sums_to_itself() -> None:
     seen = observe_totals(hpa(CPU), 3, {"cpu": 1000}, {"cpu": 500}, NOW)
     (answer,) = seen.answers
     assert isinstance(answer, PodSamples)
-    assert sorted(sample.value_milli for sample in answer.samples.values()) == [333, 333, 334]
+    assert answer.samples == {"pod-0": Sample(334, NOW), "pod-1": Sample(333, NOW), "pod-2": Sample(333, NOW)}
     assert total_of(answer) == 1000
     assert seen.scale == Scale(3, 3, "pod=alike")
     assert seen.pods[0].containers == (Container("app", {"cpu": 500}),)
@@ -40,7 +42,10 @@ def test_values_from_outside_are_not_spread() -> None:
 
 def test_what_is_not_given_is_not_invented() -> None:
     seen = observe_totals(hpa(CPU, QUEUE), 0, {"cpu": 5}, {}, NOW)
-    assert [isinstance(answer, Unmeasured) for answer in seen.answers] == [True, True]
+    assert list(seen.answers) == [
+        Unmeasured("no_samples", "there are no pods to measure"),
+        Unmeasured("no_samples", "no total is given for External metric queue"),
+    ]
     assert totals_of(hpa(CPU, QUEUE), seen) == {}
 
 
@@ -68,6 +73,18 @@ def test_passes_follow_one_another_one_sync_period_apart() -> None:
     assert [step.outcome.desired.replicas for step in steps] == [4, 8, 16, 30]
     assert [step.at for step in steps] == [NOW + seconds(15 * number) for number in range(4)]
     assert steps[1].before == steps[0].outcome.state
+    assert steps[0].observation.answers == (queue_of(900),)
+
+
+def test_settings_of_the_controller_reach_every_pass() -> None:
+    quick = Controller(growth=Growth(10, 10), sync_period=seconds(5))
+    steps = list(carry_on(hpa(), look(1, queue_of(900)), NOW, 2, quick))
+    assert [(step.at, step.outcome.desired.replicas) for step in steps] == [(NOW, 10), (NOW + seconds(5), 30)]
+
+
+def test_a_scale_that_cannot_be_read_has_no_replicas() -> None:
+    (step,) = carry_on(hpa(), look(1, queue_of(900), scale=ScaleUnread("gone")), NOW, 1)
+    assert step.replicas == 0
 
 
 def test_a_refused_write_leaves_the_size() -> None:
