@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .clean import bounded
 from .fitted import LARGEST_GROWTH
 from .gaps import bins_seen, filled
 from .harmonic import wave_frequencies, waves
@@ -63,7 +64,8 @@ class AutoregFourier:
         day = panel.bins(DAY)
         if day <= self.lags + 1 or panel.length < LEAST_DAYS * day:
             return too_short(self.name, panel)
-        known, frequencies = filled(panel.values).astype(np.float64), wave_frequencies(day, self.daily, 0)
+        seen, frequencies = bounded(panel), wave_frequencies(day, self.daily, 0)
+        known = filled(seen.values).astype(np.float64)
         lags = (*range(1, self.lags + 1), day)
         columns = waves(np.arange(panel.length), frequencies)[:, 1:]
         found = [attempted(self.name, fitted_coefficients, row, lags, columns) for row in known]
@@ -71,7 +73,7 @@ class AutoregFourier:
         coefficients = np.array([np.full(width, np.nan) if isinstance(one, Failed) else one for one in found])
         equation = Equation(panel.start, lags, frequencies, coefficients.reshape(len(panel), width))
         reasons = failures(panel.keys, found)
-        return remembered(self.name, panel, equation, _hindsight(panel, known, equation), reasons)
+        return remembered(self.name, panel, equation, _hindsight(seen, known, equation), reasons)
 
 
 @dataclass(frozen=True, eq=False)

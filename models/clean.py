@@ -1,6 +1,7 @@
 """Clean: history fit to learn from. Gaps where nothing was measured, bounds where something was that will not return.
 
-Every function looks back only: what it makes of a bin does not depend on later ones.
+`masked` and `without_outliers` look back only: what they make of a bin does not depend on later ones. `bounded` looks
+at the whole panel, which holds nothing but the past of the moment at which a model is fitted.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .calendar import within
+from .gaps import filled
 from .panel import DAY, Panel, trusted
 
 if TYPE_CHECKING:
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 
 # Load doubles and triples for good, but ten times everything that was seen until yesterday is a fault of measurement.
 OUTLIER = 10.0
+# What a least-squares fit sees at most: ten times the p99. A few bins a thousand times higher would be all it fits; on
+# one recorded series they made the loss of a harmonic regression 22 times that of seasonal naive, with this 9 times.
+LARGE, FAR = 0.99, 10.0
 
 
 def masked(panel: Panel, spans: Sequence[Event] | Mapping[str, Sequence[Event]]) -> Panel:
@@ -57,6 +62,18 @@ def without_outliers(panel: Panel, times: float = OUTLIER) -> Panel:
     bound = times * _largest_until_yesterday(panel)
     values = np.where(panel.values > bound, bound, panel.values).astype(panel.values.dtype)
     return trusted(values, panel.start, panel.step, panel.keys)
+
+
+def bounded(panel: Panel) -> Panel:
+    """The panel with values cut off at FAR times the p99 of their series: for fits by least squares, which square them.
+
+    A series that is 0 for 99 % of the time is left as it is.
+    """
+    if not panel.values.size:
+        return panel
+    large = np.quantile(filled(panel.values), LARGE, axis=1, keepdims=True)
+    bound = np.where(large > 0, FAR * large, np.inf).astype(panel.values.dtype)
+    return trusted(np.minimum(panel.values, bound), panel.start, panel.step, panel.keys)
 
 
 def _largest_until_yesterday(panel: Panel) -> Floats:

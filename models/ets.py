@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .clean import bounded
 from .gaps import bins_seen, filled
 from .hindsight import Hindsight, Places, blind, hindsight, remembered, too_short, unable
 from .library import Failed, attempted, failures
@@ -99,7 +100,7 @@ class Ets:
             return unable(self.name, panel, f"a day of {day} bins is too long for {self.name}; the last value is held")
         if day <= 1 or panel.length < LEAST_DAYS * day:
             return too_short(self.name, panel)
-        start, newest = _split(panel, day)
+        start, newest = _split(bounded(panel), day)
         first = first_states(filled(start.values), day)
         found = [self._parameters(newest.values[i], first.of(i)) for i in range(len(panel))]
         parameters = Parameters(*np.array([_or_nothing(one) for one in found]).reshape(len(panel), 4).T)

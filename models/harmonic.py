@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .clean import bounded
 from .hindsight import too_short
 from .panel import DAY
 from .shape import carried
@@ -59,7 +60,7 @@ class Harmonic:
         weekly = self.weekly if panel.length >= WEEK_FROM * day else 0
         frequencies = wave_frequencies(day, self.daily, weekly)
         columns = waves(np.arange(panel.length), frequencies)
-        shape = Waves(frequencies, coefficients(panel.values, columns))
+        shape = Waves(frequencies, coefficients(bounded(panel).values, columns))
         stretch = panel.length / (panel.length - columns.shape[1])
         return carried(self.name, panel, shape, least=LEAST_DAYS * day, stretch=stretch)
 

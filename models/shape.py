@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from .clean import bounded
 from .gaps import bins_seen, filled
 from .hindsight import Places, hindsight, interpolation, remembered, too_short
 from .panel import DAY
@@ -76,15 +77,16 @@ def carried(
     places = Places.of(panel, panel.bins(DAY))
     if not places:
         return too_short(name, panel)
+    seen = bounded(panel)
     usual = shape.at(np.arange(panel.length))
-    off = panel.values - usual
+    off = seen.values - usual
     columns = deviations(filled(off), places.origins, panel.bins(DAY))
     ahead = np.minimum(places.ahead(), panel.length - 1)
     targets = np.where(places.ahead() < panel.length, off[:, ahead], np.nan)
     weights = persistence(columns, targets)
     expected = usual[:, ahead] + columns @ weights
     carry = Carried(shape, panel.start, least, places.anchors, weights)
-    return remembered(name, panel, carry, hindsight(panel, places, expected, stretch=stretch), failures or {})
+    return remembered(name, panel, carry, hindsight(seen, places, expected, stretch=stretch), failures or {})
 
 
 def deviations(off: Floats, origins: Bins, day: int) -> Floats:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .clean import bounded
 from .gaps import filled
 from .hindsight import too_short
 from .library import Failed, attempted, failures
@@ -54,7 +55,7 @@ class Stl:
         day = panel.bins(DAY)
         if day <= 1 or panel.length < LEAST_DAYS * day:
             return too_short(self.name, panel)
-        known = filled(panel.values).astype(np.float64)
+        known = filled(bounded(panel).values).astype(np.float64)
         found = [attempted(self.name, newest_day, row, day, self.smoother) for row in known]
         profile = np.array([np.full(day, np.nan) if isinstance(one, Failed) else one for one in found])
         shape = Season(profile.reshape(len(panel), day), panel.length % day)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .clean import bounded
 from .gaps import bins_seen, filled
 from .hindsight import Places, blind, hindsight, remembered, too_short
 from .library import Failed, attempted, failures
@@ -61,7 +62,7 @@ class Theta:
 
     def fit(self, panel: Panel) -> Fitted:
         """Fit one series after the other."""
-        used = panel.last(min(self.days, panel.length // max(1, panel.bins(DAY))) * DAY)
+        used = bounded(panel.last(min(self.days, panel.length // max(1, panel.bins(DAY))) * DAY))
         day = panel.bins(DAY)
         if day <= 1 or used.length < LEAST_DAYS * day:
             return too_short(self.name, panel)

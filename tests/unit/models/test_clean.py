@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models import Panel
+from models import Harmonic, Panel
 from models.calendar import Event
-from models.clean import masked, without_outliers
+from models.clean import bounded, masked, without_outliers
 from tests.support.panels import HOUR, daily_waves, panel
 
 
@@ -38,3 +38,16 @@ def test_what_comes_later_changes_nothing(seed: int, cut: int) -> None:
     np.testing.assert_array_equal(
         without_outliers(whole).values[:, :cut], without_outliers(whole.until(whole.start + cut * HOUR)).values
     )
+
+
+def test_a_fault_a_thousand_times_too_high_does_not_bend_a_fit() -> None:
+    waves = daily_waves(1, days=14)
+    faulty = waves.values.copy()
+    faulty[0, 200:202] = 1e6
+    path = Harmonic().fit(Panel(faulty, waves.start, HOUR, waves.keys)).forecast(24, (0.5,)).values
+    np.testing.assert_allclose(path, Harmonic().fit(waves).forecast(24, (0.5,)).values, atol=3.0)
+
+
+def test_a_series_that_is_nearly_always_nothing_is_left_as_it_is() -> None:
+    rare = panel([0.0] * 400 + [9.0], step=HOUR)
+    assert bounded(rare).values.tolist() == rare.values.tolist()
