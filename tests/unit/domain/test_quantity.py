@@ -113,3 +113,9 @@ def test_leading_zeros_are_no_digits() -> None:
 
 def test_one_byte_in_binary_is_still_binary() -> None:
     assert parse_quantity("0.0009765625Ki").format is QuantityFormat.BINARY_SI
+
+
+def test_a_suffix_that_is_none_is_named() -> None:
+    for text, suffix in (("1x", "'x'"), ("1m3", "'m3'"), ("1e", "'e'")):
+        with pytest.raises(QuantityError, match=f"suffix {suffix}$"):
+            parse_quantity(text)
