@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from forecaster.domain.policies import Policies
     from forecaster.sources.recording import Fleet, Recording
 
-HISTORY = timedelta(days=7)
-"""How much the service can look back on when the play begins."""
+HISTORY = timedelta(days=11)
+"""How much the service can look back on when the play begins: beyond what the shipped prior has learned from."""
 
 REQUESTS_METRIC = "http_requests_per_second"
 """The HPAs of the recorded cluster know the request rate by this name."""

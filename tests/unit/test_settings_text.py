@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import yaml
@@ -24,7 +25,7 @@ def test_every_setting_says_what_it_means() -> None:
     lines = settings_text().splitlines()
     silent = [
         line
-        for above, line in zip(lines, lines[1:], strict=False)
+        for above, line in pairwise(lines)
         if line and not line.lstrip().startswith("#") and not above.lstrip().startswith("#")
     ]
     assert silent == []
