@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from forecaster.domain.window import Window
 
+    Rows = slice | NDArray[np.intp]
+
 LEAST_KNOWN = 3
 """A point of five minutes needs as many known ones, as the kept points do."""
 
@@ -30,7 +32,7 @@ class Fresh:
     recent: NDArray[np.float32]
     end: datetime
 
-    def rows(self, rows: slice) -> NDArray[np.float32]:
+    def rows(self, rows: Rows) -> NDArray[np.float32]:
         """[series, time] of some rows: a copy, unless the clock's cut is the newest one."""
         values = self.weeks.values[rows]
         recent = self.recent[rows]

@@ -11,10 +11,11 @@ from forecaster.forecasting.peaks import Peaks, joined
 from forecaster.forecasting.shards import Shards
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from forecaster.demand.fresh import Fresh
     from forecaster.domain.signal import Signal
+    from forecaster.domain.workload import WorkloadId
     from forecaster.forecasting.shards import Shard
 
 
@@ -26,7 +27,7 @@ class Span:
     length: timedelta
 
 
-FITS = 24
+FITS = 12
 """Shards without a model that are fitted for one signal in one cycle, so that a start stays within its interval."""
 
 
@@ -41,12 +42,20 @@ class Forecaster:
     renewed: datetime | None = None
     """The last round in which a model that was old was fitted anew."""
 
-    def peaks(self, signal: Signal, history: Fresh, spans: Iterable[Span], now: datetime) -> dict[Span, Peaks]:
-        """Forecasts for each span, from the newest samples."""
+    def peaks(
+        self,
+        signal: Signal,
+        history: Fresh,
+        spans: Iterable[Span],
+        now: datetime,
+        *,
+        wanted: Collection[WorkloadId] | None = None,
+    ) -> dict[Span, Peaks]:
+        """Forecasts for each span, from the newest samples: of the wanted workloads, by default of all."""
         if signal not in self.signals:
             self.signals[signal] = Shards(models.create(self.model))
         shards = self.signals[signal]
-        shards.follow(history.weeks.keys)
+        shards.follow(history.weeks.keys, history.weeks.keys if wanted is None else wanted)
         shards.learn(history, self._due(shards, now), now)
         windows = {span: steps_of(span, history, now) for span in spans}
         said = shards.peaks(history, set(windows.values()), now)

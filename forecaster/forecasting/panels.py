@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from models import Panel
 
 if TYPE_CHECKING:
-    from forecaster.demand.fresh import Fresh
+    from forecaster.demand.fresh import Fresh, Rows
     from forecaster.domain.workload import WorkloadId
 
 
-def panel_of(history: Fresh, rows: slice, keys: tuple[str, ...]) -> Panel:
+def panel_of(history: Fresh, rows: Rows, keys: tuple[str, ...]) -> Panel:
     """Some rows of a history.
 
     The window names instants at which a bin ends, the panel those where it begins. Its bins carry the names of the

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from forecaster.forecasting.panels import key_of, panel_of
 from forecaster.forecasting.peaks import LEVELS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Sequence
     from datetime import datetime
 
     import models
-    from forecaster.demand.fresh import Fresh
+    from forecaster.demand.fresh import Fresh, Rows
     from forecaster.domain.workload import WorkloadId
 
 ROWS = 128
@@ -23,7 +26,7 @@ ROWS = 128
 
 @dataclass(slots=True)
 class Shard:
-    """Some neighbouring rows of a history and the model fitted on them.
+    """Some workloads and the model fitted on them; `rows` says where in the history they are.
 
     A model that fails costs its own workloads their forecast, with a reason, and nobody else. One that fails on the
     way is fitted anew in the next round; one that fails in the round of its fit waits until its turn comes again.
@@ -31,6 +34,7 @@ class Shard:
 
     ids: tuple[WorkloadId, ...]
     keys: tuple[str, ...]
+    rows: Rows = field(default_factory=lambda: slice(0))
     fitted: models.Fitted | None = None
     fitted_at: datetime | None = None
     """When fitting was tried last; None when it is to be tried at once."""
@@ -74,10 +78,15 @@ class Shards:
     model: models.Model
     shards: list[Shard] = field(default_factory=list)
 
-    def follow(self, ids: tuple[WorkloadId, ...]) -> None:
-        """Cut the workloads into shards; those that are as before keep their models."""
-        cut = [ids[i : i + ROWS] for i in range(0, len(ids), ROWS)]
-        self.shards = [self._kept(i, some) for i, some in enumerate(cut)]
+    def follow(self, keys: tuple[WorkloadId, ...], wanted: Collection[WorkloadId]) -> None:
+        """Have shards of the wanted ones of these rows; those whose workloads are as before keep their models."""
+        row = {id_: i for i, id_ in enumerate(keys)}
+        here = [id_ for id_ in wanted if id_ in row]
+        before = {shard.ids: shard for shard in self.shards}
+        groups = regrouped([shard.ids for shard in self.shards], here)
+        self.shards = [before.get(ids) or Shard(ids, tuple(map(key_of, ids))) for ids in groups]
+        for shard in self.shards:
+            shard.rows = np.fromiter((row[id_] for id_ in shard.ids), np.intp, len(shard.ids))
 
     def learn(self, history: Fresh, due: list[int], now: datetime) -> None:
         """Fit these shards anew."""
@@ -102,9 +111,17 @@ class Shards:
 
     def _panel(self, history: Fresh, i: int) -> models.Panel:
         shard = self.shards[i]
-        return panel_of(history, slice(i * ROWS, i * ROWS + len(shard.ids)), shard.keys)
+        return panel_of(history, shard.rows, shard.keys)
 
-    def _kept(self, i: int, ids: tuple[WorkloadId, ...]) -> Shard:
-        if i < len(self.shards) and self.shards[i].ids == ids:
-            return self.shards[i]
-        return Shard(ids, tuple(map(key_of, ids)))
+
+def regrouped(groups: Sequence[Sequence[WorkloadId]], ids: Iterable[WorkloadId]) -> list[tuple[WorkloadId, ...]]:
+    """These workloads in groups of `ROWS` at most, few of them changed: who goes leaves a place to who comes."""
+    wanted = dict.fromkeys(ids)
+    stay = [[id_ for id_ in group if id_ in wanted] for group in groups]
+    placed = set(chain.from_iterable(stay))
+    coming = (id_ for id_ in wanted if id_ not in placed)
+    for group in stay:
+        group.extend(islice(coming, ROWS - len(group)))
+    while group := list(islice(coming, ROWS)):
+        stay.append(group)
+    return [tuple(group) for group in stay if group]

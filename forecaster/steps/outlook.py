@@ -86,20 +86,23 @@ def look_ahead(
         return Sight()
     spans = {span_of(policies.of(workload.id)) for workload in targets.inventory.workloads}
     minutes = {signal: history.window(signal, MINUTE) for signal in DEMAND}
-    weeks = {signal: history.window(signal, FIVE_MINUTES) for signal in driving(targets, policies)}
-    ahead = {signal: forecaster.peaks(signal, fresh(weeks[signal], minutes[signal]), spans, now) for signal in weeks}
+    ahead = {
+        signal: forecaster.peaks(
+            signal, fresh(history.window(signal, FIVE_MINUTES), minutes[signal]), spans, now, wanted=ids
+        )
+        for signal, ids in driven(targets, policies).items()
+    }
     return Sight({signal: newest(minutes[signal]) for signal in DEMAND}, ahead, tuple(forecaster.failures()))
 
 
-def driving(targets: Targets, policies: Policies) -> list[Signal]:
-    """The signals that decide some workload's count: the others need no forecast."""
-    found: set[Signal] = set()
+def driven(targets: Targets, policies: Policies) -> dict[Signal, list[WorkloadId]]:
+    """The workloads whose count each signal decides: nobody needs a forecast of the others."""
+    found: dict[Signal, list[WorkloadId]] = {signal: [] for signal in DEMAND}
     for workload in targets.inventory.workloads:
         with suppress(Exception):  # what is wrong with a workload is told when it is its turn to be decided
-            found.update(signals_of(workload, policies.of(workload.id).horizontal))
-        if len(found) == len(DEMAND):
-            break
-    return [signal for signal in DEMAND if signal in found]
+            for signal in signals_of(workload, policies.of(workload.id).horizontal):
+                found[signal].append(workload.id)
+    return {signal: ids for signal, ids in found.items() if ids}
 
 
 def span_of(policy: Policy) -> Span:
