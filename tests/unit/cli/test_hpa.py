@@ -67,8 +67,10 @@ def test_explain_answers_from_totals(hpa: Path) -> None:
     assert result.exit_code == 0
     assert result.output.splitlines()[:2] == [
         "Aims: cpu is about 500m for each pod. The largest proposal wins.",
-        ("At the next sync your HPA will see 5.2 cores / 500m = 11 pods; tolerance 0.1 does not apply; "
-        "scale-up policy allows 8; it will go from 4 to 8 and say ScaleUpLimit."),
+        (
+            "At the next sync your HPA will see 5.2 cores / 500m = 11 pods; tolerance 0.1 does not apply; "
+            "scale-up policy allows 8; it will go from 4 to 8 and say ScaleUpLimit."
+        ),
     ]
 
 
