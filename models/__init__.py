@@ -28,7 +28,7 @@ from .harmonic import Harmonic
 from .hour_of_week import HourOfWeek
 from .intermittent import Intermittent
 from .last_value import LastValue
-from .model import Fitted, Model
+from .model import Fitted, Forgets, Model
 from .nearest_day import NearestDay
 from .panel import DAY, Panel
 from .prior import Prior
@@ -80,6 +80,7 @@ __all__ = [
     "Ets",
     "Fitted",
     "Forecast",
+    "Forgets",
     "Harmonic",
     "HourOfWeek",
     "Intermittent",

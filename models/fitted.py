@@ -72,6 +72,11 @@ class Remembered(Generic[Learned]):
         """See Fitted.update; history grows up to the memory."""
         return replace(self, history=panel if _covers(panel, self.history) else self.history.append(panel))
 
+    def without_history(self) -> Remembered[Learned]:
+        """See Forgets."""
+        end, step, keys = self.history.end, self.history.step, self.history.keys
+        return replace(self, history=Panel(np.empty((len(keys), 0)), end, step, keys))
+
     def forecast(self, steps: int, quantiles: Sequence[float]) -> Forecast:
         """See Fitted.forecast."""
         levels = checked_levels(quantiles)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,4 +52,13 @@ class Fitted(Protocol):
         Raises:
             QuestionError: as in `forecast`.
         """
+        ...
+
+
+@runtime_checkable
+class Forgets(Protocol):
+    """A fitted model that can be kept without samples: for who has them anyway and hands them over when asking."""
+
+    def without_history(self) -> Fitted:
+        """The same knowledge and no samples; give it a whole window before the next question."""
         ...

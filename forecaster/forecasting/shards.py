@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+import models
 from forecaster.forecasting.panels import key_of, panel_of
 from forecaster.forecasting.peaks import LEVELS
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
     from datetime import datetime
 
-    import models
     from forecaster.demand.fresh import Fresh, Rows
     from forecaster.domain.workload import WorkloadId
 
@@ -44,7 +44,7 @@ class Shard:
         """Fit anew."""
         self.fitted, self.fitted_at, self.failure = None, now, ""
         with self._boundary():
-            self.fitted = model.fit(panel)
+            self.fitted = without_history(model.fit(panel))
 
     def peaks(
         self, panel: models.Panel, windows: Iterable[models.Window], now: datetime
@@ -112,6 +112,11 @@ class Shards:
     def _panel(self, history: Fresh, i: int) -> models.Panel:
         shard = self.shards[i]
         return panel_of(history, shard.rows, shard.keys)
+
+
+def without_history(fitted: models.Fitted) -> models.Fitted:
+    """A fitted model without the samples it was fitted on, if it can be had: a copy of the rings, all in all."""
+    return fitted.without_history() if isinstance(fitted, models.Forgets) else fitted
 
 
 def regrouped(groups: Sequence[Sequence[WorkloadId]], ids: Iterable[WorkloadId]) -> list[tuple[WorkloadId, ...]]:
