@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .calendar import within
+from .model import Forgets
 from .panel import DAY, trusted
 
 if TYPE_CHECKING:
@@ -64,6 +65,10 @@ class EventfulFitted:
     def update(self, panel: Panel) -> EventfulFitted:
         """See Fitted.update."""
         return replace(self, fitted=self.fitted.update(without(panel, self.spec.events, self.effects)))
+
+    def without_history(self) -> EventfulFitted:
+        """See Forgets; the inner model keeps its samples if it cannot do without."""
+        return replace(self, fitted=self.fitted.without_history()) if isinstance(self.fitted, Forgets) else self
 
     def forecast(self, steps: int, quantiles: Sequence[float]) -> Forecast:
         """See Fitted.forecast."""

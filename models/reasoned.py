@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from .model import Forgets
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -23,6 +25,10 @@ class Reasoned:
     def update(self, panel: Panel) -> Reasoned:
         """See Fitted.update."""
         return replace(self, fitted=self.fitted.update(panel))
+
+    def without_history(self) -> Reasoned:
+        """See Forgets; the inner model keeps its samples if it cannot do without."""
+        return replace(self, fitted=self.fitted.without_history()) if isinstance(self.fitted, Forgets) else self
 
     def forecast(self, steps: int, quantiles: Sequence[float]) -> Forecast:
         """See Fitted.forecast."""

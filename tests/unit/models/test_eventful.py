@@ -59,3 +59,10 @@ def test_an_event_that_was_never_seen_changes_nothing() -> None:
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_keeps_the_contract(check: Callable[[Model], None]) -> None:
     check(Eventful(SeasonalNaive(), ()))
+
+
+def test_kept_without_samples_it_says_the_same_once_it_is_given_a_window() -> None:
+    history = history_with(sale(9), 3.0)
+    fitted = Eventful(SeasonalNaive(), (sale(9), sale(12))).fit(history)
+    kept = fitted.without_history().update(history)
+    np.testing.assert_array_equal(kept.forecast(24, (0.5,)).values, fitted.forecast(24, (0.5,)).values)
