@@ -33,7 +33,7 @@ def test_one_cycle_for_machines_is_a_list_of_recommendations_and_nothing_else() 
     answer = json.loads(done.stdout)
     assert list(answer) == ["recommendations"]
     assert len(answer["recommendations"]) == 11
-    assert {one["at"] for one in answer["recommendations"]} == {"2021-10-15T00:00:00Z"}
+    assert {one["at"] for one in answer["recommendations"]} == {"2021-10-19T00:00:00Z"}
     assert done.stderr == ""
 
 
