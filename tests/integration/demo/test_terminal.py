@@ -24,7 +24,10 @@ class Terminal:
     """A pseudo-terminal of 40 lines and 120 columns with one program on it."""
 
     def __init__(self, *command: str | Path) -> None:
-        self.master, self.slave = pty.openpty()
+        try:
+            self.master, self.slave = pty.openpty()
+        except OSError as error:
+            pytest.skip(f"this system gives out no terminals ({error}); mount devpts")
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
         self.modes = termios.tcgetattr(self.slave)
         self.seen = b""
