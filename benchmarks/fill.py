@@ -68,14 +68,13 @@ def filled(directory: Path, fleet: Fleet, binaries: Binaries) -> Path:
 
 def families(fleet: Fleet) -> Iterator[Family]:
     """What the recording rules and kube-state-metrics have about the fleet."""
-    for signal, coarse, fine in (
-        (Signal.CPU, "workload_cpu_cores:rate5m", "workload_cpu_cores:rate2m"),
-        (Signal.REQUESTS, "workload_requests:rate5m", "workload_requests:rate2m"),
-        (Signal.MEMORY, "workload_memory_bytes:sum", "workload_memory_bytes:sum"),
-        (Signal.PODS, "workload_replicas:ready", "workload_replicas:ready"),
-    ):
-        yield _demand(fleet, signal, coarse, NOON - HISTORY, NOON - FRESH, FIVE_MINUTES)
-        yield _demand(fleet, signal, fine, NOON - FRESH, NOON + AHEAD, MINUTE)
+    week, fresh, end = NOON - HISTORY, NOON - FRESH, NOON + AHEAD
+    for signal, name in ((Signal.CPU, "workload_cpu_cores"), (Signal.REQUESTS, "workload_requests")):
+        yield _demand(fleet, signal, f"{name}:rate5m", week, end, FIVE_MINUTES)
+        yield _demand(fleet, signal, f"{name}:rate2m", fresh, end, MINUTE)
+    for signal, name in ((Signal.MEMORY, "workload_memory_bytes:sum"), (Signal.PODS, "workload_replicas:ready")):
+        yield _demand(fleet, signal, name, week, fresh, FIVE_MINUTES)
+        yield _demand(fleet, signal, name, fresh, end, MINUTE)
     yield from _state(fleet)
 
 

@@ -10,17 +10,25 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from .panel import Floats
 
+# A missed scrape is a gap of all series in a few columns; those are filled in a tenth of the time of the whole array.
+FEW_COLUMNS = 50
+
 
 def filled(values: Floats) -> Floats:
     """[series, time] with every gap holding the newest earlier sample, the first one before it, 0 where there is none.
 
     The array itself when it has no gaps.
     """
-    rows = np.flatnonzero(np.isnan(values.sum(axis=1)))
-    if not len(rows):
+    gaps = np.isnan(values)
+    columns = np.flatnonzero(gaps.any(axis=0))
+    if not len(columns):
         return values
     out = values.copy()
-    out[rows] = _carried(values[rows])
+    if len(columns) <= FEW_COLUMNS:
+        _carry_columns(out, gaps, columns)
+    else:
+        rows = np.flatnonzero(gaps.any(axis=1))
+        out[rows] = _carried(values[rows])
     return out
 
 
@@ -42,6 +50,15 @@ def _leading_gaps(values: Floats) -> npt.NDArray[np.intp]:
         known = np.isfinite(values[late])
         gaps[late] = np.where(known.any(axis=1), known.argmax(axis=1), values.shape[1])
     return gaps
+
+
+def _carry_columns(out: Floats, gaps: npt.NDArray[np.bool_], columns: npt.NDArray[np.intp]) -> None:
+    """Fill a few columns in place, one after the other."""
+    late = np.flatnonzero(gaps[:, 0])
+    first = np.minimum(_leading_gaps(out[late]), out.shape[1] - 1)
+    out[late, 0] = np.nan_to_num(out[late, first])
+    for column in columns[columns > 0].tolist():
+        np.copyto(out[:, column], out[:, column - 1], where=gaps[:, column])
 
 
 def _carried(values: Floats) -> Floats:
