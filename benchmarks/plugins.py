@@ -1,6 +1,7 @@
-"""What ../shared/bench loads from here: `benchmarks.plugins:forecaster`.
+"""What ../shared/bench loads from here: `benchmarks.plugins:forecaster` and `benchmarks.plugins:policy`.
 
 python ../shared/bench accuracy --plugin benchmarks.plugins:forecaster
+python ../shared/bench scaling --plugin benchmarks.plugins:policy
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.bench_policy import BenchPolicy
 from models import Panel, create
 
 if TYPE_CHECKING:
@@ -58,3 +60,8 @@ class BenchForecaster:
 def forecaster() -> BenchForecaster:
     """The model named by FORECASTER_MODEL, otherwise the one the service uses."""
     return BenchForecaster(create(os.environ.get("FORECASTER_MODEL", "adaptive")))
+
+
+def policy() -> BenchPolicy:
+    """Our decisions, one point of the sweep."""
+    return BenchPolicy()

@@ -11,6 +11,12 @@ What belongs here: panels, forecasts, models, their evaluation. What does not: K
     forecast.unknown                                    # key -> reason for series about which nothing can be said
     forecast.provenance.rows(keys)                      # row per key, -1 where unknown: back to arrays over workloads
 
+    freshened(weeks, minutes)                           # two resolutions: coarse weeks that end at the newest minute
+    masked(panel, outages)                              # spans whose demand was not free to show become gaps
+    lent(panel, groups).panel                           # newcomers with the past of a relative, at their own level
+    Eventful(create("adaptive"), events)                # any model, told of events that are known beforehand
+    HourOfWeek(Calendar("Europe/Berlin", ("DE",)))      # local time, its DST days and holidays
+
 Values are finite, not negative and ascend with the level. `Forecast.values` holds only series that have a forecast.
 """
 
@@ -20,10 +26,14 @@ from typing import TYPE_CHECKING
 
 from .adaptive import Adaptive
 from .autoreg_fourier import AutoregFourier
+from .calendar import Calendar, Event
+from .clean import masked, without_outliers
 from .custom import imported
 from .errors import ContractError, ModelError, PanelError, QuestionError
 from .ets import Ets
+from .eventful import Eventful
 from .forecast import Forecast, Peak, Provenance, Window
+from .freshen import freshened
 from .harmonic import Harmonic
 from .hour_of_week import HourOfWeek
 from .intermittent import Intermittent
@@ -32,6 +42,7 @@ from .model import Fitted, Forgets, Model
 from .nearest_day import NearestDay
 from .panel import DAY, Panel
 from .prior import Prior
+from .relatives import Lent, lent
 from .ridge import Ridge
 from .seasonal_naive import SeasonalNaive
 from .stl import Stl
@@ -74,10 +85,14 @@ def create(name: str) -> Model:
 
 __all__ = [
     "CATALOGUE",
+    "DAY",
     "Adaptive",
     "AutoregFourier",
+    "Calendar",
     "ContractError",
     "Ets",
+    "Event",
+    "Eventful",
     "Fitted",
     "Forecast",
     "Forgets",
@@ -85,6 +100,7 @@ __all__ = [
     "HourOfWeek",
     "Intermittent",
     "LastValue",
+    "Lent",
     "Model",
     "ModelError",
     "NearestDay",
@@ -100,4 +116,8 @@ __all__ = [
     "Theta",
     "Window",
     "create",
+    "freshened",
+    "lent",
+    "masked",
+    "without_outliers",
 ]

@@ -12,6 +12,8 @@ from .trailing import running_maximum
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy.typing as npt
+
     from .forecast import Window
     from .panel import Floats
     from .situation import Situation
@@ -27,36 +29,50 @@ def ahead(seen: Situation, windows: Sequence[Window]) -> Floats:
     first = np.array([window.first for window in windows])
     width = np.array([window.steps for window in windows])
     running = _running(seen, windows)
-    earlier = [_same_window(seen, running, days=k) for k in range(1, DAYS + 1)]
-    then = np.stack([window for window, _ in earlier], axis=-1) - seen.level[:, :, None, None]
-    since = np.stack([window - origin for window, origin in earlier], axis=-1)
-    parts = [since[..., k] for k in range(DAYS)] + [then[..., k] for k in (0, 1, 2, 6)]
+    days = np.array([*range(1, DAYS + 1), *(day for day, shifts in NEIGHBOURS for _ in shifts)])
+    shifts = np.array([0] * DAYS + [shift for _, each in NEIGHBOURS for shift in each])
+    back = _back(seen, days)
+    found = _same_windows(seen, running, back, shifts)
+    then = found[..., :DAYS] - seen.level[:, :, None, None]
+    since = found[..., :DAYS] - _same_minute(seen, back[:, :DAYS])[:, :, None]
+    parts = [since, then[..., [0, 1, 2, 6]]]
     for each in (then, since):
         ordered = np.sort(each, axis=-1)
-        parts += [*(ordered[..., k] for k in (0, 1, 3, 5, 6)), each.mean(axis=-1)]
-    for days, offsets in NEIGHBOURS:
-        parts += [_same_window(seen, running, days, shift)[0] - seen.level[:, :, None] for shift in offsets]
+        parts += [ordered[..., [0, 1, 3, 5, 6]], each.mean(axis=-1, keepdims=True)]
+    parts.append(found[..., DAYS:] - seen.level[:, :, None, None])
     newest = np.stack([largest[:, seen.origins] for _, largest in running], axis=-1)
-    parts.append(newest - seen.level[:, :, None])
-    scaled = squash(np.stack(parts, axis=-1) / seen.scale[:, :, None, None])
+    parts.append((newest - seen.level[:, :, None])[..., None])
+    scaled = squash(np.concatenate(parts, axis=-1) / seen.scale[:, :, None, None])
     distance = np.stack([np.log(first), first / 12, np.log(width), np.log((first + width) / seen.day)], axis=-1)
     place = np.broadcast_to(distance, (*scaled.shape[:3], distance.shape[1]))
     return np.concatenate([scaled, place], axis=-1).astype(np.float32)
 
 
-def _same_window(seen: Situation, running: Running, days: int, shift: int = 0) -> tuple[Floats, Floats]:
-    """[series, origin, window] largest value of the window some days ago, and the value at the origin's clock time.
+def _back(seen: Situation, days: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """[origin, place] bins back to these days; where history does not reach so far, to the oldest day that it has."""
+    known = (seen.origins[:, None] + 1) // seen.day
+    return np.asarray(np.maximum(np.minimum(days, known), 1) * seen.day)
 
-    Where history does not reach back as many days, the oldest day that it has; without any, the newest value. Bins that
-    were not over at the origin are never read.
+
+def _same_windows(
+    seen: Situation, running: Running, back: npt.NDArray[np.intp], shifts: npt.NDArray[np.intp]
+) -> Floats:
+    """[series, origin, window, place] largest value of the window so many bins ago; without history the newest value.
+
+    Bins that were not over at the origin are never read.
     """
-    back = np.maximum(np.minimum(days, (seen.origins + 1) // seen.day), 1) * seen.day
-    then = np.where(seen.origins < back, seen.origins, seen.origins - back)
+    origins = seen.origins[:, None]
     found = []
     for last, largest in running:
-        at = np.minimum(seen.origins - back + shift + last, seen.origins)
-        found.append(largest[:, np.where(at < 0, seen.origins, at)])
-    return np.stack(found, axis=-1), seen.values[:, then][:, :, None]
+        at = np.minimum(origins - back + shifts + last, origins)
+        found.append(largest[:, np.where(at < 0, origins, at)])
+    return np.stack(found, axis=2)
+
+
+def _same_minute(seen: Situation, back: npt.NDArray[np.intp]) -> Floats:
+    """[series, origin, place] value at the origin's clock time on these days."""
+    origins = seen.origins[:, None]
+    return np.asarray(seen.values[:, np.where(origins < back, origins, origins - back)])
 
 
 def _running(seen: Situation, windows: Sequence[Window]) -> Running:

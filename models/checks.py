@@ -108,6 +108,19 @@ def check_series_alone(model: Model) -> None:
     _require(model, "a series alone gets the forecast it gets among others", _close(alone.values[0], among.values[1]))
 
 
+def check_gap(model: Model) -> None:
+    """A gap changes what is forecast after it, and nothing before it."""
+    panel = ordinary()
+    first, last = panel.length - 3 * DAY_BINS, panel.length - 2 * DAY_BINS
+    values = panel.values.copy()
+    values[:, first:last] = np.nan
+    gapped = replace(panel, values=values)
+    before = panel.start + first * panel.step
+    same = np.array_equal(_numbers(model.fit(gapped.until(before))), _numbers(model.fit(panel.until(before))))
+    _require(model, "a gap to come gives the same forecast", same)
+    _check_forecast(model, "a gap of a day", gapped, model.fit(gapped).forecast(STEPS, LEVELS))
+
+
 def ordinary(series: int = 3, days: int = 16) -> Panel:
     """A day wave with noise, growing from series to series."""
     rng = np.random.default_rng(7)
@@ -146,6 +159,7 @@ def bad_panels() -> dict[str, Panel]:
 CHECKS: tuple[Callable[[Model], None], ...] = (
     check_answers_are_quantiles,
     check_fitting_repeats,
+    check_gap,
     check_no_future,
     check_scale,
     check_series_alone,

@@ -55,6 +55,15 @@ class KnowsPeaks(Protocol):
         ...
 
 
+@runtime_checkable
+class KnowsReach(Protocol):
+    """A rule that looks only so far ahead; beyond it has nothing to say, however long the history is."""
+
+    def reach(self, history: Panel) -> int:
+        """Steps."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Remembered(Generic[Learned]):
     """A rule, what it learned, and the history it forecasts from."""
@@ -86,7 +95,7 @@ class Remembered(Generic[Learned]):
         silent, short = ~_alive(self.history), _unspoken(raw)
         raw[short] = held(self.history.values[short], steps, levels)
         values = sensible(raw, _largest(self.history))[~silent]
-        return Forecast(values, self.history.end, self.history.step, levels, self._provenance(silent, short))
+        return Forecast(values, self.history.end, self.history.step, levels, self._provenance(silent, short, steps))
 
     def forecast_peak(self, window: Window, quantiles: Sequence[float]) -> Peak:
         """See Fitted.forecast_peak."""
@@ -95,7 +104,8 @@ class Remembered(Generic[Learned]):
         silent, short = ~_alive(self.history), _unspoken(raw)
         raw[short] = held_peaks(self.history.values[short], window, levels)
         values = sensible(raw[:, :, None], _largest(self.history))[~silent, :, 0]
-        return Peak(values, window, self.history.end, self.history.step, levels, self._provenance(silent, short))
+        provenance = self._provenance(silent, short, window.last)
+        return Peak(values, window, self.history.end, self.history.step, levels, provenance)
 
     def _peaks(self, window: Window, levels: tuple[float, ...]) -> Floats:
         if isinstance(self.rule, KnowsPeaks):
@@ -105,11 +115,11 @@ class Remembered(Generic[Learned]):
     def _median(self, steps: int, past: Panel) -> Floats:
         return self.rule.paths(past, self.learned, steps, (0.5,))[:, 0]
 
-    def _provenance(self, silent: npt.NDArray[np.bool_], short: npt.NDArray[np.bool_]) -> Provenance:
+    def _provenance(self, silent: npt.NDArray[np.bool_], short: npt.NDArray[np.bool_], steps: int) -> Provenance:
         keys, known = self.history.keys, np.flatnonzero(~silent)
         if not (silent.any() or short.any()):
             return Provenance(keys, (self.rule.name,) * len(keys), ("",) * len(keys))
-        why = _too_short(self.history.take(short), self.rule.name)
+        why = self._unspoken_reasons(self.history.take(short), steps)
         reasons = dict(zip(np.flatnonzero(short).tolist(), why, strict=True))
         return Provenance(
             keys=tuple(keys[i] for i in known),
@@ -119,6 +129,14 @@ class Remembered(Generic[Learned]):
                 zip((keys[i] for i in np.flatnonzero(silent)), _silence(self.history.take(silent)), strict=True)
             ),
         )
+
+    def _unspoken_reasons(self, history: Panel, steps: int) -> list[str]:
+        """Why the rule could not speak for any of these series."""
+        reach = self.rule.reach(history) if isinstance(self.rule, KnowsReach) else steps
+        if 0 < reach < steps:
+            far, most = spoken(steps * history.step), spoken(reach * history.step)
+            return [f"{self.rule.name} looks {most} ahead, not {far}; the last value is held"] * len(history)
+        return _too_short(history, self.rule.name)
 
 
 def _covers(newer: Panel, known: Panel) -> bool:

@@ -63,6 +63,10 @@ class Prior:
         """Nothing to learn."""
         return Remembered(self, panel, None)
 
+    def reach(self, history: Panel) -> int:
+        """Steps of a day."""
+        return history.bins(DAY)
+
     def paths(self, history: Panel, learned: None, steps: int, levels: Sequence[float]) -> Floats:  # noqa: ARG002  no learning
         """[series, quantile, step], NaN for series with fewer than three bins and for steps beyond a day."""
         return answers(history, [Window(step, step) for step in range(1, steps + 1)], levels, _as_it_is)
@@ -93,19 +97,21 @@ def answers(
     return out
 
 
-def look(values: Floats, origins: Origins, windows: Sequence[Window], day: int) -> Views:
-    """The prior's view of windows ahead of origins of gapless values [series, time]."""
+def look(values: Floats, origins: Origins, windows: Sequence[Window], day: int, *, members: int | None = None) -> Views:
+    """The prior's view of windows ahead of origins of gapless values [series, time]; by default that of all members."""
     seen = situation(values, origins, day)
     reach = "near" if max(window.last for window in windows) <= NEAR else "far"
     context = seen.context.reshape(-1, seen.context.shape[-1])
     features = ahead(seen, windows)
     flat = features.reshape(len(context), *features.shape[2:])
-    mean = np.mean([quantiles(network, context, flat) for network in networks()[reach]], axis=0, dtype=np.float64)
+    mean = np.mean(
+        [quantiles(network, context, flat) for network in networks()[reach][:members]], axis=0, dtype=np.float64
+    )
     return Views(seen, mean.reshape(*seen.level.shape, len(windows), len(LEVELS)))
 
 
-def alike(history: Panel, width: int) -> Iterator[tuple[npt.NDArray[np.intp], Floats, Floats]]:
-    """Rows of series of about the same age, their newest values and the unit of these, at most ROWS at a time.
+def alike(history: Panel, width: int, most: int = ROWS) -> Iterator[tuple[npt.NDArray[np.intp], Floats, Floats]]:
+    """Rows of series of about the same age, their newest values and the unit of these, at most so many at a time.
 
     Values are gapless float32 [series, time] in units [series] of their own mean, so that none is too large or small.
     """
@@ -113,7 +119,7 @@ def alike(history: Panel, width: int) -> Iterator[tuple[npt.NDArray[np.intp], Fl
     for age in np.unique(ages[ages >= LEAST]).tolist():
         rows = np.flatnonzero(ages == age)
         known = min(width, history.length) if age >= GROWN_DAYS * history.bins(DAY) else age
-        for part in np.array_split(rows, -(-len(rows) // ROWS)):
+        for part in np.array_split(rows, -(-len(rows) // most)):
             yield part, *in_own_unit(filled(history.values[part, history.length - known :]))
 
 
@@ -132,7 +138,7 @@ def in_own_unit(values: Floats) -> tuple[Floats, Floats]:
     """Float32 values [series, time] divided by their mean, and that mean [series]."""
     mean = values.mean(axis=1, dtype=np.float64)
     divisor = np.where(mean > 0, mean, 1.0).astype(values.dtype)
-    return (values / divisor[:, None]).astype(np.float32), mean
+    return (values / divisor[:, None]).astype(np.float32, copy=False), mean
 
 
 def _rounded(ages: npt.NDArray[np.intp], grown: int) -> npt.NDArray[np.intp]:

@@ -105,6 +105,10 @@ class Regressors:
         return max(2, self.day // 8), self.day
 
 
+# In units of the newest week: the squares of more, summed over two weeks, would drown the penalty and then overflow.
+LARGEST = 1e6
+
+
 class Unit(NamedTuple):
     """[series] centre and scale in which each series is small numbers."""
 
@@ -116,11 +120,17 @@ class Unit(NamedTuple):
         with np.errstate(over="ignore"):
             return ((values - self._over(self.centre, values)) / self._over(self.scale, values)).astype(np.float32)
 
+    def past(self, values: Floats) -> Floats:
+        """As `standardised`; a series that was much long ago and next to nothing in the newest week is all 0."""
+        scaled = self.standardised(values)
+        scaled[~(np.abs(scaled) < LARGEST).all(axis=1)] = 0
+        return scaled
+
     def restored(self, standardised: Floats) -> Floats:
         """Back in the unit of the panel."""
         return np.asarray(standardised * self._over(self.scale, standardised) + self._over(self.centre, standardised))
 
-    def of(self, rows: slice) -> Unit:
+    def of(self, rows: slice | npt.NDArray[np.intp]) -> Unit:
         """Those of some series."""
         return Unit(self.centre[rows], self.scale[rows])
 

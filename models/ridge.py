@@ -46,6 +46,11 @@ class Equations(NamedTuple):
     errors: Floats
     peak_errors: Floats
 
+    def of(self, rows: slice | npt.NDArray[np.intp]) -> Equations:
+        """Those of some series."""
+        arrays = (self.coefficients, self.errors, self.peak_errors)
+        return Equations(self.regressors, self.unit.of(rows), *(array[rows] for array in arrays))
+
 
 @dataclass(frozen=True)
 class Ridge:
@@ -78,6 +83,10 @@ class Ridge:
         centre, scale, *others = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
         return Remembered(self, panel, Equations(regressors, Unit(centre, scale), *others))
 
+    def reach(self, history: Panel) -> int:  # noqa: ARG002  the same for any history
+        """Steps that were learned."""
+        return self.horizon
+
     def paths(self, history: Panel, learned: Equations, steps: int, levels: Sequence[float]) -> Floats:
         """[series, quantile, step], NaN for series younger than two days and for more steps than were learned."""
         if steps > self.horizon or not learned.regressors.answerable(history):
@@ -94,6 +103,17 @@ class Ridge:
         errors = _known_errors(learned, window) if window in NEAR else _replayed_errors(history, learned, window)
         peaks = learned.unit.restored(point[:, None] + read_table(errors, levels))
         return np.where(_old_enough(history, learned.regressors)[:, None], peaks, np.nan)
+
+
+def said_at(
+    values: Floats, learned: Equations, origins: npt.NDArray[np.intp], steps: Sequence[int], levels: Sequence[float]
+) -> Floats:
+    """[series, origin, step, level] at past origins of gapless values [series, time] that it has learned from."""
+    at = np.asarray(steps) - 1
+    columns = learned.regressors.columns(learned.unit.past(values), origins)
+    point = columns @ learned.coefficients[:, :, at]
+    spread = read_table(learned.errors[:, :, at], levels).swapaxes(1, 2)
+    return learned.unit.restored(point[..., None] + spread[:, None])
 
 
 def _old_enough(history: Panel, regressors: Regressors) -> npt.NDArray[np.bool_]:
@@ -117,7 +137,7 @@ def _replayed_errors(history: Panel, learned: Equations, window: Window) -> Floa
     rows = max(1, BLOCK // (PAST_ORIGINS * regressors.count))
     tables: list[Floats] = [np.empty((0, len(TABLE_LEVELS)))]
     for part in (slice(i, i + rows) for i in range(0, len(history), rows)):
-        scaled = learned.unit.of(part).standardised(filled(history.values[part]))
+        scaled = learned.unit.of(part).past(filled(history.values[part]))
         tables.append(_peak_errors(scaled, learned.coefficients[part], regressors, [window])[:, 0])
     return np.concatenate(tables)
 
@@ -127,7 +147,7 @@ def _learned(spec: Ridge, values: Floats, regressors: Regressors) -> tuple[Float
     if not regressors.possible:
         return _nothing(len(values), spec.horizon)
     unit = regressors.unit(values)
-    scaled = unit.standardised(values)
+    scaled = unit.past(values)
     coefficients, errors = _solve(spec, scaled, regressors)
     near = [window for window in NEAR if window.last <= spec.horizon]
     return *unit, coefficients, errors, _peak_errors(scaled, coefficients, regressors, near)

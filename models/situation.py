@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .trailing import Extremes, Trailing, change
+from .trailing import Extremes, Trailing, change, newest_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -49,24 +49,32 @@ class Situation(NamedTuple):
 def situation(values: Floats, origins: Origins, day: int) -> Situation:
     """Look at origins of gapless values [series, time]."""
     level = values[:, origins]
-    means, steps, hourly, daily = (
-        Trailing(part, origins, day)
-        for part in (values, change(values, 1), change(values, _hour(day)), change(values, day))
+    means = Trailing(values, origins)
+    steps, hourly, daily = (
+        _changes(values, origins, lag, width)
+        for lag, width in ((1, DAYS * day), (_hour(day), 3 * day), (day, DAYS * day))
     )
     scale = _scale(origins, day, means, steps, hourly, daily)
     context = [
-        *_recent(values, origins, day, level, scale, means),
-        *_spread(values, origins, day, level, scale, means, steps),
-        *_rhythm(values, origins, day, level, scale, means),
-        *_restlessness(day, scale, daily, hourly),
-        *_age(values, origins, day),
+        _recent(values, origins, day, level, scale, means),
+        _spread(values, origins, day, level, scale, means, steps),
+        _rhythm(values, origins, day, level, scale, means),
+        _restlessness(day, scale, daily, hourly),
+        _age(values, origins, day),
     ]
-    return Situation(values, origins, day, level, scale, np.stack(context, axis=-1).astype(np.float32))
+    features = np.concatenate(context).astype(np.float32)
+    return Situation(values, origins, day, level, scale, np.ascontiguousarray(np.moveaxis(features, 0, -1)))
 
 
 def squash(value: Floats) -> Floats:
     """Linear near 0, logarithmic far out."""
     return np.asarray(np.arcsinh(value))
+
+
+def _changes(values: Floats, origins: Origins, lag: int, width: int) -> Trailing:
+    """Of changes over `lag` bins, to be asked for at most `width` of them."""
+    part, places = newest_of(values, origins, width + lag)
+    return Trailing(change(part, lag), places)
 
 
 def _hour(day: int) -> int:
@@ -94,60 +102,59 @@ def _blend(moved: Trailing, origins: Origins, lag: int, width: int) -> Floats:
     return np.asarray(moved.mean(width) * np.minimum(origins + 1, width) / counted)
 
 
-def _recent(values: Floats, origins: Origins, day: int, level: Floats, scale: Floats, means: Trailing) -> list[Floats]:
-    """Newest values, means, largest and smallest of the last hours and days, relative to the level."""
+def _recent(values: Floats, origins: Origins, day: int, level: Floats, scale: Floats, means: Trailing) -> Floats:
+    """[feature, series, origin]: newest values, means and extremes of hours and days, relative to the level."""
     widths = (3, 6, day // 24, day // 12, day // 8, day // 4, day // 2, day, 3 * day, DAYS * day)
-    parts = [values[:, np.maximum(origins - lag, 0)] for lag in LAGS]
-    parts += [means.mean(max(2, width)) for width in widths]
-    extremes = Extremes(values, origins, day)
+    lags = values[:, np.maximum(origins - np.array(LAGS)[:, None], 0)].swapaxes(0, 1)
+    trailing = [means.mean(max(2, width)) for width in widths]
+    extremes = Extremes(values, origins)
     for width in (day // 24, day // 4, day, DAYS * day):
-        parts += extremes.of(max(2, width))
-    return [squash((part - level) / scale) for part in parts]
+        trailing += extremes.of(max(2, width))
+    return squash((np.concatenate([lags, np.stack(trailing)]) - level) / scale)
 
 
 def _spread(
     values: Floats, origins: Origins, day: int, level: Floats, scale: Floats, means: Trailing, steps: Trailing
-) -> list[Floats]:
-    """Standard deviations, mean steps, and sizes in units of the scale, as logarithms."""
-    centred = values - values.mean(axis=1, keepdims=True)
-    first, second = Trailing(centred, origins, day), Trailing(centred * centred, origins, day)
-    parts = []
-    for width in (6, day // 24, day // 8, day // 4, day, DAYS * day):
-        variance = second.mean(max(3, width)) - first.mean(max(3, width)) ** 2
-        parts.append(np.sqrt(np.maximum(variance, 0)))
-    parts += [steps.mean(max(2, width)) for width in (3, day // 24, day // 4, day, DAYS * day)]
-    sizes = (level, means.mean(day), means.mean(DAYS * day))
-    return [np.log(part / scale + FLOOR) for part in parts] + [np.log1p(np.abs(size) / scale) for size in sizes]
+) -> Floats:
+    """[feature, series, origin]: standard deviations, mean steps, and sizes in units of the scale, as logarithms."""
+    week, places = newest_of(values, origins, DAYS * day)
+    centred = week - week.mean(axis=1, keepdims=True)
+    first, second = Trailing(centred, places), Trailing(centred * centred, places)
+    widths = [max(3, width) for width in (6, day // 24, day // 8, day // 4, day, DAYS * day)]
+    variance = np.stack([second.mean(width) - first.mean(width) ** 2 for width in widths])
+    moved = np.stack([steps.mean(max(2, width)) for width in (3, day // 24, day // 4, day, DAYS * day)])
+    sizes = np.stack([level, means.mean(day), means.mean(DAYS * day)])
+    spreads = np.concatenate([np.sqrt(np.maximum(variance, 0)), moved])
+    return np.concatenate([np.log(spreads / scale + FLOOR), np.log1p(np.abs(sizes) / scale)])
 
 
-def _rhythm(values: Floats, origins: Origins, day: int, level: Floats, scale: Floats, means: Trailing) -> list[Floats]:
-    """How far the last hours are off those a day and a week ago, and what the same minute was on other days."""
+def _rhythm(values: Floats, origins: Origins, day: int, level: Floats, scale: Floats, means: Trailing) -> Floats:
+    """[feature, series, origin]: how far the last hours are off those of yesterday and last week; the usual level."""
     parts = []
     for width in (max(1, w) for w in (3, day // 24, day // 8, day // 4)):
         newest = means.mean(width)
         parts += [newest - means.mean(width, back=day), newest - means.mean(width, back=DAYS * day)]
-    ago = np.sort(np.stack([values[:, np.maximum(origins - k * day, 0)] for k in range(1, DAYS + 1)]), axis=0)
-    parts += [ago[k] - level for k in (DAYS // 2, -1, 0)]
-    return [squash(part / scale) for part in parts]
+    earlier = np.maximum(origins - day * np.arange(1, DAYS + 1)[:, None], 0)
+    ago = np.sort(values[:, earlier], axis=1)
+    parts += [ago[:, k] - level for k in (DAYS // 2, -1, 0)]
+    return squash(np.stack(parts) / scale)
 
 
-def _restlessness(day: int, scale: Floats, daily: Trailing, hourly: Trailing) -> list[Floats]:
-    """Changes over a day and an hour, lately, against the usual ones."""
+def _restlessness(day: int, scale: Floats, daily: Trailing, hourly: Trailing) -> Floats:
+    """[feature, series, origin]: changes over a day and an hour, lately, against the usual ones."""
     parts = [moved.mean(width) for width in (day, max(1, day // 4)) for moved in (daily, hourly)]
-    return [np.log(part / scale + FLOOR) for part in parts]
+    return np.asarray(np.log(np.stack(parts) / scale + FLOOR))
 
 
-def _age(values: Floats, origins: Origins, day: int) -> list[Floats]:
-    """Share of idle and of unchanged bins in the last day, days of history up to eight, and the length of a step."""
-    idle = _share(values == 0, origins, day)
-    still = _share(np.diff(values, axis=1, prepend=values[:, :1]) == 0, origins, day)
-    days = np.broadcast_to(np.log(np.minimum((origins + 1) / day, DAYS + 1) + FLOOR), idle.shape)
-    return [idle, still, days, np.full(idle.shape, np.log(day / 288))]
+def _age(values: Floats, origins: Origins, day: int) -> Floats:
+    """[feature, series, origin]: share of idle and of unchanged bins in the last day, days of history, step length."""
+    days = np.log(np.minimum((origins + 1) / day, DAYS + 1) + FLOOR)
+    part, places = newest_of(values, origins, day + 1)
+    idle = _share(part == 0, places, day)
+    still = _share(np.diff(part, axis=1, prepend=part[:, :1]) == 0, places, day)
+    return np.stack([idle, still, np.broadcast_to(days, idle.shape), np.full(idle.shape, np.log(day / 288))])
 
 
 def _share(true: npt.NDArray[np.bool_], origins: Origins, width: int) -> Floats:
     """[series, origin] share of the newest bins for which something is true."""
-    if len(origins) == 1:
-        newest = int(origins[0]) + 1
-        return np.asarray(true[:, max(0, newest - width) : newest].mean(axis=1, keepdims=True))
-    return Trailing(true.astype(np.float32), origins, width).mean(width)
+    return Trailing(true.astype(np.float32), origins).mean(width)

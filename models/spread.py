@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -48,10 +48,12 @@ def _at_table_levels(ordered: Floats) -> Floats:
 
 def read_table(table: Floats, levels: Sequence[float], known: Sequence[float] = TABLE_LEVELS) -> Floats:
     """[series, quantile, ...] at any levels from [series, known level, ...]; straight lines between normal scores."""
-    return np.asarray(np.tensordot(between(levels, known).astype(table.dtype), table, axes=(1, 1)).swapaxes(0, 1))
+    weights = between(tuple(levels), tuple(known)).astype(table.dtype)
+    return np.asarray(np.tensordot(weights, table, axes=(1, 1)).swapaxes(0, 1))
 
 
-def between(levels: Sequence[float], known: Sequence[float]) -> Floats:
+@lru_cache(maxsize=64)
+def between(levels: tuple[float, ...], known: tuple[float, ...]) -> Floats:
     """[level, known level] weights of linear interpolation between normal scores, continued beyond the last ones."""
     scores = np.array([normal_score(level) for level in known])
     weights = np.zeros((len(levels), len(known)))
@@ -60,4 +62,5 @@ def between(levels: Sequence[float], known: Sequence[float]) -> Floats:
         right = int(np.clip(np.searchsorted(scores, score), 1, len(known) - 1))
         share = (score - scores[right - 1]) / (scores[right] - scores[right - 1])
         weights[i, right - 1], weights[i, right] = 1 - share, share
+    weights.flags.writeable = False
     return weights

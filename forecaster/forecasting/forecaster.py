@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import models
+from forecaster.forecasting.newcomers import borrowed, with_borrowed
 from forecaster.forecasting.peaks import Peaks, joined
 from forecaster.forecasting.shards import Shards
 
@@ -59,7 +60,9 @@ class Forecaster:
         shards.learn(history, self._due(shards, now), now)
         windows = {span: steps_of(span, history, now) for span in spans}
         said = shards.peaks(history, set(windows.values()), now)
-        return {span: _joined(shards.shards, said, windows[span], span, now) for span in windows}
+        own = {span: _joined(shards.shards, said, windows[span], span, now) for span in windows}
+        loans = borrowed(history)
+        return {span: with_borrowed(own[span], loans, windows[span]) for span in windows} if loans else own
 
     def failures(self) -> list[str]:
         """One sentence for each signal some of whose models failed."""

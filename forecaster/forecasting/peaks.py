@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from models import Peak
 
 LOW, MEDIAN, HIGH = 0.1, 0.5, 0.95
-LEVELS = (LOW, MEDIAN, 0.8, 0.85, 0.9, HIGH, 0.99)
+LEVELS = (LOW, 0.25, MEDIAN, 0.65, 0.8, 0.85, 0.9, HIGH, 0.99)
 """Levels that every model is asked for; a policy's quantile between two of them is interpolated."""
 _COLUMN = {level: column for column, level in enumerate(LEVELS)}
 
@@ -52,6 +52,8 @@ class Peaks:
             begin=self.begin,
             until=self.until,
             note=self.notes[row],
+            levels=LEVELS,
+            peaks=tuple(values),
         )
 
 

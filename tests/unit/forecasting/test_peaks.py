@@ -11,7 +11,7 @@ from tests.support.builders import after
 from tests.support.recommendations import workload_id
 
 WEB = workload_id()
-VALUES = (1.0, 2.0, 3.0, 3.5, 4.0, 5.0, 9.0)
+VALUES = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 9.0)
 PEAKS = Peaks(after(3), after(6), {WEB: 0}, np.array([VALUES]), ("ridge",), ("held",), {})
 
 
@@ -34,6 +34,7 @@ def test_the_interval_and_who_spoke_come_with_it() -> None:
     one = ahead(0.9)
     assert (one.low, one.median, one.high, one.model, one.note) == (1.0, 2.0, 5.0, "ridge", "held")
     assert (one.begin, one.until) == (after(3), after(6))
+    assert (one.levels, one.peaks) == (LEVELS, VALUES)
 
 
 @given(st.floats(0.5, 0.99), st.floats(0.5, 0.99))

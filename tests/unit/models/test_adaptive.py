@@ -3,6 +3,7 @@
 import numpy as np
 
 from models import Adaptive, Panel, Prior, Window
+from models.adaptive import CLEARLY, KEENNESS, odds
 from models.losses import coverage
 from tests.support.panels import FIVE_MINUTES, HOUR, MONDAY, daily_waves, panel
 
@@ -51,3 +52,26 @@ def test_the_peak_of_a_window_lies_above_each_of_its_steps() -> None:
 def test_more_than_a_day_ahead_is_left_to_the_last_value() -> None:
     answer = Adaptive().fit(daily_waves(1)).forecast(30, (0.5,))
     assert answer.provenance.models == ("last-value",)
+    assert answer.provenance.reasons == ("adaptive looks 24 h ahead, not 30 h; the last value is held",)
+
+
+def shares(values: np.ndarray) -> np.ndarray:
+    """Of the ridge, per series [series, time] of five minutes."""
+    keys = tuple(map(str, range(len(values))))
+    learned = Adaptive().fit(Panel(values, MONDAY, FIVE_MINUTES, keys)).learned
+    return np.asarray(learned.share)
+
+
+def test_a_rhythm_that_only_the_ridge_can_follow_gives_it_the_larger_share() -> None:
+    every_35_minutes = 1.0 + 9.0 * (np.arange(10 * 288) % 7 == 0)
+    noise = np.random.default_rng(1).random((1, 10 * 288))
+    assert shares(every_35_minutes[None] + 0.1 * noise)[0] > 0.5
+
+
+def test_odds_follow_the_losses_smoothly_and_within_bounds() -> None:
+    prior, ridge = np.array([1.0, 1.0, 2.0, 0.0, 1e9]), np.array([1.0, 2.0, 1.0, 1.0, 1.0])
+    np.testing.assert_allclose(odds(prior, ridge), [1, 1 / 16, 16, 1, CLEARLY**KEENNESS])
+
+
+def test_a_series_too_short_to_judge_by_keeps_the_usual_share() -> None:
+    assert shares(daily_waves(1, days=1, step=FIVE_MINUTES).values)[0] == Adaptive().linear

@@ -55,3 +55,10 @@ def test_a_series_younger_than_its_season_is_left_to_the_last_value_and_the_othe
     values[1, :-30] = np.nan
     answer = Ridge().fit(panel(*values.tolist())).forecast(2, (0.5,))
     assert answer.provenance.models == ("ridge", "last-value")
+
+
+def test_what_was_something_long_ago_and_nothing_for_a_week_is_expected_to_stay_nothing() -> None:
+    gone = np.concatenate([persistent(days=3), np.zeros(8 * 24)])
+    fitted = Ridge().fit(panel(gone.tolist()))
+    assert not fitted.forecast(3, (0.5, 0.9)).values.any()
+    assert not fitted.forecast_peak(Window(1, 10), (0.9,)).values.any()

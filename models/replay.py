@@ -1,0 +1,121 @@
+"""Replay: what the prior, and the ridge beside it, would have said at past origins of the newest week.
+
+Origins lie denser the nearer they are, so that what happened lately counts more, and at no regular distance, so that a
+job that runs by the clock is not always met, or always missed, at the same minute.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from .forecast import Window
+from .losses import pinball
+from .prior import NEAR, look
+from .situation import squash
+from .training import LEVELS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .panel import Floats
+    from .trailing import Origins
+
+# What is replayed stands for the windows around it: by how far they reach, and whether they are one step or many.
+STEPS = (Window(1, 1), Window(2, 2), Window(4, 4), Window(6, 6), Window(9, 9), Window(12, 12))
+PEAKS = (Window(1, 5), Window(2, 8), Window(3, 12))
+# Hours ahead of the far replays, and the kinds of windows that are told apart.
+FAR_HOURS = (2, 6, 12, 23)
+NEAR_ONE, NEAR_SOME, NEAR_MANY, NEAR_PEAK, FAR = range(5)
+KINDS = FAR + 1
+# A correction needs about half a day of replays behind it before it says more than chance.
+LEAST_DAYS = 1.5
+# The newest day has twice as many origins as the one a week ago. Half of them in the newest two days were no better an
+# hour ahead, and lost 2 % more on peaks of minutes, of which a day shows few.
+WEEK, HALF_LIFE = 7.0, 7.0
+# Steps of the golden ratio never fall into a rhythm.
+GOLDEN = 0.6180339887498949
+# The quantiles by which two forecasters are compared: middle and reserve.
+JUDGED = (0.5, 0.9, 0.95)
+
+
+class Replayed(NamedTuple):
+    """Of gapless values [series, time].
+
+    Attributes:
+        errors: [series, kind, level] quantiles of actual minus forecast, both squashed; 0 where history is too short.
+        ages: bins between each near origin and the newest bin.
+        loss: [series, origin, window of STEPS] pinball loss at JUDGED, in the unit of the values.
+    """
+
+    errors: Floats
+    ages: Origins
+    loss: Floats
+
+
+def replay(values: Floats, day: int, replays: int) -> Replayed:
+    """Ask the prior at `replays` near and half as many far origins; one network for all, whose errors are alike."""
+    errors = np.zeros((len(values), KINDS, len(LEVELS)))
+    far = [Window(hour * day // 24, hour * day // 24) for hour in FAR_HOURS if hour * day // 24 > NEAR]
+    loss = _ask(errors, values, (*STEPS, *PEAKS), day, replays)
+    _ask(errors, values, far, day, replays // 2)
+    ages = values.shape[1] - 1 - origins_of(values.shape[1], (*STEPS, *PEAKS), day, replays)
+    return Replayed(errors, ages, loss[:, :, : len(STEPS)])
+
+
+def _ask(errors: Floats, values: Floats, windows: Sequence[Window], day: int, count: int) -> Floats:
+    """Fill in the kinds that these windows stand for; [series, origin, window] loss."""
+    origins = origins_of(values.shape[1], windows, day, count)
+    if not len(origins):
+        return np.zeros((len(values), 0, len(windows)))
+    views = look(values, origins, windows, day, members=1)
+    actual = ahead_of(values, origins, windows)
+    change = (actual - views.seen.level[:, :, None]) / views.seen.scale[:, :, None]
+    missed = squash(change)[..., None] - views.squashed
+    kinds = np.array([kind(window) for window in windows])
+    for one in set(kinds.tolist()):
+        these = np.sort(missed[:, :, kinds == one].reshape(len(values), -1, len(LEVELS)), axis=1)
+        errors[:, one] = _at_their_levels(these)
+    return judged(actual, views.in_units(views.squashed[..., [LEVELS.index(level) for level in JUDGED]]))
+
+
+def judged(actual: Floats, quantiles: Floats) -> Floats:
+    """[...] summed pinball loss of quantiles [..., level of JUDGED]."""
+    return np.asarray(pinball(actual[..., None], quantiles[..., None], JUDGED).sum(axis=(-2, -1)))
+
+
+def ahead_of(values: Floats, origins: Origins, windows: Sequence[Window]) -> Floats:
+    """[series, origin, window] largest value of each window after each origin."""
+    columns = [[values[:, origins + step] for step in range(one.first, one.last + 1)] for one in windows]
+    return np.stack([np.maximum.reduce(steps) for steps in columns], axis=-1)
+
+
+def kind(window: Window) -> int:
+    """Which replays stand for a window."""
+    if window.last > NEAR:
+        return FAR
+    if window.steps > 1:
+        return NEAR_PEAK
+    return (NEAR_ONE, NEAR_SOME, NEAR_MANY)[min(2, window.last // 4)]
+
+
+def origins_of(length: int, windows: Sequence[Window], day: int, count: int) -> Origins:
+    """Origins over the newest week, each a day old at least and with all windows over; none in a short history."""
+    if not windows or not count or length < LEAST_DAYS * day:
+        return np.zeros(0, dtype=np.intp)
+    last = length - 1 - max(window.last for window in windows)
+    reach = min(WEEK, (last - day) / day)
+    turn = np.arange(count)
+    place = (turn + turn * GOLDEN % 1) / count
+    ages = -HALF_LIFE * np.log2(1 - place * (1 - 0.5 ** (reach / HALF_LIFE)))
+    return np.unique((last - ages * day).astype(np.intp)) if reach > 0 else np.zeros(0, dtype=np.intp)
+
+
+def _at_their_levels(ordered: Floats) -> Floats:
+    """[series, level]: of [series, error, level] in order the quantile of each level's own errors."""
+    place = np.array(LEVELS) * (ordered.shape[1] - 1)
+    below = place.astype(np.intp)
+    each = np.arange(len(LEVELS))
+    low, high = ordered[:, below, each], ordered[:, np.minimum(below + 1, ordered.shape[1] - 1), each]
+    return np.asarray(low + (high - low) * (place - below))

@@ -1,0 +1,74 @@
+"""A workload that has just been created is forecast with the help of those that bear its name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from forecaster.demand.fresh import Fresh
+from forecaster.domain.outlook import Ahead
+from forecaster.domain.signal import Signal
+from forecaster.domain.window import FIVE_MINUTES, Window
+from forecaster.domain.workload import WorkloadId
+from forecaster.forecasting.forecaster import Forecaster, Span
+from forecaster.forecasting.newcomers import borrowed, family
+from tests.support.builders import NOON, minutes
+
+DAYS, DAY = 8, 288
+SOON = Span(minutes(3), minutes(30))
+
+
+def workload(name: str, namespace: str = "shop") -> WorkloadId:
+    return WorkloadId(namespace, "Deployment", name)
+
+
+def history(*ids: WorkloadId, young: int = 24) -> Fresh:
+    """Steep rises at noon every day; the last workload has `young` points."""
+    bins = np.arange(DAYS * DAY)
+    rng = np.random.default_rng(1)
+    rise = 1 + 9 * (bins % DAY < DAY // 4)
+    values = (rise * (1 + 0.02 * rng.standard_normal((len(ids), len(bins))))).astype(np.float32)
+    values[-1, :-young] = np.nan
+    weeks = Window(ids, NOON - (DAYS * DAY - 1) * FIVE_MINUTES, FIVE_MINUTES, values)
+    return Fresh(weeks, np.empty((len(ids), 0), np.float32), NOON)
+
+
+def newcomer_of(seen: Fresh) -> Ahead:
+    peaks = Forecaster("last-value").peaks(Signal.CPU, seen, [SOON], NOON)[SOON]
+    ahead = peaks.ahead(seen.weeks.keys[-1], 0.5)
+    assert isinstance(ahead, Ahead)
+    return ahead
+
+
+@pytest.mark.parametrize("name", ["web", "web-v2", "web-12", "web-canary", "web-5d4f8c7b9a", "web-v2-canary"])
+def test_versions_and_parts_of_one_application_are_one_family(name: str) -> None:
+    assert family(workload(name)) == family(workload("web", "other"))
+
+
+@pytest.mark.parametrize("name", ["web-api", "webv2", "v2", "canary"])
+def test_other_applications_are_another_family(name: str) -> None:
+    assert family(workload(name)) != family(workload("web"))
+
+
+def test_the_coming_rise_of_a_newcomer_is_known_from_its_relatives() -> None:
+    related = newcomer_of(history(workload("web-1"), workload("web-2"), workload("web-3")))
+    alone = newcomer_of(history(workload("web-1"), workload("web-2"), workload("batch")))
+    assert alone.median == pytest.approx(1.0, rel=0.1)
+    assert related.median > 3
+    assert related.note.startswith("half of it from the past of shop/Deployment/web-")
+
+
+def test_a_forecast_with_borrowed_past_is_wider_than_one_without() -> None:
+    related = newcomer_of(history(workload("web-1"), workload("web-2"), workload("web-3")))
+    alone = newcomer_of(history(workload("web-1"), workload("web-2"), workload("batch")))
+    assert related.high - related.low > alone.high - alone.low
+
+
+def test_after_two_days_a_workload_stands_on_its_own() -> None:
+    assert borrowed(history(workload("web-1"), workload("web-2"), workload("web-3"), young=2 * DAY)) is None
+
+
+def test_in_a_young_history_nobody_can_lend() -> None:
+    whole = history(workload("web-1"), workload("web-2"), workload("web-3"))
+    weeks = Window(whole.weeks.keys, whole.weeks.start, FIVE_MINUTES, whole.weeks.values[:, -3 * DAY :])
+    assert borrowed(Fresh(weeks, whole.recent, whole.end)) is None
