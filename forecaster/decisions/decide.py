@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING
 
 from forecaster.decisions.horizontal import decide_replicas
 from forecaster.domain.decision import Recommendation
-from forecaster.vertical.sizing import NO_USAGE, PodUsage, size
+from forecaster.vertical.sizing import NO_SIZING, PodSizing, size
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
+    from forecaster.decisions.gate import Gate
     from forecaster.decisions.state import ScalingState
+    from forecaster.domain.decision import Hold, Resize
     from forecaster.domain.outlook import Outlook
-    from forecaster.domain.policy import Policy
+    from forecaster.domain.policy import Policy, VerticalPolicy
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import Workload
 
@@ -26,22 +28,27 @@ def decide(
     state: ScalingState,
     now: datetime,
     *,
-    usage: PodUsage = NO_USAGE,
+    sizing: PodSizing = NO_SIZING,
+    sized: Callable[[Workload, PodSizing, VerticalPolicy], Resize | Hold] = size,
+    gate: Gate | None = None,
 ) -> tuple[Recommendation, ScalingState]:
     """What this workload should have at `now`, with every step on the way, and what to remember.
 
-    `outlooks` holds demand now and ahead per signal, `usage` what one pod used; both say so where they do not know.
+    `outlooks` holds demand now and ahead per signal, `sizing` what was chosen for its containers; both say so where
+    they do not know. `sized` puts that into requests and limits.
+    `gate` is where the forecast stands on this workload; without one it has its say.
     """
-    horizontal = decide_replicas(workload, outlooks, policy.horizontal, state, now)
+    horizontal = decide_replicas(workload, outlooks, policy.horizontal, state, now, gate=gate)
     recommendation = Recommendation(
         id=workload.id,
         at=now,
         replicas_now=workload.replicas,
         replicas=horizontal.verdict,
         resources_now=workload.resources,
-        resources=size(workload, usage, policy.vertical),
+        resources=sized(workload, sizing, policy.vertical),
         signals=horizontal.signals,
         clamps=horizontal.clamps,
         autoscaler=workload.autoscaler.name if workload.autoscaler else "",
+        targets=workload.autoscaler.targets if workload.autoscaler else (),
     )
     return recommendation, horizontal.state

@@ -23,7 +23,19 @@ def explanation(one: Recommendation) -> list[str]:
         f"  => {_count(one)}",
         f"  one pod (request/limit): {pod(one.resources_now)}",
         f"  => {_size(one)}",
+        *_containers(one),
     ]
+
+
+def _containers(one: Recommendation) -> Iterator[str]:
+    """Each of several containers, and what has to change with them."""
+    if not isinstance(one.resources, Resize):
+        return
+    sizes = one.resources.containers
+    for size in sizes if len(sizes) > 1 else ():
+        yield f"     {size.name}: {pod(size.now)} → {pod(size.wanted)}"
+    for target in one.resources.targets:
+        yield f"     with it, the HPA's target for {target.metric}: {target.value * 100:.0f} %"
 
 
 def _owner(one: Recommendation) -> str:

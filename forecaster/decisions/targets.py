@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from forecaster.domain.amounts import amount
+from forecaster.domain.published import COUNTS, named
+from forecaster.domain.signal import DEMAND as DEMAND_SIGNALS
 from forecaster.domain.signal import Signal
 from forecaster.domain.workload import Target, TargetType
 
@@ -48,11 +50,25 @@ class Unusable:
 PodTarget = UtilizationTarget | AmountTarget
 
 
+def full_pod(target: PodTarget, peak_target: float | None) -> float:
+    """The demand that fills one pod: `peak_target` of its target; unstated the whole request, or the target amount."""
+    stated = target.amount if isinstance(target, AmountTarget) else target.request * target.percent / 100
+    if peak_target is not None:
+        return stated * peak_target
+    return stated if isinstance(target, AmountTarget) else max(stated, target.request)
+
+
 def targets_of(workload: Workload, policy: HorizontalPolicy) -> tuple[PodTarget | Unusable, ...]:
-    """All targets that decide this workload's replicas, in the HPA's order; empty when nobody states one."""
-    if workload.autoscaler is not None and workload.autoscaler.targets:
-        return tuple(_of_hpa(target, workload.resources, policy) for target in workload.autoscaler.targets)
-    return tuple(_of_policy(workload.resources, policy))
+    """All targets that decide this workload's replicas, in the HPA's order; empty when nobody states one.
+
+    An HPA that does nothing but follow the counts published here says nothing of what a pod should carry: the policy
+    does, after those.
+    """
+    stated = workload.autoscaler.targets if workload.autoscaler else ()
+    of_hpa = tuple(_of_hpa(target, workload.resources, policy) for target in stated)
+    if all(_is_count(target.metric) for target in stated):
+        return (*of_hpa, *_of_policy(workload.resources, policy))
+    return of_hpa
 
 
 def signals_of(workload: Workload, policy: HorizontalPolicy) -> set[Signal]:
@@ -61,6 +77,8 @@ def signals_of(workload: Workload, policy: HorizontalPolicy) -> set[Signal]:
 
 
 def _of_hpa(target: Target, resources: Resources, policy: HorizontalPolicy) -> PodTarget | Unusable:
+    if _is_count(target.metric):
+        return Unusable(target.metric, "it is the answer itself; the HPA reads it from here")
     signal = _signal(target.metric, policy)
     if signal is None:
         return Unusable(target.metric, "this metric is not forecast; the HPA goes on reading it itself")
@@ -78,7 +96,15 @@ def _share_of_request(signal: Signal, target: Target, resources: Resources) -> P
     return UtilizationTarget(signal, round(target.value * 100), request)
 
 
+def _is_count(metric: str) -> bool:
+    ours = named(metric)
+    return ours is not None and ours.metric in COUNTS
+
+
 def _signal(metric: str, policy: HorizontalPolicy) -> Signal | None:
+    ours = named(metric)
+    if ours is not None:
+        return Signal(ours.signal) if ours.signal in DEMAND_SIGNALS else Signal(policy.demand_signal)
     if metric in {Signal.CPU.value, Signal.MEMORY.value}:
         return Signal(metric)
     return Signal.REQUESTS if metric == policy.requests_metric else None

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from forecaster.domain.container import ContainerSize
     from forecaster.domain.outlook import Ahead
-    from forecaster.domain.workload import Resources, WorkloadId
+    from forecaster.domain.workload import Resources, Target, WorkloadId
 
 
 class Reason(StrEnum):
@@ -20,10 +21,14 @@ class Reason(StrEnum):
     """What the HPA asks from the measured demand; the forecast asks for no more."""
     FORECAST = "forecast"
     """The forecast asks for more than the measured demand does."""
+    GATED = "gated"
+    """Measured demand alone: the forecast is watched and has not earned its say on this workload."""
     FALLBACK = "fallback"
     """Measured demand alone: there is no forecast worth using."""
     NO_DATA = "no-data"
     STALE = "stale"
+    FROZEN = "frozen"
+    """A maintenance window of the policy is on."""
     NO_TARGET = "no-target"
     NO_PODS = "no-pods"
     """Pods were asked for and none is ready: there is nothing to divide the demand by."""
@@ -33,6 +38,8 @@ class Reason(StrEnum):
     SCALED_BY_SIZE = "scaled-by-size"
     """An HPA acts on utilization of this request; changing the request would move the point at which it acts."""
     SIZED = "sized"
+    FITS = "fits"
+    """Today's requests and limits are right: a change would cost more than it gains."""
     SOURCE_DOWN = "source-down"
     FAILED = "failed"
     """Computing failed for this workload; the message says how."""
@@ -49,11 +56,17 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Resize:
-    """These requests and limits per pod."""
+    """These requests and limits per pod, the sum over its containers.
+
+    `targets` are the HPA's utilization targets with which it still acts at the same load per pod; empty where it need
+    not be changed.
+    """
 
     resources: Resources
     reason: Reason
     message: str
+    containers: tuple[ContainerSize, ...] = ()
+    targets: tuple[Target, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +118,8 @@ class Recommendation:
     clamps: tuple[Clamp, ...] = ()
     autoscaler: str = ""
     """Name of the HPA that owns the count; empty if none does."""
+    targets: tuple[Target, ...] = ()
+    """What that HPA scales by, in its order."""
 
     @property
     def wanted_replicas(self) -> int:

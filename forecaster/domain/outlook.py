@@ -37,6 +37,10 @@ class Ahead:
     until: datetime
     note: str = ""
     """Why another model than the asked one spoke; empty if it did not."""
+    levels: tuple[float, ...] = ()
+    """Levels of `peaks`; empty where only one quantile is known."""
+    peaks: tuple[float, ...] = ()
+    """The whole distribution of the largest value, in the signal's unit: one quantile a level, not crossing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from forecaster.domain.duration import Duration
+from forecaster.domain.event import Event
 
 Positive = Annotated[Duration, Field(gt=timedelta(0))]
 Ratio = Annotated[float, Field(gt=0, le=1)]
@@ -22,29 +23,118 @@ class _Frozen(BaseModel):
 class HorizontalPolicy(_Frozen):
     """How many replicas."""
 
-    quantile: float = Field(
-        0.85,
-        ge=0.5,
-        le=0.99,
+    availability: Literal["economy", "standard", "critical"] = Field(
+        "standard",
         description=(
-            "Quantile of the forecast peak that replicas are sized for, 0.5–0.99. Higher is safer and dearer. On "
-            "recorded load 0.8–0.85 gave the least shortage for the same pod-hours."
+            "What a missing pod costs beside an idle one: economy 4, standard 9, critical 19 times as much. Replicas "
+            "are sized for the quantile of the forecast peak at which both weigh the same: 0.8, 0.9, 0.95."
         ),
     )
-    lead_time: Positive = Field(
-        timedelta(minutes=3),
-        description="From asking for a pod until it serves: pod start-up + scrape + cycle + HPA sync.",
+    price: Annotated[float, Field(ge=0.01, le=99)] | None = Field(
+        None, description="The same as a number, 0.01–99: price of a missing pod in prices of an idle one."
+    )
+    quantile: Annotated[float, Field(ge=0.5, le=0.99)] | None = Field(
+        None, description="Quantile of the forecast peak, 0.5–0.99, stated outright; default: from the price."
+    )
+    lead_time: Annotated[Duration, Field(gt=timedelta(0), le=timedelta(hours=12))] | None = Field(
+        None,
+        description=(
+            "From asking for a pod until it serves: pod start-up + scrape + cycle + HPA sync. Measure it: the P90 of "
+            "the workload's start-ups, and a minute. Default: 3m."
+        ),
     )
     window: Positive = Field(
         timedelta(minutes=3),
         description="How long after the lead time the peak is looked for. Longer is paid in pods.",
     )
+    sizing: Literal["quantile", "worth"] = Field(
+        "quantile",
+        description=(
+            "What the forecast asks for. quantile: the HPA's formula at the quantile of the peak. worth: as many pods "
+            "as are worth their price, each for the demand that it alone is expected to serve."
+        ),
+    )
     scale_in_by_forecast: bool = Field(
         default=False,
-        description="False: a forecast only raises what the measured demand asks. True: it may lower it, too.",
+        description=(
+            "False: a forecast only raises what the measured demand asks. True: it may lower it, too; sized by worth "
+            "never below what fills the pods now."
+        ),
     )
-    min_replicas: Annotated[int, Field(ge=1)] | None = Field(
-        None, description="Lowest recommendation; default: the HPA's minReplicas, or 1."
+    peak_target: Annotated[float, Field(ge=0.2, le=10)] | None = Field(
+        None,
+        description=(
+            "Sized by worth: the demand that fills one pod, as a ratio of the HPA's target for it, 0.2–10. Default: "
+            "the whole request where the target is a share of it, otherwise 1."
+        ),
+    )
+    churn_price: float = Field(
+        0.0,
+        ge=0,
+        le=1440,
+        description=(
+            "What a change costs, in minutes of one pod, 0–1440: fewer pods are asked for only when as much would have "
+            "been saved already. For workloads that rebalance on each change."
+        ),
+    )
+    changes_per_hour: Annotated[int, Field(ge=1)] | None = Field(
+        None,
+        description="Changes in any hour after which nothing is lowered until the hour is over; default: no bound.",
+    )
+    surge: Annotated[float, Field(ge=0.05, le=10)] | None = Field(
+        None,
+        description=(
+            "The blast radius: how far a forecast may move the count in one cycle, as a share of it, 0.05–10, and four "
+            "pods at least. Measured demand is not bounded. Default: no bound."
+        ),
+    )
+    outage_hold: Duration = Field(
+        timedelta(0),
+        ge=timedelta(0),
+        le=timedelta(hours=6),
+        description=(
+            "After samples were missing or load was gone, for how long the count before stays the floor, 0–6h. 30m "
+            "suits services whose callers try again: they come back all at once."
+        ),
+    )
+    gate: bool = Field(
+        default=False,
+        description=(
+            "Whether a forecast must earn its say: on this workload's own days its decisions must have left less short "
+            "for the same pod-hours than the measured demand alone. A new workload then needs three days of history, "
+            "and its turn: two are judged in a cycle. Turn it on before anything acts on the counts."
+        ),
+    )
+    learned: Literal["off", "tabular", "fitted"] = Field(
+        "off",
+        description=(
+            "A learned policy that hears the forecast and speaks in its place, within the same clamps: tabular "
+            "Q-learning, or fitted Q iteration. docs/replay.md says where either wins, and where not."
+        ),
+    )
+    beyond_max: Literal["advise", "honour"] = Field(
+        "advise",
+        description="At max_replicas. advise: say which maximum the load would need. honour: only keep to it.",
+    )
+    events: tuple[Event, ...] = Field(
+        (),
+        description=(
+            "Known events, each with a name and either `start` and `end`, or `cron`, `duration` and `time_zone`; while "
+            "one lasts `replicas` is the floor, and with `freeze` the count stays as it is (maintenance)."
+        ),
+    )
+    headroom: float = Field(
+        0.0,
+        ge=0,
+        le=4,
+        description="Sized by worth: a constant share added to the demand, 0–4. The price is headroom already.",
+    )
+    min_replicas: Annotated[int, Field(ge=0)] | None = Field(
+        None,
+        description=(
+            "Lowest recommendation; default: the HPA's minReplicas, or 1. 0, sized by worth with scale_in_by_forecast: "
+            "the forecast takes the last pod, and brings the first one back before the load."
+        ),
     )
     max_replicas: Annotated[int, Field(ge=1)] | None = Field(
         None, description="Highest recommendation; default: the HPA's maxReplicas, or no bound."
@@ -62,6 +152,9 @@ class HorizontalPolicy(_Frozen):
         None,
         description="Name of the HPA's Pods or External metric that is this workload's request rate, if it has one.",
     )
+    demand_signal: Literal["cpu", "memory", "requests"] = Field(
+        "cpu", description="Which demand the HPA's `forecaster_demand` target means; its selector says the same."
+    )
     tolerance: float = Field(
         0.1, ge=0, lt=1, description="Share of deviation that moves nothing, as the HPA's own; ratio, 0–1."
     )
@@ -71,6 +164,16 @@ class HorizontalPolicy(_Frozen):
         le=timedelta(hours=1),
         description="Scale down only to the highest recommendation of this window, 0–3600 s, as the HPA does.",
     )
+
+    @field_validator("min_replicas")
+    @classmethod
+    def _zero_by_forecast(cls, value: int | None, info: ValidationInfo) -> int | None:
+        by_forecast = info.data.get("sizing") == "worth" and info.data.get("scale_in_by_forecast")
+        if value == 0 and not by_forecast:
+            raise ValueError(
+                "must not be 0 unless sizing is worth and scale_in_by_forecast is true: who would wake it?"
+            )
+        return value
 
     @field_validator("max_replicas")
     @classmethod
@@ -82,28 +185,91 @@ class HorizontalPolicy(_Frozen):
 
 
 class VerticalPolicy(_Frozen):
-    """Requests and limits of one pod."""
+    """Requests and limits of each container."""
 
-    cpu_quantile: Ratio = Field(
-        0.95, description="Quantile of per-pod CPU over the coming day that the request covers."
+    recommender: Literal["forecaster", "vpa", "krr", "krr-limit", "crane"] = Field(
+        "forecaster",
+        description="Whose rules size: ours, or those of the Vertical Pod Autoscaler, of KRR (`simple` or "
+        "`simple_limit`) or of crane, with their defaults; of what follows, limits and HPA then count.",
     )
-    memory_quantile: Ratio = Field(1.0, description="The same for memory; 1 is the peak.")
-    margin: float = Field(0.15, ge=0, le=4, description="Added to both, as a ratio of the quantile.")
-    memory_limit: Literal["request", "keep-ratio", "none"] = Field(
-        "request", description="Memory limit: equal to the request, in today's ratio to it, or absent."
+    horizon: Positive = Field(
+        timedelta(days=1), description="How long the sizes must do: until the next chance to change them."
     )
-    cpu_limit: Literal["keep-ratio", "none"] = Field(
-        "keep-ratio", description="CPU limit: in today's ratio to the request (absent stays absent), or absent."
+    throttle_price: float = Field(
+        8.0,
+        gt=0,
+        le=1e6,
+        description="What an hour above the CPU request costs, in hours of the CPU the container uses; the request is "
+        "where this and idle cores together cost least, and the quantile that this implies is told.",
+    )
+    oom_price: float = Field(
+        150.0,
+        gt=0,
+        le=1e6,
+        description="What an OOM kill costs, in hours of the memory the container uses at its peaks. On recorded "
+        "load 150 gave half of the VPA's kills, and it covers a peak that was seen once, a week ago.",
+    )
+    change_price: float = Field(
+        6.0,
+        ge=0,
+        le=1e6,
+        description="What a change costs, in hours of the resource the container uses; sizes that gain less stay.",
+    )
+    cpu_limit: Literal["keep-ratio", "throttle-target", "none"] = Field(
+        "keep-ratio",
+        description="CPU limit: in today's ratio to the request (absent stays absent), as low as `throttle_target` "
+        "allows, or absent.",
+    )
+    throttle_target: float = Field(
+        0.001, gt=0, le=0.5, description="Share of the wanted core-hours that a limit may cut off; ratio."
+    )
+    static_cpus: bool = Field(
+        default=False,
+        description="Whole cores and a limit equal to the request, as the static CPU manager gives out exclusively.",
+    )
+    memory_limit: Literal["request", "peak", "keep-ratio", "none"] = Field(
+        "request",
+        description="Memory limit: equal to the request, at the peak above a request of `memory_share`, in today's "
+        "ratio to the request, or absent.",
+    )
+    memory_share: Ratio = Field(
+        0.9, description="With `memory_limit: peak`: share of the time in which the request suffices; ratio."
+    )
+    heap_bounded: bool = Field(
+        default=False,
+        description="The runtime takes what its heap allows: memory is never sized down by usage alone.",
+    )
+    beside_hpa: Literal["keep", "keep-scale-point"] = Field(
+        "keep",
+        description="Where an HPA acts on utilization of a request: keep the request, or change it together with the "
+        "HPA's target, so that it still acts at the same load per pod.",
     )
     min_cpu: float = Field(0.01, gt=0, description="Smallest CPU request, cores.")
     min_memory: float = Field(16 * 2**20, gt=0, description="Smallest memory request, bytes.")
 
 
+class PublishPolicy(_Frozen):
+    """What the metrics that an HPA reads say while nothing is known."""
+
+    abstain: Literal["auto", "neutral", "hold", "last", "fail"] = Field(
+        "auto",
+        description=(
+            "auto: the last value for `last_for`, then neutral. neutral: keeps the count that there is. hold: the "
+            "count that there was when knowledge ended. last: the last value for `last_for`. fail: an error. Whatever "
+            "cannot be answered is an error, never 0."
+        ),
+    )
+    last_for: Positive = Field(
+        timedelta(minutes=10), description="Age of its newest sample up to which a last value is repeated."
+    )
+
+
 class Policy(_Frozen):
     """Everything that may differ between workloads."""
 
-    mode: Literal["observe"] = Field(
-        "observe", description="observe: recommend, publish and record; touch nothing in the cluster."
+    mode: Literal["observe", "publish"] = Field(
+        "observe",
+        description=("observe: recommend and record; publish: also answer HPAs and KEDA. Neither touches the cluster."),
     )
     min_history: Duration = Field(
         timedelta(hours=1),
@@ -114,6 +280,7 @@ class Policy(_Frozen):
     max_sample_age: Positive = Field(timedelta(minutes=5), description="An older newest sample is stale: hold.")
     horizontal: HorizontalPolicy = HorizontalPolicy()
     vertical: VerticalPolicy = VerticalPolicy()
+    publish: PublishPolicy = PublishPolicy()
 
 
 class Selector(_Frozen):

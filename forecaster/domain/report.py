@@ -30,6 +30,8 @@ class CycleReport:
     failures: tuple[str, ...] = ()
     scores: tuple[ForecastScore, ...] = ()
     """Forecasts that matured in this cycle."""
+    gates: tuple[str, ...] = ()
+    """Forecasts that were promoted or demoted on a workload, one sentence each."""
     late_starts: int = 0
     """Starts that were skipped since the previous cycle because that one was still running."""
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from forecaster.decisions.explain import explanation
 from forecaster.domain.decision import Reason
+from forecaster.domain.policy import VerticalPolicy
 from forecaster.domain.workload import Resources
 from forecaster.steps.judge import held
-from forecaster.vertical.sizing import PodUsage
 from tests.support.builders import (
     CPU_HALF,
     GIB,
@@ -20,6 +22,8 @@ from tests.support.builders import (
     minutes,
     outlooks,
     policy,
+    sized,
+    sizing_of,
     workload,
 )
 
@@ -43,7 +47,7 @@ def test_a_raised_count_is_told_step_by_step() -> None:
         "  memory: target 50 % of 1Gi a pod",
         "    measured 1Gi at 12:00, asks for 2",
         f"    note: {NO_FORECAST.note}",
-        "  1. forecast: 4 → 6 (the p85 of the coming peak raises what the measured demand asks for)",
+        "  1. forecast: 4 → 6 (the p90 of the coming peak raises what the measured demand asks for)",
         "  2. stabilization: 6 → 9 (highest recommendation of the last 300 s)",
     ]
 
@@ -67,10 +71,11 @@ def test_a_source_that_is_down_is_the_whole_story() -> None:
 
 
 def test_sizes_are_told_as_manifests_have_them() -> None:
-    one = decided(outlooks(cpu=2.0), usage=PodUsage(cpu=0.4, memory=0.5 * GIB, days=7.0))
+    chosen = sizing_of(cpu=sized(0.4, limit=0.8), memory=sized(0.5 * GIB, limit=0.5 * GIB))
+    one = decided(outlooks(cpu=2.0), sizing=chosen)
     *_, now, wanted = explanation(one)
     assert now == "  one pod (request/limit): cpu 1000m/2000m, memory 1Gi"
-    assert wanted.startswith("  => cpu 1000m/2000m, memory 589Mi: cpu: kept, the HPA acts on")
+    assert wanted.startswith("  => cpu 1000m/2000m, memory 512Mi: cpu: kept, the HPA acts on")
 
 
 def test_what_is_not_known_is_a_dash() -> None:
@@ -84,3 +89,21 @@ def test_a_metric_that_is_not_usable_is_listed_with_its_note() -> None:
         "  cpu: not usable",
         "    note: utilization needs a cpu request on every container; set one",
     ]
+
+
+def test_several_containers_are_told_one_by_one() -> None:
+    web, proxy = (
+        replace(one, name=name)
+        for one, name in zip(sizing_of(memory=sized(GIB / 2)) * 2, ("web", "proxy"), strict=True)
+    )
+    lines = explanation(decided(outlooks(cpu=2.0), of=workload(autoscaler=None), sizing=(web, proxy)))
+    assert lines[-2:] == [
+        "     web: cpu 1000m/2000m, memory 1Gi → cpu 1000m/2000m, memory 512Mi/–",
+        "     proxy: cpu 1000m/2000m, memory 1Gi → cpu 1000m/2000m, memory 512Mi/–",
+    ]
+
+
+def test_the_hpas_new_target_is_told_with_the_request() -> None:
+    together = policy(vertical=VerticalPolicy(beside_hpa="keep-scale-point"))
+    lines = explanation(decided(outlooks(cpu=2.0), sizing=sizing_of(cpu=sized(0.8)), under=together))
+    assert lines[-1] == "     with it, the HPA's target for cpu: 62 %"

@@ -47,3 +47,26 @@ def test_it_is_not_foretold_without_a_sample() -> None:
 def test_it_is_not_foretold_while_the_source_is_down() -> None:
     down = held(workload(), Reason.SOURCE_DOWN, "nobody answers", NOON)
     assert next_sync(workload(), down) == ["What HPA web-hpa does next is not known: cpu is not measured here."]
+
+
+FORECAST = Target("forecaster_demand", TargetType.AVERAGE_VALUE, 0.5)
+
+
+def test_an_hpa_that_reads_our_demand_follows_the_forecast() -> None:
+    follower = workload(autoscaler=hpa(FORECAST))
+    told = "\n".join(next_sync(follower, decided(outlooks(cpu=3.0, cpu_ahead=9.0), of=follower)))
+    assert "18" in told
+
+
+def test_a_step_that_the_tolerance_swallows_is_told_where_our_metric_is_read() -> None:
+    """Eleven wanted of ten is a ratio of 1.1: inside the band, whatever the value."""
+    follower = workload(autoscaler=hpa(FORECAST), replicas=10)
+    told = next_sync(follower, decided(outlooks(cpu=5.0, cpu_ahead=5.4), of=follower, under=policy(tolerance=0.0)))
+    assert "keeps 10 replicas where 11 are wanted" in told[-1]
+    assert "behavior.scaleUp.tolerance" in told[-1]
+
+
+def test_a_step_beyond_the_tolerance_is_not_warned_of() -> None:
+    follower = workload(autoscaler=hpa(FORECAST), replicas=10)
+    told = next_sync(follower, decided(outlooks(cpu=5.0, cpu_ahead=9.0), of=follower))
+    assert "keeps 10 replicas" not in "\n".join(told)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from forecaster.decisions.targets import AmountTarget, Unusable, UtilizationTarget, targets_of
 from forecaster.domain.signal import Signal
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType
@@ -43,3 +45,29 @@ def test_targets_are_spoken_as_manifests_have_them() -> None:
         str(AmountTarget(Signal.REQUESTS, 50.0)),
     ]
     assert spoken == ["70 % of 250m a pod", "1.5Gi a pod", "50/s a pod"]
+
+
+def test_the_demand_read_from_here_is_a_target_like_the_demand_that_is_measured() -> None:
+    ours = hpa(Target("forecaster_demand", TargetType.AVERAGE_VALUE, 0.5))
+    requests = policy(demand_signal="requests").horizontal
+    assert targets_of(workload(autoscaler=ours), HORIZONTAL) == (AmountTarget(Signal.CPU, 0.5),)
+    assert targets_of(workload(autoscaler=ours), requests) == (AmountTarget(Signal.REQUESTS, 0.5),)
+
+
+def test_an_hpa_that_only_follows_our_count_leaves_what_a_pod_carries_to_the_policy() -> None:
+    follower = hpa(Target("forecaster_replicas", TargetType.AVERAGE_VALUE, 1))
+    answer, own = targets_of(workload(autoscaler=follower), HORIZONTAL)
+    assert isinstance(answer, Unusable)
+    assert own == UtilizationTarget(Signal.CPU, 80, 1.0)
+
+
+@pytest.mark.parametrize("metric", ["s0-forecaster-requests", "s12-forecaster-requests"])
+def test_a_metric_that_keda_passes_on_from_us_is_the_signal_in_its_name(metric: str) -> None:
+    passed_on = Target(metric, TargetType.AVERAGE_VALUE, 100.0)
+    assert targets_of(workload(autoscaler=hpa(passed_on)), HORIZONTAL) == (AmountTarget(Signal.REQUESTS, 100.0),)
+
+
+def test_a_count_that_keda_passes_on_from_us_is_the_answer_itself() -> None:
+    passed_on = Target("s0-forecaster-replicas", TargetType.AVERAGE_VALUE, 1.0)
+    first, *_ = targets_of(workload(autoscaler=hpa(passed_on)), HORIZONTAL)
+    assert isinstance(first, Unusable)

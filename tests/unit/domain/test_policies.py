@@ -80,7 +80,18 @@ class TestPolicy:
             {"quantile": float("nan")},
             {"lead_time": "0s"},
             {"window": "-1m"},
+            {"min_replicas": -1},
             {"min_replicas": 0},
+            {"min_replicas": 0, "sizing": "worth"},
+            {"price": 0},
+            {"headroom": -0.1},
+            {"window": "-3m"},
+            {"lead_time": "13h"},
+            {
+                "events": [
+                    {"name": "sale", "replicas": 5, "cron": "0 8 * * *", "duration": "1h", "time_zone": "Mars/Olympus"}
+                ]
+            },
             {"min_replicas": 5, "max_replicas": 4},
             {"cpu_utilization": 0.001},
             {"requests_per_pod": float("inf")},

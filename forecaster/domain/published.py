@@ -1,0 +1,41 @@
+"""Names of the metrics that autoscalers read from here."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+DEMAND = "forecaster_demand"
+"""Total demand of a workload at the lead time, in the unit of its signal."""
+REPLICAS = "forecaster_replicas"
+"""Replicas recommended, before the HPA's own stabilisation and bounds."""
+FLOOR = "forecaster_floor"
+"""Replicas that the forecast alone asks for: the least that should stand by then."""
+COUNTS = frozenset({REPLICAS, FLOOR})
+OURS = COUNTS | {DEMAND}
+
+KEDA_PREFIX = "forecaster-"
+"""Our metrics in KEDA: `forecaster-cpu`, `forecaster-replicas`. In the HPA that KEDA makes they stand behind `s0-`."""
+_OF_KEDA = re.compile(rf"s[0-9]+-{KEDA_PREFIX}(\w+)", re.ASCII)
+
+
+class Named(NamedTuple):
+    """One of our metrics; of demand, the signal where the name says it."""
+
+    metric: str
+    signal: str = ""
+
+
+def named(metric: str) -> Named | None:
+    """Which of our metrics an HPA means by a name; None for everybody else's.
+
+    >>> named("s1-forecaster-cpu")
+    Named(metric='forecaster_demand', signal='cpu')
+    """
+    if metric == DEMAND or metric in COUNTS:
+        return Named(metric)
+    found = _OF_KEDA.fullmatch(metric)
+    if found is None:
+        return None
+    count = f"forecaster_{found[1]}"
+    return Named(count) if count in COUNTS else Named(DEMAND, found[1])

@@ -1,0 +1,53 @@
+"""What one pod carries is learned between the owner's target and what was seen to be too much."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from forecaster.demand.capacity import Capacity, learned, prior, rolled_out
+
+CALM = np.zeros(1000, bool)
+
+
+def test_before_anything_is_known_it_is_the_whole_request_or_the_target() -> None:
+    assert prior(0.35, 0.5).amount == 0.5
+    assert prior(40.0).amount == 40.0
+
+
+def test_loads_that_were_carried_well_raise_it() -> None:
+    after = learned(prior(40.0), np.full(1000, 80.0), CALM, target=40.0, version="v1")
+    assert 75 < after.amount < 80
+    assert (after.minutes, after.version) == (1000, "v1")
+
+
+def test_loads_that_strained_the_pods_lower_it_though_not_below_the_target() -> None:
+    load = np.full(1000, 30.0)
+    after = learned(Capacity(50.0), load, ~CALM, target=40.0, version="v1")
+    assert 40 <= after.amount < 41
+
+
+def test_a_few_minutes_move_it_little() -> None:
+    after = learned(prior(40.0), np.full(6, 80.0), CALM[:6], target=40.0, version="v1")
+    assert 40 < after.amount < 45
+
+
+def test_nothing_seen_changes_nothing() -> None:
+    assert learned(Capacity(7.0, 30), np.full(5, np.nan), CALM[:5], target=1.0, version="v2").amount == 7.0
+
+
+def test_a_rollout_that_costs_as_much_keeps_what_was_learned() -> None:
+    assert rolled_out(Capacity(80.0, 500, "v1", 0.010), "v2", 0.0105, 40.0) == Capacity(80.0, 500, "v2", 0.0105)
+
+
+def test_a_rollout_that_costs_more_is_learned_anew() -> None:
+    assert rolled_out(Capacity(80.0, 500, "v1", 0.010), "v2", 0.018, 40.0).minutes == 0
+
+
+@given(st.floats(1, 100), st.floats(1, 100), st.lists(st.floats(0, 200), min_size=1, max_size=50), st.booleans())
+def test_the_target_bounds_it_from_below(target: float, before: float, load: list[float], strained: bool) -> None:  # noqa: FBT001  drawn
+    mask = np.full(len(load), strained)
+    after = learned(Capacity(max(before, target)), np.array(load), mask, target=target, version="v1")
+    assert after.amount >= target - 1e-9 or after.amount == pytest.approx(target)

@@ -1,0 +1,80 @@
+"""Known events: cron in the time zone of its owner, whole durations, and clear refusals."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from pydantic import ValidationError
+
+from forecaster.domain.cron import parse_cron
+from forecaster.domain.event import Event
+
+BERLIN = {"cron": "0 8 * * mon-fri", "duration": "10h", "time_zone": "Europe/Berlin", "name": "office", "replicas": 9}
+
+
+def at(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("now", "until"),
+    [
+        pytest.param("2026-01-05T06:59", None, id="Monday, before eight in Berlin"),
+        pytest.param("2026-01-05T07:00", "2026-01-05T17:00", id="at eight"),
+        pytest.param("2026-01-05T16:59", "2026-01-05T17:00", id="the last minute"),
+        pytest.param("2026-01-05T17:00", None, id="over"),
+        pytest.param("2026-01-10T10:00", None, id="Saturday"),
+        pytest.param("2026-07-06T06:00", "2026-07-06T16:00", id="summer time"),
+    ],
+)
+def test_a_schedule_holds_in_its_time_zone(now: str, until: str | None) -> None:
+    assert Event.model_validate(BERLIN).lasts_until(at(now)) == (at(until) if until else None)
+
+
+def test_it_is_seen_a_lead_time_ahead() -> None:
+    event = Event.model_validate(BERLIN)
+    assert event.lasts_until(at("2026-01-05T06:55"), timedelta(minutes=5)) == at("2026-01-05T17:00")
+
+
+def test_an_event_over_midnight_lasts_into_the_next_day() -> None:
+    night = Event.model_validate({**BERLIN, "cron": "0 22 * * *", "duration": "8h"})
+    assert night.lasts_until(at("2026-01-06T03:00")) == at("2026-01-06T05:00")
+
+
+def test_a_single_event_is_on_between_its_ends() -> None:
+    event = Event(name="match", replicas=5, start=at("2026-01-05T12:00"), end=at("2026-01-05T14:00"))
+    assert event.lasts_until(at("2026-01-05T13:00")) == at("2026-01-05T14:00")
+    assert event.lasts_until(at("2026-01-05T14:00")) is None
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param({**BERLIN, "time_zone": "Mars/Olympus"}, id="unknown zone"),
+        pytest.param({**BERLIN, "cron": "0 8 * *"}, id="four fields"),
+        pytest.param({**BERLIN, "cron": "61 8 * * *"}, id="minute 61"),
+        pytest.param({**BERLIN, "cron": "0 8 * * fri-mon"}, id="backwards"),
+        pytest.param({**BERLIN, "duration": None}, id="no duration"),
+        pytest.param({**BERLIN, "freeze": True}, id="floor and freeze"),
+        pytest.param({"name": "x", "replicas": 3}, id="no time"),
+        pytest.param(
+            {"name": "x", "replicas": 3, "start": at("2026-01-05T12:00"), "end": at("2026-01-05T11:00")},
+            id="ends first",
+        ),
+    ],
+)
+def test_what_makes_no_sense_is_refused(given: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        Event.model_validate(given)
+
+
+def test_either_kind_of_day_will_do_as_in_cron() -> None:
+    cron = parse_cron("0 0 13 * fri")
+    zone = Event.model_validate(BERLIN).time_zone
+    from zoneinfo import ZoneInfo  # noqa: PLC0415  for this story
+
+    day = timedelta(days=1)
+    assert cron.latest(at("2026-01-13T12:00"), day, ZoneInfo(zone)) is not None  # a Tuesday, the 13th
+    assert cron.latest(at("2026-01-09T12:00"), day, ZoneInfo(zone)) is not None  # a Friday, the 9th
+    assert cron.latest(at("2026-01-14T23:30"), day, ZoneInfo(zone)) is None
