@@ -1,6 +1,6 @@
 """Terminal output as a picture for the README, without fonts from elsewhere.
 
-FORCE_COLOR=1 COLUMNS=132 forecaster demo --once | python benchmarks/picture.py docs/demo.svg
+COLUMNS=132 forecaster demo | sed -n '/^WORKLOAD/,$p' | python benchmarks/picture.py docs/demo.svg
 """
 
 from __future__ import annotations

@@ -10,10 +10,14 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from forecaster.demo.play import play_hpa_alone
+from forecaster.domain.window import MINUTE
 from forecaster.replay.account import Account, total
+from forecaster.replay.fast.run import play_all
 from forecaster.replay.frontier import at_pod_hours
+from forecaster.replay.lane import Lane
 from forecaster.replay.scaler import with_targets_at
+from forecaster.replay.sight import sight_of
+from forecaster.traces import of_recording
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
     from forecaster.demo.play import Moment, Setups
     from forecaster.demo.stage import Stage
     from forecaster.domain.workload import WorkloadId
+    from forecaster.replay.setup import Setup
 
 SWEEP = (1.05, 0.95, 0.9, 0.85, 0.75, 0.65)
 """The targets of the plain HPA as shares of its owner's; at 0.65 it spends up to 54 % more."""
@@ -46,9 +51,21 @@ class Compared(NamedTuple):
 def curves(stage: Stage, setups: Setups, length: timedelta) -> Iterator[Mapping[WorkloadId, Account]]:
     """The plain HPA at every point of the sweep; each takes a moment."""
     for share in SWEEP:
-        lowered = {id_: replace(one, scaler=with_targets_at(one.scaler, share)) for id_, one in setups.items()}
-        worlds = play_hpa_alone(stage.recording, lowered, stage.begin, length)
-        yield {id_: world.account for id_, world in worlds.items()}
+        yield hpa_alone(stage, setups, length, share)
+
+
+def hpa_alone(stage: Stage, setups: Setups, length: timedelta, share: float = 1.0) -> dict[WorkloadId, Account]:
+    """The same time without any forecast, with every target at this share."""
+    sight = sight_of(of_recording(stage.recording), stage.begin, length // MINUTE)
+    fleet = stage.recording.fleet(stage.begin)
+    rows = {one.id: row for row, one in enumerate(stage.recording.workloads)}
+    lanes = [Lane(rows[id_], fleet[id_], at_share(setup, share), fleet[id_].replicas) for id_, setup in setups.items()]
+    return {id_: one.account for id_, one in zip(setups, play_all(lanes, sight), strict=True)}
+
+
+def at_share(setup: Setup, share: float) -> Setup:
+    """The same with every target at this share."""
+    return replace(setup, scaler=with_targets_at(setup.scaler, share))
 
 
 def compare(last: Moment, points: Iterable[Mapping[WorkloadId, Account]]) -> dict[WorkloadId, Compared]:

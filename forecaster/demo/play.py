@@ -58,14 +58,6 @@ def play(stage: Stage, setups: Setups, length: timedelta) -> Iterator[Moment]:
         yield Moment(now + MINUTE, outcome, plain, floored)
 
 
-def play_hpa_alone(recording: Recording, setups: Setups, begin: datetime, length: timedelta) -> Worlds:
-    """The end of the same time without any forecast."""
-    worlds = beginnings(recording.fleet(begin), setups, begin)
-    for now in minutes(begin, length):
-        worlds = after_minute_of_all(worlds, setups, demand_at(recording, now), {}, now)
-    return worlds
-
-
 def minutes(begin: datetime, length: timedelta) -> Iterator[datetime]:
     """The first instant of every minute."""
     return (begin + i * MINUTE for i in range(length // MINUTE))

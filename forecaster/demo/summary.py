@@ -9,7 +9,7 @@ from rich.table import Table
 from forecaster.demo.comparison import in_all
 from forecaster.demo.verdict import minutes, percent, verdict
 from forecaster.replay.account import HOUR
-from forecaster.replay.setup import START_UP
+from forecaster.replay.start_up import START_UP
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,7 +9,7 @@ import msgspec
 
 from forecaster.demo.comparison import in_all
 from forecaster.demo.verdict import verdict
-from forecaster.replay.setup import START_UP
+from forecaster.replay.start_up import START_UP
 from forecaster.replay.world import SYNC
 from forecaster.serving.wire import RecommendationView, recommendation_view
 
@@ -93,7 +93,7 @@ def demo_view(
         until=last.now,
         pod_start_up_seconds=START_UP.total_seconds(),
         hpa_sync_seconds=SYNC.total_seconds(),
-        workloads=[WorkloadView(*id_, setups[id_].pod_cores, _compared(one)) for id_, one in compared.items()],
+        workloads=[WorkloadView(*id_, setups[id_].capacity.amount, _compared(one)) for id_, one in compared.items()],
         total=_compared(in_all(list(compared.values()))),
         left_out=[LeftOutView(*id_, reason) for id_, reason in left_out.items()],
         verdict=verdict(compared),

@@ -28,6 +28,8 @@ class Account:
     short: timedelta = timedelta()
     demand: float = 0.0
     missing: float = 0.0
+    changes: int = 0
+    """How often the number of pods asked for became another one."""
 
     def __add__(self, other: Account) -> Account:
         return Account(
@@ -36,6 +38,7 @@ class Account:
             self.short + other.short,
             self.demand + other.demand,
             self.missing + other.missing,
+            self.changes + other.changes,
         )
 
     @property
@@ -49,13 +52,14 @@ class Account:
         return self.missing / self.demand if self.demand else None
 
 
-def accounted(pods: Pods, demand: float, pod_capacity: float, duration: timedelta) -> Account:
+def accounted(pods: Pods, demand: float, pod_capacity: float, duration: timedelta, *, changes: int = 0) -> Account:
     """The account of `pods` under a steady demand; a pod is paid for from the moment it is asked for."""
     hours = duration / HOUR
     if math.isnan(demand):
-        return Account(pods.asked * hours)
+        return Account(pods.asked * hours, changes=changes)
     missing = max(0.0, demand - pods.ready * pod_capacity)
-    return Account(pods.asked * hours, duration, duration if missing else timedelta(), demand * hours, missing * hours)
+    short = duration if missing else timedelta()
+    return Account(pods.asked * hours, duration, short, demand * hours, missing * hours, changes)
 
 
 def total(accounts: Iterable[Account]) -> Account:

@@ -24,6 +24,20 @@ def at_pod_hours(curve: Iterable[Account], spent: float) -> Account | None:
     return _between(below[-1], above[0], spent)
 
 
+def at_missing(curve: Iterable[Account], missing: float) -> float | None:
+    """The fewest pod-hours at which a policy leaves no more than `missing`, linear between the points of its curve.
+
+    None where it leaves more at all of them. The leanest point counts as it is: how much leaner would do is not known.
+    """
+    points = sorted(curve, key=lambda one: (one.pod_hours, -one.missing))
+    safe = next((i for i, one in enumerate(points) if one.missing <= missing), None)
+    if not safe:
+        return None if safe is None else points[0].pod_hours
+    before, after = points[safe - 1], points[safe]
+    weight = (before.missing - missing) / (before.missing - after.missing)
+    return before.pod_hours + weight * (after.pod_hours - before.pod_hours)
+
+
 def _between(low: Account, high: Account, spent: float) -> Account:
     if low.pod_hours == spent:
         return low
@@ -34,4 +48,5 @@ def _between(low: Account, high: Account, spent: float) -> Account:
         low.short + weight * (high.short - low.short),
         low.demand,
         low.missing + weight * (high.missing - low.missing),
+        round(low.changes + weight * (high.changes - low.changes)),
     )

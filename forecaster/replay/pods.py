@@ -16,7 +16,7 @@ class Starting(NamedTuple):
 
 
 class Pods(NamedTuple):
-    """The pods of one workload at one moment; `starting` from the oldest to the youngest, none of them empty."""
+    """The pods of one workload at one moment; `starting` from the first asked for to the last, none of them empty."""
 
     ready: int
     starting: tuple[Starting, ...] = ()
@@ -34,9 +34,9 @@ class Pods(NamedTuple):
 
 def arrived(pods: Pods, now: datetime) -> Pods:
     """The pods at `now`, when nobody asks for another number."""
-    if not pods.starting or pods.starting[0].ready_at > now:
+    serving = sum(some.pods for some in pods.starting if some.ready_at <= now) if pods.starting else 0
+    if not serving:
         return pods
-    serving = sum(some.pods for some in pods.starting if some.ready_at <= now)
     return Pods(pods.ready + serving, tuple(some for some in pods.starting if some.ready_at > now))
 
 

@@ -3,45 +3,68 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from forecaster.decisions.targets import Unusable, targets_of
+from forecaster.domain.signal import Signal
 from forecaster.hpa.limits import Bounds
+from forecaster.replay import start_up as start_ups
+from forecaster.replay import timing as timings
 from forecaster.replay.scaler import Scaler
 
 if TYPE_CHECKING:
     from forecaster.decisions.targets import PodTarget
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.domain.workload import Workload
+    from forecaster.hpa.rules import Behavior
+    from forecaster.replay.start_up import StartUp
+    from forecaster.replay.timing import Timing
 
-START_UP = timedelta(minutes=2)
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What fills one pod: so much of this signal."""
+
+    amount: float
+    signal: Signal = Signal.CPU
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """The HPA, the CPU demand that fills one pod (cores), and the time from asking for a pod until it serves."""
+    """The HPA, what fills one pod, the time from asking for a pod until it serves, and the clocks."""
 
     scaler: Scaler
-    pod_cores: float
-    start_up: timedelta = START_UP
+    capacity: Capacity
+    start_up: StartUp = start_ups.USUAL
+    timing: Timing = timings.USUAL
 
 
-def setup_of(workload: Workload, policy: HorizontalPolicy) -> Setup | str:
+def setup_of(
+    workload: Workload,
+    policy: HorizontalPolicy,
+    *,
+    capacity: Capacity | None = None,
+    start_up: StartUp = start_ups.USUAL,
+    timing: Timing = timings.USUAL,
+    behavior: Behavior | None = None,
+) -> Setup | str:
     """The replay of this workload, or why there is none.
 
-    A pod is full when it uses its CPU request: more is not promised to it, and the HPA's target below the request is
-    the headroom that its owner chose.
+    Unless `capacity` says otherwise a pod is full when it uses its CPU request: more is not promised to it, and the
+    HPA's target below the request is the headroom that its owner chose.
     """
     hpa, cores = workload.autoscaler, workload.resources.cpu_request
     if hpa is None:
         return "no HPA scales it, so there is nothing to compare with"
-    if not cores:
+    if not hpa.targets:
+        return f"HPA {hpa.name} has no metrics, so nothing says how many pods it asks for"
+    if capacity is None and not cores:
         return "it requests no CPU, so nothing says when a pod is full"
     usable, unusable = _divided(targets_of(workload, policy))
     if unusable:
         return "; ".join(f"{one.metric}: {one.note}" for one in unusable)
-    return Setup(Scaler(usable, Bounds(max(1, hpa.min_replicas), hpa.max_replicas)), cores)
+    scaler = Scaler(usable, Bounds(max(1, hpa.min_replicas), hpa.max_replicas), behavior)
+    return Setup(scaler, capacity or Capacity(cores or 0.0), start_up, timing)
 
 
 def _divided(targets: tuple[PodTarget | Unusable, ...]) -> tuple[tuple[PodTarget, ...], list[Unusable]]:

@@ -29,6 +29,8 @@ _MOST_POINTS = 11_000
 _SERVED_PRESET = "istio"
 """The mesh that recorded request rates claim to come from when the client finds that out by itself."""
 
+_APP = {"container": "app"}
+"""A recording knows no containers: every pod of a workload has one, and all pods use the same."""
 _ROUNDING = 1e-9
 _SENTINEL = timedelta(seconds=35_999)
 """A window that no other text contains, to find where the window stands."""
@@ -52,8 +54,12 @@ class Answers:
         self._fleet = fleet
         self._namespaces = re.compile(queries.namespaces)
         self._detection = queries.detection()
-        self._facts = {query: FACTS[name] for name, query in queries.inventory().items()}
-        self._patterns = {signal: _pattern(queries, signal) for signal in recording.values}
+        asked = queries.inventory() | queries.container_facts()
+        self._facts = {query: FACTS[name] for name, query in asked.items()}
+        self._patterns = {signal: _pattern(queries.signal(signal, _SENTINEL)) for signal in recording.values}
+        self._containers = {
+            signal: _pattern(queries.container_usage(signal, _SENTINEL)) for signal in (Signal.CPU, Signal.MEMORY)
+        }
         self._sums = {signal: _RunningSums(values) for signal, values in recording.values.items()}
 
     def instant(self, query: str, at: float) -> bytes:
@@ -86,14 +92,21 @@ class Answers:
 
     def _demand(self, query: str, times: NDArray[np.float64]) -> tuple[list[Labels], NDArray[np.float64]]:
         """Who, and float64[who, time]; NaN where nothing was recorded."""
-        signal, window = self._meaning(query)
+        signal, window, per_container = self._meaning(query)
+        values = self._values(signal, times, window)
+        if per_container:
+            pods = self._values(Signal.PODS, times, window)
+            values = np.divide(values, pods, out=np.full(values.shape, np.nan), where=pods >= 1)
+        shown = [self._shows(one) for one in self._recording.workloads]
+        labels = [_identity(one) for one, visible in zip(self._recording.workloads, shown, strict=True) if visible]
+        return [one | _APP if per_container else one for one in labels], values[shown]
+
+    def _values(self, signal: Signal, times: NDArray[np.float64], window: int) -> NDArray[np.float64]:
         columns = np.floor((times - self._recording.start.timestamp()) / 60 + _ROUNDING).astype(np.intp)
         values = self._sums[signal].means(columns, window)
         if signal is Signal.PODS:
             self._overlay_changes(values, times)
-        shown = [self._shows(one) for one in self._recording.workloads]
-        labels = [_identity(one) for one, visible in zip(self._recording.workloads, shown, strict=True) if visible]
-        return labels, values[shown]
+        return values
 
     def _overlay_changes(self, pods: NDArray[np.float64], times: NDArray[np.float64]) -> None:
         """From its first change on, the fleet knows better than the recording how many pods were ready."""
@@ -101,12 +114,14 @@ class Answers:
             for change in self._fleet.changes(one.id):
                 row[times >= change.since] = change.ready
 
-    def _meaning(self, query: str) -> tuple[Signal, int]:
-        """The signal that `query` asks for, and the minutes that one value of it covers."""
-        for signal, pattern in self._patterns.items():
-            if found := pattern.fullmatch(query):
-                window = parse_duration(found.groupdict().get("window"))
-                return signal, max(1, window // MINUTE) if isinstance(window, timedelta) else 1
+    def _meaning(self, query: str) -> tuple[Signal, int, bool]:
+        """The signal that `query` asks for, the minutes that one value covers, and whether it is about containers."""
+        for patterns, per_container in ((self._patterns, False), (self._containers, True)):
+            for signal, pattern in patterns.items():
+                if found := pattern.fullmatch(query):
+                    window = parse_duration(found.groupdict().get("window"))
+                    minutes = max(1, window // MINUTE) if isinstance(window, timedelta) else 1
+                    return signal, minutes, per_container
         raise BadQuestion(f"the embedded endpoint answers only the queries it was started with, not {query[:80]!r}")
 
     def _shows(self, workload: Workload) -> bool:
@@ -133,9 +148,9 @@ class _RunningSums:
         return means
 
 
-def _pattern(queries: Queries, signal: Signal) -> re.Pattern[str]:
-    """Matches the query of `signal` for any window, as the group `window` where the query has one."""
-    text, marker = re.escape(queries.signal(signal, _SENTINEL)), re.escape(promql.duration(_SENTINEL))
+def _pattern(query: str) -> re.Pattern[str]:
+    """Matches a query for any window, as the group `window` where the query has one."""
+    text, marker = re.escape(query), re.escape(promql.duration(_SENTINEL))
     return re.compile(text.replace(marker, r"(?P<window>[\ddhms]+)", 1).replace(marker, r"(?P=window)"))
 
 
@@ -184,6 +199,14 @@ FACTS: dict[str, Callable[[Iterable[Workload]], Iterable[Fact]]] = {
     "hpa_min_replicas": lambda workloads: [(labels, hpa.min_replicas) for labels, _, hpa in _scaled(workloads)],
     "hpa_max_replicas": lambda workloads: [(labels, hpa.max_replicas) for labels, _, hpa in _scaled(workloads)],
     "hpa_metric_targets": _target_rows,
+    "container_images": lambda workloads: [
+        (_identity(one) | _APP | {"image": f"recorded/{one.id.name}"}, 1.0) for one in workloads
+    ],
+    "container_requests": lambda workloads: [(labels | _APP, v) for labels, v in _resource_rows(workloads, "request")],
+    "container_limits": lambda workloads: [(labels | _APP, v) for labels, v in _resource_rows(workloads, "limit")],
+    "init_containers": lambda _workloads: [],
+    "oom_kills": lambda _workloads: [],
+    "held_back": lambda _workloads: [],
 }
 """How each query of the inventory is answered, by its name in `Queries`."""
 

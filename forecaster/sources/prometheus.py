@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from forecaster.domain.container import ContainerFacts
 from forecaster.domain.history import Block
 from forecaster.domain.signal import Signal
 from forecaster.errors import SourceRefused
 from forecaster.sources import request_rates
 from forecaster.sources.blocks import block_of
 from forecaster.sources.client import PrometheusClient
+from forecaster.sources.containers import container_block, facts_of
 from forecaster.sources.discovery import inventory_of
 from forecaster.sources.facts import by_workload, rows_of
 from forecaster.sources.failures import shown_url
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
+    from forecaster.domain.container import ContainerBlock
     from forecaster.domain.history import Inventory
     from forecaster.sources.facts import Row
     from forecaster.sources.queries import Queries
@@ -92,6 +95,26 @@ class PrometheusSource:
         slices = Slices(grid, first=_FIRST_SLICE, most=chosen.max_points, samples=chosen.samples_per_answer)
         for piece, answer in read_ahead(slices, partial(self._ask_range, signal, query)):
             yield self._block(signal, answer, piece)
+
+    def containers(self, at: datetime) -> ContainerFacts:
+        """What is told about every container at `at`; nothing where they are not asked for."""
+        if not self._queries.per_container:
+            return ContainerFacts()
+        queries = self._queries.container_facts()
+        return facts_of({name: self.rows(at_instant(name, query, at)) for name, query in queries.items()})
+
+    def container_usage(
+        self, signal: Signal, start: datetime, end: datetime, step: timedelta
+    ) -> Iterator[ContainerBlock]:
+        """Usage of every container's hottest pod, in slices as `history` has them."""
+        if not self._queries.per_container:
+            return
+        query, chosen = self._queries.container_usage(signal, step), self._settings
+        grid = grid_between(start, end, step)
+        slices = Slices(grid, first=_FIRST_SLICE, most=chosen.max_points, samples=chosen.samples_per_answer)
+        for piece, answer in read_ahead(slices, partial(self._ask_range, signal, query)):
+            with self._promised(f"container_{signal}"):
+                yield container_block(answer, piece)
 
     def _ask_range(self, signal: Signal, query: str, piece: Grid) -> Answer:
         return self._client.custom_query_range(query, piece.start, piece.end, piece.step, name=signal.value)

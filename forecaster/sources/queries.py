@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from forecaster.domain.duration import Duration
 from forecaster.domain.signal import DEMAND, Signal
 from forecaster.sources import promql
+from forecaster.sources.container_templates import CONTAINER_FACTS, CONTAINER_USAGE
 from forecaster.sources.request_rates import PRESETS, detection
 from forecaster.sources.templates import OWNERS, OWNERS_RECORDED, RAW, RECORDED
 
@@ -83,13 +84,25 @@ class Queries(BaseModel):
     hpa_max_replicas: str = Field("", description="Upper bound of each HPA. Empty: the preset's.")
     hpa_metric_targets: str = Field("", description="Metric targets of each HPA. Empty: the preset's.")
 
+    per_container: bool = Field(
+        default=True, description="Whether usage and requests are read by container; if not, pods are sized as a whole."
+    )
+    container_cpu: str = Field("", description="CPU of each container in the hottest pod, cores. Empty: our own.")
+    container_memory: str = Field("", description="Its highest working set within $window, bytes. Empty: our own.")
+    container_images: str = Field("", description="App containers, label `image`. Empty: our own.")
+    init_containers: str = Field("", description="Init containers, label `restart_policy`. Empty: our own.")
+    container_requests: str = Field("", description="Requests of containers, label `resource`. Empty: our own.")
+    container_limits: str = Field("", description="Limits of containers, label `resource`. Empty: our own.")
+    oom_kills: str = Field("", description="Memory limits at OOM kills of a week, bytes. Empty: our own.")
+    held_back: str = Field("", description="Share of time with throttled or stalled CPU. Empty: our own.")
+
     @model_validator(mode="before")
     @classmethod
     def _spell_out(cls, given: Any) -> Any:
         """Fill in the preset, so that the model shows the text that is asked."""
         if not isinstance(given, dict):
             return given
-        known = RAW | (RECORDED if given.get("preset") == "recorded" else {})
+        known = RAW | CONTAINER_USAGE | CONTAINER_FACTS | (RECORDED if given.get("preset") == "recorded" else {})
         origin = PRESETS.get(str(given.get("requests_from", "")))
         known |= {"requests": origin.query} if origin else {}
         return given | {name: text for name, text in known.items() if not given.get(name)}
@@ -131,6 +144,14 @@ class Queries(BaseModel):
     def inventory(self) -> dict[str, str]:
         """The queries that together describe every workload, by name."""
         return {name: self.rendered(getattr(self, name)) for name in INVENTORY}
+
+    def container_usage(self, signal: Signal, step: timedelta) -> str:
+        """The query for the usage of every container at points `step` apart."""
+        return self.rendered(getattr(self, f"container_{signal}"), self.window(step))
+
+    def container_facts(self) -> dict[str, str]:
+        """The queries that together describe every container, by name."""
+        return {name: self.rendered(getattr(self, name)) for name in CONTAINER_FACTS}
 
     def detection(self) -> str:
         """The query that finds out where request rates can come from."""

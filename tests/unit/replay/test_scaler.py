@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +13,6 @@ from hypothesis import strategies as st
 from forecaster.decisions.replicas import milli
 from forecaster.decisions.targets import AmountTarget, PodTarget, UtilizationTarget
 from forecaster.domain.signal import Signal
-from forecaster.hpa.history import PastRecommendation
 from forecaster.hpa.limits import Bounds
 from forecaster.hpa.observation import Observation, Scale
 from forecaster.hpa.pods import Container, Pod, ReadyCondition
@@ -22,7 +22,11 @@ from forecaster.hpa.spec import HpaSpec, MetricSpec, MetricTarget, ObjectReferen
 from forecaster.hpa.state import NEW
 from forecaster.hpa.unmeasured import Unmeasured
 from forecaster.replay.pods import Pods, Starting
-from forecaster.replay.scaler import Scaler, next_replicas, raised, with_targets_at
+from forecaster.replay.scaler import Memory, Scaler, next_replicas, raised, with_targets_at
+from tests.property.hpa_strategies import behaviors
+
+if TYPE_CHECKING:
+    from forecaster.hpa.rules import Behavior
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SYNC = timedelta(seconds=15)
@@ -31,7 +35,7 @@ AT_70_PERCENT = Scaler((UtilizationTarget(Signal.CPU, 70, 1.0),), Bounds(2, 20))
 
 
 def asked(scaler: Scaler, pods: Pods, cores: float) -> int:
-    return next_replicas(scaler, pods, {Signal.CPU: cores}, (), NOON)[0]
+    return next_replicas(scaler, pods, {Signal.CPU: cores}, Memory(), NOON)[0]
 
 
 def test_pods_that_start_are_not_asked_for_again() -> None:
@@ -74,22 +78,26 @@ demands = st.fixed_dictionaries({Signal.CPU: samples, Signal.REQUESTS: samples})
 passes = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), demands), min_size=1, max_size=6)
 
 
-@given(targets(), st.integers(1, 8), st.integers(0, 20), passes)
+@given(targets(), st.integers(1, 8), st.integers(0, 20), passes, behaviors)
 def test_every_pass_is_the_controllers(
-    which: tuple[PodTarget, ...], least: int, more: int, seen: list[tuple[int, int, dict[Signal, float]]]
+    which: tuple[PodTarget, ...],
+    least: int,
+    more: int,
+    seen: list[tuple[int, int, dict[Signal, float]]],
+    behavior: Behavior | None,
 ) -> None:
-    scaler = Scaler(which, Bounds(least, least + more))
-    state, history = NEW, None
+    scaler = Scaler(which, Bounds(least, least + more), behavior)
+    state, memory = NEW, None
     for i, (ready, pending, demand) in enumerate(seen):
         now = NOON + i * SYNC
         pods = Pods(ready, (Starting(pending, now + SYNC),) if pending else ())
-        history = (PastRecommendation(pods.asked, now),) if history is None else history
+        memory = memory or Memory.beginning(pods.asked, now)
         controller = reconcile(spec_of(scaler), observed(scaler, pods, demand, now), state, now)
-        replicas, history = next_replicas(scaler, pods, demand, history, now)
+        replicas, memory = next_replicas(scaler, pods, demand, memory, now)
         written = controller.desired.replicas if controller.desired.written else pods.asked
         assert replicas == written
         state = controller.state
-        assert history == state.history
+        assert memory == Memory(state.history or (), state.scale_ups, state.scale_downs)
 
 
 @given(targets(), st.lists(cores, min_size=2, max_size=6))
@@ -98,7 +106,7 @@ def test_more_demand_never_asks_for_fewer_pods_from_the_same_size(
 ) -> None:
     scaler = Scaler(which, Bounds(1, 100))
     counts = [
-        next_replicas(scaler, Pods(6), {Signal.CPU: one, Signal.REQUESTS: one}, (), NOON)[0]
+        next_replicas(scaler, Pods(6), {Signal.CPU: one, Signal.REQUESTS: one}, Memory(), NOON)[0]
         for one in sorted(asked_for)
     ]
     assert all(fewer <= more for fewer, more in pairwise(counts))
@@ -107,7 +115,8 @@ def test_more_demand_never_asks_for_fewer_pods_from_the_same_size(
 def spec_of(scaler: Scaler) -> HpaSpec:
     metrics = tuple(metric_of(target) for target in scaler.targets)
     reference = ObjectReference("Deployment", "web", "apps/v1")
-    return HpaSpec(reference, scaler.bounds.max_replicas, metrics, scaler.bounds.min_replicas)
+    bounds = scaler.bounds
+    return HpaSpec(reference, bounds.max_replicas, metrics, bounds.min_replicas, scaler.behavior)
 
 
 def metric_of(target: PodTarget) -> MetricSpec:

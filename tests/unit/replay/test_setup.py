@@ -27,7 +27,7 @@ def test_the_hpa_is_replayed_with_its_own_targets_and_a_pod_is_full_at_its_reque
     assert isinstance(replayed, Setup)
     assert replayed.scaler.targets == (UtilizationTarget(Signal.CPU, 70, 0.5), AmountTarget(Signal.REQUESTS, 60.0))
     assert replayed.scaler.bounds == Bounds(2, 10)
-    assert replayed.pod_cores == 0.5
+    assert replayed.capacity.amount == 0.5
 
 
 def test_no_hpa_no_comparison() -> None:

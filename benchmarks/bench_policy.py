@@ -1,0 +1,195 @@
+"""Our decisions behind the policy protocol of ../shared/bench: the service's own `decide_replicas`, gate and models.
+
+A pod of the bench carries 1000 units. The sweep goes from lean to safe by the price of a missing pod; where that ends,
+pods are taken for smaller than they are. A workload whose gate is shut is scaled by the HPA's formula alone, and the
+sweep is then the target of that HPA.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from forecaster.decisions.gate import Gate, Standing, Voice, judged
+from forecaster.decisions.horizontal import decide_replicas
+from forecaster.decisions.rehearsal import SETTINGS, Days, Rule, evidence_of
+from forecaster.decisions.state import ScalingState
+from forecaster.domain.outlook import Ahead, Measured, Outlook, Unknown
+from forecaster.domain.policy import HorizontalPolicy
+from forecaster.domain.signal import Signal
+from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
+from forecaster.forecasting.peaks import LEVELS
+from forecaster.forecasting.rehearsal import look_back
+from models import Panel, Window, create
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from forecaster.decisions.gate import Evidence
+
+    Floats = NDArray[np.float64]
+
+TICK = 60
+POD = 1000.0
+MORE = 3
+"""Minutes beyond the lead time in which the peak is looked for."""
+REFIT = 6 * 3600
+JUDGED_EVERY = 86400
+REHEARSED_DAYS = 6
+MAX_AGE = 5
+WINDOW = 2
+"""Minutes that a recommendation holds; pods that are still worth keeping stay longer by themselves."""
+TARGETS = (1.6, 1.5, 1.4, 1.3, 1.2, 1.1, 1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5, 0.4, 0.3)
+SWEEP = dict(zip(TARGETS, SETTINGS, strict=True))
+"""The target of the HPA alone, and the setting of the policy."""
+ID = WorkloadId("bench", "Deployment", "series")
+
+
+class BenchPolicy:
+    """One point of the sweep; what does not depend on the point is shared by all of them."""
+
+    name = "policy"
+    targets = TARGETS
+
+    def start(self, world: dict[str, Any]) -> None:
+        self.world = world
+        target, setting = world["target"], SWEEP[world["target"]]
+        self.series = world["cache"].setdefault("series", Series(world))
+        self.policy = HorizontalPolicy(
+            price=(1 - setting.price) / setting.price,
+            peak_target=1.0 / target,
+            headroom=1.0 / setting.share - 1.0,
+            min_replicas=world["min_replicas"],
+            sizing="worth",
+            scale_in_by_forecast=True,
+            requests_metric="demand",
+            scale_down_stabilization=timedelta(minutes=WINDOW),
+            outage_hold=timedelta(minutes=30),
+        )
+        self.hpa = Autoscaler(
+            "hpa",
+            world["min_replicas"],
+            world["max_replicas"],
+            (Target("demand", TargetType.AVERAGE_VALUE, target * POD),),
+        )
+        self.state: ScalingState | None = None
+
+    def desired(self, history: Floats, ready: int, pending: int, now: int) -> int:
+        at = datetime.fromtimestamp(now, UTC)
+        if not self.series.same(history, now):
+            self.series = copy(self.series)
+        outlook, gate = self.series.outlook(history, now), self.series.gate
+        workload = Workload(ID, ready + pending, ready, Resources(), self.hpa)
+        state = self.state or ScalingState.beginning(workload.replicas, at)
+        decided = decide_replicas(workload, {Signal.REQUESTS: outlook}, self._policy(gate), state, at, gate=gate)
+        self.state = decided.state
+        return getattr(decided.verdict, "replicas", workload.replicas)
+
+    def _policy(self, gate: Gate) -> HorizontalPolicy:
+        """Without a forecast the HPA keeps its own window."""
+        return self.policy if gate.standing is Standing.ACTING else HPA_ALONE
+
+
+HPA_ALONE = HorizontalPolicy(requests_metric="demand", scale_down_stabilization=timedelta(minutes=4))
+
+
+class Series:
+    """What is known of the replayed series at a tick: the newest demand, the coming peak, and where the gate stands."""
+
+    def __init__(self, world: dict[str, Any]) -> None:
+        self.unit = POD / world["pod_capacity"]
+        self.width = max(1, world["native_seconds"] // TICK)
+        self.start_up = world["startup_seconds"] // TICK
+        self.reach = (world["startup_seconds"] + world["sync_seconds"]) // TICK + MORE
+        self.model = create("adaptive")
+        self.at, self.fitted_at, self.judged_at = None, None, None
+        self.said: dict[tuple[int, int], tuple[float, ...]] = {}
+        self.gate = Gate()
+
+    def same(self, history: Floats, now: int) -> bool:
+        """Whether another point of the sweep saw this tick as it is here; each sees its own where demand is cut off."""
+        return self.at != now or np.array_equal(self.newest, history[-1:], equal_nan=True)
+
+    def outlook(self, history: Floats, now: int) -> Outlook:
+        """Once per tick, for all points of the sweep."""
+        if self.at != now or not self.same(history, now):
+            self.at, self.newest, self.known = now, history[-1:].copy(), self._look(history, now)
+        return self.known
+
+    def _look(self, history: Floats, now: int) -> Outlook:
+        if self.judged_at is None or now - self.judged_at >= JUDGED_EVERY:
+            self.judged_at = now
+            self.gate = self._judged(history, now)
+        age = next((age for age in range(min(MAX_AGE, len(history))) if not np.isnan(history[-1 - age])), None)
+        if age is None:
+            return Outlook(Signal.REQUESTS, Unknown("no sample", stale=True), Unknown("no sample"))
+        at = datetime.fromtimestamp(now, UTC)
+        measured = float(history[-1 - age]) * self.unit
+        return Outlook(Signal.REQUESTS, Measured(measured, at), self._ahead(history, now, at, measured))
+
+    def _ahead(self, history: Floats, now: int, at: datetime, measured: float) -> Ahead | Unknown:
+        bins, rest = in_bins(history, now, self.width)
+        steps = -(-(self.reach - rest) // self.width)
+        if self.gate.voice is Voice.SEASONAL:
+            day = 86400 // TICK
+            window = history[len(history) - day : len(history) - day + self.reach]
+            peaks = (float(np.nanmax(window, initial=0.0)) * self.unit,) * len(LEVELS)
+        elif steps < 1:
+            peaks = (measured,) * len(LEVELS)
+        elif (now + rest * TICK, steps) in self.said and self.width > 1:
+            peaks = self.said[now + rest * TICK, steps]
+        else:
+            peaks = self.said[now + rest * TICK, steps] = self._forecast(bins, now + rest * TICK, steps)
+        if np.isnan(peaks).any():
+            return Unknown("too little history")
+        until = at + timedelta(minutes=self.reach)
+        return Ahead("adaptive", 0.9, peaks[6], peaks[0], peaks[2], peaks[7], at, until, levels=LEVELS, peaks=peaks)
+
+    def _forecast(self, bins: Floats, end: int, steps: int) -> tuple[float, ...]:
+        panel = panel_of(bins * self.unit, end, self.width)
+        if self.fitted_at is None or end - self.fitted_at >= REFIT:
+            self.fitted, self.fitted_at = self.model.fit(panel), end
+        else:
+            self.fitted = self.fitted.update(panel)
+        peak = self.fitted.forecast_peak(Window(1, steps), LEVELS)
+        return tuple(peak.values[0].tolist()) if len(peak.values) else (np.nan,) * len(LEVELS)
+
+    def _judged(self, history: Floats, now: int) -> Gate:
+        """By the newest days, the older half first: who is better in all and in the newer half is let in at once."""
+        at, gate = datetime.fromtimestamp(now, UTC), self.gate
+        evidence = rehearsed(self, history, now)
+        for one in evidence:
+            gate = judged(gate, one, at)
+        return gate
+
+
+def rehearsed(series: Series, history: Floats, now: int) -> list[Evidence]:
+    """What decisions would have left short on the newest days."""
+    bins, rest = in_bins(history, now, series.width)
+    looked = look_back(bins * series.unit / POD, series.width, to_come=rest, reach=series.reach, days=REHEARSED_DAYS)
+    rule = Rule("worth", 0.9, WINDOW + 1)
+    return evidence_of(Days(*looked), LEVELS, series.start_up, rule) if looked else []
+
+
+def in_bins(history: Floats, now: int, width: int) -> tuple[Floats, int]:
+    """The series at its own step, NaN where nothing was measured, and how many ticks of the newest bin are to come."""
+    if width == 1:
+        return np.asarray(history, float), 0
+    known = (now - TICK) // TICK % width + 1
+    usable = (len(history) - known) // width * width
+    older = history[len(history) - known - usable : len(history) - known].reshape(-1, width)
+    newest = history[-known:]
+    counts = (~np.isnan(older)).sum(axis=1)
+    sums = np.nansum(older, axis=1)
+    means = np.where(counts, sums / np.maximum(counts, 1), np.nan)
+    last = np.nan if np.isnan(newest).all() else float(np.nanmean(newest))
+    return np.append(means, last), width - known
+
+
+def panel_of(values: Floats, end: int, width: int) -> Panel:
+    step = timedelta(minutes=width)
+    start = datetime.fromtimestamp(end, UTC) - len(values) * step
+    return Panel.cleaned(values[None], start, step, ("series",))

@@ -1,0 +1,156 @@
+"""Several ways to scale on the same demand: every one with its whole frontier of cost against shortage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from forecaster.domain.window import MINUTE
+from forecaster.replay.account import total
+from forecaster.replay.contestants import HPA
+from forecaster.replay.frontier import at_missing, at_pod_hours
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from forecaster.domain.workload import Workload, WorkloadId
+    from forecaster.replay.account import Account
+    from forecaster.replay.contestants import Contestant
+    from forecaster.replay.lane import Track
+    from forecaster.replay.setup import Setup
+
+NOTHING_SHORT = 1e-6
+"""Shares of the demand below this count as nothing: there is no shortage to remove."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curve:
+    """One contestant on one workload: accounts by the share of the owner's targets, the track at the share 1."""
+
+    points: Mapping[float, Account]
+    track: Track
+
+    @property
+    def own(self) -> Account:
+        """With the targets that the owner set."""
+        return self.points[1.0]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compared:
+    """One workload: everybody's curve, and what its demand needs at least."""
+
+    workload: Workload
+    setup: Setup
+    curves: Mapping[str, Curve]
+    bound: Account
+
+    def equal(self, name: str) -> Account | None:
+        """The HPA alone at the pod-hours that this contestant spends; None outside of the sweep."""
+        return at_pod_hours(self.curves[HPA.name].points.values(), self.curves[name].own.pod_hours)
+
+    def at_cost_of_hpa(self, name: str) -> Account | None:
+        """This contestant at the pod-hours that the HPA alone spends; None outside of the sweep."""
+        return at_pod_hours(self.curves[name].points.values(), self.curves[HPA.name].own.pod_hours)
+
+    def ratio(self, name: str) -> float | None:
+        """Demand left short at the HPA's pod-hours, as a ratio of what the HPA leaves; None where that is nothing."""
+        plain, ours = self.curves[HPA.name].own, self.at_cost_of_hpa(name)
+        if ours is None or not plain.demand or plain.missing <= NOTHING_SHORT * plain.demand:
+            return None
+        return ours.missing / plain.missing
+
+    def saved(self, name: str) -> float | None:
+        """Share of the HPA's pod-hours that this contestant saves at the HPA's own shortage; None if it cannot."""
+        plain = self.curves[HPA.name].own
+        spent = at_missing(self.curves[name].points.values(), plain.missing)
+        return None if spent is None or not plain.pod_hours else 1.0 - spent / plain.pod_hours
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """The outcome of a replay. `left_out` says of every other workload why it is not in it."""
+
+    begin: datetime
+    until: datetime
+    contestants: Sequence[Contestant]
+    workloads: Sequence[Compared]
+    left_out: Mapping[WorkloadId, str]
+    seconds: Mapping[str, float]
+    """What it took: each model's forecasts, and the decisions of all."""
+    scalar: int = 0
+    """Lanes that were played one call at a time, because the arrays do not know their policy."""
+
+    def own(self, name: str) -> Account:
+        """The sum over the workloads, with the targets that their owners set."""
+        return total(one.curves[name].own for one in self.workloads)
+
+    def curve(self, name: str) -> dict[float, Account]:
+        """The sum over the workloads by the share of the targets."""
+        shares = self.workloads[0].curves[name].points if self.workloads else {}
+        return {share: total(one.curves[name].points[share] for one in self.workloads) for share in shares}
+
+    def equal(self, name: str) -> Account | None:
+        """The HPAs alone, each at the pod-hours that the contestant spends on it; None if one of them has no value."""
+        found = [one.equal(name) for one in self.workloads]
+        known = [one for one in found if one is not None]
+        return total(known) if known and len(known) == len(found) else None
+
+    def ratio(self, name: str) -> float | None:
+        """Demand left short at every HPA's own pod-hours, all together, as a ratio of what the HPAs leave."""
+        found = [one.at_cost_of_hpa(name) for one in self.workloads]
+        known = [one for one in found if one is not None]
+        plain = self.own(HPA.name).missing
+        return total(known).missing / plain if known and len(known) == len(found) and plain else None
+
+    def saved(self, name: str) -> float | None:
+        """Share of all HPAs' pod-hours that the contestant saves at each HPA's own shortage; None if it cannot."""
+        found = [(one.saved(name), one.curves[HPA.name].own.pod_hours) for one in self.workloads]
+        known = [share * spent for share, spent in found if share is not None]
+        spent = sum(spent for _, spent in found)
+        return sum(known) / spent if spent and len(known) == len(found) else None
+
+    def named(self, workload: str) -> Compared:
+        """One workload by its `namespace/name`.
+
+        Raises:
+            KeyError: it was left out, or is not in the traces.
+        """
+        return {str(one.workload.id): one for one in self.workloads}[workload]
+
+    def frontier(self) -> list[dict[str, object]]:
+        """Every workload, contestant and share of the targets as a row: cost, shortage, changes."""
+        return [
+            {
+                "workload": str(one.workload.id),
+                "contestant": name,
+                "target_share": share,
+                "pod_hours": account.pod_hours,
+                "short_share": account.short_share,
+                "missing_share": account.missing_share,
+                "changes": account.changes,
+            }
+            for one in self.workloads
+            for name, curve in one.curves.items()
+            for share, account in curve.points.items()
+        ]
+
+    def trajectory(self, workload: str) -> list[dict[str, object]]:
+        """Every minute and contestant of one workload as a row: pods asked for, ready, floor, and what was missing."""
+        return [
+            {
+                "at": self.begin + (minute + 1) * MINUTE,
+                "contestant": name,
+                "asked": int(track.asked[minute]),
+                "ready": int(track.ready[minute]),
+                "floor": int(track.floor[minute]),
+                "missing": float(track.missing[minute]),
+            }
+            for name, track in ((name, curve.track) for name, curve in self.named(workload).curves.items())
+            for minute in range(len(track.asked))
+        ]
+
+    def bound(self) -> Account:
+        """What the demand needs at least."""
+        return total(one.bound for one in self.workloads)

@@ -1,0 +1,81 @@
+"""A lane: one workload under one policy, from the beginning of a replay to its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forecaster.domain.workload import TargetType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from forecaster.domain.policy import Policy
+    from forecaster.domain.workload import Target, Workload
+    from forecaster.replay.account import Account
+    from forecaster.replay.advice import Advisor
+    from forecaster.replay.foresight import Foresight
+    from forecaster.replay.setup import Setup
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lane:
+    """`row` of the traces with its HPA; without a policy the HPA is alone, without a foresight nothing is forecast.
+
+    `floors`, one a minute, are decisions that have been made already, in place of a policy. An `advisor` speaks in the
+    forecast's place.
+    """
+
+    row: int
+    workload: Workload
+    setup: Setup
+    replicas: int
+    policy: Policy | None = None
+    foresight: Foresight | None = None
+    floors: NDArray[np.int32] | None = None
+    advisor: Advisor | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Track:
+    """Minute by minute: pods asked for and ready when it ends, the floor in force then, and what was missing in it."""
+
+    asked: NDArray[np.int32]
+    ready: NDArray[np.int32]
+    floor: NDArray[np.int32]
+    missing: NDArray[np.float64]
+    """Demand above what the ready pods carried, as a mean over the minute, in the signal's unit."""
+    spent: NDArray[np.float64]
+    """Pods asked for, as a mean over the minute."""
+
+
+def _no_track() -> Track:
+    none, nothing = np.zeros(0, np.int32), np.zeros(0)
+    return Track(none, none, none, nothing, nothing)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Played:
+    """What came of a lane; the track is empty unless it was asked for."""
+
+    account: Account
+    track: Track = field(default_factory=_no_track)
+
+
+def with_targets_at(workload: Workload, share: float) -> Workload:
+    """The workload with every target of its HPA at this share: what its owner can do without a forecast.
+
+    A utilization is a whole percent, and at least one.
+    """
+    hpa = workload.autoscaler
+    if hpa is None or share == 1.0:
+        return workload
+    return replace(workload, autoscaler=replace(hpa, targets=tuple(_at(one, share) for one in hpa.targets)))
+
+
+def _at(target: Target, share: float) -> Target:
+    if target.type is TargetType.UTILIZATION:
+        return replace(target, value=max(1, round(round(target.value * 100) * share)) / 100)
+    return replace(target, value=target.value * share)

@@ -1,0 +1,167 @@
+"""Ours, the VPA and KRR as they would have sized recorded containers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forecaster.replay.sizes.load import POINTS
+from forecaster.vertical.choice.cpu import cpu_sizes
+from forecaster.vertical.choice.memory import DAY, memory_sizes
+from forecaster.vertical.choice.oom import HELD, RAISE
+from forecaster.vertical.choice.seen import Seen
+from forecaster.vertical.reference.vpa.panel import VpaPanel
+from forecaster.vertical.reference.vpa.recommend import RecommenderSettings
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from forecaster.domain.policy import VerticalPolicy
+    from forecaster.replay.sizes.load import Resource
+    from forecaster.replay.sizes.replay import Held
+
+    Doubles = NDArray[np.float64]
+    Flags = NDArray[np.bool_]
+    Sized = tuple[Doubles, Doubles, Flags]
+
+LIMIT_RATIO = 2.0
+"""CPU limit over request where a recommender keeps the ratio that the owner stated; memory has them equal."""
+HOUR = POINTS // 24
+HELD_SECONDS = HELD.total_seconds()
+
+
+@dataclass(slots=True)
+class History:
+    """The newest points of all containers, oldest dropped."""
+
+    columns: int
+    kept: list[Doubles] = field(default_factory=list)
+
+    def add(self, used: Doubles) -> None:
+        """One more point."""
+        self.kept.append(used)
+        if len(self.kept) >= 2 * self.columns:
+            self.kept = self.kept[-self.columns :]
+
+    def newest(self) -> Doubles:
+        """[row, time]."""
+        return np.stack(self.kept[-self.columns :], axis=1)
+
+
+@dataclass(slots=True)
+class Ours:
+    """`forecaster.vertical.choice`, as often as its horizon ends."""
+
+    resource: Resource
+    rows: int
+    policy: VerticalPolicy
+    every: int = field(init=False)
+    history: History = field(default_factory=lambda: History(14 * POINTS))
+    floor: Doubles = field(init=False)
+    floor_until: Doubles = field(init=False)
+
+    def __post_init__(self) -> None:
+        """No container was killed yet."""
+        self.every = max(round(POINTS * (self.policy.horizon / DAY)), 1)
+        self.floor, self.floor_until = np.zeros(self.rows), np.zeros(self.rows)
+
+    def observe(self, used: Doubles, at: int) -> None:  # noqa: ARG002  the protocol's
+        """Keep it."""
+        self.history.add(used)
+
+    def killed(self, rows: NDArray[np.intp], limit: Doubles, at: int) -> None:
+        """The limit was too low."""
+        self.floor[rows] = np.maximum(limit[rows] * RAISE, self.floor[rows] * (at < self.floor_until[rows]))
+        self.floor_until[rows] = at + HELD_SECONDS
+
+    def size(self, held: Held, at: int) -> Sized:
+        """What differs from what is held is worth its change: the choice itself weighs that."""
+        seen = self._seen(held, self.floor * (at < self.floor_until))
+        sizes = (cpu_sizes if self.resource == "cpu" else memory_sizes)(seen, self.policy)
+        limit = np.where(np.isnan(sizes.limit), np.inf, sizes.limit)
+        return sizes.request, limit, sizes.request != held.request
+
+    def _seen(self, held: Held, floor: Doubles) -> Seen:
+        used, unknown = self.history.newest(), np.full(self.rows, np.nan)
+        silent = np.full_like(used, np.nan)
+        request, limit = held.request, np.where(np.isinf(held.limit), np.nan, held.limit)
+        ratio = np.where(np.isnan(request), LIMIT_RATIO, limit / request)
+        if self.resource == "cpu":
+            one = np.where(np.isnan(request), np.nan, request)
+            return Seen(used, silent, POINTS, one, one * ratio, unknown, unknown, floor * 0, np.ones(self.rows))
+        return Seen(silent, used, POINTS, unknown, unknown, request, limit, floor, np.ones(self.rows))
+
+
+@dataclass(slots=True)
+class Vpa:
+    """The VPA 1.8 with mode Recreate: hourly, and at once after an OOM kill; no floors of a pod."""
+
+    resource: Resource
+    rows: int
+    margin: float = 0.15
+    every: int = HOUR
+    panel: VpaPanel = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Empty histograms."""
+        self.panel = VpaPanel(self.rows)
+
+    def observe(self, used: Doubles, at: int) -> None:
+        """Confidence counts samples of CPU, so memory brings some along."""
+        cores = used if self.resource == "cpu" else np.where(np.isnan(used), np.nan, 0.1)
+        self.panel.add_cpu(cores[:, None], np.array([at]))
+        if self.resource == "memory":
+            self.panel.add_memory(used, at)
+
+    def killed(self, rows: NDArray[np.intp], limit: Doubles, at: int) -> None:
+        """Raise by its rule."""
+        self.panel.record_oom(rows, limit[rows], at)
+
+    def size(self, held: Held, at: int) -> Sized:  # noqa: ARG002  the protocol's
+        """The target; pods outside the bounds, or twelve hours old and a tenth away, are changed."""
+        settings = RecommenderSettings(margin=self.margin, pod_min_cpu_millicores=0, pod_min_memory_mb=0)
+        found = self.panel.recommend(settings)[self.resource]
+        unit = 1000.0 if self.resource == "cpu" else 1.0
+        target = found.target / unit
+        outside = (held.request < found.lower / unit) | (held.request > found.upper / unit)
+        old = held.age >= 12 * 3600
+        moves = outside | (old & (np.abs(held.request - target) >= 0.1 * held.request))
+        return target, target * (LIMIT_RATIO if self.resource == "cpu" else 1.0), moves
+
+
+@dataclass(slots=True)
+class Krr:
+    """KRR 1.29, `simple`: two weeks, daily, changed by its enforcer's fifth; no CPU limit."""
+
+    resource: Resource
+    rows: int
+    cpu_percentile: float = 95.0
+    memory_buffer: float = 0.15
+    every: int = POINTS
+    history: History = field(default_factory=lambda: History(14 * POINTS))
+    killed_at: Doubles = field(init=False)
+
+    def __post_init__(self) -> None:
+        """No container was killed yet."""
+        self.killed_at = np.zeros(self.rows)
+
+    def observe(self, used: Doubles, at: int) -> None:  # noqa: ARG002  the protocol's
+        """Keep it."""
+        self.history.add(used)
+
+    def killed(self, rows: NDArray[np.intp], limit: Doubles, at: int) -> None:  # noqa: ARG002  the protocol's
+        """Its OOM option: the limit at the kill."""
+        self.killed_at[rows] = np.maximum(self.killed_at[rows], limit[rows])
+
+    def size(self, held: Held, at: int) -> Sized:  # noqa: ARG002  the protocol's
+        """The percentile of CPU, or the peak of memory with a buffer."""
+        used = self.history.newest()
+        if self.resource == "cpu":
+            target = np.nanpercentile(used, self.cpu_percentile, axis=1)
+            limit = np.full(self.rows, np.inf)
+        else:
+            target = np.maximum(np.fmax.reduce(used, axis=1) * (1 + self.memory_buffer), self.killed_at * 1.25)
+            limit = target
+        return target, limit, np.abs(target - held.request) > 0.2 * held.request

@@ -1,0 +1,249 @@
+"""Which policy would have been best, and how sure that is: a search on replayed days, judged on days it has not seen.
+
+Days fall into blocks of neighbours. For each block the best candidate of the other days is taken and judged on the
+block, so that the expected outcome is that of a choice made beforehand. Its uncertainty comes from drawing whole days
+anew, the same for both policies (paired bootstrap; Efron 1979): minutes of a day go together, days less so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import product
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from forecaster.decisions.quantile import stated_quantile
+from forecaster.domain.duration import spoken_duration
+from forecaster.forecasting.forecaster import Span
+from forecaster.replay.compare import play_lanes, scene_of, with_setup_at
+from forecaster.replay.contestants import OURS, with_horizontal
+from forecaster.replay.foresee import Question, foresee
+from forecaster.replay.lane import Lane
+from forecaster.replay.refusal import lead_time_of
+from forecaster.replay.terms import Terms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from numpy.typing import NDArray
+
+    from forecaster.domain.policies import Policies
+    from forecaster.domain.policy import Policy
+    from forecaster.domain.workload import Workload, WorkloadId
+    from forecaster.replay.compare import Foresee, Scene
+    from forecaster.replay.foresight import Foresight
+    from forecaster.replay.lane import Played
+    from forecaster.replay.traces import Traces
+
+    Floats = NDArray[np.float64]
+
+QUANTILES = (0.6, 0.7, 0.8, 0.85, 0.9, 0.95)
+LONGER = (timedelta(), timedelta(minutes=2), timedelta(minutes=5))
+"""Added to the lead time."""
+WINDOWS = (timedelta(minutes=1), timedelta(minutes=5), timedelta(minutes=10))
+SHARES = (0.9, 1.0, 1.15, 1.3)
+LEAST_DAYS, MOST_FOLDS = 6, 7
+"""With fewer days a fold is a single one, and the weekend decides."""
+SLACK = 0.01
+"""The present policy stays unless another one is better by this share: of equals the known one is to be preferred."""
+DRAWS, SEED, LEVEL = 2000, 1, 0.9
+MINUTES = 1440
+USUAL = Terms()
+
+
+class Candidate(NamedTuple):
+    """One setting. `share` is that of the HPA's targets, which a policy cannot change: its owner does."""
+
+    quantile: float
+    lead_time: timedelta
+    stabilization: timedelta
+    share: float = 1.0
+
+    def policy_of(self, policy: Policy) -> Policy:
+        """The workload's policy with this setting, which nobody gates while it is tried."""
+        changed = {
+            "quantile": self.quantile,
+            "lead_time": self.lead_time,
+            "scale_down_stabilization": self.stabilization,
+            "gate": False,
+        }
+        return with_horizontal(policy, changed)
+
+
+class Estimate(NamedTuple):
+    """A change against the present policy as a ratio of it, with the interval that holds it with `LEVEL`."""
+
+    expected: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A policy that was better on days that did not choose it. `agreed` is the share of folds that chose the same.
+
+    The cost is that of the pods and, at the policy's own price, of what was missing.
+    """
+
+    workload: Workload
+    present: Candidate
+    chosen: Candidate
+    days: int
+    cost: Estimate
+    pod_hours: Estimate
+    missing: Estimate | None
+    """None where the present policy leaves nothing short."""
+    agreed: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What is proposed, and of every other workload why nothing is."""
+
+    begin: datetime
+    until: datetime
+    proposals: Sequence[Proposal]
+    refused: Mapping[WorkloadId, str]
+
+
+def tune(
+    traces: Traces,
+    policies: Policies,
+    *,
+    begin: datetime,
+    until: datetime,
+    model: str = OURS,
+    terms: Terms = USUAL,
+    foresee: Foresee = foresee,
+) -> Tuning:
+    """Search the settings of every workload on the whole days from `begin` on."""
+    days = (until - begin) // timedelta(days=1)
+    scene = scene_of(traces, policies, begin, begin + days * timedelta(days=1), terms)
+    refused, proposals = dict(scene.left_out), []
+    signals = sorted({target.signal for one in scene.setups.values() for target in one.scaler.targets})
+    foresights: dict[Span, Foresight] = {}
+    for row in scene.setups if days >= LEAST_DAYS else ():
+        candidates = [present_of(scene.policies[row], terms), *_grid(scene.policies[row], terms)]
+        for span in {span_of(one, scene.policies[row]) for one in candidates} - foresights.keys():
+            foresights[span] = foresee(scene.sight, signals, Question(model, span, every=terms.every))
+        played, _ = play_lanes(list(_lanes(scene, row, candidates, foresights)), scene.sight)
+        found = judged(candidates, Daily.of(played, scene, row, days), traces.workloads[row])
+        if isinstance(found, Proposal):
+            proposals.append(found)
+        else:
+            refused[traces.workloads[row].id] = found
+    if days < LEAST_DAYS:
+        thin = f"{days} whole days of replay say too little; {LEAST_DAYS} are the least"
+        refused |= {traces.workloads[row].id: thin for row in scene.setups}
+    return Tuning(begin, until, proposals, refused)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Daily:
+    """[candidate, day] pod-hours and pod-hours that were missing, and the price of these."""
+
+    pod_hours: Floats
+    missing: Floats
+    price: float
+
+    @classmethod
+    def of(cls, played: Sequence[Played], scene: Scene, row: int, days: int) -> Daily:
+        """The tracks by the day."""
+        spent = np.array([one.track.spent.reshape(days, MINUTES).sum(axis=1) / 60 for one in played])
+        missing = np.array([one.track.missing.reshape(days, MINUTES).sum(axis=1) / 60 for one in played])
+        quantile = stated_quantile(scene.policies[row].horizontal)
+        return cls(spent, missing / scene.setups[row].capacity.amount, quantile / (1.0 - quantile))
+
+    @property
+    def cost(self) -> Floats:
+        """In pod-hours."""
+        return self.pod_hours + self.price * self.missing
+
+
+def judged(candidates: Sequence[Candidate], daily: Daily, workload: Workload) -> Proposal | str:
+    """The proposal, or why there is none. Candidate 0 is the present policy."""
+    cost, days = daily.cost, daily.cost.shape[1]
+    blocks = np.array_split(np.arange(days), min(MOST_FOLDS, days // 2))
+    chosen = [best(np.delete(cost, block, axis=1)) for block in blocks]
+    by_day = np.concatenate([np.full(len(block), one) for block, one in zip(blocks, chosen, strict=True)])
+    final, every = best(cost), np.arange(days)
+    if final == 0:
+        return "no setting that was tried is better by 1 % or more than the present policy"
+    estimate = change(cost[0], cost[by_day, every])
+    agreed = sum(candidates[one] == candidates[final] for one in chosen) / len(chosen)
+    if estimate.high >= 0:
+        return (
+            f"not sure enough: on days that did not choose it the best setting changes the cost by "
+            f"{estimate.expected:+.1%}, {estimate.low:+.1%} to {estimate.high:+.1%} with {LEVEL:.0%} confidence"
+        )
+    short = daily.missing[0].sum() > 0
+    return Proposal(
+        workload=workload,
+        present=candidates[0],
+        chosen=candidates[final],
+        days=days,
+        cost=estimate,
+        pod_hours=change(daily.pod_hours[0], daily.pod_hours[by_day, every]),
+        missing=change(daily.missing[0], daily.missing[by_day, every]) if short else None,
+        agreed=agreed,
+    )
+
+
+def best(cost: Floats) -> int:
+    """The cheapest candidate [candidate, day] over these days; the present one where the gain is within `SLACK`."""
+    total = cost.sum(axis=1)
+    cheapest = int(total.argmin())
+    return cheapest if total[cheapest] < (1 - SLACK) * total[0] else 0
+
+
+def change(before: Floats, after: Floats) -> Estimate:
+    """The relative change of a sum over days, and its interval over days drawn anew."""
+    drawn = np.random.default_rng(SEED).integers(0, len(before), (DRAWS, len(before)))
+    sums = before[drawn].sum(axis=1)
+    known = sums > 0
+    changes = after[drawn].sum(axis=1)[known] / sums[known] - 1.0
+    low, high = np.quantile(changes, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]) if known.any() else (0.0, 0.0)
+    return Estimate(float(after.sum() / before.sum() - 1.0), float(low), float(high))
+
+
+def present_of(policy: Policy, terms: Terms) -> Candidate:
+    """The policy as it is."""
+    horizontal = policy.horizontal
+    return Candidate(stated_quantile(horizontal), lead_time_of(horizontal, terms), horizontal.scale_down_stabilization)
+
+
+def _grid(policy: Policy, terms: Terms) -> Iterator[Candidate]:
+    lead = lead_time_of(policy.horizontal, terms)
+    for quantile, longer, window, share in product(QUANTILES, LONGER, WINDOWS, SHARES):
+        yield Candidate(quantile, lead + longer, window, share)
+
+
+def span_of(one: Candidate, policy: Policy) -> Span:
+    """Where this candidate looks for the peak."""
+    return Span(one.lead_time, policy.horizontal.window)
+
+
+def _lanes(
+    scene: Scene, row: int, candidates: Sequence[Candidate], foresights: Mapping[Span, Foresight]
+) -> Iterator[Lane]:
+    replicas, policy = scene.sight.traces.pods_at(row, scene.sight.begin), scene.policies[row]
+    for one in candidates:
+        workload, setup = with_setup_at(scene, row, one.share)
+        yield Lane(row, workload, setup, replicas, one.policy_of(policy), foresights[span_of(one, policy)])
+
+
+def override_of(one: Proposal) -> dict[str, object]:
+    """The proposal as an entry of `overrides` in the settings: only what changes."""
+    named = {
+        "quantile": (one.present.quantile, one.chosen.quantile),
+        "lead_time": (spoken_duration(one.present.lead_time), spoken_duration(one.chosen.lead_time)),
+        "scale_down_stabilization": (
+            spoken_duration(one.present.stabilization),
+            spoken_duration(one.chosen.stabilization),
+        ),
+    }
+    changed = {name: after for name, (before, after) in named.items() if before != after}
+    return {"match": dict(one.workload.id._asdict()), "policy": {"horizontal": changed}}

@@ -1,0 +1,99 @@
+"""A tape of the service played again: the same cycle on the same answers, and whether it decides the same.
+
+For finding out why a decision was made as it was, long after; and the proof that nothing but what is on the tape went
+into it.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from datetime import datetime  # noqa: TC003  msgspec resolves the annotations
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from forecaster.compose import Nowhere, build_cycle
+from forecaster.config import Settings, parse
+from forecaster.domain.signal import Signal
+from forecaster.forecasting.forecaster import FITS
+from forecaster.sources.tape import TapeReader, encoded
+from forecaster.store.history import History
+from forecaster.store.snapshot import Snapshots
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from forecaster.cycle import Outcome
+
+PORTABLE = ("history", "cycle", "forecast", "policy", "overrides")
+"""The sections of the settings that decisions depend on; the others hold addresses and secrets."""
+
+
+class Beginning(msgspec.Struct, frozen=True):
+    """What the service knew when the tape began."""
+
+    settings: dict[str, object]
+    at: datetime
+    history: bytes
+    fits: int = FITS
+
+
+class Retold(NamedTuple):
+    """One cycle played again, and what was decided then; None where the tape does not say."""
+
+    at: datetime
+    outcome: Outcome
+    then: bytes | None
+
+    @property
+    def same(self) -> bool:
+        """Whether every number is the same to the last digit."""
+        return self.then is None or encoded(self.outcome.recommendations) == self.then
+
+    def differences(self) -> list[str]:
+        """Workloads about which something else is decided now."""
+        if self.then is None or self.same:
+            return []
+        before = msgspec.json.decode(self.then)
+        now = msgspec.json.decode(encoded(self.outcome.recommendations))
+        return [_name(one) for one, other in zip(now, before, strict=False) if one != other] or ["other workloads"]
+
+
+def beginning(settings: Settings, history: History, now: datetime, *, fits: int = FITS) -> bytes:
+    """What a tape begins with."""
+    told = {name: value for name, value in settings.model_dump(mode="json").items() if name in PORTABLE}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "history"
+        Snapshots(path, history).save()
+        kept = path.read_bytes()
+    return msgspec.msgpack.encode(Beginning(told, now, kept, fits))
+
+
+def retell(path: Path) -> Iterator[Retold]:
+    """Every cycle of a tape, played again with its own settings.
+
+    Raises:
+        SourceRefused: it is no tape, is damaged, or another version asks other questions.
+    """
+    tape = TapeReader(path)
+    begun = msgspec.msgpack.decode(tape.beginning, type=Beginning)
+    settings = parse(begun.settings, f"tape {path}")
+    history = _restored(settings, begun)
+    cycle = build_cycle(settings, tape, history, publisher=Nowhere(), ledger=Nowhere(), fits=begun.fits)
+    while (now := tape.cycle()) is not None:
+        outcome = cycle.run(now)
+        yield Retold(now, outcome, tape.decided())
+
+
+def _restored(settings: Settings, begun: Beginning) -> History:
+    history = History(Signal, settings.history, now=begun.at)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "history"
+        path.write_bytes(begun.history)
+        Snapshots(path, history).load()
+    return history
+
+
+def _name(one: dict[str, object]) -> str:
+    return str(one.get("id"))

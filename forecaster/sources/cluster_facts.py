@@ -1,0 +1,245 @@
+"""A cluster from what kube-state-metrics exports: nodes, who is on them, LimitRanges, quotas, containers.
+
+Less exact than the objects themselves (`cluster_objects`): affinity, spread and the values of priority classes are not
+exported, and labels of nodes only those that kube-state-metrics was told to (`--metric-labels-allowlist=nodes=[*]`).
+Seventeen queries, asked when somebody wants a proof or a forecast of nodes, never in the cycle.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from forecaster.domain.workload import WorkloadId
+from forecaster.sources.blocks import workload_of
+from forecaster.vertical.admission.cluster import Cluster, name_of
+from forecaster.vertical.admission.surroundings import Rollout
+from forecaster.vertical.nodes.pools import LABELS
+from forecaster.vertical.rules.limit_range import LimitRange, LimitRangeItem
+from forecaster.vertical.rules.node import Node, Resident, scheduled
+from forecaster.vertical.rules.placement import Taint
+from forecaster.vertical.rules.pod import Container, Pod, Requirements
+from forecaster.vertical.rules.quota import Quota
+from forecaster.vertical.rules.resource_list import MILLI
+from forecaster.vertical.rules.server import NEWEST, Server
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from forecaster.sources.facts import Row
+
+    Ask = Callable[[str, str], Sequence[Row]]
+
+_IN = 'namespace=~"$namespaces"$labels'
+_OWNED = "* on (namespace, pod) group_left (workload_kind, workload) $owners"
+
+_NODE = 'node!=""$labels'
+_ANYWHERE = 'namespace!=""$labels'
+"""Nodes are shared: pods of every namespace take room on them."""
+
+QUERIES: dict[str, str] = {
+    "node_allocatable": f"max by (node, resource) (kube_node_status_allocatable{{{_NODE}}})",
+    "node_memory_capacity": f'max by (node) (kube_node_status_capacity{{resource="memory",{_NODE}}})',
+    "node_labels": f"kube_node_labels{{{_NODE}}} == 1",
+    "node_taints": f"group by (node, key, value, effect) (kube_node_spec_taint{{{_NODE}}} == 1)",
+    "node_unschedulable": f"max by (node) (kube_node_spec_unschedulable{{{_NODE}}}) == 1",
+    "node_versions": f"group by (kubelet_version) (kube_node_info{{{_NODE}}})",
+    "pods_on_nodes": (
+        f"group by (namespace, pod, node, created_by_kind, created_by_name) (kube_pod_info{{{_ANYWHERE}}})"
+        f' and on (namespace, pod) (kube_pod_status_phase{{phase=~"Pending|Running",{_ANYWHERE}}} == 1)'
+    ),
+    "pod_node_requests": (
+        "sum by (namespace, pod, resource) (max by (namespace, pod, container, resource) "
+        f"(kube_pod_container_resource_requests{{{_ANYWHERE}}}))"
+    ),
+    "pod_owners": "$owners",
+    "pod_memory": (
+        "sum by (namespace, pod) (max by (namespace, pod, container) "
+        f'(container_memory_working_set_bytes{{container!="",container!="POD",{_ANYWHERE}}}))'
+    ),
+    "container_requests": (
+        "max by (namespace, workload_kind, workload, container, resource) ("
+        f"max by (namespace, pod, container, resource) (kube_pod_container_resource_requests{{{_IN}}}) {_OWNED})"
+    ),
+    "container_limits": (
+        "max by (namespace, workload_kind, workload, container, resource) ("
+        f"max by (namespace, pod, container, resource) (kube_pod_container_resource_limits{{{_IN}}}) {_OWNED})"
+    ),
+    "containers": (
+        "group by (namespace, workload_kind, workload, container) ("
+        f"group by (namespace, pod, container) (kube_pod_container_info{{{_IN}}}) {_OWNED})"
+    ),
+    "limit_ranges": f"max by (namespace, limitrange, type, resource, constraint) (kube_limitrange{{{_IN}}})",
+    "quotas": f"max by (namespace, resourcequota, resource, type) (kube_resourcequota{{{_IN}}})",
+    "max_surge": f"max by (namespace, deployment) (kube_deployment_spec_strategy_rollingupdate_max_surge{{{_IN}}})",
+    "max_unavailable": (
+        f"max by (namespace, deployment) (kube_deployment_spec_strategy_rollingupdate_max_unavailable{{{_IN}}})"
+    ),
+}
+"""By name; placeholders as in `templates`."""
+
+_KNOWN_LABELS = {
+    "label_" + "".join(sign if sign.isalnum() else "_" for sign in name): name
+    for name in (
+        *LABELS,
+        "kubernetes.io/arch",
+        "kubernetes.io/hostname",
+        "kubernetes.io/os",
+        "topology.kubernetes.io/region",
+        "topology.kubernetes.io/zone",
+    )
+}
+"""kube-state-metrics replaces every sign that a label of Prometheus cannot hold; these can be told back."""
+_CONSTRAINTS = {
+    "min": "min",
+    "max": "max",
+    "default": "default",
+    "defaultRequest": "default_request",
+    "maxLimitRequestRatio": "ratio",
+}
+
+
+def read_cluster(ask: Ask, rendered: Callable[[str], str]) -> Cluster:
+    """Every fact about the cluster. `ask` sends a named query, `rendered` fills in its placeholders.
+
+    What no series tells stays unknown: no nodes is not an empty cluster. Raises `SourceError`.
+    """
+    rows = {name: ask(name, rendered(template)) for name, template in QUERIES.items()}
+    nodes = _nodes(rows)
+    return Cluster(
+        nodes=tuple(nodes) or None,
+        residents=tuple(_residents(rows)) if nodes else (),
+        limit_ranges=_limit_ranges(rows["limit_ranges"]) if nodes else None,
+        quotas=_quotas(rows["quotas"]) if nodes else None,
+        templates=_templates(rows),
+        rollouts=_rollouts(rows),
+        server=_server(rows["node_versions"]),
+    )
+
+
+def _nodes(rows: Mapping[str, Sequence[Row]]) -> list[Node]:
+    allocatable: dict[str, dict[str, int]] = defaultdict(dict)
+    for row in rows["node_allocatable"]:
+        resource = _resource(row.labels.get("resource", ""))
+        allocatable[row.labels.get("node", "")][resource] = _milli(row.value)
+    taints: dict[str, list[Taint]] = defaultdict(list)
+    for row in rows["node_taints"]:
+        taint = Taint(row.labels.get("key", ""), row.labels.get("value", ""), row.labels.get("effect", ""))
+        taints[row.labels.get("node", "")].append(taint)
+    labels = {row.labels.get("node", ""): _labels(row.labels) for row in rows["node_labels"]}
+    cordoned = {row.labels.get("node", "") for row in rows["node_unschedulable"]}
+    memory = {row.labels.get("node", ""): round(row.value) for row in rows["node_memory_capacity"]}
+    return [
+        Node(name, amounts, labels.get(name, {}), tuple(taints[name]), name in cordoned, memory.get(name))
+        for name, amounts in sorted(allocatable.items())
+    ]
+
+
+def _labels(exported: Mapping[str, str]) -> dict[str, str]:
+    return {_KNOWN_LABELS[name]: value for name, value in exported.items() if name in _KNOWN_LABELS and value}
+
+
+def _resource(exported: str) -> str:
+    """`ephemeral_storage` is `ephemeral-storage`; huge pages come as `hugepages_2Mi`."""
+    return exported.replace("_", "-") if exported.startswith(("ephemeral", "hugepages")) else exported
+
+
+def _residents(rows: Mapping[str, Sequence[Row]]) -> Iterable[Resident]:
+    requests: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
+    for row in rows["pod_node_requests"]:
+        requests[_pod(row)][_resource(row.labels.get("resource", ""))] = _milli(row.value)
+    owners = {_pod(row): one for row in rows["pod_owners"] if (one := workload_of(row.labels))}
+    memory = {_pod(row): round(row.value) for row in rows["pod_memory"]}
+    for row in rows["pods_on_nodes"]:
+        key, node = _pod(row), row.labels.get("node", "")
+        if node:
+            created = WorkloadId(key[0], row.labels.get("created_by_kind", ""), row.labels.get("created_by_name", ""))
+            owner = owners.get(key, created)
+            yield Resident(
+                node,
+                scheduled(requests[key]),
+                workload=name_of(owner),
+                daemon=owner.kind == "DaemonSet",
+                memory_bytes=memory.get(key),
+                name="/".join(key),
+            )
+
+
+def _templates(rows: Mapping[str, Sequence[Row]]) -> dict[WorkloadId, Pod]:
+    """One container each as it is stated; of init containers only their names are exported, so they are left out."""
+    names: dict[WorkloadId, list[str]] = defaultdict(list)
+    for row in rows["containers"]:
+        if one := workload_of(row.labels):
+            names[one].append(row.labels.get("container", ""))
+    requests, limits = _by_container(rows["container_requests"]), _by_container(rows["container_limits"])
+    return {
+        id_: Pod(
+            tuple(Container(name, Requirements(requests[id_, name], limits[id_, name])) for name in sorted(containers))
+        )
+        for id_, containers in names.items()
+    }
+
+
+def _by_container(rows: Sequence[Row]) -> dict[tuple[WorkloadId, str], dict[str, int]]:
+    found: dict[tuple[WorkloadId, str], dict[str, int]] = defaultdict(dict)
+    for row in rows:
+        if one := workload_of(row.labels):
+            found[one, row.labels.get("container", "")][_resource(row.labels.get("resource", ""))] = _milli(row.value)
+    return found
+
+
+def _limit_ranges(rows: Sequence[Row]) -> dict[str, tuple[LimitRange, ...]]:
+    bounds: dict[tuple[str, str, str], dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
+    for row in rows:
+        field = _CONSTRAINTS.get(row.labels.get("constraint", ""))
+        if field:
+            key = (row.labels.get("namespace", ""), row.labels.get("limitrange", ""), row.labels.get("type", ""))
+            bounds[key][field][_resource(row.labels.get("resource", ""))] = _milli(row.value)
+    found: dict[str, dict[str, list[LimitRangeItem]]] = defaultdict(lambda: defaultdict(list))
+    for (namespace, name, kind), fields in sorted(bounds.items()):
+        found[namespace][name].append(LimitRangeItem(kind, **fields))
+    return {
+        namespace: tuple(LimitRange(tuple(items), name) for name, items in objects.items())
+        for namespace, objects in found.items()
+    }
+
+
+def _quotas(rows: Sequence[Row]) -> dict[str, tuple[Quota, ...]]:
+    """Scopes are not exported: every quota is taken to be about every pod, which is the side that refuses."""
+    amounts: dict[tuple[str, str], dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
+    for row in rows:
+        key = (row.labels.get("namespace", ""), row.labels.get("resourcequota", ""))
+        amounts[key][row.labels.get("type", "")][row.labels.get("resource", "")] = _milli(row.value)
+    found: dict[str, list[Quota]] = defaultdict(list)
+    for (namespace, name), kinds in sorted(amounts.items()):
+        found[namespace].append(Quota(kinds["hard"], kinds["used"], name=name))
+    return {namespace: tuple(objects) for namespace, objects in found.items()}
+
+
+def _rollouts(rows: Mapping[str, Sequence[Row]]) -> dict[WorkloadId, Rollout]:
+    surge = {_deployment(row): round(row.value) for row in rows["max_surge"]}
+    unavailable = {_deployment(row): round(row.value) for row in rows["max_unavailable"]}
+    return {id_: Rollout(1, surge.get(id_, 0), unavailable.get(id_, 0)) for id_ in surge.keys() | unavailable.keys()}
+
+
+def _deployment(row: Row) -> WorkloadId:
+    return WorkloadId(row.labels.get("namespace", ""), "Deployment", row.labels.get("deployment", ""))
+
+
+def _server(rows: Sequence[Row]) -> Server:
+    """The newest kubelet, which is never newer than its API server."""
+    known = []
+    for row in rows:
+        try:
+            known.append(Server.parse(row.labels.get("kubelet_version", "")))
+        except ValueError:
+            continue
+    return max(known, default=NEWEST)
+
+
+def _pod(row: Row) -> tuple[str, str]:
+    return row.labels.get("namespace", ""), row.labels.get("pod", "")
+
+
+def _milli(value: float) -> int:
+    return round(value * MILLI)

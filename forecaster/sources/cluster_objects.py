@@ -1,0 +1,223 @@
+"""A cluster from its own objects, as `kubectl get -o json` prints them.
+
+    kubectl get deploy,rs,sts,ds,pods,nodes,limitranges,resourcequotas,priorityclasses -A -o json > cluster.json
+
+The most exact source of the admission proof: templates with every container, affinity, taints, priorities. Items of
+kind PodMetrics (`kubectl get --raw /apis/metrics.k8s.io/v1beta1/pods`) add what pods use.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from forecaster.domain.quantity import QuantityError
+from forecaster.domain.workload import WorkloadId
+from forecaster.errors import SourceRefused
+from forecaster.vertical.admission.cluster import Cluster, name_of
+from forecaster.vertical.admission.surroundings import Rollout
+from forecaster.vertical.rules.manifest import ManifestError, pod_of
+from forecaster.vertical.rules.node import Resident
+from forecaster.vertical.rules.object_manifest import limit_range_of, node_of, quota_of
+from forecaster.vertical.rules.resource_list import milli_of, whole
+from forecaster.vertical.rules.server import NEWEST, Server
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from forecaster.vertical.rules.pod import Pod
+
+Wire = Mapping[str, Any]
+Items = Mapping[str, list[Wire]]
+_TEMPLATED = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
+_LIVING = ("Pending", "Running", "Unknown", "")
+
+
+def read_cluster(paths: Iterable[Path], server: Server | None = None) -> Cluster:
+    """Every object of these files.
+
+    Raises:
+        SourceRefused: a file cannot be read, or holds no Kubernetes object.
+    """
+    items: dict[str, list[Wire]] = defaultdict(list)
+    for path in paths:
+        for item in _items(path):
+            items[str(item.get("kind"))].append(item)
+    return cluster_of(items, server)
+
+
+def _items(path: Path) -> Iterable[Wire]:
+    try:
+        value = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise SourceRefused(f"{path}: not a JSON file of Kubernetes objects: {error}") from error
+    found = value.get("items") if isinstance(value, Mapping) and "items" in value else [value]
+    if not isinstance(found, list) or not all(isinstance(one, Mapping) and "kind" in one for one in found):
+        raise SourceRefused(f"{path}: expected a List of objects with `kind`, as `kubectl get -o json` prints it")
+    return found
+
+
+def cluster_of(items: Items, server: Server | None = None) -> Cluster:
+    """A cluster from its objects by kind. They are taken as complete: a LimitRange that is not here does not exist.
+
+    Only nodes may be missing, because every cluster has some.
+    """
+    faults: list[str] = []
+    priorities = _priorities(items)
+    owners = {_key(one): _controller(one) for one in items.get("ReplicaSet", ())}
+    pods = [_Living(one, owners) for one in items.get("Pod", ()) if _phase(one) in _LIVING]
+    usage = dict(_usage(one) for one in items.get("PodMetrics", ()))
+    nodes = _read(items.get("Node", ()), node_of, faults)
+    return Cluster(
+        nodes=tuple(nodes) if "Node" in items else None,
+        residents=tuple(_residents(pods, usage, priorities, faults)),
+        limit_ranges=_by_namespace(items, "LimitRange", limit_range_of, faults),
+        quotas=_by_namespace(items, "ResourceQuota", quota_of, faults),
+        templates=_templates(items, priorities, faults),
+        rollouts={_id(kind, one): _rollout(kind, one) for kind in _TEMPLATED for one in items.get(kind, ())},
+        running=_running(pods, faults),
+        server=server or _server_of(items.get("Node", ())),
+        faults=tuple(faults),
+    )
+
+
+class _Living:
+    """A pod object and whose it is."""
+
+    def __init__(self, wire: Wire, owners: Mapping[tuple[str, str], tuple[str, str] | None]) -> None:
+        self.wire = wire
+        namespace, self.name = _key(wire)
+        kind, name = _controller(wire) or ("Pod", self.name)
+        if kind == "ReplicaSet":
+            kind, name = owners.get((namespace, name)) or ("ReplicaSet", name)
+        self.owner = WorkloadId(namespace, kind, name)
+        self.node = str((wire.get("spec") or {}).get("nodeName") or "")
+
+
+def _residents(
+    pods: Iterable[_Living], usage: Mapping[tuple[str, str], int], priorities: Mapping[str, int], faults: list[str]
+) -> Iterable[Resident]:
+    for one in pods:
+        if not one.node:
+            continue
+        for pod in _read([one.wire], pod_of, faults):
+            ranked = _with_priority(pod, priorities)
+            yield replace(
+                Resident.of(ranked, one.node),
+                workload=name_of(one.owner),
+                daemon=one.owner.kind == "DaemonSet",
+                memory_bytes=usage.get(_key(one.wire)),
+                name=f"{one.owner.namespace}/{one.name}",
+            )
+
+
+def _running(pods: Iterable[_Living], faults: list[str]) -> dict[WorkloadId, tuple[tuple[Pod, str], ...]]:
+    found: dict[WorkloadId, list[tuple[Pod, str]]] = defaultdict(list)
+    for one in pods:
+        if one.node and _phase(one.wire) == "Running":
+            found[one.owner] += [(pod, one.node) for pod in _read([one.wire], pod_of, faults)]
+    return {id_: tuple(running) for id_, running in found.items()}
+
+
+def _templates(items: Items, priorities: Mapping[str, int], faults: list[str]) -> dict[WorkloadId, Pod]:
+    found = {}
+    for kind in _TEMPLATED:
+        for one in items.get(kind, ()):
+            template = (one.get("spec") or {}).get("template") or {}
+            metadata = {**(template.get("metadata") or {}), "namespace": _key(one)[0], "name": _key(one)[1]}
+            for pod in _read([{"metadata": metadata, "spec": template.get("spec")}], pod_of, faults):
+                found[_id(kind, one)] = _with_priority(pod, priorities)
+    return found
+
+
+def _with_priority(pod: Pod, priorities: Mapping[str, int]) -> Pod:
+    """Templates name a class only; its value is what admission will write."""
+    name = pod.priority_class
+    return pod if pod.priority or name not in priorities else replace(pod, priority=priorities[name])
+
+
+def _priorities(items: Items) -> dict[str, int]:
+    built_in = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+    return built_in | {_key(one)[1]: int(one.get("value") or 0) for one in items.get("PriorityClass", ())}
+
+
+def _rollout(kind: str, wire: Wire) -> Rollout:
+    """What the controller's strategy allows: percentages of the replicas, surge rounded up, unavailable down."""
+    spec = wire.get("spec") or {}
+    replicas = spec.get("replicas")
+    count = 1 if replicas is None else int(replicas)
+    if kind != "Deployment":
+        return Rollout(count, surge=0, unavailable=1)
+    strategy = spec.get("strategy") or {}
+    if strategy.get("type") == "Recreate":
+        return Rollout(count, surge=0, unavailable=count)
+    rolling = strategy.get("rollingUpdate") or {}
+    surge = _share(rolling.get("maxSurge", "25%"), count, math.ceil)
+    unavailable = _share(rolling.get("maxUnavailable", "25%"), count, math.floor)
+    return Rollout(count, surge, unavailable if surge or unavailable else 1)
+
+
+def _share(value: int | str, of: int, rounded: Callable[[float], int]) -> int:
+    text = str(value)
+    return rounded(int(text[:-1]) * of / 100) if text.endswith("%") else int(text)
+
+
+def _by_namespace(items: Items, kind: str, read: Callable[[Wire], Any], faults: list[str]) -> dict[str, Any]:
+    found: dict[str, list[Any]] = defaultdict(list)
+    for one in items.get(kind, ()):
+        found[_key(one)[0]] += _read([one], read, faults)
+    return {namespace: tuple(objects) for namespace, objects in found.items()}
+
+
+def _read(wires: Iterable[Wire], read: Callable[[Wire], Any], faults: list[str]) -> list[Any]:
+    """What can be understood; the rest is named."""
+    found = []
+    for wire in wires:
+        try:
+            found.append(read(wire))
+        except ManifestError as error:
+            faults.append(str(error))
+    return found
+
+
+def _usage(wire: Wire) -> tuple[tuple[str, str], int]:
+    used = [(one.get("usage") or {}).get("memory", "0") for one in wire.get("containers") or ()]
+    try:
+        return _key(wire), sum(whole(milli_of(str(text))) for text in used)
+    except QuantityError as error:
+        raise SourceRefused(f"PodMetrics {'/'.join(_key(wire))}: {error}") from error
+
+
+def _server_of(nodes: Iterable[Wire]) -> Server:
+    """The newest kubelet, which is never newer than its API server."""
+    texts = [((one.get("status") or {}).get("nodeInfo") or {}).get("kubeletVersion") or "" for one in nodes]
+    known = []
+    for text in texts:
+        try:
+            known.append(Server.parse(text))
+        except ValueError:
+            continue
+    return max(known, default=NEWEST)
+
+
+def _key(wire: Wire) -> tuple[str, str]:
+    metadata = wire.get("metadata") or {}
+    return str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
+
+
+def _id(kind: str, wire: Wire) -> WorkloadId:
+    namespace, name = _key(wire)
+    return WorkloadId(namespace, kind, name)
+
+
+def _controller(wire: Wire) -> tuple[str, str] | None:
+    references = (wire.get("metadata") or {}).get("ownerReferences") or ()
+    return next(((str(one["kind"]), str(one["name"])) for one in references if one.get("controller")), None)
+
+
+def _phase(wire: Wire) -> str:
+    return str((wire.get("status") or {}).get("phase") or "")

@@ -1,0 +1,132 @@
+"""Demand from a CSV or Parquet file: one row a sample.
+
+Columns: `timestamp` (RFC 3339, the beginning of the sample), `value` (total over all pods: cores, bytes, requests per
+second), and if there is more than one series `workload` (`namespace/name`, or a name; `series_id` is the same) and
+`signal` (cpu, memory, requests, pods; default cpu). A sample that covers several minutes describes each of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from forecaster.domain.signal import Signal
+from forecaster.domain.window import MINUTE
+from forecaster.domain.workload import WorkloadId
+from forecaster.errors import SourceRefused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+SERIES = "series"
+LONGEST_STEP = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Exported:
+    """Minutes of demand: `values[signal][i, j]` of `ids[i]` in the minute that ends at `start + j` minutes."""
+
+    ids: tuple[WorkloadId, ...]
+    start: datetime
+    values: Mapping[Signal, NDArray[np.float64]]
+
+
+def read_export(path: Path) -> Exported:
+    """The content of a file.
+
+    Raises:
+        SourceRefused: it cannot be read, lacks a column, or holds something that is no sample.
+    """
+    frame = _named(_table(path), path)
+    start, end = frame["timestamp"].min(), frame["timestamp"].max()
+    names = sorted(frame["workload"].unique())
+    series = {
+        (Signal(str(signal)), str(name)): _steps(group, path)
+        for (signal, name), group in frame.groupby(["signal", "workload"])
+    }
+    widest = max(step for _, step in series.values())
+    minutes = int((end - start) / MINUTE) + widest
+    values: dict[Signal, NDArray[np.float64]] = {}
+    for (signal, name), (group, step) in series.items():
+        rows = values.setdefault(signal, np.full((len(names), minutes), np.nan))
+        _spread(rows[names.index(name)], group, start, step)
+    return Exported(tuple(map(_id, names)), start.to_pydatetime() + MINUTE, values)
+
+
+def _table(path: Path) -> pd.DataFrame:
+    read: Callable[[Path], pd.DataFrame] = pd.read_parquet if path.suffix == ".parquet" else pd.read_csv
+    try:
+        return read(path)
+    except ImportError as error:
+        raise SourceRefused(f"{path}: Parquet needs pyarrow; install it, or export CSV") from error
+    except (OSError, ValueError, UnicodeDecodeError) as error:
+        raise SourceRefused(f"{path}: not a readable CSV or Parquet file ({error})") from error
+
+
+def _named(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """The four columns, checked."""
+    frame = frame.rename(columns={"series_id": "workload"})
+    for column in ("timestamp", "value"):
+        if column not in frame:
+            raise SourceRefused(f"{path}: has no column {column!r} among {', '.join(map(str, frame.columns))}")
+    if frame.empty:
+        raise SourceRefused(f"{path}: holds no sample")
+    signals = frame["signal"] if "signal" in frame else pd.Series(Signal.CPU.value, frame.index)
+    unknown = set(signals.unique()) - {signal.value for signal in Signal}
+    if unknown:
+        allowed = ", ".join(Signal)
+        raise SourceRefused(f"{path}: signal {min(map(str, unknown))!r} is not known; use one of {allowed}")
+    workloads = frame["workload"].astype(str) if "workload" in frame else pd.Series(SERIES, frame.index)
+    return pd.DataFrame(
+        {"timestamp": _instants(frame, path), "value": _amounts(frame, path), "workload": workloads, "signal": signals}
+    )
+
+
+def _instants(frame: pd.DataFrame, path: Path) -> pd.Series[pd.Timestamp]:
+    try:
+        return pd.to_datetime(frame["timestamp"], utc=True).dt.floor("min")
+    except (ValueError, TypeError, OverflowError) as error:
+        raise SourceRefused(f"{path}: a timestamp is no instant ({error}); use 2026-03-01T12:00:00Z") from error
+
+
+def _amounts(frame: pd.DataFrame, path: Path) -> pd.Series[float]:
+    amounts = pd.to_numeric(frame["value"], errors="coerce").astype(float)
+    bad = amounts[~(amounts >= 0) & frame["value"].notna()]
+    if len(bad) or np.isinf(amounts).any():
+        at = bad.index[0] if len(bad) else int(np.isinf(amounts).argmax())
+        raise SourceRefused(f"{path}: the value {frame['value'].loc[at]} is no demand; use numbers of 0 or more")
+    return amounts
+
+
+def _steps(group: pd.DataFrame, path: Path) -> tuple[pd.DataFrame, int]:
+    """A series in order, and the minutes that one sample covers: the usual distance to the next."""
+    ordered = group.sort_values("timestamp")
+    if ordered["timestamp"].duplicated().any():
+        twice = ordered["timestamp"][ordered["timestamp"].duplicated()].iloc[0]
+        raise SourceRefused(f"{path}: {ordered['workload'].iloc[0]} has two samples of the minute {twice:%FT%H:%MZ}")
+    if len(ordered) == 1:
+        return ordered, 1
+    step = timedelta(seconds=float(ordered["timestamp"].diff().dt.total_seconds().median()))
+    if step > LONGEST_STEP:
+        raise SourceRefused(f"{path}: a sample every {step} says too little; an hour is the most, a minute is best")
+    return ordered, max(1, step // MINUTE)
+
+
+def _spread(row: NDArray[np.float64], group: pd.DataFrame, start: pd.Timestamp, step: int) -> None:
+    columns = ((group["timestamp"] - start) / MINUTE).astype(int).to_numpy()
+    for minute in range(step - 1, -1, -1):
+        inside = columns + minute < len(row)
+        row[columns[inside] + minute] = group["value"].to_numpy()[inside]
+
+
+def _id(name: str) -> WorkloadId:
+    namespace, _, rest = name.rpartition("/")
+    return WorkloadId(namespace.replace("/", ".") or "default", "Deployment", rest)

@@ -1,0 +1,118 @@
+"""Demand to replay: the bundled recording, an export, or the last weeks of a Prometheus.
+
+For the command line and for notebooks: `from forecaster import replay, traces`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forecaster.clock import current, evaluation_time
+from forecaster.domain.signal import Signal
+from forecaster.domain.window import FIVE_MINUTES, MINUTE
+from forecaster.errors import SourceRefused
+from forecaster.replay.traces import Traces
+from forecaster.sources.prometheus import PrometheusSource
+from forecaster.sources.queries import Queries
+from forecaster.sources.recorded import load_recording
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from forecaster.domain.history import Block
+    from forecaster.domain.workload import Workload, WorkloadId
+    from forecaster.sources.exported import Exported
+    from forecaster.sources.recording import Recording
+    from forecaster.sources.settings import PrometheusSettings
+
+FRESH = timedelta(hours=3)
+"""The newest minutes that decisions read before the replay begins; older history is asked for by five minutes."""
+REQUESTS_METRIC = "http_requests_per_second"
+"""By this name the HPAs of the bundled recording know the request rate."""
+
+
+def recorded() -> Traces:
+    """The real load that is bundled with the package, thirteen days of eleven workloads."""
+    return of_recording(load_recording())
+
+
+def of_recording(recording: Recording) -> Traces:
+    """A recording as traces."""
+    return Traces(recording.workloads, recording.start, recording.values, "; ".join(recording.origins))
+
+
+def exported(path: Path, described: Callable[[WorkloadId, Collection[Signal]], Workload]) -> Traces:
+    """A CSV or Parquet file (docs/replay.md says of what form); `described` adds HPA and requests, which it has not.
+
+    Raises:
+        SourceRefused: the file cannot be read or is not of that form.
+    """
+    from forecaster.sources.exported import read_export  # noqa: PLC0415  pandas takes 0.3 s; the demo does without
+
+    found: Exported = read_export(path)
+    workloads = tuple(described(id_, tuple(found.values)) for id_ in found.ids)
+    return Traces(workloads, found.start, found.values, f"exported to {path.name}")
+
+
+def measured(
+    settings: PrometheusSettings,
+    queries: Queries | None = None,
+    *,
+    length: timedelta,
+    history: timedelta = timedelta(days=14),
+    until: datetime | None = None,
+    chosen: Callable[[Iterable[WorkloadId]], Collection[WorkloadId]] = frozenset,
+) -> Traces:
+    """The last weeks of a cluster: the last `length` by the minute, `history` before it by five minutes.
+
+    Raises:
+        SourceError: Prometheus did not answer, or refused.
+        SourceRefused: it knows no workload of those chosen.
+    """
+    end = evaluation_time(until or current(), FIVE_MINUTES)
+    source = PrometheusSource(settings, queries or Queries())
+    try:
+        inventory = source.inventory(end)
+        wanted = chosen(inventory.ids)
+        workloads = tuple(workload for workload in inventory.workloads if workload.id in wanted)
+        if not workloads:
+            raise SourceRefused(f"none of {len(inventory.workloads)} workloads is meant; `forecaster once` lists them")
+        fine = end - length - FRESH
+        values = {signal: _measured(source, signal, workloads, fine - history, fine, end) for signal in Signal}
+    finally:
+        source.close()
+    known = {signal: one for signal, one in values.items() if np.isfinite(one).any()}
+    return Traces(workloads, fine - history + MINUTE, known, "measured by Prometheus")
+
+
+def _measured(
+    source: PrometheusSource,
+    signal: Signal,
+    workloads: Sequence[Workload],
+    start: datetime,
+    fine: datetime,
+    end: datetime,
+) -> NDArray[np.float64]:
+    """[workload, minute] from the minute after `start` to the one that ends at `end`."""
+    found = np.full((len(workloads), (end - start) // MINUTE), np.nan)
+    row = {workload.id: i for i, workload in enumerate(workloads)}
+    for block in source.history(signal, start + FIVE_MINUTES, fine, FIVE_MINUTES):
+        _fill(found, row, block, start)
+    for block in source.history(signal, fine + MINUTE, end, MINUTE):
+        _fill(found, row, block, start)
+    return found
+
+
+def _fill(found: NDArray[np.float64], row: Mapping[WorkloadId, int], block: Block, start: datetime) -> None:
+    """A coarser point describes every minute of its time."""
+    width = block.step // MINUTE
+    first = (block.start - start) // MINUTE - width
+    for id_, values in zip(block.ids, block.values, strict=True):
+        if id_ in row:
+            found[row[id_], first : first + len(values) * width] = np.repeat(values, width)

@@ -1,0 +1,122 @@
+"""A learned policy learns what pays, repeats by its seed, and is kept as plain arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from forecaster.learning.actions import CHANGES, STAY, counts
+from forecaster.learning.explore import DISCOUNT
+from forecaster.learning.fitted import Lessons, fit
+from forecaster.learning.judge import LearnedJudge
+from forecaster.learning.policy import KINDS, LearnedPolicy, load, save
+from forecaster.learning.situation import FEATURES, features_of
+from forecaster.learning.tabular import Table, cells, learn
+from forecaster.replay.advice import Situation
+from tests.support.builders import NOON, minutes, outlooks, policy, workload
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RISE = int(np.argmax(CHANGES))
+
+
+def situation(lanes: int = 4, **parts: float) -> Situation:
+    given = {"measured": 4.0, "median": 4.0, "upper": 5.0, "before": 4.0, "asked": 5.0, "ready": 5.0, **parts}
+    return Situation(**{name: np.full(lanes, value) for name, value in given.items()}, minute_of_day=600)
+
+
+def lessons(seed: int = 1, count: int = 4000) -> Lessons:
+    """A rise pays where the peak is above the pods, and costs elsewhere."""
+    rng = np.random.default_rng(seed)
+    before = rng.uniform(-1, 1, (count, len(FEATURES)))
+    taken = rng.integers(0, len(CHANGES), count)
+    worth = np.where(before[:, 1] > 0, 1.0, -1.0) * CHANGES[taken]
+    return Lessons(before, taken, worth, rng.uniform(-1, 1, (count, len(FEATURES))))
+
+
+def test_features_are_finite_whatever_is_unknown() -> None:
+    one = situation(median=np.nan, upper=np.nan, before=np.nan, ready=0.0, asked=0.0)
+    assert np.isfinite(features_of(one)).all()
+    assert np.isfinite(features_of(situation(measured=np.nan))).all()
+
+
+def test_a_change_is_a_pod_at_least_and_never_takes_the_last() -> None:
+    few, many = np.array([1.0, 1.0]), np.array([40.0, 40.0])
+    down_up = np.array([0, RISE])
+    assert counts(few, down_up).tolist() == [1.0, 2.0]
+    assert counts(many, down_up).tolist() == [20.0, 70.0]
+    assert counts(many, np.array([STAY, STAY])).tolist() == [40.0, 40.0]
+
+
+def test_the_table_learns_what_pays() -> None:
+    table, school = Table.empty(), lessons(count=60_000)
+    for part in np.array_split(np.arange(60_000), 300):
+        learn(
+            table, cells(school.before[part]), school.taken[part], school.reward[part], cells(school.after[part]), 0.1
+        )
+    wants = school.before[:200].copy()
+    wants[:, 1] = 0.6
+    known = table.tried[cells(wants)].min(axis=1) >= 30
+    assert (table.choose(wants)[known] == RISE).all()
+
+
+def test_what_was_never_tried_is_not_chosen() -> None:
+    assert (Table.empty().choose(features_of(situation())) == STAY).all()
+
+
+def test_the_forest_learns_what_pays_and_repeats_by_its_seed() -> None:
+    one, again = fit(lessons(), 0.1, seed=3), fit(lessons(), 0.1, seed=3)
+    features = np.zeros((2, len(FEATURES)))
+    features[:, 1] = [0.7, -0.7]
+    worth = one.worth(features)
+    assert worth[0, RISE] > worth[0, STAY] > worth[0, 0]
+    assert worth[1, 0] > worth[1, STAY] > worth[1, RISE]
+    assert np.array_equal(worth, again.worth(features))
+    assert 0 < DISCOUNT < 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_weights_are_plain_arrays_and_come_back_as_they_were(kind: str, tmp_path: Path) -> None:
+    chooser = Table.empty() if kind == "tabular" else fit(lessons(), 0.1, seed=3)
+    save(kind, chooser, tmp_path)  # type: ignore[arg-type]
+    with np.load(tmp_path / f"{kind}.npz", allow_pickle=False) as arrays:
+        assert arrays.files
+    found = load(kind, tmp_path)  # type: ignore[arg-type]
+    assert np.array_equal(found.chooser.choose(lessons().before), chooser.choose(lessons().before))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_weights_that_ship_say_a_count_and_nothing_where_nothing_is_measured(kind: str) -> None:
+    learned = load(kind)  # type: ignore[arg-type]
+    assert (learned.counts(situation()) >= 1).all()
+    assert np.isnan(learned.counts(situation(measured=np.nan))).all()
+
+
+def judge() -> LearnedJudge:
+    return LearnedJudge(policies={"tabular": LearnedPolicy("tabular", Table.empty())})
+
+
+def test_the_judge_replaces_the_forecast_by_the_advice_and_says_so() -> None:
+    """Four pods that nothing is known to be better than: just under four pods at 50 % of a core."""
+    heard = outlooks(cpu=1.5, cpu_ahead=9.0)
+    advised = judge().advised(heard, workload(), policy(learned="tabular"), NOON)
+    said = next(iter(advised.values())).ahead
+    assert said.model == "learned-tabular"  # type: ignore[union-attr]
+    assert said.peak == pytest.approx(3.5 * 0.5)  # type: ignore[union-attr]
+    assert "having heard" in said.note  # type: ignore[union-attr]
+
+
+def test_without_a_forecast_the_learned_policy_is_silent_too() -> None:
+    heard = outlooks(cpu=1.5)
+    assert judge().advised(heard, workload(), policy(learned="tabular"), NOON) is heard
+
+
+def test_what_was_expected_before_is_compared_when_its_time_has_come() -> None:
+    one, id_ = judge(), workload().id
+    for _ in range(6):
+        one.advised(outlooks(cpu=1.5, cpu_ahead=2.0), workload(), policy(learned="tabular"), NOON + minutes(1))
+    assert len(one.said[id_]) == 6
+    assert one.said[id_][0] == pytest.approx(0.8 * 2.0)

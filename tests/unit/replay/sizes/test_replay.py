@@ -1,0 +1,88 @@
+"""Requests and limits over recorded usage: what is counted, and what each recommender makes of known stories."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forecaster.domain.policy import VerticalPolicy
+from forecaster.replay.sizes.compare import compared, frontier, ours
+from forecaster.replay.sizes.load import POINTS, Load
+from forecaster.replay.sizes.replay import Held, replay
+from forecaster.replay.sizes.sizers import Ours, Vpa
+from forecaster.replay.sizes.synthetic import weekly_peak
+
+if TYPE_CHECKING:
+    from forecaster.replay.sizes.account import Summary
+
+DAY = POINTS
+
+
+class Fixed:
+    """Everybody gets one GiB-like unit, for ever; a killed container two."""
+
+    every = POINTS
+
+    def __init__(self) -> None:
+        self.size_now = 1.0
+        self.seen: list[float] = []
+
+    def observe(self, used: np.ndarray, at: int) -> None:
+        self.seen.append(float(used[0]))
+
+    def killed(self, rows: np.ndarray, limit: np.ndarray, at: int) -> None:
+        self.size_now = 2.0
+
+    def size(self, held: Held, at: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return np.array([self.size_now]), np.array([self.size_now]), np.array([False])
+
+
+def played(wanted: list[float], warm: int = 2) -> tuple[Summary, Fixed]:
+    sizer = Fixed()
+    account = replay(Load("memory", ("one",), np.array([wanted]), warm), sizer)
+    return account.summary(), sizer
+
+
+def test_what_is_requested_and_not_used_is_slack() -> None:
+    summary, _ = played([0, 0, 0.5, 0.5])
+    assert (summary.slack, summary.over_limit, summary.changes) == (1.0, 0, 0)
+
+
+def test_a_kill_counts_and_the_container_comes_back_larger() -> None:
+    summary, _ = played([0, 0, 0.5, 1.5, 1.5, 1.5])
+    assert (summary.over_limit, summary.changes) == (1, 1)
+
+
+def test_nobody_sees_what_was_wanted_above_the_limit() -> None:
+    _, sizer = played([0, 0, 0.5, 1.5, 1.5])
+    assert sizer.seen == [0, 0, 0.5, 1.0, 1.5]
+
+
+def test_gaps_count_for_nothing() -> None:
+    summary, _ = played([0, 0, 0.5, np.nan, 0.5])
+    assert summary.slack == 1.0
+
+
+def test_a_weekly_peak_is_survived_where_the_vpa_is_killed() -> None:
+    load = weekly_peak()
+    assert replay(load, Ours("memory", 1, VerticalPolicy())).summary().over_limit == 0
+    assert replay(load, Vpa("memory", 1)).summary().over_limit > 0
+
+
+def test_every_contestant_of_the_frontier_plays() -> None:
+    rng = np.random.default_rng(0)
+    load = Load("cpu", ("a", "b"), rng.gamma(2, 0.2, (2, 4 * DAY)), 2 * DAY)
+    rows = compared([load], frontier("cpu"))
+    assert len({(row.family, row.setting) for row in rows}) == len(rows)
+    assert all(np.isfinite(row.summary.slack) for row in rows)
+
+
+def test_a_dearer_hour_above_the_request_means_fewer_of_them() -> None:
+    rng = np.random.default_rng(0)
+    load = Load("cpu", ("a",), rng.lognormal(-1, 0.5, (1, 6 * DAY)), 3 * DAY)
+    shares = [
+        compared([load], [ours("ours", "", throttle_price=price, cpu_limit="none")])[0].summary.over_request_share
+        for price in (3.0, 40.0)
+    ]
+    assert shares[0] > shares[1]

@@ -1,0 +1,152 @@
+"""The whole replay on a small cluster: bounds, equalities and refusals that hold whatever the demand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from forecaster.domain.policies import Policies
+from forecaster.domain.policy import HorizontalPolicy, Policy
+from forecaster.domain.signal import Signal
+from forecaster.domain.workload import Target, TargetType
+from forecaster.replay import Terms, Traces, compare
+from forecaster.replay.contestants import HPA, PERFECT, Contestant, Source, line_up
+from forecaster.replay.foresight import Foresight
+from tests.support.builders import NOON, hpa, minutes, workload
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from forecaster.replay.comparison import Comparison
+    from forecaster.replay.foresee import Question
+    from forecaster.replay.sight import Sight
+
+PAST = 200
+NAIVE = Contestant("naive", "nothing ahead", Source.MODEL, "last-value")
+
+
+def traces(cores: Sequence[float], **parts: object) -> Traces:
+    """One workload at 1 core a pod and a target of 50 %; until noon its demand was steady, and its pods half full."""
+    values = np.concatenate([np.full(PAST, cores[0]), np.asarray(cores, float)])[None, :]
+    one = replace(workload(autoscaler=hpa(lowest=1, highest=1000)), **parts)  # type: ignore[arg-type]
+    pods = np.full(values.shape, np.ceil(2 * cores[0]))
+    return Traces((one,), NOON - minutes(PAST - 1), {Signal.CPU: values, Signal.PODS: pods})
+
+
+def replayed(recorded: Traces, *contestants: Contestant, policy: Policy | None = None, **options: object) -> Comparison:
+    return compare(
+        recorded,
+        Policies(policy or Policy()),
+        (HPA, *contestants),
+        begin=NOON,
+        until=recorded.end,
+        **options,  # type: ignore[arg-type]
+    )
+
+
+loads = st.lists(st.floats(0.1, 60.0), min_size=10, max_size=60)
+
+
+@settings(deadline=None, max_examples=25)
+@given(loads, st.sampled_from([1, 2, 5, 8]), st.sampled_from([15, 30, 60]))
+def test_perfect_foresight_leaves_nothing_short_and_nobody_can_do_it_for_less_than_the_bound(
+    cores: list[float], start_up: int, sync: int
+) -> None:
+    timing = replace(Terms().timing, sync=timedelta(seconds=sync))
+    terms = Terms(start_ups=(minutes(start_up),), shares=(), timing=timing)
+    ready_first = [*([cores[0]] * 20), *cores]
+    one = replayed(traces(ready_first), PERFECT, terms=terms).workloads[0]
+    assert one.curves["perfect"].own.missing == 0.0
+    assert one.bound.missing == 0.0
+    assert one.curves["perfect"].own.pod_hours >= one.bound.pod_hours - 1e-9
+
+
+def silent(sight: Sight, signals: Sequence[Signal], question: Question) -> Foresight:
+    """A forecast that never asks for anything."""
+    shape = (sight.minutes, len(sight.traces.workloads), 1)
+    return Foresight("silent", question.span, (0.5,), {signal: np.zeros(shape) for signal in signals})
+
+
+@settings(deadline=None, max_examples=25)
+@given(loads)
+def test_who_never_asks_for_more_than_the_hpa_costs_exactly_what_it_costs(cores: list[float]) -> None:
+    never = Policy(horizontal=HorizontalPolicy(max_replicas=1))
+    one = replayed(traces(cores), NAIVE, policy=never, foresee=silent).workloads[0]
+    assert one.curves["naive"].own == one.curves["hpa"].own
+    assert one.curves["naive"].points == one.curves["hpa"].points
+
+
+def ungated() -> Policy:
+    return Policy(horizontal=HorizontalPolicy(gate=False))
+
+
+@settings(deadline=None, max_examples=25)
+@given(loads)
+def test_pods_are_counted_in_whole_and_never_lost(cores: list[float]) -> None:
+    one = replayed(traces(cores), NAIVE, PERFECT, policy=ungated(), foresee=silent).workloads[0]
+    for curve in one.curves.values():
+        track, own = curve.track, curve.own
+        assert (track.ready <= track.asked).all()
+        assert (track.ready >= 0).all()
+        assert own.demand == pytest.approx(sum(cores) / 60)
+        assert own.missing == pytest.approx(track.missing.sum() / 60)
+
+
+def refusal(recorded: Traces, policy: Policy | None = None, **options: object) -> str:
+    outcome = replayed(recorded, policy=policy, **options)
+    assert not outcome.workloads
+    return next(iter(outcome.left_out.values()))
+
+
+STEADY = [2.0] * 60
+
+
+def test_an_hpa_without_metrics_is_refused() -> None:
+    bare = replace(hpa(), targets=())
+    assert "has no metrics" in refusal(traces(STEADY, autoscaler=bare))
+
+
+def test_history_shorter_than_the_lead_time_is_refused() -> None:
+    policy = Policy(horizontal=HorizontalPolicy(lead_time=timedelta(hours=4)))
+    assert "less than 4h" in refusal(traces([2.0] * 300), policy)
+
+
+def test_a_replay_shorter_than_it_looks_ahead_is_refused() -> None:
+    assert "replay a longer time" in refusal(traces([2.0] * 6))
+
+
+def test_a_policy_that_contradicts_the_hpa_is_refused() -> None:
+    policy = Policy(horizontal=HorizontalPolicy(min_replicas=2000))
+    assert "above the HPA's maxReplicas 1000" in refusal(traces(STEADY), policy)
+
+
+def test_demand_in_millicores_is_refused() -> None:
+    few = hpa(lowest=1, highest=10)
+    assert "another unit" in refusal(traces([2000.0] * 60, autoscaler=few))
+
+
+def test_demand_of_another_signal_than_the_target_is_refused() -> None:
+    rates = hpa(Target("rate", TargetType.AVERAGE_VALUE, 5.0))
+    policy = Policy(horizontal=HorizontalPolicy(requests_metric="rate"))
+    assert "goes by requests" in refusal(traces(STEADY, autoscaler=rates), policy)
+
+
+def test_the_frontier_has_everybody_at_every_share() -> None:
+    terms = Terms(shares=(1.2, 0.8))
+    outcome = replayed(traces([2.0, 5.0, 9.0, 2.0] * 10), PERFECT, terms=terms)
+    rows = outcome.frontier()
+    assert {(row["contestant"], row["target_share"]) for row in rows} == {
+        (name, share) for name in ("hpa", "perfect") for share in (1.0, 1.2, 0.8)
+    }
+    assert len(outcome.trajectory("shop/web")) == 2 * 40
+
+
+def test_everybody_stands_in_line_once() -> None:
+    names = [one.name for one in line_up("adaptive", ["ridge", "seasonal-naive-day", "adaptive"])]
+    assert names == ["hpa", "seasonal-naive-day", "ridge", "policy", "perfect"]

@@ -1,0 +1,93 @@
+"""What the replay foresees is what the service forecasts, and it is made once."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from forecaster.domain.signal import Signal
+from forecaster.domain.window import MINUTE
+from forecaster.forecasting.forecaster import Span
+from forecaster.replay.foresee import Question, foresee, kept_or_foreseen
+from forecaster.replay.sight import Sight, sight_of
+from forecaster.replay.traces import Traces
+from forecaster.store.history import HistorySettings
+from tests.support.builders import NOON, minutes, workload
+from tests.support.fakes import CycleOnFakes, Load
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+SPAN = Span(minutes(3), minutes(3))
+BEGIN = NOON + minutes(2)
+"""Off the grid of five minutes, so that points are cut anew."""
+
+
+def wave(at: datetime) -> float:
+    minute = (at - NOON) / MINUTE
+    return float(np.float32(4.0 + np.sin(minute / 40.0) + 0.3 * np.sin(minute * 1.7)))
+
+
+def sight(length: int) -> Sight:
+    history = timedelta(days=15) // MINUTE
+    start = BEGIN - (history - 1) * MINUTE
+    values = np.array([[wave(start + i * MINUTE) for i in range(history + length)]])
+    return sight_of(Traces((workload("web"),), start, {Signal.CPU: values}), BEGIN, length)
+
+
+@pytest.mark.parametrize("model", ["last-value", "seasonal-naive-day", "adaptive"])
+def test_the_replay_foresees_what_the_service_forecasts(model: str) -> None:
+    settings = HistorySettings(minutes_kept=timedelta(hours=3), weeks_kept=timedelta(days=14))
+    service = CycleOnFakes(
+        Load(workload("web"), {Signal.CPU: wave, Signal.PODS: lambda at: 4.0}),
+        model=model,
+        settings=settings,
+        start=BEGIN,
+    )
+    seen, length = sight(7), 7
+    foreseen = foresee(seen, [Signal.CPU], Question(model, SPAN)).peak(Signal.CPU, 0.9)
+    assert foreseen is not None
+    for minute in range(length):
+        (one,) = service.run(BEGIN + minute * MINUTE).recommendations
+        forecast = one.signals[0].forecast
+        assert forecast is not None
+        assert foreseen[minute, 0] == pytest.approx(forecast.peak, rel=1e-6)
+
+
+class Memory:
+    """A cache that counts."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, Mapping[str, np.ndarray]] = {}
+        self.found = 0
+
+    def get(self, key: str) -> Mapping[str, np.ndarray] | None:
+        self.found += key in self.kept
+        return self.kept.get(key)
+
+    def put(self, key: str, arrays: Mapping[str, np.ndarray]) -> None:
+        self.kept[key] = arrays
+
+
+def test_the_same_question_about_the_same_history_is_asked_once() -> None:
+    cache, seen, question = Memory(), sight(5), Question("last-value", SPAN)
+    first = kept_or_foreseen(seen, [Signal.CPU], question, cache, "1")
+    again = kept_or_foreseen(seen, [Signal.CPU], question, cache, "1")
+    assert cache.found == 1
+    assert np.array_equal(first.values[Signal.CPU], again.values[Signal.CPU])
+    kept_or_foreseen(seen, [Signal.CPU], question, cache, "2")
+    kept_or_foreseen(seen, [Signal.CPU], Question("last-value", Span(minutes(5), minutes(3))), cache, "1")
+    seen.traces.values[Signal.CPU][0, 0] += 1.0
+    kept_or_foreseen(seen, [Signal.CPU], question, cache, "1")
+    assert cache.found == 1
+    assert len(cache.kept) == 4
+
+
+def test_between_two_questions_the_last_answer_holds() -> None:
+    foreseen = foresee(sight(6), [Signal.CPU], Question("last-value", SPAN, every=3)).values[Signal.CPU]
+    assert np.array_equal(foreseen[0], foreseen[2])
+    assert not np.array_equal(foreseen[2], foreseen[3])

@@ -1,0 +1,79 @@
+"""What kept decisions were worth: floors as they were made, on the load that came."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+import pytest
+
+from forecaster.domain.policies import Policies
+from forecaster.domain.policy import Policy
+from forecaster.domain.signal import Signal
+from forecaster.output.replay.realised import outcome_view, print_realised, said
+from forecaster.replay.realised import Outcome, Stated, floors_of, outcome_of
+from forecaster.replay.traces import Traces
+from tests.support.builders import NOON, after, hpa, minutes, workload
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+WEB, CART = workload("web", autoscaler=hpa(highest=200)), workload("cart", autoscaler=hpa(highest=200))
+PAST, LENGTH = 200, 240
+JUMPS = np.r_[np.full(PAST, 2.0), np.tile(np.repeat([2.0, 8.0, 2.0], [50, 10, 60]), 2)]
+
+
+def outcome(*decisions: Stated, pods: Sequence[float] | None = None) -> Outcome:
+    values = {Signal.CPU: np.array([JUMPS, np.full(len(JUMPS), 2.0)])}
+    if pods is not None:
+        values[Signal.PODS] = np.array([pods, pods], float)
+    traces = Traces((WEB, CART), NOON - minutes(PAST - 1), values)
+    kept = {WEB.id: decisions}
+    return outcome_of(traces, kept, Policies(Policy()), begin=NOON, until=after(LENGTH))
+
+
+def test_the_count_in_force_is_the_last_that_was_decided_and_a_hold_leaves_it() -> None:
+    decisions = [Stated(after(-5), 3), Stated(after(2), 5), Stated(after(3), None), Stated(after(4), 2)]
+    assert floors_of(decisions, NOON, 6).tolist() == [3, 3, 5, 5, 2, 2]
+
+
+def test_a_decision_between_two_minutes_counts_from_the_next() -> None:
+    assert floors_of([Stated(after(1.5), 5)], NOON, 4).tolist() == [0, 0, 5, 5]
+
+
+def test_decisions_ahead_of_every_jump_are_worth_their_pods() -> None:
+    found = outcome(Stated(after(-1), 1), Stated(after(45), 16), Stated(after(62), 1), Stated(after(165), 16))
+    (one,) = found.workloads
+    assert one.plain.missing > 0
+    assert one.decided.missing == 0
+    assert not one.worse
+    assert found.left_out == {CART.id: "no decision about it was kept for that time"}
+
+
+def test_decisions_after_every_jump_are_named_as_a_loss() -> None:
+    found = outcome(Stated(after(-1), 1), Stated(after(60), 30), Stated(after(150), 1))
+    (one,) = found.worse
+    assert one.workload is WEB
+    assert any("does better on shop/web" in sentence for sentence in said(found))
+
+
+def test_what_the_pods_that_were_there_carried_stands_beside() -> None:
+    pods = np.full(len(JUMPS), 4.0)
+    (one,) = outcome(Stated(NOON, 1), pods=pods).workloads
+    assert one.measured is not None
+    assert one.measured.pod_hours == pytest.approx(4.0 * LENGTH / 60)
+    assert one.measured.missing == pytest.approx(20 * 4.0 / 60)
+
+
+def test_machines_get_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    found = outcome(Stated(NOON, 6))
+    print_realised(found, as_json=True)
+    assert msgspec.json.decode(capsys.readouterr().out) == msgspec.json.decode(msgspec.json.encode(outcome_view(found)))
+    print_realised(found, as_json=False)
+    assert "shop/web" in capsys.readouterr().out
+
+
+def test_nothing_kept_is_nothing_compared() -> None:
+    assert said(replace(outcome(), workloads=[]))[0].endswith("nothing to compare.")

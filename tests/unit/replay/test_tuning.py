@@ -1,0 +1,114 @@
+"""A proposal has to have been better on days that did not choose it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import yaml
+
+from forecaster.config import parse
+from forecaster.domain.policies import Policies
+from forecaster.domain.policy import Policy
+from forecaster.domain.signal import Signal
+from forecaster.output.replay.tuned import tuned_text
+from forecaster.replay import Terms, Traces
+from forecaster.replay.tuning import Candidate, Daily, Proposal, Tuning, best, change, judged, tune
+from tests.support.builders import NOON, hpa, minutes, workload
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from forecaster.replay.foresee import Question
+    from forecaster.replay.foresight import Foresight
+    from forecaster.replay.sight import Sight
+
+PRESENT = Candidate(0.9, minutes(3), minutes(5))
+OTHER = Candidate(0.7, minutes(3), minutes(5))
+WEB = workload("web", autoscaler=hpa(highest=200))
+NOISE = np.random.default_rng(1).normal(0, 1, 14)
+
+
+def daily(present: np.ndarray, other: np.ndarray) -> Daily:
+    """Pod-hours alone; nothing is short."""
+    cost = np.array([present, other], float)
+    return Daily(cost, np.zeros_like(cost), 9.0)
+
+
+def test_what_is_better_every_day_is_proposed_with_its_interval() -> None:
+    found = judged([PRESENT, OTHER], daily(100 + NOISE, 90 + NOISE), WEB)
+    assert isinstance(found, Proposal)
+    assert found.chosen == OTHER
+    assert found.cost.low <= found.cost.expected <= found.cost.high < 0
+    assert found.cost.expected == pytest.approx(-0.1, abs=0.01)
+    assert found.agreed == 1.0
+    assert found.missing is None
+
+
+def test_one_lucky_day_is_not_evidence() -> None:
+    lucky = 100 + 3 * NOISE
+    lucky[4] = 20.0
+    assert "not sure enough" in str(judged([PRESENT, OTHER], daily(100 - 3 * NOISE, lucky), WEB))
+
+
+def test_the_present_policy_stays_where_others_are_as_good() -> None:
+    assert "no setting" in str(judged([PRESENT, OTHER], daily(100 + NOISE, 99.5 + NOISE), WEB))
+    assert best(np.array([[100.0], [99.5]])) == 0
+
+
+def test_shortage_counts_at_its_price() -> None:
+    short = Daily(np.array([[10.0] * 8, [9.0] * 8]), np.array([[0.0] * 8, [0.2] * 8]), 9.0)
+    assert "no setting" in str(judged([PRESENT, OTHER], short, WEB))
+
+
+def test_the_interval_holds_the_truth_about_as_often_as_it_says() -> None:
+    rng, held = np.random.default_rng(5), 0
+    for _ in range(60):
+        before = rng.normal(100, 5, 20)
+        estimate = change(before, before * rng.normal(0.95, 0.05, 20))
+        held += estimate.low <= -0.05 <= estimate.high
+    assert 45 <= held <= 59
+
+
+def test_an_estimate_repeats() -> None:
+    assert change(100 + NOISE, 90 - NOISE) == change(100 + NOISE, 90 - NOISE)
+
+
+def coming(sight: Sight, signals: Sequence[Signal], question: Question) -> Foresight:
+    """The truth, whatever the level."""
+    from forecaster.replay.perfect import perfect  # noqa: PLC0415
+
+    return perfect(sight, question.span)
+
+
+def tuned(days: int, terms: Terms | None = None) -> Tuning:
+    rng = np.random.default_rng(3)
+    count = (days + 1) * 1440
+    cores = 6.0 + 4.0 * np.sin(np.arange(count) * 2 * np.pi / 1440) + rng.uniform(0, 0.5, count)
+    traces = Traces((WEB,), NOON - timedelta(days=1) + minutes(1), {Signal.CPU: cores[None, :]})
+    until = NOON + timedelta(days=days)
+    terms = terms or Terms(shares=())
+    return tune(traces, Policies(Policy()), begin=NOON, until=until, foresee=coming, terms=terms)
+
+
+def test_too_few_days_are_refused() -> None:
+    found = tuned(3)
+    assert not found.proposals
+    assert "3 whole days" in found.refused[WEB.id]
+    assert "no proposal, 3 whole days" in tuned_text(found)
+
+
+def test_what_is_printed_is_a_policy_that_the_settings_take() -> None:
+    """The HPA's target of 50 % of a demand that is known ahead is much too safe."""
+    found = tuned(6)
+    text = tuned_text(found)
+    settings = parse(yaml.safe_load(text), "tuned")
+    (proposal,) = found.proposals
+    assert proposal.cost.high < 0
+    assert proposal.chosen.share > 1.0
+    policy = settings.policies.of(WEB.id).horizontal
+    assert policy.scale_down_stabilization == proposal.chosen.stabilization
+    assert "confidence" in text
+    assert "another target of its HPA: cpu 0.65 instead of 0.5" in text

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from forecaster.domain.workload import WorkloadId
+from forecaster.sources.cluster_facts import QUERIES, read_cluster
+from forecaster.sources.facts import Row
+from forecaster.sources.queries import Queries
+from forecaster.vertical.rules.placement import Taint
+from forecaster.vertical.rules.server import Server
+
+WEB = WorkloadId("shop", "Deployment", "web")
+OWNER = {"namespace": "shop", "workload_kind": "Deployment", "workload": "web"}
+POD = {"namespace": "shop", "pod": "web-1"}
+
+ROWS: dict[str, list[Row]] = {
+    "node_allocatable": [
+        Row({"node": "n1", "resource": "cpu"}, 3.92),
+        Row({"node": "n1", "resource": "memory"}, 2.0**34),
+        Row({"node": "n1", "resource": "pods"}, 110.0),
+        Row({"node": "n1", "resource": "ephemeral_storage"}, 1e11),
+    ],
+    "node_memory_capacity": [Row({"node": "n1"}, 2.0**34 + 2**30)],
+    "node_labels": [Row({"node": "n1", "label_karpenter_sh_nodepool": "web", "label_team": "x"}, 1.0)],
+    "node_taints": [Row({"node": "n1", "key": "spot", "value": "", "effect": "NoSchedule"}, 1.0)],
+    "node_versions": [Row({"kubelet_version": "v1.35.2"}, 1.0)],
+    "pods_on_nodes": [Row({**POD, "node": "n1", "created_by_kind": "ReplicaSet", "created_by_name": "web-7d"}, 1.0)],
+    "pod_node_requests": [Row({**POD, "resource": "cpu"}, 0.5), Row({**POD, "resource": "memory"}, 2.0**30)],
+    "pod_owners": [Row({**POD, **OWNER}, 1.0)],
+    "pod_memory": [Row(POD, 5e8)],
+    "containers": [Row({**OWNER, "container": "app"}, 1.0), Row({**OWNER, "container": "idle"}, 1.0)],
+    "container_requests": [Row({**OWNER, "container": "app", "resource": "cpu"}, 0.5)],
+    "container_limits": [Row({**OWNER, "container": "app", "resource": "memory"}, 2.0**30)],
+    "limit_ranges": [
+        Row({"namespace": "shop", "limitrange": "l", "type": "Container", "resource": "cpu", "constraint": "max"}, 2.0)
+    ],
+    "quotas": [
+        Row({"namespace": "shop", "resourcequota": "q", "resource": "requests.cpu", "type": kind}, value)
+        for kind, value in (("hard", 10.0), ("used", 4.5))
+    ],
+    "max_surge": [Row({"namespace": "shop", "deployment": "web"}, 2.0)],
+    "max_unavailable": [Row({"namespace": "shop", "deployment": "web"}, 1.0)],
+}
+
+
+def answered(name: str, _query: str) -> list[Row]:
+    return ROWS.get(name, [])
+
+
+def test_series_become_nodes_pods_and_the_namespace_s_rules() -> None:
+    cluster = read_cluster(answered, Queries().rendered)
+    (node,) = cluster.nodes or ()
+    assert (node.allocatable["cpu"], node.allocatable["ephemeral-storage"]) == (3920, 10**14)
+    assert (node.labels, node.taints) == ({"karpenter.sh/nodepool": "web"}, (Taint("spot"),))
+    (pod,) = cluster.residents
+    assert (pod.workload, pod.requests, pod.memory_bytes) == (
+        "shop/Deployment/web",
+        {"cpu": 500, "memory": 2**30},
+        500_000_000,
+    )
+    assert [one.name for one in cluster.templates[WEB].containers] == ["app", "idle"]
+    assert cluster.templates[WEB].containers[0].resources.limits == {"memory": 2**30 * 1000}
+    assert (cluster.limit_ranges or {})["shop"][0].items[0].max == {"cpu": 2000}
+    assert (cluster.quotas or {})["shop"][0].used == {"requests.cpu": 4500}
+    assert (cluster.rollouts[WEB].surge, cluster.rollouts[WEB].unavailable) == (2, 1)
+    assert cluster.server == Server(1, 35)
+
+
+def test_without_kube_state_metrics_nothing_is_known() -> None:
+    cluster = read_cluster(lambda _name, _query: [], Queries().rendered)
+    assert (cluster.nodes, cluster.limit_ranges, cluster.quotas) == (None, None, None)
+
+
+def test_every_query_is_filled_in() -> None:
+    for template in QUERIES.values():
+        assert "$" not in Queries(namespaces="shop").rendered(template).replace("$1", "")

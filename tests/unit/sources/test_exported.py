@@ -1,0 +1,86 @@
+"""Exports come in any order, at any resolution, and are refused in one sentence."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from forecaster.domain.signal import Signal
+from forecaster.domain.workload import WorkloadId
+from forecaster.errors import SourceRefused
+from forecaster.sources.exported import Exported, read_export
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def read(folder: Path, text: str) -> Exported:
+    path = folder / "demand.csv"
+    path.write_text(text, encoding="utf-8")
+    return read_export(path)
+
+
+def test_a_sample_describes_the_minute_that_it_begins(tmp_path: Path) -> None:
+    found = read(tmp_path, "timestamp,value\n2026-03-01T12:01:00Z,2\n2026-03-01T12:00:00Z,1\n")
+    assert found.start == datetime(2026, 3, 1, 12, 1, tzinfo=UTC)
+    assert found.values[Signal.CPU].tolist() == [[1.0, 2.0]]
+    assert found.ids == (WorkloadId("default", "Deployment", "series"),)
+
+
+def test_a_coarser_sample_describes_every_minute_of_its_time(tmp_path: Path) -> None:
+    found = read(tmp_path, "timestamp,value\n2026-03-01T12:00:00Z,1\n2026-03-01T12:02:00Z,3\n")
+    assert found.values[Signal.CPU].tolist() == [[1.0, 1.0, 3.0, 3.0]]
+
+
+def test_a_sample_that_is_missing_is_a_gap(tmp_path: Path) -> None:
+    rows = "".join(f"2026-03-01T12:0{minute}:00Z,{minute}\n" for minute in (0, 1, 2, 4))
+    values = read(tmp_path, "timestamp,value\n" + rows).values[Signal.CPU]
+    assert np.isnan(values[0, 3])
+    assert values[0, 4] == 4.0
+
+
+def test_workloads_and_signals_have_columns_of_their_own(tmp_path: Path) -> None:
+    found = read(
+        tmp_path,
+        "timestamp,workload,signal,value\n"
+        "2026-03-01T12:00:00Z,shop/web,cpu,1\n2026-03-01T12:00:00Z,shop/web,requests,50\n"
+        "2026-03-01T12:00:00Z,shop/api,cpu,2\n",
+    )
+    assert [str(id_) for id_ in found.ids] == ["shop/api", "shop/web"]
+    assert found.values[Signal.CPU].tolist() == [[2.0], [1.0]]
+    assert np.isnan(found.values[Signal.REQUESTS][0, 0])
+
+
+def test_parquet_is_read_too(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "demand.parquet"
+    at = pandas.date_range("2026-03-01T12:00:00Z", periods=3, freq="min")
+    pandas.DataFrame({"series_id": "web", "timestamp": at, "value": [1.0, 2.0, 3.0]}).to_parquet(path)
+    assert read_export(path).values[Signal.CPU].tolist() == [[1.0, 2.0, 3.0]]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("timestamp\n2026-03-01T12:00:00Z\n", "no column 'value'"),
+        ("timestamp,value\n", "no sample"),
+        ("timestamp,value\nyesterday,1\n", "no instant"),
+        ("timestamp,value\n2026-03-01T12:00:00Z,-1\n", "-1 is no demand"),
+        ("timestamp,value\n2026-03-01T12:00:00Z,much\n", "much is no demand"),
+        ("timestamp,signal,value\n2026-03-01T12:00:00Z,disk,1\n", "signal 'disk' is not known"),
+        ("timestamp,value\n2026-03-01T12:00:00Z,1\n2026-03-01T12:00:30Z,2\n", "two samples of the minute"),
+        ("timestamp,value\n2026-03-01T12:00:00Z,1\n2026-03-03T12:00:00Z,2\n", "says too little"),
+    ],
+)
+def test_what_is_no_demand_is_refused(tmp_path: Path, text: str, reason: str) -> None:
+    with pytest.raises(SourceRefused, match=reason):
+        read(tmp_path, text)
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SourceRefused, match=r"absent\.csv"):
+        read_export(tmp_path / "absent.csv")
