@@ -1,106 +1,179 @@
-"""Requests and limits from what one pod used: a quantile of the coming day plus a margin.
+"""Requests and limits of a workload's containers from what was chosen for each, in numbers and in words.
 
-The coming day is taken to be like the most demanding of the last seven days at that quantile, so a weekly peak is
-remembered for a week. Each resource is sized alone; one that cannot be sized keeps what it has, with a reason.
+Each resource of each container is sized alone; one that cannot be sized keeps what it has, with a reason.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from dataclasses import dataclass, replace
+from math import isclose
+from typing import TYPE_CHECKING
 
 from forecaster.domain.amounts import amount
+from forecaster.domain.container import ContainerSize, Risk
 from forecaster.domain.decision import Hold, Reason, Resize
-from forecaster.domain.workload import Resources, TargetType
+from forecaster.domain.workload import Resources, Target, TargetType
+from forecaster.vertical.scale_point import request_beside_hpa
+from forecaster.vertical.wording import clause
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import timedelta
+
     from forecaster.domain.policy import VerticalPolicy
     from forecaster.domain.workload import Workload
+    from forecaster.vertical.choice.choose import Sized
 
-
-@dataclass(frozen=True, slots=True)
-class PodUsage:
-    """What one pod used, at the policy's quantiles, on the most demanding day; None where nothing is known.
-
-    `days` is how much history stands behind it.
-    """
-
-    cpu: float | None
-    memory: float | None
-    days: float
-
-
-LimitRule = Literal["request", "keep-ratio", "none"]
-NO_USAGE = PodUsage(None, None, 0.0)
 LEAST_DAYS = 1.0
 
 
-class _Rule(NamedTuple):
-    """What the policy says about one resource."""
+@dataclass(frozen=True, slots=True)
+class ContainerSizing:
+    """One container: what it has, what was chosen, and how many days stand behind that; `note` says why nothing was."""
 
-    metric: str
-    quantile: float
-    margin: float
-    least: float
-    limit: LimitRule
-
-
-class _Sized(NamedTuple):
-    """Request and limit of one resource, and in words how they came about; `kept` when they are today's."""
-
-    request: float | None
-    limit: float | None
-    message: str
-    kept: bool = False
+    name: str
+    now: Resources
+    cpu: Sized | None = None
+    memory: Sized | None = None
+    days: float = 0.0
+    note: str = ""
 
 
-def size(workload: Workload, usage: PodUsage, policy: VerticalPolicy) -> Resize | Hold:
-    """Requests and limits per pod for the coming day."""
-    if usage.cpu is None and usage.memory is None:
-        return Hold(Reason.NO_DATA, "no usage per pod is known yet")
-    if usage.days < LEAST_DAYS:
-        return Hold(Reason.SHORT_HISTORY, f"{usage.days * 24:.1f} h of usage per pod; a day is the least")
-    now = workload.resources
-    cpu_rule = _Rule("cpu", policy.cpu_quantile, policy.margin, policy.min_cpu, policy.cpu_limit)
-    memory_rule = _Rule("memory", policy.memory_quantile, policy.margin, policy.min_memory, policy.memory_limit)
-    cpu = _size_one(cpu_rule, usage.cpu, workload, now.cpu_request, now.cpu_limit)
-    memory = _size_one(memory_rule, usage.memory, workload, now.memory_request, now.memory_limit)
-    message = f"cpu: {cpu.message}; memory: {memory.message}"
-    if cpu.kept and memory.kept:
-        return Hold(Reason.SCALED_BY_SIZE, message)
-    return Resize(Resources(cpu.request, cpu.limit, memory.request, memory.limit), Reason.SIZED, message)
+PodSizing = tuple[ContainerSizing, ...]
+NO_SIZING: PodSizing = ()
 
 
-def _size_one(
-    rule: _Rule, used: float | None, workload: Workload, request: float | None, limit: float | None
-) -> _Sized:
-    if used is None:
-        return _Sized(request, limit, "no usage known, kept", kept=True)
-    if scales_on_utilization(workload, rule.metric):
-        return _Sized(request, limit, "kept, the HPA acts on its utilization", kept=True)
-    wanted = max(used * (1 + rule.margin), rule.least)
-    return _Sized(wanted, _limit(rule.limit, wanted, request, limit), _clause(rule, used))
+def size(workload: Workload, sizing: PodSizing, policy: VerticalPolicy) -> Resize | Hold:
+    """Requests and limits per pod until the next change, or why they stay."""
+    known = [one for one in sizing if (one.cpu or one.memory) and one.days >= LEAST_DAYS]
+    if not known:
+        return _not_known(sizing)
+    beside = _beside_hpa(workload, sizing, policy)
+    containers = tuple(_sized(one, beside, policy.horizon) for one in sizing)
+    message = "; ".join(_spoken(one, alone=len(containers) == 1) for one in containers)
+    if all(one.wanted == one.now for one in containers):
+        acted_on = bool(_acted_on(workload)) and policy.beside_hpa == "keep"
+        return Hold(Reason.SCALED_BY_SIZE if acted_on else Reason.FITS, message)
+    return Resize(total(one.wanted for one in containers), Reason.SIZED, message, containers, beside.targets)
 
 
-def scales_on_utilization(workload: Workload, metric: str) -> bool:
-    """Whether an HPA acts on a share of this request, so that a new request would move the point at which it acts."""
+def total(parts: Iterable[Resources]) -> Resources:
+    """Of a pod: the sum over its containers, None where at least one states none."""
+    columns = zip(*((p.cpu_request, p.cpu_limit, p.memory_request, p.memory_limit) for p in parts), strict=True)
+    return Resources(*(_sum(column) for column in columns))
+
+
+def _acted_on(workload: Workload) -> dict[str, float]:
+    """Targets by resource of an HPA on shares of a request: a new request would move the point at which it acts."""
     targets = workload.autoscaler.targets if workload.autoscaler else ()
-    return any(target.metric == metric and target.type is TargetType.UTILIZATION for target in targets)
+    return {one.metric: one.value for one in targets if one.type is TargetType.UTILIZATION}
 
 
-def _limit(rule: LimitRule, wanted: float, request: float | None, limit: float | None) -> float | None:
-    """The limit that goes with the wanted request, from today's request and limit; None for no limit."""
-    match rule:
-        case "request":
-            return wanted
-        case "keep-ratio":
-            return wanted * max(limit / request, 1.0) if request and limit is not None else None
-        case "none":
-            return None
+@dataclass(frozen=True, slots=True)
+class _BesideHpa:
+    """What an HPA on the same request allows: resources that stay, factors on what was chosen, and its new targets."""
+
+    stay: frozenset[str] = frozenset()
+    factors: tuple[tuple[str, float], ...] = ()
+    targets: tuple[Target, ...] = ()
+
+    def factor(self, metric: str) -> float:
+        return dict(self.factors).get(metric, 1.0)
 
 
-def _clause(rule: _Rule, used: float) -> str:
-    rank = "peak" if rule.quantile == 1 else f"p{rule.quantile * 100:g}"
-    pod = f"one pod on the most demanding of seven days {amount(used, rule.metric)}"
-    raised = f", at least {amount(rule.least, rule.metric)}" if used * (1 + rule.margin) < rule.least else ""
-    return f"{rank} of {pod} + {rule.margin * 100:g} %{raised}"
+def _beside_hpa(workload: Workload, sizing: PodSizing, policy: VerticalPolicy) -> _BesideHpa:
+    """Request and target change together only where the size of every container that requests something is known."""
+    acted_on = _acted_on(workload)
+    if policy.beside_hpa == "keep":
+        return _BesideHpa(frozenset(acted_on))
+    beside = _BesideHpa()
+    for metric, target in acted_on.items():
+        changed = _changed_together(sizing, metric, target)
+        if changed is None:
+            beside = replace(beside, stay=beside.stay | {metric})
+        else:
+            factor, kept = changed
+            beside = replace(beside, factors=(*beside.factors, (metric, factor)), targets=(*beside.targets, kept))
+    return beside
+
+
+def _changed_together(sizing: PodSizing, metric: str, target: float) -> tuple[float, Target] | None:
+    """The factor on what was chosen, and the new target; None where nothing may or need be changed."""
+    stated = [one for one in sizing if _request_of(one.now, metric)]
+    now = _sum(_request_of(one.now, metric) for one in stated)
+    wanted = _sum(_wanted_request(one, metric) for one in stated)
+    if not now or not wanted:
+        return None
+    request, new_target = request_beside_hpa(now, target, wanted)
+    return None if isclose(request, now) else (request / wanted, Target(metric, TargetType.UTILIZATION, new_target))
+
+
+def _sized(one: ContainerSizing, beside: _BesideHpa, horizon: timedelta) -> ContainerSize:
+    cpu, cpu_said = _resource("cpu", one, beside, horizon)
+    memory, memory_said = _resource("memory", one, beside, horizon)
+    wanted = Resources(*(cpu or (one.now.cpu_request, one.now.cpu_limit)), *(memory or _memory_of(one.now)))
+    return ContainerSize(
+        one.name,
+        one.now,
+        wanted,
+        _risk(one.cpu, horizon, scaled=beside.factor("cpu") != 1),
+        _risk(one.memory, horizon, scaled=beside.factor("memory") != 1),
+        one.note or f"cpu: {cpu_said}; memory: {memory_said}",
+    )
+
+
+def _resource(
+    metric: str, one: ContainerSizing, beside: _BesideHpa, horizon: timedelta
+) -> tuple[tuple[float, float | None] | None, str]:
+    """Request and limit, None for today's, and how they came about."""
+    sized = one.cpu if metric == "cpu" else one.memory
+    if sized is None:
+        return None, "no usage known, kept"
+    if metric in beside.stay:
+        return None, "kept, the HPA acts on its utilization"
+    if one.days < LEAST_DAYS:
+        return None, f"{one.days * 24:.1f} h of usage, kept; a day is the least"
+    factor = beside.factor(metric)
+    if factor != 1:
+        limit = None if sized.limit is None else sized.limit * factor
+        chosen, nearest = amount(sized.request, metric), amount(sized.request * factor, metric)
+        return (sized.request * factor, limit), f"{nearest}, nearest to {chosen} that keeps the HPA's scale point"
+    said = clause(metric, sized.request, sized.over_request, sized.over_limit, sized.mechanism, horizon)
+    return (None, f"{said}; kept") if sized.kept else ((sized.request, sized.limit), said)
+
+
+def _not_known(sizing: PodSizing) -> Hold:
+    longest = max((one.days for one in sizing), default=0.0)
+    notes = [one.note for one in sizing if one.note]
+    if longest:
+        return Hold(Reason.SHORT_HISTORY, "; ".join([f"{longest * 24:.1f} h of usage; a day is the least", *notes]))
+    return Hold(Reason.NO_DATA, "; ".join(dict.fromkeys(notes)) or "no usage per pod is known yet")
+
+
+def _spoken(one: ContainerSize, *, alone: bool) -> str:
+    return one.message if alone else f"{one.name}: {one.message}"
+
+
+def _risk(sized: Sized | None, horizon: timedelta, *, scaled: bool) -> Risk | None:
+    """None also where the size is not the one whose risk is known."""
+    if sized is None or scaled:
+        return None
+    return Risk(sized.over_request, sized.over_limit, sized.idle * horizon.total_seconds() / 3600)
+
+
+def _request_of(resources: Resources, metric: str) -> float | None:
+    return resources.cpu_request if metric == "cpu" else resources.memory_request
+
+
+def _wanted_request(one: ContainerSizing, metric: str) -> float | None:
+    sized = one.cpu if metric == "cpu" else one.memory
+    return None if sized is None or one.days < LEAST_DAYS else sized.request
+
+
+def _memory_of(resources: Resources) -> tuple[float | None, float | None]:
+    return resources.memory_request, resources.memory_limit
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    known = list(values)
+    return None if None in known else sum(value for value in known if value is not None)

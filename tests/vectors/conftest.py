@@ -43,7 +43,7 @@ class VectorSet:
         return files
 
 
-SETS = (VectorSet("hpa"),)
+SETS = (VectorSet("hpa"), VectorSet("vertical"))
 
 
 @dataclass
@@ -88,12 +88,17 @@ def hpa_agreement(pytestconfig: pytest.Config) -> Agreement:
     return pytestconfig.stash[AGREEMENT]["hpa"]
 
 
+@pytest.fixture
+def vertical_agreement(pytestconfig: pytest.Config) -> Agreement:
+    return pytestconfig.stash[AGREEMENT]["vertical"]
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     for name, agreement in config.stash[AGREEMENT].items():
         if not agreement.counted:
             continue
         terminalreporter.section(f"{name} vectors")
         for family, total in sorted(agreement.counted.items()):
-            terminalreporter.line(f"{family:24} {agreement.agreed[family]:6} of {total:6} agree")
+            terminalreporter.line(f"{family:32} {agreement.agreed[family]:6} of {total:6} agree")
         every = sum(agreement.counted.values())
-        terminalreporter.line(f"{'all':24} {sum(agreement.agreed.values()):6} of {every:6} agree")
+        terminalreporter.line(f"{'all':32} {sum(agreement.agreed.values()):6} of {every:6} agree")

@@ -6,10 +6,9 @@ that folder lies beside the repository.
 
 from __future__ import annotations
 
-import gzip
-import json
 from typing import TYPE_CHECKING
 
+from tests.vectors.documents import load
 from tests.vectors.hpa_families import FAMILIES
 
 if TYPE_CHECKING:
@@ -31,12 +30,6 @@ def test_every_case_agrees_with_the_controller(hpa_vectors: Path, hpa_agreement:
         hpa_agreement.count(kind, agrees=not difference)
         differences += [difference] if difference else []
     assert not differences, f"{len(differences)} differ:\n" + "\n".join(differences[:SHOWN])
-
-
-def load(path: Path) -> Json:
-    text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    document: Json = json.loads(text)
-    return document
 
 
 def compare(kind: str, case: Json) -> str:

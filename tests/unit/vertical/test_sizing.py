@@ -9,94 +9,133 @@ import pytest
 from forecaster.domain.decision import Hold, Reason, Resize
 from forecaster.domain.policy import VerticalPolicy
 from forecaster.domain.workload import Resources, Target, TargetType
-from forecaster.vertical.sizing import NO_USAGE, PodUsage, size
-from tests.support.builders import CPU_HALF, GIB, MEMORY_HALF, RESOURCES, hpa, workload
+from forecaster.vertical.choice.mechanism import Mechanism
+from forecaster.vertical.sizing import NO_SIZING, ContainerSizing, size
+from tests.support.builders import CPU_HALF, GIB, MEMORY_HALF, RESOURCES, hpa, sized, sizing_of, workload
 
 if TYPE_CHECKING:
     from forecaster.domain.workload import Autoscaler
+    from forecaster.vertical.sizing import PodSizing
 
-USAGE = PodUsage(cpu=0.4, memory=0.5 * GIB, days=7.0)
-EXACT = VerticalPolicy(margin=0.0)
+HALF_GIB = sized(0.5 * GIB, limit=0.5 * GIB, over_request=0.02, over_limit=0.02)
+CHOSEN = sizing_of(cpu=sized(0.4, limit=0.8), memory=HALF_GIB)
 
 
-def sized(
-    usage: PodUsage = USAGE,
-    policy: VerticalPolicy = EXACT,
-    resources: Resources = RESOURCES,
-    autoscaler: Autoscaler | None = None,
-) -> Resources:
-    decided = size(workload(autoscaler=autoscaler, resources=resources), usage, policy)
+def resized(
+    sizing: PodSizing = CHOSEN, autoscaler: Autoscaler | None = None, policy: VerticalPolicy | None = None
+) -> Resize:
+    decided = size(workload(autoscaler=autoscaler), sizing, policy or VerticalPolicy())
     assert isinstance(decided, Resize), decided
     assert decided.reason is Reason.SIZED
-    return decided.resources
+    return decided
 
 
-def held(usage: PodUsage, autoscaler: Autoscaler | None = None) -> Reason:
-    decided = size(workload(autoscaler=autoscaler), usage, EXACT)
+def held(sizing: PodSizing = CHOSEN, autoscaler: Autoscaler | None = None) -> Hold:
+    decided = size(workload(autoscaler=autoscaler), sizing, VerticalPolicy())
     assert isinstance(decided, Hold), decided
-    return decided.reason
+    return decided
 
 
-def test_the_request_covers_what_one_pod_used_and_a_margin() -> None:
-    wanted = sized(policy=VerticalPolicy(margin=0.25))
-    assert (wanted.cpu_request, wanted.memory_request) == (0.5, 0.625 * GIB)
+def test_what_was_chosen_is_recommended() -> None:
+    assert resized().resources == Resources(0.4, 0.8, 0.5 * GIB, 0.5 * GIB)
 
 
-class TestLimit:
-    def test_of_memory_is_the_request(self) -> None:
-        wanted = sized(resources=Resources(1.0, 2.0, GIB, 4 * GIB))
-        assert wanted.memory_limit == wanted.memory_request == 0.5 * GIB
-
-    def test_of_memory_may_keep_its_ratio(self) -> None:
-        wanted = sized(
-            policy=VerticalPolicy(margin=0, memory_limit="keep-ratio"), resources=Resources(1, 2, GIB, 3 * GIB)
-        )
-        assert wanted.memory_limit == 1.5 * GIB
-
-    def test_of_cpu_keeps_its_ratio(self) -> None:
-        assert sized().cpu_limit == 0.8
-
-    def test_that_is_absent_stays_absent(self) -> None:
-        assert sized(resources=Resources(1.0, None, GIB, None)).cpu_limit is None
-
-    def test_without_a_request_has_no_ratio_to_keep(self) -> None:
-        assert sized(resources=Resources(None, 2.0, None, None)).cpu_limit is None
-
-    def test_below_the_request_is_raised_to_it(self) -> None:
-        """A cluster never has this; two sources read at different moments may."""
-        assert sized(resources=Resources(2.0, 1.0, GIB, GIB)).cpu_limit == 0.4
-
-    @pytest.mark.parametrize("kind", ["cpu", "memory"])
-    def test_may_be_absent_by_policy(self, kind: str) -> None:
-        policy = VerticalPolicy.model_validate({f"{kind}_limit": "none"})
-        assert getattr(sized(policy=policy), f"{kind}_limit") is None
+def test_the_risk_stands_beside_the_number() -> None:
+    assert resized().message == (
+        "cpu: 400m, 5 % of the coming 1d above it; memory: 512Mi, a 2 % chance that a peak of the coming 1d passes it"
+    )
 
 
-def test_a_pod_that_does_nothing_keeps_the_least() -> None:
-    wanted = sized(usage=PodUsage(0.0, 0.0, 7.0), policy=VerticalPolicy(min_cpu=0.02, min_memory=2.0**20))
-    assert (wanted.cpu_request, wanted.memory_request) == (0.02, 2.0**20)
+def test_a_limit_above_the_request_has_its_own_risk() -> None:
+    burst = sizing_of(memory=sized(0.5 * GIB, limit=GIB, over_request=0.4, over_limit=0.01))
+    assert "a 1 % chance that a peak of the coming 1d passes its limit" in resized(burst).message
+
+
+def test_a_leak_says_so() -> None:
+    leaking = sizing_of(memory=sized(2 * GIB, limit=2 * GIB, mechanism=Mechanism.LEAK))
+    assert "its lows rise day by day" in resized(leaking).message
+
+
+def test_waste_is_that_of_the_coming_day() -> None:
+    (container,) = resized().containers
+    assert container.cpu is not None
+    assert container.cpu.idle_hours == pytest.approx(24 * 0.04)
+
+
+class TestContainers:
+    WEB = ContainerSizing("web", Resources(1.0, None, GIB, GIB), sized(0.5), sized(0.5 * GIB, limit=0.5 * GIB), 14.0)
+    PROXY = ContainerSizing("proxy", Resources(0.1, None, GIB, GIB), sized(0.2), sized(0.25 * GIB, limit=0.25 * GIB), 9)
+
+    def test_each_has_its_own_size_and_the_pod_their_sum(self) -> None:
+        wanted = resized((self.WEB, self.PROXY))
+        assert [one.wanted.cpu_request for one in wanted.containers] == [0.5, 0.2]
+        assert wanted.resources == Resources(0.7, None, 0.75 * GIB, 0.75 * GIB)
+        assert "proxy: cpu: 200m" in wanted.message
+
+    def test_one_that_nothing_is_known_of_keeps_what_it_has_and_says_why(self) -> None:
+        job = ContainerSizing("migrate", Resources(0.5, None, GIB, GIB), note="an init container")
+        wanted = resized((self.WEB, job))
+        assert wanted.containers[1].wanted == job.now
+        assert wanted.containers[1].message == "an init container"
+
+    def test_one_without_requests_leaves_the_sum_of_the_pod_open(self) -> None:
+        bare = ContainerSizing("bare", Resources(), note="no usage known")
+        assert resized((self.WEB, bare)).resources == Resources()
 
 
 class TestHpa:
     def test_on_utilization_of_cpu_keeps_the_cpu_request(self) -> None:
-        wanted = sized(autoscaler=hpa(CPU_HALF))
-        assert (wanted.cpu_request, wanted.cpu_limit, wanted.memory_request) == (1.0, 2.0, 0.5 * GIB)
+        assert resized(autoscaler=hpa(CPU_HALF)).resources == Resources(1.0, 2.0, 0.5 * GIB, 0.5 * GIB)
 
     def test_on_utilization_of_both_keeps_everything(self) -> None:
-        assert held(USAGE, hpa(CPU_HALF, MEMORY_HALF)) is Reason.SCALED_BY_SIZE
+        assert held(autoscaler=hpa(CPU_HALF, MEMORY_HALF)).reason is Reason.SCALED_BY_SIZE
 
     def test_on_an_amount_of_cpu_leaves_the_request_free(self) -> None:
         quarter = Target("cpu", TargetType.AVERAGE_VALUE, 0.25)
-        assert sized(autoscaler=hpa(quarter)).cpu_request == 0.4
+        assert resized(autoscaler=hpa(quarter)).resources.cpu_request == 0.4
+
+    def test_keeps_its_scale_point_where_request_and_target_may_change_together(self) -> None:
+        """One core at 50 %: the HPA acts at half a core a pod, before and after."""
+        changed = resized(sizing_of(cpu=sized(0.7)), hpa(CPU_HALF), VerticalPolicy(beside_hpa="keep-scale-point"))
+        assert changed.resources.cpu_request == pytest.approx(0.7)
+        (target,) = changed.targets
+        assert changed.resources.cpu_request * target.value == pytest.approx(0.5)
+
+    def test_does_not_let_the_request_fall_below_its_scale_point(self) -> None:
+        changed = resized(sizing_of(cpu=sized(0.1)), hpa(CPU_HALF), VerticalPolicy(beside_hpa="keep-scale-point"))
+        assert changed.resources.cpu_request == pytest.approx(0.5 / 0.9)
+
+    def test_is_not_touched_while_a_container_of_the_pod_is_not_known(self) -> None:
+        known = ContainerSizing("web", Resources(0.5), sized(0.9), None, 14.0)
+        unknown = ContainerSizing("proxy", Resources(0.5))
+        policy = VerticalPolicy(beside_hpa="keep-scale-point")
+        assert isinstance(size(workload(autoscaler=hpa(CPU_HALF)), (known, unknown), policy), Hold)
+
+    def test_of_one_resource_leaves_the_other_where_it_is_kept(self) -> None:
+        both = sizing_of(cpu=sized(0.7), memory=sized(GIB, limit=GIB, kept=True))
+        changed = resized(both, hpa(CPU_HALF), VerticalPolicy(beside_hpa="keep-scale-point"))
+        assert (changed.resources.memory_request, changed.resources.memory_limit) == (GIB, GIB)
+
+    def test_a_scaled_size_does_not_claim_the_risk_of_the_chosen_one(self) -> None:
+        (container,) = resized(
+            sizing_of(cpu=sized(0.1)), hpa(CPU_HALF), VerticalPolicy(beside_hpa="keep-scale-point")
+        ).containers
+        assert container.cpu is None
+        assert "556m, nearest to 100m that keeps the HPA's scale point" in container.message
 
 
 class TestNotKnown:
     def test_at_all_holds(self) -> None:
-        assert held(NO_USAGE) is Reason.NO_DATA
+        assert held(NO_SIZING).reason is Reason.NO_DATA
 
     def test_for_a_whole_day_holds(self) -> None:
-        assert held(PodUsage(0.4, 0.5 * GIB, 0.99)) is Reason.SHORT_HISTORY
+        assert held(sizing_of(cpu=sized(0.4), memory=HALF_GIB, days=0.99)).reason is Reason.SHORT_HISTORY
 
     def test_of_one_resource_keeps_that_one(self) -> None:
-        wanted = sized(usage=PodUsage(cpu=None, memory=0.5 * GIB, days=7.0))
-        assert (wanted.cpu_request, wanted.memory_request) == (1.0, 0.5 * GIB)
+        wanted = resized(sizing_of(memory=HALF_GIB)).resources
+        assert (wanted.cpu_request, wanted.memory_request) == (RESOURCES.cpu_request, 0.5 * GIB)
+
+
+def test_sizes_that_are_right_are_kept() -> None:
+    kept = sizing_of(cpu=sized(1.0, limit=2.0, kept=True), memory=sized(GIB, limit=GIB, kept=True))
+    assert held(kept).reason is Reason.FITS

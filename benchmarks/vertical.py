@@ -1,0 +1,132 @@
+"""Requests and limits replayed over recorded and made-up containers: `python -m benchmarks.vertical`.
+
+Prints the frontier of the VPA at several margins, KRR and ours, writes it into docs/vertical.md between its marks, and
+draws docs/vertical.svg. `--speed` measures how long one core sizes 10,000 workloads of two containers instead.
+Recorded series are read from ../shared/traces; where that folder is absent, only the made-up containers are replayed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.vertical_picture import drawn
+from forecaster.domain.policy import VerticalPolicy
+from forecaster.replay.sizes.compare import Compared, compared, frontier
+from forecaster.replay.sizes.load import POINTS, Load, Resource
+from forecaster.replay.sizes.synthetic import synthetic_memory, weekly_peak
+from forecaster.vertical.choice.cpu import cpu_sizes
+from forecaster.vertical.choice.memory import memory_sizes
+from forecaster.vertical.choice.seen import Seen
+from forecaster.vertical.reference.vpa.panel import VpaPanel
+
+HERE = Path(__file__).parent
+TRACES = HERE.parents[1] / "shared" / "traces"
+PAGE, PICTURE = HERE.parent / "docs" / "vertical.md", HERE.parent / "docs" / "vertical.svg"
+LEAST_DAYS = 12
+WARM = 8 * POINTS
+BEGIN_MARK, END_MARK = "<!-- frontier -->", "<!-- end of frontier -->"
+HEAD = (
+    "| recommender | setting | slack | of total | over limit | time over request | changes |",
+    "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--speed", action="store_true", help="measure time instead")
+    if parser.parse_args().speed:
+        speed()
+        return
+    groups = {
+        "Memory, recorded": recorded("memory"),
+        "Memory, made up": [synthetic_memory()],
+        "CPU, recorded": recorded("cpu"),
+    }
+    found = {name: compared(loads, frontier(loads[0].resource)) for name, loads in groups.items() if loads}
+    found["Memory, a peak on Mondays"] = compared([weekly_peak()], frontier("memory"))
+    text = "\n\n".join(f"### {name}\n\n{table(rows)}" for name, rows in found.items())
+    print(text)
+    PICTURE.write_text(drawn(found))
+    page = PAGE.read_text()
+    head, tail = page.split(BEGIN_MARK)[0], page.split(END_MARK)[1]
+    PAGE.write_text(f"{head}{BEGIN_MARK}\n\n{text}\n\n{END_MARK}{tail}")
+
+
+def table(rows: list[Compared]) -> str:
+    return "\n".join([*HEAD, *map(_row, rows)])
+
+
+def _row(one: Compared) -> str:
+    s = one.summary
+    cells = (
+        f"{s.slack:.2f}",
+        f"{s.slack_of_total:.2f}",
+        f"{s.over_limit}",
+        f"{s.over_request_share * 100:.2f} %",
+        s.changes,
+    )
+    return f"| {one.family} | {one.setting} | {' | '.join(map(str, cells))} |"
+
+
+def recorded(resource: Resource) -> list[Load]:
+    """Series of one metric, those of equal length together."""
+    if not TRACES.is_dir():
+        return []
+    by_length: dict[int, dict[str, np.ndarray]] = {}
+    for name, values in _series(resource).items():
+        by_length.setdefault(len(values) // POINTS, {})[name] = values
+    return [_load(resource, of) for days, of in sorted(by_length.items()) if days >= LEAST_DAYS]
+
+
+def _load(resource: Resource, series: dict[str, np.ndarray]) -> Load:
+    points = min(map(len, series.values()))
+    return Load(resource, tuple(series), np.array([values[:points] for values in series.values()]), WARM)
+
+
+def _series(metric: str) -> dict[str, np.ndarray]:
+    """Five-minute means of CPU, maxima of memory; gaps are NaN."""
+    chosen = [one for one in json.loads((TRACES / "catalogue.json").read_text()) if one["metric"] == metric]
+    found: dict[str, np.ndarray] = {}
+    for file in sorted({one["file"] for one in chosen}):
+        frame = pd.read_parquet(TRACES / file)
+        for name in (one["series_id"] for one in chosen if one["file"] == file):
+            values = frame[frame.series_id == name].set_index("timestamp").value.sort_index()
+            points = values[~values.index.duplicated()].resample("5min")
+            found[name] = (points.max() if metric == "memory" else points.mean()).to_numpy(float)
+    return found
+
+
+def speed(containers: int = 20_000, chunk: int = 2_000, days: int = 14) -> None:
+    """CPU seconds of one core for 10,000 workloads of two containers, from raw five-minute points."""
+    rng = np.random.default_rng(1)
+    cpu = rng.gamma(2, 0.2, (chunk, days * POINTS)).astype(np.float32)
+    memory = rng.gamma(9, 1e8, (chunk, days * POINTS)).astype(np.float32)
+    unknown = np.full(chunk, np.nan)
+    seen = Seen(cpu, memory, POINTS, unknown, unknown, unknown, unknown, np.zeros(chunk), np.ones(chunk))
+    begin = time.process_time()
+    for _ in range(containers // chunk):
+        cpu_sizes(seen, VerticalPolicy())
+        memory_sizes(seen, VerticalPolicy())
+    print(f"ours: {time.process_time() - begin:.2f} s for {containers} containers, {days} days at 5 min")
+    eight = 8 * POINTS
+    at = 1_700_006_400 + np.arange(eight) * 300
+    begin = time.process_time()
+    panel = VpaPanel(containers)
+    for _ in range(containers // chunk):
+        VpaPanel(chunk).add_cpu(cpu[:, -eight:].astype(float), at)
+    whole = np.tile(memory[:, -eight:].T, (1, containers // chunk))
+    for column, instant in enumerate(at.tolist()):
+        panel.add_memory(whole[column].astype(float), instant)
+    panel.add_cpu(np.full((containers, 2), 0.1), at[:2])
+    panel.recommend()
+    print(f"VPA: {time.process_time() - begin:.2f} s for {containers} containers, 8 days at 5 min")
+
+
+if __name__ == "__main__":
+    main()

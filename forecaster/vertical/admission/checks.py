@@ -1,0 +1,136 @@
+"""One function a rule of §6.11: what it says about a completed pod."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from forecaster.vertical.admission.finding import Finding, note, passes, refused, unknown
+from forecaster.vertical.admission.rollout import least_needed, most_needed, pods_until_stall
+from forecaster.vertical.rules import limit_range
+from forecaster.vertical.rules.qos import computed_qos
+from forecaster.vertical.rules.quota import charge, matches, unstated, usage
+from forecaster.vertical.rules.resource_list import text_of, texts
+from forecaster.vertical.rules.static_cpu import exclusive_cpus
+from forecaster.vertical.rules.validation import faults
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from forecaster.vertical.admission.surroundings import Surroundings, Wanted
+    from forecaster.vertical.rules.pod import Pod
+    from forecaster.vertical.rules.quota import Quota
+
+LIMIT_RANGE, VALIDATION, QOS, QUOTA = "LimitRange", "API validation", "QoS class", "ResourceQuota"
+STATIC_CPU = "static CPU"
+
+
+def limit_ranges(pod: Pod, wanted: Wanted, around: Surroundings) -> Iterator[Finding]:
+    """Containers, init containers and the pod within every LimitRange; what these add is told."""
+    if around.limit_ranges is None:
+        yield unknown(LIMIT_RANGE, "the namespace's LimitRanges are not known")
+        return
+    yield from (refused(LIMIT_RANGE, one) for one in limit_range.contradictions(around.limit_ranges))
+    broken = limit_range.refusals(pod, around.limit_ranges, around.server)
+    yield from (refused(LIMIT_RANGE, str(one)) for one in broken)
+    if not broken:
+        yield passes(LIMIT_RANGE, "" if around.limit_ranges else "the namespace has none")
+    yield from _injected(pod, wanted)
+
+
+def _injected(pod: Pod, wanted: Wanted) -> Iterator[Finding]:
+    """Limits that nobody asked for: dropping a CPU limit under a maximum brings it back."""
+    for container in pod.every_container():
+        asked = wanted.get(container.name)
+        added = {} if asked is None else {k: v for k, v in container.resources.limits.items() if k not in asked.limits}
+        added = {name: milli for name, milli in added.items() if name in {"cpu", "memory"}}
+        if added:
+            said = ", ".join(f"{name} {text}" for name, text in texts(added).items())
+            yield note(LIMIT_RANGE, f"{container.name}: a LimitRange adds the limit {said}")
+
+
+def validation(pod: Pod, around: Surroundings) -> Iterator[Finding]:
+    """What the API refuses of any pod."""
+    found = faults(pod, around.server)
+    yield from (refused(VALIDATION, str(one)) for one in found)
+    if not found:
+        yield passes(VALIDATION)
+
+
+def qos(pod: Pod, before: Pod, around: Surroundings) -> Iterator[Finding]:
+    """The class stays, unless its change is accepted; in place it can never change."""
+    old, new = computed_qos(before, around.server), computed_qos(pod, around.server)
+    if old == new:
+        yield passes(QOS, f"stays {new}")
+    elif around.accepts_qos_change and not around.in_place:
+        yield note(QOS, f"changes from {old} to {new}, as accepted")
+    else:
+        yield refused(QOS, f"would change from {old} to {new}")
+
+
+def quotas(pod: Pod, before: Pod, around: Surroundings) -> Iterator[Finding]:
+    """Every quota of the namespace, while the change is under way."""
+    if around.quotas is None:
+        yield unknown(QUOTA, "the namespace's ResourceQuotas are not known")
+        return
+    found = [one for quota in around.quotas for one in _quota(quota, pod, before, around)]
+    yield from found
+    if not found:
+        yield passes(QUOTA, "" if around.quotas else "the namespace has none")
+
+
+def _quota(quota: Quota, pod: Pod, before: Pod, around: Surroundings) -> Iterator[Finding]:
+    if not matches(quota, pod, around.server):
+        return
+    missing = unstated(quota, pod, around.server)
+    for name, containers in missing.items():
+        yield refused(QUOTA, f"{quota.name} tracks {name}, so {', '.join(containers)} must state it")
+    if missing:
+        return
+    yield from (_resized if around.in_place else _rolled_out)(quota, pod, before, around)
+
+
+def _resized(quota: Quota, pod: Pod, before: Pod, around: Surroundings) -> Iterator[Finding]:
+    """In place, pods are resized one after the other and each one's growth is charged."""
+    for done in range(around.rollout.replicas):
+        charged = charge(quota, pod, before, around.server)
+        if not charged.admitted:
+            told = f"after {done} of {around.rollout.replicas} pods, " if done else ""
+            yield from (refused(QUOTA, told + str(one)) for one in charged.refusals)
+            return
+        quota = replace(quota, used=charged.used_after)
+
+
+def _rolled_out(quota: Quota, pod: Pod, before: Pod, around: Surroundings) -> Iterator[Finding]:
+    """In a rollout both generations are charged."""
+    old = usage(before, around.server) if matches(quota, before, around.server) else {}
+    for name, per_pod in usage(pod, around.server).items():
+        if name in quota.tracked:
+            yield from _rolled_out_resource(quota, name, (old.get(name, 0), per_pod), around)
+
+
+def _rolled_out_resource(quota: Quota, name: str, per_pod: tuple[int, int], around: Surroundings) -> Iterator[Finding]:
+    rollout, (old, new) = around.rollout, per_pod
+    if new <= old:
+        return
+    others = max(quota.used.get(name, 0) - rollout.replicas * old, 0)
+    room = quota.hard[name] - others
+    said = f"{quota.name}: {name} {text_of(new, name)} a pod, hard {text_of(quota.hard[name], name)}"
+    if least_needed(rollout, old, new) > room:
+        fit = pods_until_stall(rollout, old, new, room)
+        yield refused(QUOTA, f"{said}: the rollout would stall after {fit} of {rollout.replicas} pods")
+    elif most_needed(rollout, old, new) > room:
+        yield note(QUOTA, f"{said}: the quota slows the rollout down, it has no room for the surge")
+
+
+def static_cpu(pod: Pod, before: Pod, around: Surroundings) -> Iterator[Finding]:
+    """A container that has CPUs of its own keeps them."""
+    if not around.cpu_manager.is_static:
+        return
+    had = exclusive_cpus(before, around.cpu_manager, around.server)
+    has = exclusive_cpus(pod, around.cpu_manager, around.server)
+    lost = [name for name, cpus in had.items() if cpus and not has.get(name)]
+    yield from (refused(STATIC_CPU, f"{name} would lose its {had[name]} exclusive CPUs") for name in lost)
+    if not lost:
+        total = sum(has.values())
+        yield passes(STATIC_CPU, f"{total} exclusive CPUs" if total else "no exclusive CPUs")

@@ -1,0 +1,152 @@
+"""All that is known of a cluster's objects, and the surroundings of one workload cut out of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from forecaster.vertical.admission.surroundings import ROLLED_OUT, Rollout, Surroundings, Terms
+from forecaster.vertical.rules.occupancy import Occupancy
+from forecaster.vertical.rules.pod import Container, Pod, Requirements
+from forecaster.vertical.rules.resource_list import CPU, MEMORY, MILLI
+from forecaster.vertical.rules.server import NEWEST, Server
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from forecaster.domain.workload import Resources, Workload, WorkloadId
+    from forecaster.vertical.admission.surroundings import Wanted
+    from forecaster.vertical.rules.limit_range import LimitRange
+    from forecaster.vertical.rules.node import Node, Resident
+    from forecaster.vertical.rules.quota import Quota
+
+POD = "pod"
+"""Name of the one container that stands for a pod whose containers are not known."""
+
+HEADROOM = "forecaster-headroom"
+"""How the names of Deployments of headroom pods begin, and of their ReplicaSets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Objects by namespace or workload; None is what nobody was asked about."""
+
+    nodes: tuple[Node, ...] | None = None
+    residents: tuple[Resident, ...] = ()
+    limit_ranges: Mapping[str, tuple[LimitRange, ...]] | None = None
+    quotas: Mapping[str, tuple[Quota, ...]] | None = None
+    templates: Mapping[WorkloadId, Pod] = field(default_factory=dict)
+    rollouts: Mapping[WorkloadId, Rollout] = field(default_factory=dict)
+    running: Mapping[WorkloadId, tuple[tuple[Pod, str], ...]] = field(default_factory=dict)
+    server: Server = NEWEST
+    faults: tuple[str, ...] = ()
+    """Objects that could not be understood, one sentence each."""
+    here: Occupancy | None = field(init=False, repr=False, compare=False)
+    """Nodes and residents, indexed once; None where no nodes are known."""
+
+    def __post_init__(self) -> None:
+        """Index."""
+        object.__setattr__(self, "here", Occupancy(self.nodes, self.lasting) if self.nodes else None)
+
+    @property
+    def lasting(self) -> tuple[Resident, ...]:
+        """Residents without headroom pods, which yield to everybody and so are in nobody's way."""
+        return tuple(one for one in self.residents if not one.workload.rpartition("/")[2].startswith(HEADROOM))
+
+    def around(
+        self,
+        workload: Workload,
+        replicas: int,
+        memory_usage: float | None = None,
+        containers: Mapping[str, Resources] | None = None,
+        terms: Terms = ROLLED_OUT,
+    ) -> Surroundings:
+        """What stands around this workload when it runs so many replicas; `containers` as they are, where known."""
+        id_ = workload.id
+        rollout = self.rollouts.get(id_, Rollout())
+        namespace = id_.namespace
+        return Surroundings(
+            template=self.template_of(workload, containers),
+            rollout=replace(rollout, replicas=replicas),
+            workload=name_of(id_),
+            limit_ranges=None if self.limit_ranges is None else self.limit_ranges.get(namespace, ()),
+            quotas=None if self.quotas is None else self.quotas.get(namespace, ()),
+            here=self.here,
+            server=self.server,
+            running=self.running.get(id_, ()),
+            memory_usage=None if memory_usage is None else round(memory_usage),
+            in_place=terms.in_place,
+            accepts_qos_change=terms.accepts_qos_change,
+            cpu_manager=terms.cpu_manager,
+        )
+
+    def template_of(self, workload: Workload, containers: Mapping[str, Resources] | None = None) -> Pod:
+        """Its template; where none is known, its containers, or one container with the sums of the pod."""
+        known = containers or {POD: workload.resources}
+        return self.templates.get(workload.id) or Pod(
+            tuple(Container(name, requirements_of(now)) for name, now in known.items())
+        )
+
+
+def name_of(id_: WorkloadId) -> str:
+    """How residents name their owner."""
+    return "/".join(id_)
+
+
+def requirements_of(resources: Resources) -> Requirements:
+    """Cores and bytes in milli-units, rounded up to what an object can hold."""
+    requests = {CPU: resources.cpu_request, MEMORY: resources.memory_request}
+    limits = {CPU: resources.cpu_limit, MEMORY: resources.memory_limit}
+    return Requirements(_milli(requests), _milli(limits))
+
+
+def _milli(amounts: Mapping[str, float | None]) -> dict[str, int]:
+    return {name: milli_of(name, value) for name, value in amounts.items() if value is not None}
+
+
+def milli_of(name: str, value: float) -> int:
+    """Milli-units of cores or bytes: whole thousandths of a core, whole bytes."""
+    if name == CPU:
+        return -int(-round(value * MILLI, 6) // 1)
+    return -int(-round(value, 3) // 1) * MILLI
+
+
+def split(resources: Resources, template: Pod) -> Wanted | str:
+    """A pod's recommended sums over its containers, each by its share of what is stated today; or why not.
+
+    Sidecars keep what they have, and so does a resource that a container does not state.
+    """
+    whole = requirements_of(resources)
+    containers = template.containers
+    if len(containers) == 1:
+        return {containers[0].name: whole}
+    shares = {name: _shares(template, name) for name in (CPU, MEMORY)}
+    unstated = [name for name in whole.requests if not shares[name]]
+    if unstated:
+        return f"{len(containers)} containers, none of which requests {' or '.join(unstated)}: no share to split by"
+    return {
+        one.name: Requirements(
+            _part(one, whole.requests, shares, "requests"), _part(one, whole.limits, shares, "limits")
+        )
+        for one in containers
+    }
+
+
+def _shares(template: Pod, name: str) -> dict[str, float]:
+    stated = {one.name: one.resources.requests.get(name, 0) for one in template.containers}
+    total = sum(stated.values())
+    return {container: milli / total for container, milli in stated.items()} if total else {}
+
+
+def _part(
+    container: Container, whole: Mapping[str, int], shares: Mapping[str, Mapping[str, float]], kind: str
+) -> dict[str, int]:
+    unit = {CPU: 1, MEMORY: MILLI}
+    today = container.resources.requests if kind == "requests" else container.resources.limits
+    part = {
+        name: -int(-(milli * shares[name][container.name]) // unit[name]) * unit[name]
+        for name, milli in whole.items()
+        if shares[name].get(container.name)
+    }
+    kept = {name: today[name] for name in (CPU, MEMORY) if name in today and name in whole and name not in part}
+    return {**kept, **part}

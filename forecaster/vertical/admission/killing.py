@@ -1,0 +1,104 @@
+"""Who dies first: what a change of requests does to oom_score_adj and to the eviction order (§6.4, §6.5)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from forecaster.vertical.admission.finding import Finding, note, passes, unknown
+from forecaster.vertical.rules.eviction_order import MemoryUser, eviction_order
+from forecaster.vertical.rules.node import scheduled
+from forecaster.vertical.rules.oom_score import oom_score_adj
+from forecaster.vertical.rules.pod_resources import pod_requests
+from forecaster.vertical.rules.resource_list import MEMORY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from forecaster.vertical.admission.surroundings import Surroundings
+    from forecaster.vertical.rules.node import Node
+    from forecaster.vertical.rules.pod import Pod
+
+OOM, EVICTION = "oom_score_adj", "eviction order"
+OURS = "(this pod)"
+
+
+@dataclass(frozen=True, slots=True)
+class Killing:
+    """Before and after the change, on the node where most of the pods are."""
+
+    node: str
+    scores_before: Mapping[str, int]
+    scores_after: Mapping[str, int]
+    rank_before: int | None
+    """Position among the node's pods when its memory runs short, 1 is evicted first; None where usage is unknown."""
+    rank_after: int | None
+    pods: int
+
+
+def killing(pod: Pod, before: Pod, around: Surroundings) -> Killing | None:
+    """None where no node is known that says how much memory it has."""
+    node = usual_node(around)
+    if node is None:
+        return None
+    memory = node.memory_capacity or node.room.get(MEMORY, 0)
+    if not memory:
+        return None
+    users = _neighbours(node, around)
+    return Killing(
+        node=node.name,
+        scores_before=oom_score_adj(before, memory, around.server),
+        scores_after=oom_score_adj(pod, memory, around.server),
+        rank_before=_rank(before, users, around),
+        rank_after=_rank(pod, users, around),
+        pods=len(users) + 1,
+    )
+
+
+def usual_node(around: Surroundings) -> Node | None:
+    """Where most of the workload's pods are; else the largest there is, which a request weighs least on."""
+    here = around.here
+    if here is None:
+        return None
+    counted = Counter(one.node for one in here.of(around.workload) if one.node in here.by_name)
+    if counted:
+        return here.by_name[counted.most_common(1)[0][0]]
+    return max(here.kinds, key=lambda node: node.room.get(MEMORY, 0), default=None)
+
+
+def _neighbours(node: Node, around: Surroundings) -> list[MemoryUser]:
+    here = around.here.on(node.name, around.workload) if around.here else []
+    return [MemoryUser(one.name, one.memory_bytes, one.requests.get(MEMORY, 0), one.priority) for one in here]
+
+
+def _rank(pod: Pod, users: list[MemoryUser], around: Surroundings) -> int | None:
+    if around.memory_usage is None:
+        return None
+    request = scheduled(pod_requests(pod, around.server)).get(MEMORY, 0)
+    order = eviction_order([*users, MemoryUser(OURS, around.memory_usage, request, pod.priority)])
+    return [user.name for user in order].index(OURS) + 1
+
+
+def findings(killed: Killing | None) -> Iterator[Finding]:
+    """What of it is worth saying."""
+    if killed is None:
+        yield unknown(OOM, "no node is known that says how much memory it has")
+        return
+    changed = {
+        name: (score, killed.scores_after[name])
+        for name, score in killed.scores_before.items()
+        if killed.scores_after[name] != score
+    }
+    for name, (old, new) in changed.items():
+        exposed = "more" if new > old else "less"
+        yield note(OOM, f"{name}: {old} → {new} on {killed.node}, {exposed} exposed when the node runs out of memory")
+    if not changed:
+        yield passes(OOM, "unchanged")
+    if killed.rank_before is None or killed.rank_after is None:
+        yield unknown(EVICTION, "the pod's memory usage is not known")
+    elif killed.rank_before != killed.rank_after:
+        said = f"{killed.rank_before} → {killed.rank_after} of {killed.pods} pods on {killed.node}"
+        yield note(EVICTION, f"evicted as number {said} under memory pressure")
+    else:
+        yield passes(EVICTION, f"stays number {killed.rank_after} of {killed.pods} on {killed.node}")

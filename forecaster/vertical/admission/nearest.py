@@ -1,0 +1,227 @@
+"""The nearest values that every rule admits, for a recommendation that one of them refuses.
+
+First up, then down: minimums and ratios raise requests, whole CPUs round up; then maximums, quotas and nodes shrink
+what is too much, in proportion, never below a minimum. Each resource is moved alone. The proof checks the result, so
+what comes out is feasible or nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from forecaster.vertical.admission.cell import UNBOUNDED, Cell
+from forecaster.vertical.admission.quota_room import most_per_pod
+from forecaster.vertical.admission.room_on_nodes import empty_rooms
+from forecaster.vertical.admission.surroundings import compute_only, with_values
+from forecaster.vertical.rules.limit_range import CONTAINER, POD
+from forecaster.vertical.rules.pod import Requirements
+from forecaster.vertical.rules.pod_resources import total
+from forecaster.vertical.rules.qos import QosClass, computed_qos
+from forecaster.vertical.rules.quota import matches
+from forecaster.vertical.rules.resource_list import COMPUTE, CPU, MEMORY, MILLI
+from forecaster.vertical.rules.static_cpu import exclusive_cpus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from forecaster.vertical.admission.surroundings import Surroundings, Wanted
+    from forecaster.vertical.rules.limit_range import LimitRangeItem
+    from forecaster.vertical.rules.pod import Container, Pod
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A recommendation that does not pass: the completed pod with it, today's, and what stands around them."""
+
+    pod: Pod
+    before: Pod
+    wanted: Wanted
+    around: Surroundings
+
+    @property
+    def keeps_class(self) -> bool:
+        """Whether the QoS class has to stay."""
+        return self.around.in_place or not self.around.accepts_qos_change
+
+    @property
+    def stays(self) -> QosClass | None:
+        """The class that has to come out; None where any may."""
+        return computed_qos(self.before, self.around.server) if self.keeps_class else None
+
+    def items(self, kind: str) -> list[LimitRangeItem]:
+        """Items of the namespace's LimitRanges."""
+        return [item for one in self.around.limit_ranges or () for item in one.items if item.type == kind]
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The most that all containers together may request or be limited to, in milli-units."""
+
+    of_limits: bool
+    most: int
+
+
+def nearest(case: Refused) -> dict[str, Requirements]:
+    """Requests and limits near the wanted ones, for the containers that are named in them.
+
+    The result is a proposal: whether it passes is for the proof to say.
+    """
+    found = {one: Requirements({}, {}) for one in case.wanted}
+    for name in COMPUTE:
+        for cell in _fitted(case, name):
+            found[cell.container] = _with_cell(found[cell.container], name, cell)
+    return _keeping_burstable(case, found)
+
+
+def _fitted(case: Refused, name: str) -> list[Cell]:
+    """One resource of all containers, up first, then down."""
+    cells = [cell.raised() for cell in _cells(case, name)]
+    cells = _grown(case, name, cells)
+    cells = [_kept_from_shrinking(case, name, cell).lowered() for cell in cells]
+    for bound in _bounds(case, name):
+        cells = _shrunk(case, name, cells, bound)
+    return cells
+
+
+def _cells(case: Refused, name: str) -> list[Cell]:
+    """A container that states nothing of the resource has no cell, unless its class asks for one."""
+    tied = case.stays is QosClass.GUARANTEED
+    return [
+        _cell(case, name, container, tied=tied)
+        for container in case.pod.every_container()
+        if container.name in case.wanted
+        and (tied or name in container.resources.requests or name in container.resources.limits)
+    ]
+
+
+def _cell(case: Refused, name: str, container: Container, *, tied: bool) -> Cell:
+    items, block = case.items(CONTAINER), container.resources
+    limit = block.limits.get(name)
+    return Cell(
+        container.name,
+        block.requests.get(name, limit or 0),
+        limit,
+        floor=max((item.min.get(name, 0) for item in items), default=0),
+        ceiling=min((item.max.get(name, UNBOUNDED) for item in items), default=UNBOUNDED),
+        ratio=min((item.ratio[name] for item in items if name in item.ratio), default=None),
+        tied=tied,
+        limited=_must_be_limited(case, name),
+        unit=_unit(case, name, container),
+    )
+
+
+def _unit(case: Refused, name: str, container: Container) -> int:
+    """A byte, a thousandth of a core or, where it has CPUs of its own, a core."""
+    exclusive = exclusive_cpus(case.before, case.around.cpu_manager, case.around.server).get(container.name)
+    return 1 if name == CPU and not exclusive else MILLI
+
+
+def _must_be_limited(case: Refused, name: str) -> bool:
+    """Whether a maximum of the pod or a quota refuses pods that have no limit."""
+    if any(name in item.max or name in item.ratio for item in case.items(POD)):
+        return True
+    quotas = case.around.quotas or ()
+    return any(f"limits.{name}" in one.tracked and matches(one, case.pod, case.around.server) for one in quotas)
+
+
+def _bounds(case: Refused, name: str) -> list[Bound]:
+    found = []
+    for item in case.items(POD):
+        if name in item.max:
+            found += [Bound(of_limits=True, most=item.max[name]), Bound(of_limits=False, most=item.max[name])]
+    rooms = [room.get(name, 0) * (1 if name == CPU else MILLI) for room in empty_rooms(case.pod, case.around)]
+    if rooms:
+        found.append(Bound(of_limits=False, most=max(rooms)))
+    return [*found, *_quota_bounds(case, name)]
+
+
+def _quota_bounds(case: Refused, name: str) -> list[Bound]:
+    """Quotas count the overhead, which no container can give back."""
+    overhead = case.pod.overhead.get(name, 0)
+    return [
+        Bound(of_limits=of_limits, most=most - overhead)
+        for quota in case.around.quotas or ()
+        for tracked, of_limits in ((name, False), (f"requests.{name}", False), (f"limits.{name}", True))
+        if (most := most_per_pod(quota, tracked, case.pod, case.before, case.around)) is not None
+    ]
+
+
+def _shrunk(case: Refused, name: str, cells: list[Cell], bound: Bound) -> list[Cell]:
+    """Take the excess off in proportion to what each has above its floor."""
+    values = [(cell.limit or 0) if bound.of_limits else cell.request for cell in cells]
+    excess = _together(case, name, cells, of_limits=bound.of_limits) - bound.most
+    spare = [max(value - cell.floor, 0) for value, cell in zip(values, cells, strict=True)]
+    if excess <= 0 or not sum(spare):
+        return cells
+    kept = [max(value - -(-part * excess // sum(spare)), 0) for value, part in zip(values, spare, strict=True)]
+    if bound.of_limits:
+        return [cell.lowered(limit=most) for cell, most in zip(cells, kept, strict=True)]
+    return [cell.lowered(request=most) for cell, most in zip(cells, kept, strict=True)]
+
+
+def _grown(case: Refused, name: str, cells: list[Cell]) -> list[Cell]:
+    """Raise all in proportion until the pod reaches its own minimum."""
+    least = max((item.min.get(name, 0) for item in case.items(POD)), default=0)
+    short = least - _together(case, name, cells, of_limits=False)
+    if short <= 0 or not cells:
+        return cells
+    weight = sum(cell.request for cell in cells) or len(cells)
+    shares = [-(-(cell.request or 1) * short // weight) for cell in cells]
+    return [replace(cell, request=cell.request + share).raised() for cell, share in zip(cells, shares, strict=True)]
+
+
+def _together(case: Refused, name: str, cells: Sequence[Cell], *, of_limits: bool) -> int:
+    """What the pod would request, or be limited to, with these cells in it."""
+    own = case.pod.pod_level_limits if of_limits else case.pod.pod_level_requests
+    if name in own:
+        return own[name]
+    changed = {cell.container: cell for cell in cells}
+
+    def filled(one: Container) -> Container:
+        cell = changed.get(one.name)
+        return one if cell is None else replace(one, resources=_with_cell(one.resources, name, cell))
+
+    sums = total(
+        case.pod.with_containers(filled), lambda one: one.resources.limits if of_limits else one.resources.requests
+    )
+    return sums.get(name, 0)
+
+
+def _with_cell(block: Requirements, name: str, cell: Cell) -> Requirements:
+    limits = {key: milli for key, milli in block.limits.items() if key != name}
+    if cell.limit is not None:
+        limits[name] = cell.limit
+    return Requirements({**block.requests, name: cell.request}, limits)
+
+
+def _kept_from_shrinking(case: Refused, name: str, cell: Cell) -> Cell:
+    """Servers that cannot lower a memory limit in place keep today's."""
+    if name != MEMORY or not case.around.in_place or case.around.server.shrinks_memory_limits or cell.limit is None:
+        return cell
+    today = {one.name: one for one in case.before.every_container()}.get(cell.container)
+    if today is None or today.restarts_on(MEMORY):
+        return cell
+    least = max(cell.limit, today.resources.limits.get(MEMORY, 0))
+    return replace(cell, limit=least, request=least if cell.tied else cell.request)
+
+
+def _keeping_burstable(case: Refused, found: dict[str, Requirements]) -> dict[str, Requirements]:
+    """A Burstable pod that would come out Guaranteed asks for one thousandth of a core less than its limit."""
+    if case.stays is not QosClass.BURSTABLE:
+        return found
+    if computed_qos(with_values(case.pod, found), case.around.server) is not QosClass.GUARANTEED:
+        return found
+    name, block = max(found.items(), key=lambda one: one[1].requests.get(CPU, 0))
+    lower = Requirements({**block.requests, CPU: max(block.requests.get(CPU, 1) - 1, 0)}, block.limits)
+    return {**found, name: lower}
+
+
+def same_values(first: Wanted, second: Iterable[tuple[str, Requirements]]) -> bool:
+    """Whether both ask for the same cpu and memory."""
+    return all(
+        name in first
+        and compute_only(first[name].requests) == compute_only(block.requests)
+        and compute_only(first[name].limits) == compute_only(block.limits)
+        for name, block in second
+    )

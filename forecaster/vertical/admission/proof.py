@@ -1,0 +1,130 @@
+"""The admission proof: every rule that a recommendation must pass, in the order of §6.11, with reasons.
+
+proof = prove({"app": Requirements(...)}, surroundings)
+proof.accepted, proof.findings, proof.nearest
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from forecaster.vertical.admission import checks, killing, room_on_nodes
+from forecaster.vertical.admission.finding import Finding, Verdict
+from forecaster.vertical.admission.in_place import in_place
+from forecaster.vertical.admission.nearest import Refused, nearest, same_values
+from forecaster.vertical.admission.surroundings import compute_only
+from forecaster.vertical.rules.pod import Requirements
+from forecaster.vertical.rules.qos import QosClass, computed_qos
+from forecaster.vertical.rules.resource_list import COMPUTE, CPU, MEMORY
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from forecaster.vertical.admission.killing import Killing
+    from forecaster.vertical.admission.room_on_nodes import Room
+    from forecaster.vertical.admission.surroundings import Surroundings, Wanted
+    from forecaster.vertical.rules.pod import Pod
+    from forecaster.vertical.rules.resource_list import Amounts
+
+MOST_ROUNDS = 8
+"""Moving one value for one rule may break another; a few rounds settle it, or nothing does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What the cluster would say to a recommendation, and what it would change."""
+
+    wanted: Wanted
+    values: Mapping[str, Requirements]
+    """What would be stored: wanted values completed by defaults and LimitRanges, cpu and memory of each container."""
+    findings: tuple[Finding, ...]
+    qos_before: QosClass
+    qos_after: QosClass
+    room: Room | None
+    """Where the replicas go; None where no nodes are known."""
+    killing: Killing | None
+    nearest: Mapping[str, Requirements] | None
+    """Feasible values: the wanted ones if accepted; None if there are none near."""
+
+    @property
+    def refusals(self) -> tuple[Finding, ...]:
+        """Every rule that says no, the first failing one first."""
+        return tuple(one for one in self.findings if one.verdict is Verdict.REFUSED)
+
+    @property
+    def accepted(self) -> bool:
+        """No rule says no. Rules whose facts are missing are `unknown` among the findings, not a no."""
+        return not self.refusals
+
+
+def prove(wanted: Wanted, around: Surroundings) -> Proof:
+    """Every rule about these values; if one refuses, the nearest values that all of them admit."""
+    proof = _judged(wanted, around)
+    return proof if proof.accepted else replace(proof, nearest=_nearest(wanted, around))
+
+
+def _judged(wanted: Wanted, around: Surroundings) -> Proof:
+    before, pod = around.completed({}), around.completed(wanted)
+    room, killed = room_on_nodes.room_for(pod, around), killing.killing(pod, before, around)
+    findings = (
+        *checks.limit_ranges(pod, wanted, around),
+        *checks.validation(pod, around),
+        *checks.qos(pod, before, around),
+        *checks.quotas(pod, before, around),
+        *checks.static_cpu(pod, before, around),
+        *room_on_nodes.node_fit(pod, around, room),
+        *(in_place(pod, wanted, around) if around.in_place else ()),
+        *room_on_nodes.priority(pod, room),
+        *killing.findings(killed),
+    )
+    return Proof(
+        wanted=wanted,
+        values=_values(pod),
+        findings=findings,
+        qos_before=computed_qos(before, around.server),
+        qos_after=computed_qos(pod, around.server),
+        room=room,
+        killing=killed,
+        nearest=wanted,
+    )
+
+
+def _nearest(wanted: Wanted, around: Surroundings) -> Mapping[str, Requirements] | None:
+    """Move the values until all rules pass; where that fails, keep today's of one resource, or of both.
+
+    None only if today's values do not pass either.
+    """
+    before = around.completed({})
+    for _ in range(MOST_ROUNDS):
+        moved = nearest(Refused(around.completed(wanted), before, wanted, around))
+        if _judged(moved, around).accepted:
+            return moved
+        if same_values(wanted, moved.items()):
+            break
+        wanted = moved
+    kept = (_keeping(names, wanted, before) for names in ((MEMORY,), (CPU,), COMPUTE))
+    return next((one for one in kept if _judged(one, around).accepted), None)
+
+
+def _keeping(names: Sequence[str], wanted: Wanted, before: Pod) -> dict[str, Requirements]:
+    """The wanted values, today's of these resources."""
+    today = {one.name: one.resources for one in before.every_container() if one.name in wanted}
+    return {
+        container: Requirements(
+            _mixed(names, wanted[container].requests, block.requests),
+            _mixed(names, wanted[container].limits, block.limits),
+        )
+        for container, block in today.items()
+    }
+
+
+def _mixed(names: Sequence[str], wanted: Amounts, today: Amounts) -> dict[str, int]:
+    return {name: of[name] for name in COMPUTE for of in [today if name in names else wanted] if name in of}
+
+
+def _values(pod: Pod) -> dict[str, Requirements]:
+    return {
+        one.name: Requirements(compute_only(one.resources.requests), compute_only(one.resources.limits))
+        for one in pod.every_container()
+    }

@@ -1,0 +1,37 @@
+"""What a rolling update charges to a quota while both generations of pods exist (§6.8)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from forecaster.vertical.admission.surroundings import Rollout
+
+
+def least_needed(rollout: Rollout, old: int, new: int) -> int:
+    """The charge that a rollout cannot do without, one new pod at a time, in the unit of `old` and `new`.
+
+    With j new pods there are still `replicas - unavailable - (j - 1)` old ones. That sum is convex in j, so its
+    largest value is at the first new pod or at the last.
+    """
+    replicas = rollout.replicas
+    if not replicas:
+        return 0
+    return max(_old_beside(rollout, j) * old + j * new for j in (1, replicas))
+
+
+def most_needed(rollout: Rollout, old: int, new: int) -> int:
+    """The charge of a rollout that nothing slows down: `surge` pods on top of the larger generation."""
+    return rollout.replicas * max(old, new) + rollout.surge * min(old, new) if rollout.replicas else 0
+
+
+def pods_until_stall(rollout: Rollout, old: int, new: int, room: int) -> int:
+    """How many new pods fit in before a rollout stalls; all of them if it does not."""
+    for j in range(1, rollout.replicas + 1):
+        if _old_beside(rollout, j) * old + j * new > room:
+            return j - 1
+    return rollout.replicas
+
+
+def _old_beside(rollout: Rollout, j: int) -> int:
+    return max(rollout.replicas - rollout.unavailable - (j - 1), 0)

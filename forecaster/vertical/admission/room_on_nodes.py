@@ -1,0 +1,158 @@
+"""Whether the recommended replicas find nodes: now, and once more nodes like these exist (§6.13)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from forecaster.vertical.admission.finding import Finding, note, passes, refused, unknown
+from forecaster.vertical.rules.node import HOSTNAME, Resident, scheduled
+from forecaster.vertical.rules.node_fit import fit, node_refuses, places_left
+from forecaster.vertical.rules.occupancy import Occupancy
+from forecaster.vertical.rules.pod_resources import pod_requests
+from forecaster.vertical.rules.preemption import preemption
+from forecaster.vertical.rules.resource_list import added, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from forecaster.vertical.admission.surroundings import Surroundings
+    from forecaster.vertical.rules.node import Node
+    from forecaster.vertical.rules.node_fit import Fit
+    from forecaster.vertical.rules.pod import Pod
+    from forecaster.vertical.rules.preemption import Preemption
+
+NODE_FIT, PRIORITY = "node fit", "priority"
+SHOWN = 3
+_NEW = "(new)"
+MOST_PREEMPTIONS = 20
+"""Preemptions worked out one by one; a workload that needs more of them needs nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Where the replicas would go. `wanted == now + waiting`."""
+
+    wanted: int
+    now: int
+    per_new_node: int
+    """Pods that one more node of the roomiest kind takes, its daemons already on it; 0: not even one."""
+    refused: tuple[str, ...] = ()
+    """What turned nodes down, and how many."""
+    preempted: tuple[Preemption, ...] = ()
+
+    @property
+    def waiting(self) -> int:
+        """Replicas without a node today."""
+        return self.wanted - self.now
+
+    @property
+    def new_nodes(self) -> int | None:
+        """Nodes that must be added for the rest; None where no node would do."""
+        if not self.waiting:
+            return 0
+        return -(-self.waiting // self.per_new_node) if self.per_new_node else None
+
+
+def room_for(pod: Pod, around: Surroundings) -> Room | None:
+    """Where the replicas go once the workload's present pods are gone; None where no nodes are known."""
+    if around.here is None:
+        return None
+    found = fit(pod, around.rollout.replicas, around.here, around.server, without=around.workload)
+    waiting = around.rollout.replicas - found.count
+    return Room(
+        wanted=around.rollout.replicas,
+        now=found.count,
+        per_new_node=max((_when_empty(pod, node, around) for node in kinds_for(pod, around)), default=0),
+        refused=tuple(f"{why} ({count})" for why, count in sorted(found.refused.items()) if why),
+        preempted=_preempted(pod, found, waiting, around) if waiting else (),
+    )
+
+
+def kinds_for(pod: Pod, around: Surroundings) -> list[Node]:
+    """One of each kind of node that the pod may run on; a cordon is somebody's passing wish."""
+    if around.here is None:
+        return []
+    nodes = around.here.nodes if _names_hosts(pod) else around.here.kinds
+    return [node for node in nodes if not node_refuses(replace(node, unschedulable=False), pod.placement)]
+
+
+def _names_hosts(pod: Pod) -> bool:
+    """Whether it is bound to nodes by name, so that two of a kind are not alike to it."""
+    terms = pod.placement.node_terms or ()
+    return HOSTNAME in pod.placement.node_selector or any(
+        term.fields or any(one.key == HOSTNAME for one in term.labels) for term in terms
+    )
+
+
+def _when_empty(pod: Pod, node: Node, around: Surroundings) -> int:
+    """Pods like this that a node takes with nothing but daemons on it."""
+    daemons = around.here.daemons(node.name) if around.here else []
+    request = scheduled(pod_requests(pod, around.server))
+    return places_left(node.room, added(*(one.requests for one in daemons)), len(daemons), request)
+
+
+def _preempted(pod: Pod, found: Fit, waiting: int, around: Surroundings) -> tuple[Preemption, ...]:
+    """One preemption after the other, those pods that found a node already on it."""
+    if around.here is None or not pod.preempts or pod.priority <= around.here.lowest_priority:
+        return ()
+    request = scheduled(pod_requests(pod, around.server))
+    one = replace(Resident.of(pod, "", around.server), workload=_NEW)
+    others = (other for other in around.here.everybody() if other.workload != around.workload)
+    here = Occupancy(around.here.nodes, others)
+    for name, pods in found.placed.items():
+        for _ in range(pods):
+            here.add(replace(one, node=name))
+    preempted = []
+    for _ in range(min(waiting, MOST_PREEMPTIONS)):
+        each = preemption(pod, request, here)
+        if each is None:
+            break
+        preempted.append(each)
+        for victim in each.victims:
+            here.remove(victim)
+        here.add(replace(one, node=each.node))
+    return tuple(preempted)
+
+
+def node_fit(pod: Pod, around: Surroundings, room: Room | None) -> Iterator[Finding]:
+    """Refused only if no node could ever take one pod; waiting for nodes is told."""
+    if room is None:
+        yield unknown(NODE_FIT, "no nodes are known")
+    elif not room.per_new_node:
+        yield refused(NODE_FIT, f"a pod needs {_needs(pod, around)}; no node takes one even when empty: {_why(room)}")
+    elif room.waiting:
+        yield note(
+            NODE_FIT,
+            f"{room.now} of {room.wanted} replicas fit now, {room.waiting} wait for {room.new_nodes} more nodes"
+            f" ({_why(room)})",
+        )
+    else:
+        yield passes(NODE_FIT, f"all {room.wanted} replicas fit now")
+
+
+def priority(pod: Pod, room: Room | None) -> Iterator[Finding]:
+    """Who would be preempted for the replicas that do not fit."""
+    if room is None or not room.preempted:
+        return
+    victims = [victim for one in room.preempted for victim in one.victims]
+    names = ", ".join(sorted({one.workload or one.name for one in victims})[:SHOWN])
+    yield note(PRIORITY, f"at priority {pod.priority} it would preempt {len(victims)} pods: {names}")
+
+
+def _needs(pod: Pod, around: Surroundings) -> str:
+    requests = pod_requests(pod, around.server)
+    return ", ".join(f"{name} {text_of(milli, name)}" for name, milli in requests.items() if milli) or "nothing"
+
+
+def _why(room: Room) -> str:
+    return ", ".join(room.refused[:SHOWN]) or "nothing in the way"
+
+
+def empty_rooms(pod: Pod, around: Surroundings) -> list[dict[str, int]]:
+    """What each kind of node that the pod may run on has left beside its daemons, in the scheduler's units."""
+    return [
+        {name: amount - taken.get(name, 0) for name, amount in node.room.items()}
+        for node in kinds_for(pod, around)
+        for taken in [added(*(one.requests for one in around.here.daemons(node.name))) if around.here else {}]
+    ]

@@ -1,0 +1,96 @@
+"""What stands around a workload: its template, its namespace's objects, the nodes and who is on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from forecaster.vertical.rules.defaulting import with_early_defaults, with_late_defaults
+from forecaster.vertical.rules.limit_range import stored, with_defaults
+from forecaster.vertical.rules.pod import Container, Pod, Requirements
+from forecaster.vertical.rules.resource_list import COMPUTE
+from forecaster.vertical.rules.server import NEWEST, Server
+from forecaster.vertical.rules.static_cpu import SHARED, CpuManager
+
+if TYPE_CHECKING:
+    from forecaster.vertical.rules.limit_range import LimitRange
+    from forecaster.vertical.rules.occupancy import Occupancy
+    from forecaster.vertical.rules.quota import Quota
+    from forecaster.vertical.rules.resource_list import Amounts
+
+Wanted: TypeAlias = Mapping[str, Requirements]
+"""New requests and limits of cpu and memory by container; what it leaves out stays as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """How a new template replaces pods: at most `surge` more than `replicas`, at most `unavailable` fewer."""
+
+    replicas: int = 1
+    surge: int = 1
+    unavailable: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How the sizes are to be applied, which is a person's choice and no fact of the cluster."""
+
+    in_place: bool = False
+    """Resize running pods, instead of rolling out a new template."""
+    accepts_qos_change: bool = False
+    """Another QoS class is fine; in place it never is."""
+    cpu_manager: CpuManager = SHARED
+
+
+ROLLED_OUT = Terms()
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Everything the proof looks at besides the recommendation itself. None is a fact that nobody knows."""
+
+    template: Pod
+    rollout: Rollout = Rollout()
+    workload: str = ""
+    """`namespace/name`: whose pods among the residents make room for the new ones."""
+    limit_ranges: tuple[LimitRange, ...] | None = ()
+    quotas: tuple[Quota, ...] | None = ()
+    here: Occupancy | None = None
+    """Nodes and who is on them; shared between workloads."""
+    cpu_manager: CpuManager = SHARED
+    server: Server = NEWEST
+    running: tuple[tuple[Pod, str], ...] = ()
+    """Pods that run and their nodes; needed for a resize in place only."""
+    in_place: bool = False
+    accepts_qos_change: bool = False
+    memory_usage: int | None = None
+    """Bytes that one pod uses, or is forecast to use at its peak."""
+
+    def completed(self, wanted: Wanted) -> Pod:
+        """The pod as the API server would store it: with the wanted values, its own defaults and LimitRanges'."""
+        pod = with_values(self.template, wanted)
+        ranges = [stored(one) for one in self.limit_ranges or ()]
+        return with_late_defaults(with_defaults(with_early_defaults(pod, self.server), ranges), self.server)
+
+
+def with_values(pod: Pod, wanted: Wanted) -> Pod:
+    """The same pod with other cpu and memory where containers are named."""
+    return pod.with_containers(
+        lambda one: replace(one, resources=_merged(one, wanted[one.name])) if one.name in wanted else one
+    )
+
+
+def compute_only(amounts: Amounts) -> dict[str, int]:
+    """Only what a recommendation is about."""
+    return {name: amounts[name] for name in COMPUTE if name in amounts}
+
+
+def _merged(container: Container, wanted: Requirements) -> Requirements:
+    def kept(amounts: Amounts) -> dict[str, int]:
+        return {name: milli for name, milli in amounts.items() if name not in COMPUTE}
+
+    block = container.resources
+    return Requirements(
+        kept(block.requests) | compute_only(wanted.requests), kept(block.limits) | compute_only(wanted.limits)
+    )

@@ -1,0 +1,145 @@
+"""One workload: what it has, what it should have, how far off that is, and whether the cluster would take it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from forecaster.domain.decision import Hold
+from forecaster.domain.workload import Resources, WorkloadId
+from forecaster.vertical.admission.cluster import requirements_of, split
+from forecaster.vertical.admission.proof import Proof, prove
+from forecaster.vertical.admission.surroundings import ROLLED_OUT, Terms
+from forecaster.vertical.advice.rounding import rounded
+from forecaster.vertical.reference.krr.severity import Severity, severity_of, worst
+from forecaster.vertical.rules.resource_list import CPU, MEMORY, MILLI
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from forecaster.domain.container import ContainerSize
+    from forecaster.domain.decision import Recommendation, Resize
+    from forecaster.domain.workload import Target, Workload
+    from forecaster.vertical.admission.cluster import Cluster
+    from forecaster.vertical.admission.surroundings import Wanted
+
+_AMOUNTS = (("cpu", "cpu_request"), ("cpu", "cpu_limit"), ("memory", "memory_request"), ("memory", "memory_limit"))
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """Amounts are those of one pod, in cores and bytes."""
+
+    id: WorkloadId
+    replicas: int
+    now: Resources
+    wanted: Resources | None
+    """What the sizing asks for, rounded up; None while it holds."""
+    reason: str
+    message: str
+    severity: Severity
+    sizes: tuple[ContainerSize, ...] = ()
+    """What was chosen for each container, and what it risks."""
+    targets: tuple[Target, ...] = ()
+    """The HPA's utilization targets that go with these sizes; empty where its targets may stay."""
+    proof: Proof | None = None
+    """None while it holds, or where a pod's sum cannot be split over its containers."""
+    unproved: str = ""
+    """Why there is no proof."""
+    baselines: Mapping[str, Resources | None] = field(default_factory=dict)
+    previous: Resources | None = None
+
+    @property
+    def values(self) -> Wanted | None:
+        """Requests and limits to write, by container: the wanted ones, or the nearest that the cluster takes."""
+        return None if self.proof is None else self.proof.nearest
+
+    @property
+    def applied(self) -> Resources | None:
+        """The sums of `values`: what one pod would really have. None where nothing would be written."""
+        return None if self.values is None else sum_of(self.values)
+
+    @property
+    def refused(self) -> bool:
+        """The cluster would not take the wanted values."""
+        return self.proof is not None and not self.proof.accepted
+
+
+def advise(
+    workload: Workload,
+    recommendation: Recommendation,
+    cluster: Cluster,
+    *,
+    memory_usage: float | None = None,
+    baselines: Mapping[str, Resources | None] | None = None,
+    previous: Resources | None = None,
+    terms: Terms = ROLLED_OUT,
+) -> Advice:
+    """Advice from a recommendation and what is known of the cluster."""
+    decided = recommendation.resources
+    holding = Advice(
+        id=recommendation.id,
+        replicas=recommendation.wanted_replicas,
+        now=recommendation.resources_now,
+        wanted=None,
+        reason=str(decided.reason),
+        message=decided.message,
+        severity=Severity.UNKNOWN,
+        baselines=baselines or {},
+        previous=previous,
+    )
+    if isinstance(decided, Hold):
+        return holding
+    wanted = rounded(decided.resources)
+    proof, unproved = _proved(workload, decided, recommendation.wanted_replicas, cluster, memory_usage, terms)
+    return replace(
+        holding,
+        wanted=wanted,
+        severity=severity_between(recommendation.resources_now, wanted),
+        sizes=decided.containers,
+        targets=decided.targets,
+        proof=proof,
+        unproved=unproved,
+    )
+
+
+def _proved(
+    workload: Workload,
+    decided: Resize,
+    replicas: int,
+    cluster: Cluster,
+    memory_usage: float | None,
+    terms: Terms,
+) -> tuple[Proof | None, str]:
+    named = {one.name: one for one in decided.containers if one.name}
+    around = cluster.around(workload, replicas, memory_usage, {name: one.now for name, one in named.items()}, terms)
+    if named.keys() and named.keys() <= {one.name for one in around.template.containers}:
+        by_container: Wanted | str = {name: requirements_of(rounded(one.wanted)) for name, one in named.items()}
+    else:
+        by_container = split(rounded(decided.resources), around.template)
+    if isinstance(by_container, str):
+        return None, by_container
+    return prove(by_container, around), ""
+
+
+def severity_between(now: Resources, wanted: Resources) -> Severity:
+    """The worst of the four amounts, by KRR's steps: half a core or 500 MiB off is critical."""
+    pairs = [(name, getattr(now, amount), getattr(wanted, amount)) for name, amount in _AMOUNTS]
+    return worst([severity_of(name, before, after) for name, before, after in pairs])
+
+
+def sum_of(values: Wanted) -> Resources:
+    """One pod's sums; a limit only where every container has one."""
+    requests = {name: sum(block.requests.get(name, 0) for block in values.values()) for name in (CPU, MEMORY)}
+    limits = {
+        name: sum(block.limits[name] for block in values.values())
+        for name in (CPU, MEMORY)
+        if all(name in block.limits for block in values.values())
+    }
+    stated = {name: any(name in block.requests for block in values.values()) for name in (CPU, MEMORY)}
+    return Resources(
+        requests[CPU] / MILLI if stated[CPU] else None,
+        limits[CPU] / MILLI if CPU in limits else None,
+        requests[MEMORY] / MILLI if stated[MEMORY] else None,
+        limits[MEMORY] / MILLI if MEMORY in limits else None,
+    )

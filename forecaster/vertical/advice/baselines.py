@@ -1,0 +1,79 @@
+"""What VPA and KRR would say on the same history, as far as it is kept: the usage of one pod, five minutes apart.
+
+Both tools look at containers of single pods; here the mean over a workload's pods stands for one of them. Neither sees
+OOM kills here. VPA starts empty at the beginning of the history, with its defaults; KRR is its strategy `simple`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forecaster.domain.workload import Resources
+from forecaster.vertical.reference.krr.rounding import rounded_cpu, rounded_memory
+from forecaster.vertical.reference.krr.strategies import DEFAULTS as KRR_DEFAULTS
+from forecaster.vertical.reference.krr.strategies import Observed, Value, quantile_of_query, simple
+from forecaster.vertical.reference.vpa.panel import VpaPanel
+from forecaster.vertical.reference.vpa.recommend import CPU, MEMORY
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+VPA, KRR = "vpa", "krr"
+_POD = "pod"
+
+
+def vpa(cpu: Floats, memory: Floats, instants: Ints) -> list[Resources | None]:
+    """VPA's target per pod of each row; None where nothing was ever seen.
+
+    `cpu` (cores) and `memory` (bytes) are [workload, time], NaN where unknown; `instants` are seconds since 1970.
+    """
+    panel = VpaPanel(len(cpu))
+    if not len(cpu) or not len(instants):
+        return [None] * len(cpu)
+    panel.add_cpu(cpu, instants)
+    for column, at in enumerate(instants.tolist()):
+        panel.add_memory(memory[:, column], at)
+    said = panel.recommend()
+    seen = [_any_known(cores) and _any_known(used) for cores, used in zip(cpu, memory, strict=True)]
+    pairs = zip(said[CPU].target.tolist(), said[MEMORY].target.tolist(), seen, strict=True)
+    return [Resources(milli / 1000, None, float(size), None) if known else None for milli, size, known in pairs]
+
+
+def _any_known(values: Floats) -> bool:
+    return not bool(np.isnan(values).all())
+
+
+def krr(cpu: Floats, memory: Floats, hpa_on: list[frozenset[str]]) -> list[Resources | None]:
+    """KRR's recommendation per pod of each row; None where it says nothing about either resource."""
+    quantile = quantile_of_query(KRR_DEFAULTS.cpu_percentile)
+    return [
+        _krr(cores[~np.isnan(cores)], used[~np.isnan(used)], targeted, quantile)
+        for cores, used, targeted in zip(cpu, memory, hpa_on, strict=True)
+    ]
+
+
+def _krr(cores: Floats, used: Floats, targeted: frozenset[str], quantile: float) -> Resources | None:
+    seen = Observed(
+        cpu_percentile={_POD: float(np.quantile(cores, quantile))} if cores.size else {},
+        memory_peak={_POD: float(used.max())} if used.size else {},
+        points={"cpu": {_POD: cores.size}, "memory": {_POD: used.size}},
+        hpa_on=targeted,
+    )
+    said = simple(seen)
+    cpu, memory = said["cpu"], said["memory"]
+    found = Resources(
+        _known(rounded_cpu(cpu.request)),
+        _known(rounded_cpu(cpu.limit)),
+        _known(rounded_memory(memory.request)),
+        _known(rounded_memory(memory.limit)),
+    )
+    return None if found == Resources() else found
+
+
+def _known(value: Value) -> float | None:
+    return value if isinstance(value, float) else None

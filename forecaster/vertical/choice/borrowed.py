@@ -1,0 +1,104 @@
+"""Sizes by the rules of another recommender, with our account of what they risk and waste."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forecaster.vertical.choice.cpu import cpu_limit
+from forecaster.vertical.choice.days import days_of
+from forecaster.vertical.choice.evaluated import cpu_evaluated, memory_evaluated
+from forecaster.vertical.choice.memory import DAY, coming_peaks
+from forecaster.vertical.choice.shares import shares_of
+from forecaster.vertical.reference.crane.panel import estimates
+from forecaster.vertical.reference.crane.percentile import CPU_BUCKETS, MEMORY_BUCKETS
+from forecaster.vertical.reference.krr.rounding import CPU_FLOOR_MILLICORES, MEBIBYTE, MEMORY_FLOOR_MIB
+from forecaster.vertical.reference.krr.strategies import DEFAULTS as KRR
+from forecaster.vertical.reference.vpa.panel import VpaPanel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from numpy.typing import NDArray
+
+    from forecaster.domain.policy import VerticalPolicy
+    from forecaster.vertical.choice.seen import Seen, Sizes
+
+    Doubles = NDArray[np.float64]
+
+DAY_SECONDS = 86400
+_BEGIN = 1_700_006_400
+"""A midnight; the rules only see distances between instants."""
+_MILLI = 1000.0
+
+
+def borrowed_sizes(seen: Seen, policy: VerticalPolicy) -> tuple[Sizes, Sizes]:
+    """CPU and memory by `policy.recommender`."""
+    cpu_request, own_limit, memory = _RULES[policy.recommender](seen)
+    cpu_days, memory_days = (days_of(usage, seen.points) for usage in (seen.cpu, seen.memory))
+    shares = shares_of(cpu_days)
+    limit = cpu_limit(seen, shares, cpu_request, policy) if own_limit is None else own_limit
+    ahead, mechanism = coming_peaks(seen, memory_days, policy.horizon)
+    nothing_kept = np.zeros(len(memory), bool)
+    return cpu_evaluated(cpu_request, limit, shares, cpu_days.known, nothing_kept), memory_evaluated(
+        memory,
+        np.full(len(memory), np.nan) if policy.memory_limit == "none" else memory,
+        ahead,
+        max(policy.horizon / DAY, 1.0),
+        shares_of(memory_days),
+        days=memory_days.known,
+        kept=nothing_kept,
+        mechanism=mechanism,
+    )
+
+
+def _vpa(seen: Seen) -> tuple[Doubles, Doubles | None, Doubles]:
+    panel = VpaPanel(len(seen.cpu))
+    at = _BEGIN + np.arange(seen.cpu.shape[1]) * DAY_SECONDS // seen.points
+    panel.add_cpu(seen.cpu.astype(np.float64), at)
+    for column in range(seen.memory.shape[1]):
+        panel.add_memory(seen.memory[:, column].astype(np.float64), _BEGIN + column * DAY_SECONDS // seen.points)
+    found = panel.recommend()
+    return found["cpu"].target / _MILLI, None, found["memory"].target.astype(np.float64)
+
+
+def _krr(seen: Seen) -> tuple[Doubles, Doubles | None, Doubles]:
+    nothing = np.full(len(seen.cpu), np.nan)
+    return _millicores(_quantile(seen.cpu, KRR.cpu_percentile)), nothing, _buffered(seen)
+
+
+def _krr_limit(seen: Seen) -> tuple[Doubles, Doubles | None, Doubles]:
+    request, limit = (_quantile(seen.cpu, rank) for rank in (KRR.cpu_request_percentile, KRR.cpu_limit_percentile))
+    return _millicores(request), _millicores(limit), _buffered(seen)
+
+
+def _crane(seen: Seen) -> tuple[Doubles, Doubles | None, Doubles]:
+    return estimates(seen.cpu, CPU_BUCKETS), None, estimates(seen.memory, MEMORY_BUCKETS)
+
+
+def _quantile(usage: NDArray[np.floating], percent: float) -> Doubles:
+    """[row] between neighbours by a straight line; NaN for a row without points."""
+    ordered = np.sort(usage, axis=1)
+    place = percent / 100 * np.maximum(np.count_nonzero(~np.isnan(usage), axis=1) - 1, 0)
+    below = np.floor(place).astype(np.intp)
+    above = np.minimum(below + 1, usage.shape[1] - 1)
+    low, high = (np.take_along_axis(ordered, index[:, None], axis=1)[:, 0] for index in (below, above))
+    return np.asarray(np.where(place > below, low + (high - low) * (place - below), low), np.float64)
+
+
+def _millicores(cores: Doubles) -> Doubles:
+    return np.asarray(np.maximum(np.ceil(cores * _MILLI) / _MILLI, CPU_FLOOR_MILLICORES / _MILLI))
+
+
+def _buffered(seen: Seen) -> Doubles:
+    wanted = np.fmax.reduce(seen.memory, axis=1).astype(np.float64) * (1 + KRR.memory_buffer / 100)
+    return np.asarray(np.maximum(np.ceil(wanted / MEBIBYTE), MEMORY_FLOOR_MIB) * MEBIBYTE)
+
+
+_RULES: Mapping[str, Callable[[Seen], tuple[Doubles, Doubles | None, Doubles]]] = {
+    "crane": _crane,
+    "krr": _krr,
+    "krr-limit": _krr_limit,
+    "vpa": _vpa,
+}

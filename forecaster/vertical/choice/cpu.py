@@ -1,0 +1,85 @@
+"""CPU of many containers: the request at which time above it and idle cores together cost least, and a limit."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forecaster.vertical.choice.cheapest import cheapest
+from forecaster.vertical.choice.days import days_of
+from forecaster.vertical.choice.evaluated import cpu_evaluated, share_above
+from forecaster.vertical.choice.prices import Prices
+from forecaster.vertical.choice.shares import Shares, shares_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from forecaster.domain.policy import VerticalPolicy
+    from forecaster.vertical.choice.seen import Seen, Sizes
+
+    Doubles = NDArray[np.float64]
+
+HOUR = timedelta(hours=1)
+MOST_HELD_BACK = 0.05
+"""Throttled or stalled for a larger share of time, a container wants more than it uses: it is not sized down."""
+_HALVINGS = 24
+_EXACT = 6
+"""Digits of a core that count when whole cores are asked for."""
+
+
+def cpu_sizes(seen: Seen, policy: VerticalPolicy) -> Sizes:
+    """Requests, limits and their risks until the next change (`policy.horizon`)."""
+    days = days_of(seen.cpu, seen.points, seen.ahead(policy.horizon))
+    past = shares_of(days)
+    shares = Shares(past.values * seen.growth[:, None], past.above)
+    request, kept = _request(seen, shares, policy)
+    limit = cpu_limit(seen, shares, request, policy)
+    if policy.static_cpus:
+        request = limit = np.maximum(np.ceil(np.round(request, _EXACT)), 1.0)
+        kept = request == seen.cpu_request
+    return cpu_evaluated(request, limit, shares, days.known, kept)
+
+
+def cpu_limit(seen: Seen, shares: Shares, request: Doubles, policy: VerticalPolicy) -> Doubles:
+    """[row] the limit that goes with a request; NaN for none."""
+    match policy.cpu_limit:
+        case "none":
+            return np.full(len(request), np.nan)
+        case "keep-ratio":
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return np.where(
+                    seen.cpu_request > 0, request * np.maximum(seen.cpu_limit / seen.cpu_request, 1.0), np.nan
+                )
+        case "throttle-target":
+            return np.maximum(_limit_for(shares, policy.throttle_target), request)
+
+
+def _request(seen: Seen, shares: Shares, policy: VerticalPolicy) -> tuple[Doubles, NDArray[np.bool_]]:
+    """[row] the cheapest request, and whether it is today's."""
+    hours = policy.horizon / HOUR
+    chosen = cheapest(
+        shares.values,
+        shares.above,
+        shares.mean(),
+        Prices(policy.throttle_price * hours, policy.change_price),
+        hours,
+        np.column_stack([seen.cpu_request, share_above(shares, seen.cpu_request)]),
+    )
+    level = np.maximum(chosen.level, policy.min_cpu)
+    if seen.held_back is not None:
+        hidden = seen.held_back > MOST_HELD_BACK
+        level = np.where(hidden, np.fmax(level, seen.cpu_request), level)
+    return level, level == seen.cpu_request
+
+
+def _limit_for(shares: Shares, target: float) -> Doubles:
+    """[row] the lowest limit above which no more than this share of the used core-hours lies, by halving."""
+    low, high = np.zeros(len(shares.values)), np.fmax.reduce(shares.values, axis=1)
+    most = target * shares.mean()
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        enough = shares.short(middle) <= most
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return np.asarray(high)

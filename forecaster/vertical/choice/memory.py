@@ -1,0 +1,129 @@
+"""Memory of many containers: the level at which an OOM kill and idle bytes together cost least."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forecaster.vertical.choice.cheapest import cheapest
+from forecaster.vertical.choice.days import days_of
+from forecaster.vertical.choice.evaluated import chance_above, memory_evaluated
+from forecaster.vertical.choice.mechanism import Mechanism, fills_limit, leaks_of, load_share
+from forecaster.vertical.choice.peaks import peaks_of
+from forecaster.vertical.choice.prices import Prices
+from forecaster.vertical.choice.shares import shares_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from forecaster.domain.policy import VerticalPolicy
+    from forecaster.vertical.choice.days import Days
+    from forecaster.vertical.choice.peaks import Peaks
+    from forecaster.vertical.choice.seen import Seen, Sizes
+
+    Doubles = NDArray[np.float64]
+
+LEVELS = 40
+_LOWEST, _HIGHEST = 0.7, 3.0
+"""The levels looked at lie between these multiples of the lowest and the highest past peak."""
+KEPT_WITHIN = 0.2
+"""A request below its limit stays while it is as close as this to where usage mostly is."""
+DAY = timedelta(days=1)
+HOUR = timedelta(hours=1)
+
+
+def memory_sizes(seen: Seen, policy: VerticalPolicy) -> Sizes:
+    """Requests, limits and their risks until the next change (`policy.horizon`)."""
+    days = days_of(seen.memory, seen.points, seen.ahead(policy.horizon))
+    ahead, mechanism = coming_peaks(seen, days, policy.horizon)
+    count = max(policy.horizon / DAY, 1.0)
+    shares = shares_of(days)
+    peak, kept = _peak_to_cover(seen, ahead, count, policy)
+    request, limit = _request_and_limit(seen, peak, shares.quantile(policy.memory_share), policy)
+    cache = mechanism == Mechanism.CACHE
+    return memory_evaluated(
+        np.where(cache, seen.memory_request, request),
+        np.where(cache, seen.memory_limit, limit),
+        ahead,
+        count,
+        shares,
+        days=days.known,
+        kept=kept | cache,
+        mechanism=mechanism,
+    )
+
+
+def coming_peaks(seen: Seen, days: Days, horizon: timedelta) -> tuple[Peaks, NDArray[np.intp]]:
+    """The peaks of the coming days as the past ones suggest them, and by which mechanism."""
+    past, leaks = days.peaks(), leaks_of(days)
+    ago = np.arange(past.shape[1])
+    cpu = days_of(seen.cpu, seen.points, seen.ahead(horizon))
+    load = load_share(past, cpu.peaks()[:, : past.shape[1]], days.weights)
+    since = ago[None, :] <= leaks.days[:, None]
+    grown = past + (leaks.slope[:, None] * (ago + horizon / DAY))
+    with_load = past + (load.bytes_per_core * (seen.growth - 1))[:, None] * cpu.peaks()[:, : past.shape[1]]
+    peaks = np.where(leaks.leaks[:, None], grown, np.where(load.follows[:, None], with_load, past))
+    weights = np.where(leaks.leaks[:, None] & ~since, 0.0, days.weights)
+    total = weights.sum(axis=1, keepdims=True)
+    cache = fills_limit(past, days.weights, seen.memory_limit, seen.oom_floor)
+    mechanism = np.select(
+        [cache, leaks.leaks, load.follows], [Mechanism.CACHE, Mechanism.LEAK, Mechanism.LOAD], Mechanism.STEADY
+    )
+    return peaks_of(peaks, weights / np.where(total > 0, total, 1.0)), mechanism
+
+
+def _peak_to_cover(seen: Seen, ahead: Peaks, days: float, policy: VerticalPolicy) -> tuple[Doubles, NDArray[np.bool_]]:
+    """[row] the level that no peak should pass, at least the floor of OOM kills, and whether it is today's limit."""
+    levels = _levels(ahead)
+    today = _today(seen, policy)
+    chosen = cheapest(
+        levels,
+        ahead.chance_above(levels, days),
+        ahead.scale(),
+        Prices(policy.oom_price, policy.change_price),
+        policy.horizon / HOUR,
+        np.column_stack([today, chance_above(ahead, today, days)]),
+    )
+    floor = np.maximum(seen.oom_floor, policy.min_memory)
+    return np.maximum(chosen.level, floor), chosen.kept & (chosen.level >= floor)
+
+
+def _levels(ahead: Peaks) -> Doubles:
+    """[row, level] in equal ratios between somewhat below the lowest and well above the highest peak."""
+    logs = np.where(ahead.weights > 0, ahead.logs, np.nan)
+    low = np.fmin.reduce(logs, axis=1) + np.log(_LOWEST)
+    high = np.fmax.reduce(logs, axis=1) + np.log(_HIGHEST)
+    return np.asarray(np.exp(low[:, None] + (high - low)[:, None] * np.linspace(0.0, 1.0, LEVELS)))
+
+
+def _today(seen: Seen, policy: VerticalPolicy) -> Doubles:
+    """What a peak may reach today: the limit, or the request where a limit is never set."""
+    return np.where(
+        np.isnan(seen.memory_limit) | (policy.memory_limit == "none"), seen.memory_request, seen.memory_limit
+    )
+
+
+def _request_and_limit(seen: Seen, peak: Doubles, usual: Doubles, policy: VerticalPolicy) -> tuple[Doubles, Doubles]:
+    """The peak as request and limit; with `peak`, only the limit, and the request where usage mostly is."""
+    request = peak
+    if policy.memory_limit == "peak":
+        close = np.abs(seen.memory_request - usual) <= KEPT_WITHIN * usual
+        request = np.minimum(np.maximum(np.where(close, seen.memory_request, usual), policy.min_memory), peak)
+    if policy.heap_bounded:
+        request = np.fmax(request, seen.memory_request)
+    match policy.memory_limit:
+        case "none":
+            return request, np.full(len(request), np.nan)
+        case "keep-ratio":
+            return request, _in_ratio(request, seen)
+        case _:
+            return request, np.maximum(peak, request)
+
+
+def _in_ratio(request: Doubles, seen: Seen) -> Doubles:
+    """[row] the limit in today's ratio to the request, never below it; NaN where there is no ratio."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.maximum(seen.memory_limit / seen.memory_request, 1.0)
+    return np.where(seen.memory_request > 0, request * ratio, np.nan)

@@ -1,0 +1,70 @@
+"""What is known of many containers when they are sized, and what comes out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.floating]
+    Doubles = NDArray[np.float64]
+    Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """Usage of the hottest pod of each container, so that a hot shard is not averaged away, and what it has today.
+
+    `cpu` in cores and `memory` in bytes [row, time], the newest column last and `points` to a day, NaN for gaps. The
+    others are [row]: NaN where nothing is stated; `oom_floor` 0 without an OOM kill; `growth` is the forecast load of
+    one pod over what the past days had, 1 where nobody forecasts it;
+    `held_back` the share of time in which CPU was throttled or stalled.
+    """
+
+    cpu: Floats
+    memory: Floats
+    points: int
+    cpu_request: Doubles
+    cpu_limit: Doubles
+    memory_request: Doubles
+    memory_limit: Doubles
+    oom_floor: Doubles
+    growth: Doubles
+    held_back: Doubles | None = None
+
+    def ahead(self, horizon: timedelta) -> int:
+        """Points until the next change, at most a day."""
+        return min(max(round(self.points * (horizon / DAY)), 1), self.points)
+
+    def row(self, row: int) -> Seen:
+        """One container alone."""
+        part = slice(row, row + 1)
+        names = [name for name in self.__slots__ if name != "points" and getattr(self, name) is not None]
+        arrays = {name: getattr(self, name)[part] for name in names}
+        return replace(self, **arrays)
+
+
+DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sizes:
+    """[row] of one resource; NaN throughout where nothing is known.
+
+    `over_request` is the share of the coming time above the request, or for memory the chance of a peak above it;
+    `over_limit` the same of the limit; `idle` the mean of what is requested and not used; `kept` where today's size
+    stays because a change costs more than it gains.
+    """
+
+    request: Doubles
+    limit: Doubles
+    over_request: Doubles
+    over_limit: Doubles
+    idle: Doubles
+    days: Doubles
+    kept: Flags
+    mechanism: NDArray[np.intp]

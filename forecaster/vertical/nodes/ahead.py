@@ -1,0 +1,212 @@
+"""What a pool will be asked for and use in the windows ahead, and how many nodes that takes, when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forecaster.vertical.nodes.joint import Sum, sum_of
+from forecaster.vertical.nodes.packing import pack
+from forecaster.vertical.rules.resource_list import CPU, MEMORY, MILLI
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from forecaster.vertical.nodes.joint import Floats
+    from forecaster.vertical.nodes.members import Member
+    from forecaster.vertical.nodes.packing import Packing
+    from forecaster.vertical.nodes.pools import Pool
+    from forecaster.vertical.rules.node import Resident
+    from forecaster.vertical.rules.server import Server
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WindowAhead:
+    """Samples of the largest demand of every workload between two instants, joint over workloads.
+
+    `cpu` and `memory` are [workload, sample] totals in cores and bytes, rows as in `workloads`.
+    """
+
+    begin: datetime
+    until: datetime
+    workloads: tuple[str, ...]
+    cpu: Floats
+    memory: Floats
+    dependence_known: bool = True
+
+    rows: Mapping[str, int] = field(init=False, repr=False)
+    """Where each workload is; absent where nothing is forecast of it."""
+
+    def __post_init__(self) -> None:
+        """Index."""
+        object.__setattr__(self, "rows", {workload: i for i, workload in enumerate(self.workloads)})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PoolWindow:
+    """One pool in one window. CPU in cores, memory in bytes."""
+
+    begin: datetime
+    until: datetime
+    requested_cpu: Sum
+    requested_memory: Sum
+    used_cpu: Sum
+    used_memory: Sum
+    replicas: Mapping[str, int]
+    """Pods of each workload in the scenario that needs this much."""
+    packing: Packing
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PoolAhead:
+    """One pool, window by window. `requested_*` and `allocatable_*` are those of now."""
+
+    pool: Pool
+    members: tuple[Member, ...]
+    requested_cpu: float
+    requested_memory: float
+    allocatable_cpu: float
+    allocatable_memory: float
+    windows: tuple[PoolWindow, ...]
+    silent: tuple[str, ...]
+    """Workloads of the pool without a forecast: taken to stay as they are."""
+
+    @property
+    def peak(self) -> PoolWindow | None:
+        """The window that needs most nodes; the first of those that need the same, by what is requested."""
+        return max(self.windows, key=lambda one: (one.packing.new_nodes, one.requested_cpu.value), default=None)
+
+    @property
+    def nodes_needed(self) -> int:
+        """Nodes in all at the peak."""
+        return len(self.pool.nodes) + (self.peak.packing.new_nodes if self.peak else 0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Aim:
+    """What to be ready for: a quantile of each pool's sum, on this server; the generator shuffles for comparison."""
+
+    quantile: float
+    generator: np.random.Generator
+    server: Server
+
+
+@dataclass(frozen=True, slots=True)
+class _Present:
+    """A pool as it is: workloads at home in it, who is on its nodes, and what nobody's forecast tells about."""
+
+    pool: Pool
+    members: tuple[Member, ...]
+    residents: tuple[Resident, ...]
+
+    @property
+    def fixed(self) -> tuple[float, float]:
+        """Cores and bytes requested by pods of nobody that is forecast: daemons, jobs, static pods."""
+        ours = {one.workload for one in self.members}
+        return _requested(one for one in self.residents if one.workload not in ours)
+
+
+def pool_ahead(
+    pool: Pool, members: Sequence[Member], residents: Iterable[Resident], windows: Sequence[WindowAhead], aim: Aim
+) -> PoolAhead:
+    """Requested and used at this quantile of the joint forecast, and the nodes for it."""
+    ours = {node.name for node in pool.nodes}
+    present = _Present(pool, tuple(members), tuple(one for one in residents if one.node in ours))
+    known = windows[0].rows if windows else {}
+    requested_cpu, requested_memory = _requested(present.residents)
+    return PoolAhead(
+        pool=pool,
+        members=present.members,
+        requested_cpu=requested_cpu,
+        requested_memory=requested_memory,
+        allocatable_cpu=sum(node.room.get(CPU, 0) for node in pool.nodes) / MILLI,
+        allocatable_memory=float(sum(node.room.get(MEMORY, 0) for node in pool.nodes)),
+        windows=tuple(_window(present, one, aim) for one in windows),
+        silent=tuple(one.workload for one in members if one.workload not in known),
+    )
+
+
+def _requested(residents: Iterable[Resident]) -> tuple[float, float]:
+    """Cores and bytes."""
+    requests = [one.requests for one in residents]
+    return sum(one.get(CPU, 0) for one in requests) / MILLI, float(sum(one.get(MEMORY, 0) for one in requests))
+
+
+def _window(present: _Present, ahead: WindowAhead, aim: Aim) -> PoolWindow:
+    members = present.members
+    replicas = _replicas(members, ahead)
+    fixed_cpu, fixed_memory = present.fixed
+    cpu = np.vstack([replicas * _column([one.cpu for one in members]), _row(fixed_cpu, replicas)])
+    memory = np.vstack([replicas * _column([one.memory for one in members]), _row(fixed_memory, replicas)])
+    sums = _Sums(cpu.sum(axis=0), memory.sum(axis=0))
+    wanted = _scenario(present, replicas, sums, aim.quantile, known=ahead.dependence_known)
+    growth = [(one, wanted[one.workload] - one.replicas) for one in members]
+
+    def total(amounts: Floats) -> Sum:
+        return sum_of(amounts, aim.quantile, aim.generator, known=ahead.dependence_known)
+
+    return PoolWindow(
+        begin=ahead.begin,
+        until=ahead.until,
+        requested_cpu=total(cpu),
+        requested_memory=total(memory),
+        used_cpu=total(_of(members, ahead, ahead.cpu)),
+        used_memory=total(_of(members, ahead, ahead.memory)),
+        replicas=wanted,
+        packing=pack(present.pool, [(one, more) for one, more in growth if more > 0], present.residents, aim.server),
+    )
+
+
+def _replicas(members: Sequence[Member], ahead: WindowAhead) -> Floats:
+    """[member, sample]; as many as now where nothing is forecast."""
+    rows = [ahead.rows.get(one.workload) for one in members]
+    size = ahead.cpu.shape[1]
+    return np.array(
+        [
+            np.full(size, float(one.replicas)) if row is None else one.replicas_for(ahead.cpu[row])
+            for one, row in zip(members, rows, strict=True)
+        ]
+    ).reshape(len(members), size)
+
+
+def _of(members: Sequence[Member], ahead: WindowAhead, amounts: Floats) -> Floats:
+    rows = [row for one in members if (row := ahead.rows.get(one.workload)) is not None]
+    return amounts[rows]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sums:
+    """What all members of a pool request together: [sample], in cores and bytes."""
+
+    cpu: Floats
+    memory: Floats
+
+    def at(self, quantile: float, pool: Pool) -> int:
+        """The sample at this quantile of the scarcer resource."""
+        rooms = [max(sum(node.room.get(name, 0) for node in pool.nodes), 1) for name in (CPU, MEMORY)]
+        scarce = np.maximum(self.cpu * MILLI / rooms[0], self.memory / rooms[1])
+        order = np.argsort(scarce, kind="stable")
+        return int(order[min(int(np.ceil(quantile * len(order))), len(order)) - 1])
+
+
+def _scenario(present: _Present, replicas: Floats, sums: _Sums, quantile: float, *, known: bool) -> dict[str, int]:
+    """Pods of each workload in one coherent future at this quantile.
+
+    Where the dependence is unknown there is no such future: each workload is at its own quantile, all at once.
+    """
+    if known and sums.cpu.size:
+        pods = replicas[:, sums.at(quantile, present.pool)]
+    else:
+        pods = np.quantile(replicas, quantile, axis=1, method="higher")
+    return {one.workload: int(count) for one, count in zip(present.members, pods, strict=True)}
+
+
+def _column(values: Sequence[float]) -> Floats:
+    return np.array(values, np.float64)[:, None]
+
+
+def _row(value: float, like: Floats) -> Floats:
+    return np.full((1, like.shape[1]), value)

@@ -1,0 +1,73 @@
+"""Label selectors in their structured form (matchLabels, matchExpressions)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Labels = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One condition on one label."""
+
+    key: str
+    operator: str
+    values: frozenset[str] = frozenset()
+
+    def holds(self, labels: Labels) -> bool:
+        """A label that is absent satisfies NotIn; an operator that is not known, nothing."""
+        match self.operator:
+            case "In":
+                return labels.get(self.key) in self.values
+            case "NotIn":
+                return labels.get(self.key) not in self.values
+            case "Exists":
+                return self.key in labels
+            case "DoesNotExist":
+                return self.key not in labels
+            case _:
+                return False
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSelector:
+    """All conditions together. None at all matches everything; a selector that is absent matches nothing."""
+
+    conditions: tuple[Condition, ...] = ()
+    absent: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Present and without conditions."""
+        return not self.conditions and not self.absent
+
+    def matches(self, labels: Labels) -> bool:
+        """Whether these labels are meant."""
+        return not self.absent and all(condition.holds(labels) for condition in self.conditions)
+
+    def narrowed(self, labels: Labels) -> LabelSelector:
+        """The same, and these labels as well; one that is absent stays so."""
+        if self.absent:
+            return self
+        more = tuple(Condition(key, "In", frozenset({value})) for key, value in sorted(labels.items()))
+        return LabelSelector((*self.conditions, *more))
+
+
+NOTHING = LabelSelector(absent=True)
+
+
+def selector_of(wire: Mapping[str, Any] | None) -> LabelSelector:
+    """The selector of an object's `labelSelector`; None is one that is absent."""
+    if wire is None:
+        return NOTHING
+    labels = wire.get("matchLabels") or {}
+    expressions = wire.get("matchExpressions") or ()
+    return LabelSelector(
+        (
+            *(Condition(key, "In", frozenset({value})) for key, value in labels.items()),
+            *(Condition(one["key"], one["operator"], frozenset(one.get("values") or ())) for one in expressions),
+        )
+    )

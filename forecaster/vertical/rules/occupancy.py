@@ -1,0 +1,127 @@
+"""Who runs where, indexed once and asked by many: what is taken on each node, by whom, and by daemons."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from forecaster.vertical.rules.node import HOSTNAME, Node, Resident
+from forecaster.vertical.rules.resource_list import NONE, added
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from forecaster.vertical.rules.resource_list import Amounts
+
+
+class Occupancy:
+    """Nodes and the pods on them. Amounts are in the scheduler's units.
+
+    Questions take `without`: the name of a workload whose pods are thought away.
+    """
+
+    def __init__(self, nodes: Iterable[Node] = (), residents: Iterable[Resident] = ()) -> None:
+        self.nodes: list[Node] = []
+        self.by_name: dict[str, Node] = {}
+        self.shy: list[Resident] = []
+        """Residents that refuse neighbours."""
+        self._on: dict[str, list[Resident]] = defaultdict(list)
+        self._of: dict[str, list[Resident]] = defaultdict(list)
+        self._in: dict[str, list[Resident]] = defaultdict(list)
+        self._taken: dict[str, dict[str, int]] = defaultdict(dict)
+        self._kinds: list[Node] | None = None
+        for node in nodes:
+            self.add_node(node)
+        for resident in residents:
+            self.add(resident)
+
+    def add_node(self, node: Node) -> None:
+        """One more node."""
+        self.nodes.append(node)
+        self.by_name[node.name] = node
+        self._kinds = None
+
+    def remove_node(self, node: Node) -> None:
+        """The node and everybody on it are gone."""
+        for resident in list(self._on[node.name]):
+            self.remove(resident)
+        self.nodes.remove(node)
+        del self.by_name[node.name]
+        self._kinds = None
+
+    def add(self, resident: Resident) -> None:
+        """One more pod."""
+        self._on[resident.node].append(resident)
+        self._of[resident.workload].append(resident)
+        self._in[resident.placement.namespace].append(resident)
+        if resident.placement.apart:
+            self.shy.append(resident)
+        _add(self._taken[resident.node], resident.requests, 1)
+
+    def remove(self, resident: Resident) -> None:
+        """One pod is gone."""
+        for index in (self._on[resident.node], self._of[resident.workload], self._in[resident.placement.namespace]):
+            index.remove(resident)
+        if resident in self.shy:
+            self.shy.remove(resident)
+        _add(self._taken[resident.node], resident.requests, -1)
+
+    @property
+    def lowest_priority(self) -> int:
+        """Of all residents; 0 where there are none."""
+        return min((one.priority for one in self.everybody()), default=0)
+
+    def everybody(self) -> Iterable[Resident]:
+        """All residents, node by node."""
+        return (resident for here in self._on.values() for resident in here)
+
+    def on(self, node: str, without: str = "") -> Sequence[Resident]:
+        """Pods on a node."""
+        here = self._on.get(node, [])
+        return [one for one in here if one.workload != without] if without else here
+
+    def of(self, workload: str) -> Sequence[Resident]:
+        """Pods of a workload."""
+        return self._of.get(workload, []) if workload else []
+
+    def in_namespace(self, namespace: str, without: str = "") -> Sequence[Resident]:
+        """Pods of a namespace."""
+        return [one for one in self._in.get(namespace, []) if not without or one.workload != without]
+
+    def taken(self, node: str, without: str = "") -> Amounts:
+        """What the pods on a node request."""
+        whole = self._taken.get(node, NONE)
+        own = [one.requests for one in self.of(without) if one.node == node]
+        return _less(whole, added(*own)) if own else whole
+
+    def pods(self, node: str, without: str = "") -> int:
+        """How many pods are on a node."""
+        return len(self._on.get(node, ())) - sum(one.node == node for one in self.of(without))
+
+    def daemons(self, node: str) -> list[Resident]:
+        """Pods that every node of a kind carries."""
+        return [one for one in self._on.get(node, ()) if one.daemon]
+
+    @property
+    def kinds(self) -> list[Node]:
+        """One node of each kind: the same room, taints, labels but the host's name, and daemons."""
+        if self._kinds is None:
+            found: dict[object, Node] = {}
+            for node in self.nodes:
+                found.setdefault(self._kind(node), node)
+            self._kinds = list(found.values())
+        return self._kinds
+
+    def _kind(self, node: Node) -> object:
+        labels = frozenset((key, value) for key, value in node.labels.items() if key != HOSTNAME)
+        daemons = added(*(one.requests for one in self.daemons(node.name)))
+        return (frozenset(node.allocatable.items()), node.taints, labels, frozenset(daemons.items()))
+
+
+def _add(total: dict[str, int], amounts: Mapping[str, int], sign: int) -> None:
+    for name, amount in amounts.items():
+        total[name] = total.get(name, 0) + sign * amount
+
+
+def _less(whole: Amounts, part: Amounts) -> Amounts:
+    return {name: amount - part.get(name, 0) for name, amount in whole.items()}

@@ -1,0 +1,60 @@
+"""The class of service a pod gets from its requests and limits (§6.3)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from forecaster.vertical.rules.resource_list import COMPUTE
+from forecaster.vertical.rules.server import NEWEST
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from forecaster.vertical.rules.pod import Pod, Requirements
+    from forecaster.vertical.rules.server import Server
+
+
+class QosClass(StrEnum):
+    """Who is killed last, in between, and first."""
+
+    GUARANTEED = "Guaranteed"
+    BURSTABLE = "Burstable"
+    BEST_EFFORT = "BestEffort"
+
+
+def qos_of(pod: Pod, server: Server = NEWEST) -> QosClass:
+    """Rules §6.3: the class that is recorded, else the one that the spec gives."""
+    return QosClass(pod.status.qos) if pod.status.qos else computed_qos(pod, server)
+
+
+def computed_qos(pod: Pod, server: Server = NEWEST) -> QosClass:
+    """Rules §6.3: the class of a pod whose requests are defaulted already."""
+    if pod.pod_level is not None and _pod_level_decides(pod, server):
+        return _class_of_block(pod.pod_level)
+    return _agreed([_class_of_block(container.resources) for container in pod.every_container()])
+
+
+def _pod_level_decides(pod: Pod, server: Server) -> bool:
+    return server.has_pod_level_resources and (pod.has_pod_level or not server.ignores_empty_pod_level)
+
+
+def _class_of_block(block: Requirements) -> QosClass:
+    if block.is_empty:
+        return QosClass.BEST_EFFORT
+    return _agreed([_class_of_resource(block, name) for name in COMPUTE])
+
+
+def _class_of_resource(block: Requirements, name: str) -> QosClass:
+    request, limit = block.requests.get(name, 0), block.limits.get(name, 0)
+    if request != limit:
+        return QosClass.BURSTABLE
+    return QosClass.GUARANTEED if request else QosClass.BEST_EFFORT
+
+
+def _agreed(classes: Iterable[QosClass]) -> QosClass:
+    """The class all of them share; Burstable where they differ, BestEffort where there are none."""
+    different = set(classes)
+    if len(different) > 1:
+        return QosClass.BURSTABLE
+    return different.pop() if different else QosClass.BEST_EFFORT

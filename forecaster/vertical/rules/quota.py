@@ -1,0 +1,187 @@
+"""ResourceQuotas: what a pod is charged, what must be stated, what no longer fits (§6.8)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from forecaster.vertical.rules.pod_resources import pod_limits, pod_requests
+from forecaster.vertical.rules.qos import QosClass, qos_of
+from forecaster.vertical.rules.refusal import Refusal
+from forecaster.vertical.rules.resource_list import MILLI, added, is_huge_pages, text_of
+from forecaster.vertical.rules.server import NEWEST
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from forecaster.vertical.rules.pod import Pod
+    from forecaster.vertical.rules.resource_list import Amounts
+    from forecaster.vertical.rules.server import Server
+
+RULE = "quota"
+MUST_STATE = frozenset({"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"})
+"""If a quota tracks one of these, every container must set it. Not so for any other resource."""
+_PODS = (
+    frozenset({"count/pods", "pods", "ephemeral-storage", "requests.ephemeral-storage", "limits.ephemeral-storage"})
+    | MUST_STATE
+)
+_STORAGE = "ephemeral-storage"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which pods a quota is about."""
+
+    name: str
+    operator: str = "Exists"
+    values: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """One object of a namespace, its amounts in milli-units as its status has them."""
+
+    hard: Amounts
+    used: Amounts = field(default_factory=dict)
+    scopes: tuple[Scope, ...] = ()
+    name: str = ""
+
+    @property
+    def tracked(self) -> frozenset[str]:
+        """The resources of pods among those it limits."""
+        return frozenset(name for name in self.hard if name in _PODS or _is_extended(name))
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What one change of a pod does to one quota."""
+
+    used_after: Amounts
+    refusals: tuple[Refusal, ...] = ()
+    must_state: tuple[str, ...] = ()
+    """Tracked resources that a container leaves open."""
+
+    @property
+    def admitted(self) -> bool:
+        """Nothing speaks against it."""
+        return not self.refusals
+
+
+def charge(quota: Quota, new: Pod, old: Pod | None = None, server: Server = NEWEST) -> Charge:
+    """Rules §6.8: create `new`, or resize `old` into it.
+
+    Only growth is charged, and only what grows is compared: who is over already may still shrink.
+    """
+    if not matches(quota, new, server):
+        return Charge(quota.used)
+    if missing := unstated(quota, new, server):
+        names = ", ".join(f"{name} for {', '.join(who)}" for name, who in missing.items())
+        return Charge(quota.used, (Refusal(RULE, quota.name, f"must specify {names}"),), tuple(missing))
+    if uncounted := sorted(quota.tracked - quota.used.keys()):
+        return Charge(quota.used, (Refusal(RULE, quota.name, f"not counted yet: {', '.join(uncounted)}"),))
+    growth = _growth(quota, new, old, server)
+    if refused := tuple(_exceeded(quota, growth)):
+        return Charge(quota.used, refused)
+    return Charge(added(quota.used, growth))
+
+
+def _growth(quota: Quota, new: Pod, old: Pod | None, server: Server) -> dict[str, int]:
+    """What is added to `used`; all of the new pod where the old one did not count."""
+    wanted = usage(new, server)
+    before = usage(old, server) if old is not None and matches(quota, old, server) else {}
+    grown = {name: max(milli - before.get(name, 0), 0) for name, milli in wanted.items() if name in quota.hard}
+    return {name: milli for name, milli in grown.items() if milli}
+
+
+def _exceeded(quota: Quota, growth: Amounts) -> Iterator[Refusal]:
+    for name, milli in growth.items():
+        used, hard = quota.used.get(name, 0), quota.hard[name]
+        if used + milli > hard:
+            said = ", ".join(
+                f"{word} {text_of(of, name)}" for word, of in (("more", milli), ("used", used), ("hard", hard))
+            )
+            yield Refusal(RULE, quota.name, f"{name} would exceed the quota: {said}")
+
+
+def usage(pod: Pod, server: Server = NEWEST) -> dict[str, int]:
+    """Rules §6.8: what one living pod is charged, under every name a quota may use."""
+    requests, limits = pod_requests(pod, server, status=True), pod_limits(pod, server, status=True)
+    return {"count/pods": MILLI, "pods": MILLI, **_named(requests, limits)}
+
+
+def _named(requests: Amounts, limits: Amounts) -> dict[str, int]:
+    charged: dict[str, int] = {}
+    for name, milli in requests.items():
+        if name in {"cpu", "memory", _STORAGE} or is_huge_pages(name):
+            charged[name] = charged[f"requests.{name}"] = milli
+        elif "/" in name:
+            charged[f"requests.{name}"] = milli
+    charged |= {f"limits.{name}": milli for name, milli in limits.items() if name in {"cpu", "memory", _STORAGE}}
+    return charged
+
+
+def unstated(quota: Quota, pod: Pod, server: Server = NEWEST) -> dict[str, list[str]]:
+    """Rules §6.8: tracked resources that must be set on every container, and the containers that do not."""
+    if pod.has_pod_level and server.has_pod_level_resources:
+        return {}
+    missing: dict[str, list[str]] = {}
+    for name in sorted(quota.tracked & MUST_STATE):
+        without = [
+            one.name
+            for one in pod.every_container()
+            if name not in _named(one.resources.requests, one.resources.limits)
+        ]
+        if without:
+            missing[name] = without
+    return missing
+
+
+def matches(quota: Quota, pod: Pod, server: Server = NEWEST) -> bool:
+    """Whether this quota is about this pod at all."""
+    return bool(quota.tracked) and all(_in_scope(one, pod, server) for one in quota.scopes)
+
+
+def _in_scope(scope: Scope, pod: Pod, server: Server) -> bool:
+    """A scope that is not known holds for no pod."""
+    holds = _SCOPES.get(scope.name)
+    return holds is not None and holds(scope, pod, server)
+
+
+def _is_best_effort(_scope: Scope, pod: Pod, server: Server) -> bool:
+    return qos_of(pod, server) is QosClass.BEST_EFFORT
+
+
+def _ends(_scope: Scope, pod: Pod, _server: Server) -> bool:
+    return pod.active_deadline_seconds is not None and pod.active_deadline_seconds >= 0
+
+
+def _reaches_out(_scope: Scope, pod: Pod, _server: Server) -> bool:
+    return any(term.namespaces is not None for term in (*pod.placement.near, *pod.placement.apart))
+
+
+def _of_priority_class(scope: Scope, pod: Pod, _server: Server) -> bool:
+    name = pod.priority_class
+    match scope.operator:
+        case "Exists":
+            return bool(name)
+        case "DoesNotExist":
+            return not name
+        case "In":
+            return name in scope.values
+        case _:
+            return name not in scope.values
+
+
+def _is_extended(name: str) -> bool:
+    bare = name.removeprefix("requests.")
+    return is_huge_pages(bare) or (name.startswith("requests.") and "/" in bare)
+
+
+_SCOPES: Mapping[str, Callable[[Scope, Pod, Server], bool]] = {
+    "BestEffort": _is_best_effort,
+    "CrossNamespacePodAffinity": _reaches_out,
+    "NotBestEffort": lambda *of: not _is_best_effort(*of),
+    "NotTerminating": lambda *of: not _ends(*of),
+    "PriorityClass": _of_priority_class,
+    "Terminating": _ends,
+}

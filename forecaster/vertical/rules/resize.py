@@ -1,0 +1,152 @@
+"""In-place resize of a running pod: what the API server accepts and what is restarted for it (§6.9)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from forecaster.vertical.rules.defaulting import defaulted
+from forecaster.vertical.rules.pod import Requirements
+from forecaster.vertical.rules.qos import computed_qos, qos_of
+from forecaster.vertical.rules.refusal import Refusal
+from forecaster.vertical.rules.resource_list import COMPUTE, MEMORY
+from forecaster.vertical.rules.server import NEWEST
+from forecaster.vertical.rules.validation import faults
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from forecaster.vertical.rules.pod import Container, Pod
+    from forecaster.vertical.rules.resource_list import Amounts
+    from forecaster.vertical.rules.server import Server
+
+_NOTHING = Requirements()
+
+
+@dataclass(frozen=True, slots=True)
+class ResizeAnswer:
+    """What the API server says, and which containers their resize policy restarts."""
+
+    refusals: tuple[Refusal, ...]
+    restarts: tuple[str, ...] = ()
+
+    @property
+    def allowed(self) -> bool:
+        """Nothing speaks against it."""
+        return not self.refusals
+
+
+def resize(old: Pod, new: Pod, server: Server = NEWEST) -> ResizeAnswer:
+    """Rules §6.9: turn a running pod into `new`; both are defaulted first."""
+    old, new = defaulted(old, server), defaulted(_with_kept_block(old, new, server), server)
+    refusals = tuple(_refusals(old, new, server))
+    return ResizeAnswer(refusals, () if refusals else _restarted(old, new))
+
+
+def _with_kept_block(old: Pod, new: Pod, server: Server) -> Pod:
+    """Until 1.35 a resize never reaches the pod-level block; since 1.37 a client that does not know it keeps it."""
+    lost = new.pod_level is None and server.completes_pod_level
+    return replace(new, pod_level=old.pod_level) if lost or not server.resizes_pod_level else new
+
+
+def _refusals(old: Pod, new: Pod, server: Server) -> Iterator[Refusal]:
+    """In the order of the API server, which looks no further after some of them."""
+    if not server.resizes_pods:
+        yield Refusal("version", "pod", f"{server.major}.{server.minor} cannot resize pods in place")
+        return
+    if old.static or old.os == "windows":
+        kind = "static" if old.static else "os"
+        yield Refusal(kind, "pod", f"{'static' if old.static else 'windows'} pods cannot be resized")
+        return
+    yield from faults(new, server)
+    yield from _class_changed(old, new, server)
+    if _has_block(old) or _has_block(new):
+        if not server.resizes_pod_level:
+            yield Refusal(
+                "version", "pod", f"{server.major}.{server.minor} cannot resize pods with pod-level resources"
+            )
+            return
+        yield from _pod_level_refusals(old, new)
+    if _names(old) != _names(new):
+        yield Refusal("containers", "pod", "containers cannot be added, removed, renamed or reordered by a resize")
+        return
+    for before, after in zip(old.init_containers, new.init_containers, strict=True):
+        yield from _init_refusals(before, after, server)
+    for before, after in zip(old.containers, new.containers, strict=True):
+        yield from _container_refusals(before, after, server)
+
+
+def _class_changed(old: Pod, new: Pod, server: Server) -> Iterator[Refusal]:
+    before, after = qos_of(old, server), computed_qos(new, server)
+    if before != after:
+        yield Refusal("qos", "pod", f"the QoS class would change from {before} to {after}")
+
+
+def _pod_level_refusals(old: Pod, new: Pod) -> Iterator[Refusal]:
+    before, after = old.pod_level or _NOTHING, new.pod_level or _NOTHING
+    yield from _removals("pod", before, after)
+    if _immutable(before) != _immutable(after):
+        yield Refusal("resource", "pod", "only cpu and memory can be resized")
+
+
+def _init_refusals(before: Container, after: Container, server: Server) -> Iterator[Refusal]:
+    if not before.sidecar and not server.resizes_init_containers:
+        if before != after:
+            version = f"{server.major}.{server.minor}"
+            yield Refusal(
+                "initContainer", before.name, f"{version} cannot resize init containers that are not sidecars"
+            )
+        return
+    if not before.sidecar and before != after and any(after.restarts_on(name) for name in after.resize_policy):
+        yield Refusal("initContainer", before.name, "init containers that would be restarted cannot be resized")
+    yield from _container_refusals(before, after, server)
+
+
+def _container_refusals(before: Container, after: Container, server: Server) -> Iterator[Refusal]:
+    yield from _removals(before.name, before.resources, after.resources)
+    same_policy = before.resize_policy == after.resize_policy
+    if _immutable(before.resources) != _immutable(after.resources) or not same_policy:
+        yield Refusal("resource", before.name, "only cpu and memory can be resized")
+    lower = after.resources.limits.get(MEMORY, 0) < before.resources.limits.get(MEMORY, 0)
+    if lower and not server.shrinks_memory_limits and not after.restarts_on(MEMORY):
+        version = f"{server.major}.{server.minor}"
+        yield Refusal("memoryDecrease", before.name, f"{version} lowers a memory limit only with a restart")
+
+
+def _removals(where: str, before: Requirements, after: Requirements) -> Iterator[Refusal]:
+    for kind, had, has in (("request", before.requests, after.requests), ("limit", before.limits, after.limits)):
+        if gone := [name for name in had if name not in has]:
+            yield Refusal("removal", where, f"a {kind} that is set cannot be removed: {', '.join(gone)}")
+
+
+def _immutable(block: Requirements) -> tuple[Amounts, Amounts]:
+    """All but cpu and memory."""
+    requests, limits = (
+        {name: milli for name, milli in amounts.items() if name not in COMPUTE}
+        for amounts in (block.requests, block.limits)
+    )
+    return requests, limits
+
+
+def _has_block(pod: Pod) -> bool:
+    return pod.pod_level is not None and not pod.pod_level.is_empty
+
+
+def _names(pod: Pod) -> list[list[str]]:
+    return [[one.name for one in pod.containers], [one.name for one in pod.init_containers]]
+
+
+def _restarted(old: Pod, new: Pod) -> tuple[str, ...]:
+    pairs = zip(old.every_container(), new.every_container(), strict=True)
+    return tuple(
+        before.name for before, after in pairs if any(after.restarts_on(name) for name in _changed(before, after))
+    )
+
+
+def _changed(before: Container, after: Container) -> list[str]:
+    return [
+        name
+        for name in COMPUTE
+        if before.resources.requests.get(name) != after.resources.requests.get(name)
+        or before.resources.limits.get(name) != after.resources.limits.get(name)
+    ]

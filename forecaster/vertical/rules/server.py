@@ -1,0 +1,70 @@
+"""What differs between versions of the API server, each difference under its name."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_VERSION = re.compile(r"v?(\d+)\.(\d+)")
+
+
+class Server(NamedTuple):
+    """A version of Kubernetes, its feature gates at their defaults."""
+
+    major: int = 1
+    minor: int = 37
+
+    @classmethod
+    def parse(cls, text: str) -> Server:
+        """From `1.36`, `v1.36.3` or `v1.36.3-gke.1`.
+
+        Raises:
+            ValueError: there is no version in the text.
+        """
+        match = _VERSION.match(text)
+        if match is None:
+            raise ValueError(f"{text!r}: a server version is written like 1.36 or v1.36.3")
+        return cls(int(match[1]), int(match[2]))
+
+    @property
+    def resizes_pods(self) -> bool:
+        """Pods can be resized in place (beta and on since 1.33)."""
+        return self >= (1, 33)
+
+    @property
+    def shrinks_memory_limits(self) -> bool:
+        """A memory limit may be lowered in place; until 1.33 only where the container is restarted for it."""
+        return self >= (1, 34)
+
+    @property
+    def has_pod_level_resources(self) -> bool:
+        """A pod may state requests and limits of its own (beta and on since 1.34)."""
+        return self >= (1, 34)
+
+    @property
+    def resizes_pod_level(self) -> bool:
+        """Pods with pod-level resources can be resized, and these with them."""
+        return self >= (1, 36)
+
+    @property
+    def resizes_init_containers(self) -> bool:
+        """Ordinary init containers can be resized."""
+        return self >= (1, 36)
+
+    @property
+    def completes_pod_level(self) -> bool:
+        """Pod-level requests and limits are completed after admission; before, requests only, and ahead of it."""
+        return self >= (1, 37)
+
+    @property
+    def ignores_empty_pod_level(self) -> bool:
+        """An empty pod-level block does not count for the QoS class."""
+        return self >= (1, 37)
+
+    @property
+    def sums_before_comparing(self) -> bool:
+        """A resized pod counts as the largest of three sums; before, as the sum of each container's largest."""
+        return self >= (1, 37)
+
+
+NEWEST = Server()

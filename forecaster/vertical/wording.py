@@ -1,0 +1,43 @@
+"""Why a size is what it is, in a clause."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from forecaster.domain.amounts import amount
+from forecaster.domain.duration import spoken_duration
+from forecaster.vertical.choice.mechanism import Mechanism
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+_BECAUSE = {
+    Mechanism.STEADY: "",
+    Mechanism.LEAK: ", its lows rise day by day since the last restart",
+    Mechanism.CACHE: ", it fills its limit without being killed: a cache, whose need usage does not tell",
+    Mechanism.LOAD: ", it follows the load",
+}
+
+
+def clause(
+    metric: str,
+    request: float,
+    over_request: float | None,
+    over_limit: float | None,
+    mechanism: Mechanism,
+    horizon: timedelta,
+) -> str:
+    """`400m, 4 % of the coming 24h above it`, or the chance of a peak for memory."""
+    ahead = spoken_duration(horizon)
+    if metric == "cpu":
+        return f"{amount(request, metric)}, {_share(over_request)} of the coming {ahead} above it"
+    bound = over_request if over_limit is None else over_limit
+    what = "it" if over_limit is None or over_limit == over_request else "its limit"
+    risk = f"a {_share(bound)} chance that a peak of the coming {ahead} passes {what}"
+    return f"{amount(request, metric)}, {risk}{_BECAUSE[mechanism]}"
+
+
+def _share(share: float | None) -> str:
+    if share is None:
+        return "no known share"
+    return f"{share * 100:.0f} %" if share >= 0.1 else f"{share * 100:.2g} %"  # noqa: PLR2004  two digits either way

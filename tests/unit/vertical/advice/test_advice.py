@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from forecaster.domain.container import ContainerSize
+from forecaster.domain.decision import Hold, Reason, Recommendation, Resize, Scale
+from forecaster.domain.workload import Resources, Workload, WorkloadId
+from forecaster.vertical.admission.cluster import Cluster, split
+from forecaster.vertical.advice.advice import Advice, advise, sum_of
+from forecaster.vertical.advice.baselines import krr, vpa
+from forecaster.vertical.advice.patches import kustomization, patch, patchable
+from forecaster.vertical.advice.prices import Prices
+from forecaster.vertical.advice.rounding import rounded
+from forecaster.vertical.reference.krr.severity import Severity
+from forecaster.vertical.rules.pod import Container, Pod
+from tests.support.cluster_rules import block, limits
+from tests.support.recommendations import GIB, NOON
+
+MIB = 2.0**20
+WEB = WorkloadId("shop", "Deployment", "web")
+NOW = Resources(1.0, None, GIB, GIB)
+
+
+def advice(wanted: Resources | None, cluster: Cluster | None = None, *, now: Resources = NOW) -> Advice:
+    decided = Resize(wanted, Reason.SIZED, "sized") if wanted else Hold(Reason.NO_DATA, "nothing known")
+    one = Recommendation(WEB, NOON, 3, Scale(4, Reason.REACTIVE, ""), now, decided)
+    return advise(Workload(WEB, 3, 3, now), one, cluster or Cluster())
+
+
+def two_containers() -> Cluster:
+    containers = (Container("app", block("750m", "768Mi")), Container("proxy", block("250m", "256Mi")))
+    return Cluster(templates={WEB: Pod(containers)})
+
+
+def test_amounts_are_rounded_up_to_what_a_manifest_says() -> None:
+    assert rounded(Resources(0.12341, None, 100 * MIB + 1, None)) == Resources(0.124, None, 101 * MIB, None)
+
+
+def test_what_is_exact_already_stays() -> None:
+    assert rounded(Resources(0.1 + 0.2, None, GIB, None)) == Resources(0.3, None, GIB, None)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "severity"),
+    [
+        (Resources(1.05, None, GIB, GIB), Severity.GOOD),
+        (Resources(0.85, None, GIB, GIB), Severity.OK),
+        (Resources(1.3, None, GIB, GIB), Severity.WARNING),
+        (Resources(1.0, None, 2 * GIB, 2 * GIB), Severity.CRITICAL),
+    ],
+    ids=["near", "a little too much", "a quarter core short", "a GiB short"],
+)
+def test_severity_is_how_far_off(wanted: Resources, severity: Severity) -> None:
+    assert advice(wanted).severity is severity
+
+
+def test_a_hold_has_no_values_and_no_severity() -> None:
+    held = advice(None)
+    assert (held.wanted, held.values, held.severity) == (None, None, Severity.UNKNOWN)
+
+
+def test_a_pod_s_sum_is_split_by_what_its_containers_request_today() -> None:
+    one = advice(Resources(2.0, None, 2 * GIB, 2 * GIB), two_containers())
+    assert one.values is not None
+    assert {name: of.requests["cpu"] for name, of in one.values.items()} == {"app": 1500, "proxy": 500}
+    assert one.applied == Resources(2.0, None, 2 * GIB, 2 * GIB)
+
+
+def test_containers_that_state_nothing_cannot_be_split() -> None:
+    said = split(Resources(1.0, None, GIB, None), Pod((Container("a"), Container("b"))))
+    assert said == "2 containers, none of which requests cpu or memory: no share to split by"
+
+
+def test_containers_that_were_sized_one_by_one_are_taken_as_they_are() -> None:
+    sizes = tuple(
+        ContainerSize(name, NOW, Resources(cpu, None, GIB, GIB), None, None, "")
+        for name, cpu in (("app", 1.2341), ("proxy", 0.1))
+    )
+    decided = Resize(Resources(1.3341, None, 2 * GIB, 2 * GIB), Reason.SIZED, "sized", sizes)
+    one = Recommendation(WEB, NOON, 3, Scale(4, Reason.REACTIVE, ""), NOW, decided)
+    said = advise(Workload(WEB, 3, 3, NOW), one, Cluster())
+    assert said.values is not None
+    assert {name: of.requests["cpu"] for name, of in said.values.items()} == {"app": 1235, "proxy": 100}
+    assert patchable(said)
+
+
+def test_what_the_cluster_refuses_is_replaced_by_the_nearest() -> None:
+    cluster = replace(two_containers(), limit_ranges={"shop": (limits(max={"cpu": "1", "memory": "4Gi"}),)})
+    one = advice(Resources(2.0, None, 2 * GIB, 2 * GIB), cluster)
+    assert one.refused
+    assert one.values is not None
+    assert one.values["app"].requests["cpu"] == 1000
+
+
+def test_the_sum_has_a_limit_only_if_every_container_has_one() -> None:
+    assert sum_of({"a": block("1", "1Gi", limits=("2", None)), "b": block("1", "1Gi")}).cpu_limit is None
+
+
+def test_prices_are_for_requests_of_all_pods() -> None:
+    assert Prices(0.03, 0.004).a_month(Resources(1.0, None, 2 * GIB, None), 3) == pytest.approx(
+        (0.03 + 0.008) * 3 * 730
+    )
+
+
+def test_no_request_no_price() -> None:
+    assert Prices(0.03, 0.004).a_month(Resources(1.0, None, None, None), 3) is None
+
+
+class TestPatches:
+    def test_a_patch_changes_requests_and_limits_only(self) -> None:
+        (container, proxy) = patch(advice(Resources(2.0, None, 2 * GIB, 2 * GIB), two_containers()))["spec"][
+            "template"
+        ]["spec"]["containers"]
+        assert container["resources"] == {
+            "requests": {"cpu": "1500m", "memory": "1536Mi"},
+            "limits": {"cpu": None, "memory": "1536Mi"},
+        }
+        assert proxy["name"] == "proxy"
+
+    def test_containers_whose_names_nobody_knows_have_no_patch(self) -> None:
+        assert not patchable(advice(Resources(2.0, None, 2 * GIB, 2 * GIB)))
+
+    def test_the_overlay_names_every_patch(self) -> None:
+        overlay = kustomization([advice(Resources(2.0, None, GIB, GIB), two_containers())])
+        assert overlay["patches"] == [{"path": "shop-deployment-web.yaml"}]
+
+
+class TestBaselines:
+    def test_vpa_on_a_constant_day(self) -> None:
+        """The specification's worked example: 0.25 cores and 300 MB for a day, a sample a minute."""
+        instants = 1_700_000_000 + 60 * np.arange(1441, dtype=np.int64)
+        (said,) = vpa(np.full((1, 1441), 0.25), np.full((1, 1441), 3e8), instants)
+        assert said == Resources(0.296, None, 351198544.0, None)
+
+    def test_krr_takes_the_95th_percentile_and_the_peak(self) -> None:
+        cores = np.arange(1.0, 201.0)[None, :] / 100
+        (said,) = krr(cores, np.full((1, 200), 1000 * MIB), [frozenset()])
+        assert said == Resources(1.901, None, 1150 * MIB, 1150 * MIB)
+
+    def test_krr_says_nothing_of_a_resource_that_an_hpa_targets(self) -> None:
+        (said,) = krr(np.full((1, 200), 1.0), np.full((1, 200), 1000 * MIB), [frozenset({"cpu"})])
+        assert said is not None
+        assert (said.cpu_request, said.memory_request) == (None, 1150 * MIB)
+
+    def test_nothing_seen_nothing_said(self) -> None:
+        unseen = np.full((1, 200), np.nan)
+        assert vpa(unseen, unseen, np.arange(200, dtype=np.int64) + 1) == [None]
+        assert krr(unseen, unseen, [frozenset()]) == [None]

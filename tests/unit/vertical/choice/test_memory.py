@@ -1,0 +1,171 @@
+"""Memory of containers whose past is known; levels in GiB, two weeks of five-minute points."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import numpy as np
+import pytest
+
+from forecaster.domain.policy import VerticalPolicy
+from forecaster.vertical.choice.mechanism import Mechanism
+from forecaster.vertical.choice.memory import memory_sizes
+from forecaster.vertical.choice.seen import Seen, Sizes
+
+POINTS = 288
+DAYS = 14
+GIB = 2.0**30
+POLICY = VerticalPolicy(change_price=0)
+
+
+def two_weeks(level: float | np.ndarray) -> np.ndarray:
+    return np.broadcast_to(np.asarray(level, float), DAYS * POINTS).copy()
+
+
+def sizes(memory: np.ndarray, policy: VerticalPolicy = POLICY, **today: float) -> Sizes:
+    """One container with usage in GiB; `today` in GiB, nothing stated by default."""
+    return memory_sizes(seen(memory, **today), policy)
+
+
+def seen(memory: np.ndarray, *, cpu: np.ndarray | None = None, growth: float = 1.0, **today: float) -> Seen:
+    stated = {name: np.array([today.get(name, np.nan)]) * GIB for name in ("memory_request", "memory_limit")}
+    quiet = np.full(memory.shape, np.nan) if cpu is None else cpu
+    unknown = np.array([np.nan])
+    floor = np.array([today.get("oom_floor", 0.0)]) * GIB
+    return Seen(
+        quiet[None], memory[None] * GIB, POINTS, unknown, unknown, **stated, oom_floor=floor, growth=np.array([growth])
+    )
+
+
+def gib(sized: Sizes) -> float:
+    return float(sized.request[0] / GIB)
+
+
+def days_ago(day: int, value: float, base: float = 0.5) -> np.ndarray:
+    """Flat, with one hour at another level so many days before the coming day's counterpart."""
+    usage = two_weeks(base)
+    begin = (DAYS - day) * POINTS + 100
+    usage[begin : begin + 12] = value
+    return usage
+
+
+class TestSteady:
+    def test_is_covered_with_room(self) -> None:
+        assert 0.5 < gib(sizes(two_weeks(0.5))) < 0.7
+
+    def test_a_dearer_kill_takes_more_room(self) -> None:
+        noisy = two_weeks(np.random.default_rng(1).lognormal(-1, 0.2, DAYS * POINTS))
+        requests = [gib(sizes(noisy, VerticalPolicy(oom_price=price))) for price in (10, 100, 1000)]
+        assert requests == sorted(requests)
+
+    def test_the_request_is_the_limit(self) -> None:
+        sized = sizes(two_weeks(0.5))
+        assert sized.request[0] == sized.limit[0]
+
+    def test_says_what_it_risks(self) -> None:
+        sized = sizes(two_weeks(0.5))
+        assert 0 < sized.over_limit[0] < 0.05
+
+    def test_wastes_what_it_requests_beyond_usage(self) -> None:
+        sized = sizes(two_weeks(0.5))
+        assert sized.idle[0] == pytest.approx(sized.request[0] - 0.5 * GIB)
+
+    def test_a_longer_wait_for_the_next_change_is_riskier(self) -> None:
+        noisy = two_weeks(np.random.default_rng(1).lognormal(-1, 0.2, DAYS * POINTS))
+        day = sizes(noisy, VerticalPolicy(change_price=1e6), memory_request=1.0, memory_limit=1.0)
+        week = sizes(
+            noisy, VerticalPolicy(change_price=1e6, horizon=timedelta(days=7)), memory_request=1.0, memory_limit=1.0
+        )
+        assert week.over_limit[0] > day.over_limit[0]
+
+
+class TestWeeklyPeak:
+    def test_is_remembered_after_six_quiet_days(self) -> None:
+        assert gib(sizes(days_ago(7, 1.5))) >= 1.5
+
+    def test_of_another_day_is_not_paid_for_today_for_ever(self) -> None:
+        assert gib(sizes(days_ago(13, 1.5), VerticalPolicy(oom_price=5, change_price=0))) < 1.0
+
+
+class TestLeak:
+    LEAK = two_weeks(np.arange(DAYS * POINTS) / POINTS * 0.1 + 0.3)
+
+    def test_is_seen_in_the_lows(self) -> None:
+        assert sizes(self.LEAK).mechanism[0] == Mechanism.LEAK
+
+    def test_goes_on_until_the_next_change(self) -> None:
+        assert gib(sizes(self.LEAK)) > 0.3 + 0.1 * (DAYS + 1)
+
+    def test_a_longer_horizon_needs_more(self) -> None:
+        longer = VerticalPolicy(change_price=0, horizon=timedelta(days=4))
+        assert gib(sizes(self.LEAK, longer)) > gib(sizes(self.LEAK)) + 0.25
+
+    def test_noise_is_none(self) -> None:
+        noisy = two_weeks(0.5) * np.random.default_rng(3).normal(1, 0.02, DAYS * POINTS)
+        assert sizes(noisy).mechanism[0] == Mechanism.STEADY
+
+
+class TestCache:
+    def test_that_fills_its_limit_is_kept(self) -> None:
+        sized = sizes(two_weeks(0.99), memory_request=1.0, memory_limit=1.0)
+        assert (sized.mechanism[0], gib(sized), bool(sized.kept[0])) == (Mechanism.CACHE, 1.0, True)
+
+    def test_is_none_where_somebody_was_killed(self) -> None:
+        sized = sizes(two_weeks(0.99), memory_request=1.0, memory_limit=1.0, oom_floor=1.5)
+        assert gib(sized) >= 1.5
+
+
+class TestLoad:
+    CPU = two_weeks(np.repeat([1.0, 2.0, 1.5, 3.0, 2.5, 1.2, 2.2] * 2, POINTS))
+
+    def test_that_memory_follows_is_seen(self) -> None:
+        sized = memory_sizes(seen(0.2 + 0.1 * self.CPU, cpu=self.CPU), POLICY)
+        assert sized.mechanism[0] == Mechanism.LOAD
+
+    def test_that_grows_takes_memory_along(self) -> None:
+        """A tenth of a GiB per core: half as much load again at three cores is 0.15 GiB more."""
+        given = seen(0.2 + 0.1 * self.CPU, cpu=self.CPU)
+        calm, growing = (memory_sizes(replace(given, growth=np.array([by])), POLICY) for by in (1.0, 1.5))
+        assert gib(growing) - gib(calm) == pytest.approx(0.15, abs=0.06)
+
+
+class TestPolicy:
+    def test_a_heap_is_never_sized_down(self) -> None:
+        heap = VerticalPolicy(change_price=0, heap_bounded=True)
+        assert gib(sizes(two_weeks(0.5), heap, memory_request=2.0, memory_limit=2.0)) == 2.0
+
+    def test_a_limit_at_the_peak_leaves_the_request_at_usage(self) -> None:
+        peak = VerticalPolicy(change_price=0, memory_limit="peak")
+        sized = sizes(days_ago(7, 1.5), peak)
+        assert gib(sized) == pytest.approx(0.5)
+        assert sized.limit[0] >= 1.5 * GIB
+
+    def test_a_change_that_gains_too_little_is_not_made(self) -> None:
+        sized = sizes(two_weeks(0.5), VerticalPolicy(change_price=24), memory_request=0.65, memory_limit=0.65)
+        assert (gib(sized), bool(sized.kept[0])) == (pytest.approx(0.65), True)
+
+    def test_a_size_that_is_far_too_large_is_changed(self) -> None:
+        assert gib(sizes(two_weeks(0.5), VerticalPolicy(), memory_request=4.0, memory_limit=4.0)) < 1.0
+
+
+def test_an_oom_floor_holds() -> None:
+    assert gib(sizes(two_weeks(0.5), oom_floor=3.0)) == 3.0
+
+
+def test_nothing_known_is_no_number() -> None:
+    assert np.isnan(sizes(two_weeks(np.nan)).request[0])
+
+
+def test_a_hot_pod_is_not_averaged_away() -> None:
+    """The input is the hottest pod's usage, so nothing has to be done about it: it is covered."""
+    hot = two_weeks(0.4)
+    hot[::50] = 1.2
+    assert gib(sizes(hot)) > 1.2
+
+
+def test_usage_beyond_its_limit_is_no_cache() -> None:
+    """The limit was another when that was used: it says nothing about what the container fills."""
+    sized = sizes(two_weeks(2.0), memory_request=1.0, memory_limit=1.0)
+    assert sized.mechanism[0] == Mechanism.STEADY
+    assert gib(sized) > 2.0

@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+
+from forecaster.vertical.nodes.ahead import Aim, PoolAhead, WindowAhead, pool_ahead
+from forecaster.vertical.nodes.headroom import headroom, manifests
+from forecaster.vertical.nodes.joint import past_ranks, samples
+from forecaster.vertical.nodes.members import Member
+from forecaster.vertical.nodes.packing import pack
+from forecaster.vertical.nodes.pools import Pool, homes_of, pools_of
+from forecaster.vertical.nodes.pressure import pressures
+from forecaster.vertical.nodes.watcher import watcher_metrics
+from forecaster.vertical.rules.server import NEWEST
+from tests.support.cluster_rules import block, node, pod, resident
+from tests.support.recommendations import GIB, NOON
+
+WEB, BATCH = "shop/web", "shop/batch"
+QUARTER = timedelta(minutes=15)
+
+
+def member(workload: str = WEB, cpu: str = "1", *, replicas: int = 2, per_pod: float | None = 0.5) -> Member:
+    return Member(workload, pod(block(cpu, "1Gi")), replicas, per_pod)
+
+
+def window(*demand: tuple[str, float, float], later: int = 0, size: int = 100) -> WindowAhead:
+    """Each workload's cores between the two values, the high ones all at once; memory is a GiB a core."""
+    cpu = np.array([np.linspace(low, high, size) for _, low, high in demand])
+    begin = NOON + later * QUARTER
+    return WindowAhead(begin, begin + QUARTER, tuple(name for name, _, _ in demand), cpu, cpu * GIB)
+
+
+def ahead(*windows: WindowAhead, pool: Pool, members: list[Member], residents: list[Any] | None = None) -> PoolAhead:
+    aim = Aim(0.95, np.random.default_rng(0), NEWEST)
+    return pool_ahead(pool, members, residents or [], windows, aim)
+
+
+def pool(*nodes: Any) -> Pool:
+    return pools_of(nodes or (node("n1"),))[0]
+
+
+def on(name: str, workload: str, cpu: str = "1", **more: Any) -> Any:
+    return resident(name, cpu, workload=workload, **more)
+
+
+class TestPools:
+    def test_nodes_are_told_apart_by_the_label_of_whoever_makes_them(self) -> None:
+        nodes = [
+            node("a", labels={"karpenter.sh/nodepool": "spot"}),
+            node("b", labels={"karpenter.sh/nodepool": "web"}),
+            node("c"),
+        ]
+        assert [(one.name, len(one.nodes)) for one in pools_of(nodes)] == [("nodes", 1), ("spot", 1), ("web", 1)]
+
+    def test_a_workload_is_at_home_where_most_of_its_pods_are(self) -> None:
+        both = pools_of([node("a", labels={"karpenter.sh/nodepool": "spot"}), node("b")])
+        pods = [resident("a", workload=WEB), resident("a", workload=WEB), resident("b", workload=WEB)]
+        assert homes_of(pods, both) == {WEB: "spot"}
+
+
+class TestPacking:
+    def test_free_room_is_used_before_nodes_are_added(self) -> None:
+        assert pack(pool(), [(member(), 4)], [], NEWEST).new_nodes == 0
+        assert pack(pool(), [(member(), 5)], [], NEWEST).new_nodes == 1
+
+    def test_a_new_node_carries_the_daemons_of_its_kind(self) -> None:
+        daemon = resident("n1", "500m", daemon=True)
+        assert pack(pool(), [(member(), 6)], [daemon], NEWEST).new_nodes == 1
+        assert pack(pool(), [(member(), 7)], [daemon], NEWEST).new_nodes == 2
+
+    def test_a_pod_that_no_node_takes_is_homeless(self) -> None:
+        found = pack(pool(), [(member(cpu="5"), 2)], [], NEWEST)
+        assert (found.new_nodes, found.homeless) == (0, 2)
+
+
+class TestAhead:
+    def test_nodes_are_needed_when_the_replicas_come(self) -> None:
+        """8 cores at half a core a pod are 16 pods of one core: four nodes of four cores."""
+        quiet, busy = window((WEB, 0.5, 1.0)), window((WEB, 7.0, 8.0), later=1)
+        pods = [on("n1", WEB), on("n1", WEB)]
+        found = ahead(quiet, busy, pool=pool(), members=[member()], residents=pods)
+        assert found.peak is not None
+        assert found.peak.begin == NOON + QUARTER
+        assert found.nodes_needed == 4
+
+    def test_requested_now_and_used_ahead(self) -> None:
+        found = ahead(
+            window((WEB, 1.0, 1.0)), pool=pool(), members=[member()], residents=[on("n1", WEB), on("n1", WEB)]
+        )
+        assert (found.requested_cpu, found.allocatable_cpu) == (2.0, 4.0)
+        assert found.windows[0].used_cpu.value == pytest.approx(1.0)
+        assert found.windows[0].requested_cpu.value == 2.0
+
+    def test_workloads_that_do_not_peak_together_need_fewer_nodes(self) -> None:
+        up, down = np.linspace(1.0, 8.0, 100), np.linspace(8.0, 1.0, 100)
+        apart = WindowAhead(NOON, NOON + QUARTER, (WEB, BATCH), np.array([up, down]), np.array([up, down]) * GIB)
+        at_once = WindowAhead(NOON, NOON + QUARTER, (WEB, BATCH), np.array([up, up]), np.array([up, up]) * GIB)
+        both = [member(WEB), member(BATCH)]
+        assert (
+            ahead(apart, pool=pool(), members=both).nodes_needed
+            < ahead(at_once, pool=pool(), members=both).nodes_needed
+        )
+
+    def test_a_workload_without_a_forecast_stays_and_is_named(self) -> None:
+        found = ahead(window((WEB, 1.0, 1.0)), pool=pool(), members=[member(), member(BATCH, replicas=3)])
+        assert found.silent == (BATCH,)
+        assert found.windows[0].requested_cpu.value == 5.0
+
+    def test_pods_of_nobody_that_is_forecast_count_as_they_are(self) -> None:
+        daemon = resident("n1", "500m", daemon=True)
+        found = ahead(window((WEB, 1.0, 1.0)), pool=pool(), members=[member()], residents=[daemon])
+        assert found.windows[0].requested_cpu.value == 2.5
+
+
+class TestHeadroom:
+    def test_placeholders_are_what_will_be_requested_beyond_now(self) -> None:
+        pods = [on("n1", WEB), on("n1", WEB)]
+        found = ahead(window((WEB, 2.0, 2.0), later=1), pool=pool(), members=[member()], residents=pods)
+        wanted = headroom(found, NOON + QUARTER)
+        assert (wanted.replicas, wanted.cpu) == (2, 1.0)
+
+    def test_windows_that_begin_later_are_not_kept_warm_yet(self) -> None:
+        found = ahead(
+            window((WEB, 2.0, 2.0), later=4), pool=pool(), members=[member()], residents=[on("n1", WEB), on("n1", WEB)]
+        )
+        assert headroom(found, NOON + QUARTER).replicas == 0
+
+    def test_the_manifest_tolerates_the_pool_and_yields_to_everybody(self) -> None:
+        tainted = node("a", labels={"karpenter.sh/nodepool": "Spot_1"}, taint="spot")
+        found = ahead(window((WEB, 2.0, 2.0)), pool=pool(tainted), members=[member()])
+        priority, deployment = manifests(headroom(found, NOON), found.pool, "pause")
+        template = deployment["spec"]["template"]["spec"]
+        assert priority["value"] == -10
+        assert deployment["metadata"]["name"] == "forecaster-headroom-spot-1"
+        assert template["nodeSelector"] == {"karpenter.sh/nodepool": "Spot_1"}
+        assert template["tolerations"] == [{"key": "spot", "operator": "Equal", "value": "", "effect": "NoSchedule"}]
+        assert template["containers"][0]["resources"] == {"requests": {"cpu": "1", "memory": "1Gi"}}
+
+
+class TestPressure:
+    def test_the_node_that_fills_up_comes_first_with_the_pods_that_go(self) -> None:
+        growing = resident("n1", memory="1Gi", workload=WEB, name="web-1", memory_bytes=8 * GIB)
+        calm = resident("n1", memory="4Gi", workload=BATCH, name="batch-1", memory_bytes=3 * GIB)
+        quiet = resident("n2", memory="4Gi", workload=BATCH, name="batch-2", memory_bytes=3 * GIB)
+        found = pressures(
+            [node("n2"), node("n1")], [growing, calm, quiet], {WEB: 8 * GIB, BATCH: 6 * GIB}, window((WEB, 8.0, 20.0))
+        )
+        assert [one.node for one in found] == ["n1", "n2"]
+        assert found[0].risk == pytest.approx(0.58, abs=0.02)
+        assert found[0].first == ("web-1", "batch-1")
+        assert found[1].risk == 0.0
+
+    def test_a_node_that_nobody_measures_is_left_out(self) -> None:
+        assert pressures([node()], [resident(workload=WEB)], {WEB: GIB}, window((WEB, 1.0, 1.0))) == []
+
+
+class TestWatcher:
+    def test_the_answer_has_the_form_that_the_plugins_read(self) -> None:
+        pods = [resident("n1", workload=WEB, memory_bytes=GIB), resident("n1", workload=WEB, memory_bytes=GIB)]
+        said = watcher_metrics([node()], pods, ({WEB: 1.0}, {WEB: 2.0 * GIB}), window((WEB, 1.0, 3.0)), NOON)
+        metrics = said["data"]["NodeMetricsMap"]["n1"]["metrics"]
+        assert {(one["type"], one["operator"]) for one in metrics} == {
+            ("CPU", "AVG"),
+            ("CPU", "STD"),
+            ("Memory", "AVG"),
+            ("Memory", "STD"),
+        }
+        assert metrics[0]["value"] == 50.0
+        assert said["window"]["end"] - said["window"]["start"] == 900
+
+    def test_a_node_without_known_pods_is_not_called_idle(self) -> None:
+        said = watcher_metrics([node()], [], ({}, {}), window((WEB, 1.0, 3.0)), NOON)
+        assert said["data"]["NodeMetricsMap"] == {}
+
+
+def test_ranks_of_the_past_make_windows() -> None:
+    """The whole way from history to nodes, in one breath."""
+    past = np.random.default_rng(2).lognormal(0, 0.4, (2, 14 * 24))
+    cpu = samples((0.1, 0.5, 0.9), np.array([[1.0, 2.0, 6.0], [1.0, 2.0, 6.0]]), past_ranks(past, 24, 1))
+    one = WindowAhead(NOON, NOON + QUARTER, (WEB, BATCH), cpu, cpu * GIB)
+    found = ahead(one, pool=pool(), members=[member(WEB), member(BATCH)])
+    assert found.windows[0].requested_cpu.independent <= found.windows[0].requested_cpu.value
+    assert found.nodes_needed >= 4

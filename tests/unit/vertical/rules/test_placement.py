@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from forecaster.vertical.rules.label_selector import selector_of
+from forecaster.vertical.rules.manifest import ManifestError, pod_of
+from forecaster.vertical.rules.node_affinity import condition_holds
+from forecaster.vertical.rules.node_fit import fit
+from forecaster.vertical.rules.object_manifest import node_of, quota_of
+from forecaster.vertical.rules.occupancy import Occupancy
+from forecaster.vertical.rules.placement import NodeCondition, Taint, Toleration
+from forecaster.vertical.rules.preemption import preemption
+from forecaster.vertical.rules.quota import matches
+from forecaster.vertical.rules.server import NEWEST
+from forecaster.vertical.rules.taints import tolerates
+from tests.support.cluster_rules import block, node, pod, quota, resident
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+SAME_APP = {"matchLabels": {"app": "web"}}
+
+
+def term(**more: Any) -> dict[str, Any]:
+    return {"topologyKey": "host", "labelSelector": SAME_APP, **more}
+
+
+def hosts(count: int, **more: Any) -> list[Any]:
+    return [node(f"n{i}", labels={"host": f"n{i}"}, **more) for i in range(count)]
+
+
+class TestSelectors:
+    def test_an_absent_selector_matches_nothing_and_an_empty_one_everything(self) -> None:
+        assert not selector_of(None).matches({"app": "web"})
+        assert selector_of({}).matches({"app": "web"})
+
+    @pytest.mark.parametrize(
+        ("operator", "values", "expected"),
+        [
+            ("In", ["web"], (True, False)),
+            ("NotIn", ["web"], (False, True)),
+            ("Exists", [], (True, False)),
+            ("DoesNotExist", [], (False, True)),
+            ("Near", ["web"], (False, False)),
+        ],
+    )
+    def test_operators_with_and_without_the_label(
+        self, operator: str, values: list[str], expected: tuple[bool, bool]
+    ) -> None:
+        selector = selector_of({"matchExpressions": [{"key": "app", "operator": operator, "values": values}]})
+        assert (selector.matches({"app": "web"}), selector.matches({})) == expected
+
+
+class TestTolerations:
+    @pytest.mark.parametrize(
+        ("toleration", "tolerated"),
+        [
+            (Toleration("spot", "Exists"), True),
+            (Toleration("", "Exists"), True),
+            (Toleration("spot", "Equal", "yes"), True),
+            (Toleration("spot", "Equal", "no"), False),
+            (Toleration("spot", "Exists", effect="NoExecute"), False),
+            (Toleration("", "Equal", "yes"), False),
+        ],
+        ids=["key", "everything", "value", "another value", "another effect", "no key needs Exists"],
+    )
+    def test_of_a_spot_node(self, toleration: Toleration, tolerated: bool) -> None:  # noqa: FBT001
+        assert tolerates(toleration, Taint("spot", "yes")) is tolerated
+
+
+class TestNodeAffinity:
+    @pytest.mark.parametrize(
+        ("condition", "holds"),
+        [
+            (NodeCondition("gen", "Gt", ("4",)), True),
+            (NodeCondition("gen", "Lt", ("5",)), False),
+            (NodeCondition("gen", "Gt", ("four",)), False),
+            (NodeCondition("zone", "Gt", ("1",)), False),
+            (NodeCondition("zone", "NotIn", ("a",)), True),
+        ],
+        ids=["greater", "not less", "no integer", "no label", "not in without the label"],
+    )
+    def test_conditions_on_labels(self, condition: NodeCondition, holds: bool) -> None:  # noqa: FBT001
+        assert condition_holds(condition, {"gen": "5"}) is holds
+
+    def test_a_term_may_name_the_node(self) -> None:
+        terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}]
+        bound = pod(spec={"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}})
+        assert dict(fit(bound, 9, Occupancy(hosts(3), [])).placed) == {"n1": 8}
+
+
+class TestNeighbours:
+    def test_anti_affinity_of_others_counts_as_well(self) -> None:
+        shy = pod(spec={"affinity": {"podAntiAffinity": {REQUIRED: [term()]}}}).placement
+        assert dict(fit(pod(), 9, Occupancy(hosts(2), [resident("n0", placement=shy)])).placed) == {"n1": 8}
+
+    def test_the_first_of_a_group_starts_it_and_the_others_join(self) -> None:
+        friendly = pod(spec={"affinity": {"podAffinity": {REQUIRED: [term()]}}})
+        found = fit(friendly, 9, Occupancy(hosts(2), []))
+        assert dict(found.placed) == {"n0": 8}
+        assert found.refused["pod affinity"] == 1
+
+    def test_affinity_to_somebody_who_is_nowhere_finds_no_node(self) -> None:
+        lonely = pod(
+            spec={"affinity": {"podAffinity": {REQUIRED: [term(labelSelector={"matchLabels": {"app": "db"}})]}}}
+        )
+        assert fit(lonely, 1, Occupancy(hosts(2), [])).count == 0
+
+    def test_a_node_without_the_topology_key_separates_nobody(self) -> None:
+        shy = pod(spec={"affinity": {"podAntiAffinity": {REQUIRED: [term()]}}})
+        assert fit(shy, 3, Occupancy([node("bare")], [])).count == 3
+
+    def test_other_namespaces_are_not_meant_unless_named(self) -> None:
+        shy = pod(spec={"affinity": {"podAntiAffinity": {REQUIRED: [term()]}}})
+        far = pod_of({"metadata": {"namespace": "data", "labels": {"app": "web"}}, "spec": {}}).placement
+        everywhere = pod(spec={"affinity": {"podAntiAffinity": {REQUIRED: [term(namespaceSelector={})]}}})
+        assert fit(shy, 1, Occupancy(hosts(1), [resident("n0", placement=far)])).count == 1
+        assert fit(everywhere, 1, Occupancy(hosts(1), [resident("n0", placement=far)])).count == 0
+
+
+REQUEST = {"cpu": 2000, "memory": 2**30}
+
+
+class TestPreemption:
+    def test_nobody_of_the_same_priority_goes(self) -> None:
+        assert preemption(pod(priority=5), REQUEST, Occupancy([node()], [resident(cpu="4", priority=5)])) is None
+
+    def test_who_may_not_preempt_does_not(self) -> None:
+        shy = pod(priority=100, preempts=False)
+        assert preemption(shy, REQUEST, Occupancy([node()], [resident(cpu="4")])) is None
+
+    def test_pods_that_still_fit_are_spared(self) -> None:
+        low = [resident(cpu="2", priority=i, name=f"p{i}") for i in (1, 2)]
+        found = preemption(pod(priority=100), REQUEST, Occupancy([node()], low))
+        assert found is not None
+        assert [one.name for one in found.victims] == ["p1"]
+
+    def test_the_node_whose_victims_matter_least(self) -> None:
+        full = [resident("n0", cpu="4", priority=9), resident("n1", cpu="4", priority=3)]
+        found = preemption(pod(priority=100), REQUEST, Occupancy(hosts(2), full))
+        assert found is not None
+        assert found.node == "n1"
+
+
+class TestManifests:
+    def test_an_amount_that_is_none_is_named(self) -> None:
+        wire = {
+            "metadata": {"namespace": "shop", "name": "web"},
+            "spec": {"containers": [{"resources": {"requests": {"cpu": "1x"}}}]},
+        }
+        with pytest.raises(ManifestError, match=r"pod shop/web: .*unable to parse quantity's suffix 'x'"):
+            pod_of(wire)
+
+    def test_a_node_without_a_name_is_refused(self) -> None:
+        with pytest.raises(ManifestError, match="not a node as the API writes it"):
+            node_of({"status": {}})
+
+    def test_amounts_finer_than_a_thousandth_are_rounded_up(self) -> None:
+        spec = {"containers": [{"name": "a", "resources": {"requests": {"cpu": "100u", "memory": "1m"}}}]}
+        assert pod_of({"spec": spec}).containers[0].resources.requests == {"cpu": 1, "memory": 1}
+
+    def test_the_largest_amount_there_is(self) -> None:
+        spec = {"containers": [{"name": "a", "resources": {"requests": {"memory": "12E"}}}]}
+        assert pod_of({"spec": spec}).containers[0].resources.requests == {"memory": (2**63 - 1) * 1000}
+
+
+class TestQuotaScopes:
+    @pytest.mark.parametrize(
+        ("scope", "expected"),
+        [
+            ({"scopes": ["BestEffort"]}, False),
+            ({"scopes": ["NotBestEffort"]}, True),
+            ({"scopes": ["NotTerminating"]}, True),
+            ({"scopes": ["Tomorrow"]}, False),
+            (
+                {
+                    "scopeSelector": {
+                        "matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}]
+                    }
+                },
+                True,
+            ),
+        ],
+        ids=["best effort", "not best effort", "not terminating", "not known", "priority class"],
+    )
+    def test_which_pods_a_quota_is_about(self, scope: dict[str, Any], expected: bool) -> None:  # noqa: FBT001
+        limited = quota_of({"spec": {"hard": {"pods": "1"}, **scope}, "status": {"used": {"pods": "0"}}})
+        assert matches(limited, pod(priority_class="high"), NEWEST) is expected
+
+    def test_a_quota_that_tracks_nothing_of_pods_is_not_about_them(self) -> None:
+        assert not matches(quota({"services": "5"}), pod(block("1")), NEWEST)

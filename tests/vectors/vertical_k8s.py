@@ -1,0 +1,156 @@
+"""Answers to the suites of the cluster's own rules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from forecaster.vertical.rules import limit_range
+from forecaster.vertical.rules.defaulting import defaulted, with_early_defaults, with_late_defaults
+from forecaster.vertical.rules.eviction_order import MemoryUser, eviction_order
+from forecaster.vertical.rules.manifest import read_spec
+from forecaster.vertical.rules.node import Node, Resident
+from forecaster.vertical.rules.node_fit import fit
+from forecaster.vertical.rules.object_manifest import limit_range_item_of, taint_of
+from forecaster.vertical.rules.occupancy import Occupancy
+from forecaster.vertical.rules.oom_score import oom_score_adj
+from forecaster.vertical.rules.pod_resources import pod_limits, pod_requests
+from forecaster.vertical.rules.qos import qos_of
+from forecaster.vertical.rules.quota import Quota, Scope, charge
+from forecaster.vertical.rules.resize import resize
+from forecaster.vertical.rules.resource_list import parsed, texts
+from forecaster.vertical.rules.server import Server
+from forecaster.vertical.rules.static_cpu import CpuManager, exclusive_cpus
+from tests.vectors.vertical_comparison import Json, Suite, exact, listed, quantities
+
+if TYPE_CHECKING:
+    from forecaster.vertical.rules.pod import Pod, Requirements
+
+ASSUMED_SERVER = "1.35"
+"""Of resize cases that name none, says the suite."""
+
+
+def pod(given: Json, status: Json | None = None, labels: Json | None = None) -> Pod:
+    """The vectors write a bare spec, and call the priority class by a shorter name."""
+    spec = {**given, "priorityClassName": given.get("priorityClass")}
+    return read_spec(spec, {"labels": labels or {}}, status or {})
+
+
+def qos_class(given: Json) -> str:
+    return str(qos_of(pod(given["pod"], {"qosClass": given.get("recordedClass")})))
+
+
+def defaulting(given: Json) -> Json:
+    if "resources" in given:
+        whole = defaulted(pod({"containers": [{"name": "c", "resources": given["resources"]}]}))
+        return {**block(whole.containers[0].resources), "qos": str(qos_of(whole))}
+    whole = defaulted(pod(given["pod"]))
+    level = {} if whole.pod_level is None else {"podResources": block(whole.pod_level)}
+    containers = {one.name: block(one.resources) for one in whole.every_container()}
+    return {"containers": containers, **level, "qos": str(qos_of(whole))}
+
+
+def block(resources: Requirements) -> Json:
+    return {
+        kind: texts(amounts)
+        for kind, amounts in (("requests", resources.requests), ("limits", resources.limits))
+        if amounts
+    }
+
+
+def oom_scores(given: Json) -> Json:
+    return oom_score_adj(pod(given["pod"]), given["nodeMemoryBytes"], tie_break=given["tieBreakGate"])
+
+
+def effective_requests(given: Json) -> Json:
+    whole = pod(given["pod"], given.get("status"))
+    return texts(pod_requests(whole, status=given["useStatus"], overhead=not given["excludeOverhead"]))
+
+
+def effective_limits(given: Json) -> Json:
+    whole = pod(given["pod"], given.get("status"))
+    return texts(pod_limits(whole, status=given["useStatus"], overhead=not given["excludeOverhead"]))
+
+
+def limit_ranges(given: Json) -> Json:
+    whole = pod(given["pod"])
+    ranges = [limit_range.LimitRange(tuple(limit_range_item_of(one) for one in given["items"]))]
+    if not given["applyDefaults"]:
+        return {"admitted": not limit_range.refusals(whole, ranges)}
+    ranges = [limit_range.stored(one) for one in ranges]
+    whole = with_late_defaults(limit_range.with_defaults(with_early_defaults(whole), ranges))
+    admitted = not limit_range.refusals(whole, ranges)
+    return {"admitted": admitted, "resources": block(whole.containers[0].resources)}
+
+
+def resource_quota(given: Json) -> Json:
+    scopes = tuple(Scope(name) for name in given.get("scopes") or ())
+    quota = Quota(parsed(given["hard"]), parsed(given["used"]), scopes)
+    change = given["change"]
+    old = defaulted(pod(change["old"])) if "old" in change else None
+    charged = charge(quota, defaulted(pod(change["new"])), old)
+    if charged.admitted:
+        return {"admitted": True, "usedAfter": texts(charged.used_after)}
+    return {"admitted": False} | ({"mustSpecify": list(charged.must_state)} if charged.must_state else {})
+
+
+def inplace_resize(given: Json) -> Json:
+    server = Server.parse(given.get("serverVersion", ASSUMED_SERVER))
+    answer = resize(pod(given["old"]), pod(given["new"]), server)
+    if answer.allowed:
+        return {"allowed": True, "restarts": bool(answer.restarts)}
+    return {"allowed": False, "rules": sorted({refusal.rule for refusal in answer.refusals})}
+
+
+def same_resize(expected: Json, answered: Json) -> str:
+    """Where one rule is named, it must be the only one that refuses; `any` leaves open which they are."""
+    rule = expected.get("rule")
+    if answered["allowed"] or rule in {None, "any"}:
+        return listed(exact)({key: value for key, value in expected.items() if key != "rule"}, answered)
+    return exact({"allowed": expected["allowed"], "rules": [rule]}, answered)
+
+
+def evicted(given: Json) -> list[str]:
+    users = [MemoryUser(one["name"], one["usageBytes"], one["requestBytes"], one["priority"]) for one in given["pods"]]
+    return [user.name for user in eviction_order(users)]
+
+
+def static_cpu(given: Json) -> Json:
+    manager = CpuManager(given["cpuManagerPolicy"], given["kubeletReservesCpu"])
+    return exclusive_cpus(defaulted(pod(given)), manager)
+
+
+def node_fit(given: Json) -> Json:
+    nodes = [
+        Node(
+            one["name"],
+            parsed(one["allocatable"]),
+            one.get("labels") or {},
+            tuple(taint_of(taint) for taint in one.get("taints") or ()),
+            one.get("unschedulable", False),
+        )
+        for one in given["nodes"]
+    ]
+    residents = [
+        Resident.of(defaulted(pod(one["pod"], labels=one.get("labels"))), one["node"]) for one in given["existing"]
+    ]
+    placed = fit(defaulted(pod(given["pod"], labels=given["podLabels"])), given["count"], Occupancy(nodes, residents))
+    return {"fits": placed.count, "placed": dict(placed.placed)}
+
+
+def only_listed(expected: Any, answered: Any) -> str:
+    return listed(exact)(expected, answered)
+
+
+SUITES: dict[str, Suite] = {
+    "k8s-defaulting": Suite(defaulting, quantities),
+    "k8s-eviction-order": Suite(evicted, exact),
+    "k8s-inplace-resize": Suite(inplace_resize, same_resize),
+    "k8s-limit-range": Suite(limit_ranges, quantities),
+    "k8s-node-fit": Suite(node_fit, exact),
+    "k8s-oom-score-adj": Suite(oom_scores, only_listed),
+    "k8s-pod-limits": Suite(effective_limits, quantities),
+    "k8s-pod-requests": Suite(effective_requests, quantities),
+    "k8s-qos-class": Suite(qos_class, exact),
+    "k8s-resource-quota": Suite(resource_quota, quantities),
+    "k8s-static-cpu": Suite(static_cpu, exact),
+}

@@ -1,0 +1,404 @@
+"""Answers to the suites of the VPA's recommender: histograms, samples, estimators, recommendations."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from forecaster.domain.quantity import milli_quantity
+from forecaster.vertical.reference.vpa import amounts
+from forecaster.vertical.reference.vpa.aggregate import AggregateState
+from forecaster.vertical.reference.vpa.buckets import (
+    CPU_BUCKETS,
+    MEMORY_BUCKETS,
+    Buckets,
+    ExponentialBuckets,
+    LinearBuckets,
+)
+from forecaster.vertical.reference.vpa.checkpoint import CheckpointError, HistogramCheckpoint, load, save
+from forecaster.vertical.reference.vpa.container import ContainerState, MemoryRules
+from forecaster.vertical.reference.vpa.container_checkpoint import loaded, saved
+from forecaster.vertical.reference.vpa.decaying import DecayingHistogram
+from forecaster.vertical.reference.vpa.estimators import ConfidenceRule, at_least, with_confidence, with_margin
+from forecaster.vertical.reference.vpa.histogram import Histogram
+from forecaster.vertical.reference.vpa.instants import SECOND, of_datetime, of_unix, to_datetime
+from forecaster.vertical.reference.vpa.policy import NO_POLICY
+from forecaster.vertical.reference.vpa.recommend import (
+    BOTH,
+    Amounts,
+    ContainerAmounts,
+    RecommenderSettings,
+    floored,
+    pod_minimum,
+    recommend,
+)
+from tests.vectors.vertical_comparison import Json, Suite, each, exact, listed, quantities, relative
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def buckets(scheme: Json) -> Buckets:
+    if scheme["kind"] == "linear":
+        return LinearBuckets(scheme["maxValue"], scheme["bucketSize"], scheme["epsilon"])
+    if scheme["kind"] == "exponential":
+        return ExponentialBuckets(scheme["maxValue"], scheme["firstBucketSize"], scheme["ratio"], scheme["epsilon"])
+    return {"cpuDefault": CPU_BUCKETS, "memoryDefault": MEMORY_BUCKETS}[scheme["kind"]]
+
+
+def options(given: Json) -> float:
+    scheme = buckets(given["scheme"])
+    match given["query"]:
+        case "numBuckets":
+            return scheme.count
+        case "bucketStart":
+            return scheme.start(given["argument"])
+        case "findBucket":
+            return scheme.find(given["argument"])
+    raise ValueError(given["query"])
+
+
+# --- histograms ------------------------------------------------------------------------------------------------------
+
+
+def plain_histogram(given: Json) -> list[Any]:
+    return _run(Histogram(buckets(given["scheme"])), given, given["steps"])
+
+
+def decaying_histogram(given: Json) -> list[Any]:
+    return _run(_decaying(given), given, given["steps"])
+
+
+def _decaying(given: Json) -> DecayingHistogram:
+    return DecayingHistogram(buckets(given["scheme"]), round(given["halfLifeSeconds"] * SECOND))
+
+
+def _run(histogram: Any, given: Json, steps: list[Json]) -> list[Any]:
+    answers = []
+    for step in steps:
+        answer = _step(histogram, given, step)
+        answers += [] if answer is None else [answer]
+    return answers
+
+
+def _step(histogram: Any, given: Json, step: Json) -> Any:
+    at = (of_unix(step["t"]),) if "t" in step else ()
+    match step["op"]:
+        case "add":
+            histogram.add(step["value"], step["weight"], *at)
+        case "subtract":
+            histogram.subtract(step["value"], step["weight"], *at)
+        case "scale":
+            histogram.scale(step["factor"])
+        case "merge":
+            histogram.merge(_other(histogram, given, step))
+        case "percentile":
+            return histogram.percentile(step["p"])
+        case "isEmpty":
+            return histogram.empty
+        case "equals":
+            return histogram.same_as(_other(histogram, given, step))
+        case unknown:
+            raise ValueError(unknown)
+    return None
+
+
+def _other(histogram: Any, given: Json, step: Json) -> Any:
+    other = _decaying(given) if isinstance(histogram, DecayingHistogram) else Histogram(buckets(given["scheme"]))
+    _run(other, given, step["other"])
+    return other
+
+
+def histogram_checkpoint(given: Json) -> Json:
+    histogram = Histogram(buckets(given["scheme"]))
+    _run(histogram, given, given.get("steps") or [])
+    match given["action"]:
+        case "save":
+            return _kept(save(histogram))
+        case "load":
+            return _loaded(histogram, given["checkpoint"])
+        case "load-percentile":
+            load(histogram, _checkpoint(given["checkpoint"]))
+            return {"percentile": histogram.percentile(given["p"])}
+        case "roundtrip-isEmpty":
+            fresh = Histogram(histogram.buckets)
+            load(fresh, save(histogram))
+            return {"before": histogram.empty, "after": fresh.empty}
+    raise ValueError(given["action"])
+
+
+def _loaded(histogram: Histogram, checkpoint: Json | None) -> Json:
+    try:
+        load(histogram, _checkpoint(checkpoint))
+    except CheckpointError:
+        return {"error": True}
+    weights = {str(bucket): weight for bucket, weight in enumerate(histogram.weights) if weight}
+    return {"totalWeight": histogram.total, "bucketWeights": weights}
+
+
+def _checkpoint(raw: Json | None) -> HistogramCheckpoint | None:
+    if raw is None:
+        return None
+    return HistogramCheckpoint(raw["totalWeight"], {int(b): w for b, w in raw["bucketWeights"].items()})
+
+
+def _kept(checkpoint: HistogramCheckpoint) -> Json:
+    return {"totalWeight": checkpoint.total, "bucketWeights": {str(b): w for b, w in checkpoint.weights.items()}}
+
+
+# --- amounts and estimators ------------------------------------------------------------------------------------------
+
+
+def conversion(given: Json) -> Any:
+    return _CONVERSIONS[given["function"]](given)
+
+
+def _rounded(given: Json) -> Json:
+    try:
+        return {"amount": amounts.rounded_up(given["amount"], given["step"]), "error": False}
+    except ValueError:
+        return {"amount": given["amount"], "error": True}
+
+
+def _resource_list(given: Json) -> Json:
+    cpu = amounts.rounded_up(given["cpuMillicores"], given["roundCpuMillicores"])
+    memory = amounts.rounded_up(given["memoryBytes"], given["roundMemoryBytes"])
+    text = amounts.humanized(memory) if given["humanizeMemory"] else str(memory)
+    return {"cpu": str(milli_quantity(cpu)), "memory": text}
+
+
+_CONVERSIONS: dict[str, Callable[[Json], Any]] = {
+    "amountFromFloat": lambda given: amounts.amount_of(given["value"]),
+    "coresFromCpuAmount": lambda given: amounts.to_cores(given["millicores"]),
+    "cpuAmountFromCores": lambda given: amounts.of_cores(given["cores"]),
+    "humanizeMemory": lambda given: amounts.humanized(given["bytes"]),
+    "memoryAmountFromBytes": lambda given: amounts.amount_of(given["bytes"]),
+    "resourceList": _resource_list,
+    "roundUpTo": _rounded,
+    "scale": lambda given: amounts.scaled(given["amount"], given["factor"]),
+}
+
+
+def estimator(given: Json) -> Json:
+    base = given.get("base")
+    match given["estimator"]:
+        case "percentile":
+            return {"amount": _percentile(given)}
+        case "confidence":
+            confidence = _confidence(given)
+            rule = ConfidenceRule(given["multiplier"], given["exponent"])
+            return {"amount": with_confidence(base, rule, confidence), "confidence": confidence}
+        case "margin":
+            return {"amount": with_margin(base, given["marginFraction"])}
+        case "min":
+            return {"amount": at_least(base, given["minimum"])}
+    raise ValueError(given["estimator"])
+
+
+def _percentile(given: Json) -> int:
+    histogram = Histogram(CPU_BUCKETS if given["resource"] == "cpu" else MEMORY_BUCKETS)
+    for value, weight in given["samples"]:
+        histogram.add(value, weight)
+    value = histogram.percentile(given["percentile"])
+    return amounts.of_cores(value) if given["resource"] == "cpu" else amounts.amount_of(value)
+
+
+def _confidence(given: Json) -> float:
+    state, samples = AggregateState(), given["cpuSamples"]
+    for i in range(samples["count"]):
+        state.add_cpu(1000, of_unix(1_700_000_000 + i * samples["stepSeconds"]))
+    return state.confidence(round(given["confidenceIntervalSeconds"] * SECOND))
+
+
+def _estimated(expected: Json, answered: Json) -> str:
+    if "approx" in expected:
+        near = math.isclose(expected["approx"], answered["amount"], rel_tol=expected["relativeError"])
+        return "" if near else f"expected about {expected['approx']}, got {answered['amount']}"
+    return listed(relative(1e-12))(expected, answered)
+
+
+# --- samples of a container ------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Recorder:
+    """Keeps every addition and subtraction."""
+
+    operations: list[Json] = field(default_factory=list)
+
+    def add_cpu(self, millicores: int, at: int) -> None:
+        self._keep("cpu", "add", amounts.to_cores(millicores), 0.1, at)
+
+    def add_memory(self, memory: int, at: int) -> None:
+        self._keep("memory", "add", float(memory), 1.0, at)
+
+    def subtract_memory(self, memory: int, at: int) -> None:
+        self._keep("memory", "subtract", float(memory), 1.0, at)
+
+    def _keep(self, resource: str, operation: str, value: float, weight: float, at: int) -> None:
+        text = to_datetime(at).strftime("%Y-%m-%dT%H:%M:%SZ")
+        self.operations.append({"resource": resource, "op": operation, "value": value, "weight": weight, "t": text})
+
+
+def container_state(given: Json) -> Json:
+    interval = round(given["memoryAggregationIntervalSeconds"] * SECOND)
+    rules = MemoryRules(interval, given["oomBumpUpRatio"], given["oomMinBumpUpBytes"])
+    recorder = Recorder()
+    state = ContainerState(recorder, rules)
+    accepted = [_feed(state, event, of_datetime(datetime.fromisoformat(event["t"]))) for event in given["events"]]
+    return {"accepted": accepted, "histogramOperations": recorder.operations}
+
+
+def _feed(state: ContainerState, event: Json, at: int) -> bool:
+    match event["kind"]:
+        case "cpu":
+            return state.add_cpu(event["millicores"], at)
+        case "memory":
+            return state.add_memory(event["bytes"], at)
+        case "oom":
+            return state.record_oom(event["requestBytes"], at)
+    raise ValueError(event["kind"])
+
+
+def aggregate_state(given: Json) -> Any:
+    policy = given.get("policy") or {}
+    gate = given.get("perVpaConfigGate", False)
+    match given["question"]:
+        case "isExpired":
+            return _expired(given)
+        case "scalingMode":
+            return policy.get("mode", NO_POLICY.mode)
+        case "controlledResources":
+            return policy.get("controlledResources", list(NO_POLICY.controlled_resources))
+        case "memoryAggregationIntervalSeconds":
+            return policy.get(given["question"], 86400) if gate else 86400
+        case "memoryAggregationIntervalCount":
+            return policy.get(given["question"], 8) if gate else 8
+        case "loadCheckpoint":
+            return _load_state(given["version"])
+    raise ValueError(given["question"])
+
+
+def _expired(given: Json) -> bool:
+    seen = of_unix(1_700_000_000)
+    count = given["cpuSampleCount"]
+    state = AggregateState(last_sample=seen if count else 0, samples=count, created=seen)
+    interval = round(given["intervalSeconds"] * SECOND)
+    return state.expired(seen + round(given["ageSeconds"] * SECOND), interval, given["intervalCount"])
+
+
+def _load_state(version: str) -> Json:
+    try:
+        loaded({"version": version})
+    except CheckpointError:
+        return {"error": True}
+    return {"error": False}
+
+
+# --- recommendations -------------------------------------------------------------------------------------------------
+
+
+def recommender(given: Json) -> Any:
+    match given["kind"]:
+        case "constant":
+            return _constant(given)
+        case "order":
+            return list(recommend({name: AggregateState() for name in given["names"]}))
+        case "series":
+            return _series(given)
+        case "events":
+            return _events(given["events"])
+    raise ValueError(given["kind"])
+
+
+def _constant(given: Json) -> Json:
+    settings = RecommenderSettings(
+        pod_min_cpu_millicores=given["podMinCpuMillicores"], pod_min_memory_mb=given["podMinMemoryMb"]
+    )
+    least = pod_minimum(len(given["containers"]), settings)
+
+    def one(raw: Json) -> Amounts:
+        values = {"cpu": raw["cpuMillicores"], "memory": raw["memoryBytes"]}
+        return floored(values, least, raw.get("controlledResources", BOTH))
+
+    return {
+        name: dict.fromkeys(("target", "lowerBound", "upperBound"), one(raw))
+        for name, raw in given["containers"].items()
+    }
+
+
+def _series(given: Json) -> Json:
+    state = AggregateState()
+    container = ContainerState(state)
+    start, step = given["startSeconds"], given["stepSeconds"]
+    for i, (cores, memory) in enumerate(
+        zip(_unrolled(given["cpuCores"]), _unrolled(given["memoryBytes"]), strict=True)
+    ):
+        container.add_cpu(amounts.of_cores(cores), of_unix(start + i * step))
+        container.add_memory(amounts.amount_of(memory), of_unix(start + i * step))
+    return _reported({"container": state})
+
+
+def _unrolled(runs: list[list[float]]) -> list[float]:
+    return [value for value, repeats in runs for _ in range(int(repeats))]
+
+
+def _events(events: list[Json]) -> list[Json]:
+    states: dict[str, AggregateState] = {}
+    containers: dict[str, ContainerState] = {}
+    reports = []
+    for event in events:
+        if event.get("report"):
+            reports.append(_reported(states))
+            continue
+        name = event["container"]
+        states.setdefault(name, AggregateState())
+        if event.get("reload"):
+            states[name] = loaded(json.loads(json.dumps(saved(states[name], datetime(2026, 1, 1, tzinfo=UTC)))))
+            containers[name] = ContainerState(states[name])
+            continue
+        _sample(containers.setdefault(name, ContainerState(states[name])), event, of_unix(event["t"]))
+    return reports
+
+
+def _sample(container: ContainerState, event: Json, at: int) -> None:
+    if "cpuMillicores" in event:
+        container.add_cpu(event["cpuMillicores"], at)
+    if "memoryBytes" in event:
+        container.add_memory(event["memoryBytes"], at)
+    if "oomRequestBytes" in event:
+        container.record_oom(event["oomRequestBytes"], at)
+
+
+def _reported(states: dict[str, AggregateState]) -> Json:
+    return {name: _bounds(one) for name, one in recommend(states).items()}
+
+
+def _bounds(one: ContainerAmounts) -> Json:
+    return {"target": one.target, "lowerBound": one.lower, "upperBound": one.upper}
+
+
+def _reports(expected: Any, answered: Any) -> str:
+    """Within one unit or 1e-7: the last bit of a power decides a truncation, which a bound then multiplies.
+
+    Of a container, the lists that the case expects.
+    """
+    if isinstance(expected, dict) and set(expected) == set(answered):
+        answered = {name: {key: answered[name].get(key) for key in of} for name, of in expected.items()}
+    return relative(1e-7, 1.0)(expected, answered)
+
+
+SUITES = {
+    "vpa-aggregate-state": Suite(aggregate_state, exact),
+    "vpa-amounts": Suite(conversion, each(quantities)),
+    "vpa-container-state": Suite(container_state, relative(1e-12)),
+    "vpa-decaying-histogram": Suite(decaying_histogram, relative(1e-12)),
+    "vpa-estimators": Suite(estimator, _estimated),
+    "vpa-histogram": Suite(plain_histogram, relative(1e-12)),
+    "vpa-histogram-checkpoint": Suite(histogram_checkpoint, relative(1e-12)),
+    "vpa-histogram-options": Suite(options, relative(1e-12)),
+    "vpa-recommender": Suite(recommender, _reports),
+}
