@@ -1,7 +1,8 @@
 """The serving process at full size: `python -m benchmarks.serving [--workloads N] [--seconds S]`.
 
 Start time (until the first answer), memory while the table is replaced every second and asked all the while, and how
-long publishing takes the computing process. Prints one line per figure.
+long publishing takes the computing process. Prints one line per figure. `benchmarks.serving_load` has the metrics API
+under load.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import socket
 from typing import NamedTuple
 
@@ -32,6 +33,14 @@ def parse_address(text: str) -> Address:
     if not colon or not (port.isascii() and port.isdigit()) or int(port) > PORT_MAX:
         raise ValueError(f"{text!r} is not HOST:PORT with a port from 0 to {PORT_MAX}")
     return Address(host.strip("[]") or "0.0.0.0", int(port))  # noqa: S104  stated as the meaning of ":PORT"
+
+
+def address_argument(text: str) -> Address:
+    """The same as the type of an argument, so that its error is told."""
+    try:
+        return parse_address(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def listen(address: Address) -> socket.socket:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
@@ -12,9 +11,17 @@ from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from forecaster import __version__
 from forecaster.serving.api import Api
+from forecaster.serving.asked import moment_at
+from forecaster.serving.front import Front
 from forecaster.serving.metrics import CountRequests, ServingMetrics
+from forecaster.serving.metrics_api.answers import MetricsApi
+from forecaster.serving.openapi import WORKLOAD, OpenApi
 from forecaster.serving.problem import ProblemError, answer_problem, answer_refusal
+from forecaster.serving.seams.pages import Seams
+from forecaster.serving.watch import watching
+from forecaster.serving.workloads import Workloads
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -22,52 +29,79 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from forecaster.serving.reader import TableReader
-
-POLL_SECONDS = 0.25
-"""How often the file is looked at: one stat. A new table is served within this time."""
+    from forecaster.serving.reader import Table, TableReader
+    from forecaster.serving.secured import Secured
+    from forecaster.serving.values import Moment
 
 
 def create_app(
-    reader: TableReader, *, clock: Callable[[], datetime], stale_after: timedelta | None = None
-) -> Starlette:
-    """The application on top of a reader.
+    reader: TableReader,
+    *,
+    clock: Callable[[], datetime],
+    stale_after: timedelta | None = None,
+    secured: Secured | None = None,
+    metrics: ServingMetrics | None = None,
+) -> Front:
+    """The application on top of a reader; where there is a secure door, for those who may.
 
     A table is stale after `stale_after`; when that is None, after three of its own intervals.
     """
-    api = Api(reader, clock, stale_after)
-    metrics = ServingMetrics(reader, clock)
+    metrics = metrics or ServingMetrics(reader, clock, stale_after)
+
+    def seen() -> tuple[Table, Moment] | None:
+        table = reader.table
+        return None if table is None else (table, moment_at(table, clock(), stale_after))
+
+    api = Api(reader, clock, stale_after, secured.fault if secured else str)
+    workloads = Workloads(api.table, clock, stale_after)
+    seams = Seams(reader, clock, stale_after)
+    pages = _pages(reader, api, workloads, seams, metrics, secured)
+    metrics_api = MetricsApi(seen)
+    if secured is None:
+        return Front(metrics_api, pages, metrics.count)
+    secured.discovered = lambda found: setattr(metrics_api, "discovery", found)
+    return Front(metrics_api, pages, metrics.count, secured.gate, secured.previous)
+
+
+def _pages(
+    reader: TableReader,
+    api: Api,
+    workloads: Workloads,
+    seams: Seams,
+    metrics: ServingMetrics,
+    secured: Secured | None,
+) -> Starlette:
     return Starlette(
         routes=[
             Route("/healthz", healthz),
+            Route("/livez", healthz),
             Route("/readyz", api.readyz),
             Route("/metrics", metrics.answer),
             Route("/api/v1/recommendations", api.recommendations),
             Route("/api/v1/recommendations/{namespace}/{name}", api.recommendation),
+            Route("/api/v1/openapi.json", OpenApi(__version__).answer),
+            Route(f"{WORKLOAD}/forecasts", workloads.forecasts),
+            Route(f"{WORKLOAD}/decisions", workloads.decisions),
+            Route(f"{WORKLOAD}/explanation", workloads.explanation),
+            Route(f"{WORKLOAD}/accuracy", workloads.accuracy),
+            Route(f"{WORKLOAD}/metrics/{{metric}}/forecast", workloads.value),
+            *seams.routes(),
         ],
         middleware=[Middleware(CountRequests, metrics=metrics)],
         exception_handlers={ProblemError: answer_problem, HTTPException: answer_refusal},
-        lifespan=lambda _app: _watching(reader),
+        lifespan=lambda _app: _lifespan(reader, secured),
     )
+
+
+@asynccontextmanager
+async def _lifespan(reader: TableReader, secured: Secured | None) -> AsyncIterator[None]:
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(watching(reader))
+        if secured:
+            await stack.enter_async_context(secured.running())
+        yield
 
 
 async def healthz(_request: Request) -> Response:
     """The process is alive, whatever it has to serve."""
     return PlainTextResponse("ok\n")
-
-
-@asynccontextmanager
-async def _watching(reader: TableReader) -> AsyncIterator[None]:
-    await asyncio.to_thread(reader.refresh)
-    watch = asyncio.create_task(_watch(reader))
-    yield
-    watch.cancel()
-    with suppress(asyncio.CancelledError):
-        await watch
-
-
-async def _watch(reader: TableReader) -> None:
-    """Loads new tables beside the requests: none of them waits for it."""
-    while True:
-        await asyncio.sleep(POLL_SECONDS)
-        await asyncio.to_thread(reader.refresh)

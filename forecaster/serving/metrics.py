@@ -2,34 +2,47 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, generate_latest
-from starlette.responses import Response
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from starlette.responses import StreamingResponse
+
+from forecaster.serving.age import age_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import datetime
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+    from datetime import datetime, timedelta
 
+    from prometheus_client import Metric
     from starlette.requests import Request
+    from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from forecaster.serving.reader import TableReader
+    from forecaster.serving.reader import Table, TableReader
 
 
 class ServingMetrics:
     """Requests by handler and code, and the state of the table."""
 
-    def __init__(self, reader: TableReader, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        reader: TableReader,
+        clock: Callable[[], datetime],
+        stale_after: timedelta | None = None,
+        denials: Mapping[str, int] | None = None,
+    ) -> None:
+        self._stale_after = stale_after
         self._reader = reader
+        self.owners: Mapping[str, str] = {}
+        """Of the API groups, by their APIServices, where that is looked at."""
+        self._denials = {} if denials is None else denials
         self._clock = clock
         self._registry = registry = CollectorRegistry()
-        self._requests = Counter(
-            "forecaster_serving_requests",
-            "Requests by handler and status code.",
-            ["handler", "code"],
-            registry=registry,
-        )
+        self._requests: Counter[tuple[str, int]] = Counter()
+        registry.register(self)
         self._age = Gauge("forecaster_serving_table_age_seconds", "Age of the table that is served.", registry=registry)
         self._rows = Gauge("forecaster_serving_table_workloads", "Workloads in the table.", registry=registry)
         self._failures = Gauge(
@@ -38,16 +51,51 @@ class ServingMetrics:
 
     def count(self, handler: str, code: int) -> None:
         """One more request was answered."""
-        self._requests.labels(handler, code).inc()
+        self._requests[handler, code] += 1
+
+    def collect(self) -> Iterator[Metric]:
+        """What is counted without the library: its counters cost more than the answer of a request does."""
+        requests = CounterMetricFamily(
+            "forecaster_serving_requests", "Requests by handler and status code.", labels=["handler", "code"]
+        )
+        for (handler, code), count in sorted(self._requests.items()):
+            requests.add_metric([handler, str(code)], count)
+        yield requests
+        denials = CounterMetricFamily(
+            "forecaster_serving_denials", "Requests and connections that were refused, by status.", labels=["status"]
+        )
+        for status, count in sorted(self._denials.items()):
+            denials.add_metric([status], count)
+        yield denials
+        owners = GaugeMetricFamily(
+            "forecaster_serving_group_owner",
+            "1 for who serves an API group in this cluster.",
+            labels=["group", "owner"],
+        )
+        for group, owner in sorted(self.owners.items()):
+            owners.add_metric([group, owner], 1)
+        yield owners
 
     async def answer(self, _request: Request) -> Response:
-        """Both processes in one text. Without a table there is no age: an absent series, not a zero."""
+        """Both processes in one text, then the gauges of the workloads while the table is fresh."""
         table = self._reader.table
+        fresh = table is not None and not age_of(table.meta, self._clock(), self._stale_after).stale
+        pieces = chain((self._own(table),), table.gauges() if table is not None and fresh else ())
+        return StreamingResponse(_each(pieces), media_type=CONTENT_TYPE_LATEST)
+
+    def _own(self, table: Table | None) -> bytes:
+        """Without a table there is no age: an absent series, not a zero."""
         self._failures.set(self._reader.failures)
         self._rows.set(0 if table is None else len(table.entries))
         self._age.set(float("nan") if table is None else (self._clock() - table.meta.published_at).total_seconds())
         computing = "" if table is None else table.meta.metrics
-        return Response(computing.encode() + generate_latest(self._registry), media_type=CONTENT_TYPE_LATEST)
+        return computing.encode() + generate_latest(self._registry)
+
+
+async def _each(pieces: Iterable[bytes]) -> AsyncIterator[bytes]:
+    """One piece after the other, with room for other requests between them."""
+    for piece in pieces:
+        yield piece
 
 
 class CountRequests:

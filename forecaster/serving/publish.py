@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forecaster.serving.table import CycleSummary, Meta, write_table
+from forecaster.domain.policies import Policies
+from forecaster.domain.policy import Policy
+from forecaster.domain.workload import WorkloadId
+from forecaster.serving.chronicle import Chronicle
+from forecaster.serving.gauges import workload_gauges
+from forecaster.serving.offer import offer
+from forecaster.serving.reader import TableReader
+from forecaster.serving.table import CycleSummary, Meta, Row, write_table
 from forecaster.serving.wire import recommendation_view
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime, timedelta
     from pathlib import Path
 
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.report import CycleReport
+    from forecaster.serving.gauges import Level
+    from forecaster.serving.values import Published
 
 FAILURES_SHOWN = 20
 """Failures of a cycle that go into the table; all of them are in its log."""
@@ -32,12 +41,18 @@ class FilePublisher:
         *,
         interval: timedelta,
         version: str,
+        policies: Policies | None = None,
+        gauges: Level = "none",
         metrics: Callable[[], str] = str,
         last_report: Callable[[], CycleReport | None] = lambda: None,
     ) -> None:
         self.path = path
         self._interval = interval
         self._version = version
+        self._policies = policies or Policies(Policy())
+        self._offers: Mapping[WorkloadId, Published | None] = last_offers(path)
+        self._gauges = gauges
+        self._chronicle = Chronicle()
         self._metrics = metrics
         self._last_report = last_report
 
@@ -47,16 +62,31 @@ class FilePublisher:
         Raises:
             StoreError: the file cannot be written.
         """
-        write_table(self.path, self._meta(at), [recommendation_view(each) for each in recommendations])
+        offers = {one.id: offer(one, self._policies.of(one.id), self._offers.get(one.id)) for one in recommendations}
+        report = self._last_report()
+        self._chronicle.follow(recommendations, report)
+        rows = [Row(recommendation_view(one), offers[one.id], self._chronicle.of(one.id)) for one in recommendations]
+        self._offers = offers
+        write_table(self.path, self._meta(at, report), rows, workload_gauges(rows, self._gauges))
 
-    def _meta(self, at: datetime) -> Meta:
+    def _meta(self, at: datetime, report: CycleReport | None) -> Meta:
         return Meta(
             published_at=at,
             interval_seconds=self._interval.total_seconds(),
             version=self._version,
             metrics=self._metrics(),
-            cycle=_summary(self._last_report()),
+            cycle=_summary(report),
         )
+
+
+def last_offers(path: Path) -> dict[WorkloadId, Published | None]:
+    """What the process before this one published: its numbers are the last ones known, if nothing is known now."""
+    reader = TableReader(path)
+    reader.refresh()
+    table = reader.table
+    if table is None:
+        return {}
+    return {WorkloadId(one.namespace, one.kind, one.name): table.published(one) for one in table.entries}
 
 
 def _summary(report: CycleReport | None) -> CycleSummary | None:

@@ -10,19 +10,27 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from forecaster.errors import StoreError
-from forecaster.serving.table import Entry, Meta, read_header
+from forecaster.serving.chronicle import Past
+from forecaster.serving.table import Entry, Header, read_header
+from forecaster.serving.values import Published
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+
+PIECE = 1 << 18
+_past = msgspec.json.Decoder(Past)
+_decoder: msgspec.json.Decoder[Published | None] = msgspec.json.Decoder(Published | None)
 
 
 class Table:
     """One published table: index in memory, records in its file, which stays readable after it has been replaced."""
 
-    def __init__(self, descriptor: int, records_at: int, meta: Meta, entries: tuple[Entry, ...]) -> None:
-        self.meta = meta
-        self.entries = entries
+    def __init__(self, descriptor: int, records_at: int, header: Header) -> None:
+        self.meta = header.meta
+        self.entries = entries = header.entries
         """Ordered by `Entry.key`."""
+        self._gauges_at = records_at + header.gauges_at
         self._descriptor = descriptor
         self._records_at = records_at
         self._places: dict[tuple[str, str], list[int]] = defaultdict(list)
@@ -34,9 +42,25 @@ class Table:
         """The workloads of that name: none, one, or one of each kind."""
         return [self.entries[place] for place in self._places.get((namespace, name), ())]
 
+    def published(self, entry: Entry) -> Published | None:
+        """What autoscalers read of a workload; None where its policy publishes nothing."""
+        return _decoder.decode(entry.values)
+
     def record(self, entry: Entry) -> msgspec.Raw:
         """The record of a workload, as it goes over the wire."""
         return msgspec.Raw(os.pread(self._descriptor, entry.size, self._records_at + entry.offset))
+
+    def past(self, entry: Entry) -> Past:
+        """What became of a workload lately."""
+        at = self._records_at + entry.offset + entry.size
+        return _past.decode(os.pread(self._descriptor, entry.past_size, at))
+
+    def gauges(self) -> Iterator[bytes]:
+        """The gauges of all workloads, a piece at a time: together they are some megabytes."""
+        at = self._gauges_at
+        while piece := os.pread(self._descriptor, PIECE, at):
+            yield piece
+            at += len(piece)
 
 
 class TableReader:
@@ -76,4 +100,4 @@ class TableReader:
 def _open(path: Path) -> Table:
     with path.open("rb") as file:
         header, records_at = read_header(file)
-        return Table(os.dup(file.fileno()), records_at, header.meta, header.entries)
+        return Table(os.dup(file.fileno()), records_at, header)

@@ -1,9 +1,10 @@
-"""The published table as a file: a checked header with an index, then one JSON record for each workload.
+"""The published table as a file: a checked header with an index, then the records of each workload, then their gauges.
 
-    magic, 8 bytes | checksum of all that follows, 4 | size of the header, 4 | header | records
+    magic, 8 bytes | checksum of all that follows, 4 | size of the header, 4 | header | records | gauges
 
-The header says where each record lies, so that a reader keeps the index in memory and leaves the records in the file:
-memory grows with the number of workloads, not with what is said about them. Records are the bytes that the API sends.
+A workload has two records, what was recommended and what became of it. The header says where they lie, so that a reader
+keeps the index in memory and leaves the rest in the file: memory grows with the number of workloads, not with what is
+said about them. Records and gauges are the bytes that the API sends.
 """
 
 from __future__ import annotations
@@ -12,19 +13,21 @@ import struct
 import zlib
 from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it decodes
 from functools import reduce
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import msgspec
 
 from forecaster.errors import StoreError
+from forecaster.serving.chronicle import Past
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from forecaster.serving.values import Published
     from forecaster.serving.wire import RecommendationView
 
-MAGIC = b"fcTable1"
+MAGIC = b"fcTable2"
 PREFIX = struct.Struct("<8sII")
 CHUNK = 1 << 20
 
@@ -60,6 +63,10 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     reason: str
     offset: int
     size: int
+    values: msgspec.Raw = msgspec.Raw(b"null")
+    """A `Published` or null, decoded when it is asked for: most are not, between two tables."""
+    past_size: int = 0
+    """Of the record of the past, which follows the other."""
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -67,18 +74,28 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return (self.namespace, self.name, self.kind)
 
 
+class Row(NamedTuple):
+    """One workload of a table: its record, and what autoscalers read of it; None where its policy publishes nothing."""
+
+    view: RecommendationView
+    published: Published | None
+    past: Past = Past()
+
+
 class Header(msgspec.Struct, frozen=True, kw_only=True):
     """Everything but the records."""
 
     meta: Meta
     entries: tuple[Entry, ...]
+    gauges_at: int = 0
+    """Where the gauges begin, counted from the first record; they go on to the end."""
 
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Header)
 
 
-def write_table(path: Path, meta: Meta, recommendations: Sequence[RecommendationView]) -> None:
+def write_table(path: Path, meta: Meta, rows: Sequence[Row], gauges: bytes = b"") -> None:
     """Replace the table as a whole: readers see the old one or the new one, never half of either.
 
     It is not forced to the disk: the next cycle writes it again, and a torn one is recognised.
@@ -86,7 +103,7 @@ def write_table(path: Path, meta: Meta, recommendations: Sequence[Recommendation
     Raises:
         StoreError: the directory is missing, read-only or full; the old table is still there.
     """
-    parts = _encode(meta, recommendations)
+    parts = _encode(meta, rows, gauges)
     temporary = path.with_name(f".{path.name}.new")
     try:
         with temporary.open("wb") as file:
@@ -116,20 +133,26 @@ def read_header(file: BinaryIO) -> tuple[Header, int]:
         raise StoreError(f"its header is not understood: {error}") from error
 
 
-def _encode(meta: Meta, recommendations: Sequence[RecommendationView]) -> list[bytes]:
-    rows = sorted(recommendations, key=lambda row: (row.namespace, row.name, row.kind))
-    records = [_encoder.encode(row) for row in rows]
-    entries, offset = [], 0
-    for row, record in zip(rows, records, strict=True):
-        entries.append(_entry(row, offset, len(record)))
-        offset += len(record)
-    header = _encoder.encode(Header(meta=meta, entries=tuple(entries)))
-    checksum = reduce(lambda sofar, part: zlib.crc32(part, sofar), records, zlib.crc32(header))
-    return [PREFIX.pack(MAGIC, checksum, len(header)), header, *records]
+def _encode(meta: Meta, rows: Sequence[Row], gauges: bytes) -> list[bytes]:
+    rows = sorted(rows, key=lambda row: (row.view.namespace, row.view.name, row.view.kind))
+    entries: list[Entry] = []
+    records: list[bytes] = []
+    offset = 0
+    for row in rows:
+        record, past = _encoder.encode(row.view), _encoder.encode(row.past)
+        entries.append(_entry(row, offset, len(record), len(past)))
+        records += record, past
+        offset += len(record) + len(past)
+    header = _encoder.encode(Header(meta=meta, entries=tuple(entries), gauges_at=offset))
+    body = [*records, gauges]
+    checksum = reduce(lambda sofar, part: zlib.crc32(part, sofar), body, zlib.crc32(header))
+    return [PREFIX.pack(MAGIC, checksum, len(header)), header, *body]
 
 
-def _entry(row: RecommendationView, offset: int, size: int) -> Entry:
-    return Entry(row.namespace, row.name, row.kind, row.replicas.verdict, row.replicas.reason, offset, size)
+def _entry(row: Row, offset: int, size: int, past_size: int) -> Entry:
+    view, values = row.view, msgspec.Raw(_encoder.encode(row.published))
+    verdict, reason = view.replicas.verdict, view.replicas.reason
+    return Entry(view.namespace, view.name, view.kind, verdict, reason, offset, size, values, past_size)
 
 
 def _prefix(file: BinaryIO) -> tuple[int, int]:

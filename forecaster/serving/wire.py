@@ -15,6 +15,7 @@ from forecaster.domain.decision import Clamp, Recommendation, Resize, Scale, Sig
 from forecaster.domain.signal import Signal
 
 if TYPE_CHECKING:
+    from forecaster.domain.container import ContainerSize, Risk
     from forecaster.domain.outlook import Ahead
     from forecaster.domain.workload import Resources
 
@@ -40,14 +41,43 @@ class AmountsView(msgspec.Struct, frozen=True, gc=False):
     memory_limit: float | None
 
 
+class RiskView(msgspec.Struct, frozen=True, gc=False):
+    """What a size risks and wastes until the next change.
+
+    Of CPU the shares of time above request and limit, of memory the chances that a peak passes them; core-hours or
+    byte-hours that are requested and not used.
+    """
+
+    over_request: float | None
+    over_limit: float | None
+    idle_hours: float
+
+
+class ContainerView(msgspec.Struct, frozen=True):
+    """One container: what it has, what it should have, and what that risks; null where nothing is known."""
+
+    name: str
+    now: AmountsView
+    recommended: AmountsView
+    cpu: RiskView | None
+    memory: RiskView | None
+    message: str
+
+
 class ResourcesView(msgspec.Struct, frozen=True):
-    """Requests and limits: what they are, what they should be, and why."""
+    """Requests and limits: what they are, what they should be, and why.
+
+    `containers` is empty while holding; it is one without a name where the source tells pods and not containers.
+    """
 
     now: AmountsView
     recommended: AmountsView | None
     verdict: str
     reason: str
     message: str
+    containers: tuple[ContainerView, ...] = ()
+    utilization_targets: dict[str, float] = {}
+    """Ratios by resource, with which the HPA acts at the same load per pod as before; empty: they stay."""
 
 
 class ForecastView(msgspec.Struct, frozen=True, gc=False):
@@ -123,7 +153,22 @@ def _replicas(recommendation: Recommendation) -> ReplicasView:
 def _resources(recommendation: Recommendation) -> ResourcesView:
     decided, now = recommendation.resources, _amounts(recommendation.resources_now)
     recommended, verdict = (_amounts(decided.resources), "resize") if isinstance(decided, Resize) else (None, "hold")
-    return ResourcesView(now, recommended, verdict, str(decided.reason), decided.message)
+    view = ResourcesView(now, recommended, verdict, str(decided.reason), decided.message)
+    if not isinstance(decided, Resize):
+        return view
+    targets = {target.metric: target.value for target in decided.targets}
+    containers = tuple(map(_container, decided.containers))
+    return msgspec.structs.replace(view, containers=containers, utilization_targets=targets)
+
+
+def _container(one: ContainerSize) -> ContainerView:
+    return ContainerView(
+        one.name, _amounts(one.now), _amounts(one.wanted), _risk(one.cpu), _risk(one.memory), one.message
+    )
+
+
+def _risk(risk: Risk | None) -> RiskView | None:
+    return None if risk is None else RiskView(risk.over_request, risk.over_limit, risk.idle_hours)
 
 
 def _amounts(resources: Resources) -> AmountsView:

@@ -1,0 +1,47 @@
+"""What writing forecasts costs: `python -m benchmarks.remote_write [--workloads N]`.
+
+Samples, protocol buffers and Snappy for one table; sending is the network's. One line per setting of `quantiles`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import cramjam
+
+from benchmarks.serving import recommendation
+from forecaster.remote_write.samples import samples_of
+from forecaster.remote_write.settings import RemoteWriteSettings
+from forecaster.remote_write.wire import write_request
+
+if TYPE_CHECKING:
+    from forecaster.domain.decision import Recommendation
+
+MIB = 2**20
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--workloads", type=int, default=10_000)
+    rows = [recommendation(i) for i in range(parser.parse_args().workloads)]
+    for quantiles in ("policy", "all"):
+        settings = RemoteWriteSettings.model_validate({"quantiles": quantiles})
+        print(f"{quantiles}, {len(rows)} workloads x 3 signals: {written(rows, settings)}")
+
+
+def written(rows: list[Recommendation], settings: RemoteWriteSettings) -> str:
+    begin, samples = time.process_time(), samples_of(rows, settings)
+    series = plain = packed = 0
+    while batch := list(islice(samples, settings.series_per_request)):
+        body = write_request(batch)
+        series, plain = series + len(batch), plain + len(body)
+        packed += len(bytes(cramjam.snappy.compress_raw(body)))
+    took = time.process_time() - begin
+    return f"{series} series, {took:.2f} s CPU, {plain / MIB:.1f} MiB, {packed / MIB:.1f} MiB packed"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""Where forecasts are written, and which."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+
+
+class RemoteWriteSettings(BaseModel):
+    """Writes forecasts into a Prometheus, Mimir or another receiver of remote write; needs the extra `remote-write`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    url: str = Field(
+        "",
+        description=(
+            "Address of the receiver, e.g. http://prometheus.monitoring:9090/api/v1/write (Prometheus wants "
+            "--web.enable-remote-write-receiver). Empty: nothing is written."
+        ),
+    )
+    timestamps: Literal["target", "evaluation"] = Field(
+        "target",
+        description=(
+            "target: a forecast stands at the time it speaks of, so that a graph lays it over what came true; "
+            "receivers take at most ten minutes ahead, longer lead times are left out. evaluation: it stands at the "
+            "time it was made."
+        ),
+    )
+    quantiles: Literal["policy", "all"] = Field(
+        "policy", description="policy: only the quantile that decides. all: 0.1, 0.5 and 0.95, too."
+    )
+    bearer_token_file: Path | None = Field(None, description="File with a bearer token; read again for every cycle.")
+    ca_file: Path | None = Field(
+        None, description="PEM file of the authorities that may sign the receiver's certificate. Default: the system's."
+    )
+    headers: dict[str, SecretStr] = Field(
+        default_factory=dict, description="Further request headers, e.g. X-Scope-OrgID. Values count as secrets."
+    )
+    timeout_seconds: float = Field(5.0, gt=0, le=60, description="How long one request may take.")
+    deadline_seconds: float = Field(
+        30.0, gt=0, le=900, description="How long all requests of a cycle may take; the rest is left out."
+    )
+    series_per_request: int = Field(2000, ge=1, le=10_000, description="Most series in one request.")
+
+    @field_validator("url")
+    @classmethod
+    def _is_http(cls, value: str) -> str:
+        if value and not value.startswith(("http://", "https://")):
+            raise ValueError("an http:// or https:// address is expected")
+        return value

@@ -1,0 +1,121 @@
+"""RemoteWriter: a publisher that sends beside the cycle. One table is under way at a time; none waits behind it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from importlib.util import find_spec
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import requests
+
+from forecaster.errors import StoreError
+from forecaster.remote_write.samples import samples_of
+from forecaster.remote_write.wire import write_request
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from forecaster.domain.decision import Recommendation
+    from forecaster.remote_write.samples import Sample
+    from forecaster.remote_write.settings import RemoteWriteSettings
+
+SHOWN = 200
+"""Characters of a refusal that are shown."""
+HEADERS = {
+    "Content-Encoding": "snappy",
+    "Content-Type": "application/x-protobuf",
+    "User-Agent": "forecaster",
+    "X-Prometheus-Remote-Write-Version": "0.1.0",
+}
+
+
+class RemoteWriter:
+    """`Publisher` into a receiver of remote write.
+
+    Sending takes as long as it takes, up to the deadline, in a thread of its own; what went wrong with one table is
+    said when the next one comes. Nothing is sent twice: the next table is newer.
+
+    Raises:
+        StoreError: Snappy is not installed.
+    """
+
+    def __init__(self, settings: RemoteWriteSettings) -> None:
+        if find_spec("cramjam") is None:
+            raise StoreError(
+                "remote_write.url: Snappy is not installed; install kube-forecaster with its extra `remote-write`"
+            )
+        self._settings = settings
+        self._session = requests.Session()
+        self._session.verify = str(settings.ca_file) if settings.ca_file else True
+        self._sending: threading.Thread | None = None
+        self._fault = ""
+
+    def publish(self, at: datetime, recommendations: Sequence[Recommendation]) -> None:
+        """Begin to send this table, unless the one before is still under way.
+
+        Raises:
+            StoreError: why the one before was not taken as a whole, or that this one is left out.
+        """
+        if self._sending is not None and self._sending.is_alive():
+            raise StoreError(f"remote write of {at:%H:%M:%S}: left out, the receiver is still busy with the one before")
+        fault, self._fault = self._fault, ""
+        self._sending = threading.Thread(target=self._send, args=[recommendations], name="remote-write", daemon=True)
+        self._sending.start()
+        if fault:
+            raise StoreError(f"remote write to {self._settings.url}: {fault}")
+
+    def settle(self, timeout: float) -> None:
+        """Let what is under way arrive, if that does not take longer."""
+        if self._sending is not None:
+            self._sending.join(timeout)
+
+    def close(self, timeout: float = 5.0) -> None:
+        """The same, for the last time."""
+        self.settle(timeout)
+        self._session.close()
+
+    def _send(self, rows: Sequence[Recommendation]) -> None:
+        """Runs in a thread, up to the first request that is not taken."""
+        until = time.monotonic() + self._settings.deadline_seconds
+        try:
+            headers = self._headers()
+            for batch in _batches(samples_of(rows, self._settings), self._settings.series_per_request):
+                if time.monotonic() > until:
+                    self._fault = f"not finished within {self._settings.deadline_seconds:g} s; the rest was left out"
+                    return
+                self._post(write_request(batch), headers)
+        except (OSError, requests.RequestException, _RefusedError) as error:
+            self._fault = str(error)
+
+    def _headers(self) -> dict[str, str]:
+        own = {name: value.get_secret_value() for name, value in self._settings.headers.items()}
+        file = self._settings.bearer_token_file
+        token = {"Authorization": f"Bearer {file.read_text(encoding='ascii').strip()}"} if file else {}
+        return {**HEADERS, **token, **own}
+
+    def _post(self, body: bytes, headers: dict[str, str]) -> None:
+        import cramjam  # noqa: PLC0415  an extra
+
+        packed = bytes(cramjam.snappy.compress_raw(body))
+        answer = self._session.post(
+            self._settings.url,
+            packed,
+            headers=headers,
+            timeout=self._settings.timeout_seconds,
+            allow_redirects=False,
+        )
+        if not requests.codes.ok <= answer.status_code < requests.codes.multiple_choices:
+            said = " ".join(answer.text[:SHOWN].split())
+            raise _RefusedError(f"{answer.status_code} {said}".strip())
+
+
+def _batches(samples: Iterator[Sample], size: int) -> Iterator[list[Sample]]:
+    while batch := list(islice(samples, size)):
+        yield batch
+
+
+class _RefusedError(Exception):
+    """The receiver said no; the text is what it said."""

@@ -1,0 +1,65 @@
+"""One line on standard error for each kind of denial, and a count of all."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TextIO
+
+import msgspec
+from cachetools import TTLCache
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from forecaster.serving.access.gate import Denial
+
+SILENT_SECONDS = 60.0
+"""The same denial is written once in this time: an attacker shall not fill the log."""
+KINDS = 1024
+
+
+class Audit:
+    """Writes denials as JSON. Neither tokens nor headers are in them."""
+
+    def __init__(self, out: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._out = out
+        self._written: TTLCache[tuple[Any, ...], None] = TTLCache(KINDS, SILENT_SECONDS, clock)
+        self.denials: Counter[str] = Counter()
+        """By status, or `connection` for those that never became a request."""
+
+    def denied(self, denial: Denial) -> None:
+        """A request was refused."""
+        self.denials[str(int(denial.status))] += 1
+        self._once(
+            (denial.status, denial.why, denial.user, denial.client),
+            {
+                "event": "request_denied",
+                "status": int(denial.status),
+                "why": denial.why,
+                "user": denial.user,
+                "client": denial.client,
+                "request": denial.what,
+            },
+        )
+
+    def refused(self, why: str, client: str) -> None:
+        """A connection was closed before it became a request."""
+        self.denials["connection"] += 1
+        self._once((why, client), {"event": "connection_refused", "why": why, "client": client})
+
+    def note(self, event: str, **facts: str) -> None:
+        """Something else that a person should know."""
+        self._once((event, *facts.values()), {"event": event, **facts})
+
+    def _once(self, key: tuple[Any, ...], line: dict[str, Any]) -> None:
+        if key in self._written or len(self._written) >= KINDS:
+            return
+        self._written[key] = None
+        at = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        text = msgspec.json.encode({"level": "warning", "timestamp": at, **line}).decode()
+        out = self._out or sys.stderr
+        out.write(text + "\n")
+        out.flush()

@@ -1,0 +1,163 @@
+"""One HTTP/1.1 connection: uvicorn's protocol with the name of the peer and with limits."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+    from ssl import SSLObject
+
+    from uvicorn.config import Config
+    from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
+    from uvicorn.server import ServerState
+
+URL_MAX = 16 * 1024
+HEADERS_MAX = 64 * 1024
+HEADER_LINES_MAX = 128
+BODY_MAX = 64 * 1024
+PATIENCE_SECONDS = 10.0
+"""How long a client may take over its headers, its body, or over reading an answer."""
+
+
+class Peer(NamedTuple):
+    """A client certificate that verified against the CA for proxies."""
+
+    common_name: str
+
+
+class Connection(HttpToolsProtocol):
+    """Counts what arrives and since when it waits. `overdue` is asked from outside: no timer per request."""
+
+    def __init__(
+        self,
+        config: Config,
+        state: ServerState,
+        app_state: dict[str, Any],
+        *,
+        secure: bool,
+        refused: Callable[[str, str], None],
+    ) -> None:
+        super().__init__(config, state, app_state)
+        self.secure = secure
+        self._refused = refused
+        self._refusal = HTTPStatus.BAD_REQUEST
+        self._unfinished = 0
+        self._body = 0
+        self._in_headers = False
+        self._waiting_since: float | None = None
+        self.peer: Peer | None = None
+
+    @property
+    def expendable(self) -> bool:
+        """Whether it can be closed to make room: a stranger's, and idle."""
+        cycle: RequestResponseCycle | None = self.cycle
+        return self.peer is None and (cycle is None or cycle.response_complete)
+
+    def overdue(self, now: float) -> bool:
+        """Whether the client has kept us waiting for too long."""
+        return self._waiting_since is not None and now - self._waiting_since > PATIENCE_SECONDS
+
+    def give_up(self) -> None:
+        """Close what is overdue; who sent half a request is told why."""
+        self._refusal = HTTPStatus.REQUEST_TIMEOUT
+        if self._in_headers or self._body:
+            self.send_400_response("too slow")
+        else:
+            self.transport.abort()
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in the base
+        """The handshake is over: the peer is known from here on."""
+        super().connection_made(transport)
+        self.peer = peer_of(transport.get_extra_info("ssl_object"))
+        self.app_state = {**self.app_state, "peer": self.peer, "secure": self.secure}
+        self._waiting_since = self.loop.time()
+
+    def data_received(self, data: bytes) -> None:
+        """Some bytes of some requests."""
+        super().data_received(data)
+        self._unfinished = self._unfinished + len(data) if self._in_headers else 0
+        if self._unfinished > HEADERS_MAX and not self.transport.is_closing():
+            self._refusal = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+            self.send_400_response("the headers are too large")
+
+    def on_message_begin(self) -> None:
+        """The first bytes of a request."""
+        super().on_message_begin()
+        self._in_headers, self._body = True, 0
+        self._waiting_since = self.loop.time()
+
+    def on_url(self, url: bytes) -> None:
+        """A part of the target."""
+        super().on_url(url)
+        if len(self.url) > URL_MAX:
+            self._refuse(HTTPStatus.REQUEST_URI_TOO_LONG)
+
+    def on_headers_complete(self) -> None:
+        """All headers are there."""
+        self._in_headers = False
+        size = sum(len(name) + len(value) for name, value in self.headers)
+        if size > HEADERS_MAX or len(self.headers) > HEADER_LINES_MAX:
+            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """A part of the body, which nothing here needs to be long."""
+        self._body += len(body)
+        if self._body > BODY_MAX:
+            self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """The request is whole: from here on it is our turn."""
+        self._waiting_since = None
+        super().on_message_complete()
+
+    def pause_writing(self) -> None:
+        """The client does not read."""
+        self._waiting_since = self.loop.time()
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        """It does again."""
+        self._waiting_since = None
+        super().resume_writing()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no request, or too much of one, and close."""
+        status, self._refusal = self._refusal, HTTPStatus.BAD_REQUEST
+        self._in_headers, self._body = False, 0
+        self._refused(f"{status.value} {status.phrase}", self.client[0] if self.client else "")
+        if not self._answering():
+            body = f"{status.phrase}: {msg}\n".encode("ascii")
+            length = str(len(body)).encode()
+            head = b"content-type: text/plain; charset=utf-8\r\nconnection: close\r\ncontent-length: " + length
+            self.transport.write(STATUS_LINE[status] + head + b"\r\n\r\n" + body)
+        self.transport.close()
+
+    def _answering(self) -> bool:
+        """Whether an answer is on its way, which a refusal must not be mixed into."""
+        cycle: RequestResponseCycle | None = self.cycle
+        return cycle is not None and cycle.response_started and not cycle.response_complete
+
+    def _refuse(self, status: HTTPStatus) -> None:
+        self._refusal = status
+        raise _RefusedError(status.phrase)
+
+
+class _RefusedError(Exception):
+    """Ends parsing; the parser passes it on as its own error."""
+
+
+def peer_of(ssl_object: SSLObject | None) -> Peer | None:
+    """The certificate that the client showed; the context has verified it."""
+    shown = ssl_object.getpeercert() if ssl_object else None
+    if not shown:
+        return None
+    subject: Any = shown.get("subject", ())
+    names = [value for group in subject for key, value in group if key == "commonName"]
+    return Peer(names[-1] if names else "")

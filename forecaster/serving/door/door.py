@@ -1,0 +1,132 @@
+"""One listening socket: who comes in, in which order, and at which pace."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+import ssl
+from contextlib import suppress
+from itertools import count
+from typing import TYPE_CHECKING
+
+from forecaster.serving.door.lobby import Lobby
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from forecaster.serving.door.connection import Connection
+
+HANDSHAKE_SECONDS = 5.0
+HANDSHAKES = 256
+"""Handshakes under way at a time."""
+TOGETHER = 4
+PACE_SECONDS = 0.002
+"""After so many handshakes there is a breath for those who are in: each takes up to 2 ms of CPU."""
+CONNECTIONS = 1024
+OUT_OF_DESCRIPTORS = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+
+
+class Door:
+    """Accepts from one socket; with a context, speaks TLS. Has the face of an asyncio server for uvicorn."""
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        make: Callable[[], Connection],
+        connections: Callable[[], set[Connection]],
+        context: Callable[[], ssl.SSLContext] | None = None,
+        refused: Callable[[str, str], None] = lambda _why, _peer: None,
+    ) -> None:
+        listener.setblocking(False)  # noqa: FBT003  the socket's own signature
+        self._listener = listener
+        self._make = make
+        self._connections = connections
+        self._context = context
+        self._refused = refused
+        self._loop = asyncio.get_running_loop()
+        self._speaking: asyncio.Queue[socket.socket] = asyncio.Queue()
+        self._lobby = Lobby(self._loop, self._speaking.put_nowait)
+        self._handshakes: dict[asyncio.Task[None], None] = {}
+        self._tasks = [self._loop.create_task(self._accept()), self._loop.create_task(self._let_in())]
+
+    def close(self) -> None:
+        """Accept nobody else."""
+        for task in (*self._tasks, *self._handshakes):
+            task.cancel()
+        self._lobby.close()
+
+    async def wait_closed(self) -> None:
+        """Until that is done."""
+        await asyncio.gather(*self._tasks, *self._handshakes, return_exceptions=True)
+
+    async def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = await self._loop.sock_accept(self._listener)
+            except OSError as error:
+                # Whoever waits in the queue of the socket goes on waiting; there is no point in asking at once.
+                await asyncio.sleep(0.1 if error.errno in OUT_OF_DESCRIPTORS else 0)
+                continue
+            connection.setblocking(False)  # noqa: FBT003  the socket's own signature
+            self._lobby.enter(connection)
+
+    async def _let_in(self) -> None:
+        for number in count(1):
+            connection = await self._speaking.get()
+            self._make_room()
+            task = self._loop.create_task(self._welcome(connection))
+            self._handshakes[task] = None
+            task.add_done_callback(self._handshakes.pop)
+            if self._context and number % TOGETHER == 0:
+                await asyncio.sleep(PACE_SECONDS)
+
+    def _make_room(self) -> None:
+        """The longest handshake and one idle stranger go first: who belongs here is done in some milliseconds."""
+        if len(self._handshakes) >= HANDSHAKES:
+            next(iter(self._handshakes)).cancel()
+        inside = self._connections()
+        if len(inside) >= CONNECTIONS:
+            stranger = next((one for one in inside if one.expendable), None)
+            if stranger:
+                stranger.transport.abort()
+
+    async def _welcome(self, connection: socket.socket) -> None:
+        with suppress(OSError):
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        peer = _address(connection)
+        try:
+            await self._hand_over(connection)
+        except (OSError, ssl.SSLError) as error:  # TLS errors are operating system errors, timeouts too
+            self._refused(f"handshake: {getattr(error, 'verify_message', '') or _name(error)}", peer)
+            connection.close()
+        except asyncio.CancelledError:
+            connection.close()
+            raise
+
+    async def _hand_over(self, connection: socket.socket) -> None:
+        if self._context is None:
+            await self._loop.connect_accepted_socket(self._make, connection)
+            return
+        context = self._context()
+        _, inside = await self._loop.connect_accepted_socket(
+            self._make, connection, ssl=context, ssl_handshake_timeout=HANDSHAKE_SECONDS
+        )
+        if not same_trust(context, self._context()):
+            inside.shutdown()
+
+
+def same_trust(before: ssl.SSLContext, now: ssl.SSLContext) -> bool:
+    """Whether what was verified during a handshake would be verified now: the authority may change meanwhile."""
+    return before is now or before.get_ca_certs(binary_form=True) == now.get_ca_certs(binary_form=True)
+
+
+def _address(connection: socket.socket) -> str:
+    try:
+        return str(connection.getpeername()[0])
+    except OSError:
+        return ""
+
+
+def _name(error: Exception) -> str:
+    return str(getattr(error, "reason", None) or type(error).__name__)

@@ -1,0 +1,149 @@
+"""Discovery and OpenAPI documents: constants, made once.
+
+Polled by every client and by the aggregator to see whether we live.
+
+They list the few metrics there are and never a workload: nothing is looked up, and their ETag never changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from forecaster.domain.published import DEMAND, FLOOR, REPLICAS
+from forecaster.serving.metrics_api.reply import Reply
+from forecaster.serving.values import METRICS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+OBJECTS = ("deployments.apps", "statefulsets.apps")
+
+
+class Resource(NamedTuple):
+    """One line of a discovery document."""
+
+    name: str
+    kind: str
+
+
+class Group(NamedTuple):
+    """One API group in its one version."""
+
+    name: str
+    version: str
+    resources: tuple[Resource, ...]
+
+    @property
+    def group_version(self) -> str:
+        """`group/version`."""
+        return f"{self.name}/{self.version}"
+
+
+EXTERNAL = Group(
+    "external.metrics.k8s.io",
+    "v1beta1",
+    # They all are of one kind, and `kubectl get` asks for the last resource of a kind: the demand shall be it.
+    tuple(Resource(name, "ExternalMetricValueList") for name in (FLOOR, REPLICAS, DEMAND)),
+)
+CUSTOM = Group(
+    "custom.metrics.k8s.io",
+    "v1beta2",
+    tuple(Resource(f"{what}/{name}", "MetricValueList") for what in OBJECTS for name in METRICS),
+)
+GROUPS = (EXTERNAL, CUSTOM)
+
+
+class Discovery:
+    """The documents of some groups: legacy by path, and all of them in one."""
+
+    def __init__(self, groups: Sequence[Group] = GROUPS) -> None:
+        self._documents = {path: _reply(document) for path, document in _documents(groups).items()}
+        body = msgspec.json.encode(_aggregated(groups))
+        self._etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'.encode()
+        tagged = ((b"etag", self._etag), (b"vary", b"Accept"))
+        self._aggregated = Reply(HTTPStatus.OK, body, AGGREGATED.encode(), tagged)
+        self._unchanged = Reply(HTTPStatus.NOT_MODIFIED, b"", AGGREGATED.encode(), tagged)
+
+    def answer(self, path: str, accept: str = "", if_none_match: bytes = b"") -> Reply | None:
+        """The document at this path; None where there is none."""
+        if path == "/apis" and _wants_aggregated(accept):
+            return self._unchanged if if_none_match == self._etag else self._aggregated
+        return self._documents.get(path)
+
+
+def _wants_aggregated(accept: str) -> bool:
+    """Whether version 2 of the aggregated form is among what the client takes."""
+    parts = ({word.strip() for word in part.split(";")} for part in accept.split(","))
+    wanted = {"application/json", "g=apidiscovery.k8s.io", "v=v2", "as=APIGroupDiscoveryList"}
+    return any(wanted <= part for part in parts)
+
+
+def _reply(document: dict[str, Any]) -> Reply:
+    return Reply(HTTPStatus.OK, msgspec.json.encode(document))
+
+
+def _documents(groups: Sequence[Group]) -> dict[str, dict[str, Any]]:
+    documents: dict[str, dict[str, Any]] = {
+        "/apis": {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(one) for one in groups]}
+    }
+    documents |= _openapi(groups)
+    for one in groups:
+        documents[f"/apis/{one.name}"] = {"kind": "APIGroup", "apiVersion": "v1", **_group(one)}
+        documents[f"/apis/{one.group_version}"] = _resources(one)
+    return documents
+
+
+def _openapi(groups: Sequence[Group]) -> dict[str, dict[str, Any]]:
+    """Valid and empty: the values have no schema that a client could use, and 404 is an error in the cluster's log."""
+    about = {"title": "forecaster", "version": "v1"}
+    paths = [f"apis/{one.group_version}" for one in groups]
+    index = {path: {"serverRelativeURL": f"/openapi/v3/{path}"} for path in paths}
+    empty = {"openapi": "3.0.0", "info": about, "paths": {}}
+    return {
+        "/openapi/v2": {"swagger": "2.0", "info": about, "paths": {}},
+        "/openapi/v3": {"paths": index},
+        **{f"/openapi/v3/{path}": empty for path in paths},
+    }
+
+
+def _group(group: Group) -> dict[str, Any]:
+    version = {"groupVersion": group.group_version, "version": group.version}
+    return {"name": group.name, "versions": [version], "preferredVersion": version}
+
+
+def _resources(group: Group) -> dict[str, Any]:
+    return {
+        "kind": "APIResourceList",
+        "apiVersion": "v1",
+        "groupVersion": group.group_version,
+        "resources": [
+            {"name": one.name, "singularName": "", "namespaced": True, "kind": one.kind, "verbs": ["get"]}
+            for one in group.resources
+        ],
+    }
+
+
+def _aggregated(groups: Sequence[Group]) -> dict[str, Any]:
+    items = [{"metadata": {"name": one.name, "creationTimestamp": None}, "versions": [_version(one)]} for one in groups]
+    return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}
+
+
+def _version(group: Group) -> dict[str, Any]:
+    """Subresources have no line of their own in this form; the objects of custom metrics are not resources of ours."""
+    resources = [
+        {
+            "resource": one.name,
+            "scope": "Namespaced",
+            "singularResource": "",
+            "verbs": ["get"],
+            "responseKind": {"group": "", "version": "", "kind": one.kind},
+        }
+        for one in group.resources
+        if "/" not in one.name
+    ]
+    return {"version": group.version, "freshness": "Current", "resources": resources}

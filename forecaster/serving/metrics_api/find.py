@@ -1,0 +1,109 @@
+"""The one number that a request means: an HPA sums the items of a list, so there is never more than one."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, NamedTuple
+
+from forecaster.domain.published import DEMAND
+from forecaster.serving.metrics_api.question import KIND, LABELS, NAMESPACE, SIGNAL, WORKLOAD
+from forecaster.serving.values import METRICS, SIGNALS, NotKnown, NotNamed, Value, signals_of, value_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from forecaster.serving.metrics_api.question import Question
+    from forecaster.serving.reader import Table
+    from forecaster.serving.table import Entry
+    from forecaster.serving.values import Moment, Published
+
+
+class Refusal(NamedTuple):
+    """Why there is no number, with the status that says so."""
+
+    status: HTTPStatus
+    message: str
+
+
+class Found(NamedTuple):
+    """A number and whose it is."""
+
+    entry: Entry
+    value: Value
+
+    def labels(self) -> dict[str, str]:
+        """What the number is about, and where it comes from."""
+        value = self.value
+        labels = {NAMESPACE: self.entry.namespace, KIND: self.entry.kind, WORKLOAD: self.entry.name}
+        if value.signal:
+            labels[SIGNAL] = value.signal
+        if value.quantile is not None:
+            labels["quantile"] = f"{value.quantile:g}"
+        labels["source"] = value.source
+        return labels
+
+
+class _Candidate(NamedTuple):
+    entry: Entry
+    published: Published
+    signal: str
+
+    def labels(self) -> dict[str, str]:
+        entry = self.entry
+        labels = {NAMESPACE: entry.namespace, KIND: entry.kind, WORKLOAD: entry.name}
+        return labels | {SIGNAL: self.signal} if self.signal else labels
+
+
+def find(table: Table, moment: Moment, namespace: str, metric: str, asked: Question) -> Found | Refusal:
+    """The value of one metric in one namespace."""
+    if metric not in METRICS:
+        return Refusal(HTTPStatus.NOT_FOUND, f"no metric {metric[:64]}; there are {', '.join(METRICS)}")
+    entries = [entry for name in asked.names for entry in table.named(namespace, name)]
+    offered = [(entry, published) for entry in entries if (published := table.published(entry)) is not None]
+    matching = [one for one in _candidates(offered, metric, asked) if asked.matches(one.labels())]
+    if not matching:
+        return _nothing(namespace, asked, entries, offered)
+    if len(matching) > 1:
+        return Refusal(HTTPStatus.BAD_REQUEST, _several(matching))
+    return one_value(matching[0].entry, matching[0].published, metric, moment, matching[0].signal)
+
+
+def one_value(entry: Entry, published: Published, metric: str, moment: Moment, signal: str) -> Found | Refusal:
+    """The value of a workload that is known to be meant."""
+    answer = value_of(published, metric, moment, signal=signal)
+    if isinstance(answer, NotNamed):
+        return Refusal(HTTPStatus.BAD_REQUEST, answer.message)
+    if isinstance(answer, NotKnown):
+        whose = f"{metric} of {entry.kind} {entry.namespace}/{entry.name}"
+        return Refusal(HTTPStatus.SERVICE_UNAVAILABLE, f"{whose} is not known: {answer.message}")
+    return Found(entry, answer)
+
+
+def _candidates(offered: Iterable[tuple[Entry, Published]], metric: str, asked: Question) -> Iterator[_Candidate]:
+    for entry, published in offered:
+        for signal in _signals(published, metric, asked):
+            yield _Candidate(entry, published, signal)
+
+
+def _signals(published: Published, metric: str, asked: Question) -> tuple[str, ...]:
+    """A signal that is named is a candidate even while nothing is known of it: its policy says what to answer then."""
+    if metric != DEMAND:
+        return ("",)
+    return SIGNALS if asked.by_signal else signals_of(published) or ("",)
+
+
+def _nothing(namespace: str, asked: Question, entries: Sequence[Entry], offered: Sequence[object]) -> Refusal:
+    names = ", ".join(asked.names)[:200]
+    if entries and not offered:
+        message = f"{namespace}/{names} is not published: set its policy to mode: publish"
+    elif entries:
+        message = f"no value of {namespace}/{names} has these labels; a value has {', '.join(LABELS)}"
+    else:
+        message = f"no workload {names} in namespace {namespace[:64]}"
+    return Refusal(HTTPStatus.NOT_FOUND, message)
+
+
+def _several(matching: list[_Candidate]) -> str:
+    """Two of them would be summed by the HPA."""
+    shown = "; ".join(",".join(f"{key}={value}" for key, value in one.labels().items()) for one in matching[:3])
+    return f"{len(matching)} values match and an HPA would add them up; name one of {shown}"

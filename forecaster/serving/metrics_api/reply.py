@@ -1,0 +1,57 @@
+"""What goes back: a status, a body, and for errors the `Status` object that every Kubernetes client understands."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import NamedTuple
+
+import msgspec
+
+JSON = b"application/json"
+REASONS = {
+    HTTPStatus.BAD_REQUEST: "BadRequest",
+    HTTPStatus.UNAUTHORIZED: "Unauthorized",
+    HTTPStatus.FORBIDDEN: "Forbidden",
+    HTTPStatus.NOT_FOUND: "NotFound",
+    HTTPStatus.METHOD_NOT_ALLOWED: "MethodNotAllowed",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "RequestEntityTooLarge",
+    HTTPStatus.REQUEST_URI_TOO_LONG: "RequestURITooLong",
+    HTTPStatus.INTERNAL_SERVER_ERROR: "InternalError",
+    HTTPStatus.BAD_GATEWAY: "InternalError",
+    HTTPStatus.SERVICE_UNAVAILABLE: "ServiceUnavailable",
+    HTTPStatus.GATEWAY_TIMEOUT: "Timeout",
+}
+
+
+class Reply(NamedTuple):
+    """One HTTP answer, without the transport."""
+
+    status: int
+    body: bytes
+    content_type: bytes = JSON
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+class Status(msgspec.Struct, frozen=True, rename="camel"):
+    """meta.k8s.io/v1 Status of a refusal."""
+
+    message: str
+    reason: str
+    code: int
+    kind: str = "Status"
+    api_version: str = "v1"
+    metadata: dict[str, str] = {}
+    status: str = "Failure"
+
+
+def failure(status: HTTPStatus, message: str) -> Reply:
+    """A refusal. The message reaches conditions and events that tenants read: nothing of the inside belongs in it.
+
+    There is never a Retry-After: clients of the Go library would sleep on it within one sync of an HPA.
+    """
+    return Reply(status, msgspec.json.encode(Status(message, REASONS.get(status, "Unknown"), status)))
+
+
+def success(value: msgspec.Struct) -> Reply:
+    """An object that was asked for."""
+    return Reply(HTTPStatus.OK, msgspec.json.encode(value))

@@ -1,0 +1,96 @@
+"""From a recommendation to what is published of it: the computing side of `values`. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from forecaster.domain.decision import Scale
+from forecaster.domain.published import OURS
+from forecaster.domain.signal import DEMAND as DEMAND_SIGNALS
+from forecaster.serving.values import Consumer, Published, Sample
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from forecaster.domain.decision import Recommendation, SignalView
+    from forecaster.domain.policy import Policy
+
+SHAPED = frozenset({"stabilization", "bounds"})
+"""Clamps that an HPA applies itself to whatever it reads; applied twice, they would delay twice."""
+
+
+def offer(one: Recommendation, policy: Policy, before: Published | None = None) -> Published | None:
+    """What this cycle publishes of a workload; None where its policy says that nothing is.
+
+    `before` is what the last cycle published: where knowledge ends, its numbers stay, marked as no longer known.
+    """
+    if policy.mode == "observe":
+        return None
+    demands = _demands(one, lowers=policy.horizontal.scale_in_by_forecast)
+    replicas, floor = _replicas(one), _floor(one)
+    known = replicas is not None
+    least = one.at - policy.publish.last_for
+    return Published(
+        replicas_now=one.replicas_now,
+        replicas_held=one.replicas_now if known or before is None else before.replicas_held,
+        demands=tuple(sorted((*demands.values(), *_gone(demands, before, least)), key=lambda sample: sample.signal)),
+        replicas=replicas or _last(before.replicas if before else None, least),
+        floor=floor or _last(before.floor if before else None, least),
+        consumers=tuple(
+            Consumer(target.metric, target.type.value, target.value) for target in one.targets if target.metric in OURS
+        ),
+        abstain=policy.publish.abstain,
+        last_for_seconds=policy.publish.last_for.total_seconds(),
+        why="" if known else str(one.replicas.reason),
+    )
+
+
+def _demands(one: Recommendation, *, lowers: bool) -> dict[str, Sample]:
+    found: dict[str, Sample] = {}
+    for view in one.signals:
+        sample = _demand(view, one.at, lowers=lowers) if view.signal in DEMAND_SIGNALS else None
+        if sample is not None:
+            found.setdefault(view.signal, sample)
+    return found
+
+
+def _demand(view: SignalView, at: datetime, *, lowers: bool) -> Sample | None:
+    """The forecast peak, no less than what is measured unless the policy lets a forecast lower the count."""
+    at, measured, ahead = view.measured_at or at, view.measured, view.forecast
+    if ahead is not None and (lowers or measured is None or ahead.peak >= measured):
+        return Sample(ahead.peak, at, "forecast", signal=view.signal, quantile=ahead.quantile)
+    return None if measured is None else Sample(measured, at, "measured", signal=view.signal)
+
+
+def _replicas(one: Recommendation) -> Sample | None:
+    """The count before the clamps that an HPA applies itself."""
+    if not isinstance(one.replicas, Scale):
+        return None
+    shaped = (clamp.before for clamp in one.clamps if clamp.rule in SHAPED)
+    forecast = any(view.forecast_replicas is not None for view in one.signals)
+    return Sample(next(shaped, one.replicas.replicas), sampled_at(one), "forecast" if forecast else "measured")
+
+
+def _floor(one: Recommendation) -> Sample | None:
+    asked = [view.forecast_replicas for view in one.signals if view.forecast_replicas is not None]
+    return Sample(max(asked), sampled_at(one), "forecast") if asked else None
+
+
+def sampled_at(one: Recommendation) -> datetime:
+    """The oldest of the newest samples that a decision is made of."""
+    return min((view.measured_at for view in one.signals if view.measured_at is not None), default=one.at)
+
+
+def _gone(demands: dict[str, Sample], before: Published | None, least: datetime) -> list[Sample]:
+    """What was known of the signals of which nothing is known now."""
+    past = before.demands if before else ()
+    return [last for sample in past if sample.signal not in demands and (last := _last(sample, least))]
+
+
+def _last(sample: Sample | None, least: datetime) -> Sample | None:
+    """A sample of an earlier cycle; None once it is older than anybody may repeat it."""
+    if sample is None or sample.at < least:
+        return None
+    return msgspec.structs.replace(sample, known=False)

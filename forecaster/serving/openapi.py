@@ -1,0 +1,123 @@
+"""The OpenAPI document of /api/v1, made from the types that are answered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from starlette.responses import Response
+
+from forecaster.serving.api import OneRecommendation, RecommendationPage
+from forecaster.serving.problem import Problem
+from forecaster.serving.query import FILTERS, LIMIT, LIMIT_MAX
+from forecaster.serving.values import METRICS, SIGNALS
+from forecaster.serving.wire import RecommendationView
+from forecaster.serving.workloads import Accuracies, Decisions, Explanation, Forecasts, Single
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+WORKLOAD = "/api/v1/namespaces/{namespace}/workloads/{kind}/{name}"
+TYPES = (
+    RecommendationPage,
+    OneRecommendation,
+    RecommendationView,
+    Forecasts,
+    Decisions,
+    Explanation,
+    Accuracies,
+    Single,
+    Problem,
+)
+TEXT = {"type": "string"}
+REFUSALS = {
+    "400": "The request does not name exactly one thing.",
+    "401": "No credentials that anybody vouches for; on the secure port only, as a Kubernetes Status.",
+    "403": "The user may not; on the secure port only, as a Kubernetes Status.",
+    "404": "There is no such thing.",
+    "405": "This interface is read-only.",
+    "409": "Two kinds share the name.",
+    "503": "It is not known now.",
+}
+
+
+def document(version: str) -> dict[str, Any]:
+    """OpenAPI 3.1."""
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "forecaster",
+            "version": version,
+            "description": "Recommendations, forecasts and why. Read-only.",
+        },
+        "paths": {path: {"get": operation} for path, operation in _operations().items()},
+        "components": {"schemas": _schemas()},
+    }
+
+
+class OpenApi:
+    """Serves the document, made once."""
+
+    def __init__(self, version: str) -> None:
+        self._body = msgspec.json.encode(document(version))
+
+    async def answer(self, _request: Request) -> Response:
+        """The document."""
+        return Response(self._body, media_type="application/json")
+
+
+def _operations() -> dict[str, dict[str, Any]]:
+    ours = [_in_path("namespace"), _in_path("kind"), _in_path("name")]
+    return {
+        "/api/v1/recommendations": _operation("Recommendations, page by page", RecommendationPage, _list_parameters()),
+        "/api/v1/recommendations/{namespace}/{name}": _operation(
+            "One recommendation", OneRecommendation, [_in_path("namespace"), _in_path("name"), _in_query("kind", TEXT)]
+        ),
+        f"{WORKLOAD}/forecasts": _operation("Quantiles of every signal over the window ahead", Forecasts, ours),
+        f"{WORKLOAD}/decisions": _operation("The last changes of the recommended count", Decisions, ours),
+        f"{WORKLOAD}/explanation": _operation("The recommendation in sentences", Explanation, ours),
+        f"{WORKLOAD}/accuracy": _operation("How its forecasts turned out", Accuracies, ours),
+        f"{WORKLOAD}/metrics/{{metric}}/forecast": _operation(
+            "One number as an HPA reads it",
+            Single,
+            [*ours, _in_path("metric", list(METRICS)), _in_query("signal", {"enum": list(SIGNALS)})],
+        ),
+    }
+
+
+def _list_parameters() -> list[dict[str, Any]]:
+    limit = {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": LIMIT}
+    return [*(_in_query(name, TEXT) for name in FILTERS), _in_query("limit", limit), _in_query("continue", TEXT)]
+
+
+def _operation(summary: str, answered: type[msgspec.Struct], parameters: list[dict[str, Any]]) -> dict[str, Any]:
+    refusals = {status: _response(text, Problem, "application/problem+json") for status, text in REFUSALS.items()}
+    return {
+        "summary": summary,
+        "operationId": answered.__name__,
+        "parameters": parameters,
+        "responses": {"200": _response(summary, answered, "application/json"), **refusals},
+    }
+
+
+def _response(text: str, answered: type[msgspec.Struct], media_type: str) -> dict[str, Any]:
+    schema = {"$ref": f"#/components/schemas/{answered.__name__}"}
+    return {"description": text, "content": {media_type: {"schema": schema}}}
+
+
+def _in_path(name: str, among: list[str] | None = None) -> dict[str, Any]:
+    schema = {"type": "string", "enum": among} if among else {"type": "string", "minLength": 1}
+    return {"name": name, "in": "path", "required": True, "schema": schema}
+
+
+def _in_query(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"name": name, "in": "query", "required": False, "schema": schema}
+
+
+def _schemas() -> dict[str, Any]:
+    """What the types say, with the recommendation in the place of the bytes that are passed on."""
+    _, schemas = msgspec.json.schema_components(TYPES, ref_template="#/components/schemas/{name}")
+    whole = {"$ref": "#/components/schemas/RecommendationView"}
+    schemas["OneRecommendation"]["properties"]["recommendation"] = whole
+    schemas["RecommendationPage"]["properties"]["items"] = {"type": "array", "items": whole}
+    return schemas

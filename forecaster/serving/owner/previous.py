@@ -1,0 +1,122 @@
+"""Previous: the adapter that had the group before us. What is not ours to answer goes on to it.
+
+We have no certificate of the front proxy, so the adapter sees our own account and not the caller: callers are
+authorised here first, for the very metric they ask for, and our account needs `list` there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import quote
+
+import msgspec
+
+from forecaster.serving.apiserver.connections import Answer, UnreachableError
+from forecaster.serving.metrics_api.discovery import CUSTOM, EXTERNAL, Discovery, Group, Resource
+from forecaster.serving.metrics_api.paths import ExternalValue, value_call
+from forecaster.serving.metrics_api.reply import Reply, failure
+from forecaster.serving.owner.breaker import Breaker
+from forecaster.serving.values import METRICS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from forecaster.serving.metrics_api.answers import Request
+
+THREADS = 16
+WAITING = 256
+TIMEOUT_SECONDS = 5.0
+LOOK_SECONDS = 30.0
+DISCOVERY = f"/apis/{EXTERNAL.group_version}"
+BUSY = failure(HTTPStatus.SERVICE_UNAVAILABLE, "the previous metrics adapter has too many questions now")
+AWAY = failure(HTTPStatus.SERVICE_UNAVAILABLE, "the previous metrics adapter does not answer")
+
+
+class Connected(Protocol):
+    """A way to the adapter."""
+
+    async def exchange(self, method: str, target: str, body: bytes | None = None) -> Answer:
+        """One request. Raises UnreachableError."""
+
+
+class Previous:
+    """Passes value calls on, and adds the adapter's metrics to discovery."""
+
+    def __init__(
+        self, connections: Connected, learned: Callable[[Discovery], None], clock: Callable[[], float]
+    ) -> None:
+        self._connections = connections
+        self._learned = learned
+        self._clock = clock
+        self._breaker = Breaker()
+        self._waiting = 0
+        self._known: tuple[Resource, ...] = ()
+
+    def has(self, request: Request) -> bool:
+        """Whether this is the adapter's to answer: a value of the external group whose name is not one of ours."""
+        call = value_call(request.path) if request.method == "GET" else None
+        return isinstance(call, ExternalValue) and call.metric not in METRICS
+
+    async def answer(self, request: Request) -> Reply:
+        """What the adapter says, its refusals included."""
+        if self._waiting >= WAITING:
+            return BUSY
+        if self._breaker.open(self._clock()):
+            return AWAY
+        self._waiting += 1
+        try:
+            found = await self._connections.exchange("GET", target_of(request))
+        except UnreachableError:
+            self._breaker.failed(self._clock())
+            return AWAY
+        finally:
+            self._waiting -= 1
+        self._breaker.answered()
+        return Reply(found.status, found.body, found.content_type.encode("latin-1") or b"application/json")
+
+    async def look(self) -> None:
+        """Learn which metrics it has. When it is away, they are still listed: they will be back."""
+        try:
+            answer = await self._connections.exchange("GET", DISCOVERY)
+        except UnreachableError:
+            return
+        found = _resources(answer)
+        if found and found != self._known:
+            self._known = found
+            self._learned(Discovery((_with(EXTERNAL, found), CUSTOM)))
+
+    async def keep_looking(self) -> None:
+        """For ever."""
+        while True:
+            await self.look()
+            await asyncio.sleep(LOOK_SECONDS)
+
+
+def target_of(request: Request) -> str:
+    """The same request, spelled anew: nothing that our own parser let pass can mean something else there."""
+    query = quote(request.query.decode("latin-1"), safe="=&%+,()!._-~")
+    return quote(request.path, safe="/") + (f"?{query}" if query else "")
+
+
+class _Listed(msgspec.Struct, frozen=True):
+    resources: tuple[dict[str, Any], ...] = ()
+
+
+def _resources(answer: Answer) -> tuple[Resource, ...]:
+    """What its discovery lists; nothing where that is not understood."""
+    if answer.status != HTTPStatus.OK:
+        return ()
+    try:
+        listed = msgspec.json.decode(answer.body, type=_Listed).resources
+    except msgspec.DecodeError:
+        return ()
+    names = (one.get("name") for one in listed)
+    return tuple(Resource(name, "ExternalMetricValueList") for name in names if isinstance(name, str) and name)
+
+
+def _with(group: Group, theirs: tuple[Resource, ...]) -> Group:
+    """Ours last: `kubectl get` asks for the last resource of a kind."""
+    others = tuple(one for one in theirs if one.name not in METRICS)
+    return group._replace(resources=(*others, *group.resources))

@@ -1,0 +1,111 @@
+"""Everything that the secure door needs: certificates, trust, and the gate; kept up to date while it is open."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from forecaster.serving.access.gate import Gate
+from forecaster.serving.access.trust import Trust
+from forecaster.serving.apiserver.client import ApiServer
+from forecaster.serving.apiserver.config import Access, from_kubeconfig, in_cluster
+from forecaster.serving.apiserver.connections import Connections
+from forecaster.serving.background import kept_running
+from forecaster.serving.metrics_api.discovery import GROUPS
+from forecaster.serving.owner.previous import THREADS, TIMEOUT_SECONDS, Previous
+from forecaster.serving.owner.watch import OwnerWatch
+from forecaster.serving.tls.certificates import Certificates
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+
+    from forecaster.serving.access.audit import Audit
+    from forecaster.serving.access.front_proxy import FrontProxy
+    from forecaster.serving.metrics_api.discovery import Discovery
+    from forecaster.serving.options import PreviousAdapter, Secure
+
+POLL_SECONDS = 1.0
+"""Between two looks at the files of the certificate."""
+
+
+class Secured:
+    """Built once.
+
+    Raises:
+        OSError: there is no good serving certificate.
+        AccessError: there is no way to the API server.
+    """
+
+    def __init__(self, options: Secure, audit: Audit) -> None:
+        self.certificates = Certificates(Path(options.certificate), Path(options.key))
+        self.certificates.refresh()
+        self.certificates.current()
+        self.api_server = ApiServer(from_kubeconfig(Path(options.kubeconfig)) if options.kubeconfig else in_cluster())
+        self.gate = Gate(self.api_server, audit.denied)
+        self.drop_peers: Callable[[], None] = lambda: None
+        """Ends the connections whose certificates were verified with another CA; the server has them."""
+        self.discovered: Callable[[Discovery], None] = lambda _found: None
+        """Takes over a discovery document with the metrics of the previous adapter."""
+        self.owners = self._owner_watch(options.service, audit) if options.service else None
+        self._connections = _connections(options.previous) if options.previous else None
+        self.previous = self._stand_before(self._connections) if self._connections else None
+        self._audit = audit
+        self._trust = Trust(self.api_server, self._take_over)
+
+    def fault(self) -> str:
+        """Why the door is not ready; empty when it is."""
+        return "" if self._trust.known else self._trust.fault
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Keeps up with the cluster and with the files while the block lasts."""
+        async with AsyncExitStack() as stack:
+            stack.callback(self.api_server.close)
+            if self._connections:
+                stack.callback(self._connections.close)
+            for work in self._work():
+                await stack.enter_async_context(kept_running(work))
+            yield
+
+    def _work(self) -> Iterator[Coroutine[Any, Any, None]]:
+        yield self._trust.keep_looking()
+        yield self._keep_certificates()
+        if self.owners:
+            yield self.owners.keep_looking()
+        if self.previous:
+            yield self.previous.keep_looking()
+
+    def _owner_watch(self, service: str, audit: Audit) -> OwnerWatch:
+        names = [f"{group.version}.{group.name}" for group in GROUPS]
+        return OwnerWatch(self.api_server, service, names, lambda why: audit.note("group_has_another_owner", why=why))
+
+    def _stand_before(self, connections: Connections) -> Previous:
+        return Previous(connections, self._learn, time.monotonic)
+
+    def _learn(self, found: Discovery) -> None:
+        self.discovered(found)
+
+    def _take_over(self, found: FrontProxy) -> None:
+        """The new context first: whoever is sent away comes back at once."""
+        changed = found.ca != self.gate.front_proxy.ca
+        self.certificates.trust(found.ca)
+        self.certificates.refresh()
+        self.gate.front_proxy = found
+        if changed:
+            self.drop_peers()
+
+    async def _keep_certificates(self) -> None:
+        while True:
+            await asyncio.sleep(POLL_SECONDS)
+            self.certificates.refresh()
+            for event, why in (("certificate_not_used", self.certificates.fault), ("trust_unknown", self._trust.fault)):
+                if why:
+                    self._audit.note(event, why=why)
+
+
+def _connections(previous: PreviousAdapter) -> Connections:
+    ca, token = Path(previous.ca_file), Path(previous.token_file)
+    return Connections(Access(previous.host, previous.port, ca_file=ca, token_file=token), THREADS, TIMEOUT_SECONDS)

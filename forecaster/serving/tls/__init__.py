@@ -1,0 +1,1 @@
+"""Certificates and trust of the secure door, reloaded when they change."""

@@ -1,0 +1,195 @@
+"""`/api/v1/namespaces/{namespace}/workloads/{kind}/{name}/...`: one workload from every side."""
+
+from __future__ import annotations
+
+from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it encodes
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+import msgspec
+from starlette.responses import Response
+
+from forecaster.decisions.explain import explanation
+from forecaster.serving.age import Age, age_of
+from forecaster.serving.asked import Asked, NotThere, answer, entry_of, moment_at
+from forecaster.serving.chronicle import AccuracyView, Change  # noqa: TC001  msgspec resolves them, too
+from forecaster.serving.problem import ProblemError
+from forecaster.serving.read_back import recommendation_of
+from forecaster.serving.values import NotKnown, NotNamed, Value
+from forecaster.serving.wire import UNITS, RecommendationView, SignalItem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import timedelta
+
+    from starlette.requests import Request
+
+    from forecaster.serving.reader import Table
+    from forecaster.serving.table import Entry
+
+_view = msgspec.json.Decoder(RecommendationView)
+
+
+class QuantileView(msgspec.Struct, frozen=True, gc=False):
+    """One quantile of the largest demand within the window."""
+
+    quantile: float
+    value: float
+
+
+class OutlookView(msgspec.Struct, frozen=True):
+    """One signal, now and ahead; `quantiles` is empty where there is no forecast, and `note` says why."""
+
+    signal: str
+    unit: str
+    measured: float | None
+    measured_at: datetime | None
+    model: str | None
+    begin: datetime | None
+    until: datetime | None
+    quantiles: tuple[QuantileView, ...]
+    note: str
+
+
+class Forecasts(Age, frozen=True, kw_only=True):
+    """All signals of a workload."""
+
+    forecasts: tuple[OutlookView, ...]
+
+
+class Decisions(Age, frozen=True, kw_only=True):
+    """The last changes of the recommended count since the computing process started, the newest first."""
+
+    decisions: tuple[Change, ...]
+
+
+class Explanation(Age, frozen=True, kw_only=True):
+    """Lines to read from top to bottom: what was seen, what was forecast, every clamp, the number and why."""
+
+    lines: list[str]
+
+
+class Accuracies(Age, frozen=True, kw_only=True):
+    """How the forecasts of a workload turned out."""
+
+    accuracy: tuple[AccuracyView, ...]
+
+
+class Counts(msgspec.Struct, frozen=True, gc=False):
+    """Replicas."""
+
+    recommended: int | None
+    current: int
+
+
+class Single(msgspec.Struct, frozen=True):
+    """One number, for readers that take a number out of JSON (KEDA's metrics-api)."""
+
+    value: float
+    unit: str
+    quantile: float | None
+    sampled_at: datetime
+    generated_at: datetime
+    age_seconds: float
+    status: str
+    replicas: Counts
+
+
+class Workloads:
+    """The handlers; they share the table, the clock and the limit of staleness."""
+
+    def __init__(
+        self, table: Callable[[], Table], clock: Callable[[], datetime], stale_after: timedelta | None
+    ) -> None:
+        self._table = table
+        self._clock = clock
+        self._stale_after = stale_after
+
+    async def forecasts(self, request: Request) -> Response:
+        """Quantiles of every signal over the window that a decision can still reach."""
+        table, entry = self._found(request)
+        outlooks = tuple(map(_outlook, _view.decode(table.record(entry)).signals))
+        return _json(Forecasts(*self._age(table), forecasts=outlooks))
+
+    async def decisions(self, request: Request) -> Response:
+        """Its last changes of mind."""
+        table, entry = self._found(request)
+        return _json(Decisions(*self._age(table), decisions=table.past(entry).decisions))
+
+    async def explanation(self, request: Request) -> Response:
+        """The recommendation in sentences."""
+        table, entry = self._found(request)
+        lines = explanation(recommendation_of(_view.decode(table.record(entry))))
+        return _json(Explanation(*self._age(table), lines=lines))
+
+    async def accuracy(self, request: Request) -> Response:
+        """How its forecasts turned out."""
+        table, entry = self._found(request)
+        return _json(Accuracies(*self._age(table), accuracy=table.past(entry).accuracy))
+
+    async def value(self, request: Request) -> Response:
+        """One metric as HPAs read it, with the same abstaining; what cannot be said is 503 and never 0."""
+        table, entry = self._found(request)
+        now, names = self._clock(), request.path_params
+        asked = Asked(entry.namespace, entry.name, entry.kind, names["metric"], request.query_params.get("signal", ""))
+        found = answer(table, asked, moment_at(table, now, self._stale_after))
+        if not isinstance(found, Value):
+            raise _problem(found)
+        replicas = _view.decode(table.record(entry)).replicas
+        return _json(
+            Single(
+                value=found.value,
+                unit=UNITS.get(found.signal, "replicas"),
+                quantile=found.quantile,
+                sampled_at=found.at,
+                generated_at=table.meta.published_at,
+                age_seconds=found.age(now).total_seconds(),
+                status=found.source,
+                replicas=Counts(replicas.recommended, replicas.now),
+            )
+        )
+
+    def _found(self, request: Request) -> tuple[Table, Entry]:
+        table, names = self._table(), request.path_params
+        entry = entry_of(table, names["namespace"], names["name"], names["kind"])
+        if isinstance(entry, (NotNamed, NotThere)):
+            raise _problem(entry)
+        return table, entry
+
+    def _age(self, table: Table) -> tuple[datetime, float, bool]:
+        age = age_of(table.meta, self._clock(), self._stale_after)
+        return age.published_at, age.age_seconds, age.stale
+
+
+def _outlook(item: SignalItem) -> OutlookView:
+    ahead = item.forecast
+    quantiles = (
+        ((0.1, ahead.low), (0.5, ahead.median), (ahead.quantile, ahead.peak), (0.95, ahead.high)) if ahead else ()
+    )
+    return OutlookView(
+        signal=item.signal,
+        unit=item.unit,
+        measured=item.measured,
+        measured_at=item.measured_at,
+        model=ahead.model if ahead else None,
+        begin=ahead.begin if ahead else None,
+        until=ahead.until if ahead else None,
+        quantiles=tuple(QuantileView(*one) for one in sorted(dict(quantiles).items())),
+        note=item.note or (ahead.note if ahead else ""),
+    )
+
+
+def _problem(why: NotNamed | NotKnown | NotThere) -> ProblemError:
+    if isinstance(why, NotThere):
+        return ProblemError(
+            HTTPStatus.NOT_FOUND, why.message, "/api/v1/recommendations?namespace= lists what there is."
+        )
+    if isinstance(why, NotNamed):
+        return ProblemError(HTTPStatus.BAD_REQUEST, why.message, "Name exactly one of them.")
+    return ProblemError(
+        HTTPStatus.SERVICE_UNAVAILABLE, why.message, "The explanation of the workload says what is missing."
+    )
+
+
+def _json(value: msgspec.Struct) -> Response:
+    return Response(msgspec.json.encode(value), media_type="application/json")
