@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 from forecaster.cycle import Cycle
 from forecaster.domain.signal import Signal
 from forecaster.forecasting.forecaster import FITS, Forecaster
+from forecaster.learning.judge import LearnedJudge
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.store.history import History
 
@@ -72,6 +73,7 @@ def build_cycle(
         publisher=publisher,
         ledger=ledger,
         seconds=time.perf_counter,
+        judge=LearnedJudge(),
     )
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from forecaster.domain.decision import Scale
 from forecaster.domain.report import CycleReport
 from forecaster.steps.catch_up import catch_up
+from forecaster.steps.containers import Containers
 from forecaster.steps.effects import take_effect
 from forecaster.steps.judge import Judge
 from forecaster.steps.outlook import look_ahead
@@ -53,6 +54,7 @@ class Cycle:
     seconds: Callable[[], float]
     """A clock for durations only."""
     judge: Judge = field(default_factory=Judge)
+    containers: Containers = field(default_factory=Containers)
     sizes: Sizes = field(default_factory=Sizes)
     scoring: Scoring = field(default_factory=Scoring)
     inventory: Inventory | None = None
@@ -68,7 +70,10 @@ class Cycle:
         with watch.step("forecasts"):
             sight = look_ahead(self.history, self.forecaster, self.policies, targets, now)
         with watch.step("sizes"):
-            self.sizes.renew(self.history, self.policies, targets.inventory.ids)
+            unread = [] if targets.down else self.containers.catch_up(self.source, now)
+            self.sizes.renew(self.history, self.containers, self.policies, targets.inventory.workloads)
+        with watch.step("gates"):
+            moved = self.judge.gates.renew(self.history, self.policies, targets, now)
         with watch.step("decisions"):
             decided, failed = self.judge.decide_all(targets, sight, self.sizes, self.policies, now)
         with watch.step("scores"):
@@ -81,8 +86,9 @@ class Cycle:
             series=sight.series(),
             newest_sample_age=sight.ages(),
             verdicts=verdicts_of(decided),
-            failures=(*targets.inventory.faults, *missing, *sight.failures, *failed, *unkept),
+            failures=(*targets.inventory.faults, *missing, *unread, *sight.failures, *failed, *unkept),
             scores=tuple(scores),
+            gates=tuple(moved),
         )
         return Outcome(targets.inventory, decided, report)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime, timedelta
 
+    from forecaster.domain.container import ContainerBlock, ContainerFacts
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.history import Block, Inventory
     from forecaster.domain.score import ForecastScore
@@ -26,6 +27,19 @@ class Source(Protocol):
 
     def history(self, signal: Signal, start: datetime, end: datetime, step: timedelta) -> Iterator[Block]:
         """Demand from `start` to `end`, both included and on the grid of `step`, in slices that fit in memory."""
+
+
+@runtime_checkable
+class ContainerSource(Protocol):
+    """A source that tells containers apart. Raises `SourceError` when it cannot say."""
+
+    def containers(self, at: datetime) -> ContainerFacts:
+        """What is told about every container at `at`."""
+
+    def container_usage(
+        self, signal: Signal, start: datetime, end: datetime, step: timedelta
+    ) -> Iterator[ContainerBlock]:
+        """Usage of each container in the workload's hottest pod, as `history` has demand; CPU or memory."""
 
 
 class Histories(Protocol):

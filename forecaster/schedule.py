@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -13,6 +15,10 @@ from apscheduler.triggers.cron import CronTrigger
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import timedelta
+
+
+NICENESS = 10
+"""Answers of the serving process are awaited, the end of a cycle is not: the cycle gives way where both want a core."""
 
 
 class Schedule:
@@ -55,6 +61,7 @@ class Schedule:
 
     def _run(self) -> None:
         self._idle.clear()
+        give_way()
         try:
             self._job()
         finally:
@@ -62,6 +69,13 @@ class Schedule:
 
     def _count_late(self, _event: object) -> None:
         self._late += 1
+
+
+def give_way() -> None:
+    """This thread alone becomes less urgent, where the system can tell threads apart: on Linux."""
+    if sys.platform == "linux":
+        thread = threading.get_native_id()
+        os.setpriority(os.PRIO_PROCESS, thread, max(NICENESS, os.getpriority(os.PRIO_PROCESS, thread)))
 
 
 def _aligned(interval: timedelta, delay: timedelta) -> CronTrigger:

@@ -9,18 +9,25 @@ from __future__ import annotations
 import signal
 import threading
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
 
 from forecaster import __version__, telemetry
 from forecaster.clock import current, evaluation_time
 from forecaster.compose import build_cycle
 from forecaster.domain.signal import Signal
 from forecaster.errors import StoreError
+from forecaster.publishers import Publishers
+from forecaster.remote_write.writer import RemoteWriter
+from forecaster.retell import beginning
 from forecaster.service import Service
 from forecaster.serving.address import Address
-from forecaster.serving.process import Death, ServingProcess
+from forecaster.serving.keda.process import ScalerOptions, scaler_process
+from forecaster.serving.options import Options, PreviousAdapter, Secure
+from forecaster.serving.process import ServingProcess
 from forecaster.serving.publish import FilePublisher
 from forecaster.sources.prometheus import PrometheusSource
+from forecaster.sources.tape import Tape, TapedLedger, TapedSource
 from forecaster.store.history import History
 from forecaster.store.ledger import SqlLedger
 from forecaster.store.snapshot import Snapshots
@@ -31,7 +38,9 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from forecaster.config import Settings, StateSettings
+    from forecaster.config import PreviousSettings, ServingSettings, Settings, StateSettings
+    from forecaster.ports import Ledger, Publisher, Source
+    from forecaster.serving.kept import Death
 
 
 def serve(settings: Settings) -> int:
@@ -49,6 +58,7 @@ def serve(settings: Settings) -> int:
         serving = serving_process(settings, directory, log)
         if serving:
             serving.start()
+        start_scaler(settings, directory, log, parts)
         address = str(serving.address) if serving else "none"
         log.info("started", prometheus=settings.prometheus.url, address=address, mode=settings.policy.mode)
         service.schedule.start()
@@ -78,6 +88,8 @@ def build_service(
         table_path(directory),
         interval=settings.cycle.interval,
         version=__version__,
+        policies=settings.policies,
+        gauges=settings.serving.workload_metrics,
         metrics=metrics.text,
         last_report=lambda: service.report,
     )
@@ -86,15 +98,47 @@ def build_service(
     parts.callback(source.close)
     parts.callback(close_ledger, ledger, log)
     metrics.watch_history(list(Signal), history.missing)
+    taped = on_tape(settings, source, CountedLedger(ledger, metrics), history, now, parts)
     cycle = build_cycle(
         settings,
-        source,
+        taped.source,
         history,
-        publisher=CountedPublisher(publisher, metrics),
-        ledger=CountedLedger(ledger, metrics),
+        publisher=Publishers(CountedPublisher(publisher, metrics), *remote_writers(settings, metrics, parts)),
+        ledger=taped.ledger,
     )
     service = Service(cycle, settings.cycle, metrics, snapshots, log, clock)
     return service
+
+
+def remote_writers(settings: Settings, metrics: Metrics, parts: ExitStack) -> list[Publisher]:
+    """The one that writes forecasts to where the settings say, if they do; `parts` closes it."""
+    if not settings.remote_write.url:
+        return []
+    writer = RemoteWriter(settings.remote_write)
+    parts.callback(writer.close)
+    return [CountedPublisher(writer, metrics, "remote-write")]
+
+
+class Taped(NamedTuple):
+    """Source and ledger, with or without a tape between."""
+
+    source: Source
+    ledger: Ledger
+
+
+def on_tape(
+    settings: Settings, source: Source, ledger: Ledger, history: History, now: datetime, parts: ExitStack
+) -> Taped:
+    """What is read and decided goes on tape, too, where the settings name one.
+
+    Raises:
+        StoreError: the tape cannot be begun.
+    """
+    if settings.state.tape is None:
+        return Taped(source, ledger)
+    tape = Tape(settings.state.tape, beginning(settings, history, now))
+    parts.callback(tape.close)
+    return Taped(TapedSource(source, tape), TapedLedger(ledger, tape))
 
 
 def state_directory(settings: StateSettings) -> Path:
@@ -157,8 +201,58 @@ def serving_process(settings: Settings, directory: Path, log: telemetry.Log) -> 
     def tell(death: Death) -> None:
         log.error("serving_died", code=death.code, restart_in_seconds=death.restart_in_seconds)
 
-    address = Address(settings.serving.host, settings.serving.port)
-    return ServingProcess(table_path(directory), address, stale_after=settings.serving.stale_after, on_death=tell)
+    given = settings.serving
+    return ServingProcess(
+        table_path(directory),
+        Address(given.host, given.port),
+        secure_address=Address(given.secure.host, given.secure.port) if given.secure.enabled else None,
+        options=serving_options(given),
+        on_death=tell,
+    )
+
+
+def serving_options(given: ServingSettings) -> Options:
+    """The settings of the serving process as it is told them."""
+    stale_after, secure = given.stale_after, given.secure
+    secured = Secure(
+        certificate=str(secure.certificate_file),
+        key=str(secure.key_file),
+        kubeconfig=str(secure.kubeconfig or ""),
+        service=secure.service,
+        previous=previous_adapter(secure.previous) if secure.previous.server else None,
+    )
+    return Options(
+        stale_after_seconds=None if stale_after is None else stale_after.total_seconds(),
+        secure=secured if secure.enabled else None,
+    )
+
+
+def previous_adapter(given: PreviousSettings) -> PreviousAdapter:
+    """The adapter behind us as the serving process is told it."""
+    address = urlsplit(given.server)
+    return PreviousAdapter(address.hostname or "", address.port or 443, str(given.ca_file), str(given.token_file))
+
+
+def start_scaler(settings: Settings, directory: Path, log: telemetry.Log, parts: ExitStack) -> None:
+    """The process that answers KEDA, where the settings ask for it; `parts` stops it."""
+    keda = settings.keda
+    if not keda.enabled:
+        return
+    options = ScalerOptions(
+        Address(keda.host, keda.port),
+        certificate=keda.certificate_file,
+        key=keda.key_file,
+        client_ca=keda.client_ca_file,
+        client_names=keda.client_names,
+        stale_after=settings.serving.stale_after,
+    )
+
+    def tell(death: Death) -> None:
+        log.error("scaler_died", code=death.code, restart_in_seconds=death.restart_in_seconds)
+
+    scaler = scaler_process(table_path(directory), options, on_death=tell)
+    scaler.start()
+    parts.callback(scaler.stop)
 
 
 def stop_on_signals() -> threading.Event:

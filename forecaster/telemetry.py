@@ -63,6 +63,8 @@ def log_report(log: Log, report: CycleReport) -> None:
     facts = {"at": report.at, "seconds": round(report.seconds, 3), "workloads": report.verdicts.total()}
     if report.late_starts:
         log.warning("cycle_starts_late", at=report.at, late_starts=report.late_starts)
+    if report.gates:
+        log.info("gates_moved", at=report.at, moved=len(report.gates), gates=report.gates[:SHOWN])
     if report.failures:
         log.warning("cycle_incomplete", **facts, failed=len(report.failures), failures=report.failures[:SHOWN])
     else:
@@ -184,13 +186,14 @@ class ScoreMetrics:
 class CountedPublisher:
     """A publisher whose failures are counted."""
 
-    def __init__(self, publisher: Publisher, metrics: Metrics) -> None:
+    def __init__(self, publisher: Publisher, metrics: Metrics, part: str = "table") -> None:
         self._publisher = publisher
         self._metrics = metrics
+        self._part = part
 
     def publish(self, at: datetime, recommendations: Sequence[Recommendation]) -> None:
         """As the publisher does."""
-        with self._metrics.counting_failures("table"):
+        with self._metrics.counting_failures(self._part):
             self._publisher.publish(at, recommendations)
 
 

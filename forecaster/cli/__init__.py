@@ -7,7 +7,23 @@ from typing import Annotated
 import typer
 
 from forecaster import __version__
-from forecaster.cli import catalogue, demo, doctor, explain, hpa, once, run, settings
+from forecaster.cli import (
+    backtest,
+    catalogue,
+    certificates,
+    demo,
+    doctor,
+    explain,
+    hpa,
+    nodes,
+    once,
+    outcome,
+    recommend,
+    replay,
+    run,
+    settings,
+    tune,
+)
 
 app = typer.Typer(
     name="forecaster",
@@ -23,8 +39,15 @@ app.command("run")(run.run)
 app.command("explain")(explain.explain)
 app.command("doctor")(doctor.doctor)
 app.command("demo")(demo.demo)
+app.command("recommend")(recommend.recommend)
+app.command("nodes")(nodes.nodes)
+app.command("replay")(replay.replay)
+app.command("tune")(tune.tune)
+app.command("outcome")(outcome.outcome)
 app.command("models")(catalogue.models)
 app.command("settings")(settings.settings)
+app.command("certificates")(certificates.certificates)
+app.add_typer(backtest.app, name="backtest")
 app.add_typer(hpa.app, name="hpa")
 
 

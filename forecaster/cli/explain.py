@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from forecaster.cli.options import ConfigFile, Instant, PrometheusUrl, matching, settings_of
+from forecaster.cli.recommend import Objects, ServerVersion
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from forecaster.domain.decision import Recommendation
+    from forecaster.domain.workload import Workload
 
 
 def explain(
@@ -14,12 +22,15 @@ def explain(
     prometheus: PrometheusUrl = None,
     config: ConfigFile = None,
     at: Instant = None,
+    objects: Objects = None,
+    server_version: ServerVersion = None,
 ) -> None:
     """Say how the numbers of a workload came about: inputs, model, quantile, every clamp in order, and why."""
     from forecaster.cli.once import one_cycle
     from forecaster.decisions.explain import explanation
     from forecaster.decisions.hpa_next import next_sync
 
+    prove = _prover(objects, server_version)
     outcome = one_cycle(settings_of(config, prometheus, None), at)
     ours = matching((one.id for one in outcome.recommendations), workload)
     if not ours:
@@ -29,4 +40,18 @@ def explain(
         raise typer.Exit(1)
     for target, one in zip(outcome.inventory.workloads, outcome.recommendations, strict=True):
         if one.id in ours:
-            typer.echo("\n".join([*explanation(one), *("  " + line for line in next_sync(target, one))]))
+            lines = (*next_sync(target, one), *prove(target, one))
+            typer.echo("\n".join([*explanation(one), *("  " + line for line in lines)]))
+
+
+def _prover(objects: list[Path] | None, server: str | None) -> Callable[[Workload, Recommendation], list[str]]:
+    """What the cluster would say to the sizes of a workload; nothing where its objects are not given."""
+    if not objects:
+        return lambda _workload, _one: []
+
+    from forecaster.cli.look import cluster_from
+    from forecaster.output.advice_table import finding_lines
+    from forecaster.vertical.advice.advice import advise
+
+    cluster = cluster_from(objects, server)
+    return lambda workload, one: finding_lines(advise(workload, one, cluster))

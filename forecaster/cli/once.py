@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from forecaster.cli.options import ConfigFile, Instant, Namespaces, PrometheusUrl, matching, settings_of
+from forecaster.cli.options import ConfigFile, Instant, Namespaces, Pattern, PrometheusUrl, matching, settings_of
 from forecaster.output.format import Output
 
 if TYPE_CHECKING:
@@ -18,9 +18,7 @@ def once(
     prometheus: PrometheusUrl = None,
     config: ConfigFile = None,
     namespaces: Namespaces = None,
-    workload: Annotated[
-        str, typer.Argument(metavar="[NAMESPACE/NAME]", help="Only these workloads; shell patterns.")
-    ] = "*",
+    workload: Pattern = "*",
     output: Annotated[Output, typer.Option("--output", "-o", help="How to print.")] = Output.TABLE,
     at: Instant = None,
 ) -> None:

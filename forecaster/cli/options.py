@@ -17,7 +17,7 @@ PrometheusUrl = Annotated[
     str | None, typer.Option("--prometheus", metavar="URL", help="Address of Prometheus; overrides the file.")
 ]
 ConfigFile = Annotated[
-    Path | None, typer.Option("--config", metavar="FILE", help="Settings and policies, see docs/configure.md.")
+    Path | None, typer.Option("--config", metavar="FILE", help="Settings and policies, or a folder of such files.")
 ]
 Namespaces = Annotated[
     str | None, typer.Option("--namespaces", metavar="REGEX", help="Only these namespaces, e.g. 'shop|team-.*'.")
@@ -25,6 +25,8 @@ Namespaces = Annotated[
 Instant = Annotated[
     str | None, typer.Option("--at", metavar="TIME", help="Evaluate at this instant (RFC 3339) instead of now.")
 ]
+Pattern = Annotated[str, typer.Argument(metavar="[NAMESPACE/NAME]", help="Only these workloads; shell patterns.")]
+Demo = Annotated[bool, typer.Option("--demo", help="On the recorded load of the demo.")]
 
 
 def settings_of(config: Path | None, prometheus: str | None, namespaces: str | None) -> Settings:

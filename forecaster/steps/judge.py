@@ -6,8 +6,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from forecaster.decisions.decide import decide
+from forecaster.decisions.gate import Voice
 from forecaster.decisions.state import ScalingState
 from forecaster.domain.decision import Hold, Reason, Recommendation
+from forecaster.steps.gates import Gates
+from forecaster.vertical.remembered import RememberedSizes
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -21,9 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Judge:
-    """Carries the scaling state of every workload from cycle to cycle."""
+    """Carries scaling state, gate and sizes of every workload from cycle to cycle."""
 
     states: dict[WorkloadId, ScalingState] = field(default_factory=dict)
+    gates: Gates = field(default_factory=Gates)
+    sizes: RememberedSizes = field(default_factory=RememberedSizes)
 
     def decide_all(
         self, targets: Targets, sight: Sight, sizes: Sizes, policies: Policies, now: datetime
@@ -48,18 +53,31 @@ class Judge:
     ) -> Recommendation:
         policy = policies.of(workload.id)
         state = self.states.get(workload.id) or ScalingState.beginning(workload.replicas, now)
-        outlooks, usage = sight.of(workload.id, policy), sizes.of(workload.id)
-        recommendation, self.states[workload.id] = decide(workload, outlooks, policy, state, now, usage=usage)
+        gate = self.gates.of(workload.id) if policy.horizontal.gate else None
+        outlooks = sight.of(workload.id, policy, gate.voice if gate else Voice.MODEL)
+        recommendation, self.states[workload.id] = decide(
+            workload, outlooks, policy, state, now, sizing=sizes.of(workload.id), sized=self.sizes.size, gate=gate
+        )
         return recommendation
 
     def _forget_others(self, workloads: tuple[Workload, ...]) -> None:
         if len(self.states) > len(workloads):
             here = {workload.id for workload in workloads}
             self.states = {id_: state for id_, state in self.states.items() if id_ in here}
+            self.sizes.forget_others(here)
 
 
 def held(workload: Workload, reason: Reason, message: str, now: datetime) -> Recommendation:
     """Leave everything as it is."""
     hold = Hold(reason, message)
-    hpa = workload.autoscaler.name if workload.autoscaler else ""
-    return Recommendation(workload.id, now, workload.replicas, hold, workload.resources, hold, autoscaler=hpa)
+    hpa = workload.autoscaler
+    return Recommendation(
+        id=workload.id,
+        at=now,
+        replicas_now=workload.replicas,
+        replicas=hold,
+        resources_now=workload.resources,
+        resources=hold,
+        autoscaler=hpa.name if hpa else "",
+        targets=hpa.targets if hpa else (),
+    )

@@ -7,14 +7,19 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from forecaster.decisions.gate import Voice
+from forecaster.decisions.lead_time import lead_time
+from forecaster.decisions.quantile import stated_quantile
 from forecaster.decisions.targets import signals_of
 from forecaster.demand.fresh import fresh
 from forecaster.demand.newest import Newest, newest
+from forecaster.demand.yesterday import Yesterday
 from forecaster.domain.duration import spoken_duration
 from forecaster.domain.outlook import Ahead, Outlook, Unknown
 from forecaster.domain.signal import DEMAND, Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.forecasting.forecaster import Span
+from forecaster.forecasting.peaks import LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,10 +42,11 @@ class Sight:
     peaks: Mapping[Signal, Mapping[Span, Peaks]] = field(default_factory=dict)
     failures: tuple[str, ...] = ()
     """Why some forecasts are missing, one sentence each."""
+    yesterday: Mapping[Signal, Yesterday] = field(default_factory=dict)
 
-    def of(self, id_: WorkloadId, policy: Policy) -> Outlooks:
-        """The outlooks of one workload under its policy."""
-        return Outlooks(self, id_, policy)
+    def of(self, id_: WorkloadId, policy: Policy, voice: Voice = Voice.MODEL) -> Outlooks:
+        """The outlooks of one workload under its policy, ahead by whoever speaks for it."""
+        return Outlooks(self, id_, policy, voice)
 
     def series(self) -> dict[Signal, int]:
         """Workloads with history, by signal."""
@@ -59,6 +65,7 @@ class Outlooks(Mapping[Signal, Outlook]):
     sight: Sight
     id: WorkloadId
     policy: Policy
+    voice: Voice = Voice.MODEL
 
     def __getitem__(self, signal: Signal) -> Outlook:
         measured = self.sight.newest[signal].measured(self.id, self.policy.max_sample_age)
@@ -71,11 +78,25 @@ class Outlooks(Mapping[Signal, Outlook]):
         return len(self.sight.newest)
 
     def _ahead(self, signal: Signal) -> Ahead | Unknown:
-        known, least = self.sight.newest[signal].span(self.id), self.policy.min_history
+        span = span_of(self.policy)
+        known, least = self.sight.newest[signal].span(self.id), max(self.policy.min_history, span.lead_time)
         if known < least:
             return Unknown(f"{spoken_duration(known)} of history; {spoken_duration(least)} is the least")
-        peaks = self.sight.peaks[signal].get(span_of(self.policy))
-        return peaks.ahead(self.id, self.policy.horizontal.quantile) if peaks else Unknown("no forecast was made")
+        peaks = self.sight.peaks[signal].get(span)
+        if not peaks:
+            return Unknown("no forecast was made")
+        if self.voice is Voice.SEASONAL:
+            return self._as_yesterday(signal, peaks)
+        return peaks.ahead(self.id, stated_quantile(self.policy.horizontal))
+
+    def _as_yesterday(self, signal: Signal, peaks: Peaks) -> Ahead | Unknown:
+        """The same window a day before, for certain: seasonal naive knows no spread."""
+        peak = self.sight.yesterday[signal].peak(self.id, peaks.begin, peaks.until)
+        if peak is None:
+            return Unknown("nothing is known of yesterday")
+        quantile = stated_quantile(self.policy.horizontal)
+        same = (peak,) * len(LEVELS)
+        return Ahead("seasonal-naive-day", quantile, peak, peak, peak, peak, peaks.begin, peaks.until, "", LEVELS, same)
 
 
 def look_ahead(
@@ -92,7 +113,9 @@ def look_ahead(
         )
         for signal, ids in driven(targets, policies).items()
     }
-    return Sight({signal: newest(minutes[signal]) for signal in DEMAND}, ahead, tuple(forecaster.failures()))
+    seen = {signal: newest(minutes[signal]) for signal in DEMAND}
+    weeks = {signal: Yesterday(history.window(signal, FIVE_MINUTES)) for signal in ahead}
+    return Sight(seen, ahead, tuple(forecaster.failures()), weeks)
 
 
 def driven(targets: Targets, policies: Policies) -> dict[Signal, list[WorkloadId]]:
@@ -107,4 +130,4 @@ def driven(targets: Targets, policies: Policies) -> dict[Signal, list[WorkloadId
 
 def span_of(policy: Policy) -> Span:
     """The span in which this policy looks for the peak."""
-    return Span(policy.horizontal.lead_time, policy.horizontal.window)
+    return Span(lead_time(policy.horizontal).value, policy.horizontal.window)

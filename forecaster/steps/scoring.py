@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from forecaster.decisions.quantile import stated_quantile
 from forecaster.domain.outlook import Ahead
 from forecaster.domain.score import ForecastScore
 from forecaster.domain.window import MINUTE
@@ -66,7 +67,7 @@ class Scoring:
         for id_ in islice(one.peaks.row, self.turn, None, ROUNDS):
             value, policy = actual.get(id_, np.nan), policies.of(id_)
             if span_of(policy) == one.span and not np.isnan(value):
-                yield _score(id_, one, policy.horizontal.quantile, value, now)
+                yield _score(id_, one, stated_quantile(policy.horizontal), value, now)
 
 
 def _score(id_: WorkloadId, one: Pending, quantile: float, actual: float, now: datetime) -> ForecastScore:

@@ -1,90 +1,134 @@
-"""Step 4: what one pod used. Renewed in rotation, since it changes by the day and not by the minute."""
+"""Step 4: what each container should have. Renewed in rotation, since it changes by the day and not by the minute."""
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.demand.per_pod import days_known, demanding_day, per_pod
+from forecaster.demand.per_pod import per_pod
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES
-from forecaster.vertical.sizing import NO_USAGE, PodUsage
+from forecaster.domain.workload import Resources
+from forecaster.steps.newcomers import with_relatives
+from forecaster.vertical.choice.choose import SizedRow, Specified, choose
+from forecaster.vertical.choice.oom import RAISE
+from forecaster.vertical.sizing import NO_SIZING, ContainerSizing, PodSizing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from forecaster.demand.per_pod import Floats
+    from numpy.typing import NDArray
+
+    from forecaster.domain.container import ContainerFacts, ContainerId
     from forecaster.domain.policies import Policies
     from forecaster.domain.policy import VerticalPolicy
     from forecaster.domain.window import Window
-    from forecaster.domain.workload import WorkloadId
+    from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.ports import Histories
+    from forecaster.steps.containers import Containers
+
+    Floats = NDArray[np.floating]
 
 ROUNDS = 60
-"""A workload's usage is renewed once in so many cycles: hourly, with a cycle a minute."""
+"""A workload is sized anew once in so many cycles: hourly, with a cycle a minute."""
 SIGNALS = (Signal.CPU, Signal.MEMORY, Signal.PODS)
 CHUNK = 512
-"""Workloads looked at together; a week of three signals is 12 MiB for so many."""
+"""Workloads looked at together; two weeks of three signals are 25 MiB for so many."""
 
 
 @dataclass(slots=True)
 class Sizes:
-    """Usage of one pod by workload."""
+    """What was chosen, by workload."""
 
-    known: dict[WorkloadId, PodUsage] = field(default_factory=dict)
+    known: dict[WorkloadId, PodSizing] = field(default_factory=dict)
     turn: int = 0
 
-    def renew(self, history: Histories, policies: Policies, ids: Sequence[WorkloadId]) -> None:
-        """Look at the workloads whose turn it is, and at those never seen."""
+    def renew(
+        self, history: Histories, containers: Containers, policies: Policies, workloads: Sequence[Workload]
+    ) -> None:
+        """Size the workloads whose turn it is, and those never seen."""
         self.turn = (self.turn + 1) % ROUNDS
-        due = [id_ for i, id_ in enumerate(ids) if i % ROUNDS == self.turn or id_ not in self.known]
+        due = [one for i, one in enumerate(workloads) if i % ROUNDS == self.turn or one.id not in self.known]
         if not due:
             return
-        fresh = usages(history, {id_: policies.of(id_).vertical for id_ in due})
-        self.known = {id_: fresh.get(id_) or self.known[id_] for id_ in ids}
+        divided = [one for one in due if containers.of_workload.get(one.id)]
+        whole = [one for one in due if not containers.of_workload.get(one.id)]
+        sized = sizings_of_containers(containers, policies, divided)
+        fresh = with_relatives(sized, self.known, containers.facts) | sizings_of_pods(history, policies, whole)
+        self.known = {one.id: fresh.get(one.id) or self.known[one.id] for one in workloads}
 
-    def of(self, id_: WorkloadId) -> PodUsage:
-        """Usage of one pod; nothing known for a workload that was never looked at."""
-        return self.known.get(id_, NO_USAGE)
+    def of(self, id_: WorkloadId) -> PodSizing:
+        """What was chosen for a workload; nothing for one that was never looked at."""
+        return self.known.get(id_, NO_SIZING)
 
 
-def usages(history: Histories, wanted: Mapping[WorkloadId, VerticalPolicy]) -> dict[WorkloadId, PodUsage]:
-    """What one pod of each of these workloads used, under its policy."""
+def sizings_of_pods(
+    history: Histories, policies: Policies, workloads: Sequence[Workload]
+) -> dict[WorkloadId, PodSizing]:
+    """What one pod of each of these workloads should have as a whole: total demand over ready pods."""
+    if not workloads:
+        return {}
     rows = {signal: Rows.of(history.window(signal, FIVE_MINUTES)) for signal in SIGNALS}
-    alike: dict[tuple[float, float], list[WorkloadId]] = defaultdict(list)
-    for id_, policy in wanted.items():
-        alike[policy.cpu_quantile, policy.memory_quantile].append(id_)
-    return {
-        id_: usage
-        for quantiles, ids in alike.items()
-        for part in (ids[i : i + CHUNK] for i in range(0, len(ids), CHUNK))
-        for id_, usage in zip(part, _usages(rows, part, *quantiles), strict=True)
-    }
+    found: dict[WorkloadId, PodSizing] = {}
+    for policy, part in _alike(workloads, policies):
+        ids = [one.id for one in part]
+        pods = rows[Signal.PODS].values(ids)
+        cpu, memory = (per_pod(rows[signal].values(ids), pods) for signal in (Signal.CPU, Signal.MEMORY))
+        sized = choose(cpu, memory, FIVE_MINUTES, [Specified(one.resources) for one in part], policy)
+        found |= {id_: (_sizing_of("", row),) for id_, row in zip(ids, sized, strict=True)}
+    return found
 
 
-def _usages(
-    rows: Mapping[Signal, Rows], ids: Sequence[WorkloadId], cpu_quantile: float, memory_quantile: float
-) -> list[PodUsage]:
-    pods = rows[Signal.PODS].values(ids)
-    cpu, memory = (per_pod(rows[signal].values(ids), pods) for signal in (Signal.CPU, Signal.MEMORY))
-    days = np.maximum(days_known(cpu, FIVE_MINUTES), days_known(memory, FIVE_MINUTES))
-    return [
-        PodUsage(_if_known(of_cpu), _if_known(of_memory), known)
-        for of_cpu, of_memory, known in zip(
-            demanding_day(cpu, cpu_quantile, FIVE_MINUTES).tolist(),
-            demanding_day(memory, memory_quantile, FIVE_MINUTES).tolist(),
-            days.tolist(),
-            strict=True,
-        )
-    ]
+def sizings_of_containers(
+    containers: Containers, policies: Policies, workloads: Sequence[Workload]
+) -> dict[WorkloadId, PodSizing]:
+    """What each container of these workloads should have, sized for their hottest pods."""
+    found: dict[WorkloadId, PodSizing] = {}
+    for policy, part in _alike(workloads, policies):
+        ids = [id_ for one in part for id_ in containers.of_workload[one.id]]
+        cpu, memory = (containers.usage(ids, signal) for signal in (Signal.CPU, Signal.MEMORY))
+        sized = choose(cpu, memory, FIVE_MINUTES, [_specified(id_, containers.facts) for id_ in ids], policy)
+        by_id = dict(zip(ids, sized, strict=True))
+        found |= {
+            one.id: tuple(_explained(id_, by_id[id_], containers.facts) for id_ in containers.of_workload[one.id])
+            for one in part
+        }
+    return found
 
 
-def _if_known(amount: float) -> float | None:
-    return None if math.isnan(amount) else amount
+def _alike(workloads: Sequence[Workload], policies: Policies) -> Iterator[tuple[VerticalPolicy, Sequence[Workload]]]:
+    """Workloads of one policy together, in parts that fit in memory."""
+    alike: dict[VerticalPolicy, list[Workload]] = defaultdict(list)
+    for one in workloads:
+        alike[policies.of(one.id).vertical].append(one)
+    for policy, same in alike.items():
+        for begin in range(0, len(same), CHUNK):
+            yield policy, same[begin : begin + CHUNK]
+
+
+def _specified(id_: ContainerId, facts: ContainerFacts) -> Specified:
+    killed_at = facts.oom_limits.get(id_)
+    return Specified(
+        facts.resources.get(id_, Resources()),
+        oom_floor=0.0 if killed_at is None else killed_at * RAISE,
+        held_back=facts.held_back.get(id_, 0.0),
+    )
+
+
+def _explained(id_: ContainerId, row: SizedRow, facts: ContainerFacts) -> ContainerSizing:
+    """A container's size, or why it has none."""
+    if id_ in facts.init:
+        return ContainerSizing(id_.name, row.now, note="an init container, which ends before the load comes; kept")
+    if id_ not in facts.images:
+        return ContainerSizing(id_.name, row.now, note="in no pod's specification: ephemeral, or gone; left out")
+    return _sizing_of(id_.name, row)
+
+
+def _sizing_of(name: str, row: SizedRow) -> ContainerSizing:
+    return ContainerSizing(name, row.now, row.cpu, row.memory, row.days)
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,6 +104,15 @@ class SqlLedger:
             )
             return [Decision(_instant(at), Decided(*rest), one, other) for at, one, other, *rest in rows]
 
+    def newest(self) -> dict[WorkloadId, Decided]:
+        """The newest decision about every workload.
+
+        Raises:
+            StoreError: the database cannot be read.
+        """
+        with self._database.transaction() as connection:
+            return {id_: known.decided for id_, known in _read_known(connection).items()}
+
     def accuracy_of(self, workload: WorkloadId, since: datetime) -> list[AccuracyOf]:
         """How the forecasts of a workload turned out, oldest first, as far as it has been written.
 

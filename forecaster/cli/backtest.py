@@ -1,0 +1,60 @@
+"""`forecaster backtest`: what a policy would have done over the history that is kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from forecaster.cli.options import ConfigFile, Demo, Instant, Namespaces, Pattern, PrometheusUrl, matching, settings_of
+
+if TYPE_CHECKING:
+    from forecaster.replay.sizes.load import Load
+
+app = typer.Typer(
+    help="What a policy would have done over measured history.", no_args_is_help=True, rich_markup_mode=None
+)
+
+
+@app.callback()
+def backtest() -> None:
+    """What a policy would have done over measured history."""
+
+
+@app.command()
+def vertical(
+    prometheus: PrometheusUrl = None,
+    config: ConfigFile = None,
+    namespaces: Namespaces = None,
+    workload: Pattern = "*",
+    json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+    demo: Demo = False,
+    at: Instant = None,
+) -> None:
+    """Replay requests and limits over the usage of one pod: kills, throttled time, waste, changes; VPA and KRR beside.
+
+    The first half of the history is read before the first decision. The policy is that of --config; what a container
+    wanted above its limit is not known from its history, so what is above the limits of that time is not counted.
+    """
+    from forecaster.cli.look import look, look_at_demo
+    from forecaster.output.backtest import print_backtest
+    from forecaster.replay.sizes.compare import backtested
+    from forecaster.replay.sizes.measured import measured_load
+    from forecaster.steps.advice import pod_usage
+
+    settings = settings_of(config, prometheus, namespaces)
+    seen = look_at_demo(None, None) if demo else look(settings, at, None, None)
+    ids = sorted(matching(seen.outcome.inventory.ids, workload))
+    usage, names = pod_usage(seen.cycle.history, ids), [str(id_) for id_ in ids]
+    loads = [measured_load("cpu", names, usage.cpu), measured_load("memory", names, usage.memory)]
+    found: dict[str, Load] = {load.resource: load for load in loads if load is not None}
+    if not found:
+        typer.echo("no workload has a day of usage per pod; half is read first, half a day is the least", err=True)
+        raise typer.Exit(1)
+    heads = {
+        name: f"{name}: {len(load.names)} workloads, {(load.wanted.shape[1] - load.warm) / 288:.1f} days"
+        for name, load in found.items()
+    }
+    print_backtest(
+        {name: backtested(load, settings.policy.vertical) for name, load in found.items()}, heads, as_json=json
+    )

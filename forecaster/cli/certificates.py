@@ -1,0 +1,64 @@
+"""`forecaster certificates`: our own certificate for the aggregated API."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from forecaster.certificates.keep import Cluster, Wanted
+
+SERVICE = typer.Option(help="NAMESPACE/NAME of the Service that the certificate is for.")
+SECRET = typer.Option(help="NAMESPACE/NAME of the Secret that holds it; it has to be there, empty at first.")
+API_SERVICE = typer.Option("--api-service", help="APIService that has to trust it, if it is ours; repeated.")
+KUBECONFIG = typer.Option(help="Client configuration; default: the pod's own service account.")
+ATTEMPTS = 3
+"""Two runs at a time write in turns; the one that came second looks again."""
+
+
+def certificates(
+    service: Annotated[str, SERVICE],
+    secret: Annotated[str, SECRET],
+    api_services: Annotated[list[str] | None, API_SERVICE] = None,
+    days: Annotated[int, typer.Option(min=1, max=3650, help="How long a new one is valid.")] = 90,
+    renew_before: Annotated[int, typer.Option(min=0, help="Days before its end at which it is renewed.")] = 30,
+    kubeconfig: Annotated[Path | None, KUBECONFIG] = None,
+) -> None:
+    """Make a certificate if there is none or its end is near, and have our APIServices trust it. Run it daily."""
+    from datetime import timedelta
+
+    from forecaster.certificates.keep import Wanted
+
+    if "/" not in service or "/" not in secret:
+        raise typer.BadParameter("--service and --secret are NAMESPACE/NAME")
+    if renew_before >= days:
+        raise typer.BadParameter(f"--renew-before {renew_before} is not below --days {days}")
+    wanted = Wanted(service, api_services or [], timedelta(days=days), timedelta(days=renew_before))
+    _keep(_cluster(kubeconfig, secret), wanted, ATTEMPTS)
+
+
+def _keep(cluster: Cluster, wanted: Wanted, attempts: int) -> None:
+    from datetime import UTC, datetime
+
+    from forecaster.certificates.cluster import ChangedError
+    from forecaster.certificates.keep import keep_certificate
+
+    try:
+        for line in keep_certificate(cluster, wanted, datetime.now(UTC)):
+            typer.echo(line)
+    except ChangedError:
+        if attempts == 1:
+            raise
+        _keep(cluster, wanted, attempts - 1)
+
+
+def _cluster(kubeconfig: Path | None, secret: str) -> Cluster:
+    from forecaster.certificates.cluster import ApiCluster, ClusterError
+    from forecaster.serving.apiserver.config import AccessError, from_kubeconfig, in_cluster
+
+    try:
+        return ApiCluster(from_kubeconfig(kubeconfig) if kubeconfig else in_cluster(), secret)
+    except AccessError as error:
+        raise ClusterError(str(error)) from error

@@ -1,0 +1,148 @@
+"""What `forecaster recommend` and `forecaster nodes` look at: a cycle, the history behind it, and the cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import typer
+
+from forecaster.clock import evaluation_time, instant
+from forecaster.compose import single_cycle
+from forecaster.demo.stage import staged
+from forecaster.errors import SourceError
+from forecaster.sources import cluster_facts, cluster_objects
+from forecaster.sources.prometheus import PrometheusSource
+from forecaster.sources.wire import at_instant
+from forecaster.steps.advice import advices
+from forecaster.steps.nodes_ahead import NodesAhead, nodes_ahead
+from forecaster.vertical.admission.cluster import Cluster
+from forecaster.vertical.admission.surroundings import ROLLED_OUT, Terms
+from forecaster.vertical.rules.server import Server
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+    from pathlib import Path
+
+    from forecaster.config import Settings
+    from forecaster.cycle import Cycle, Outcome
+    from forecaster.domain.workload import Resources, WorkloadId
+    from forecaster.sources.facts import Row
+    from forecaster.vertical.advice.advice import Advice
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One cycle and what is known around it."""
+
+    outcome: Outcome
+    cycle: Cycle
+    cluster: Cluster
+    unknown: str = ""
+    """Why nothing is known of the cluster; empty when something is."""
+
+    def advices(
+        self, previous: Mapping[WorkloadId, Resources], *, compare: bool, terms: Terms = ROLLED_OUT
+    ) -> list[Advice]:
+        """Advice for every workload."""
+        inventory = self.outcome.inventory
+        return advices(
+            inventory.workloads,
+            self.outcome.recommendations,
+            self.cycle.history,
+            self.cluster,
+            previous=previous or None,
+            compared=compare,
+            terms=terms,
+        )
+
+    def nodes_ahead(self, quantile: float, warm_minutes: int) -> NodesAhead:
+        """Node pools ahead of time."""
+        return nodes_ahead(
+            self.outcome.inventory.workloads,
+            self.cycle.history,
+            self.cycle.forecaster,
+            self.cycle.policies,
+            self.cluster,
+            self.outcome.report.at,
+            quantile=quantile,
+            warm=timedelta(minutes=warm_minutes),
+        )
+
+    def tell_faults(self) -> None:
+        """What failed, on standard error."""
+        failures = (*self.outcome.report.failures, *self.cluster.faults, *([self.unknown] if self.unknown else []))
+        for failure in failures:
+            typer.echo(f"! {failure}", err=True)
+
+
+CLUSTER_MAY_BE = timedelta(minutes=5)
+"""Age of the cluster's facts up to which they are not asked anew."""
+
+
+class Observer:
+    """Looks at Prometheus again and again, with what it has learned before."""
+
+    def __init__(self, settings: Settings, now: datetime, objects: Sequence[Path] | None, server: str | None) -> None:
+        self._source = PrometheusSource(settings.prometheus, settings.queries)
+        self._cycle = single_cycle(settings, now, source=self._source)
+        version = _version(server)
+        self._objects = _objects(objects, version) if objects else None
+        self._facts: tuple[datetime, tuple[Cluster, str]] | None = None
+
+    def look(self, now: datetime) -> Look:
+        """One cycle on Prometheus, and the cluster from its objects or from kube-state-metrics."""
+        known, why = self._objects or self._fresh_facts(now)
+        return Look(self._cycle.run(now), self._cycle, known, why)
+
+    def _fresh_facts(self, now: datetime) -> tuple[Cluster, str]:
+        if self._facts is None or now - self._facts[0] >= CLUSTER_MAY_BE:
+            self._facts = (now, _facts(self._source, now))
+        return self._facts[1]
+
+
+def look(settings: Settings, at: str | None, objects: Sequence[Path] | None, server: str | None) -> Look:
+    """One look at the last full minute, or at the instant given."""
+    now = evaluation_time(instant(at), settings.cycle.interval)
+    return Observer(settings, now, objects, server).look(now)
+
+
+def look_at_demo(objects: Sequence[Path] | None, server: str | None) -> Look:
+    """The recorded load; of its cluster nothing is known but what objects are given."""
+    version = _version(server)
+    known, why = _objects(objects, version) if objects else (Cluster(), "")
+    with staged() as stage:
+        return Look(stage.cycle.run(stage.begin), stage.cycle, known, why)
+
+
+def _version(text: str | None) -> Server | None:
+    try:
+        return None if text is None else Server.parse(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--server-version") from error
+
+
+def cluster_from(paths: Sequence[Path], server: str | None) -> Cluster:
+    """A cluster from files of its objects."""
+    return _objects(paths, _version(server))[0]
+
+
+def _objects(paths: Sequence[Path], server: Server | None) -> tuple[Cluster, str]:
+    try:
+        return cluster_objects.read_cluster(paths, server), ""
+    except SourceError as error:
+        raise typer.BadParameter(str(error), param_hint="--objects") from error
+
+
+def _facts(source: PrometheusSource, now: datetime) -> tuple[Cluster, str]:
+    """Without facts the proof says so, rule by rule; the recommendation does not need them."""
+
+    def ask(name: str, query: str) -> tuple[Row, ...]:
+        return source.rows(at_instant(name, query, now))
+
+    try:
+        return cluster_facts.read_cluster(ask, source.queries.rendered), ""
+    except SourceError as error:
+        return Cluster(), f"the cluster is not known: {error}"

@@ -1,0 +1,77 @@
+"""`forecaster nodes`: what node pools will be asked for, how many nodes that takes, and who would be evicted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from forecaster.cli.options import ConfigFile, Demo, Instant, Namespaces, PrometheusUrl, settings_of
+from forecaster.cli.recommend import Objects, ServerVersion
+from forecaster.output.nodes_format import NodesOutput
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from forecaster.config import Settings
+
+
+def nodes(
+    prometheus: PrometheusUrl = None,
+    config: ConfigFile = None,
+    namespaces: Namespaces = None,
+    output: Annotated[NodesOutput, typer.Option("--output", "-o", help="How to print.")] = NodesOutput.TABLE,
+    quantile: Annotated[
+        float, typer.Option("--quantile", min=0.5, max=0.99, help="Quantile of each pool's sum to be ready for.")
+    ] = 0.95,
+    warm_minutes: Annotated[
+        int,
+        typer.Option("--warm", metavar="MINUTES", min=1, max=1440, help="How far ahead placeholders keep capacity."),
+    ] = 30,
+    image: Annotated[
+        str | None, typer.Option("--image", help="What headroom pods run; the pause image that your nodes have does.")
+    ] = None,
+    serve: Annotated[
+        str | None,
+        typer.Option("--serve", metavar="HOST:PORT", help="Keep on and answer /watcher and /metrics there."),
+    ] = None,
+    objects: Objects = None,
+    server_version: ServerVersion = None,
+    demo: Demo = False,
+    at: Instant = None,
+) -> None:
+    """Requests and usage of every node pool over the coming day, nodes needed and when, headroom, memory pressure."""
+    from forecaster.cli.look import look, look_at_demo
+    from forecaster.output.nodes import print_nodes
+
+    if output is NodesOutput.HEADROOM and not image:
+        raise typer.BadParameter(
+            "name what headroom pods run: `kubectl get nodes -o jsonpath='{..status.images}'` lists the pause image "
+            "that your nodes have already",
+            param_hint="--image",
+        )
+    settings = settings_of(config, prometheus, namespaces)
+    if serve is not None:
+        _serve(serve, settings, quantile, warm_minutes, objects, server_version)
+        return
+    seen = look_at_demo(objects, server_version) if demo else look(settings, at, objects, server_version)
+    seen.tell_faults()
+    print_nodes(seen.nodes_ahead(quantile, warm_minutes), output, image or "")
+
+
+def _serve(
+    address: str, settings: Settings, quantile: float, warm: int, objects: list[Path] | None, server: str | None
+) -> None:
+    from forecaster import telemetry
+    from forecaster.cli.look import Observer
+    from forecaster.cli.nodes_watch import NodeWatch, serve
+    from forecaster.clock import current, evaluation_time
+    from forecaster.serving.address import parse_address
+
+    try:
+        where = parse_address(address)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--serve") from error
+    begin = evaluation_time(current() - settings.cycle.delay, settings.cycle.interval)
+    observer = Observer(settings, begin, objects, server)
+    serve(NodeWatch(observer, settings.cycle, quantile, warm, telemetry.logger()), where, settings.cycle.grace)

@@ -1,0 +1,93 @@
+"""`forecaster recommend`: requests and limits for the load that is coming, and whether the cluster would take them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from forecaster.cli.options import ConfigFile, Demo, Instant, Namespaces, Pattern, PrometheusUrl, matching, settings_of
+from forecaster.output.advice_format import AdviceOutput
+
+Objects = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--objects",
+        metavar="FILE",
+        exists=True,
+        dir_okay=False,
+        help="Objects of the cluster, as `kubectl get -o json` prints them; default: what kube-state-metrics tells.",
+    ),
+]
+ServerVersion = Annotated[
+    str | None,
+    typer.Option("--server-version", metavar="1.37", help="Version of the API server; default: the newest kubelet's."),
+]
+
+
+def recommend(
+    prometheus: PrometheusUrl = None,
+    config: ConfigFile = None,
+    namespaces: Namespaces = None,
+    workload: Pattern = "*",
+    output: Annotated[AdviceOutput, typer.Option("--output", "-o", help="How to print.")] = AdviceOutput.TABLE,
+    to: Annotated[
+        Path | None, typer.Option("--to", metavar="DIR", file_okay=False, help="Folder of the kustomize overlay.")
+    ] = None,
+    base: Annotated[str, typer.Option("--base", help="What the overlay builds on.")] = "../base",
+    kind: Annotated[str | None, typer.Option("--kind", help="Only workloads of this kind.")] = None,
+    severity: Annotated[
+        str | None, typer.Option("--severity", metavar="LEAST", help="Only OK, WARNING or CRITICAL and worse.")
+    ] = None,
+    refused: Annotated[bool, typer.Option("--refused", help="Only what the cluster would refuse.")] = False,
+    price_core_hour: Annotated[
+        float | None, typer.Option("--price-core-hour", min=0, help="Price of a requested core for an hour.")
+    ] = None,
+    price_gib_hour: Annotated[
+        float | None, typer.Option("--price-gib-hour", min=0, help="Price of a requested GiB for an hour.")
+    ] = None,
+    previous: Annotated[
+        Path | None,
+        typer.Option("--previous", metavar="FILE", exists=True, dir_okay=False, help="An earlier run, `-o json`."),
+    ] = None,
+    ledger: Annotated[
+        bool, typer.Option("--since-ledger", help="Compare with the last decision that the service has kept.")
+    ] = False,
+    compare: Annotated[bool, typer.Option("--compare/--no-compare", help="Show VPA and KRR beside it.")] = True,
+    findings: Annotated[bool, typer.Option("--findings", help="Print what every rule of the cluster says.")] = False,
+    in_place: Annotated[
+        bool, typer.Option("--in-place", help="Prove a resize of the running pods instead of a rollout.")
+    ] = False,
+    accept_qos_change: Annotated[
+        bool, typer.Option("--accept-qos-change", help="Another QoS class is no reason to refuse.")
+    ] = False,
+    static_cpu: Annotated[
+        bool, typer.Option("--static-cpu", help="The kubelets run the static CPU manager: keep whole CPUs whole.")
+    ] = False,
+    objects: Objects = None,
+    server_version: ServerVersion = None,
+    demo: Demo = False,
+    at: Instant = None,
+) -> None:
+    """Say what each pod should request and be limited to, how far off it is, what it costs, and what refuses it."""
+    from forecaster.cli.look import look, look_at_demo
+    from forecaster.cli.recommend_inputs import filtered, previous_of, prices_of
+    from forecaster.output.advice import print_advice, write_overlay
+    from forecaster.vertical.admission.surroundings import Terms
+    from forecaster.vertical.rules.static_cpu import SHARED, STATIC
+
+    prices = prices_of(price_core_hour, price_gib_hour)
+    settings = settings_of(config, prometheus, namespaces)
+    earlier = previous_of(previous, settings if ledger else None)
+    seen = look_at_demo(objects, server_version) if demo else look(settings, at, objects, server_version)
+    terms = Terms(in_place, accept_qos_change, STATIC if static_cpu else SHARED)
+    advices = seen.advices(earlier, compare=compare, terms=terms)
+    ours = filtered(advices, matching((one.id for one in advices), workload), kind, severity, refused=refused)
+    seen.tell_faults()
+    if output is AdviceOutput.KUSTOMIZE and to is not None:
+        typer.echo(f"{write_overlay(ours, to, base)} patches in {to}", err=True)
+    else:
+        print_advice(ours, output, prices, findings=findings)
+    if not advices and seen.outcome.report.failures:
+        raise typer.Exit(1)

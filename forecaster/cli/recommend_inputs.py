@@ -1,0 +1,85 @@
+"""What the options of `forecaster recommend` mean: prices, an earlier run, filters."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import typer
+
+from forecaster.domain.workload import Resources
+from forecaster.errors import StoreError
+from forecaster.output.advice_view import read_previous
+from forecaster.serve import database_address
+from forecaster.store.ledger import SqlLedger
+from forecaster.vertical.advice.prices import Prices
+from forecaster.vertical.reference.krr.severity import Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from forecaster.config import Settings
+    from forecaster.domain.workload import WorkloadId
+    from forecaster.vertical.advice.advice import Advice
+
+_FROM_BAD = (Severity.CRITICAL, Severity.WARNING, Severity.OK)
+
+
+def prices_of(core_hour: float | None, gib_hour: float | None) -> Prices | None:
+    """Both or none: half a price is a wrong sum."""
+    if (core_hour is None) != (gib_hour is None):
+        raise typer.BadParameter("give both --price-core-hour and --price-gib-hour", param_hint="--price-core-hour")
+    return None if core_hour is None or gib_hour is None else Prices(core_hour, gib_hour)
+
+
+def previous_of(file: Path | None, settings: Settings | None) -> dict[WorkloadId, Resources]:
+    """What was recommended before: from a file, or from the ledger of the service."""
+    if file is not None:
+        try:
+            return read_previous(json.loads(file.read_bytes()))
+        except (OSError, ValueError) as error:
+            raise typer.BadParameter(f"{file}: {error}", param_hint="--previous") from error
+    return {} if settings is None else _from_ledger(settings)
+
+
+def _from_ledger(settings: Settings) -> dict[WorkloadId, Resources]:
+    try:
+        ledger = SqlLedger(database_address(settings.state), keep=settings.state.keep)
+        try:
+            found = ledger.newest()
+        finally:
+            ledger.close()
+    except StoreError as error:
+        raise typer.BadParameter(str(error), param_hint="--since-ledger") from error
+    return {
+        id_: Resources(one.cpu_request, one.cpu_limit, one.memory_request, one.memory_limit)
+        for id_, one in found.items()
+        if one.resources_verdict == "resize"
+    }
+
+
+def filtered(
+    advices: Sequence[Advice], chosen: set[WorkloadId], kind: str | None, least: str | None, *, refused: bool
+) -> list[Advice]:
+    """Those that were asked for, the worst first."""
+    wanted = _at_least(least)
+    ours = [
+        one
+        for one in advices
+        if one.id in chosen
+        and (kind is None or one.id.kind == kind)
+        and (wanted is None or one.severity in wanted)
+        and (one.refused or not refused)
+    ]
+    order = [*_FROM_BAD, Severity.GOOD, Severity.UNKNOWN]
+    return sorted(ours, key=lambda one: (order.index(one.severity), one.id))
+
+
+def _at_least(text: str | None) -> tuple[Severity, ...] | None:
+    if text is None:
+        return None
+    names = [str(one) for one in _FROM_BAD]
+    if text.upper() not in names:
+        raise typer.BadParameter(f"{text!r}: use one of {', '.join(names)}", param_hint="--severity")
+    return _FROM_BAD[: names.index(text.upper()) + 1]

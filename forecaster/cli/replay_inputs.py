@@ -1,0 +1,244 @@
+"""What `forecaster replay`, `tune` and `outcome` read: demand, HPAs, policies, and what is assumed of the cluster."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from forecaster import __version__, traces
+from forecaster.cli.hpa_inputs import specs_of
+from forecaster.cli.options import matching
+from forecaster.clock import instant
+from forecaster.domain.duration import parse_duration
+from forecaster.domain.policies import Policies, merged
+from forecaster.domain.quantity import QuantityError, parse_quantity
+from forecaster.domain.signal import Signal
+from forecaster.domain.window import MINUTE
+from forecaster.domain.workload import Resources, Workload
+from forecaster.errors import ConfigError, Fault, SourceRefused
+from forecaster.hpa.controller import SHIPPED
+from forecaster.replay.foresee import foresee, kept_or_foreseen
+from forecaster.replay.manifest import autoscaler_of
+from forecaster.replay.setup import Capacity
+from forecaster.replay.start_up import START_UP
+from forecaster.replay.terms import Prices, Terms
+from forecaster.replay.timing import Timing
+from forecaster.store.kept_forecasts import KeptForecasts, usual_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Sequence
+    from datetime import datetime
+
+    from forecaster.config import Settings
+    from forecaster.domain.workload import WorkloadId
+    from forecaster.hpa.spec import HpaSpec
+    from forecaster.replay.compare import Foresee
+    from forecaster.replay.foresee import ForecastCache, Question
+    from forecaster.replay.foresight import Foresight
+    from forecaster.replay.sight import Sight
+    from forecaster.replay.traces import Traces
+
+REQUESTS: dict[str, object] = {"horizontal": {"requests_metric": traces.REQUESTS_METRIC}}
+"""What the bundled recording's HPAs need, unless a file of settings says otherwise."""
+OUTSIDE = ("Pods", "Object", "External")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of a command, as they were written."""
+
+    settings: Settings
+    workload: str = "*"
+    export: Path | None = None
+    from_prometheus: bool = False
+    hpas: Sequence[Path] = ()
+    requests: Sequence[str] = ()
+    pod_capacity: str | None = None
+    length: str = "1d"
+    until: str | None = None
+    start_ups: Sequence[str] = ()
+    metrics_delay: str = "0s"
+    sync: str = "15s"
+    every: int = 1
+    core_hour: float | None = None
+    gib_hour: float | None = None
+    cache: Path | None = None
+    caching: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Everything that a replay is made of."""
+
+    traces: Traces
+    policies: Policies
+    begin: datetime
+    until: datetime
+    terms: Terms
+    foresee: Foresee
+
+
+def inputs_of(options: Options) -> Inputs:
+    """What the options name, read.
+
+    Raises:
+        ConfigError: an option cannot be used.
+        SourceError: demand could not be read.
+    """
+    length = _duration("--length", options.length)
+    specs = specs_of(options.hpas, SHIPPED)
+    found = _with_hpas(_traces(options, length), specs)
+    until = min(found.end, instant(options.until)) if options.until else found.end
+    return Inputs(
+        traces=found,
+        policies=_policies(options, specs),
+        begin=max(found.start - MINUTE, until - length),
+        until=until,
+        terms=_terms(options, found, specs),
+        foresee=_foresee(options),
+    )
+
+
+def _traces(options: Options, length: timedelta) -> Traces:
+    if options.export and options.from_prometheus:
+        raise ConfigError("command line", [Fault("--export", str(options.export), "not with --from-prometheus")])
+    settings = options.settings
+    if options.from_prometheus:
+        until = instant(options.until) if options.until else None
+        wanted = partial(_matching, pattern=options.workload)
+        kept = settings.history.weeks_kept
+        return traces.measured(
+            settings.prometheus, settings.queries, length=length, history=kept, until=until, chosen=wanted
+        )
+    whole = traces.exported(options.export, _describer(options)) if options.export else traces.recorded()
+    ids = [workload.id for workload in whole.workloads]
+    chosen = _matching(ids, options.workload)
+    if not chosen:
+        known = ", ".join(sorted(map(str, ids))[:10])
+        raise SourceRefused(f"no workload matches {options.workload!r}; known are {known}")
+    return whole.take([i for i, id_ in enumerate(ids) if id_ in chosen])
+
+
+def _matching(ids: Iterable[WorkloadId], pattern: str) -> Collection[WorkloadId]:
+    return matching(ids, pattern)
+
+
+def _describer(options: Options) -> Callable[[WorkloadId, Collection[Signal]], Workload]:
+    """An export has no cluster around it: the HPA comes from a manifest, requests from an option."""
+    amounts = _amounts(options.requests)
+    resources = Resources(cpu_request=amounts.get("cpu"), memory_request=amounts.get("memory"))
+    return lambda id_, _signals: Workload(id_, 1, 1, resources, None)
+
+
+def _with_hpas(found: Traces, specs: Sequence[HpaSpec]) -> Traces:
+    """The workloads with the HPAs of the manifests; the only manifest is meant for all whom none names."""
+    workloads = tuple(
+        replace(one, autoscaler=autoscaler_of(spec)) if (spec := _spec_for(one.id, specs, one)) else one
+        for one in found.workloads
+    )
+    return replace(found, workloads=workloads)
+
+
+def _spec_for(id_: WorkloadId, specs: Sequence[HpaSpec], workload: Workload) -> HpaSpec | None:
+    named = [one for one in specs if one.scale_target.name == id_.name and one.namespace in {"", id_.namespace}]
+    if named:
+        return named[0]
+    return specs[0] if len(specs) == 1 and workload.autoscaler is None else None
+
+
+def _policies(options: Options, specs: Sequence[HpaSpec]) -> Policies:
+    """Those of the settings; where they do not name the metric that is the request rate, it is the HPA's only one."""
+    policies = options.settings.policies
+    if policies.defaults.horizontal.requests_metric is not None:
+        return policies
+    outside = {metric.name for spec in specs for metric in spec.metrics if metric.source in OUTSIDE}
+    given: dict[str, object] = {}
+    if len(outside) == 1:
+        given = {"horizontal": {"requests_metric": outside.pop()}}
+    elif not options.export and not options.from_prometheus:
+        given = REQUESTS
+    defaults = type(policies.defaults).model_validate(merged(policies.defaults.model_dump(), given))
+    return Policies(defaults, policies.overrides)
+
+
+def _terms(options: Options, found: Traces, specs: Sequence[HpaSpec]) -> Terms:
+    capacity = _capacity(options.pod_capacity)
+    behaviors = {one.id: spec.behavior for one in found.workloads if (spec := _spec_for(one.id, specs, one))}
+    prices = (options.core_hour, options.gib_hour)
+    try:
+        timing = Timing(_duration("--sync", options.sync), _duration("--metrics-delay", options.metrics_delay))
+    except ValueError as error:
+        raise ConfigError("command line", [Fault("--sync, --metrics-delay", options.sync, str(error))]) from error
+    return Terms(
+        start_ups=tuple(_duration("--start-up", one) for one in options.start_ups) or (START_UP,),
+        timing=timing,
+        every=options.every,
+        capacities={one.id: capacity for one in found.workloads} if capacity else {},
+        behaviors={id_: behavior for id_, behavior in behaviors.items() if behavior},
+        prices=None if prices == (None, None) else Prices(*(price or 0.0 for price in prices)),
+    )
+
+
+def _foresee(options: Options) -> Foresee:
+    if not options.caching:
+        return foresee
+    return Kept(KeptForecasts(options.cache or usual_directory()), models_version())
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Forecasts from the cache; a model of one's own may change without a version, so it is always asked."""
+
+    cache: ForecastCache
+    version: str
+
+    def __call__(self, sight: Sight, signals: Sequence[Signal], question: Question) -> Foresight:
+        """What the model says."""
+        if ":" in question.model:
+            return foresee(sight, signals, question)
+        return kept_or_foreseen(sight, signals, question, self.cache, self.version)
+
+
+def models_version() -> str:
+    """The release and a hash of the models as they are installed: an edited model makes other forecasts."""
+    import models
+
+    digest = hashlib.sha256()
+    for path in sorted(Path(models.__file__).parent.glob("*.[pn][yp]*")):
+        digest.update(path.name.encode() + path.read_bytes())
+    return f"{__version__} {digest.hexdigest()}"
+
+
+def _duration(option: str, text: str) -> timedelta:
+    try:
+        found = parse_duration(text)
+    except ValueError as error:
+        raise ConfigError("command line", [Fault(option, text, str(error))]) from error
+    if not isinstance(found, timedelta):
+        raise ConfigError("command line", [Fault(option, text, "must be a duration like 90s, 5m or 7d")])
+    return found
+
+
+def _capacity(text: str | None) -> Capacity | None:
+    if text is None:
+        return None
+    name = text.partition("=")[0]
+    amounts = _amounts([text], "--pod-capacity")
+    if name not in set(Signal) or not amounts[name]:
+        raise ConfigError("command line", [Fault("--pod-capacity", text, "must be like cpu=500m or requests=60")])
+    return Capacity(amounts[name], Signal(name))
+
+
+def _amounts(pairs: Sequence[str], option: str = "--request") -> dict[str, float]:
+    found = {}
+    for pair in pairs:
+        name, _, quantity = pair.partition("=")
+        try:
+            found[name] = parse_quantity(quantity).milli / 1000
+        except QuantityError as error:
+            raise ConfigError("command line", [Fault(option, pair, f"{error}")]) from error
+    return found

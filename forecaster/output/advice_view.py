@@ -1,0 +1,155 @@
+"""Advice as plain values for machines: JSON and CSV have the same numbers, in cores and bytes."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from forecaster.domain.workload import Resources, WorkloadId
+from forecaster.vertical.rules.resource_list import texts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from forecaster.domain.container import ContainerSize
+    from forecaster.vertical.admission.proof import Proof
+    from forecaster.vertical.advice.advice import Advice
+    from forecaster.vertical.advice.prices import Prices
+
+AMOUNTS = ("cpu_request", "cpu_limit", "memory_request", "memory_limit")
+Json = dict[str, Any]
+
+
+def document(advices: Sequence[Advice], prices: Prices | None) -> Json:
+    """All of it; `read_previous` understands it."""
+    return {"recommendations": [view(one, prices) for one in advices], "totals": totals(advices, prices)}
+
+
+def view(one: Advice, prices: Prices | None) -> Json:
+    """One workload. What is not known is null, and a text beside it says why."""
+    return {
+        **one.id._asdict(),
+        "replicas": one.replicas,
+        "severity": str(one.severity),
+        "reason": one.reason,
+        "message": one.message,
+        "now": amounts(one.now),
+        "recommended": amounts(one.wanted),
+        "containers": None if one.values is None else {name: _block(of) for name, of in one.values.items()},
+        "risks": [_risk(size) for size in one.sizes],
+        "hpa_targets": [asdict(target) for target in one.targets],
+        "admission": _proof(one),
+        "cost_a_month": _cost(one, prices),
+        "others": {name: amounts(said) for name, said in one.baselines.items()},
+        "previous": amounts(one.previous),
+    }
+
+
+def _risk(size: ContainerSize) -> Json:
+    """One container: shares of time for CPU, chances that a peak passes for memory, and idle hours; null if unknown."""
+    return {
+        "container": size.name or None,
+        "recommended": amounts(size.wanted),
+        "cpu": None if size.cpu is None else asdict(size.cpu),
+        "memory": None if size.memory is None else asdict(size.memory),
+        "message": size.message,
+    }
+
+
+def amounts(resources: Resources | None) -> Json | None:
+    """Cores and bytes; null where none is set."""
+    return None if resources is None else {name: getattr(resources, name) for name in AMOUNTS}
+
+
+def totals(advices: Sequence[Advice], prices: Prices | None) -> Json:
+    """Requests of all pods, where both what is and what should be are known."""
+    known = [one for one in advices if one.wanted is not None]
+    found: Json = {"workloads": len(advices), "with_a_recommendation": len(known)}
+    for name in ("cpu_request", "memory_request"):
+        pairs = [(getattr(one.now, name), getattr(one.wanted, name), one.replicas) for one in known]
+        both = [(before, after, count) for before, after, count in pairs if before is not None and after is not None]
+        found[f"{name}_now"] = sum(before * count for before, _, count in both)
+        found[name] = sum(after * count for _, after, count in both)
+    if prices is not None:
+        costs = [cost for one in known if (cost := _cost(one, prices)) and None not in cost.values()]
+        found["cost_a_month_now"] = round(sum(cost["now"] for cost in costs), 2)
+        found["cost_a_month"] = round(sum(cost["recommended"] for cost in costs), 2)
+    return found
+
+
+def _cost(one: Advice, prices: Prices | None) -> Json | None:
+    if prices is None:
+        return None
+    now = prices.a_month(one.now, one.replicas)
+    wanted = None if one.wanted is None else prices.a_month(one.wanted, one.replicas)
+    return {"now": _cents(now), "recommended": _cents(wanted)}
+
+
+def _cents(value: float | None) -> float | None:
+    return None if value is None else round(value, 2)
+
+
+def _block(values: Any) -> Json:
+    return {"requests": texts(values.requests), "limits": texts(values.limits)}
+
+
+def _proof(one: Advice) -> Json:
+    if one.proof is None:
+        return {"accepted": None, "why": one.unproved or "nothing is recommended", "findings": []}
+    return {
+        "accepted": one.proof.accepted,
+        "why": "; ".join(str(finding) for finding in one.proof.refusals),
+        "qos": {"now": str(one.proof.qos_before), "recommended": str(one.proof.qos_after)},
+        "replicas": _room(one.proof),
+        "findings": [finding._asdict() for finding in one.proof.findings],
+    }
+
+
+def _room(proof: Proof) -> Json | None:
+    room = proof.room
+    return None if room is None else {"fit_now": room.now, "wait": room.waiting, "new_nodes": room.new_nodes}
+
+
+def flat(one: Advice, prices: Prices | None) -> Json:
+    """One row of a CSV file."""
+    cost = _cost(one, prices) or {"now": None, "recommended": None}
+    others = {
+        f"{name}_{amount}": None if said is None else getattr(said, amount)
+        for name, said in one.baselines.items()
+        for amount in ("cpu_request", "memory_request")
+    }
+    return {
+        **one.id._asdict(),
+        "replicas": one.replicas,
+        "severity": str(one.severity),
+        **{f"{name}_now": getattr(one.now, name) for name in AMOUNTS},
+        **{name: None if one.wanted is None else getattr(one.wanted, name) for name in AMOUNTS},
+        "cost_a_month_now": cost["now"],
+        "cost_a_month": cost["recommended"],
+        "accepted": None if one.proof is None else one.proof.accepted,
+        "refused_because": "; ".join(str(finding) for finding in one.proof.refusals) if one.proof else "",
+        **others,
+        **{f"previous_{name}": None if one.previous is None else getattr(one.previous, name) for name in AMOUNTS},
+        "reason": one.reason,
+        "message": one.message,
+    }
+
+
+def read_previous(value: Any) -> dict[WorkloadId, Resources]:
+    """What an earlier document recommended; raises ValueError where it is none."""
+    try:
+        return {
+            WorkloadId(one["namespace"], one["kind"], one["name"]): Resources(**one["recommended"])
+            for one in value["recommendations"]
+            if one.get("recommended")
+        }
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"not a document of `forecaster recommend -o json`: {error}") from error
+
+
+def changes(one: Advice) -> Mapping[str, tuple[float | None, float | None]]:
+    """Amounts that differ from the previous run: before and after; empty without one."""
+    if one.previous is None or one.wanted is None:
+        return {}
+    pairs = {name: (getattr(one.previous, name), getattr(one.wanted, name)) for name in AMOUNTS}
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}

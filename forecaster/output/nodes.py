@@ -1,0 +1,120 @@
+"""Node pools ahead of time on standard output: for people, for machines, for Prometheus, for a scheduler."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from forecaster.output.nodes_format import NodesOutput
+from forecaster.output.nodes_metrics import metrics_text
+from forecaster.output.nodes_table import print_tables
+from forecaster.vertical.nodes.headroom import manifests
+
+if TYPE_CHECKING:
+    from forecaster.steps.nodes_ahead import NodesAhead
+    from forecaster.vertical.nodes.ahead import PoolAhead, PoolWindow
+    from forecaster.vertical.nodes.joint import Sum
+    from forecaster.vertical.nodes.pressure import Pressure
+
+
+def print_nodes(ahead: NodesAhead, output: NodesOutput, image: str = "") -> None:
+    """Print what was asked for; `image` is what headroom pods run."""
+    match output:
+        case NodesOutput.TABLE:
+            print_tables(ahead)
+        case NodesOutput.JSON:
+            sys.stdout.write(json.dumps(document(ahead), indent=2) + "\n")
+        case NodesOutput.HEADROOM:
+            yaml.safe_dump_all(headroom_manifests(ahead, image), sys.stdout, sort_keys=False)
+        case NodesOutput.WATCHER:
+            sys.stdout.write(json.dumps(ahead.watcher, indent=2) + "\n")
+        case NodesOutput.METRICS:
+            sys.stdout.write(metrics_text(ahead))
+
+
+def headroom_manifests(ahead: NodesAhead, image: str) -> list[dict[str, Any]]:
+    """One priority class, and a Deployment for each pool; a pool that needs none has one of no replicas."""
+    pools = {one.pool.name: one.pool for one in ahead.pools}
+    found: list[dict[str, Any]] = []
+    for wanted in ahead.headroom:
+        priority, deployment = manifests(wanted, pools[wanted.pool], image)
+        found += [deployment] if found else [priority, deployment]
+    return found
+
+
+def document(ahead: NodesAhead) -> dict[str, Any]:
+    """Everything in cores and bytes."""
+    return {
+        "at": ahead.at.isoformat(),
+        "quantile": ahead.quantile,
+        "pools": [_pool(one) for one in ahead.pools],
+        "headroom": [
+            {
+                "pool": one.pool,
+                "replicas": one.replicas,
+                "cpu": one.cpu,
+                "memory": one.memory,
+                "until": one.until.isoformat() if one.until else None,
+                "reason": one.reason,
+            }
+            for one in ahead.headroom
+        ],
+        "memory_pressure": [_pressure(one) for one in ahead.pressures],
+        "workloads_without_a_node": list(ahead.unplaced),
+    }
+
+
+def _pool(one: PoolAhead) -> dict[str, Any]:
+    peak = one.peak
+    return {
+        "pool": one.pool.name,
+        "label": one.pool.label or None,
+        "nodes": len(one.pool.nodes),
+        "nodes_needed": one.nodes_needed,
+        "needed_from": peak.begin.isoformat() if peak and peak.packing.new_nodes else None,
+        "requested": {"cpu": one.requested_cpu, "memory": one.requested_memory},
+        "allocatable": {"cpu": one.allocatable_cpu, "memory": one.allocatable_memory},
+        "windows": [_window(each) for each in one.windows],
+        "workloads_without_a_forecast": list(one.silent),
+    }
+
+
+def _window(one: PoolWindow) -> dict[str, Any]:
+    return {
+        "begin": one.begin.isoformat(),
+        "until": one.until.isoformat(),
+        "requested_cpu": _sum(one.requested_cpu),
+        "requested_memory": _sum(one.requested_memory),
+        "used_cpu": _sum(one.used_cpu),
+        "used_memory": _sum(one.used_memory),
+        "new_nodes": one.packing.new_nodes,
+        "pods_that_no_node_takes": one.packing.homeless,
+        "replicas": dict(one.replicas),
+    }
+
+
+def _sum(one: Sum) -> dict[str, Any]:
+    """The quantile of the sum, between its two extremes; `samples` 0 means that the dependence is assumed."""
+    return {
+        "value": one.value,
+        "if_independent": one.independent,
+        "if_all_at_once": one.together,
+        "dependence": round(one.dependence, 3),
+        "samples": one.samples,
+    }
+
+
+def _pressure(one: Pressure) -> dict[str, Any]:
+    return {
+        "node": one.node,
+        "risk": one.risk,
+        "room": one.room,
+        "used_now": one.used_now,
+        "used_median": one.used_median,
+        "used_p95": one.used_high,
+        "evicted_first": list(one.first),
+        "pods_without_usage": one.unmeasured,
+    }

@@ -1,0 +1,135 @@
+"""The outcome as one HTML page: figures, frontiers, trajectories, assumptions and limits; no script, nothing loaded."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from html import escape
+from typing import TYPE_CHECKING
+
+from forecaster.output.replay.limits import LIMITS
+from forecaster.output.replay.rows import COLUMNS, rows_of, sentences
+from forecaster.output.replay.svg import Line, Picture
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from forecaster.replay.account import Account
+    from forecaster.replay.comparison import Compared, Comparison
+    from forecaster.replay.contestants import Contestant
+    from forecaster.replay.terms import Terms
+
+STYLES = ("c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7")
+STYLE = """
+:root{color-scheme:light dark;--ink:#1b1f24;--soft:#6a737d;--paper:#fff;--rule:#d8dee4}
+@media(prefers-color-scheme:dark){:root{--ink:#e6edf3;--soft:#8b949e;--paper:#0d1117;--rule:#30363d}}
+body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper)}
+body{margin:2rem auto;max-width:60rem;padding:0 1rem}
+table{border-collapse:collapse;font-variant-numeric:tabular-nums}
+th,td{padding:.2rem .8rem;border-bottom:1px solid var(--rule);text-align:right}
+th:first-child,td:first-child{text-align:left}
+.wide{overflow-x:auto}svg{width:100%;height:auto;max-width:52rem}
+svg text{font:11px system-ui,sans-serif;fill:var(--soft)}.end{text-anchor:end}.mid{text-anchor:middle}
+.axis{stroke:var(--soft);fill:none}.grid{stroke:var(--rule);fill:none}.line{fill:none;stroke-width:1.6}
+.c0{stroke:#6a737d;fill:#6a737d}.c1{stroke:#bf8700;fill:#bf8700}.c2{stroke:#0969da;fill:#0969da}
+.c3{stroke:#1a7f37;fill:#1a7f37}.c4{stroke:#8250df;fill:#8250df}.c5{stroke:#cf222e;fill:#cf222e}
+.c6{stroke:#bc4c00;fill:#bc4c00}.c7{stroke:#0f7b8a;fill:#0f7b8a}
+path.line{fill:none}
+.key{list-style:none;padding:0;display:flex;flex-wrap:wrap;gap:1rem}
+.key svg{width:22px;height:10px;vertical-align:middle}
+details{margin:1rem 0}small,.soft{color:var(--soft)}
+"""
+EXPLAINED = "Each line is one way to scale, with all targets from lean to safe; lower and further left is better."
+HOUR = 60
+LABELS = 6
+
+
+def page(one: Comparison, terms: Terms, origin: str) -> str:
+    """The whole page."""
+    styles = {contestant.name: STYLES[i % len(STYLES)] for i, contestant in enumerate(one.contestants)}
+    title = f"Replay, {one.begin:%Y-%m-%d %H:%M} to {one.until:%Y-%m-%d %H:%M} UTC"
+    body = [
+        f"<h1>{escape(title)}</h1>",
+        *(f"<p>{escape(sentence)}</p>" for sentence in sentences(one)),
+        _table(rows_of(one)),
+        _key(one.contestants, styles),
+        "<h2>Cost against shortage</h2>",
+        f"<p class=soft>{EXPLAINED}</p>",
+        _frontier({c.name: one.curve(c.name).values() for c in one.contestants}, styles) if one.workloads else "",
+        "<h2>Workloads</h2>",
+        *(_workload(each, one, styles) for each in one.workloads),
+        _left_out(one),
+        _assumed(terms, origin),
+    ]
+    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
+    return (
+        f"<!doctype html><html lang=en><head>{head}<style>{STYLE}</style></head><body>{''.join(body)}</body></html>\n"
+    )
+
+
+def _table(rows: Iterable[Sequence[str]]) -> str:
+    head = "".join(f"<th>{escape(name)}</th>" for name in COLUMNS)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _key(contestants: Iterable[Contestant], styles: Mapping[str, str]) -> str:
+    """Which colour is whose."""
+    stroke = '<svg viewBox="0 0 22 10"><path class="line {}" d="M0,5H22"/></svg>'
+    items = (f"<li>{stroke.format(styles[one.name])} {escape(one.title)}</li>" for one in contestants)
+    return f'<ul class="key">{"".join(items)}</ul>'
+
+
+def _frontier(curves: Mapping[str, Iterable[Account]], styles: Mapping[str, str]) -> str:
+    lines = [
+        Line(
+            sorted((account.pod_hours, 100.0 * (account.missing_share or 0.0)) for account in accounts),
+            styles[name],
+            name,
+            dots=True,
+        )
+        for name, accounts in curves.items()
+    ]
+    return Picture(lines, "pod-hours", "demand above capacity, %").svg()
+
+
+def _workload(one: Compared, whole: Comparison, styles: Mapping[str, str]) -> str:
+    frontier = _frontier({name: curve.points.values() for name, curve in one.curves.items()}, styles)
+    return (
+        f"<details><summary>{escape(str(one.workload.id))}</summary>{_table(rows_of(whole, one))}"
+        f"{frontier}{_trajectory(one, whole, styles)}</details>"
+    )
+
+
+def _trajectory(one: Compared, whole: Comparison, styles: Mapping[str, str]) -> str:
+    """Pods that are ready, minute by minute, each with the targets that the owner set."""
+    lines = [
+        Line(list(enumerate(curve.track.ready.astype(float).tolist())), styles[name], name, stepped=True)
+        for name, curve in one.curves.items()
+    ]
+    minutes = max((len(line.points) for line in lines), default=0)
+    return Picture(lines, "time, UTC", "ready pods", across_labels=_hours(whole, minutes)).svg()
+
+
+def _hours(whole: Comparison, minutes: int) -> list[tuple[float, str]]:
+    step = max(HOUR, -(-minutes // (LABELS * HOUR)) * HOUR)
+    form = "%H:%M" if minutes <= 24 * HOUR else "%d %b %H:%M"
+    return [(float(m), f"{whole.begin + timedelta(minutes=m):{form}}") for m in range(step, minutes, step)]
+
+
+def _left_out(one: Comparison) -> str:
+    if not one.left_out:
+        return ""
+    items = "".join(f"<li>{escape(str(id_))}: {escape(reason)}</li>" for id_, reason in one.left_out.items())
+    return f"<h2>Left out</h2><ul>{items}</ul>"
+
+
+def _assumed(terms: Terms, origin: str) -> str:
+    start_ups = ", ".join(f"{one.total_seconds():g} s" for one in terms.start_ups)
+    timing = terms.timing
+    assumed = (
+        f"Pods serve {start_ups} after they are asked for; the HPA syncs every {timing.sync.total_seconds():g} s and "
+        f"sees a minute {timing.metrics_delay.total_seconds():g} s after its end; a decision counts "
+        f"{timing.decision_delay.total_seconds():g} s after its minute. Demand: {origin}."
+    )
+    limits = "".join(f"<li>{escape(limit)}</li>" for limit in LIMITS)
+    return f"<h2>Assumptions and limits</h2><p>{escape(assumed)}</p><ul>{limits}</ul>"

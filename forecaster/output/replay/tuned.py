@@ -1,0 +1,69 @@
+"""Proposals as YAML that the settings take, each under what is expected of it, and refusals with their reasons."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import yaml
+
+from forecaster.domain.duration import spoken_duration
+from forecaster.replay.lane import with_targets_at
+from forecaster.replay.tuning import LEVEL, override_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from forecaster.replay.tuning import Candidate, Estimate, Proposal, Tuning
+
+
+def tuned_text(tuning: Tuning) -> str:
+    """What `forecaster tune` prints: a fragment of the settings, with comments."""
+    lines = [f"# Tuned on {tuning.begin:%Y-%m-%d %H:%M} to {tuning.until:%Y-%m-%d %H:%M} UTC."]
+    overrides = [override_of(one) for one in tuning.proposals]
+    changed = [(one, entry) for one, entry in zip(tuning.proposals, overrides, strict=True) if entry["policy"] != EMPTY]
+    lines += ["overrides:" if changed else "overrides: []"]
+    for one, entry in changed:
+        lines += [f"  # {line}" for line in _expected(one)]
+        text = yaml.safe_dump([entry], sort_keys=False, default_flow_style=None, width=110)
+        lines += [f"  {line}" for line in text.rstrip().splitlines()]
+    for one, entry in zip(tuning.proposals, overrides, strict=True):
+        if entry["policy"] == EMPTY:
+            lines += [f"# {line}" for line in _expected(one)]
+    lines += [f"# {id_}: no proposal, {reason}." for id_, reason in tuning.refused.items()]
+    return "\n".join(lines) + "\n"
+
+
+EMPTY: dict[str, object] = {"horizontal": {}}
+
+
+def _expected(one: Proposal) -> Iterator[str]:
+    yield f"{one.workload.id}: {_setting(one.chosen)}, instead of {_setting(one.present)}."
+    yield (
+        f"Expected on {one.days} days that did not choose it ({LEVEL:.0%} confidence): cost {_spoken(one.cost)}, "
+        f"pod-hours {_spoken(one.pod_hours)},"
+    )
+    missing = _spoken(one.missing) if one.missing else "none before"
+    yield f"demand short {missing}. {one.agreed:.0%} of the folds chose the same."
+    if one.chosen.share != 1.0:
+        yield f"It takes another target of its HPA: {_targets(one)}."
+
+
+def _setting(one: Candidate) -> str:
+    return (
+        f"quantile {one.quantile:g}, lead time {spoken_duration(one.lead_time)}, "
+        f"stabilization {spoken_duration(one.stabilization)}"
+    )
+
+
+def _spoken(one: Estimate) -> str:
+    return f"{one.expected:+.1%} ({one.low:+.1%} to {one.high:+.1%})"
+
+
+def _targets(one: Proposal) -> str:
+    after = with_targets_at(one.workload, one.chosen.share)
+    pairs = zip(
+        one.workload.autoscaler.targets if one.workload.autoscaler else (),
+        after.autoscaler.targets if after.autoscaler else (),
+        strict=True,
+    )
+    return ", ".join(f"{old.metric} {new.value:g} instead of {old.value:g}" for old, new in pairs)

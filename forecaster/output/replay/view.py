@@ -1,0 +1,170 @@
+"""The outcome for machines: hours, minutes, ratios 0-1, amounts in the signal's unit; null where there is no figure."""
+
+from __future__ import annotations
+
+from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it encodes
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from forecaster.output.replay.limits import LIMITS
+
+if TYPE_CHECKING:
+    from forecaster.replay.account import Account
+    from forecaster.replay.comparison import Compared, Comparison
+    from forecaster.replay.terms import Prices, Terms
+
+
+class AccountView(msgspec.Struct, frozen=True, gc=False):
+    """What was spent and what was short; `money` only where prices were given."""
+
+    pod_hours: float
+    short_minutes: float
+    short_share: float | None
+    missing_share: float | None
+    changes: int
+    money: float | None = None
+
+
+class PointView(msgspec.Struct, frozen=True):
+    """One point of a frontier: every target of the HPA at this share."""
+
+    target_share: float
+    account: AccountView
+
+
+class TrackView(msgspec.Struct, frozen=True, gc=False):
+    """Minute by minute from `begin` on: pods asked for, pods ready, the floor, and demand above their capacity."""
+
+    asked: list[int]
+    ready: list[int]
+    floor: list[int]
+    missing: list[float]
+
+
+class CurveView(msgspec.Struct, frozen=True):
+    """One contestant. `missing_at_equal_cost` is a ratio of what the HPA alone leaves short for the same pod-hours."""
+
+    own: AccountView
+    missing_at_equal_cost: float | None
+    pod_hours_saved_at_equal_shortage: float | None
+    frontier: list[PointView]
+    track: TrackView | None = None
+
+
+class WorkloadView(msgspec.Struct, frozen=True):
+    """One workload; a pod is full at `pod_capacity` of `fills`."""
+
+    namespace: str
+    kind: str
+    name: str
+    fills: str
+    pod_capacity: float
+    needs: AccountView
+    contestants: dict[str, CurveView]
+
+
+class LeftOutView(msgspec.Struct, frozen=True, gc=False):
+    """A workload that could not be replayed."""
+
+    namespace: str
+    kind: str
+    name: str
+    reason: str
+
+
+class TermsView(msgspec.Struct, frozen=True, gc=False):
+    """What was assumed."""
+
+    start_up_seconds: list[float]
+    hpa_sync_seconds: float
+    metrics_delay_seconds: float
+    decision_delay_seconds: float
+    minutes_between_forecasts: int
+
+
+class ComparisonView(msgspec.Struct, frozen=True):
+    """The outcome of a replay."""
+
+    begin: datetime
+    until: datetime
+    origin: str
+    terms: TermsView
+    titles: dict[str, str]
+    total: dict[str, CurveView]
+    needs: AccountView
+    workloads: list[WorkloadView]
+    left_out: list[LeftOutView]
+    seconds: dict[str, float]
+    limits: tuple[str, ...]
+
+
+def comparison_view(one: Comparison, terms: Terms, origin: str, *, tracks: bool = True) -> ComparisonView:
+    """Everything that the replay found."""
+    prices = terms.prices
+    return ComparisonView(
+        begin=one.begin,
+        until=one.until,
+        origin=origin,
+        terms=_terms(terms),
+        titles={contestant.name: contestant.title for contestant in one.contestants},
+        total={contestant.name: _total(one, contestant.name) for contestant in one.contestants},
+        needs=account_view(one.bound()),
+        workloads=[_workload(each, prices, tracks=tracks) for each in one.workloads],
+        left_out=[LeftOutView(*id_, reason) for id_, reason in one.left_out.items()],
+        seconds=dict(one.seconds),
+        limits=LIMITS,
+    )
+
+
+def account_view(account: Account, pod_hour: float | None = None) -> AccountView:
+    """An account in plain numbers."""
+    return AccountView(
+        pod_hours=account.pod_hours,
+        short_minutes=account.short.total_seconds() / 60,
+        short_share=account.short_share,
+        missing_share=account.missing_share,
+        changes=account.changes,
+        money=None if pod_hour is None else account.pod_hours * pod_hour,
+    )
+
+
+def _terms(terms: Terms) -> TermsView:
+    return TermsView(
+        start_up_seconds=[one.total_seconds() for one in terms.start_ups],
+        hpa_sync_seconds=terms.timing.sync.total_seconds(),
+        metrics_delay_seconds=terms.timing.metrics_delay.total_seconds(),
+        decision_delay_seconds=terms.timing.decision_delay.total_seconds(),
+        minutes_between_forecasts=terms.every,
+    )
+
+
+def _total(one: Comparison, name: str) -> CurveView:
+    """The sum over workloads; pods of different sizes have no common price, so money stays with the workloads."""
+    points = [PointView(share, account_view(account)) for share, account in one.curve(name).items()]
+    return CurveView(account_view(one.own(name)), one.ratio(name), one.saved(name), points)
+
+
+def _workload(one: Compared, prices: Prices | None, *, tracks: bool) -> WorkloadView:
+    pod_hour = None if prices is None else prices.of_pod(one.workload.resources)
+    return WorkloadView(
+        *one.workload.id,
+        fills=one.setup.capacity.signal,
+        pod_capacity=one.setup.capacity.amount,
+        needs=account_view(one.bound, pod_hour),
+        contestants={name: _curve(one, name, pod_hour, tracks=tracks) for name in one.curves},
+    )
+
+
+def _curve(one: Compared, name: str, pod_hour: float | None, *, tracks: bool) -> CurveView:
+    curve = one.curves[name]
+    track = curve.track
+    return CurveView(
+        own=account_view(curve.own, pod_hour),
+        missing_at_equal_cost=one.ratio(name),
+        pod_hours_saved_at_equal_shortage=one.saved(name),
+        frontier=[PointView(share, account_view(account, pod_hour)) for share, account in curve.points.items()],
+        track=TrackView(track.asked.tolist(), track.ready.tolist(), track.floor.tolist(), track.missing.tolist())
+        if tracks
+        else None,
+    )

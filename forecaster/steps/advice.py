@@ -1,0 +1,98 @@
+"""Advice about requests and limits from a cycle's recommendations, the history behind them, and the cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forecaster.demand.per_pod import per_pod
+from forecaster.domain.signal import Signal
+from forecaster.domain.window import FIVE_MINUTES
+from forecaster.domain.workload import Resources, TargetType, WorkloadId
+from forecaster.steps.sizes import Rows
+from forecaster.vertical.admission.surroundings import ROLLED_OUT, Terms
+from forecaster.vertical.advice.advice import Advice, advise
+from forecaster.vertical.advice.baselines import KRR, VPA, krr, vpa
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from forecaster.domain.decision import Recommendation
+    from forecaster.domain.workload import Workload
+    from forecaster.ports import Histories
+    from forecaster.vertical.admission.cluster import Cluster
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PodUsage:
+    """Usage of one pod of each workload: float64 [workload, time], and the seconds since 1970 of its columns."""
+
+    ids: tuple[WorkloadId, ...]
+    cpu: NDArray[np.float64]
+    memory: NDArray[np.float64]
+    instants: NDArray[np.int64]
+
+    def peak_memory(self) -> dict[WorkloadId, float]:
+        """The most that one pod of each used; workloads that nobody measured are absent."""
+        highest = np.where(np.isnan(self.memory), -np.inf, self.memory).max(axis=1, initial=-np.inf)
+        return {id_: value for id_, value in zip(self.ids, highest.tolist(), strict=True) if np.isfinite(value)}
+
+
+def pod_usage(history: Histories, ids: Sequence[WorkloadId]) -> PodUsage:
+    """What the history holds of these workloads, five minutes apart."""
+    rows = {name: Rows.of(history.window(name, FIVE_MINUTES)) for name in (Signal.CPU, Signal.MEMORY, Signal.PODS)}
+    pods = rows[Signal.PODS].values(ids)
+    cpu, memory = (np.asarray(per_pod(rows[name].values(ids), pods), float) for name in (Signal.CPU, Signal.MEMORY))
+    columns = min(cpu.shape[1], memory.shape[1])
+    window = rows[Signal.CPU].window
+    newest = int(window.end.timestamp())
+    step = int(window.step.total_seconds())
+    instants = newest - step * np.arange(columns - 1, -1, -1, dtype=np.int64)
+    return PodUsage(tuple(ids), cpu[:, cpu.shape[1] - columns :], memory[:, memory.shape[1] - columns :], instants)
+
+
+def baselines(usage: PodUsage, workloads: Sequence[Workload]) -> dict[WorkloadId, dict[str, Resources | None]]:
+    """What VPA and KRR would say of each."""
+    targeted = [_targeted(one) for one in workloads]
+    pairs = zip(
+        usage.ids, vpa(usage.cpu, usage.memory, usage.instants), krr(usage.cpu, usage.memory, targeted), strict=True
+    )
+    return {id_: {VPA: of_vpa, KRR: of_krr} for id_, of_vpa, of_krr in pairs}
+
+
+def _targeted(workload: Workload) -> frozenset[str]:
+    """Resources that its HPA scales by."""
+    targets = workload.autoscaler.targets if workload.autoscaler else ()
+    return frozenset(one.metric for one in targets if one.type is TargetType.UTILIZATION)
+
+
+def advices(
+    workloads: Sequence[Workload],
+    recommendations: Sequence[Recommendation],
+    history: Histories,
+    cluster: Cluster,
+    *,
+    previous: Mapping[WorkloadId, Resources] | None = None,
+    compared: bool = True,
+    terms: Terms = ROLLED_OUT,
+) -> list[Advice]:
+    """Advice for each workload, in their order; `compared` with VPA and KRR on the same history."""
+    usage = pod_usage(history, [one.id for one in workloads])
+    others = baselines(usage, workloads) if compared else {}
+    peaks = usage.peak_memory()
+    return [
+        advise(
+            workload,
+            recommendation,
+            cluster,
+            memory_usage=peaks.get(workload.id),
+            baselines=others.get(workload.id),
+            previous=(previous or {}).get(workload.id),
+            terms=terms,
+        )
+        for workload, recommendation in zip(workloads, recommendations, strict=True)
+    ]

@@ -1,0 +1,124 @@
+"""Usage and facts by container, read once an hour: what sizes are made of changes by the day and not by the minute."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forecaster.domain.container import ContainerFacts, ContainerId
+from forecaster.domain.signal import Signal
+from forecaster.domain.window import FIVE_MINUTES
+from forecaster.errors import SourceError
+from forecaster.ports import ContainerSource
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from forecaster.domain.container import ContainerBlock
+    from forecaster.domain.workload import WorkloadId
+    from forecaster.ports import Source
+
+    Floats = NDArray[np.float32]
+
+KEPT = timedelta(days=8)
+"""So that the same weekday is among them; 18 kB for each container and resource."""
+RENEWED = timedelta(hours=1)
+COLUMNS = KEPT // FIVE_MINUTES
+USAGE = (Signal.CPU, Signal.MEMORY)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_ROWS_AT_A_TIME = 1024
+
+
+@dataclass(slots=True)
+class Containers:
+    """The newest eight days of every container, five minutes apart."""
+
+    rows: dict[ContainerId, int] = field(default_factory=dict)
+    values: dict[Signal, Floats] = field(default_factory=lambda: {signal: _empty(0) for signal in USAGE})
+    facts: ContainerFacts = field(default_factory=ContainerFacts)
+    of_workload: Mapping[WorkloadId, Sequence[ContainerId]] = field(default_factory=dict)
+    end: datetime | None = None
+    """Instant of the newest column."""
+    read: datetime | None = None
+    """Up to where everything was answered."""
+
+    def catch_up(self, source: Source, now: datetime) -> list[str]:
+        """Read what is new, once an hour, from a source that tells containers apart; what went wrong, in a sentence."""
+        newest = now - (now - _EPOCH) % FIVE_MINUTES
+        if not isinstance(source, ContainerSource) or (self.read is not None and newest - self.read < RENEWED):
+            return []
+        try:
+            self._read(source, now, newest)
+        except SourceError as error:
+            return [f"containers: {error}" if self.of_workload else f"containers: {error}; pods are sized as a whole"]
+        return []
+
+    def _read(self, source: ContainerSource, now: datetime, newest: datetime) -> None:
+        """All that nobody has answered yet; what comes is kept at once, and asked for again if the rest does not."""
+        begin = newest - KEPT + FIVE_MINUTES
+        start = begin if self.read is None else max(self.read + FIVE_MINUTES, begin)
+        self.facts = source.containers(now)
+        self._move_to(newest)
+        for signal in USAGE:
+            for block in source.container_usage(signal, start, newest, FIVE_MINUTES):
+                self._write(signal, block, newest)
+        self.read = newest
+        self._forget_silent()
+        self._index()
+
+    def usage(self, ids: Sequence[ContainerId], signal: Signal) -> Floats:
+        """[container, time], gaps for those that nothing is known of; a copy."""
+        at = np.array([self.rows.get(id_, -1) for id_ in ids], np.intp)
+        found = np.full((len(ids), COLUMNS), np.nan, np.float32)
+        found[at >= 0] = self.values[signal][at[at >= 0]]
+        return found
+
+    def _move_to(self, newest: datetime) -> None:
+        passed = COLUMNS if self.end is None else min((newest - self.end) // FIVE_MINUTES, COLUMNS)
+        for values in self.values.values():
+            for begin in range(0, len(values), _ROWS_AT_A_TIME):
+                part = values[begin : begin + _ROWS_AT_A_TIME]
+                part[:, : COLUMNS - passed] = part[:, passed:].copy()
+                part[:, COLUMNS - passed :] = np.nan
+        self.end = newest
+
+    def _write(self, signal: Signal, block: ContainerBlock, newest: datetime) -> None:
+        self._make_room(block.ids)
+        first = COLUMNS - 1 - (newest - block.start) // FIVE_MINUTES
+        at = np.array([self.rows[id_] for id_ in block.ids], np.intp)
+        self.values[signal][at, first : first + block.values.shape[1]] = block.values
+
+    def _make_room(self, ids: Sequence[ContainerId]) -> None:
+        for id_ in ids:
+            self.rows.setdefault(id_, len(self.rows))
+        missing = len(self.rows) - len(self.values[Signal.CPU])
+        if missing > 0:
+            self.values = {signal: np.vstack([values, _empty(missing)]) for signal, values in self.values.items()}
+
+    def _forget_silent(self) -> None:
+        """Containers without any sample give their rows back."""
+        heard = np.zeros(len(self.rows), bool)
+        for values in self.values.values():
+            heard |= ~np.isnan(values[: len(self.rows)]).all(axis=1)
+        if heard.all():
+            return
+        kept = [id_ for id_, row in self.rows.items() if heard[row]]
+        at = [self.rows[id_] for id_ in kept]
+        self.values = {signal: values[at] for signal, values in self.values.items()}
+        self.rows = {id_: row for row, id_ in enumerate(kept)}
+
+    def _index(self) -> None:
+        grouped: dict[WorkloadId, list[ContainerId]] = defaultdict(list)
+        for id_ in sorted(self.rows.keys() | self.facts.images.keys()):
+            grouped[id_.workload].append(id_)
+        self.of_workload = grouped
+
+
+def _empty(rows: int) -> Floats:
+    return np.full((rows, COLUMNS), np.nan, np.float32)

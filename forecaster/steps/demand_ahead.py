@@ -1,0 +1,120 @@
+"""Demand of all workloads over the coming day, joint over workloads: what sums over node pools are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forecaster.demand.fresh import fresh
+from forecaster.domain.signal import Signal
+from forecaster.domain.window import FIVE_MINUTES, MINUTE
+from forecaster.forecasting.forecaster import Span
+from forecaster.forecasting.peaks import LEVELS
+from forecaster.steps.sizes import Rows
+from forecaster.vertical.admission.cluster import name_of
+from forecaster.vertical.nodes.ahead import WindowAhead
+from forecaster.vertical.nodes.joint import FEWEST_SAMPLES, past_ranks, ranks_together, samples
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from forecaster.domain.workload import Workload, WorkloadId
+    from forecaster.forecasting.forecaster import Forecaster
+    from forecaster.forecasting.peaks import Peaks
+    from forecaster.ports import Histories
+    from forecaster.vertical.nodes.joint import Floats
+
+_EDGES = tuple(timedelta(minutes=minutes) for minutes in (0, 15, 30, 60, 120, 240, 480, 720, 1440))
+SPANS = tuple(Span(begin, until - begin) for begin, until in pairwise(_EDGES))
+"""Windows of the coming day, longer the further away: a node takes minutes to start, a reservation hours."""
+BLOCK = timedelta(hours=1)
+"""Past blocks that tell how workloads move together: two weeks are 336, enough for the 95 % quantile of a sum."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Demand:
+    """Newest totals by workload name, and the joint samples of every window."""
+
+    cpu: Mapping[str, float]
+    memory: Mapping[str, float]
+    windows: tuple[WindowAhead, ...]
+
+
+def demand_ahead(workloads: Sequence[Workload], history: Histories, forecaster: Forecaster, now: datetime) -> Demand:
+    """Joint samples of the workloads whose CPU is forecast; memory that is not forecast stays as it is."""
+    ids = [one.id for one in workloads]
+    peaks = {name: _peaks(history, forecaster, name, ids, now) for name in (Signal.CPU, Signal.MEMORY)}
+    newest = {name: _newest(history, name, ids) for name in (Signal.CPU, Signal.MEMORY)}
+    known = [id_ for id_ in ids if all(id_ in one.row for one in peaks[Signal.CPU].values())]
+    ranks = {name: _ranks(history, name, known) for name in (Signal.CPU, Signal.MEMORY)}
+    windows = tuple(
+        _window(now, span, known, {name: peaks[name][span] for name in peaks}, ranks, newest[Signal.MEMORY])
+        for span in SPANS
+    )
+    cpu, memory = ({name_of(id_): value for id_, value in newest[name].items()} for name in (Signal.CPU, Signal.MEMORY))
+    return Demand(cpu, memory, windows)
+
+
+def _peaks(
+    history: Histories, forecaster: Forecaster, signal: Signal, ids: Sequence[WorkloadId], now: datetime
+) -> dict[Span, Peaks]:
+    cut = fresh(history.window(signal, FIVE_MINUTES), history.window(signal, MINUTE))
+    return forecaster.peaks(signal, cut, SPANS, now, wanted=ids)
+
+
+def _newest(history: Histories, signal: Signal, ids: Sequence[WorkloadId]) -> dict[WorkloadId, float]:
+    """The newest known five minutes of each."""
+    found = {}
+    for id_, row in zip(ids, Rows.of(history.window(signal, FIVE_MINUTES)).values(ids), strict=True):
+        known = row[~np.isnan(row)]
+        if known.size:
+            found[id_] = float(known[-1])
+    return found
+
+
+def _ranks(history: Histories, signal: Signal, ids: Sequence[WorkloadId]) -> tuple[Floats, bool]:
+    """Ranks of the past, and whether there is enough of it."""
+    past = np.asarray(Rows.of(history.window(signal, FIVE_MINUTES)).values(ids), float)
+    ranks = past_ranks(past, timedelta(days=1) // FIVE_MINUTES, BLOCK // FIVE_MINUTES)
+    if ranks.shape[1] < FEWEST_SAMPLES:
+        return ranks_together(len(ids)), False
+    return ranks, True
+
+
+def _window(
+    now: datetime,
+    span: Span,
+    ids: Sequence[WorkloadId],
+    peaks: Mapping[Signal, Peaks],
+    ranks: Mapping[Signal, tuple[Floats, bool]],
+    memory_now: Mapping[WorkloadId, float],
+) -> WindowAhead:
+    cpu_ranks, known = ranks[Signal.CPU]
+    cpu = samples(LEVELS, _quantiles(peaks[Signal.CPU], ids), cpu_ranks)
+    of_memory = peaks[Signal.MEMORY]
+    memory = np.array(
+        [
+            np.interp(rank, LEVELS, of_memory.values[of_memory.row[id_]])
+            if id_ in of_memory.row
+            else np.full(len(rank), memory_now.get(id_, 0.0))
+            for id_, rank in zip(ids, _as_many(ranks[Signal.MEMORY][0], cpu_ranks.shape[1]), strict=True)
+        ]
+    ).reshape(len(ids), cpu_ranks.shape[1])
+    begin = now + span.lead_time
+    return WindowAhead(begin, begin + span.length, tuple(map(name_of, ids)), cpu, memory, dependence_known=known)
+
+
+def _quantiles(peaks: Peaks, ids: Sequence[WorkloadId]) -> Floats:
+    return np.array([peaks.values[peaks.row[id_]] for id_ in ids]).reshape(len(ids), len(LEVELS))
+
+
+def _as_many(ranks: Floats, count: int) -> Floats:
+    """Both resources have as many samples; where their pasts differ in length, the newest count."""
+    if ranks.shape[1] >= count:
+        return ranks[:, ranks.shape[1] - count :]
+    return ranks_together(ranks.shape[0], count)

@@ -1,0 +1,119 @@
+"""Node pools ahead of time, from a cycle's forecaster and history and what is known of the cluster's nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forecaster.decisions.targets import AmountTarget, UtilizationTarget, targets_of
+from forecaster.domain.signal import Signal
+from forecaster.steps.demand_ahead import Demand, demand_ahead
+from forecaster.vertical.admission.cluster import name_of
+from forecaster.vertical.nodes.ahead import Aim, PoolAhead, pool_ahead
+from forecaster.vertical.nodes.headroom import Headroom, headroom
+from forecaster.vertical.nodes.members import Member
+from forecaster.vertical.nodes.pools import homes_of, pools_of
+from forecaster.vertical.nodes.pressure import Pressure, pressures
+from forecaster.vertical.nodes.watcher import watcher_metrics
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from forecaster.domain.policies import Policies
+    from forecaster.domain.workload import Workload
+    from forecaster.forecasting.forecaster import Forecaster
+    from forecaster.ports import Histories
+    from forecaster.vertical.admission.cluster import Cluster
+    from forecaster.vertical.rules.node import Node, Resident
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodesAhead:
+    """Everything said about the nodes of a cluster at one instant."""
+
+    at: datetime
+    quantile: float
+    pools: tuple[PoolAhead, ...]
+    headroom: tuple[Headroom, ...]
+    pressures: tuple[Pressure, ...]
+    watcher: Mapping[str, object]
+    """The answer of `/watcher`."""
+    unplaced: tuple[str, ...] = ()
+    """Workloads none of whose pods is on a known node."""
+
+
+def nodes_ahead(
+    workloads: Sequence[Workload],
+    history: Histories,
+    forecaster: Forecaster,
+    policies: Policies,
+    cluster: Cluster,
+    now: datetime,
+    *,
+    quantile: float = 0.95,
+    warm: timedelta = timedelta(minutes=30),
+) -> NodesAhead:
+    """What the pools will be asked for; `warm` is how far ahead capacity is to be kept. No nodes known: no pools."""
+    demand = demand_ahead(workloads, history, forecaster, now)
+    pools = pools_of(cluster.nodes or ())
+    residents = cluster.lasting
+    known_homes = homes_of(residents, pools)
+    homes = {one.id: known_homes.get(name_of(one.id)) for one in workloads}
+    aim = Aim(quantile, np.random.default_rng(int(now.timestamp())), cluster.server)
+    at_home = {
+        pool.name: [_member(one, policies, cluster) for one in workloads if homes[one.id] == pool.name]
+        for pool in pools
+    }
+    found = tuple(pool_ahead(pool, at_home[pool.name], residents, demand.windows, aim) for pool in pools)
+    return NodesAhead(
+        at=now,
+        quantile=quantile,
+        pools=found,
+        headroom=tuple(headroom(one, now + warm) for one in found),
+        pressures=tuple(_pressures(cluster.nodes or (), residents, demand)),
+        watcher=_watcher(cluster.nodes or (), residents, demand, now),
+        unplaced=tuple(str(id_) for id_, pool in homes.items() if pool is None),
+    )
+
+
+def _member(workload: Workload, policies: Policies, cluster: Cluster) -> Member:
+    policy = policies.of(workload.id).horizontal
+    targets = targets_of(workload, policy)
+    per_pod = [capacity for one in targets if (capacity := _cores_per_pod(one)) is not None]
+    scaled = workload.autoscaler
+    return Member(
+        workload=name_of(workload.id),
+        pod=cluster.template_of(workload),
+        replicas=workload.replicas,
+        per_pod=min(per_pod) if per_pod and (scaled or policy.max_replicas) else None,
+        min_replicas=scaled.min_replicas if scaled else policy.min_replicas or 1,
+        max_replicas=scaled.max_replicas if scaled else policy.max_replicas,
+    )
+
+
+def _cores_per_pod(target: object) -> float | None:
+    match target:
+        case UtilizationTarget(signal=Signal.CPU):
+            return target.request * target.percent / 100
+        case AmountTarget(signal=Signal.CPU):
+            return target.amount
+        case _:
+            return None
+
+
+def _pressures(nodes: Sequence[Node], residents: Sequence[Resident], demand: Demand) -> list[Pressure]:
+    """In the window of the coming hours in which memory is highest."""
+    if not demand.windows:
+        return []
+    highest = max(demand.windows, key=lambda one: float(np.quantile(one.memory.sum(axis=0), 0.95)))
+    return pressures(nodes, residents, demand.memory, highest)
+
+
+def _watcher(
+    nodes: Sequence[Node], residents: Sequence[Resident], demand: Demand, now: datetime
+) -> Mapping[str, object]:
+    return watcher_metrics(nodes, residents, (demand.cpu, demand.memory), demand.windows[0], now)
