@@ -244,7 +244,7 @@ def test_going_on_from_a_stored_state_equals_one_run(
     beginning = ScalingState.beginning(workload.replicas, NOON)
     whole, end_state, _ = run(0, len(seen), beginning, workload.replicas)
     first, state, replicas = run(0, cut, beginning, workload.replicas)
-    stored = ScalingState(tuple(PastRecommendation(*entry) for entry in state.history))
+    stored = replace(state, history=tuple(PastRecommendation(*entry) for entry in state.history))
     second, second_state, _ = run(cut, len(seen), stored, replicas)
     assert (first + second, second_state) == (whole, end_state)
 

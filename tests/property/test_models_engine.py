@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models import LastValue, Panel, Prior, Ridge, SeasonalNaive, Window
+from models import Adaptive, LastValue, Panel, Prior, Ridge, SeasonalNaive, Window
 from tests.support.panels import HOUR, MONDAY
 
 if TYPE_CHECKING:
     from models import Model
 
 LEVELS = (0.05, 0.5, 0.9, 0.99)
-MODELS = (LastValue(), Prior(), Ridge(), SeasonalNaive())
+MODELS = (Adaptive(replays=16), LastValue(), Prior(), Ridge(), SeasonalNaive())
 
 
 @st.composite

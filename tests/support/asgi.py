@@ -20,10 +20,13 @@ class Client:
     def get(self, url: str) -> httpx.Response:
         return self.request("GET", url)
 
-    def request(self, method: str, url: str) -> httpx.Response:
-        return asyncio.run(self._send(method, url))
+    def post(self, url: str, body: bytes) -> httpx.Response:
+        return self.request("POST", url, body)
 
-    async def _send(self, method: str, url: str) -> httpx.Response:
+    def request(self, method: str, url: str, body: bytes | None = None) -> httpx.Response:
+        return asyncio.run(self._send(method, url, body))
+
+    async def _send(self, method: str, url: str, body: bytes | None) -> httpx.Response:
         transport = httpx.ASGITransport(app=self._app)
         async with httpx.AsyncClient(transport=transport, base_url="http://serving") as client:
-            return await client.request(method, url)
+            return await client.request(method, url, content=body)

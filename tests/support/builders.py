@@ -16,7 +16,8 @@ from forecaster.domain.policy import HorizontalPolicy, Policy, VerticalPolicy
 from forecaster.domain.signal import Signal
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
 from forecaster.hpa.history import PastRecommendation
-from forecaster.vertical.sizing import NO_USAGE, PodUsage
+from forecaster.vertical.choice.choose import Sized
+from forecaster.vertical.sizing import NO_SIZING, ContainerSizing, PodSizing
 from tests.support.recommendations import GIB, NOON, workload_id
 
 if TYPE_CHECKING:
@@ -60,6 +61,18 @@ def policy(*, vertical: VerticalPolicy | None = None, **horizontal: Any) -> Poli
     """No stabilization unless a story is about it: the first word is then the last one, too."""
     given = {"scale_down_stabilization": timedelta(0), **horizontal}
     return Policy(horizontal=HorizontalPolicy(**given), vertical=vertical or VerticalPolicy())
+
+
+def sized(request: float, *, limit: float | None = None, **more: Any) -> Sized:
+    """One resource of one container: a twentieth above the request, as much above the limit, a tenth of it idle."""
+    return Sized(request, limit, **{"over_request": 0.05, "over_limit": 0.05, "idle": 0.1 * request, **more})
+
+
+def sizing_of(
+    *, cpu: Sized | None = None, memory: Sized | None = None, days: float = 14.0, now: Resources = RESOURCES
+) -> PodSizing:
+    """What was chosen for a pod that nobody divides into containers."""
+    return (ContainerSizing("", now, cpu, memory, days),)
 
 
 def measured(value: float, at: datetime = NOON) -> Measured:
@@ -114,7 +127,7 @@ def decided(
     of: Workload | None = None,
     under: Policy | None = None,
     state: ScalingState = NOTHING_BEFORE,
-    usage: PodUsage = NO_USAGE,
+    sizing: PodSizing = NO_SIZING,
 ) -> Recommendation:
     """The decision at noon, without the state that it leaves."""
-    return decide(of or workload(), seen, under or policy(), state, NOON, usage=usage)[0]
+    return decide(of or workload(), seen, under or policy(), state, NOON, sizing=sizing)[0]

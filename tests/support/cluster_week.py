@@ -100,14 +100,14 @@ def played_week(now: datetime) -> Week:
     first = (start - recording.start) % WEEK // MINUTE
     columns = first + np.arange((WEEK + AHEAD) // MINUTE + 1)
     demand = {signal: _variants(recording.values[signal], columns) for signal in DEMAND}
-    demand = _completed(demand)
+    demand = completed(demand)
     names = [
         replace(one, id=one.id._replace(name=one.id.name + suffix))
         for suffix, _, _ in _VARIANTS
         for one in recording.workloads
     ]
-    workloads = [_sized(one, cpu) for one, cpu in zip(names, demand[Signal.CPU], strict=True)]
-    pods = np.array([_pods(one, cpu) for one, cpu in zip(workloads, demand[Signal.CPU], strict=True)])
+    workloads = [sized(one, cpu) for one, cpu in zip(names, demand[Signal.CPU], strict=True)]
+    pods = np.array([pods_of(one, cpu) for one, cpu in zip(workloads, demand[Signal.CPU], strict=True)])
     current = pods[:, WEEK // timedelta(hours=1) - 1].tolist()
     return Week(
         start=start,
@@ -122,7 +122,8 @@ def _variants(values: NDArray[np.float64], columns: NDArray[np.intp]) -> NDArray
     return np.vstack([values[:, (columns + shift) % values.shape[1]] * factor for _, shift, factor in _VARIANTS])
 
 
-def _completed(demand: Mapping[Signal, NDArray[np.float64]]) -> dict[Signal, NDArray[np.float64]]:
+def completed(demand: Mapping[Signal, NDArray[np.float64]]) -> dict[Signal, NDArray[np.float64]]:
+    """What a workload lacks borrowed, and gaps closed."""
     cpu, memory, requests = (demand[signal].copy() for signal in DEMAND)
     known = np.flatnonzero(~np.isnan(memory).all(axis=1))
     for row in np.flatnonzero(np.isnan(memory).all(axis=1)):
@@ -138,7 +139,7 @@ def _held(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.nan_to_num(np.take_along_axis(values, np.maximum.accumulate(columns, axis=1), axis=1))
 
 
-def _sized(one: Workload, cpu: NDArray[np.float64]) -> Workload:
+def sized(one: Workload, cpu: NDArray[np.float64]) -> Workload:
     """With a request at which the highest demand needs `_MOST_PODS`, and an HPA that leaves room above."""
     request = round(float(cpu.max()) / (_MOST_PODS * _UTILIZATION), 3)
     resources = Resources(cpu_request=request, memory_request=2.0**31, memory_limit=2.0**31)
@@ -147,7 +148,8 @@ def _sized(one: Workload, cpu: NDArray[np.float64]) -> Workload:
     return replace(one, resources=resources, autoscaler=scaled)
 
 
-def _pods(one: Workload, cpu: NDArray[np.float64]) -> NDArray[np.intp]:
+def pods_of(one: Workload, cpu: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Pods in each hour, as its own HPA would have it."""
     peaks = np.maximum.reduceat(cpu, np.arange(0, cpu.size, _HOUR))
     wanted = np.ceil(peaks / (_UTILIZATION * (one.resources.cpu_request or 1.0)))
     return np.clip(wanted, 1, _MOST_PODS).astype(np.intp)

@@ -21,6 +21,7 @@ class Asked:
     path: str
     headers: Mapping[str, str]
     form: Mapping[str, str]
+    body: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -56,23 +57,21 @@ def page(status: int, text: str) -> Reply:
     return Reply(status, text.encode(), {"Content-Type": "text/html"})
 
 
-class Server:
-    """Answers each request with `respond(asked)`; `asked` holds all of them in order."""
+class Running:
+    """A server that answers while its block lasts, on a port that the system chose."""
 
-    def __init__(self, respond: Callable[[Asked], Reply], *, tls: ssl.SSLContext | None = None) -> None:
-        self.asked: list[Asked] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(respond, self.asked))
+    def __init__(
+        self, handler: type[BaseHTTPRequestHandler], tls: ssl.SSLContext | None, *, lazy: bool = False
+    ) -> None:
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
         self._server.block_on_close = False
-        self._scheme = "http"
         if tls:
-            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
-            self._scheme = "https"
+            self._server.socket = tls.wrap_socket(
+                self._server.socket, server_side=True, do_handshake_on_connect=not lazy
+            )
+        self.url = f"{'https' if tls else 'http'}://localhost:{self._server.server_port}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
-
-    @property
-    def url(self) -> str:
-        return f"{self._scheme}://localhost:{self._server.server_port}"
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -86,6 +85,14 @@ class Server:
         self._server.server_close()
 
 
+class Server(Running):
+    """Answers each request with `respond(asked)`; `asked` holds all of them in order."""
+
+    def __init__(self, respond: Callable[[Asked], Reply], *, tls: ssl.SSLContext | None = None) -> None:
+        self.asked: list[Asked] = []
+        super().__init__(_handler(respond, self.asked), tls)
+
+
 def _handler(respond: Callable[[Asked], Reply], asked: list[Asked]) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -96,7 +103,8 @@ def _handler(respond: Callable[[Asked], Reply], asked: list[Asked]) -> type[Base
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            asked.append(Asked(self.command, self.path, dict(self.headers), dict(parse_qsl(body.decode()))))
+            form = dict(parse_qsl(body.decode("utf-8", "replace")))
+            asked.append(Asked(self.command, self.path, dict(self.headers), form, body))
             reply = respond(asked[-1])
             self.send_response(reply.status)
             for name, value in reply.headers.items():

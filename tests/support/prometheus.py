@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import os
 import shutil
-import socket
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
+
+from tests.support.ports import free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -107,13 +108,16 @@ def _create_block(binaries: Binaries, file: Path, data: Path) -> None:
 
 
 class RealPrometheus:
-    """A Prometheus on loopback over a data folder. It scrapes nothing; it can be stopped and started again."""
+    """A Prometheus on loopback that can be stopped and started again; it scrapes what `config` says."""
 
-    def __init__(self, binaries: Binaries, data: Path, *, options: Iterable[str] = ()) -> None:
+    def __init__(
+        self, binaries: Binaries, data: Path, *, options: Iterable[str] = (), config: str = "global: {}\n"
+    ) -> None:
         self._binaries = binaries
         self._data = data
+        self._config = config
         self._options = tuple(options)
-        self._port = _free_port()
+        (self._port,) = free_ports(1)
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -123,7 +127,7 @@ class RealPrometheus:
     def start(self) -> None:
         """Start it at the same address as before and wait until it answers."""
         config = self._data.parent / f"{self._data.name}.yaml"
-        config.write_text("global: {}\n", encoding="utf-8")
+        config.write_text(self._config, encoding="utf-8")
         log = (self._data.parent / f"{self._data.name}.log").open("ab")
         with log:
             self._process = subprocess.Popen(self._command(config), stdout=log, stderr=log)
@@ -181,9 +185,3 @@ class RealPrometheus:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from forecaster.domain.policies import Policies
+from forecaster.domain.policy import Policy
 from forecaster.serving.publish import FilePublisher
 from tests.support.recommendations import NOON, recommendation
 
@@ -12,10 +14,25 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.domain.decision import Recommendation
+    from forecaster.serving.gauges import Level
 
 
-def publish(path: Path, *rows: Recommendation, at: datetime = NOON, metrics: str = "") -> Path:
-    """One table with these rows, one workload if none is given."""
-    publisher = FilePublisher(path, interval=timedelta(minutes=1), version="1.2.3", metrics=lambda: metrics)
+def publish(
+    path: Path,
+    *rows: Recommendation,
+    at: datetime = NOON,
+    metrics: str = "",
+    mode: str = "observe",
+    gauges: Level = "none",
+) -> Path:
+    """One table with these rows, one workload if none is given; `mode` is that of all of them."""
+    publisher = FilePublisher(
+        path,
+        interval=timedelta(minutes=1),
+        version="1.2.3",
+        policies=Policies(Policy.model_validate({"mode": mode})),
+        gauges=gauges,
+        metrics=lambda: metrics,
+    )
     publisher.publish(at, rows or (recommendation(at=at),))
     return path

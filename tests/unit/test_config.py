@@ -39,7 +39,7 @@ class TestFaults:
         found = faults("""
             prometheus: {url: "not an address", retries: 99}
             cycle: {interval: 7m}
-            policy: {horizontal: {quantile: 2}, vertical: {margin: -1}}
+            policy: {horizontal: {quantile: 2}, vertical: {oom_price: -1}}
             overrides:
               - match: {name: cart}
                 policy: {horizontal: {lead_time: soon}}
@@ -49,7 +49,7 @@ class TestFaults:
             "prometheus.retries": 99,
             "cycle.interval": "7m",
             "policy.horizontal.quantile": 2,
-            "policy.vertical.margin": -1,
+            "policy.vertical.oom_price": -1,
             "overrides[0].policy.horizontal.lead_time": "soon",
         }
 
@@ -187,17 +187,17 @@ class TestFile:
             queries:
               namespaces: "shop|team-.*"
             policy:
-              horizontal: {quantile: 0.85, lead_time: 3m}
+              horizontal: {availability: standard}
             overrides:
               - match: {namespace: shop, name: "checkout*"}
-                policy: {horizontal: {quantile: 0.95, lead_time: 5m}}
+                policy: {horizontal: {availability: critical, lead_time: 5m}}
               - match: {kind: StatefulSet}
                 policy: {vertical: {memory_limit: keep-ratio}}
             """),
             "docs/configure.md",
         )
         assert settings.policies.of(CART) == Settings().policy
-        assert settings.policies.of(CART._replace(name="checkout-api")).horizontal.quantile == 0.95
+        assert settings.policies.of(CART._replace(name="checkout-api")).horizontal.availability == "critical"
         assert settings.policies.of(CART._replace(kind="StatefulSet")).vertical.memory_limit == "keep-ratio"
 
 
@@ -229,9 +229,17 @@ class TestUnreadable:
         with pytest.raises(ConfigError, match=r"nowhere\.yaml"):
             load(tmp_path / "nowhere.yaml")
 
-    def test_a_folder_is_no_file(self, tmp_path: Path) -> None:
-        with pytest.raises(ConfigError, match="a readable UTF-8 file"):
+    def test_a_folder_without_settings_is_none(self, tmp_path: Path) -> None:
+        with pytest.raises(ConfigError, match=r"a folder with \*\.yaml files is expected"):
             load(tmp_path)
+
+    def test_the_files_of_a_folder_are_put_over_each_other_by_name(self, tmp_path: Path) -> None:
+        (tmp_path / "10-base.yaml").write_text("serving: {port: 1, host: here}\n")
+        (tmp_path / "20-more.yaml").write_text("serving: {port: 2}\ncycle: {interval: 5m}\n")
+        (tmp_path / "README.md").write_text("no settings")
+        found = load(tmp_path)
+        assert (found.serving.host, found.serving.port) == ("here", 2)
+        assert found.cycle.interval == timedelta(minutes=5)
 
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just("5m")
@@ -247,3 +255,22 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 def test_whatever_is_written_gives_settings_or_faults(value: dict[str, Any]) -> None:
     with suppress(ConfigError):
         assert isinstance(parse(value, "settings.yaml"), Settings)
+
+
+class TestKeda:
+    def test_it_listens_with_certificates_or_says_that_it_does_without(self) -> None:
+        assert parse({"keda": {"enabled": True, "certificate_file": "c", "key_file": "k"}}, "x").keda.enabled
+        assert parse({"keda": {"enabled": True, "plaintext": True}}, "x").keda.enabled
+
+    @pytest.mark.parametrize(
+        ("text", "allowed"),
+        [
+            ("keda: {enabled: true}", "either certificate_file and key_file, or plaintext"),
+            ("keda: {enabled: true, plaintext: true, certificate_file: c, key_file: k}", "either"),
+            ("keda: {certificate_file: c}", "belong together"),
+            ("keda: {client_names: [keda-operator]}", "without TLS nobody has a name"),
+            ("keda: {certificate_file: c, key_file: k, client_names: [a]}", "whose certificates are believed"),
+        ],
+    )
+    def test_who_may_ask_is_said_without_contradiction(self, text: str, allowed: str) -> None:
+        assert allowed in faults(text)["keda"][1]

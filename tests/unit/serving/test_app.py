@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -7,8 +8,10 @@ import pytest
 
 from forecaster.domain.decision import Reason
 from forecaster.serving.app import create_app
+from forecaster.serving.publish import FilePublisher
 from forecaster.serving.reader import TableReader
 from tests.support.asgi import Client
+from tests.support.published import publisher
 from tests.support.recommendations import NOON, recommendation, workload_id
 from tests.support.tables import publish
 
@@ -82,9 +85,10 @@ def test_ready_with_a_fresh_table(client: Client) -> None:
     }
 
 
-def test_not_ready_with_a_stale_table_which_is_served_all_the_same(client: Client, clock: Clock) -> None:
+def test_a_stale_table_is_served_and_said_to_be_stale(client: Client, clock: Clock) -> None:
+    """Not ready would take the process out of its Service, and then nobody could abstain."""
     clock.now = NOON + timedelta(minutes=4)
-    assert client.get("/readyz").status_code == 503
+    assert client.get("/readyz").json()["stale"] is True
     answer = client.get("/api/v1/recommendations/shop/api").json()
     assert answer["stale"] is True
     assert answer["age_seconds"] == 240.0
@@ -167,3 +171,28 @@ def test_metrics_are_those_of_both_processes(client: Client) -> None:
 
 def test_without_a_table_its_age_is_not_a_number(empty: Client) -> None:
     assert "forecaster_serving_table_age_seconds NaN" in empty.get("/metrics").text
+
+
+def test_a_computing_process_that_starts_blind_goes_on_from_what_the_last_one_published(
+    tmp_path: Path, clock: Clock
+) -> None:
+    publisher(tmp_path / "table").publish(NOON, [recommendation()])
+    later = NOON + timedelta(minutes=2)
+    blind = recommendation(at=later, replicas=None, reason=Reason.SOURCE_DOWN)
+    publisher(tmp_path / "table").publish(later, [replace(blind, signals=())])
+    clock.now = later
+    path = "/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/forecaster_demand"
+    (item,) = client_of(tmp_path / "table", clock).get(f"{path}?labelSelector=workload=web,signal=cpu").json()["items"]
+    assert (item["value"], item["metricLabels"]["source"]) == ("1750m", "last")
+    assert item["timestamp"] == "2026-03-01T12:00:00Z"
+
+
+def test_gauges_of_workloads_are_passed_on_while_the_table_is_fresh(tmp_path: Path, clock: Clock) -> None:
+    FilePublisher(tmp_path / "table", interval=timedelta(minutes=1), version="1", gauges="counts").publish(
+        NOON, [recommendation()]
+    )
+    gauged = client_of(tmp_path / "table", clock)
+    line = 'forecaster_workload_replicas{namespace="shop",kind="Deployment",workload="web"} 3'
+    assert line in gauged.get("/metrics").text
+    clock.now = NOON + timedelta(minutes=4)
+    assert line not in gauged.get("/metrics").text

@@ -1,4 +1,4 @@
-"""docs/api.md shows what is answered."""
+"""docs/api.md and docs/external-metrics.md show what is answered."""
 
 from __future__ import annotations
 
@@ -9,13 +9,23 @@ from pathlib import Path
 
 import pytest
 
+from forecaster.serving.abstain import ORDER
+from forecaster.serving.access.gate import PATH_MAX
+from forecaster.serving.access.remembered import WAITING
 from forecaster.serving.app import create_app
+from forecaster.serving.door.connection import BODY_MAX, HEADER_LINES_MAX, HEADERS_MAX, PATIENCE_SECONDS, URL_MAX
+from forecaster.serving.door.door import CONNECTIONS, HANDSHAKE_SECONDS, HANDSHAKES
+from forecaster.serving.door.lobby import ROOM, SILENCE_SECONDS
+from forecaster.serving.door.server import KEEP_ALIVE_SECONDS
+from forecaster.serving.gauges import FAMILIES
+from forecaster.serving.metrics_api.question import LONGEST, MOST_COMMAS
 from forecaster.serving.reader import TableReader
 from tests.support.asgi import Client
 from tests.support.recommendations import NOON
 from tests.support.tables import publish
 
 PAGE = Path(__file__).parents[3] / "docs" / "api.md"
+EXTERNAL = PAGE.with_name("external-metrics.md")
 
 
 @pytest.fixture
@@ -39,3 +49,30 @@ def test_every_metric_of_the_serving_process_is_listed(client: Client) -> None:
     names = re.findall(r"# TYPE (forecaster_\w+)", client.get("/metrics").text)
     assert names
     assert [name for name in names if name not in listed and not name.endswith("_created")] == []
+
+
+def test_every_gauge_of_the_workloads_is_listed() -> None:
+    listed = PAGE.read_text(encoding="utf-8")
+    short = (family.removeprefix("forecaster_workload") for family in FAMILIES)
+    assert [name for name in short if name not in listed] == []
+
+
+def test_every_word_of_abstaining_has_its_row() -> None:
+    rows = re.findall(r"^\| `(\w+)`(?: \(default\))? \|", EXTERNAL.read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(ORDER) <= set(rows)
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        f"{SILENCE_SECONDS:g} s, outside of TLS; {ROOM:,} at a time",
+        f"{HANDSHAKE_SECONDS:g} s; {HANDSHAKES} at a time",
+        f"| {PATIENCE_SECONDS:g} s each |",
+        f"{KEEP_ALIVE_SECONDS} s; strangers go first when there are {CONNECTIONS:,} connections",
+        f"{URL_MAX // 1024} KiB, {HEADERS_MAX // 1024} KiB in {HEADER_LINES_MAX} lines, {BODY_MAX // 1024} KiB",
+        f"{PATH_MAX:,} characters; {LONGEST:,} characters with {MOST_COMMAS} commas",
+        f"{WAITING} at a time, each asked once",
+    ],
+)
+def test_limits_are_as_stated(stated: str) -> None:
+    assert stated in EXTERNAL.read_text(encoding="utf-8")

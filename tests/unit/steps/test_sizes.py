@@ -8,14 +8,14 @@ from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy, Selector
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES
+from forecaster.steps.containers import Containers
 from forecaster.steps.sizes import ROUNDS, Sizes
 from forecaster.store.history import History
-from forecaster.vertical.sizing import NO_USAGE
-from tests.support.builders import GIB, NOON
+from forecaster.vertical.sizing import NO_SIZING
+from tests.support.builders import GIB, NOON, workload
 from tests.support.fakes import SHORT
-from tests.support.recommendations import workload_id
 
-WEB, CART = workload_id("web"), workload_id("cart")
+WEB, CART = workload("web"), workload("cart")
 DAY = 288
 
 
@@ -24,49 +24,64 @@ def history(**rows: np.ndarray) -> History:
     kept = History(Signal, SHORT, now=NOON)
     for signal, values in rows.items():
         start = NOON - (len(values) - 1) * FIVE_MINUTES
-        kept.write(Block(Signal(signal), (WEB,), start, FIVE_MINUTES, values[None, :]))
+        kept.write(Block(Signal(signal), (WEB.id,), start, FIVE_MINUTES, values[None, :]))
     return kept
 
 
 def a_day(cpu: float = 2.0) -> History:
-    return history(cpu=np.full(DAY, cpu), memory=np.full(DAY, 4 * GIB), pods=np.full(DAY, 4.0))
+    return history(cpu=np.full(DAY, cpu), memory=np.full(DAY, GIB), pods=np.full(DAY, 4.0))
 
 
 def renewed(kept: History, policies: Policies | None = None) -> Sizes:
     sizes = Sizes()
-    sizes.renew(kept, policies or Policies(Policy()), [WEB, CART])
+    sizes.renew(kept, Containers(), policies or Policies(Policy()), [WEB, CART])
     return sizes
 
 
-def test_usage_is_that_of_one_pod() -> None:
-    usage = renewed(a_day()).of(WEB)
-    assert (usage.cpu, usage.memory, usage.days) == (0.5, GIB, 1.0)
+def request_of(sizes: Sizes) -> float:
+    (container,) = sizes.of(WEB.id)
+    assert container.cpu is not None
+    return container.cpu.request
 
 
-def test_the_quantile_is_that_of_the_policy() -> None:
+def test_sizes_are_those_of_one_pod() -> None:
+    (container,) = renewed(a_day()).of(WEB.id)
+    assert container.memory is not None
+    assert (request_of(renewed(a_day())), container.days) == (0.5, 1.0)
+    assert 0.25 * GIB < container.memory.request < 0.5 * GIB
+
+
+def test_prices_are_those_of_the_policy() -> None:
     rising = history(cpu=np.linspace(0, 4, DAY), pods=np.ones(DAY))
-    medians = Policies(Policy(), ((Selector(name="web"), {"vertical": {"cpu_quantile": 0.5}}),))
-    assert renewed(rising, medians).of(WEB).cpu == pytest.approx(2.0)
-    assert renewed(rising).of(WEB).cpu == pytest.approx(3.8)
+    cheap = Policies(Policy(), ((Selector(name="web"), {"vertical": {"throttle_price": 1.5}}),))
+    assert request_of(renewed(rising, cheap)) < request_of(renewed(rising)) == pytest.approx(4.0)
 
 
-def test_a_workload_without_history_has_no_usage() -> None:
-    assert renewed(a_day()).of(CART) == NO_USAGE
+def test_a_workload_without_history_is_told_nothing() -> None:
+    (container,) = renewed(a_day()).of(CART.id)
+    assert (container.cpu, container.memory, container.days) == (None, None, 0.0)
 
 
-def test_a_workload_that_nobody_looked_at_has_no_usage() -> None:
-    assert Sizes().of(WEB) == NO_USAGE
+def test_a_workload_that_nobody_looked_at_has_no_size() -> None:
+    assert Sizes().of(WEB.id) == NO_SIZING
 
 
 def test_each_workload_is_looked_at_again_within_so_many_rounds() -> None:
     sizes, policies = renewed(a_day()), Policies(Policy())
     for _ in range(ROUNDS):
-        sizes.renew(a_day(cpu=4.0), policies, [WEB, CART])
-    assert sizes.of(WEB).cpu == 1.0
+        sizes.renew(a_day(cpu=8.0), Containers(), policies, [WEB, CART])
+    assert request_of(sizes) == 2.0
 
 
 def test_a_workload_that_is_gone_is_forgotten_with_the_next_look() -> None:
     sizes, policies = renewed(a_day()), Policies(Policy())
     for _ in range(ROUNDS):
-        sizes.renew(a_day(), policies, [WEB])
-    assert set(sizes.known) == {WEB}
+        sizes.renew(a_day(), Containers(), policies, [WEB])
+    assert set(sizes.known) == {WEB.id}
+
+
+@pytest.mark.parametrize("recommender", ["vpa", "krr", "krr-limit", "crane"])
+def test_other_recommenders_can_be_chosen(recommender: str) -> None:
+    """All of them look at the same day of half a core."""
+    theirs = Policies(Policy.model_validate({"vertical": {"recommender": recommender}}))
+    assert 0.4 < request_of(renewed(a_day(), theirs)) < 0.8

@@ -1,0 +1,70 @@
+"""The control plane for all tests of this folder. They carry the marker `cluster`."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from forecaster.serve import table_path
+from tests.support.control_plane.binaries import CORE, why_not
+from tests.support.control_plane.deployed import Deployed
+from tests.support.control_plane.plane import ControlPlane
+from tests.support.tables import publish
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from forecaster.serving.process import ServingProcess
+
+_numbers = count(1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.is_relative_to(here):
+            item.add_marker(pytest.mark.cluster)
+
+
+@pytest.fixture(scope="session")
+def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """One for all tests of a process: ready in four seconds, about 540 MB. Tests keep to a namespace of their own."""
+    absent = why_not(*CORE)
+    if absent:
+        pytest.skip(absent)
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    with ControlPlane(tmp_path_factory.mktemp("cluster"), services=f"127.{96 + worker % 32}") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def deployed(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
+    """`deploy/base`, with a table of one workload, `shop/web`, and a certificate from its own Job's command."""
+    folder = tmp_path_factory.mktemp("deployed")
+    table = publish(table_path(folder), at=datetime.now(UTC), mode="publish")
+    found = Deployed(control_plane, folder, table=table)
+    found.run_certificates()
+    yield found
+    found.remove()
+
+
+@pytest.fixture(scope="module")
+def serving(deployed: Deployed) -> Iterator[ServingProcess]:
+    """The real serving process where its pod would be, registered and available."""
+    with contextmanager(deployed.serve)() as process:
+        deployed.cluster.until_available()
+        yield process
+
+
+@pytest.fixture
+def namespace(control_plane: ControlPlane) -> str:
+    """A new namespace; it goes with the control plane."""
+    name = f"test-{next(_numbers)}"
+    control_plane.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    return name

@@ -1,0 +1,167 @@
+"""The real HPA controller reads what we publish."""
+
+from __future__ import annotations
+
+import math
+import time
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+import yaml
+
+from forecaster import telemetry
+from forecaster.config import parse
+from forecaster.domain.signal import Signal
+from forecaster.domain.window import MINUTE
+from forecaster.serve import build_service, state_directory
+from forecaster.serving.asked import Asked, answer, moment_at
+from forecaster.serving.reader import TableReader
+from forecaster.serving.values import Value
+from tests.support.control_plane.commands import SYNC_SECONDS
+from tests.support.control_plane.deployed import ROOT
+from tests.support.control_plane.workloads import deployment, external_hpa
+from tests.support.prometheus import RealPrometheus, find_binaries
+from tests.support.ramp import FALL_IN, fill_ramp
+from tests.support.recommendations import ahead, recommendation, signal_view, workload_id
+from tests.support.tables import publish
+from tests.support.waiting import wait_until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from forecaster.domain.decision import Recommendation
+    from forecaster.service import Service
+    from tests.support.cluster_week import Week
+    from tests.support.control_plane.api import Api
+    from tests.support.control_plane.deployed import Deployed
+
+pytestmark = [pytest.mark.usefixtures("serving"), pytest.mark.slow]
+
+PER_REPLICA = 0.5
+"""Cores that one replica carries."""
+
+
+def demands(namespace: str, cores: float, name: str = "web") -> Recommendation:
+    """A workload whose forecast peak is this."""
+    at = datetime.now(UTC)
+    view = replace(signal_view("cpu", at), measured=0.1, forecast=replace(ahead(at), peak=cores))
+    return replace(recommendation(workload_id(name, namespace), at=at), signals=(view,), clamps=())
+
+
+def scaled(api: Api, namespace: str, name: str = "web", *, start: int = 1) -> None:
+    """A Deployment and its HPA: one replica for each half core that is forecast."""
+    api.create(deployment(name, start), namespace)
+    api.create(external_hpa(name, target="500m"), namespace)
+
+
+def desired(api: Api, namespace: str, name: str = "web") -> int:
+    status = api.read("HorizontalPodAutoscaler", name, namespace).get("status", {})
+    return int(status.get("desiredReplicas", -1))
+
+
+def test_a_metric_that_is_published_changes_the_count_within_a_sync_and_a_second(
+    deployed: Deployed, namespace: str
+) -> None:
+    api = deployed.cluster.api
+    publish(deployed.table, demands(namespace, 1.0), at=datetime.now(UTC), mode="publish")
+    scaled(api, namespace)
+    wait_until(lambda: desired(api, namespace) == 2, timeout=20, what="the first count")
+    waits = []
+    for cores in (4.0, 2.5, 6.0, 1.0):
+        begin = time.monotonic()
+        publish(deployed.table, demands(namespace, cores), at=datetime.now(UTC), mode="publish")
+        wait_until(lambda cores=cores: desired(api, namespace) == cores * 2, timeout=10, what=f"{cores * 2:g} replicas")
+        waits.append(time.monotonic() - begin)
+    assert max(waits) < SYNC_SECONDS + 1, waits
+
+
+def test_kubectl_shows_our_value(deployed: Deployed, namespace: str) -> None:
+    publish(deployed.table, demands(namespace, 1.75), at=datetime.now(UTC), mode="publish")
+    scaled(deployed.cluster.api, namespace)
+    wait_until(lambda: desired(deployed.cluster.api, namespace) == 4, timeout=20, what="four replicas")
+    shown = deployed.cluster.kubectl("get", "hpa", "web", f"--namespace={namespace}")
+    assert "/500m (avg)" in shown
+    raw = deployed.cluster.kubectl("get", "hpa", "web", f"--namespace={namespace}", "-o", "yaml")
+    current = yaml.safe_load(raw)["status"]["currentMetrics"][0]["external"]["current"]
+    assert current["averageValue"] in {"438m", "875m", "1750m"}  # 1.75 cores over the replicas of that moment
+
+
+def test_the_example_scales_up_by_the_forecast_while_cpu_cannot_be_read(deployed: Deployed) -> None:
+    api = deployed.cluster.api
+    api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
+    publish(deployed.table, demands("shop", 2.0), at=datetime.now(UTC), mode="publish")
+    api.create(deployment("web", 2), "shop")
+    deployed.cluster.kubectl("apply", "-f", str(ROOT / "deploy" / "examples" / "hpa.yaml"))
+    wait_until(lambda: desired(api, "shop") == 6, timeout=30, what="2 cores over 350m")
+
+
+class Minute(NamedTuple):
+    """What the HPA wanted, and what the recorded load needed in that minute."""
+
+    at: datetime
+    granted: int
+    needed: int
+
+
+def test_it_scales_up_before_a_recorded_ramp_arrives_and_back_after_it(deployed: Deployed, tmp_path: Path) -> None:
+    binaries = find_binaries()
+    if binaries is None:
+        pytest.skip("no prometheus and promtool: run .ci/prometheus")
+    api, now = deployed.cluster.api, datetime.now(UTC).replace(second=0, microsecond=0)
+    api.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
+    week = fill_ramp(tmp_path / "data", now, binaries)
+    with RealPrometheus(binaries, tmp_path / "data") as prometheus, ExitStack() as parts:
+        service = service_at(now, prometheus.url, deployed, parts)
+        api.create(deployment("checkout", 1), "shop")
+        api.create(external_hpa("checkout", target="500m"), "shop")
+        rise = [minute(service, week, deployed, now + k * MINUTE) for k in range(2, 31, 2)]
+        fall = [minute(service, week, deployed, now + FALL_IN + k * MINUTE) for k in range(0, 61, 6)]
+    half = (rise[0].needed + rise[-1].needed) // 2
+    assert rise[0].needed <= half / 1.5, "this is no ramp"
+    early = first(rise, lambda one: one.needed >= half) - first(rise, lambda one: one.granted >= half)
+    assert early >= 2 * MINUTE, [tuple(one) for one in rise]
+    assert fall[-1].granted <= half, [tuple(one) for one in fall]
+
+
+def first(minutes: list[Minute], met: object) -> datetime:
+    return next(one.at for one in minutes if met(one))  # type: ignore[operator]
+
+
+def service_at(now: datetime, url: str, deployed: Deployed, parts: ExitStack) -> Service:
+    """The whole computing side, publishing to the process that serves."""
+    given = {
+        "prometheus": {"url": url},
+        "queries": {"requests_from": "none"},
+        "state": {"directory": str(deployed.table.parent)},
+        "policy": {"mode": "publish"},
+    }
+    settings = parse(given, "test")
+    kept = state_directory(settings.state)
+    return build_service(settings, kept, telemetry.logger(), parts, clock=lambda: now)
+
+
+def minute(service: Service, week: Week, deployed: Deployed, at: datetime) -> Minute:
+    """One cycle at `at`, and what the HPA makes of what it published."""
+    service.clock = lambda: at + service.settings.delay
+    service.tick()
+    granted = asked_for(deployed.table, at)
+    wait_until(
+        lambda: desired(deployed.cluster.api, "shop", "checkout") == granted, timeout=20, what=f"{granted} replicas"
+    )
+    index = (at - week.start) // MINUTE
+    return Minute(at, granted, math.ceil(week.demand[Signal.CPU][0, index] / PER_REPLICA))
+
+
+def asked_for(table: Path, at: datetime) -> int:
+    """The published demand in replicas, by the rule for an AverageValue."""
+    reader = TableReader(table)
+    reader.refresh()
+    assert reader.table
+    asked = Asked("shop", "checkout", signal="cpu", target=PER_REPLICA)
+    value = answer(reader.table, asked, moment_at(reader.table, at, None))
+    assert isinstance(value, Value)
+    assert value.source in {"forecast", "measured"}
+    return math.ceil(round(value.value, 3) / PER_REPLICA)

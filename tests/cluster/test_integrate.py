@@ -1,0 +1,189 @@
+"""docs/integrate.md, block by block."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+import yaml
+from starlette.applications import Starlette
+
+from forecaster.config import parse
+from forecaster.domain.window import MINUTE
+from forecaster.remote_write.settings import RemoteWriteSettings
+from forecaster.remote_write.writer import RemoteWriter
+from forecaster.serving.address import Address
+from forecaster.serving.process import ServingProcess
+from forecaster.serving.reader import TableReader
+from forecaster.serving.seams.pages import Seams
+from tests.support.asgi import Client
+from tests.support.control_plane.binaries import cache
+from tests.support.control_plane.deployed import ROOT
+from tests.support.integrate_page import blocks, of_kind
+from tests.support.prometheus import RealPrometheus, find_binaries
+from tests.support.recommendations import NOON, ahead, recommendation, signal_view
+from tests.support.tables import publish
+from tests.support.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from forecaster.domain.decision import Recommendation
+    from tests.support.control_plane.plane import ControlPlane
+    from tests.support.prometheus import Binaries
+
+MANIFESTS = [each for text in of_kind("kubectl") for each in yaml.safe_load_all(text)]
+TRIED = {
+    "kubectl",
+    "kustomization",
+    "settings",
+    "prometheus",
+    "prometheus-adapter",
+    "scraped",
+    "written",
+    "watermark",
+    "watermark-request",
+    "watermark-reply",
+    "kapacity",
+}
+
+
+def test_every_block_is_tried() -> None:
+    """Those of a shell are the lines that other tests run as programs."""
+    found = {kind for language, kind, _ in blocks() if language != "sh"}
+    assert found == TRIED
+
+
+@pytest.fixture(scope="module")
+def with_keda(control_plane: ControlPlane) -> ControlPlane:
+    """An API server that knows KEDA's kinds, and the namespace of the page."""
+    if not (cache() / "keda-crds").is_dir():
+        pytest.skip("no custom resources of KEDA: run .ci/keda")
+    control_plane.install(cache() / "keda-crds")
+    control_plane.api.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
+    return control_plane
+
+
+class TestManifests:
+    @pytest.mark.parametrize("manifest", MANIFESTS, ids=lambda each: f"{each['kind']}-{each['metadata']['name']}")
+    def test_an_api_server_takes_each(self, with_keda: ControlPlane, manifest: object) -> None:
+        with_keda.kubectl("apply", "--dry-run=server", "--validate=strict", "-f-", given=yaml.safe_dump(manifest))
+
+    def test_the_example_files_are_those_of_the_page(self) -> None:
+        page = next(each for each in MANIFESTS if each["kind"] == "ScaledObject")
+        example = list(yaml.safe_load_all((ROOT / "deploy/examples/keda-scaledobject.yaml").read_text()))[1]
+        page["spec"]["triggers"][0]["metadata"].pop("kind")
+        assert example == page
+
+    def test_the_overlay_builds(self, control_plane: ControlPlane, tmp_path: Path) -> None:
+        (text,) = of_kind("kustomization")
+        overlay = yaml.safe_load(text)
+        for key in ("resources", "components"):
+            overlay[key] = [os.path.relpath(ROOT / each, tmp_path) for each in overlay[key]]
+        overlay["components"] = [each for each in overlay["components"] if "cert-manager" not in each]
+        (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(overlay))
+        built = control_plane.kubectl("kustomize", str(tmp_path))
+        control_plane.api.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "forecaster"}})
+        control_plane.kubectl("apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f-", given=built)
+
+
+@pytest.mark.parametrize("text", of_kind("settings"))
+def test_settings_are_good(text: str) -> None:
+    parse(yaml.safe_load(text), "docs/integrate.md")
+
+
+class TestOtherControllers:
+    def test_the_webhook_gives_that_reply_to_that_request(self, tmp_path: Path) -> None:
+        (request,), (reply,) = of_kind("watermark-request"), of_kind("watermark-reply")
+        answered = seams(tmp_path).post("/api/v1/recommenders/watermark", request.encode())
+        assert answered.json() == json.loads(reply)
+
+    def test_its_manifest_names_our_address(self) -> None:
+        (text,) = of_kind("watermark")
+        spec = yaml.safe_load(text)["spec"]
+        assert spec["recommender"]["url"].endswith("svc:8080/api/v1/recommenders/watermark")
+
+    def test_the_config_map_is_the_one_that_is_answered_and_that_an_api_server_takes(
+        self, control_plane: ControlPlane, tmp_path: Path
+    ) -> None:
+        (text,) = of_kind("kapacity")
+        answered = seams(tmp_path).get("/api/v1/namespaces/shop/workloads/Deployment/web/kapacity/web-portrait").json()
+        assert answered == yaml.safe_load(text)
+        control_plane.api.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
+        control_plane.kubectl("apply", "--dry-run=server", "-f-", given=json.dumps(answered))
+
+
+def seams(folder: Path) -> Client:
+    reader = TableReader(publish(folder / "table", mode="publish"))
+    reader.refresh()
+    return Client(Starlette(routes=Seams(reader, lambda: NOON + timedelta(seconds=20), None).routes()))
+
+
+class TestPrometheus:
+    @pytest.fixture
+    def binaries(self) -> Binaries:
+        found = find_binaries()
+        if found is None:
+            pytest.skip("no prometheus and promtool: run .ci/prometheus")
+        return found
+
+    @pytest.fixture
+    def scraping(self, binaries: Binaries, tmp_path: Path) -> Iterator[RealPrometheus]:
+        """A Prometheus with the page's configuration, at the address of a real serving process."""
+        table = publish(tmp_path / "table", at=datetime.now(UTC), mode="publish", gauges="counts")
+        process = ServingProcess(table, Address("127.0.0.1", 0))
+        process.start()
+        (text,) = of_kind("prometheus")
+        config = text.replace("forecaster.forecaster.svc:8080", str(process.address)).replace("30s", "1s")
+        with RealPrometheus(binaries, tmp_path / "data", config=config) as running:
+            yield running
+        process.stop()
+
+    def test_it_scrapes_us_and_answers_the_queries(self, scraping: RealPrometheus) -> None:
+        queries = [line for text in of_kind("scraped") for line in text.splitlines()]
+        trigger = next(each for each in MANIFESTS if each["metadata"]["name"] == "web-by-prometheus")
+        queries.append(trigger["spec"]["triggers"][0]["metadata"]["query"])
+        wait_until(lambda: bool(ask(scraping, "forecaster_workload_demand")), timeout=30, what="a scrape")
+        for query in queries:
+            assert len(ask(scraping, query)) == 1, query
+
+    def test_an_adapter_would_find_the_series(self, scraping: RealPrometheus) -> None:
+        (text,) = of_kind("prometheus-adapter")
+        (rule,) = yaml.safe_load(text)["externalRules"]
+        wait_until(lambda: bool(ask(scraping, rule["seriesQuery"])), timeout=30, what="a scrape")
+        query = rule["metricsQuery"].replace("<<.LabelMatchers>>", 'namespace="shop",signal="cpu"')
+        assert ask(scraping, query) == [1.75]
+
+    def test_it_takes_our_writes_and_lays_forecast_over_actual(self, binaries: Binaries, tmp_path: Path) -> None:
+        now = datetime.now(UTC).replace(microsecond=0)
+        options = ["--web.enable-remote-write-receiver"]
+        with RealPrometheus(binaries, tmp_path / "data", options=options) as receiver:
+            given = next(found for text in of_kind("settings") if "remote_write" in (found := yaml.safe_load(text)))
+            settings = RemoteWriteSettings(**given["remote_write"]).model_copy(
+                update={"url": f"{receiver.url}/api/v1/write"}
+            )
+            writer = RemoteWriter(settings)
+            for k in range(14):
+                row = cycle(now - (13 - k) * MINUTE)
+                writer.publish(row.at, [row])
+                writer.settle(10)
+            writer.publish(now, [])
+            writer.close()
+            for query in (line for text in of_kind("written") for line in text.splitlines()):
+                assert len(ask(receiver, query)) == 1, query
+
+
+def cycle(at: datetime) -> Recommendation:
+    forecast = replace(ahead(at), quantile=0.9, begin=at + 3 * MINUTE)
+    return replace(recommendation(at=at), signals=(replace(signal_view("cpu", at), forecast=forecast),))
+
+
+def ask(prometheus: RealPrometheus, query: str) -> list[float]:
+    answer = httpx.get(f"{prometheus.url}/api/v1/query", params={"query": query}).raise_for_status().json()
+    return [float(one["value"][1]) for one in answer["data"]["result"]]

@@ -1,0 +1,197 @@
+"""A real KEDA reads our scaler and our JSON: from zero ahead of load, up, and its fallback while we know nothing."""
+
+from __future__ import annotations
+
+import base64
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from forecaster.serving.address import Address
+from forecaster.serving.options import Options, Secure
+from forecaster.serving.process import ServingProcess
+from tests.support.control_plane.binaries import why_not
+from tests.support.control_plane.deployed import ROOT
+from tests.support.control_plane.keda import PROGRAMS, running_keda
+from tests.support.control_plane.workloads import deployment, replicas
+from tests.support.integrate_page import of_kind
+from tests.support.keda import ScalerProcess
+from tests.support.recommendations import ahead, recommendation, signal_view, workload_id
+from tests.support.tables import publish
+from tests.support.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.support.control_plane.api import Api, Document
+    from tests.support.control_plane.authority import KeyPair
+    from tests.support.control_plane.plane import ControlPlane
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def keda(control_plane: ControlPlane) -> Iterator[ControlPlane]:
+    if why_not(*PROGRAMS):
+        pytest.skip("no keda-operator and keda-adapter: run FORECASTER_KEDA=1 .ci/keda (about ten minutes)")
+    with running_keda(control_plane):
+        yield control_plane
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("keda") / "table"
+
+
+@pytest.fixture(scope="module")
+def client(control_plane: ControlPlane) -> KeyPair:
+    """What KEDA shows our scaler."""
+    return control_plane.authority.issue("keda-client", common_name="keda-operator")
+
+
+@pytest.fixture(scope="module")
+def scaler(keda: ControlPlane, table: Path) -> Iterator[ScalerProcess]:
+    server = keda.authority.issue("scaler", "localhost")
+    options = ["--certificate", server.certificate, "--key", server.key, "--client-ca", keda.authority.certificate]
+    with ScalerProcess(table, *map(str, options), "--client-name", "keda-operator") as running:
+        yield running
+
+
+def forecast(table: Path, namespace: str, requests: float, *, aged: timedelta = timedelta()) -> None:
+    """So many requests a second are coming, and none is there yet."""
+    at = datetime.now(UTC) - aged
+    view = replace(signal_view("requests", at), measured=0.0, forecast=replace(ahead(at), peak=requests))
+    row = replace(recommendation(workload_id(namespace=namespace), at=at, now=0, replicas=None), signals=(view,))
+    publish(table, row, at=at, mode="publish")
+
+
+def example(scaler: ScalerProcess, namespace: str, **trigger: str) -> list[Document]:
+    """deploy/examples/keda-scaledobject.yaml, at our address."""
+    text = (ROOT / "deploy" / "examples" / "keda-scaledobject.yaml").read_text()
+    authentication, scaled = yaml.safe_load_all(text)
+    for document in (authentication, scaled):
+        document["metadata"]["namespace"] = namespace
+    metadata = scaled["spec"]["triggers"][0]["metadata"]
+    assert metadata["scalerAddress"] == "forecaster.forecaster.svc:9090"
+    metadata.update({"scalerAddress": scaler.address} | trigger)
+    scaled["spec"]["pollingInterval"] = 1
+    return [authentication, scaled]
+
+
+def secret(control_plane: ControlPlane, client: KeyPair) -> Document:
+    """What the example's TriggerAuthentication names."""
+    files = {"ca.crt": control_plane.authority.certificate, "tls.crt": client.certificate, "tls.key": client.key}
+    data = {name: base64.b64encode(file.read_bytes()).decode() for name, file in files.items()}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "forecaster-client"}, "data": data}
+
+
+def apply(cluster: ControlPlane, documents: list[Document]) -> None:
+    cluster.kubectl("apply", "-f-", given=yaml.safe_dump_all(documents))
+
+
+def wanted(api: Api, namespace: str) -> int:
+    return replicas(api, "web", namespace).wanted
+
+
+def test_the_example_wakes_from_zero_before_the_load_and_scales(
+    keda: ControlPlane, scaler: ScalerProcess, client: KeyPair, table: Path, namespace: str
+) -> None:
+    api = keda.api
+    forecast(table, namespace, 0.0)
+    api.create(secret(keda, client), namespace)
+    api.create(deployment("web", 0), namespace)
+    apply(keda, example(scaler, namespace))
+    wait_until(lambda: is_true(api, namespace, "Ready"), timeout=30, what="the ScaledObject")
+    assert wanted(api, namespace) == 0
+    forecast(table, namespace, 350.0)
+    wait_until(lambda: wanted(api, namespace) >= 1, timeout=20, what="the wake-up")
+    wait_until(lambda: wanted(api, namespace) == 4, timeout=60, what="350 requests a second by 100")
+
+
+def test_ignorance_is_keda_s_fallback_and_not_zero(
+    keda: ControlPlane, scaler: ScalerProcess, client: KeyPair, table: Path, namespace: str
+) -> None:
+    api = keda.api
+    forecast(table, namespace, 200.0)
+    api.create(secret(keda, client), namespace)
+    api.create(deployment("web", 1), namespace)
+    apply(keda, example(scaler, namespace))
+    wait_until(lambda: wanted(api, namespace) == 2, timeout=60, what="200 requests a second by 100")
+    forecast(table, namespace, 200.0, aged=timedelta(hours=1))
+    wait_until(lambda: is_true(api, namespace, "Fallback"), timeout=60, what="the fallback")
+    wait_until(lambda: wanted(api, namespace) == 6, timeout=60, what="the replicas of the fallback")
+
+
+def test_a_trigger_that_says_too_little_is_told_so(
+    keda: ControlPlane, scaler: ScalerProcess, client: KeyPair, table: Path, namespace: str
+) -> None:
+    forecast(table, namespace, 200.0)
+    keda.api.create(secret(keda, client), namespace)
+    keda.api.create(deployment("web", 1), namespace)
+    apply(keda, example(scaler, namespace, signal="disk"))
+    wait_until(
+        lambda: "use cpu, memory, requests" in keda.programs.log("keda-operator").read_text(),
+        timeout=30,
+        what="the sentence in KEDA's log",
+    )
+    assert wanted(keda.api, namespace) == 1
+
+
+def test_its_metrics_api_trigger_reads_our_json_with_a_token(keda: ControlPlane, table: Path, namespace: str) -> None:
+    api = keda.api
+    forecast(table, namespace, 300.0)
+    token = allowed_token(keda, namespace)
+    api.create(
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "forecaster-token"}, "data": token}, namespace
+    )
+    api.create(deployment("web", 1), namespace)
+    with contextmanager(secure_door)(keda, table) as address:
+        blocks = [each for text in of_kind("kubectl") for each in yaml.safe_load_all(text)]
+        mine = [each for each in blocks if each["metadata"]["name"] in {"web-by-json", "forecaster-token"}]
+        apply(keda, [moved(each, namespace, address) for each in mine])
+        # 300 requests a second by the 0.35 of the page would be 858: its maxReplicaCount.
+        wait_until(lambda: wanted(api, namespace) == 40, timeout=60, what="the HPA of the JSON")
+
+
+def moved(document: Document, namespace: str, address: str) -> Document:
+    """A manifest of the page in another namespace, at another address, about the signal that this table has."""
+    text = yaml.safe_dump(document, width=1000).replace("namespace: shop", f"namespace: {namespace}")
+    text = text.replace("https://forecaster.forecaster.svc/", f"https://{address}/")
+    found: Document = yaml.safe_load(
+        text.replace("namespaces/shop", f"namespaces/{namespace}").replace("=cpu", "=requests")
+    )
+    return found
+
+
+def allowed_token(cluster: ControlPlane, namespace: str) -> dict[str, str]:
+    """A token of an account that may read /api/v1, as a Secret holds it."""
+    subject = {"kind": "ServiceAccount", "name": "default", "namespace": namespace}
+    name = f"reader-{namespace}"
+    rule = {"nonResourceURLs": ["/api/v1/*"], "verbs": ["get"]}
+    version = "rbac.authorization.k8s.io/v1"
+    cluster.api.create({"apiVersion": version, "kind": "ClusterRole", "metadata": {"name": name}, "rules": [rule]})
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
+    binding = {"metadata": {"name": name}, "roleRef": reference, "subjects": [subject]}
+    cluster.api.create({"apiVersion": version, "kind": "ClusterRoleBinding", **binding})
+    return {"token": base64.b64encode(cluster.token("default", namespace).encode()).decode()}
+
+
+def secure_door(cluster: ControlPlane, table: Path) -> Iterator[str]:
+    """The serving process with TLS and rights, registered for nothing."""
+    pair = cluster.authority.issue("json", "localhost")
+    secure = Secure(certificate=str(pair.certificate), key=str(pair.key), kubeconfig=str(cluster.kubeconfig))
+    anywhere = Address("127.0.0.1", 0)
+    process = ServingProcess(table, anywhere, secure_address=anywhere, options=Options(secure=secure))
+    process.start()
+    assert process.secure_address
+    yield f"localhost:{process.secure_address.port}"
+    process.stop()
+
+
+def is_true(api: Api, namespace: str, condition: str) -> bool:
+    return api.condition("ScaledObject", "web", condition, namespace).get("status") == "True"

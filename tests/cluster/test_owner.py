@@ -1,0 +1,194 @@
+"""Living with the adapter that was there before: left alone, or stood in front of."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from forecaster.serving.options import PreviousAdapter
+from tests.support.cluster_serving import GROUP, ClusterServing, autoscaler, known, unknown
+from tests.support.control_plane.authority import Authority
+from tests.support.control_plane.workloads import deployment, replicas
+from tests.support.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.support.control_plane.plane import ControlPlane
+
+BASE = f"/apis/{GROUP}/v1beta1"
+
+
+class OldAdapter:
+    """Serves one metric, `queue`, to whoever shows the right token."""
+
+    def __init__(self, folder: Path) -> None:
+        self.authority = Authority(folder, "old-ca")
+        self.token = folder / "token"
+        self.token.write_text("from-forecaster")
+        self.values = ("7",)
+        self.asked: list[str] = []
+        identity = self.authority.issue("old", "localhost")
+        tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        tls.load_cert_chain(identity.certificate, identity.key)
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server.daemon_threads = True
+        self._server.block_on_close = False
+        self._server.socket = tls.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+
+    @property
+    def address(self) -> PreviousAdapter:
+        """As we are told it."""
+        port = int(self._server.server_port)
+        return PreviousAdapter("localhost", port, str(self.authority.certificate), str(self.token))
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def answer(self, path: str) -> dict[str, Any]:
+        if path == BASE:
+            return {"kind": "APIResourceList", "resources": [{"name": "queue", "namespaced": True, "verbs": ["get"]}]}
+        item = {"metricName": "queue", "metricLabels": {}, "timestamp": "2026-01-01T00:00:00Z"}
+        items = [{**item, "value": value} for value in self.values]
+        return {"kind": "ExternalMetricValueList", "apiVersion": f"{GROUP}/v1beta1", "metadata": {}, "items": items}
+
+
+def _handler(adapter: OldAdapter) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            adapter.asked.append(self.path)
+            known_caller = self.headers.get("Authorization") == "Bearer from-forecaster"
+            body = json.dumps(adapter.answer(self.path)).encode() if known_caller else b"{}"
+            self.send_response(200 if known_caller else 401)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    return Handler
+
+
+QUEUE = {
+    "type": "External",
+    "external": {
+        "metric": {"name": "queue", "selector": {"matchLabels": {"of": "web"}}},
+        "target": {"type": "AverageValue", "averageValue": "1"},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def old(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OldAdapter]:
+    adapter = OldAdapter(tmp_path_factory.mktemp("old"))
+    yield adapter
+    adapter.close()
+
+
+@pytest.fixture(scope="module")
+def serving(
+    control_plane: ControlPlane, old: OldAdapter, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ClusterServing]:
+    folder = tmp_path_factory.mktemp("before")
+    with ClusterServing(control_plane, folder, service="default/forecaster", previous=old.address) as running:
+        yield running
+
+
+def test_an_hpa_on_a_metric_of_the_old_adapter_goes_on(
+    serving: ClusterServing, old: OldAdapter, namespace: str
+) -> None:
+    hpa = autoscaler("web")
+    hpa["spec"]["metrics"] = [QUEUE]
+    serving.plane.api.create(deployment("web", 2), namespace)
+    serving.plane.api.create(hpa, namespace)
+    wait_until(lambda: wanted(serving, namespace) == 7, timeout=20, what="the old adapter's count")
+    assert f"{BASE}/namespaces/{namespace}/queue?labelSelector=of%3Dweb" in old.asked
+
+
+def test_items_of_a_list_are_added_up_and_an_empty_list_is_an_error(
+    serving: ClusterServing, old: OldAdapter, namespace: str
+) -> None:
+    """Why our own lists have exactly one item."""
+    hpa = autoscaler("web")
+    hpa["spec"]["metrics"] = [QUEUE]
+    old.values = ("4", "5")
+    serving.plane.api.create(deployment("web", 2), namespace)
+    serving.plane.api.create(hpa, namespace)
+    wait_until(lambda: wanted(serving, namespace) == 9, timeout=20, what="the sum")
+    old.values = ()
+    wait_until(lambda: reason(serving, namespace) == "FailedGetExternalMetric", timeout=20, what="an error")
+    assert wanted(serving, namespace) == 9
+    old.values = ("7",)
+
+
+def test_while_ours_fails_another_metric_raises_the_count_and_does_not_lower_it(
+    serving: ClusterServing, old: OldAdapter, namespace: str
+) -> None:
+    old.values = ("3",)
+    serving.abstaining("fail", unknown(namespace, "web", 2))
+    serving.plane.api.create(deployment("web", 2), namespace)
+    serving.plane.api.create(autoscaler("web", QUEUE), namespace)
+    wait_until(lambda: wanted(serving, namespace) == 3, timeout=20, what="the way up by the other metric")
+    old.values = ("8",)
+    wait_until(lambda: wanted(serving, namespace) == 8, timeout=20, what="the way up by the other metric")
+    before = len(old.asked)
+    old.values = ("2",)
+    wait_until(lambda: len(old.asked) > before + 5, timeout=20, what="five more looks")
+    assert wanted(serving, namespace) == 8
+    serving.abstaining("neutral", unknown(namespace, "web", 8))
+    wait_until(lambda: reason(serving, namespace) == "ValidMetricFound", timeout=20, what="neutral")
+    assert wanted(serving, namespace) == 8
+    old.values = ("7",)
+
+
+def wanted(serving: ClusterServing, namespace: str) -> int:
+    return replicas(serving.plane.api, "web", namespace).wanted
+
+
+def reason(serving: ClusterServing, namespace: str) -> str:
+    return str(serving.plane.api.condition("HorizontalPodAutoscaler", "web", "ScalingActive", namespace).get("reason"))
+
+
+def test_our_own_metrics_are_answered_here(serving: ClusterServing, old: OldAdapter, namespace: str) -> None:
+    serving.publish(known(namespace, "web", 1.5, 2))
+    path = f"{BASE}/namespaces/{namespace}/forecaster_demand?labelSelector=workload%3Dweb%2Csignal%3Dcpu"
+    assert serving.plane.api.get(path)["items"][0]["value"] == "1500m"
+    assert not any("forecaster_demand" in asked for asked in old.asked)
+
+
+def test_discovery_lists_both(serving: ClusterServing) -> None:
+    def listed() -> set[str]:
+        return {one["name"] for one in serving.plane.api.get(BASE)["resources"]}
+
+    wait_until(lambda: {"queue", "forecaster_demand"} <= listed(), timeout=15, what="both")
+
+
+def test_who_may_not_ask_us_cannot_ask_the_old_adapter_through_us(
+    serving: ClusterServing, old: OldAdapter, namespace: str
+) -> None:
+    somebody = serving.plane.client(token=serving.plane.token("default", namespace))
+    before = len(old.asked)
+    assert somebody.ask("GET", f"{BASE}/namespaces/{namespace}/queue").status_code == 403
+    assert not [path for path in old.asked[before:] if "/queue" in path]
+    somebody.close()
+
+
+def test_a_group_of_another_service_is_noticed_and_left_alone(serving: ClusterServing) -> None:
+    """The registration of these tests carries another name than the one we are told is ours."""
+    name = f"v1beta1.{GROUP}"
+    before = serving.plane.api.read("APIService", name)["spec"]
+    line = f'forecaster_serving_group_owner{{group="{name}",owner="other"}} 1.0'
+    wait_until(lambda: line in serving.metrics(), timeout=90, what="the other owner")
+    assert serving.plane.api.read("APIService", name)["spec"] == before

@@ -1,0 +1,291 @@
+"""Bad input and attackers against the real process: refused with the right status, and the others do not notice."""
+
+from __future__ import annotations
+
+import json
+import resource
+import socket
+import threading
+import time
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+from benchmarks.procfs import rss_mib as of_process
+from tests.support.published import publisher
+from tests.support.recommendations import recommendation
+from tests.support.secure_serving import DEMAND, HPA, VALUE, SecureServing
+from tests.support.waiting import wait_until
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+UNHARMED_SECONDS = 0.25
+"""For the 99th of a hundred requests, on machines where a test shares its core with others."""
+HALF_OPEN = 5000
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("attacked")
+
+
+@pytest.fixture(scope="module")
+def serving(folder: Path) -> Iterator[SecureServing]:
+    fresh_table(folder)
+    with SecureServing(folder, folder / "table") as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def unshaken(serving: SecureServing, folder: Path) -> Iterator[None]:
+    """After every attack it is the same process, and it answers."""
+    fresh_table(folder)
+    before = serving.process.pid
+    yield
+    assert serving.process.pid == before
+    assert serving.as_proxy().status_code == 200
+
+
+def fresh_table(folder: Path) -> None:
+    now = datetime.now(UTC)
+    publisher(folder / "table").publish(now, [recommendation(at=now)])
+
+
+def raw(serving: SecureServing, *pieces: bytes, wait: float = 20) -> bytes:
+    """What is answered to these bytes, until the other side closes."""
+    with connected(serving) as connection:
+        connection.settimeout(wait)
+        with suppress(OSError):  # it may be closed before all is sent
+            for piece in pieces:
+                connection.sendall(piece)
+        return everything(connection)
+
+
+@contextmanager
+def connected(serving: SecureServing) -> Iterator[ssl.SSLSocket]:
+    with (
+        socket.create_connection(("127.0.0.1", serving.port)) as plain,
+        serving.tls(serving.proxy).wrap_socket(plain, server_hostname="localhost") as connection,
+    ):
+        yield connection
+
+
+def everything(connection: ssl.SSLSocket) -> bytes:
+    found = b""
+    with suppress(OSError):
+        while piece := connection.recv(65536):
+            found += piece
+    return found
+
+
+def status(answer: bytes) -> int:
+    return int(answer.split(b" ", 2)[1])
+
+
+def others(serving: SecureServing, attack: Callable[[threading.Event], None]) -> list[float]:
+    """Waits of somebody else's requests on a kept connection while the attack goes on, in order."""
+    stop = threading.Event()
+    attacker = threading.Thread(target=attack, args=[stop])
+    waits = []
+    with serving.client(serving.proxy, **HPA) as client:
+        client.get(VALUE).raise_for_status()
+        attacker.start()
+        try:
+            for _ in range(200):
+                begin = time.perf_counter()
+                client.get(VALUE).raise_for_status()
+                waits.append(time.perf_counter() - begin)
+                stop.wait(0.005)
+        finally:
+            stop.set()
+            attacker.join()
+    return sorted(waits)
+
+
+def head(path: str = VALUE, *lines: str, method: str = "GET") -> bytes:
+    return "\r\n".join([f"{method} {path} HTTP/1.1", "Host: x", *lines, "", ""]).encode()
+
+
+def test_a_url_that_is_too_long_is_refused(serving: SecureServing) -> None:
+    assert status(raw(serving, head("/" + "a" * 20_000))) == 414
+
+
+def test_headers_that_are_too_large_are_refused(serving: SecureServing) -> None:
+    assert status(raw(serving, head(VALUE, *[f"X-{i}: {'a' * 1000}" for i in range(100)]))) == 431
+    assert status(raw(serving, head(VALUE, *[f"X-{i}: a" for i in range(200)]))) == 431
+
+
+def test_a_header_without_an_end_is_refused_before_it_fills_the_memory(serving: SecureServing) -> None:
+    assert status(raw(serving, b"GET / HTTP/1.1\r\nX: ", *[b"a" * 16_384] * 64)) == 431
+
+
+def test_a_body_that_is_too_large_is_refused(serving: SecureServing) -> None:
+    asked = head(VALUE, "Content-Length: 10000000", "X-Remote-User: eve", method="POST")
+    assert status(raw(serving, asked, *[b"a" * 65_536] * 20)) in {405, 413, 403}
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"\x00\x01\x02\x03\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET /%zz\xff HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"OPTIONS * HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    ],
+)
+def test_what_is_no_http_is_a_bad_request(serving: SecureServing, garbage: bytes) -> None:
+    assert status(raw(serving, garbage)) == 400
+
+
+@pytest.mark.slow
+def test_half_a_request_is_waited_for_and_then_refused(serving: SecureServing) -> None:
+    with connected(serving) as connection:
+        connection.settimeout(20)
+        begin = time.monotonic()
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHo")
+        assert status(everything(connection)) == 408
+        assert 5 < time.monotonic() - begin < 15
+
+
+def test_many_slow_clients_do_not_slow_the_others(serving: SecureServing) -> None:
+    def attack(stop: threading.Event) -> None:
+        with ExitStack() as held:
+            slow = [held.enter_context(connected(serving)) for _ in range(50)]
+            while not stop.wait(0.2):
+                for connection in slow:
+                    with suppress(OSError):
+                        connection.sendall(b"G")
+
+    assert others(serving, attack)[-2] < UNHARMED_SECONDS
+
+
+def test_thousands_of_half_open_connections_are_let_wait_outside(serving: SecureServing) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < HALF_OPEN + 500:
+        pytest.skip(f"this system gives a process {hard} descriptors; {HALF_OPEN + 500} are needed")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+    def attack(stop: threading.Event) -> None:
+        with ExitStack() as held:
+            for _ in range(HALF_OPEN):
+                held.enter_context(socket.create_connection(("127.0.0.1", serving.port)))
+            stop.wait(20)
+
+    before = rss_mib(serving)
+    try:
+        waits = others(serving, attack)
+        assert serving.as_proxy().status_code == 200  # newcomers get in, too
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert waits[-2] < UNHARMED_SECONDS
+    assert rss_mib(serving) - before < 40
+
+
+def test_handshakes_that_are_begun_and_left_do_not_keep_newcomers_out(serving: SecureServing) -> None:
+    hello = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
+    with ExitStack() as held:
+        for _ in range(600):
+            begun = held.enter_context(socket.create_connection(("127.0.0.1", serving.port)))
+            begun.sendall(hello)
+        assert serving.as_proxy().status_code == 200
+
+
+def test_selector_bombs_do_not_slow_the_others(serving: SecureServing) -> None:
+    bombs = [
+        "workload%20in%20(" + ",".join(str(i) for i in range(250)) + ")",
+        "(" * 4000,
+        "," * 250,
+        "workload%3D" + "a" * 4000,
+        "!" * 4000,
+        "workload%3Dweb" + ",a!%3Db" * 250,
+    ]
+
+    def attack(stop: threading.Event) -> None:
+        with serving.client(serving.proxy, **HPA) as client:
+            number = 0
+            while not stop.is_set():
+                number += 1
+                answer = client.get(f"{DEMAND}?labelSelector={bombs[number % len(bombs)]}&x={number}")
+                assert answer.status_code in {200, 400, 404, 431, 414}
+
+    assert others(serving, attack)[-2] < UNHARMED_SECONDS
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/..%2f..%2fetc%2fpasswd",
+        "/apis/external.metrics.k8s.io/v1beta1/namespaces/%2e%2e/forecaster_demand",
+        "/apis/external.metrics.k8s.io/v1beta1/namespaces/shop%00/forecaster_demand",
+        "/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/forecaster_demand/../../../../../../healthz",
+    ],
+)
+def test_a_path_leads_nowhere_else(serving: SecureServing, path: str) -> None:
+    answer = raw(serving, head(path, f"X-Remote-User: {HPA['X-Remote-User']}", "Connection: close"))
+    assert status(answer) in {400, 404}
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "TRACE", "CONNECT"])
+def test_nothing_can_be_written(serving: SecureServing, method: str) -> None:
+    asked = head(VALUE, f"X-Remote-User: {HPA['X-Remote-User']}", "Connection: close", method=method)
+    assert status(raw(serving, asked)) in {400, 403, 405}
+
+
+def test_tokens_that_are_guessed_are_reviewed_no_more_than_the_queue_holds(serving: SecureServing) -> None:
+    def attack(stop: threading.Event) -> None:
+        with serving.client() as client:
+            number = 0
+            while not stop.is_set():
+                number += 1
+                answer = client.get(VALUE, headers={"Authorization": f"Bearer guess-{number}"})
+                assert answer.status_code in {401, 500}
+
+    assert others(serving, attack)[-2] < UNHARMED_SECONDS
+
+
+@pytest.mark.parametrize("damage", [b"", b"fcTable2", b"\x00" * 4096, None], ids=["empty", "magic", "zeros", "torn"])
+def test_a_damaged_table_is_not_served_and_the_last_one_is(
+    serving: SecureServing, folder: Path, damage: bytes | None
+) -> None:
+    table = folder / "table"
+    before = serving.metric("forecaster_serving_table_failures_total")
+    spoiled = table.read_bytes()[:-7] if damage is None else damage
+    (folder / "spoiled").write_bytes(spoiled)
+    (folder / "spoiled").replace(table)
+    wait_until(
+        lambda: serving.metric("forecaster_serving_table_failures_total") > before, timeout=10, what="its refusal"
+    )
+    assert serving.as_proxy().json()["items"][0]["value"] == "1750m"
+
+
+def test_a_client_that_hangs_up_in_the_middle_is_no_fault(serving: SecureServing) -> None:
+    for _ in range(50):
+        with connected(serving) as connection:
+            connection.sendall(head(VALUE, f"X-Remote-User: {HPA['X-Remote-User']}"))
+    with suppress(httpx.HTTPError):
+        serving.ask()
+
+
+def rss_mib(serving: SecureServing) -> float:
+    assert serving.process.pid is not None
+    return of_process(serving.process.pid)
+
+
+def test_a_denial_is_written_once(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    fresh_table(tmp_path)
+    with SecureServing(tmp_path, tmp_path / "table") as serving:
+        for _ in range(5):
+            assert serving.ask(**HPA, Authorization="Bearer secret-guess").status_code == 401
+    written = [line for line in capfd.readouterr().err.splitlines() if line.startswith("{")]
+    denied = [line for line in written if json.loads(line)["event"] == "request_denied"]
+    assert len(denied) == 1
+    assert "secret-guess" not in denied[0]

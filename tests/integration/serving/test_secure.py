@@ -1,0 +1,193 @@
+"""The secure door of the real process: who is let in, who is not, and what changes while it runs."""
+
+from __future__ import annotations
+
+import ssl
+import subprocess
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+from tests.support.control_plane.authority import Authority
+from tests.support.published import publisher
+from tests.support.recommendations import recommendation
+from tests.support.secure_serving import HPA, VALUE, SecureServing
+from tests.support.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.support.control_plane.authority import KeyPair
+
+
+@pytest.fixture(scope="module")
+def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureServing]:
+    folder = tmp_path_factory.mktemp("secure")
+    now = datetime.now(UTC)
+    publisher(folder / "table").publish(now, [recommendation(at=now)])
+    with SecureServing(folder, folder / "table") as running:
+        yield running
+
+
+def test_the_front_proxy_is_believed_what_it_says_of_the_caller(serving: SecureServing) -> None:
+    answer = serving.as_proxy()
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["items"][0]["value"] == "1750m"
+    review = serving.reviews.reviewed[-1]
+    assert review["user"] == HPA["X-Remote-User"]
+    assert review["groups"] == ["system:authenticated"]
+    assert review["resourceAttributes"] == {
+        "verb": "list",
+        "group": "external.metrics.k8s.io",
+        "version": "v1beta1",
+        "resource": "forecaster_demand",
+        "namespace": "shop",
+    }
+
+
+def test_the_aggregators_own_polls_come_without_groups_and_pass(serving: SecureServing) -> None:
+    for path in ("/apis", "/apis/external.metrics.k8s.io", "/apis/external.metrics.k8s.io/v1beta1"):
+        assert serving.as_proxy(path, **{"X-Remote-User": "system:kube-aggregator"}).status_code == 200
+    for path in ("/openapi/v2", "/openapi/v3"):
+        assert serving.as_proxy(path, **{"X-Remote-User": "system:aggregator"}).status_code == 200
+
+
+def test_a_token_is_reviewed_and_remembered(serving: SecureServing) -> None:
+    before = serving.reviews.asked.copy()
+    with serving.client(Authorization="Bearer good") as client:
+        assert [client.get(VALUE).status_code for _ in range(5)] == [200] * 5
+    new = serving.reviews.asked - before
+    assert max(new.values(), default=0) <= 1
+
+
+def test_spoofed_headers_without_the_proxys_certificate_are_nothing(serving: SecureServing) -> None:
+    answer = serving.ask(**HPA, **{"X-Remote-Group": "system:masters"})
+    assert answer.status_code == 401
+    assert answer.json()["reason"] == "Unauthorized"
+
+
+def test_the_right_authority_with_a_wrong_name_is_no_proxy(serving: SecureServing) -> None:
+    other = serving.reviews.front_proxy.issue("other", common_name="somebody")
+    assert serving.ask(identity=other, **HPA).status_code == 401
+
+
+def test_another_authority_is_refused_in_the_handshake(serving: SecureServing) -> None:
+    """A user's certificate of the cluster with the proxy's own name: it must not become the proxy."""
+    user = serving.reviews.authority.issue("user", common_name="front-proxy-client")
+    with pytest.raises((httpx.ReadError, httpx.ConnectError, httpx.RemoteProtocolError)):
+        serving.ask(identity=user, **HPA)
+
+
+def test_an_expired_certificate_is_refused_in_the_handshake(serving: SecureServing) -> None:
+    yesterday = datetime.now(UTC) - timedelta(days=1)
+    old = serving.reviews.front_proxy.issue("old", common_name="front-proxy-client", until=yesterday)
+    with pytest.raises((httpx.ReadError, httpx.ConnectError, httpx.RemoteProtocolError)):
+        serving.ask(identity=old, **HPA)
+
+
+@pytest.mark.parametrize("token", ["bad", "x" * 20_000, "a b c"])
+def test_a_token_that_is_nobodys_is_refused(serving: SecureServing, token: str) -> None:
+    assert serving.ask(Authorization=f"Bearer {token}").status_code == 401
+
+
+def test_without_rights_it_is_forbidden_in_the_words_of_the_api(serving: SecureServing) -> None:
+    answer = serving.as_proxy(**{"X-Remote-User": "eve"})
+    assert answer.status_code == 403
+    assert answer.json()["message"] == (
+        'User "eve" cannot list resource "forecaster_demand" in API group "external.metrics.k8s.io" '
+        'in the namespace "shop"'
+    )
+
+
+def test_everything_else_of_the_door_is_reviewed_by_its_path(serving: SecureServing) -> None:
+    path = "/api/v1/recommendations/shop/web"
+    assert serving.ask(path).status_code == 401
+    assert serving.as_proxy(path, **{"X-Remote-User": "eve"}).status_code == 403
+    assert serving.ask(path, Authorization="Bearer good").status_code == 200
+    assert serving.reviews.reviewed[-1]["nonResourceAttributes"] == {"verb": "get", "path": path}
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
+def test_probes_show_no_credentials(serving: SecureServing, path: str) -> None:
+    assert serving.ask(path).status_code == 200
+
+
+def test_the_plain_door_is_left_with_probes_and_metrics(serving: SecureServing) -> None:
+    assert serving.plain("/metrics").status_code == 200
+    assert serving.plain("/healthz").status_code == 200
+    assert serving.plain(VALUE).status_code == 403
+    assert serving.plain("/api/v1/recommendations").status_code == 403
+
+
+def test_a_path_that_no_name_needs_is_not_worth_a_review(serving: SecureServing) -> None:
+    before = len(serving.reviews.reviewed)
+    assert serving.as_proxy("/api/v1/recommendations/shop/" + "a" * 2000).status_code == 414
+    assert "a" * 2000 not in str(serving.reviews.reviewed[before:])
+
+
+def test_rights_that_cannot_be_checked_are_not_given(serving: SecureServing) -> None:
+    serving.reviews.down = True
+    answer = serving.as_proxy(**{"X-Remote-User": "new"})
+    serving.reviews.down = False
+    assert answer.status_code == 500
+    assert answer.json()["message"] == "rights cannot be checked now"
+    assert serving.as_proxy(**{"X-Remote-User": "new"}).status_code == 403  # the failure is not remembered
+
+
+def test_only_current_protocols_are_spoken(serving: SecureServing) -> None:
+    asked = subprocess.run(
+        ["openssl", "s_client", "-connect", f"127.0.0.1:{serving.port}", "-tls1_1", "-cipher", "ALL:@SECLEVEL=0"],
+        input=b"",
+        capture_output=True,
+        check=False,
+    )
+    assert asked.returncode != 0
+    for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+        context = serving.tls()
+        context.minimum_version = context.maximum_version = version
+        assert httpx.get(f"https://localhost:{serving.port}/healthz", verify=context).status_code == 200
+
+
+def test_denials_are_counted(serving: SecureServing) -> None:
+    before = serving.metric('forecaster_serving_denials_total{status="401"}')
+    serving.ask()
+    assert serving.metric('forecaster_serving_denials_total{status="401"}') == before + 1
+
+
+def test_a_new_serving_certificate_is_shown_without_a_lost_request(serving: SecureServing) -> None:
+    with serving.client(serving.proxy, **HPA) as kept:
+        assert kept.get(VALUE).status_code == 200
+        before = shown(serving)
+        serving.issuer.issue("serving", "forecaster.autoscaling.svc", "localhost", "127.0.0.1")
+        wait_until(lambda: shown(serving) != before, timeout=10, what="the new certificate")
+        assert kept.get(VALUE).status_code == 200
+    assert serving.as_proxy().status_code == 200
+
+
+@pytest.mark.slow
+def test_when_the_authority_of_proxies_changes_the_old_one_is_nobody(serving: SecureServing, tmp_path: Path) -> None:
+    next_ca = Authority(tmp_path, "next-ca")
+    new = next_ca.issue("proxy", common_name="front-proxy-client")
+    old_ca = serving.reviews.proxy_ca
+    with serving.client(serving.proxy, **HPA) as kept:
+        assert kept.get(VALUE).status_code == 200
+        serving.reviews.proxy_ca = next_ca.certificate.read_text()
+        wait_until(lambda: _passes(serving, new), timeout=20, what="the new authority")
+        with pytest.raises(httpx.TransportError):
+            kept.get(VALUE)  # its connection has ended, and a new one is refused
+    serving.reviews.proxy_ca = old_ca
+    wait_until(lambda: _passes(serving, serving.proxy), timeout=20, what="the old authority")
+
+
+def _passes(serving: SecureServing, identity: KeyPair) -> bool:
+    try:
+        return serving.ask(identity=identity, **HPA).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def shown(serving: SecureServing) -> str:
+    return ssl.get_server_certificate(("127.0.0.1", serving.port))

@@ -1,0 +1,41 @@
+"""Remembered sizes say what sizing anew says, whatever changes in between."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from forecaster.domain.policy import VerticalPolicy
+from forecaster.domain.workload import Target, TargetType
+from forecaster.vertical.remembered import RememberedSizes
+from forecaster.vertical.sizing import NO_SIZING, size
+from tests.support.builders import GIB, hpa, sized, sizing_of, workload, workload_id
+
+WORKLOADS = st.builds(
+    workload,
+    st.sampled_from(["web", "cart"]),
+    replicas=st.integers(1, 3),
+    autoscaler=st.sampled_from(
+        [None, *(hpa(Target(metric, TargetType.UTILIZATION, 0.7)) for metric in ("cpu", "memory"))]
+    ),
+)
+SIZINGS = st.sampled_from(
+    [NO_SIZING, sizing_of(cpu=sized(0.4)), sizing_of(cpu=sized(0.4), memory=sized(GIB)), sizing_of(memory=sized(GIB))]
+)
+POLICIES = st.sampled_from([VerticalPolicy(), VerticalPolicy(beside_hpa="keep-scale-point")])
+
+
+@given(st.lists(st.tuples(WORKLOADS, SIZINGS, POLICIES), max_size=12))
+def test_they_say_what_is_worked_out_anew(cycles: list[tuple]) -> None:
+    remembered = RememberedSizes()
+    for cycle in cycles:
+        assert remembered.size(*cycle) == size(*cycle)
+        assert remembered.size(*cycle) is remembered.size(*cycle)
+
+
+def test_those_who_left_are_forgotten() -> None:
+    remembered = RememberedSizes()
+    for one in (workload("web"), workload("cart")):
+        remembered.size(one, NO_SIZING, VerticalPolicy())
+    remembered.forget_others({workload_id("web")})
+    assert list(remembered.said) == [workload_id("web")]

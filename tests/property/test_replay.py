@@ -1,0 +1,167 @@
+"""Many lanes on arrays walk as each of them does alone, with the service's own `decide` and the exact HPA."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from forecaster.domain.policy import HorizontalPolicy, Policy
+from forecaster.domain.signal import Signal
+from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload
+from forecaster.forecasting.forecaster import Span
+from forecaster.replay.fast.batch import covers
+from forecaster.replay.fast.run import play_all
+from forecaster.replay.foresight import Foresight
+from forecaster.replay.lane import Lane, Played, with_targets_at
+from forecaster.replay.scalar import play
+from forecaster.replay.setup import Capacity, Setup, setup_of
+from forecaster.replay.sight import Sight, sight_of
+from forecaster.replay.start_up import StartUp
+from forecaster.replay.timing import Timing
+from forecaster.replay.traces import Traces
+from tests.property.hpa_strategies import behaviors
+from tests.support.builders import NOON
+from tests.support.recommendations import workload_id
+
+if TYPE_CHECKING:
+    from forecaster.replay.advice import Situation
+
+LEVELS = (0.5, 0.85, 0.99)
+SPAN = Span(timedelta(minutes=3), timedelta(minutes=3))
+PAST = 4
+"""Minutes of demand before the replay begins."""
+
+minutes = st.integers(0, 12).map(lambda count: timedelta(minutes=count))
+seconds = st.integers(0, 59).map(lambda count: timedelta(seconds=count))
+timings = st.builds(Timing, st.sampled_from([15, 20, 30, 60]).map(lambda s: timedelta(seconds=s)), seconds, seconds)
+start_ups = st.builds(
+    StartUp,
+    st.lists(st.integers(0, 400), min_size=1, max_size=3).map(lambda s: tuple(timedelta(seconds=one) for one in s)),
+    st.integers(0, 2**32 - 1),
+)
+cpu = st.builds(Target, st.just("cpu"), st.just(TargetType.UTILIZATION), st.integers(1, 150).map(lambda p: p / 100))
+cores = st.builds(Target, st.just("cpu"), st.just(TargetType.AVERAGE_VALUE), st.floats(0.05, 3.0))
+rates = st.builds(Target, st.just("rate"), st.just(TargetType.AVERAGE_VALUE), st.floats(1.0, 90.0))
+policies = st.builds(
+    Policy,
+    horizontal=st.builds(
+        HorizontalPolicy,
+        quantile=st.sampled_from([0.5, 0.7, 0.85, 0.99]),
+        scale_in_by_forecast=st.booleans(),
+        sizing=st.sampled_from(["quantile", "worth"]),
+        peak_target=st.none() | st.floats(0.5, 2.0),
+        headroom=st.sampled_from([0.0, 0.2]),
+        surge=st.none() | st.floats(0.05, 2.0),
+        tolerance=st.sampled_from([0.0, 0.1, 0.3]),
+        scale_down_stabilization=minutes,
+        min_replicas=st.none() | st.integers(1, 5),
+        max_replicas=st.none() | st.integers(5, 30),
+        requests_metric=st.just("rate"),
+    ),
+    min_history=st.sampled_from([1, 3, 6]).map(lambda count: timedelta(minutes=count)),
+    max_sample_age=st.sampled_from([1, 2, 5]).map(lambda count: timedelta(minutes=count)),
+)
+
+
+@st.composite
+def traces(draw: st.DrawFn, workload: Workload) -> Traces:
+    """Two rows of one workload: levels with jumps, sometimes exact in milli-units, and gaps."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    count, scale = PAST + draw(st.integers(5, 40)), draw(st.sampled_from([0.5, 4.0, 12.0]))
+    values = {}
+    for signal, unit in ((Signal.CPU, 1.0), (Signal.REQUESTS, 30.0)):
+        level = scale * unit * rng.choice([0.0, 0.3, 1.0, 1.0, 2.5], (2, count))
+        noisy = level * np.where(rng.random((2, 1)) < 0.5, 1.0, rng.uniform(0.8, 1.2, (2, count)))
+        if signal is Signal.CPU and draw(st.booleans()):  # exactly what whole pods carry
+            noisy = (workload.resources.cpu_request or 1.0) * rng.integers(1, 9, (2, count)).repeat(4, axis=1)[
+                :, :count
+            ]
+        values[signal] = np.where(rng.random((2, count)) < draw(st.sampled_from([0.0, 0.2, 0.6])), np.nan, noisy)
+    return Traces((workload, workload), NOON - (PAST - 1) * timedelta(minutes=1), values)
+
+
+@st.composite
+def foresights(draw: st.DrawFn, sight: Sight) -> Foresight:
+    """Forecasts around the truth and far from it, and sometimes none."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    shape = (sight.minutes, 2, len(LEVELS))
+    unit = {Signal.CPU: 1.0, Signal.REQUESTS: 30.0}
+    values = {signal: np.sort(unit[signal] * rng.gamma(1.0, 5.0, shape), axis=2) for signal in unit}
+    silent = {signal: rng.random(shape[:2]) < draw(st.sampled_from([0.0, 0.3])) for signal in unit}
+    return Foresight(
+        "drawn", SPAN, LEVELS, {one: np.where(silent[one][..., None], np.nan, values[one]) for one in unit}
+    )
+
+
+@st.composite
+def scenes(draw: st.DrawFn) -> tuple[list[Lane], Sight]:
+    """The same workload under several policies and targets, as a comparison has them."""
+    least, more = draw(st.integers(1, 4)), draw(st.integers(0, 30))
+    targets = tuple(draw(st.lists(cpu | cores | rates, min_size=1, max_size=2)))
+    hpa = Autoscaler("web", least, least + more, targets)
+    request = draw(st.sampled_from([0.25, 0.5, 1.0, 1.7]))
+    workload = Workload(workload_id("web"), 3, 3, Resources(cpu_request=request), hpa)
+    recorded = draw(traces(workload))
+    sight = sight_of(recorded, NOON, recorded.minutes - PAST)
+    behavior, timing, start_up = draw(behaviors), draw(timings), draw(start_ups)
+    foresight, lanes = draw(foresights(sight)), []
+    for policy in [None, *draw(st.lists(policies, min_size=1, max_size=3))]:
+        for share in (1.0, draw(st.sampled_from([0.6, 1.3]))):
+            shared = with_targets_at(workload, share)
+            setup = setup_for(shared, start_up, timing, behavior)
+            row, replicas = draw(st.integers(0, 1)), draw(st.integers(0, 12))
+            lanes.append(Lane(row, shared, setup, replicas, policy, foresight if policy else None))
+    lanes.append(replace(lanes[-1], policy=lanes[-1].policy and advised(lanes[-1].policy), advisor=Contrary()))
+    floors = draw(st.lists(st.integers(0, 40), min_size=sight.minutes, max_size=sight.minutes))
+    lanes.append(replace(lanes[0], floors=np.array(floors, np.int32)))
+    return lanes, sight
+
+
+def advised(policy: Policy) -> Policy:
+    return policy.model_copy(update={"horizontal": policy.horizontal.model_copy(update={"sizing": "quantile"})})
+
+
+class Contrary:
+    """Wants more when there are few pods and fewer when there are many; at times it has no opinion."""
+
+    def counts(self, situation: Situation) -> np.ndarray:
+        wanted = np.where(situation.asked < 6, 2 * situation.asked, situation.ready + np.nan_to_num(situation.upper))
+        return np.where(situation.minute_of_day % 7 == 3, np.nan, wanted)
+
+
+def setup_for(workload: Workload, start_up: StartUp, timing: Timing, behavior: object) -> Setup:
+    found = setup_of(workload, HorizontalPolicy(requests_metric="rate"), start_up=start_up, timing=timing)
+    assert isinstance(found, Setup)
+    scaler = type(found.scaler)(found.scaler.targets, found.scaler.bounds, behavior)  # type: ignore[arg-type]
+    return Setup(scaler, Capacity(0.7), found.start_up, found.timing)
+
+
+@settings(deadline=None, max_examples=50)
+@given(scenes())
+def test_lanes_on_arrays_walk_as_each_alone(scene: tuple[list[Lane], Sight]) -> None:
+    lanes, sight = scene
+    assert not any(covers(lane, sight) for lane in lanes)
+    for lane, played in zip(lanes, play_all(lanes, sight, tracks=True), strict=True):
+        assert_same(played, play(lane, sight))
+
+
+def assert_same(fast: Played, alone: Played) -> None:
+    assert fast.track.asked.tolist() == alone.track.asked.tolist()
+    assert fast.track.ready.tolist() == alone.track.ready.tolist()
+    assert fast.track.floor.tolist() == alone.track.floor.tolist()
+    assert np.allclose(fast.track.missing, alone.track.missing, atol=1e-9)
+    assert np.allclose(fast.track.spent, alone.track.spent)
+    assert (fast.account.short, fast.account.measured, fast.account.changes) == (
+        alone.account.short,
+        alone.account.measured,
+        alone.account.changes,
+    )
+    for one, other in zip(fast.account.__getstate__(), alone.account.__getstate__(), strict=True):
+        if isinstance(one, float):
+            assert math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)

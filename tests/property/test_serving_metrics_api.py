@@ -1,0 +1,82 @@
+"""Whatever arrives, the parsers answer: a value, or a refusal in the types of the API, quickly."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from fractions import Fraction
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from forecaster.domain.quantity import parse_quantity
+from forecaster.hpa.selectors import SelectorError, parse_selector
+from forecaster.serving.metrics_api.answers import MetricsApi, Request
+from forecaster.serving.metrics_api.quantity import quantity
+from forecaster.serving.metrics_api.question import question
+from forecaster.serving.values import Moment
+from tests.support.published import table_of
+from tests.support.recommendations import NOON
+
+if TYPE_CHECKING:
+    from forecaster.serving.reader import Table
+
+REFUSALS = {400, 404, 405, 503}
+SELECTOR_SIGNS = st.text(st.sampled_from("=!(), \tinotwrklad-./web"), max_size=200)
+PIECES = st.sampled_from(
+    ["apis", "external.metrics.k8s.io", "v1beta1", "namespaces", "shop", "forecaster_demand", "..", ""]
+)
+PATHS = st.lists(PIECES | st.text(max_size=8), max_size=9).map(lambda parts: "/" + "/".join(parts))
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
+    return table_of(tmp_path_factory.mktemp("property") / "table")
+
+
+@given(
+    method=st.sampled_from(["GET", "HEAD", "POST"]) | st.text(max_size=10),
+    path=PATHS | st.text(max_size=60),
+    query=st.binary(max_size=80) | SELECTOR_SIGNS.map(lambda text: b"labelSelector=" + quote(text).encode()),
+    accept=st.text(max_size=60),
+)
+def test_every_request_is_answered(table: Table, method: str, path: str, query: bytes, accept: str) -> None:
+    api = MetricsApi(lambda: (table, Moment(NOON + timedelta(seconds=1), NOON, fresh=True)))
+    reply = api.answer(Request(method, path, query, accept))
+    document = msgspec.json.decode(reply.body)
+    if reply.status == 200:
+        assert document["kind"] != "Status"
+    else:
+        assert reply.status in REFUSALS
+        assert (document["kind"], document["code"]) == ("Status", reply.status)
+        assert len(reply.body) < 2000
+
+
+@given(SELECTOR_SIGNS | st.text(max_size=100))
+def test_a_selector_is_understood_or_refused_in_a_sentence(text: str) -> None:
+    found = question(text)
+    try:
+        parse_selector(text)
+    except SelectorError:
+        assert isinstance(found, str)
+    else:
+        assert isinstance(found, str) == ("say which workload" in str(found))
+
+
+@given(
+    st.floats(min_value=0, max_value=9e15, allow_nan=False),
+)
+def test_a_quantity_is_never_below_its_value_and_less_than_a_milli_unit_above(value: float) -> None:
+    milli = parse_quantity(quantity(value)).milli
+    exact = Fraction(value) * 1000
+    assert exact - Fraction(1, 10**6) - exact / 2**50 <= milli < exact + 1 + exact / 2**50
+
+
+@given(st.floats(allow_nan=False))
+def test_a_quantity_always_fits_what_an_hpa_counts_in(value: float) -> None:
+    text = quantity(value)
+    assert text.removesuffix("m").isdigit()
+    assert 0 <= parse_quantity(text).milli < 2**63

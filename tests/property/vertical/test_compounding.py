@@ -1,0 +1,94 @@
+"""The exact HPA and vertical sizing on the same CPU request, week after week, with a load that does not change.
+
+Naive sizing sets the request to what one pod used; the HPA answers with more and smaller pods, and so on. Ours cannot.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from forecaster.domain.decision import Resize
+from forecaster.domain.policy import VerticalPolicy
+from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload
+from forecaster.hpa.proposals import Proposal, from_utilization
+from forecaster.hpa.tolerance import DEFAULT_TOLERANCE
+from forecaster.vertical.choice.choose import Specified, choose
+from forecaster.vertical.sizing import ContainerSizing, size
+from tests.support.recommendations import workload_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+TOTAL = 20.0
+POINTS = 96
+STEP = timedelta(minutes=15)
+WEEKS = 12
+
+
+def workload(request: float, target: float, replicas: int) -> Workload:
+    hpa = Autoscaler("web", 2, 1000, (Target("cpu", TargetType.UTILIZATION, target),))
+    return Workload(workload_id("web"), replicas, replicas, Resources(request, None, None, None), hpa)
+
+
+def settled(one: Workload) -> Workload:
+    """The count at which the HPA comes to rest under the load."""
+    assert one.autoscaler is not None
+    (target,) = one.autoscaler.targets
+    request, replicas = round((one.resources.cpu_request or 0) * 1000), one.replicas
+    for _ in range(50):
+        wanted = from_utilization(
+            round(TOTAL * 1000), replicas * request, round(target.value * 100), replicas, replicas, DEFAULT_TOLERANCE
+        )
+        assert isinstance(wanted, Proposal)
+        if wanted.replicas == replicas:
+            break
+        replicas = wanted.replicas
+    return workload(request / 1000, target.value, replicas)
+
+
+def ours(policy: VerticalPolicy) -> Callable[[Workload, float], Workload]:
+    def resized(one: Workload, used: float) -> Workload:
+        cpu = np.full((1, 14 * POINTS), used)
+        (row,) = choose(cpu, np.full_like(cpu, np.nan), STEP, [Specified(one.resources)], policy)
+        decided = size(one, (ContainerSizing("", one.resources, row.cpu, row.memory, row.days),), policy)
+        if not isinstance(decided, Resize):
+            return one
+        assert one.autoscaler is not None
+        target = (decided.targets or one.autoscaler.targets)[0].value
+        return workload(decided.resources.cpu_request or 0.0, target, one.replicas)
+
+    return resized
+
+
+def naive(one: Workload, used: float) -> Workload:
+    assert one.autoscaler is not None
+    return workload(used, one.autoscaler.targets[0].value, one.replicas)
+
+
+def weeks(resized: Callable[[Workload, float], Workload]) -> Iterator[Workload]:
+    one = settled(workload(1.0, 0.8, 10))
+    for _ in range(WEEKS):
+        one = settled(resized(one, TOTAL / one.replicas))
+        yield one
+
+
+def test_naive_sizing_shrinks_the_pods_on_and_on() -> None:
+    *_, last = weeks(naive)
+    assert last.resources.cpu_request is not None
+    assert last.resources.cpu_request < 0.25
+    assert last.replicas > 100
+
+
+@pytest.mark.parametrize("beside", ["keep", "keep-scale-point"])
+def test_ours_comes_to_rest_at_once(beside: str) -> None:
+    policy = VerticalPolicy.model_validate({"beside_hpa": beside, "change_price": 0})
+    first, *others = weeks(ours(policy))
+    assert first.resources.cpu_request is not None
+    assert first.resources.cpu_request >= 0.8
+    for one in others:
+        assert one.resources.cpu_request == pytest.approx(first.resources.cpu_request, abs=0.002)
+        assert one.replicas == first.replicas

@@ -1,0 +1,204 @@
+"""The real serving process behind a real API server, with the rights that it has in a cluster."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Self
+
+import httpx
+
+from forecaster.domain.decision import Reason
+from forecaster.domain.workload import Target, TargetType
+from forecaster.serving.address import Address
+from forecaster.serving.options import Options, Secure
+from forecaster.serving.process import ServingProcess
+from tests.support.control_plane.authority import Authority
+from tests.support.published import publisher
+from tests.support.recommendations import ahead, recommendation, signal_view, workload_id
+from tests.support.waiting import wait_until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import TracebackType
+
+    from forecaster.domain.decision import Recommendation
+    from tests.support.control_plane.api import Document
+    from tests.support.control_plane.plane import ControlPlane
+
+GROUP = "external.metrics.k8s.io"
+HPA_CONTROLLER = {"kind": "ServiceAccount", "name": "horizontal-pod-autoscaler", "namespace": "kube-system"}
+NAMES = ("aggregated-external.default.svc", "aggregated-custom.default.svc", "localhost", "127.0.0.1")
+PER_REPLICA = 0.5
+"""Cores that one replica should carry."""
+
+
+class ClusterServing:
+    """Registered as the owner of the external metrics while the block lasts."""
+
+    def __init__(self, plane: ControlPlane, folder: Path, *, stale_after: float = 5.0, **secured: Any) -> None:
+        self.plane = plane
+        self.issuer = Authority(folder, "forecaster-ca")
+        self.table = folder / "table"
+        self._publisher = publisher(self.table, publish={"last_for": "10s"})
+        me = plane.user("forecaster")
+        self._certificate = self.renew()
+        secure = Secure(str(self._certificate.certificate), str(self._certificate.key), str(me), **secured)
+        self.process = ServingProcess(
+            self.table,
+            Address("127.0.0.1", 0),
+            secure_address=Address("127.0.0.1", 0),
+            options=Options(secure=secure, stale_after_seconds=stale_after),
+        )
+
+    def renew(self, *names: str) -> Any:
+        """A new serving certificate in place of the old one."""
+        return self.issuer.issue("serving", *(names or NAMES))
+
+    def __enter__(self) -> Self:
+        for document in rights():
+            self.plane.api.put(document)
+        self.publish()
+        self.process.start()
+        wait_until(self._ready, timeout=20, what="the serving process")
+        self.register()
+        self._quiet_from = self._log.stat().st_size
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.plane.api.delete("APIService", f"v1beta1.{GROUP}")
+        self.process.stop()
+
+    @property
+    def port(self) -> int:
+        """Of the secure door."""
+        address = self.process.secure_address
+        assert address is not None
+        return address.port
+
+    @property
+    def complaints(self) -> list[str]:
+        """Errors of the API server since this was registered; what it said of others before is not ours."""
+        said = self._log.read_bytes()[self._quiet_from :].decode("utf-8", "replace")
+        return [line for line in said.splitlines() if line.startswith("E") and GROUP in line]
+
+    @property
+    def _log(self) -> Path:
+        return self.plane.programs.log("kube-apiserver")
+
+    def register(self, bundle: str = "", group: str = GROUP, version: str = "v1beta1") -> None:
+        """Own the group."""
+        self.plane.aggregate(self.port, bundle or self.issuer.bundle, group=group)
+        if not bundle:
+            self.plane.until_available(group, version)
+
+    def metrics(self) -> str:
+        """What /metrics says."""
+        return self._plain("/metrics").text
+
+    def publish(self, *rows: Recommendation, aged: timedelta = timedelta()) -> None:
+        """One cycle's table."""
+        at = datetime.now(UTC) - aged
+        self._publisher.publish(at, rows)
+        if self.process.pid:
+            shown = at.isoformat().replace("+00:00", "Z")
+            wait_until(lambda: shown in self._plain("/readyz").text, timeout=5, what="the new table")
+
+    def abstaining(self, word: str, *rows: Recommendation) -> None:
+        """The same, under a policy that abstains like this."""
+        self._publisher = publisher(self.table, publish={"last_for": "10s", "abstain": word})
+        self.publish(*rows)
+
+    def _ready(self) -> bool:
+        return self._plain("/readyz").status_code == 200
+
+    def _plain(self, path: str) -> httpx.Response:
+        return httpx.get(f"http://{self.process.address}{path}", timeout=20)
+
+
+def known(namespace: str, name: str, cores: float, now: int) -> Recommendation:
+    """A workload whose forecast is that many cores."""
+    at = datetime.now(UTC)
+    view = replace(signal_view("cpu", at), measured=0.1, forecast=replace(ahead(at), peak=cores))
+    return replace(_row(namespace, name, now, at, replicas=5), signals=(view,))
+
+
+def unknown(namespace: str, name: str, now: int) -> Recommendation:
+    """A workload of which nothing is known any more."""
+    return replace(_row(namespace, name, now, datetime.now(UTC), replicas=None), signals=())
+
+
+def _row(namespace: str, name: str, now: int, at: datetime, replicas: int | None) -> Recommendation:
+    reason = Reason.SOURCE_DOWN if replicas is None else Reason.FORECAST
+    row = recommendation(workload_id(name, namespace), at=at, now=now, replicas=replicas, reason=reason)
+    return replace(row, targets=(Target("forecaster_demand", TargetType.AVERAGE_VALUE, PER_REPLICA),))
+
+
+def autoscaler(name: str, *more: Document, highest: int = 30) -> Document:
+    """An HPA on the forecast demand, scaling without delay."""
+    metric = {
+        "type": "External",
+        "external": {
+            "metric": {
+                "name": "forecaster_demand",
+                "selector": {"matchLabels": {"workload": name, "signal": "cpu"}},
+            },
+            "target": {"type": "AverageValue", "averageValue": f"{PER_REPLICA * 1000:.0f}m"},
+        },
+    }
+    fast = {"stabilizationWindowSeconds": 0, "policies": [{"type": "Pods", "value": 100, "periodSeconds": 1}]}
+    return {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": name},
+        "spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": name},
+            "minReplicas": 1,
+            "maxReplicas": highest,
+            "metrics": [metric, *more],
+            "behavior": {"scaleUp": fast, "scaleDown": fast},
+        },
+    }
+
+
+def rights() -> list[Document]:
+    """What the serving process and the HPA controller may."""
+    me = {"kind": "User", "name": "forecaster", "apiGroup": "rbac.authorization.k8s.io"}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole"}
+    reading = {"apiGroups": [GROUP, "custom.metrics.k8s.io"], "resources": ["*"], "verbs": ["get", "list"]}
+    looking = {"apiGroups": ["apiregistration.k8s.io"], "resources": ["apiservices"], "verbs": ["get"]}
+    kinds = "rbac.authorization.k8s.io/v1"
+    return [
+        {
+            "apiVersion": kinds,
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": "forecaster-delegates"},
+            "roleRef": {**role, "name": "system:auth-delegator"},
+            "subjects": [me],
+        },
+        {
+            "apiVersion": kinds,
+            "kind": "RoleBinding",
+            "metadata": {"name": "forecaster-reads-front-proxy", "namespace": "kube-system"},
+            "roleRef": {**role, "kind": "Role", "name": "extension-apiserver-authentication-reader"},
+            "subjects": [me],
+        },
+        {"apiVersion": kinds, "kind": "ClusterRole", "metadata": {"name": "metric-reader"}, "rules": [reading]},
+        {"apiVersion": kinds, "kind": "ClusterRole", "metadata": {"name": "owner-watch"}, "rules": [looking]},
+        {
+            "apiVersion": kinds,
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": "forecaster-watches-owners"},
+            "roleRef": {**role, "name": "owner-watch"},
+            "subjects": [me],
+        },
+        {
+            "apiVersion": kinds,
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": "hpa-reads-metrics"},
+            "roleRef": {**role, "name": "metric-reader"},
+            "subjects": [HPA_CONTROLLER],
+        },
+    ]

@@ -1,0 +1,150 @@
+"""What `deploy/base` makes of a cluster, with the real processes in place of its pods.
+
+The manifests are applied as they are. Pods of kwok give the Services their endpoints; a Service's address lies in
+loopback, so the process that such a pod would run can listen there, with the rights of the account that it would have.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import socket
+import subprocess
+import sys
+from contextlib import contextmanager
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+from forecaster.serving.address import Address
+from forecaster.serving.options import Options, Secure
+from forecaster.serving.process import ServingProcess
+from tests.support.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tests.support.control_plane.plane import ControlPlane
+
+ROOT = Path(__file__).parents[3]
+NAMESPACE = SERVICE = "forecaster"
+EXTERNAL = "v1beta1.external.metrics.k8s.io"
+
+
+class Deployed:
+    """`deploy/base` in a cluster."""
+
+    def __init__(self, cluster: ControlPlane, folder: Path, *, table: Path) -> None:
+        self.cluster = cluster
+        self.folder = folder
+        self.table = table
+        cluster.kubectl("apply", "-k", str(ROOT / "deploy" / "base"))
+        self.address = Address(self._cluster_ip(), 443)
+        _skip_where_forbidden(self.address)
+
+    def account(self, name: str) -> Path:
+        """A kubeconfig with a token of one of its service accounts."""
+        file = self.folder / f"{name}.kubeconfig"
+        user = {"token": self.cluster.token(name, NAMESPACE)}
+        cluster = {"server": self.cluster.server, "certificate-authority": str(self.cluster.authority.certificate)}
+        document = {
+            "kind": "Config",
+            "current-context": name,
+            "clusters": [{"name": name, "cluster": cluster}],
+            "users": [{"name": name, "user": user}],
+            "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+        }
+        file.write_text(json.dumps(document))
+        return file
+
+    def run_certificates(self, *options: str) -> str:
+        """What the Job runs, with its own arguments and its own rights."""
+        job = self.cluster.api.get(f"/apis/batch/v1/namespaces/{NAMESPACE}/cronjobs/forecaster-certificates")
+        container = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]
+        rights = f"--kubeconfig={self.account('forecaster-certificates')}"
+        command = [sys.executable, "-m", "forecaster", *container["args"], rights, *options]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def mounted_certificates(self) -> tuple[Path, Path]:
+        """The Secret as a pod would see it, replaced as a kubelet replaces it."""
+        data = self.cluster.api.read("Secret", "forecaster-certificates", NAMESPACE)["data"]
+        files = self.folder / "tls.crt", self.folder / "tls.key"
+        for file in files:
+            fresh = file.with_suffix(".new")
+            fresh.write_bytes(base64.b64decode(data[file.name]))
+            os.replace(fresh, file)  # noqa: PTH105  as kubelets do it
+        return files
+
+    def serve(self) -> Iterator[ServingProcess]:
+        """The serving process on the address of the Service."""
+        certificate, key = self.mounted_certificates()
+        secure = Secure(
+            certificate=str(certificate),
+            key=str(key),
+            kubeconfig=str(self.account("forecaster")),
+            service=f"{NAMESPACE}/{SERVICE}",
+        )
+        process = ServingProcess(
+            self.table, Address("127.0.0.1", 0), secure_address=self.address, options=Options(secure=secure)
+        )
+        process.start()
+        try:
+            wait_until(lambda: _ready(process), timeout=30, what="the serving process")
+            yield process
+        finally:
+            process.stop()
+
+    @contextmanager
+    def run(self, **settings: object) -> Iterator[subprocess.Popen[bytes]]:
+        """What the Deployment's container runs, with the settings of its ConfigMap and what differs outside a pod."""
+        deployment = self.cluster.api.read("Deployment", SERVICE, NAMESPACE)["spec"]["template"]["spec"]
+        (volume,) = [each["configMap"] for each in deployment["volumes"] if "configMap" in each]
+        mounted = self.folder / "settings"
+        mounted.mkdir()
+        for name, text in self.cluster.api.read("ConfigMap", volume["name"], NAMESPACE)["data"].items():
+            (mounted / name).write_text(text)
+        (mounted / "90-here.yaml").write_text(json.dumps(self._here(settings)))  # JSON is YAML
+        subcommand, *_ = deployment["containers"][0]["args"]
+        command = [sys.executable, "-m", "forecaster", subcommand, "--config", str(mounted)]
+        with (self.folder / "log").open("wb") as log, subprocess.Popen(command, stderr=log) as process:
+            try:
+                yield process
+            finally:
+                process.terminate()
+
+    def _here(self, settings: Mapping[str, object]) -> dict[str, object]:
+        certificate, key = self.mounted_certificates()
+        secure = {
+            "host": self.address.host,
+            "port": self.address.port,
+            "certificate_file": str(certificate),
+            "key_file": str(key),
+            "kubeconfig": str(self.account("forecaster")),
+        }
+        serving = {"host": "127.0.0.1", "port": 0, "secure": secure}
+        return {"serving": serving, "state": {"directory": str(self.folder / "state")}, **settings}
+
+    def remove(self) -> None:
+        """First the APIService, as the docs say: a group that nobody answers is in everybody's way."""
+        self.cluster.api.delete("APIService", EXTERNAL)
+
+    def _cluster_ip(self) -> str:
+        return str(self.cluster.api.read("Service", SERVICE, NAMESPACE)["spec"]["clusterIP"])
+
+
+def _ready(process: ServingProcess) -> bool:
+    """As the pod's probe asks: it has a table, and knows whom the API server sends."""
+    return httpx.get(f"http://{process.address}/readyz", timeout=20).status_code == HTTPStatus.OK
+
+
+def _skip_where_forbidden(address: Address) -> None:
+    try:
+        socket.create_server(address).close()
+    except PermissionError:
+        pytest.skip(f"only root may listen on {address}: run this as root or lower net.ipv4.ip_unprivileged_port_start")

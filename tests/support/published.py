@@ -1,0 +1,40 @@
+"""Tables of workloads that publish, with good defaults."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from forecaster.domain.policies import Policies
+from forecaster.domain.policy import Policy
+from forecaster.serving.publish import FilePublisher
+from forecaster.serving.reader import TableReader
+from tests.support.recommendations import NOON, recommendation
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from pathlib import Path
+
+    from forecaster.domain.decision import Recommendation
+    from forecaster.serving.reader import Table
+
+
+def publisher(path: Path, **policy: Any) -> FilePublisher:
+    """A publisher whose workloads are all in mode publish."""
+    published = Policy.model_validate({"mode": "publish", **policy})
+    return FilePublisher(path, interval=timedelta(minutes=1), version="1.2.3", policies=Policies(published))
+
+
+def served(path: Path, *rows: Recommendation, at: datetime = NOON, **policy: Any) -> TableReader:
+    """A reader of one table with these rows, one workload if none is given."""
+    publisher(path, **policy).publish(at, rows or (recommendation(at=at),))
+    reader = TableReader(path)
+    reader.refresh()
+    return reader
+
+
+def table_of(path: Path, *rows: Recommendation, **policy: Any) -> Table:
+    """That table."""
+    table = served(path, *rows, **policy).table
+    assert table is not None
+    return table

@@ -1,0 +1,88 @@
+"""A stand-in for the API server: tokens, rights and the front proxy's settings, over TLS."""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections import Counter
+from http.server import BaseHTTPRequestHandler
+from typing import TYPE_CHECKING, Any
+
+from forecaster.serving.access.front_proxy import CONFIG_MAP
+from forecaster.serving.access.reviews import ACCESS_REVIEWS, TOKEN_REVIEWS
+from tests.support.control_plane.authority import Authority, kubeconfig
+from tests.support.http_server import Running
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class ReviewServer(Running):
+    """Answers reviews from plain sets; `asked` counts by path. Everything may be changed while it runs."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir()
+        self.authority = Authority(folder, "cluster-ca")
+        self.front_proxy = Authority(folder, "front-proxy-ca")
+        self.proxy_ca = self.front_proxy.certificate.read_text()
+        self.allowed_names = ["front-proxy-client"]
+        self.tokens: dict[str, str] = {"good": "system:serviceaccount:shop:reader"}
+        self.allowed = {
+            "system:serviceaccount:kube-system:horizontal-pod-autoscaler",
+            "system:serviceaccount:shop:reader",
+        }
+        self.down = False
+        self.asked: Counter[str] = Counter()
+        self.reviewed: list[Any] = []
+        identity = self.authority.issue("api-server", "localhost", "127.0.0.1")
+        tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        tls.load_cert_chain(identity.certificate, identity.key)
+        super().__init__(_handler(self), tls, lazy=True)
+        client = self.authority.issue("forecaster", common_name="forecaster")
+        self.kubeconfig = kubeconfig(folder / "kubeconfig", self.url, self.authority, client)
+
+    def answer(self, path: str, body: Any) -> Any:
+        """The object to answer with; None where there is none."""
+        self.asked[path] += 1
+        if path == CONFIG_MAP:
+            return {
+                "data": {
+                    "requestheader-client-ca-file": self.proxy_ca,
+                    "requestheader-allowed-names": json.dumps(self.allowed_names),
+                    "requestheader-username-headers": '["X-Remote-User"]',
+                    "requestheader-group-headers": '["X-Remote-Group"]',
+                    "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]',
+                }
+            }
+        if path == TOKEN_REVIEWS:
+            name = self.tokens.get(body["spec"]["token"])
+            user = {"username": name, "groups": ["system:serviceaccounts"]} if name else {}
+            return {"status": {"authenticated": bool(name), "user": user}}
+        if path == ACCESS_REVIEWS:
+            self.reviewed.append(body["spec"])
+            return {"status": {"allowed": body["spec"]["user"] in self.allowed}}
+        return None
+
+
+def _handler(reviews: ReviewServer) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        wbufsize = -1
+
+        def do_GET(self) -> None:
+            self.do_POST()
+
+        def do_POST(self) -> None:
+            text = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            found = None if reviews.down else reviews.answer(self.path, json.loads(text or b"null"))
+            body = json.dumps(found).encode()
+            self.send_response(500 if reviews.down else 404 if found is None else 200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    return Handler

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import json
+
+from typer.testing import CliRunner, Result
+
+from forecaster.cli import app
+
+
+def backtest(*arguments: str, code: int = 0) -> Result:
+    result = CliRunner().invoke(app, ["backtest", "vertical", "--demo", *arguments])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def test_the_policy_stands_beside_vpa_and_krr() -> None:
+    said = backtest("data/*").output
+    assert all(word in said for word in ("forecaster", "VPA", "KRR", "OVER LIMIT", "memory: 1 workloads"))
+
+
+def test_json_has_a_row_for_each_recommender() -> None:
+    rows = json.loads(backtest("data/reports", "--json").output)["memory"]
+    assert {row["recommender"] for row in rows} == {"forecaster", "VPA", "KRR"}
+    assert all(row["slack"] > 0 for row in rows)
+
+
+def test_nobody_by_that_name_is_said() -> None:
+    assert "no workload has" in backtest("data/nobody", code=1).output

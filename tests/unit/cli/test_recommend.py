@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+from typer.testing import CliRunner, Result
+
+from forecaster.cli import app
+from forecaster.cli.look import Look, look_at_demo
+from forecaster.cli.recommend_inputs import filtered
+from forecaster.demo.stage import staged
+from forecaster.output.advice import print_advice, write_overlay
+from forecaster.output.advice_format import AdviceOutput
+from forecaster.output.nodes import print_nodes
+from forecaster.output.nodes_format import NodesOutput
+from forecaster.vertical.admission.surroundings import Terms
+from forecaster.vertical.advice.prices import Prices
+from tests.support import objects as given
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from forecaster.steps.nodes_ahead import NodesAhead
+    from forecaster.vertical.advice.advice import Advice
+
+REPORTS = given.container("reports", {"cpu": "2", "memory": "2Gi"}, {"cpu": "4", "memory": "2Gi"})
+
+
+def run(*arguments: str, code: int = 0) -> Result:
+    result = CliRunner().invoke(app, list(arguments))
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.fixture(scope="module")
+def objects(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cluster around data/reports of the recorded load: five pods of two cores on three nodes of eight."""
+    return given.written(
+        tmp_path_factory.mktemp("objects") / "cluster.json",
+        given.deployment("data", "reports", REPORTS, replicas=5),
+        given.replica_set("data", "reports"),
+        *(
+            given.pod("data", f"reports-{i}", f"n{i % 3}", REPORTS, owner=("ReplicaSet", "reports-7d9f"))
+            for i in range(5)
+        ),
+        *(given.node(f"n{i}", "8", "32Gi") for i in range(3)),
+        given.limit_range("data", max={"cpu": "3"}),
+    )
+
+
+@pytest.fixture(scope="module")
+def look(objects: Path) -> Look:
+    return look_at_demo([objects], None)
+
+
+@pytest.fixture(scope="module")
+def advices(look: Look) -> list[Advice]:
+    return look.advices({}, compare=True)
+
+
+@pytest.fixture(scope="module")
+def reports(advices: list[Advice]) -> list[Advice]:
+    return [one for one in advices if one.id.name == "reports"]
+
+
+class TestCommand:
+    def test_the_table_shows_what_vpa_and_krr_say_of_the_same_history(self) -> None:
+        header, row = run("recommend", "--demo", "data/reports").output.splitlines()[:2]
+        assert all(name in header for name in ("WORKLOAD", "VPA", "KRR", "CLUSTER"))
+        assert row.startswith("data/reports")
+        assert "rules unknown" in row
+
+    def test_a_previous_run_shows_what_has_changed(self, tmp_path: Path) -> None:
+        earlier = json.loads(run("recommend", "--demo", "data/reports", "-o", "json").stdout)
+        earlier["recommendations"][0]["recommended"]["memory_request"] = 2.0**30
+        path = tmp_path / "earlier.json"
+        path.write_text(json.dumps(earlier))
+        said = run("recommend", "--demo", "data/reports", "--previous", str(path)).output
+        assert "memory request 1Gi → " in said
+
+    @pytest.mark.parametrize(
+        ("arguments", "complaint"),
+        [
+            (("--price-core-hour", "1"), "give both"),
+            (("--server-version", "new"), "a server version is written like 1.36"),
+        ],
+        ids=["half a price", "no version"],
+    )
+    def test_options_that_make_no_sense_are_named(self, arguments: tuple[str, ...], complaint: str) -> None:
+        said = run("recommend", "--demo", *arguments, code=2).output
+        assert complaint in said.replace("\n", " ").replace("│ ", "")
+
+    def test_nodes_without_any_says_what_to_do(self) -> None:
+        assert "give --objects" in run("nodes", "--demo").output
+
+    def test_headroom_pods_run_what_you_name(self) -> None:
+        assert "pause image" in run("nodes", "--demo", "-o", "headroom", code=2).output
+
+    def test_explain_says_what_the_cluster_would_answer(self, objects: Path) -> None:
+        with staged() as stage:
+            options = ("--prometheus", stage.url, "--at", stage.begin.isoformat(), "--objects", str(objects))
+            said = run("explain", "data/reports", *options).output
+        assert "refused  LimitRange: reports: maximum cpu per Container is 3, but the limit is" in said
+
+
+class TestAdvice:
+    def test_json_has_base_units_and_totals(self, advices: list[Advice], capsys: pytest.CaptureFixture[str]) -> None:
+        print_advice(advices, AdviceOutput.JSON, Prices(0.03, 0.004))
+        said = json.loads(capsys.readouterr().out)
+        reports = next(one for one in said["recommendations"] if one["name"] == "reports")
+        assert reports["now"]["memory_request"] == 2**31
+        assert said["totals"]["workloads"] == len(advices)
+        assert said["totals"]["cost_a_month"] > 0
+
+    def test_csv_has_one_row_for_each_workload(self, advices: list[Advice], capsys: pytest.CaptureFixture[str]) -> None:
+        print_advice(advices, AdviceOutput.CSV, None)
+        rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+        assert [row["name"] for row in rows] == [one.id.name for one in advices]
+        assert all(row["vpa_memory_request"] is not None for row in rows)
+
+    def test_filters_by_severity_and_refusal(self, advices: list[Advice]) -> None:
+        everybody = {one.id for one in advices}
+        assert {one.severity for one in filtered(advices, everybody, None, "critical", refused=False)} == {"CRITICAL"}
+        assert [one.id.name for one in filtered(advices, everybody, None, None, refused=True)] == ["reports"]
+
+    def test_objects_of_the_cluster_refuse_and_give_the_nearest(
+        self, reports: list[Advice], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """A limit in today's ratio of two would pass four cores; the namespace allows three."""
+        print_advice(reports, AdviceOutput.TABLE, None, findings=True)
+        said = capsys.readouterr().out
+        assert "refuses: LimitRange: reports: maximum cpu per Container is 3" in said
+        assert "nearest 2" in said
+
+    def test_patches_write_what_the_cluster_takes(
+        self, reports: list[Advice], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        print_advice(reports, AdviceOutput.PATCHES, None)
+        (patch,) = yaml.safe_load_all(capsys.readouterr().out)
+        (container,) = patch["spec"]["template"]["spec"]["containers"]
+        assert (container["name"], container["resources"]["limits"]["cpu"]) == ("reports", "3")
+
+    def test_an_overlay_builds_on_its_base(self, reports: list[Advice], tmp_path: Path) -> None:
+        folder = tmp_path / "overlay"
+        assert write_overlay(reports, folder, "../app") == 1
+        overlay = yaml.safe_load((folder / "kustomization.yaml").read_text())
+        assert overlay["resources"] == ["../app"]
+        assert [(folder / one["path"]).exists() for one in overlay["patches"]] == [True]
+
+    def test_in_place_the_running_pods_are_asked(self, look: Look) -> None:
+        asked = look.advices({}, compare=False, terms=Terms(in_place=True))
+        (proof,) = [one.proof for one in asked if one.id.name == "reports"]
+        assert proof is not None
+        assert "in-place resize" in {finding.rule for finding in proof.findings}
+
+
+@pytest.fixture(scope="module")
+def ahead(look: Look) -> NodesAhead:
+    return look.nodes_ahead(0.95, 30)
+
+
+@pytest.fixture
+def said(ahead: NodesAhead, capsys: pytest.CaptureFixture[str]) -> Callable[[NodesOutput], str]:
+    def printed(output: NodesOutput) -> str:
+        print_nodes(ahead, output, "pause:3")
+        return capsys.readouterr().out
+
+    return printed
+
+
+def test_pools_ahead_in_json(said: Callable[[NodesOutput], str]) -> None:
+    (pool,) = json.loads(said(NodesOutput.JSON))["pools"]
+    assert (pool["nodes"], pool["allocatable"]["cpu"]) == (3, 24.0)
+    assert len(pool["windows"]) == 8
+    first = pool["windows"][0]["used_cpu"]
+    assert 0 < first["if_independent"] <= first["value"] <= first["if_all_at_once"] * 1.001
+
+
+def test_the_table_shows_when_nodes_are_needed(said: Callable[[NodesOutput], str]) -> None:
+    assert "pool nodes: 3 nodes" in said(NodesOutput.TABLE)
+
+
+def test_the_manifest_of_headroom_pods(said: Callable[[NodesOutput], str]) -> None:
+    kinds = [one["kind"] for one in yaml.safe_load_all(said(NodesOutput.HEADROOM))]
+    assert kinds == ["PriorityClass", "Deployment"]
+
+
+def test_what_a_load_aware_scheduler_reads(said: Callable[[NodesOutput], str]) -> None:
+    assert set(json.loads(said(NodesOutput.WATCHER))["data"]["NodeMetricsMap"]) == {"n0", "n1", "n2"}
+
+
+def test_metrics_have_the_pool_as_label(said: Callable[[NodesOutput], str]) -> None:
+    text = said(NodesOutput.METRICS)
+    assert 'forecaster_node_pool_nodes{pool="nodes"} 3.0' in text
+    assert 'forecaster_node_pool_requested_cpu_cores{ahead_minutes="0",pool="nodes"}' in text

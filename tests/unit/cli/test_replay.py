@@ -1,0 +1,100 @@
+"""`forecaster replay` from the options to the files."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from typer.testing import CliRunner
+
+from forecaster.cli import app
+from forecaster.errors import ConfigError, SourceRefused
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from click.testing import Result
+
+MANIFEST = """
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web, namespace: shop}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  minReplicas: 1
+  maxReplicas: 20
+  metrics:
+  - type: Pods
+    pods: {metric: {name: rps}, target: {type: AverageValue, averageValue: 50}}
+  behavior: {scaleDown: {stabilizationWindowSeconds: 60}}
+"""
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["replay", *arguments], catch_exceptions=True)
+
+
+@pytest.fixture
+def export(tmp_path: Path) -> Path:
+    path = tmp_path / "demand.csv"
+    rows = [f"2026-03-01T{m // 60:02}:{m % 60:02}:00Z,shop/web,requests,{100 + 80 * (m % 40 > 20)}" for m in range(400)]
+    path.write_text("timestamp,workload,signal,value\n" + "\n".join(rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def manifest(tmp_path: Path) -> Path:
+    path = tmp_path / "hpa.yaml"
+    path.write_text(MANIFEST, encoding="utf-8")
+    return path
+
+
+def test_an_export_with_a_manifest_becomes_a_report(export: Path, manifest: Path, tmp_path: Path) -> None:
+    out, page = tmp_path / "out.json", tmp_path / "out.html"
+    done = run(
+        *("--export", str(export), "--hpa", str(manifest), "--pod-capacity", "requests=70", "--length", "2h"),
+        *("--start-up", "1m", "--start-up", "3m", "--no-cache", "--json", str(out), "--html", str(page)),
+    )
+    assert done.exit_code == 0, done.output
+    found = json.loads(out.read_text())
+    assert list(found["total"]) == ["hpa", "seasonal-naive-day", "policy", "perfect"]
+    assert found["workloads"][0]["fills"] == "requests"
+    assert found["terms"]["start_up_seconds"] == [60.0, 180.0]
+    assert "<svg" in page.read_text()
+    assert "the HPA alone" in done.output
+
+
+def test_json_on_standard_output_stands_alone(export: Path, manifest: Path) -> None:
+    given = ("--export", str(export), "--hpa", str(manifest), "--pod-capacity", "requests=70", "--length", "1h")
+    done = run(*given, "--no-cache", "--json", "-")
+    assert json.loads(done.stdout)["workloads"][0]["name"] == "web"
+
+
+def test_forecasts_are_kept_between_runs(export: Path, manifest: Path, tmp_path: Path) -> None:
+    given = ("--export", str(export), "--hpa", str(manifest), "--pod-capacity", "requests=70", "--length", "1h")
+    first, again = (run(*given, "--cache", str(tmp_path / "kept"), "--json", "-").stdout for _ in range(2))
+    assert len(list((tmp_path / "kept").glob("*.npz"))) == 2
+    one, other = json.loads(first), json.loads(again)
+    assert one["total"] == other["total"]
+
+
+def test_an_export_without_an_hpa_is_left_out_with_the_reason(export: Path) -> None:
+    done = run("--export", str(export), "--no-cache")
+    assert done.exit_code == 1
+    assert "no HPA scales it" in done.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "said"),
+    [
+        (("--length", "soon"), ConfigError, "--length"),
+        (("--sync", "7s"), ConfigError, "does not divide a minute"),
+        (("--pod-capacity", "cpu"), ConfigError, "--pod-capacity"),
+        (("shop/nobody",), SourceRefused, "no workload matches"),
+    ],
+)
+def test_an_option_that_cannot_be_used_is_named(arguments: tuple[str, ...], error: type, said: str) -> None:
+    done = run(*arguments)
+    assert isinstance(done.exception, error)
+    assert said in str(done.exception)

@@ -1,0 +1,121 @@
+"""What can be known of deploy/ without a cluster; tests/cluster applies it to a real API server."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+
+from forecaster.config import parse
+
+DEPLOY = Path(__file__).parents[3] / "deploy"
+VERSIONS = ("1.33", "1.36")
+BUILTIN = re.compile(r"^(v1|(apps|batch|autoscaling)/v\d|[a-z.]+\.k8s\.io/v1)$")
+
+
+def documents(folder: Path) -> list[tuple[str, dict[str, Any]]]:
+    """Whole objects of a folder, without kustomize's own files, settings and patches."""
+    found = []
+    for file in sorted(folder.rglob("*.yaml")):
+        if file.name in {"kustomization.yaml", "settings.yaml"}:
+            continue
+        for one in yaml.safe_load_all(file.read_text(encoding="utf-8")):
+            found += [(file.name, each) for each in (one["items"] if one.get("kind") == "List" else [one])]
+    return found
+
+
+BASE = [each for _, each in documents(DEPLOY / "base")]
+PODS = [each["spec"]["template"]["spec"] for each in BASE if each["kind"] in {"Deployment", "Job"}] + [
+    each["spec"]["jobTemplate"]["spec"]["template"]["spec"] for each in BASE if each["kind"] == "CronJob"
+]
+
+
+# The aggregator's own kind is in no published schema; the cluster tests apply it.
+IN_A_SCHEMA = [each for each in BASE if each["kind"] != "APIService"]
+
+
+def test_the_base_needs_nothing_that_not_every_cluster_has() -> None:
+    assert [each["kind"] for each in BASE if not BUILTIN.match(each["apiVersion"])] == []
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("manifest", IN_A_SCHEMA, ids=lambda each: f"{each['kind']}-{each['metadata']['name']}")
+def test_each_manifest_of_the_base_fits_the_schema(manifest: dict[str, Any], version: str) -> None:
+    kubernetes_validate.validate(manifest, version, strict=True)
+
+
+@pytest.mark.parametrize("pod", PODS, ids=lambda each: each["serviceAccountName"])
+def test_pods_are_restricted_and_write_nowhere_but_into_their_volumes(pod: dict[str, Any]) -> None:
+    assert pod["securityContext"]["runAsNonRoot"]
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    for container in pod["containers"]:
+        context = container["securityContext"]
+        assert context["readOnlyRootFilesystem"]
+        assert not context["allowPrivilegeEscalation"]
+        assert context["capabilities"] == {"drop": ["ALL"]}
+        assert {"cpu", "memory"} <= set(container["resources"]["requests"])
+        assert "memory" in container["resources"]["limits"]
+
+
+def test_nothing_may_be_changed_but_the_certificate() -> None:
+    """Verbs that write are those of the certificates, on objects that are named."""
+    for role in (each for each in BASE if each["kind"] in {"Role", "ClusterRole"}):
+        for rule in role["rules"]:
+            if not set(rule["verbs"]) <= {"get", "list"}:
+                assert role["metadata"]["name"] == "forecaster-certificates"
+                assert set(rule["verbs"]) == {"get", "patch"}
+                assert rule["resourceNames"]
+
+
+def test_settings_of_base_and_components_are_good() -> None:
+    for file in sorted(DEPLOY.rglob("settings.yaml")):
+        parse(yaml.safe_load(file.read_text(encoding="utf-8")), str(file))
+
+
+def test_the_probes_ask_ports_that_the_pod_has() -> None:
+    (pod,) = [each for each in PODS if each["serviceAccountName"] == "forecaster"]
+    (container,) = pod["containers"]
+    ports = {each["name"] for each in container["ports"]}
+    for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+        assert container[probe]["httpGet"]["port"] in ports
+
+
+class TestImage:
+    TEXT = (DEPLOY / "image" / "Containerfile").read_text(encoding="utf-8")
+    ROOT = DEPLOY.parent
+
+    def test_it_copies_what_is_there_and_what_the_ignore_file_lets_through(self) -> None:
+        copied = [word for line in self.lines("COPY") if "--from" not in line for word in line.split()[1:-1]]
+        let_through = {
+            line[1:] for line in (self.ROOT / ".containerignore").read_text().splitlines() if line[:1] == "!"
+        }
+        assert set(copied) == let_through
+        assert all((self.ROOT / each).exists() for each in copied)
+
+    def test_it_runs_as_nobody_and_starts_the_command(self) -> None:
+        assert self.lines("USER") == ["USER 65532:65532"]
+        assert self.lines("ENTRYPOINT") == ['ENTRYPOINT ["forecaster"]']
+        assert self.TEXT.rindex("FROM") < self.TEXT.index("USER")
+
+    def test_everything_is_installed_by_hash_with_all_that_components_need(self) -> None:
+        lock = (DEPLOY / "image" / "requirements.lock").read_text(encoding="utf-8")
+        pinned = set(re.findall(r"^([a-z0-9-]+)==", lock, re.MULTILINE))
+        assert {"grpcio", "protobuf", "cramjam", "psycopg-binary", "hatchling"} <= pinned
+        assert lock.count("--hash=sha256:") >= len(pinned)
+        assert "--require-hashes" in self.TEXT
+
+    def test_it_holds_the_versions_that_are_tested(self) -> None:
+        """The lock of the image is the other one's, without what only tests need."""
+        image, tested = (self.versions(name) for name in ("deploy/image/requirements.lock", "requirements-dev.lock"))
+        assert {name: version for name, version in image.items() if tested.get(name) != version} == {}
+
+    def versions(self, lock: str) -> dict[str, str]:
+        text = (self.ROOT / lock).read_text(encoding="utf-8")
+        return dict(re.findall(r"^([a-z0-9-]+)==([^ ;]+)", text, re.MULTILINE))
+
+    def lines(self, word: str) -> list[str]:
+        return [line for line in self.TEXT.splitlines() if line.startswith(f"{word} ")]

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from forecaster.domain.workload import Resources, WorkloadId
+from forecaster.output.advice import told_patchable
+from forecaster.output.advice_table import proof_lines, spoken
+from forecaster.output.advice_view import changes, document, read_previous
+from forecaster.vertical.admission.proof import prove
+from forecaster.vertical.advice.advice import Advice
+from forecaster.vertical.reference.krr.severity import Severity
+from tests.support.cluster_rules import APP, around, block, limits
+from tests.support.recommendations import GIB
+
+if TYPE_CHECKING:
+    import pytest
+
+    from forecaster.vertical.admission.proof import Proof
+
+WEB = WorkloadId("shop", "Deployment", "web")
+NOW = Resources(1.0, None, GIB, GIB)
+WANTED = Resources(0.6, None, GIB, GIB)
+
+
+def advice(name: str = APP, *, proof: Proof | None = None, previous: Resources | None = None) -> Advice:
+    proof = proof or prove({name: block("600m", "1Gi")}, around())
+    return Advice(WEB, 3, NOW, WANTED, "sized", "why", Severity.WARNING, proof=proof, previous=previous)
+
+
+def test_a_pod_whose_containers_nobody_names_has_no_patch_and_a_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    assert told_patchable([advice("pod")]) == []
+    assert "the names of its containers are not known; give --objects" in capsys.readouterr().err
+
+
+def test_where_nothing_near_would_pass_the_reason_is_the_rule(capsys: pytest.CaptureFixture[str]) -> None:
+    nothing = prove({APP: block("600m", "1Gi")}, around(limit_ranges=(limits(min={"cpu": "2"}, max={"cpu": "1"}),)))
+    assert told_patchable([advice(proof=nothing)]) == []
+    assert "minimum 2 is above maximum 1" in capsys.readouterr().err
+
+
+def test_amounts_are_written_as_manifests_write_them() -> None:
+    said = [
+        spoken("cpu", 0.5),
+        spoken("cpu", 12.0),
+        spoken("memory", 1.5 * GIB),
+        spoken("memory", 1e9),
+        spoken("cpu", None),
+    ]
+    assert said == ["500m", "12", "1536Mi", "954Mi", "–"]
+
+
+def test_a_document_is_the_previous_run_of_the_next_one() -> None:
+    assert read_previous(document([advice()], None)) == {WEB: WANTED}
+
+
+def test_only_what_differs_has_changed() -> None:
+    before = Resources(0.5, None, GIB, GIB)
+    assert changes(advice(previous=before)) == {"cpu_request": (0.5, 0.6)}
+    assert changes(advice(previous=WANTED)) == {}
+
+
+def test_the_proof_is_told_rule_by_rule() -> None:
+    lines = proof_lines([advice()])
+    assert lines[0] == "Deployment shop/web: why"
+    assert any(line.startswith("  unknown  node fit") for line in lines)

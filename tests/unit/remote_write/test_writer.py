@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import cramjam
+import pytest
+
+from forecaster.errors import StoreError
+from forecaster.remote_write.settings import RemoteWriteSettings
+from forecaster.remote_write.writer import RemoteWriter
+from tests.support.http_server import Asked, Reply, Server
+from tests.support.recommendations import NOON, recommendation, workload_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+TAKEN = Reply(204)
+
+
+def writing(server: Server, **settings: object) -> RemoteWriter:
+    url = server.url.replace("localhost", "127.0.0.1") + "/api/v1/write"
+    return RemoteWriter(RemoteWriteSettings.model_validate({"url": url, **settings}))
+
+
+def answering(reply: Reply) -> Callable[[Asked], Reply]:
+    return lambda _asked: reply
+
+
+def test_a_table_is_sent_as_the_protocol_says(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("secret\n")
+    with Server(answering(TAKEN)) as server:
+        writer = writing(server, bearer_token_file=tmp_path / "token", headers={"X-Scope-OrgID": "shop"})
+        writer.publish(NOON, [recommendation()])
+        writer.close()
+    (asked,) = server.asked
+    assert (asked.method, asked.path) == ("POST", "/api/v1/write")
+    assert asked.headers["Content-Encoding"] == "snappy"
+    assert asked.headers["Content-Type"] == "application/x-protobuf"
+    assert asked.headers["X-Prometheus-Remote-Write-Version"] == "0.1.0"
+    assert asked.headers["Authorization"] == "Bearer secret"
+    assert asked.headers["X-Scope-OrgID"] == "shop"
+    assert b"forecaster_demand_forecast" in bytes(cramjam.snappy.decompress_raw(asked.body))
+
+
+def test_a_table_is_sent_in_requests_of_a_stated_size() -> None:
+    with Server(answering(TAKEN)) as server:
+        writer = writing(server, series_per_request=7)  # of 3 workloads with 3 forecasts, 3 measurements and a count
+        writer.publish(NOON, [recommendation(workload_id(name)) for name in ("a", "b", "c")])
+        writer.close()
+    assert len(server.asked) == 3
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        pytest.param(Reply(400, b"out of\nbounds"), "400 out of bounds", id="a refusal"),
+        pytest.param(Reply(302, b"", {"Location": "http://elsewhere/"}), "302", id="a redirection is not followed"),
+        pytest.param(Reply(500, b"x" * 10_000), "500 " + "x" * 200, id="a long text is cut"),
+    ],
+)
+def test_what_was_not_taken_is_one_line_at_the_next_table(reply: Reply, said: str) -> None:
+    with Server(answering(reply)) as server:
+        writer = writing(server)
+        writer.publish(NOON, [recommendation()])
+        writer.settle(10)
+        with pytest.raises(StoreError, match="remote write to ") as refused:
+            writer.publish(NOON, [])
+        assert str(refused.value).endswith(said)
+        writer.close()
+
+
+def test_nobody_there_is_one_line_too() -> None:
+    writer = RemoteWriter(RemoteWriteSettings(url="http://127.0.0.1:9/api/v1/write"))
+    writer.publish(NOON, [recommendation()])
+    writer.settle(10)
+    with pytest.raises(StoreError, match="Connection refused"):
+        writer.publish(NOON, [])
+    writer.close()
+
+
+def test_a_receiver_that_is_busy_is_not_waited_for() -> None:
+    go_on = threading.Event()
+
+    def slowly(_asked: Asked) -> Reply:
+        go_on.wait(10)
+        return TAKEN
+
+    with Server(slowly) as server:
+        writer = writing(server)
+        writer.publish(NOON, [recommendation()])
+        with pytest.raises(StoreError, match="left out, the receiver is still busy"):
+            writer.publish(NOON, [recommendation()])
+        go_on.set()
+        writer.close()
+
+
+def test_secrets_are_not_shown() -> None:
+    settings = RemoteWriteSettings.model_validate({"headers": {"X-Key": "secret"}})
+    assert "secret" not in repr(settings)

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import pytest
+
+from forecaster.serving.access.front_proxy import FrontProxy, front_proxy
+from forecaster.serving.access.user import User
+from forecaster.serving.door.connection import Peer
+
+PROXY = FrontProxy(ca="PEM", allowed_names=frozenset({"front-proxy-client"}))
+PEER = Peer("front-proxy-client")
+HPA = [
+    (b"x-remote-user", b"hpa"),
+    (b"x-remote-group", b"a"),
+    (b"x-remote-group", b"b"),
+    (b"x-remote-uid", b"u-1"),
+    (b"x-remote-extra-authentication.kubernetes.io%2fcredential-id", b"X509"),
+    (b"accept", b"*/*"),
+]
+
+
+def test_the_caller_is_who_the_proxy_says() -> None:
+    assert PROXY.user(PEER, HPA) == User(
+        "hpa",
+        "u-1",
+        ("a", "b", "system:authenticated"),
+        (("authentication.kubernetes.io/credential-id", ("X509",)),),
+    )
+
+
+def test_a_caller_without_groups_is_authenticated_all_the_same() -> None:
+    user = PROXY.user(PEER, [(b"x-remote-user", b"system:aggregator")])
+    assert user is not None
+    assert user.groups == ("system:authenticated",)
+
+
+@pytest.mark.parametrize("peer", [None, Peer(""), Peer("somebody"), Peer("Front-Proxy-Client")])
+def test_nobody_else_is_believed(peer: Peer | None) -> None:
+    assert PROXY.user(peer, HPA) is None
+
+
+def test_an_empty_list_of_names_allows_every_certificate_of_the_authority() -> None:
+    assert FrontProxy(ca="PEM").user(Peer("anybody"), HPA) is not None
+
+
+def test_without_an_authority_nobody_is_believed() -> None:
+    assert FrontProxy().user(Peer("front-proxy-client"), HPA) is None
+
+
+def test_a_proxy_that_names_nobody_speaks_for_nobody() -> None:
+    assert PROXY.user(PEER, [(b"x-remote-group", b"system:masters")]) is None
+    assert PROXY.user(PEER, [(b"x-remote-user", b""), (b"x-remote-group", b"system:masters")]) is None
+
+
+def test_settings_are_those_of_the_cluster() -> None:
+    found = front_proxy(
+        {
+            "requestheader-client-ca-file": "PEM",
+            "requestheader-allowed-names": '["one", ""]',
+            "requestheader-username-headers": '["X-Proxy-User"]',
+            "requestheader-group-headers": "[]",
+            "client-ca-file": "must not matter",
+        }
+    )
+    assert found == FrontProxy("PEM", frozenset({"one"}), user_headers=(b"x-proxy-user",))
+
+
+@pytest.mark.parametrize("text", ["", "null", "[]", '[""]'])
+def test_no_names_are_all_names(text: str) -> None:
+    found = front_proxy({"requestheader-client-ca-file": "PEM", "requestheader-allowed-names": text})
+    assert found.allowed_names == frozenset()
+
+
+def test_settings_without_an_authority_switch_it_off() -> None:
+    assert front_proxy({"requestheader-allowed-names": '["one"]'}) == FrontProxy()
+
+
+def test_a_list_that_is_none_is_an_error_and_not_everybody() -> None:
+    with pytest.raises(ValueError, match="requestheader-allowed-names"):
+        front_proxy({"requestheader-client-ca-file": "PEM", "requestheader-allowed-names": "front-proxy-client"})

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from forecaster.serving.apiserver.client import ApiServerError
+from forecaster.serving.owner.ownership import ApiService, Owner, Spec, advice, owner_of
+from forecaster.serving.owner.watch import OwnerWatch
+
+if TYPE_CHECKING:
+    from forecaster.serving.owner.ownership import ServiceName
+
+GROUP = "v1beta1.external.metrics.k8s.io"
+OURS = "autoscaling/forecaster"
+
+
+def registered(namespace: str, name: str) -> ApiService:
+    document = {"spec": {"service": {"namespace": namespace, "name": name, "port": 443}}, "kind": "APIService"}
+    return msgspec.convert(document, ApiService)
+
+
+@pytest.mark.parametrize(
+    ("found", "owner"),
+    [
+        (None, Owner.NOBODY),
+        (ApiService(Spec(None)), Owner.NOBODY),
+        (registered("autoscaling", "forecaster"), Owner.US),
+        (registered("keda", "keda-operator-metrics-apiserver"), Owner.OTHER),
+        (registered("other", "forecaster"), Owner.OTHER),
+    ],
+    ids=["absent", "local", "ours", "keda", "same name elsewhere"],
+)
+def test_a_group_belongs_to_the_service_of_its_registration(found: ApiService | None, owner: Owner) -> None:
+    assert owner_of(found, OURS) is owner
+
+
+def test_who_is_served_by_another_one_is_told_what_to_do() -> None:
+    said = advice(GROUP, registered("keda", "adapter"), OURS)
+    assert "keda/adapter" in said
+    assert "serving.secure.previous" in said
+    assert advice(GROUP, registered("autoscaling", "forecaster"), OURS) == ""
+    assert advice(GROUP, None, OURS) == ""
+
+
+class Cluster:
+    """An API server with some registrations."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, ServiceName | None] = {}
+        self.status = 404
+        self.asked: list[str] = []
+
+    async def get(self, path: str, kind: Any) -> Any:
+        self.asked.append(path)
+        name = path.rsplit("/", 1)[1]
+        if name not in self.found:
+            raise ApiServerError(path, self.status)
+        return ApiService(Spec(self.found[name]))
+
+
+def test_the_watch_tells_once_it_looks_and_only_reads() -> None:
+    cluster, told = Cluster(), []
+    watch = OwnerWatch(cluster, OURS, [GROUP], told.append)
+    assert watch.owners == {GROUP: Owner.UNKNOWN}
+    asyncio.run(watch.look())
+    assert watch.owners == {GROUP: Owner.NOBODY}
+    cluster.found[GROUP] = registered("keda", "adapter").spec.service
+    asyncio.run(watch.look())
+    assert watch.owners == {GROUP: Owner.OTHER}
+    assert len(told) == 1
+
+
+def test_an_answer_that_we_may_not_read_is_not_nobody() -> None:
+    cluster = Cluster()
+    cluster.status = 403
+    watch = OwnerWatch(cluster, OURS, [GROUP], lambda _why: None)
+    asyncio.run(watch.look())
+    assert watch.owners == {GROUP: Owner.UNKNOWN}

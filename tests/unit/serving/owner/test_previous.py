@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from forecaster.serving.apiserver.connections import Answer, UnreachableError
+from forecaster.serving.metrics_api.answers import Request
+from forecaster.serving.owner.breaker import FAILURES, PAUSE_SECONDS, Breaker
+from forecaster.serving.owner.previous import Previous
+
+if TYPE_CHECKING:
+    from forecaster.serving.metrics_api.discovery import Discovery
+
+SHOP = "/apis/external.metrics.k8s.io/v1beta1/namespaces/shop"
+QUEUE = Request("GET", f"{SHOP}/s0-queue", b"labelSelector=scaledobject.keda.sh%2Fname%3Dweb")
+
+
+class Adapter:
+    """Answers what it is told to, or not at all."""
+
+    def __init__(self) -> None:
+        self.answer: Answer | None = Answer(200, b'{"items":[]}', "application/json")
+        self.asked: list[str] = []
+
+    async def exchange(self, method: str, target: str, body: bytes | None = None) -> Answer:
+        self.asked.append(f"{method} {target}")
+        if self.answer is None:
+            raise UnreachableError("timed out")
+        return self.answer
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def previous(adapter: Adapter, learned: list[Discovery] | None = None, clock: Clock | None = None) -> Previous:
+    return Previous(adapter, [].append if learned is None else learned.append, clock or Clock())
+
+
+@pytest.mark.parametrize(
+    ("request_", "theirs"),
+    [
+        (QUEUE, True),
+        (Request("GET", f"{SHOP}/forecaster_demand"), False),
+        (Request("GET", f"{SHOP}/a/b"), False),
+        (Request("POST", f"{SHOP}/s0-queue"), False),
+        (Request("GET", "/apis/external.metrics.k8s.io/v1beta1"), False),
+        (Request("GET", "/apis/custom.metrics.k8s.io/v1beta2/namespaces/shop/deployments.apps/web/x"), False),
+    ],
+)
+def test_values_of_other_names_are_the_adapters(request_: Request, theirs: bool) -> None:  # noqa: FBT001
+    assert previous(Adapter()).has(request_) is theirs
+
+
+def test_a_request_goes_on_as_it_came_and_so_does_the_answer() -> None:
+    adapter = Adapter()
+    adapter.answer = Answer(404, b'{"kind":"Status","code":404}', "application/json")
+    reply = asyncio.run(previous(adapter).answer(QUEUE))
+    assert adapter.asked == [f"GET {SHOP}/s0-queue?labelSelector=scaledobject.keda.sh%2Fname%3Dweb"]
+    assert (reply.status, reply.body, reply.headers) == (404, b'{"kind":"Status","code":404}', ())
+
+
+@pytest.mark.parametrize("metric", ["a b", "a\r\nX-Remote-User: admin", "a?b", "é", "a#b", "%2e%2e"])
+def test_odd_names_are_spelled_so_that_they_stay_one_name(metric: str) -> None:
+    adapter = Adapter()
+    asyncio.run(previous(adapter).answer(Request("GET", f"{SHOP}/{metric}", b"a=b c\r\n")))
+    (asked,) = adapter.asked
+    path, _, query = asked.removeprefix("GET ").partition("?")
+    assert path.count("/") == SHOP.count("/") + 1
+    assert asked.isascii()
+    assert asked.removeprefix("GET ").isprintable()
+    assert " " not in path + query
+
+
+def test_an_adapter_that_is_away_is_left_alone_for_a_while() -> None:
+    adapter, clock = Adapter(), Clock()
+    adapter.answer = None
+    asked = previous(adapter, clock=clock)
+    statuses = [asyncio.run(asked.answer(QUEUE)).status for _ in range(FAILURES + 3)]
+    assert statuses == [503] * len(statuses)
+    assert len(adapter.asked) == FAILURES
+    adapter.answer = Answer(200, b"{}", "application/json")
+    clock.now = PAUSE_SECONDS + 1
+    assert asyncio.run(asked.answer(QUEUE)).status == 200
+    assert asyncio.run(asked.answer(QUEUE)).status == 200
+
+
+def test_after_the_pause_one_request_tries_and_the_others_wait_for_it() -> None:
+    breaker = Breaker()
+    for _ in range(FAILURES):
+        breaker.failed(0.0)
+    later = PAUSE_SECONDS + 1
+    assert [breaker.open(later) for _ in range(3)] == [False, True, True]
+
+
+def test_discovery_lists_both() -> None:
+    adapter, learned = Adapter(), []
+    resources = [{"name": "s0-queue"}, {"name": "forecaster_demand"}, {"name": 7}, {}]
+    adapter.answer = Answer(200, json.dumps({"resources": resources}).encode(), "application/json")
+    asked = previous(adapter, learned)
+    asyncio.run(asked.look())
+    asyncio.run(asked.look())
+    (found,) = learned
+    reply = found.answer("/apis/external.metrics.k8s.io/v1beta1")
+    assert reply is not None
+    names = [one["name"] for one in json.loads(reply.body)["resources"]]
+    assert names == ["s0-queue", "forecaster_floor", "forecaster_replicas", "forecaster_demand"]
+
+
+@pytest.mark.parametrize(
+    "answer", [None, Answer(403, b"", ""), Answer(200, b"<html>", "text/html"), Answer(200, b"{}", "")]
+)
+def test_a_discovery_that_is_not_understood_changes_nothing(answer: Answer | None) -> None:
+    adapter, learned = Adapter(), []
+    adapter.answer = answer
+    asyncio.run(previous(adapter, learned).look())
+    assert learned == []

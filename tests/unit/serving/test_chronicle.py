@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from forecaster.domain.decision import Reason
+from forecaster.domain.report import CycleReport
+from forecaster.domain.score import ForecastScore
+from forecaster.domain.signal import Signal
+from forecaster.serving.chronicle import CHANGES_KEPT, Chronicle
+from tests.support.recommendations import NOON, recommendation, workload_id
+
+WEB = workload_id("web")
+
+
+def score(at: datetime, *, upper: float = 3.0, actual: float = 2.0) -> ForecastScore:
+    return ForecastScore(WEB, Signal.CPU, at, at, "ridge", 0.9, median=1.5, upper=upper, actual=actual)
+
+
+def report(*scores: ForecastScore, at: datetime = NOON) -> CycleReport:
+    return CycleReport(at=at, scores=scores)
+
+
+def test_a_decision_is_noted_when_it_changes() -> None:
+    chronicle = Chronicle()
+    for minute, replicas in enumerate([5, 5, 6, 6, None, None, 6]):
+        at = NOON + timedelta(minutes=minute)
+        chronicle.follow([recommendation(at=at, replicas=replicas, reason=Reason.FORECAST)], None)
+    noted = [(change.at.minute, change.replicas) for change in chronicle.of(WEB).decisions]
+    assert noted == [(6, 6), (4, None), (2, 6), (0, 5)]
+
+
+def test_only_the_last_changes_are_kept() -> None:
+    chronicle = Chronicle()
+    for count in range(1, 50):
+        chronicle.follow([recommendation(replicas=count)], None)
+    assert [change.replicas for change in chronicle.of(WEB).decisions] == list(range(49, 49 - CHANGES_KEPT, -1))
+
+
+def test_a_workload_that_is_gone_is_forgotten() -> None:
+    chronicle = Chronicle()
+    chronicle.follow([recommendation()], report(score(NOON)))
+    chronicle.follow([recommendation(workload_id("other"))], None)
+    assert chronicle.of(WEB).decisions == ()
+    assert chronicle.of(WEB).accuracy == ()
+
+
+def test_accuracy_is_that_of_the_forecasts_that_have_matured() -> None:
+    chronicle = Chronicle()
+    chronicle.follow([recommendation()], report(score(NOON), score(NOON, upper=1.8)))
+    (cpu,) = chronicle.of(WEB).accuracy
+    assert (cpu.signal, cpu.forecasts, cpu.coverage, cpu.quantile) == ("cpu", 2.0, 0.5, 0.9)
+    assert cpu.error_ratio == 0.25
+
+
+def test_a_report_counts_once() -> None:
+    chronicle = Chronicle()
+    for _ in range(3):
+        chronicle.follow([recommendation()], report(score(NOON)))
+    assert chronicle.of(WEB).accuracy[0].forecasts == 1.0
+
+
+def test_a_forecast_of_yesterday_counts_half() -> None:
+    chronicle = Chronicle()
+    tomorrow = NOON + timedelta(days=1)
+    chronicle.follow([recommendation()], report(score(NOON, upper=1.0)))
+    chronicle.follow([recommendation()], report(score(tomorrow), at=tomorrow))
+    assert chronicle.of(WEB).accuracy[0].coverage == pytest.approx(1 / 1.5)
+
+
+def test_where_nothing_was_measured_there_is_no_ratio() -> None:
+    chronicle = Chronicle()
+    chronicle.follow([recommendation()], report(score(NOON, actual=0.0)))
+    assert chronicle.of(WEB).accuracy[0].error_ratio is None

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from forecaster.decisions.explain import explanation
+from forecaster.domain.decision import Reason
+from forecaster.serving.app import create_app
+from forecaster.serving.read_back import recommendation_of
+from forecaster.serving.wire import recommendation_view
+from tests.support.asgi import Client
+from tests.support.published import served
+from tests.support.recommendations import NOON, recommendation, signal_view, workload_id
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WEB = "/api/v1/namespaces/shop/workloads/Deployment/web"
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Client:
+    reader = served(
+        tmp_path / "table",
+        recommendation(),
+        replace(recommendation(workload_id("blind"), replicas=None, reason=Reason.NO_DATA), signals=()),
+        replace(recommendation(workload_id("half")), signals=(replace(signal_view("cpu"), forecast=None),)),
+    )
+    return Client(create_app(reader, clock=lambda: NOON + timedelta(seconds=10)))
+
+
+def test_forecasts_are_quantiles_in_order(client: Client) -> None:
+    answer = client.get(f"{WEB}/forecasts").json()
+    assert (answer["age_seconds"], answer["stale"]) == (10.0, False)
+    cpu = answer["forecasts"][0]
+    assert (cpu["signal"], cpu["unit"], cpu["model"], cpu["measured"]) == ("cpu", "cores", "ridge", 1.234567)
+    assert cpu["quantiles"] == [
+        {"quantile": 0.1, "value": 1.1},
+        {"quantile": 0.5, "value": 1.4},
+        {"quantile": 0.9, "value": 1.75},
+        {"quantile": 0.95, "value": 1.9},
+    ]
+
+
+def test_a_signal_without_a_forecast_has_no_quantiles(client: Client) -> None:
+    (cpu,) = client.get("/api/v1/namespaces/shop/workloads/Deployment/half/forecasts").json()["forecasts"]
+    assert (cpu["quantiles"], cpu["model"], cpu["until"]) == ([], None, None)
+
+
+def test_decisions_are_the_changes_of_the_recommended_count(client: Client) -> None:
+    (only,) = client.get(f"{WEB}/decisions").json()["decisions"]
+    assert only == {
+        "at": "2026-03-01T12:00:00Z",
+        "replicas": 5,
+        "verdict": "scale",
+        "reason": "forecast",
+        "message": "peak at 12:10",
+    }
+
+
+def test_an_explanation_is_the_same_as_that_of_the_command(client: Client) -> None:
+    assert client.get(f"{WEB}/explanation").json()["lines"] == explanation(recommendation())
+
+
+def test_accuracy_is_empty_until_a_forecast_has_matured(client: Client) -> None:
+    assert client.get(f"{WEB}/accuracy").json()["accuracy"] == []
+
+
+def test_one_number_for_readers_of_json(client: Client) -> None:
+    answer = client.get(f"{WEB}/metrics/forecaster_demand/forecast?signal=cpu").json()
+    assert answer == {
+        "value": 1.75,
+        "unit": "cores",
+        "quantile": 0.9,
+        "sampled_at": "2026-03-01T12:00:00Z",
+        "generated_at": "2026-03-01T12:00:00Z",
+        "age_seconds": 10.0,
+        "status": "forecast",
+        "replicas": {"recommended": 5, "current": 3},
+    }
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        (f"{WEB}/metrics/forecaster_demand/forecast", 400),
+        (f"{WEB}/metrics/other/forecast", 400),
+        (f"{WEB}/metrics/forecaster_demand/forecast?signal=disk", 400),
+        ("/api/v1/namespaces/shop/workloads/Deployment/none/forecasts", 404),
+        ("/api/v1/namespaces/shop/workloads/StatefulSet/web/forecasts", 404),
+        ("/api/v1/namespaces/shop/workloads/Deployment/blind/metrics/forecaster_demand/forecast?signal=cpu", 503),
+        (f"{WEB}/other", 404),
+    ],
+)
+def test_refusals_are_problems_with_a_remedy(client: Client, path: str, status: int) -> None:
+    answer = client.get(path)
+    assert answer.status_code == status
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["remedy"]
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        recommendation(),
+        recommendation(replicas=None, reason=Reason.STALE),
+        replace(recommendation(), autoscaler="", signals=(), clamps=()),
+    ],
+    ids=["scale", "hold", "bare"],
+)
+def test_a_decision_comes_back_from_its_public_form(one: Any) -> None:
+    assert recommendation_of(recommendation_view(one)) == one

@@ -1,0 +1,147 @@
+"""What is on a tape is all that decisions are made of: played again, every number is the same to the last digit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from forecaster.config import parse
+from forecaster.domain.signal import Signal
+from forecaster.errors import SourceRefused, StoreError
+from forecaster.retell import beginning, retell
+from forecaster.sources.tape import Tape, TapedLedger, TapedSource, TapeReader
+from tests.support.builders import NOON, after, minutes, workload
+from tests.support.fakes import SHORT, CycleOnFakes, FakeLedger, Load, load, nobody_answers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+    from pathlib import Path
+
+    from forecaster.retell import Retold
+
+POLICY = {"horizontal": {"gate": False, "sizing": "worth", "scale_in_by_forecast": True}}
+
+
+def wavy(at: datetime) -> float:
+    """A wave of two hours with a jump every half hour; nothing is measured in every seventh minute."""
+    minute = (at - NOON) // minutes(1)
+    wave = 3.0 + np.sin(minute / 19.1) + 2.0 * (minute % 30 < 4)
+    return float("nan") if minute % 7 == 3 else float(wave)
+
+
+@dataclass
+class Recorded:
+    """A service on fakes with a tape beside it."""
+
+    path: Path
+    model: str = "ridge"
+
+    def __post_init__(self) -> None:
+        given = {
+            "history": SHORT.model_dump(mode="json"),
+            "forecast": {"model": self.model},
+            "policy": POLICY,
+        }
+        self.settings = parse(given, "test")
+        wave = Load(workload("web"), {Signal.CPU: wavy, Signal.PODS: lambda at: 4.0})
+        self.stage = CycleOnFakes(wave, load("cart"), policies=self.settings.policies, model=self.model)
+        self.tape = Tape(self.path, beginning(self.settings, self.stage.history, NOON))
+        self.stage.cycle.source = TapedSource(self.stage.source, self.tape)
+        self.stage.cycle.ledger = TapedLedger(self.stage.ledger, self.tape)
+
+    def run(self, first: int, last: int) -> None:
+        self.stage.run_minutes(first, last)
+
+    def told(self) -> list[Retold]:
+        self.tape.close()
+        return list(retell(self.path))
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Iterator[Recorded]:
+    service = Recorded(tmp_path / "tape")
+    yield service
+    service.tape.close()
+
+
+def test_every_recorded_decision_is_made_again_to_the_last_digit(recorded: Recorded) -> None:
+    recorded.run(0, 45)
+    told = recorded.told()
+    assert [one.at for one in told] == [after(minute) for minute in range(46)]
+    assert all(one.then for one in told)
+    assert all(one.same for one in told)
+    kept = [decisions for _, decisions in recorded.stage.ledger.recorded]
+    assert [tuple(one.outcome.recommendations) for one in told] == kept
+
+
+def test_an_outage_of_the_source_is_on_the_tape_too(recorded: Recorded) -> None:
+    recorded.run(0, 3)
+    recorded.stage.source.down = nobody_answers()
+    recorded.run(4, 6)
+    recorded.stage.source.down = None
+    recorded.run(7, 12)
+    told = recorded.told()
+    assert len(told) == 13
+    assert all(one.same for one in told)
+    assert told[5].outcome.report.failures == ("nobody answers at http://prometheus:9090",)
+
+
+def test_a_service_that_was_restarted_begins_with_what_it_knew(tmp_path: Path) -> None:
+    first = Recorded(tmp_path / "first")
+    first.run(0, 5)
+    first.tape.close()
+    again = Recorded(tmp_path / "again")
+    again.stage.cycle.history = first.stage.history
+    again.tape.close()
+    again.tape = Tape(again.path, beginning(again.settings, first.stage.history, after(6)))
+    again.stage.cycle.source = TapedSource(again.stage.source, again.tape)
+    again.stage.cycle.ledger = TapedLedger(again.stage.ledger, again.tape)
+    again.run(6, 9)
+    assert all(one.same for one in again.told())
+
+
+def test_another_decision_is_named(recorded: Recorded) -> None:
+    recorded.run(0, 2)
+    told = recorded.told()[-1]
+    other = told._replace(then=(told.then or b"").replace(b"cart", b"kart"))
+    assert not other.same
+    assert len(other.differences()) == 1
+
+
+def test_a_tape_that_was_cut_off_is_played_as_far_as_it_goes(recorded: Recorded) -> None:
+    recorded.run(0, 4)
+    recorded.tape.close()
+    whole = recorded.path.read_bytes()
+    recorded.path.write_bytes(whole[:-10])
+    told = list(retell(recorded.path))
+    assert [one.then is None for one in told] == [False] * 4 + [True]
+
+
+def test_another_question_than_the_tape_has_is_refused(recorded: Recorded) -> None:
+    recorded.run(0, 1)
+    recorded.tape.close()
+    reader = TapeReader(recorded.path)
+    reader.cycle()
+    with pytest.raises(SourceRefused, match="settings and the version"):
+        reader.inventory(after(1))
+
+
+def test_what_is_no_tape_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("hello")
+    with pytest.raises(SourceRefused, match="not a tape"):
+        TapeReader(tmp_path / "text")
+    with pytest.raises(SourceRefused, match="No such file"):
+        TapeReader(tmp_path / "absent")
+
+
+def test_a_tape_that_cannot_be_continued_stops_nobody_and_says_so(recorded: Recorded) -> None:
+    recorded.run(0, 0)
+    recorded.tape.close()
+    recorded.run(1, 1)
+    assert len(recorded.stage.ledger.recorded) == 2
+    with pytest.raises(StoreError, match="ended"):
+        TapedLedger(FakeLedger(), recorded.tape).record(NOON, [])

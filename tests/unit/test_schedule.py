@@ -1,0 +1,29 @@
+"""The schedule: where both want a core, a cycle gives way to answers."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from datetime import timedelta
+
+import pytest
+
+from forecaster.schedule import NICENESS, Schedule
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells threads apart")
+def test_a_cycle_is_less_urgent_than_whoever_else_wants_the_core() -> None:
+    urgency, ran = list[int](), threading.Event()
+
+    def job() -> None:
+        urgency.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+        ran.set()
+
+    before = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+    schedule = Schedule(job, interval=timedelta(minutes=1), delay=timedelta(0))
+    schedule.start()
+    assert ran.wait(30)
+    assert schedule.stop(timedelta(seconds=30))
+    assert urgency == [max(before, NICENESS)]
+    assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == before

@@ -1,0 +1,67 @@
+"""From the settings file to what the serving process is told."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+
+from forecaster.config import parse
+from forecaster.errors import ConfigError
+from forecaster.serve import serving_options
+from forecaster.serving.options import Options, PreviousAdapter, Secure
+
+PAIR = {"certificate_file": "/tls/tls.crt", "key_file": "/tls/tls.key"}
+
+
+def options(**serving: Any) -> Options:
+    told = serving_options(parse({"serving": serving}, "settings.yaml").serving)
+    return msgspec.json.decode(msgspec.json.encode(told), type=Options)  # as it goes over the command line
+
+
+def test_by_default_there_is_no_secure_door() -> None:
+    assert options() == Options()
+
+
+def test_staleness_is_told_in_seconds() -> None:
+    assert options(stale_after="5m").stale_after_seconds == 300.0
+
+
+def test_a_secure_door_has_its_certificate_and_our_service() -> None:
+    told = options(secure={"enabled": True, **PAIR, "service": "forecaster/forecaster"})
+    assert told.secure == Secure("/tls/tls.crt", "/tls/tls.key", service="forecaster/forecaster")
+
+
+@pytest.mark.parametrize(("server", "port"), [("https://old.keda.svc", 443), ("https://old.keda.svc:6443", 6443)])
+def test_the_adapter_behind_us_is_an_address_and_an_authority(server: str, port: int) -> None:
+    told = options(secure={"enabled": True, **PAIR, "previous": {"server": server, "ca_file": "/old/ca.crt"}})
+    assert told.secure is not None
+    assert told.secure.previous == PreviousAdapter(
+        "old.keda.svc", port, "/old/ca.crt", "/var/run/secrets/kubernetes.io/serviceaccount/token"
+    )
+
+
+@pytest.mark.parametrize(
+    "secure",
+    [
+        {"enabled": True},
+        {"enabled": True, "certificate_file": "/tls/tls.crt"},
+        {"previous": {"server": "https://old.keda.svc"}},
+        {"previous": {"server": "http://old.keda.svc", "ca_file": "/old/ca.crt"}},
+        {"service": "forecaster"},
+    ],
+    ids=["no pair", "no key", "unverified", "plaintext", "no namespace"],
+)
+def test_what_would_not_be_safe_is_refused(secure: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=r"serving\.secure"):
+        parse({"serving": {"secure": secure}}, "settings.yaml")
+
+
+def test_the_example_in_the_documentation_is_accepted() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "external-metrics.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```yaml\n(serving:\n.*?)```", page, re.DOTALL)
+    assert parse(yaml.safe_load(example), "docs").serving.secure.enabled
