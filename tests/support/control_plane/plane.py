@@ -107,7 +107,9 @@ class ControlPlane:
     def token(self, account: str, namespace: str = "default") -> str:
         """A token of a service account, as its pods get one; the `default` of a new namespace comes a moment after it."""
         wait_until(
-            lambda: self.api.has("ServiceAccount", account, namespace), timeout=30, what=f"account {namespace}/{account}"
+            lambda: self.api.has("ServiceAccount", account, namespace),
+            timeout=30,
+            what=f"account {namespace}/{account}",
         )
         return self.kubectl("create", "token", account, f"--namespace={namespace}").strip()
 
