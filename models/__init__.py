@@ -38,7 +38,7 @@ from .harmonic import Harmonic
 from .hour_of_week import HourOfWeek
 from .intermittent import Intermittent
 from .last_value import LastValue
-from .model import Fitted, Forgets, Model
+from .model import Fitted, Forgets, Model, SeesAll
 from .nearest_day import NearestDay
 from .panel import DAY, Panel
 from .prior import Prior
@@ -112,6 +112,7 @@ __all__ = [
     "QuestionError",
     "Ridge",
     "SeasonalNaive",
+    "SeesAll",
     "Stl",
     "Theta",
     "Window",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,7 +12,7 @@ from .fitted import Remembered
 from .forecast import Window
 from .gaps import filled
 from .panel import DAY, Floats, Panel
-from .prior import alike, answers
+from .prior import NEAR, alike, answers
 from .replay import JUDGED, KINDS, NEAR_PEAK, STEPS, ahead_of, judged, kind, replay
 from .ridge import Equations, Ridge, said_at
 from .shift import Shifts, levelled, shifts
@@ -116,9 +117,25 @@ class Adaptive:
 
     def peaks(self, history: Panel, learned: Learned, window: Window, levels: Sequence[float]) -> Floats:
         """[series, quantile] of the largest value of the window."""
-        linear = self.ridge.peaks(levelled(history, learned.shifted), learned.equations, window, levels)[:, :, None]
-        ranged = _corrected(history, learned.correction, [window], (*RANGE, *levels))
-        return _mixed(ranged, linear, learned.share)[:, :, 0]
+        return self.several_peaks(history, learned, (window,), levels)[0]
+
+    def several_peaks(
+        self, history: Panel, learned: Learned, windows: Sequence[Window], levels: Sequence[float]
+    ) -> list[Floats]:
+        """The same for each of several windows; near and far ones are said by other networks, so each kind apart."""
+        level, asked = levelled(history, learned.shifted), (*RANGE, *levels)
+        linear = self.ridge.several_peaks(level, learned.equations, windows, levels)
+        by_reach: dict[tuple[bool, bool], list[Window]] = defaultdict(list)
+        for window in windows:
+            by_reach[window.last <= NEAR, window.last <= self.reach(history)].append(window)
+        ranged: dict[Window, Floats] = {}
+        for alike_far in by_reach.values():
+            said = _corrected(history, learned.correction, alike_far, asked)
+            ranged |= {window: said[:, :, [i]] for i, window in enumerate(alike_far)}
+        return [
+            _mixed(ranged[window], straight[:, :, None], learned.share)[:, :, 0]
+            for window, straight in zip(windows, linear, strict=True)
+        ]
 
 
 class Losses(NamedTuple):

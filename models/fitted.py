@@ -56,6 +56,17 @@ class KnowsPeaks(Protocol):
 
 
 @runtime_checkable
+class KnowsSeveralPeaks(Protocol):
+    """A rule that looks once at the history for the maxima of several windows."""
+
+    def several_peaks(
+        self, history: Panel, learned: Any, windows: Sequence[Window], levels: Sequence[float]
+    ) -> Sequence[Floats]:
+        """[series, quantile] of the largest value within each window."""
+        ...
+
+
+@runtime_checkable
 class KnowsReach(Protocol):
     """A rule that looks only so far ahead; beyond it has nothing to say, however long the history is."""
 
@@ -99,13 +110,29 @@ class Remembered(Generic[Learned]):
 
     def forecast_peak(self, window: Window, quantiles: Sequence[float]) -> Peak:
         """See Fitted.forecast_peak."""
+        return self.forecast_peaks((window,), quantiles)[window]
+
+    def forecast_peaks(self, windows: Sequence[Window], quantiles: Sequence[float]) -> dict[Window, Peak]:
+        """See SeesAll."""
         levels = checked_levels(quantiles)
-        raw = np.asarray(self._peaks(window, levels), dtype=np.float64)
-        silent, short = ~_alive(self.history), _unspoken(raw)
+        silent, largest = ~_alive(self.history), _largest(self.history)
+        said = zip(windows, self._several_peaks(windows, levels), strict=True)
+        return {window: self._peak(window, raw, levels, silent, largest) for window, raw in said}
+
+    def _peak(
+        self, window: Window, said: Floats, levels: tuple[float, ...], silent: npt.NDArray[np.bool_], largest: Floats
+    ) -> Peak:
+        raw = np.asarray(said, dtype=np.float64)
+        short = _unspoken(raw)
         raw[short] = held_peaks(self.history.values[short], window, levels)
-        values = sensible(raw[:, :, None], _largest(self.history))[~silent, :, 0]
+        values = sensible(raw[:, :, None], largest)[~silent, :, 0]
         provenance = self._provenance(silent, short, window.last)
         return Peak(values, window, self.history.end, self.history.step, levels, provenance)
+
+    def _several_peaks(self, windows: Sequence[Window], levels: tuple[float, ...]) -> Sequence[Floats]:
+        if isinstance(self.rule, KnowsSeveralPeaks):
+            return self.rule.several_peaks(self.history, self.learned, windows, levels)
+        return [self._peaks(window, levels) for window in windows]
 
     def _peaks(self, window: Window, levels: tuple[float, ...]) -> Floats:
         if isinstance(self.rule, KnowsPeaks):

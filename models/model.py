@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from .forecast import Forecast, Peak, Window
     from .panel import Panel
@@ -52,6 +52,15 @@ class Fitted(Protocol):
         Raises:
             QuestionError: as in `forecast`.
         """
+        ...
+
+
+@runtime_checkable
+class SeesAll(Protocol):
+    """A fitted model that answers for several windows at once, for little more than the cost of one."""
+
+    def forecast_peaks(self, windows: Sequence[Window], quantiles: Sequence[float]) -> Mapping[Window, Peak]:
+        """`forecast_peak` of each of these windows."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Rehearsal: what the prior would have said of the coming peak at many past origins, to judge decisions by.
+"""Rehearsal: what the prior would have said of coming peaks at many past origins, to judge decisions by.
 
 The prior has learned nothing from the series, so its past words are as good as its next ones; a model that was fitted
 on the same days would be judged by what it has seen.
@@ -24,26 +24,35 @@ if TYPE_CHECKING:
     from .forecast import Window
     from .panel import Floats, Panel
 
-# Origins looked at together: their features are some tens of megabytes.
+# Origins of all series looked at together: their features are some tens of megabytes.
 BLOCK = 720
 LEAST_DAYS = 1
 
 
-def rehearsed_peaks(panel: Panel, window: Window, levels: Sequence[float], origins: npt.NDArray[np.intp]) -> Floats:
-    """[series, origin, level] quantiles of the largest value of the window after the bins `origins`, which ascend.
+def rehearsed_peaks(
+    panel: Panel, windows: Sequence[Window], levels: Sequence[float], origins: npt.NDArray[np.intp]
+) -> Floats:
+    """[series, origin, window, level] quantiles of the largest value of each window after the bins `origins`.
 
-    Each origin sees the bins up to and including its own. NaN where it has less than a day behind it.
+    Origins ascend, and each sees the bins up to and including its own. NaN where it has less than a day behind it.
     """
     day = panel.bins(DAY)
-    out = np.full((len(panel), len(origins), len(levels)), np.nan)
-    if not day:
+    out = np.full((len(panel), len(origins), len(windows), len(levels)), np.nan)
+    if not day or not len(panel):
         return out
     values, unit = in_own_unit(filled(panel.values))
     told = np.flatnonzero(origins >= LEAST_DAYS * day)
-    for at in (told[i : i + BLOCK] for i in range(0, len(told), BLOCK)):
-        part = origins[at]
-        first = max(0, int(part[0]) - (GROWN_DAYS + 1) * day)
-        views = look(values[:, first : int(part[-1]) + 1], part - first, [window], day)
-        found = views.in_units(views.squashed)[:, :, 0].swapaxes(1, 2)
-        out[:, at] = read_table(found, levels, LEVELS).swapaxes(1, 2) * unit[:, None, None]
+    for part in np.array_split(told, -(-len(told) * len(panel) // BLOCK) or 1):
+        if len(part):
+            out[:, part] = _said(values, origins[part], windows, levels, day) * unit[:, None, None, None]
     return np.asarray(np.maximum(out, 0.0))
+
+
+def _said(
+    values: Floats, origins: npt.NDArray[np.intp], windows: Sequence[Window], levels: Sequence[float], day: int
+) -> Floats:
+    """[series, origin, window, level] from gapless values [series, time] of at most eight days before the first one."""
+    first = max(0, int(origins[0]) - (GROWN_DAYS + 1) * day)
+    views = look(values[:, first : int(origins[-1]) + 1], origins - first, windows, day)
+    found = np.moveaxis(views.in_units(views.squashed), -1, 1)
+    return np.moveaxis(read_table(found, levels, LEVELS), 1, -1)

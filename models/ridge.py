@@ -24,9 +24,12 @@ BLOCK = 4_000_000
 ERROR_DAYS = 7
 # Replayed origins behind a direct peak: enough for a p95.
 PAST_ORIGINS = 128
-# Windows within half an hour (of five-minute steps) are those that decisions ask for in every cycle. Their errors are
-# learned when fitting: 1 kB a series against a replay of 128 origins in each cycle.
-NEAR = tuple(Window(first, last) for last in range(1, 7) for first in range(1, last + 1))
+# Windows within half an hour (of five-minute steps), and narrow ones within an hour, are those that decisions ask for
+# in every cycle. Their errors are learned when fitting: 2 kB a series against a replay of 128 origins in each cycle.
+NEAR = (
+    *(Window(first, last) for last in range(1, 7) for first in range(1, last + 1)),
+    *(Window(first, last) for last in range(7, 13) for first in (last - 1, last)),
+)
 
 
 class Equations(NamedTuple):
@@ -97,12 +100,27 @@ class Ridge:
 
     def peaks(self, history: Panel, learned: Equations, window: Window, levels: Sequence[float]) -> Floats:
         """[series, quantile]: the largest point of the window plus quantiles of its error at past origins."""
-        if window.last > self.horizon or not learned.regressors.answerable(history):
-            return np.full((len(history), len(levels)), np.nan)
-        point = _expected(history, learned, slice(window.first - 1, window.last)).max(axis=1)
-        errors = _known_errors(learned, window) if window in NEAR else _replayed_errors(history, learned, window)
-        peaks = learned.unit.restored(point[:, None] + read_table(errors, levels))
-        return np.where(_old_enough(history, learned.regressors)[:, None], peaks, np.nan)
+        return self.several_peaks(history, learned, (window,), levels)[0]
+
+    def several_peaks(
+        self, history: Panel, learned: Equations, windows: Sequence[Window], levels: Sequence[float]
+    ) -> list[Floats]:
+        """The same for each of several windows; history is looked at once."""
+        near = [window for window in windows if window.last <= self.horizon]
+        if not near or not learned.regressors.answerable(history):
+            return [np.full((len(history), len(levels)), np.nan) for _ in windows]
+        first = min(window.first for window in near) - 1
+        expected = _expected(history, learned, slice(first, max(window.last for window in near)))
+        old = _old_enough(history, learned.regressors)[:, None]
+
+        def peaks(window: Window) -> Floats:
+            if window.last > self.horizon:
+                return np.full((len(history), len(levels)), np.nan)
+            point = expected[:, window.first - 1 - first : window.last - first].max(axis=1)
+            errors = _known_errors(learned, window) if window in NEAR else _replayed_errors(history, learned, window)
+            return np.where(old, learned.unit.restored(point[:, None] + read_table(errors, levels)), np.nan)
+
+        return [peaks(window) for window in windows]
 
 
 def said_at(

@@ -75,3 +75,14 @@ def test_odds_follow_the_losses_smoothly_and_within_bounds() -> None:
 
 def test_a_series_too_short_to_judge_by_keeps_the_usual_share() -> None:
     assert shares(daily_waves(1, days=1, step=FIVE_MINUTES).values)[0] == Adaptive().linear
+
+
+def test_several_windows_at_once_are_what_each_is_alone() -> None:
+    """Near and far ones, one beyond what the ridge has learned, two beyond what anybody knows."""
+    fitted = Adaptive(replays=8).fit(daily_waves(3, days=10, step=FIVE_MINUTES, noise=0.3))
+    windows = (Window(1, 1), Window(2, 3), Window(14, 20), Window(7, 8), Window(280, 300), Window(290, 300))
+    together = fitted.forecast_peaks(windows, LEVELS)
+    for window in windows:
+        alone = fitted.forecast_peak(window, LEVELS)
+        np.testing.assert_allclose(together[window].values, alone.values, rtol=1e-5)
+        assert together[window].provenance == alone.provenance
