@@ -16,6 +16,7 @@ from tests.support.control_plane.binaries import CORE, why_not
 from tests.support.control_plane.deployed import Deployed
 from tests.support.control_plane.plane import ControlPlane
 from tests.support.tables import publish
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +65,9 @@ def serving(deployed: Deployed) -> Iterator[ServingProcess]:
 
 @pytest.fixture
 def namespace(control_plane: ControlPlane) -> str:
-    """A new namespace; it goes with the control plane."""
+    """A new namespace, in which pods are admitted; it goes with the control plane."""
     name = f"test-{next(_numbers)}"
     control_plane.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    # Without its account, which comes a moment later, the API server refuses every pod.
+    wait_until(lambda: control_plane.api.has("ServiceAccount", "default", name), what=f"the account of {name}")
     return name

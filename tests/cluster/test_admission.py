@@ -40,7 +40,6 @@ Wire = dict[str, Any]
 CPU, MEMORY = ("0", "50m", "100m", "0.5", "1", "1500m", "2"), ("0", "64Mi", "100M", "0.5Gi", "1Gi", "2G")
 MERGE = "application/strategic-merge-patch+json"
 PODS = 60
-SECONDS = 30.0
 RANGES: dict[str, Wire] = {
     "a minimum and a maximum": {"type": "Container", "min": {"cpu": "100m"}, "max": {"cpu": "1500m", "memory": "1Gi"}},
     "a maximum of the pod": {"type": "Pod", "max": {"cpu": "2", "memory": "2Gi"}},
@@ -104,7 +103,6 @@ def until_refused(api: Api, namespace: str, pod: Wire) -> None:
     """The API server reads these objects from a cache that follows a moment later."""
     wait_until(
         lambda: dry_run(api, namespace, pod).status_code == HTTPStatus.FORBIDDEN,
-        timeout=SECONDS,
         what="the API server to know the rule",
     )
 
@@ -159,7 +157,6 @@ def test_quotas(api: Api, namespace: str, server: Server, hard: Wire) -> None:
     path = f"/api/v1/namespaces/{namespace}/resourcequotas/rule"
     wait_until(
         lambda: set(api.get(path).get("status", {}).get("used", {})) == set(hard),
-        timeout=SECONDS,
         what="a counted quota",
     )
     quota = quota_of(api.get(path))
@@ -190,7 +187,6 @@ def test_resizes(api: Api, namespace: str, server: Server, resources: Wire) -> N
     api.create(wire, namespace)
     wait_until(
         lambda: api.read("Pod", "probe", namespace).get("status", {}).get("phase") == "Running",
-        timeout=SECONDS,
         what="a running pod",
     )
     live = api.read("Pod", "probe", namespace)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def test_pods_become_ready(control_plane: ControlPlane, namespace: str) -> None:
     control_plane.api.create(deployment("web", 3), namespace)
-    wait_until(lambda: replicas(control_plane.api, "web", namespace).ready == 3, timeout=20, what="three ready pods")
+    wait_until(lambda: replicas(control_plane.api, "web", namespace).ready == 3, what="three ready pods")
 
 
 def test_kubectl_sees_the_nodes(control_plane: ControlPlane) -> None:
@@ -59,7 +59,7 @@ def test_it_ends_with_the_test_process_however_that_dies(tmp_path: Path) -> None
         assert test.stdout
         child = int(test.stdout.readline())
         test.kill()
-    wait_until(lambda: not running(child), timeout=10, what="the end of etcd")
+    wait_until(lambda: not running(child), what="the end of etcd")
 
 
 def running(pid: int) -> bool:

@@ -28,7 +28,7 @@ from tests.support.integrate_page import blocks, of_kind
 from tests.support.prometheus import RealPrometheus, find_binaries
 from tests.support.recommendations import NOON, ahead, recommendation, signal_view
 from tests.support.tables import publish
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -141,22 +141,24 @@ class TestPrometheus:
         process.start()
         (text,) = of_kind("prometheus")
         config = text.replace("forecaster.forecaster.svc:8080", str(process.address)).replace("30s", "1s")
-        with RealPrometheus(binaries, tmp_path / "data", config=config) as running:
-            yield running
-        process.stop()
+        try:
+            with RealPrometheus(binaries, tmp_path / "data", config=config) as running:
+                yield running
+        finally:
+            process.stop()
 
     def test_it_scrapes_us_and_answers_the_queries(self, scraping: RealPrometheus) -> None:
         queries = [line for text in of_kind("scraped") for line in text.splitlines()]
         trigger = next(each for each in MANIFESTS if each["metadata"]["name"] == "web-by-prometheus")
         queries.append(trigger["spec"]["triggers"][0]["metadata"]["query"])
-        wait_until(lambda: bool(ask(scraping, "forecaster_workload_demand")), timeout=30, what="a scrape")
+        wait_until(lambda: bool(ask(scraping, "forecaster_workload_demand")), what="a scrape")
         for query in queries:
             assert len(ask(scraping, query)) == 1, query
 
     def test_an_adapter_would_find_the_series(self, scraping: RealPrometheus) -> None:
         (text,) = of_kind("prometheus-adapter")
         (rule,) = yaml.safe_load(text)["externalRules"]
-        wait_until(lambda: bool(ask(scraping, rule["seriesQuery"])), timeout=30, what="a scrape")
+        wait_until(lambda: bool(ask(scraping, rule["seriesQuery"])), what="a scrape")
         query = rule["metricsQuery"].replace("<<.LabelMatchers>>", 'namespace="shop",signal="cpu"')
         assert ask(scraping, query) == [1.75]
 
@@ -172,7 +174,7 @@ class TestPrometheus:
             for k in range(14):
                 row = cycle(now - (13 - k) * MINUTE)
                 writer.publish(row.at, [row])
-                writer.settle(10)
+                writer.settle(PATIENCE)
             writer.publish(now, [])
             writer.close()
             for query in (line for text in of_kind("written") for line in text.splitlines()):
@@ -185,5 +187,7 @@ def cycle(at: datetime) -> Recommendation:
 
 
 def ask(prometheus: RealPrometheus, query: str) -> list[float]:
-    answer = httpx.get(f"{prometheus.url}/api/v1/query", params={"query": query}).raise_for_status().json()
+    answer = (
+        httpx.get(f"{prometheus.url}/api/v1/query", params={"query": query}, timeout=PATIENCE).raise_for_status().json()
+    )
     return [float(one["value"][1]) for one in answer["data"]["result"]]

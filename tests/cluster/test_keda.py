@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+import httpx
 import pytest
 import yaml
 
@@ -22,7 +23,7 @@ from tests.support.integrate_page import of_kind
 from tests.support.keda import ScalerProcess
 from tests.support.recommendations import ahead, recommendation, signal_view, workload_id
 from tests.support.tables import publish
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,11 +107,11 @@ def test_the_example_wakes_from_zero_before_the_load_and_scales(
     api.create(secret(keda, client), namespace)
     api.create(deployment("web", 0), namespace)
     apply(keda, example(scaler, namespace))
-    wait_until(lambda: is_true(api, namespace, "Ready"), timeout=30, what="the ScaledObject")
+    wait_until(lambda: is_true(api, namespace, "Ready"), what="the ScaledObject")
     assert wanted(api, namespace) == 0
     forecast(table, namespace, 350.0)
-    wait_until(lambda: wanted(api, namespace) >= 1, timeout=20, what="the wake-up")
-    wait_until(lambda: wanted(api, namespace) == 4, timeout=60, what="350 requests a second by 100")
+    wait_until(lambda: wanted(api, namespace) >= 1, what="the wake-up")
+    wait_until(lambda: wanted(api, namespace) == 4, what="350 requests a second by 100")
 
 
 def test_ignorance_is_keda_s_fallback_and_not_zero(
@@ -121,10 +122,10 @@ def test_ignorance_is_keda_s_fallback_and_not_zero(
     api.create(secret(keda, client), namespace)
     api.create(deployment("web", 1), namespace)
     apply(keda, example(scaler, namespace))
-    wait_until(lambda: wanted(api, namespace) == 2, timeout=60, what="200 requests a second by 100")
+    wait_until(lambda: wanted(api, namespace) == 2, what="200 requests a second by 100")
     forecast(table, namespace, 200.0, aged=timedelta(hours=1))
-    wait_until(lambda: is_true(api, namespace, "Fallback"), timeout=60, what="the fallback")
-    wait_until(lambda: wanted(api, namespace) == 6, timeout=60, what="the replicas of the fallback")
+    wait_until(lambda: is_true(api, namespace, "Fallback"), what="the fallback")
+    wait_until(lambda: wanted(api, namespace) == 6, what="the replicas of the fallback")
 
 
 def test_a_trigger_that_says_too_little_is_told_so(
@@ -136,7 +137,6 @@ def test_a_trigger_that_says_too_little_is_told_so(
     apply(keda, example(scaler, namespace, signal="disk"))
     wait_until(
         lambda: "use cpu, memory, requests" in keda.programs.log("keda-operator").read_text(),
-        timeout=30,
         what="the sentence in KEDA's log",
     )
     assert wanted(keda.api, namespace) == 1
@@ -155,7 +155,7 @@ def test_its_metrics_api_trigger_reads_our_json_with_a_token(keda: ControlPlane,
         mine = [each for each in blocks if each["metadata"]["name"] in {"web-by-json", "forecaster-token"}]
         apply(keda, [moved(each, namespace, address) for each in mine])
         # 300 requests a second by the 0.35 of the page would be 858: its maxReplicaCount.
-        wait_until(lambda: wanted(api, namespace) == 40, timeout=60, what="the HPA of the JSON")
+        wait_until(lambda: wanted(api, namespace) == 40, what="the HPA of the JSON")
 
 
 def moved(document: Document, namespace: str, address: str) -> Document:
@@ -188,9 +188,13 @@ def secure_door(cluster: ControlPlane, table: Path) -> Iterator[str]:
     anywhere = Address("127.0.0.1", 0)
     process = ServingProcess(table, anywhere, secure_address=anywhere, options=Options(secure=secure))
     process.start()
-    assert process.secure_address
-    yield f"localhost:{process.secure_address.port}"
-    process.stop()
+    try:
+        assert process.secure_address
+        ready = f"http://{process.address}/readyz"
+        wait_until(lambda: httpx.get(ready, timeout=PATIENCE).is_success, what="the serving process")
+        yield f"localhost:{process.secure_address.port}"
+    finally:
+        process.stop()
 
 
 def is_true(api: Api, namespace: str, condition: str) -> bool:

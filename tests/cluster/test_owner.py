@@ -113,7 +113,7 @@ def test_an_hpa_on_a_metric_of_the_old_adapter_goes_on(
     hpa["spec"]["metrics"] = [QUEUE]
     serving.plane.api.create(deployment("web", 2), namespace)
     serving.plane.api.create(hpa, namespace)
-    wait_until(lambda: wanted(serving, namespace) == 7, timeout=20, what="the old adapter's count")
+    serving.until(lambda: wanted(serving, namespace) == 7, what="the old adapter's count")
     assert f"{BASE}/namespaces/{namespace}/queue?labelSelector=of%3Dweb" in old.asked
 
 
@@ -126,9 +126,9 @@ def test_items_of_a_list_are_added_up_and_an_empty_list_is_an_error(
     old.values = ("4", "5")
     serving.plane.api.create(deployment("web", 2), namespace)
     serving.plane.api.create(hpa, namespace)
-    wait_until(lambda: wanted(serving, namespace) == 9, timeout=20, what="the sum")
+    serving.until(lambda: wanted(serving, namespace) == 9, what="the sum")
     old.values = ()
-    wait_until(lambda: reason(serving, namespace) == "FailedGetExternalMetric", timeout=20, what="an error")
+    serving.until(lambda: reason(serving, namespace) == "FailedGetExternalMetric", what="an error")
     assert wanted(serving, namespace) == 9
     old.values = ("7",)
 
@@ -140,15 +140,15 @@ def test_while_ours_fails_another_metric_raises_the_count_and_does_not_lower_it(
     serving.abstaining("fail", unknown(namespace, "web", 2))
     serving.plane.api.create(deployment("web", 2), namespace)
     serving.plane.api.create(autoscaler("web", QUEUE), namespace)
-    wait_until(lambda: wanted(serving, namespace) == 3, timeout=20, what="the way up by the other metric")
+    serving.until(lambda: wanted(serving, namespace) == 3, what="the way up by the other metric")
     old.values = ("8",)
-    wait_until(lambda: wanted(serving, namespace) == 8, timeout=20, what="the way up by the other metric")
+    serving.until(lambda: wanted(serving, namespace) == 8, what="the way up by the other metric")
     before = len(old.asked)
     old.values = ("2",)
-    wait_until(lambda: len(old.asked) > before + 5, timeout=20, what="five more looks")
+    serving.until(lambda: len(old.asked) > before + 5, what="five more looks")
     assert wanted(serving, namespace) == 8
     serving.abstaining("neutral", unknown(namespace, "web", 8))
-    wait_until(lambda: reason(serving, namespace) == "ValidMetricFound", timeout=20, what="neutral")
+    serving.until(lambda: reason(serving, namespace) == "ValidMetricFound", what="neutral")
     assert wanted(serving, namespace) == 8
     old.values = ("7",)
 
@@ -172,7 +172,7 @@ def test_discovery_lists_both(serving: ClusterServing) -> None:
     def listed() -> set[str]:
         return {one["name"] for one in serving.plane.api.get(BASE)["resources"]}
 
-    wait_until(lambda: {"queue", "forecaster_demand"} <= listed(), timeout=15, what="both")
+    wait_until(lambda: {"queue", "forecaster_demand"} <= listed(), what="both")
 
 
 def test_who_may_not_ask_us_cannot_ask_the_old_adapter_through_us(
@@ -190,5 +190,5 @@ def test_a_group_of_another_service_is_noticed_and_left_alone(serving: ClusterSe
     name = f"v1beta1.{GROUP}"
     before = serving.plane.api.read("APIService", name)["spec"]
     line = f'forecaster_serving_group_owner{{group="{name}",owner="other"}} 1.0'
-    wait_until(lambda: line in serving.metrics(), timeout=90, what="the other owner")
+    wait_until(lambda: line in serving.metrics(), what="the other owner")
     assert serving.plane.api.read("APIService", name)["spec"] == before

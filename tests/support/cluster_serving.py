@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Self
@@ -16,9 +18,10 @@ from forecaster.serving.process import ServingProcess
 from tests.support.control_plane.authority import Authority
 from tests.support.published import publisher
 from tests.support.recommendations import ahead, recommendation, signal_view, workload_id
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
     from types import TracebackType
 
@@ -31,6 +34,10 @@ HPA_CONTROLLER = {"kind": "ServiceAccount", "name": "horizontal-pod-autoscaler",
 NAMES = ("aggregated-external.default.svc", "aggregated-custom.default.svc", "localhost", "127.0.0.1")
 PER_REPLICA = 0.5
 """Cores that one replica should carry."""
+INTERVAL_SECONDS = 1.0
+"""Between two tables while a test waits."""
+LAST_FOR = timedelta(minutes=1)
+"""How long a value may be repeated that is not known any more."""
 
 
 class ClusterServing:
@@ -40,7 +47,11 @@ class ClusterServing:
         self.plane = plane
         self.issuer = Authority(folder, "forecaster-ca")
         self.table = folder / "table"
-        self._publisher = publisher(self.table, publish={"last_for": "10s"})
+        self._publisher = publisher(self.table, publish={"last_for": "1m"})
+        self._rows: Sequence[Recommendation] = ()
+        self._published = 0.0
+        self._complaining_from = 0
+        self._complaints: list[str] = []
         me = plane.user("forecaster")
         self._certificate = self.renew()
         secure = Secure(str(self._certificate.certificate), str(self._certificate.key), str(me), **secured)
@@ -58,11 +69,12 @@ class ClusterServing:
     def __enter__(self) -> Self:
         for document in rights():
             self.plane.api.put(document)
+        self._until_bound()
         self.publish()
         self.process.start()
-        wait_until(self._ready, timeout=20, what="the serving process")
+        wait_until(self._ready, what="the serving process")
         self.register()
-        self._quiet_from = self._log.stat().st_size
+        self._complaining_from = self._log.stat().st_size
         return self
 
     def __exit__(
@@ -80,9 +92,22 @@ class ClusterServing:
 
     @property
     def complaints(self) -> list[str]:
-        """Errors of the API server since this was registered; what it said of others before is not ours."""
-        said = self._log.read_bytes()[self._quiet_from :].decode("utf-8", "replace")
-        return [line for line in said.splitlines() if line.startswith("E") and GROUP in line]
+        """Errors of the API server while this was registered as it should be; what it said of others is not ours."""
+        self._listen()
+        return self._complaints
+
+    @contextmanager
+    def disturbed(self) -> Iterator[None]:
+        """What the API server says in this block is what it should say."""
+        self._listen()
+        yield
+        self._complaining_from = self._log.stat().st_size
+
+    def _listen(self) -> None:
+        said = self._log.read_bytes()[self._complaining_from :]
+        self._complaining_from += len(said)
+        lines = said.decode("utf-8", "replace").splitlines()
+        self._complaints += [line for line in lines if line.startswith("E") and GROUP in line]
 
     @property
     def _log(self) -> Path:
@@ -99,28 +124,49 @@ class ClusterServing:
         return self._plain("/metrics").text
 
     def publish(self, *rows: Recommendation, aged: timedelta = timedelta()) -> None:
-        """One cycle's table."""
-        at = datetime.now(UTC) - aged
-        self._publisher.publish(at, rows)
+        """One cycle's table, which is served when this returns."""
+        self._rows = rows
+        shown = self._publish(datetime.now(UTC) - aged).isoformat().replace("+00:00", "Z")
         if self.process.pid:
-            shown = at.isoformat().replace("+00:00", "Z")
-            wait_until(lambda: shown in self._plain("/readyz").text, timeout=5, what="the new table")
+            wait_until(lambda: shown in self._plain("/readyz").text, what="the new table")
+
+    def until(self, happened: Callable[[], bool], *, what: str) -> None:
+        """Wait while cycle after cycle publishes the same: the table grows no older, however long it takes."""
+
+        def looked() -> bool:
+            if time.monotonic() - self._published > INTERVAL_SECONDS:
+                self._publish(datetime.now(UTC))
+            return happened()
+
+        wait_until(looked, what=what)
+
+    def _publish(self, at: datetime) -> datetime:
+        self._publisher.publish(at, self._rows)
+        self._published = time.monotonic()
+        return at
 
     def abstaining(self, word: str, *rows: Recommendation) -> None:
         """The same, under a policy that abstains like this."""
-        self._publisher = publisher(self.table, publish={"last_for": "10s", "abstain": word})
+        self._publisher = publisher(self.table, publish={"last_for": "1m", "abstain": word})
         self.publish(*rows)
+
+    def _until_bound(self) -> None:
+        self.plane.until_allowed("forecaster", "create", "subjectaccessreviews.authorization.k8s.io")
+        self.plane.until_allowed(
+            "forecaster", "get", "configmaps", namespace="kube-system", name="extension-apiserver-authentication"
+        )
+        self.plane.until_allowed("kube-system/horizontal-pod-autoscaler", "list", f"forecaster_demand.{GROUP}")
 
     def _ready(self) -> bool:
         return self._plain("/readyz").status_code == 200
 
     def _plain(self, path: str) -> httpx.Response:
-        return httpx.get(f"http://{self.process.address}{path}", timeout=20)
+        return httpx.get(f"http://{self.process.address}{path}", timeout=PATIENCE)
 
 
-def known(namespace: str, name: str, cores: float, now: int) -> Recommendation:
-    """A workload whose forecast is that many cores."""
-    at = datetime.now(UTC)
+def known(namespace: str, name: str, cores: float, now: int, *, aged: timedelta = timedelta()) -> Recommendation:
+    """A workload whose forecast is that many cores; `aged` is how old its newest sample is."""
+    at = datetime.now(UTC) - aged
     view = replace(signal_view("cpu", at), measured=0.1, forecast=replace(ahead(at), peak=cores))
     return replace(_row(namespace, name, now, at, replicas=5), signals=(view,))
 

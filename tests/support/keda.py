@@ -14,7 +14,7 @@ import pytest
 from forecaster.serving.keda import externalscaler_pb2 as wire
 from tests.support.control_plane.binaries import find
 from tests.support.ports import free_ports
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +39,7 @@ def ask(channel: grpc.Channel, call: str, request: Any) -> Any:
     """One call by Python's client."""
     asked, answered = CALLS[call]
     method = channel.unary_unary(f"/externalscaler.ExternalScaler/{call}", asked.SerializeToString, answered.FromString)
-    return method(request, timeout=10)
+    return method(request, timeout=PATIENCE)
 
 
 class ScalerProcess:
@@ -56,7 +56,7 @@ class ScalerProcess:
     def __enter__(self) -> Self:
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stderr=log)
-        wait_until(self._listens, timeout=20, what="the scaler")
+        wait_until(self._listens, what="the scaler")
         return self
 
     def __exit__(
@@ -64,7 +64,7 @@ class ScalerProcess:
     ) -> None:
         with self.process:
             self.process.terminate()
-            self.process.wait(10)
+            self.process.wait(PATIENCE)
 
     def channel(self, authority: Authority | None = None, client: KeyPair | None = None) -> grpc.Channel:
         """A client: plaintext without an authority, without a certificate of its own where none is given."""
@@ -91,6 +91,6 @@ def keda_client(address: str, call: str, *arguments: str, tls: tuple[Authority, 
     if tls:
         authority, client = tls
         options += ["-ca", str(authority.certificate), "-certificate", str(client.certificate), "-key", str(client.key)]
-    command = [str(program), *options, "-seconds", "4", call, "shop", "web", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+    command = [str(program), *options, "-seconds", "60", call, "shop", "web", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
     return [json.loads(line) for line in done.stdout.splitlines()]

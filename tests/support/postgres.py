@@ -41,11 +41,24 @@ def server(place: Path, owner: str) -> Iterator[str]:
         data = Path(directory) / "data"
         _run(owner, place / "initdb", "-D", data, "-U", owner, "-A", "trust", "-N", "--locale=C.UTF-8")
         options = " ".join(f"-c {setting}" for setting in (*SETTINGS, f"unix_socket_directories={directory}"))
-        _run(owner, place / "pg_ctl", "-D", data, "-l", Path(directory) / "log", "-o", options, "-w", "start")
+        _run(
+            owner,
+            place / "pg_ctl",
+            "-D",
+            data,
+            "-l",
+            Path(directory) / "log",
+            "-o",
+            options,
+            "-w",
+            "-t",
+            "300",
+            "start",
+        )
         try:
             yield f"postgresql+psycopg://{owner}@/postgres?host={directory}"
         finally:
-            _run(owner, place / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
+            _run(owner, place / "pg_ctl", "-D", data, "-m", "immediate", "-w", "-t", "300", "stop")
 
 
 def _run(owner: str, *command: str | Path) -> None:

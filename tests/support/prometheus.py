@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from tests.support.ports import free_ports
+from tests.support.waiting import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 BLOCK = timedelta(hours=2)
 """Blocks are cut at even hours; promtool reads its whole input once for each of them, so one file per block."""
-
-_READY_WITHIN = 30.0
 
 
 @dataclass(frozen=True)
@@ -137,10 +136,10 @@ class RealPrometheus:
         if self._process:
             self._process.terminate()
             try:
-                self._process.wait(10)
+                self._process.wait(PATIENCE)
             except subprocess.TimeoutExpired:
                 self._process.kill()
-                self._process.wait(10)
+                self._process.wait()
             self._process = None
 
     def _command(self, config: Path) -> list[str | Path]:
@@ -158,7 +157,7 @@ class RealPrometheus:
         ]
 
     def _wait_until_ready(self, log: Path) -> None:
-        deadline = time.monotonic() + _READY_WITHIN
+        deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             if self._process is None or self._process.poll() is not None:
                 break
@@ -168,7 +167,7 @@ class RealPrometheus:
         raise AssertionError(f"Prometheus is not ready: {log.read_text(encoding='utf-8')[-2000:]}")
 
     def _answers(self) -> bool:
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=1)
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=10)
         try:
             connection.request("GET", "/-/ready")
             return connection.getresponse().status == http.HTTPStatus.OK

@@ -12,7 +12,7 @@ from forecaster.serving.options import Options, Secure
 from forecaster.serving.process import ServingProcess
 from tests.support.control_plane.authority import Authority
 from tests.support.review_server import ReviewServer
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +45,7 @@ class SecureServing:
     def __enter__(self) -> Self:
         self.reviews.__enter__()
         self.process.start()
-        wait_until(lambda: self.plain("/readyz").status_code == 200, timeout=20, what="readiness")
+        wait_until(lambda: self.plain("/readyz").status_code == 200, what="readiness")
         return self
 
     def __exit__(
@@ -63,7 +63,7 @@ class SecureServing:
 
     def plain(self, path: str) -> httpx.Response:
         """From the plain door."""
-        return httpx.get(f"http://{self.process.address}{path}", timeout=20)
+        return httpx.get(f"http://{self.process.address}{path}", timeout=PATIENCE)
 
     def tls(self, identity: KeyPair | None = None) -> ssl.SSLContext:
         """A client's context that trusts our issuer and shows a certificate."""
@@ -75,7 +75,7 @@ class SecureServing:
     def client(self, identity: KeyPair | None = None, **headers: str) -> httpx.Client:
         """A client with kept connections."""
         base = f"https://localhost:{self.port}"
-        return httpx.Client(base_url=base, verify=self.tls(identity), headers=headers, timeout=20)
+        return httpx.Client(base_url=base, verify=self.tls(identity), headers=headers, timeout=PATIENCE)
 
     def ask(self, path: str = VALUE, identity: KeyPair | None = None, **headers: str) -> httpx.Response:
         """One request on a connection of its own."""

@@ -1,4 +1,4 @@
-"""Waiting for another process: asked again and again, within a stated time."""
+"""Waiting for another process: asked again and again, until it has happened."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+PATIENCE = 120.0
+"""Seconds after which something will not come any more, also on a machine whose two cores belong to others."""
 PAUSE = 0.1
 
 
-def wait_until(happened: Callable[[], bool], *, timeout: float, what: str) -> None:
+def wait_until(happened: Callable[[], bool], *, what: str, timeout: float = PATIENCE) -> None:
+    """Costs no more than the thing itself takes; the limit only ends a test that would wait for ever."""
     until = time.monotonic() + timeout
     while not happened():
-        assert time.monotonic() < until, f"{what} did not come within {timeout} s"
+        assert time.monotonic() < until, f"{what} did not come within {timeout:g} s"
         time.sleep(PAUSE)

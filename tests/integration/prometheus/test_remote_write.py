@@ -14,6 +14,7 @@ from forecaster.remote_write.settings import RemoteWriteSettings
 from forecaster.remote_write.writer import RemoteWriter
 from tests.support.prometheus import RealPrometheus
 from tests.support.recommendations import ahead, recommendation, signal_view
+from tests.support.waiting import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,16 +43,20 @@ def cycle(at: datetime, *, measured: float, peak: float) -> Recommendation:
 
 
 def write(receiver: RealPrometheus, rows: list[Recommendation], **settings: object) -> None:
-    writer = RemoteWriter(RemoteWriteSettings.model_validate({"url": f"{receiver.url}/api/v1/write", **settings}))
+    writer = RemoteWriter(
+        RemoteWriteSettings.model_validate({"url": f"{receiver.url}/api/v1/write", "timeout_seconds": 60, **settings})
+    )
     for row in rows:
         writer.publish(row.at, [row])
-        writer.settle(10)
+        writer.settle(PATIENCE)
     writer.publish(rows[-1].at, [])  # would say what was not taken
     writer.close()
 
 
 def ask(receiver: RealPrometheus, query: str, at: datetime) -> list[float]:
-    answer = httpx.get(f"{receiver.url}/api/v1/query", params={"query": query, "time": at.timestamp()})
+    answer = httpx.get(
+        f"{receiver.url}/api/v1/query", params={"query": query, "time": at.timestamp()}, timeout=PATIENCE
+    )
     return [float(one["value"][1]) for one in answer.raise_for_status().json()["data"]["result"]]
 
 

@@ -21,7 +21,7 @@ from forecaster.domain.window import MINUTE
 from forecaster.serve import build_service, state_directory, table_path
 from forecaster.serving.reader import TableReader
 from tests.support.prometheus import RealPrometheus
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +44,7 @@ def server(filled_week: FilledWeek, prometheus_binaries: Binaries) -> Iterator[R
 
 
 def forecaster(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*FORECASTER, *arguments], capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run([*FORECASTER, *arguments], capture_output=True, text=True, check=False, timeout=5 * PATIENCE)
 
 
 def test_once_recommends_for_every_workload_from_three_signals(server: RealPrometheus, filled_week: FilledWeek) -> None:
@@ -93,10 +93,10 @@ def run_until_ready(url: str, directory: Path, *, with_metrics: bool = False) ->
     with log.open("w") as errors:
         process = subprocess.Popen([*FORECASTER, "run", "--config", str(config)], stderr=errors)
     try:
-        wait_until(lambda: '"started"' in log.read_text(), timeout=60, what="the start")
+        wait_until(lambda: '"started"' in log.read_text(), what="the start")
         answers = served(address_in(log.read_text()), with_metrics=with_metrics)
         process.send_signal(signal.SIGTERM)
-        return {**answers, "exit": process.wait(60), "log": log.read_text()}
+        return {**answers, "exit": process.wait(PATIENCE), "log": log.read_text()}
     finally:
         process.kill()
         process.wait()
@@ -108,11 +108,13 @@ def address_in(log: str) -> str:
 
 
 def served(base: str, *, with_metrics: bool) -> dict[str, Any]:
-    wait_until(lambda: reads(f"{base}/readyz"), timeout=180, what="a first table")
+    wait_until(lambda: reads(f"{base}/readyz"), timeout=5 * PATIENCE, what="a first table")
     found = json.loads(read(f"{base}/api/v1/recommendations?limit=500"))
     # The metrics of a cycle travel with the table of the next one; its steps are known when it has ended.
     if with_metrics:
-        wait_until(lambda: "forecaster_workloads{" in read(f"{base}/metrics"), timeout=180, what="the next table")
+        wait_until(
+            lambda: "forecaster_workloads{" in read(f"{base}/metrics"), timeout=5 * PATIENCE, what="the next table"
+        )
     return {
         "workloads": len(found["items"]),
         "recommendation": json.loads(read(f"{base}/api/v1/recommendations/shop/checkout")),
@@ -121,7 +123,7 @@ def served(base: str, *, with_metrics: bool) -> dict[str, Any]:
 
 
 def read(url: str) -> str:
-    with urllib.request.urlopen(url, timeout=5) as answer:  # noqa: S310  our own address
+    with urllib.request.urlopen(url, timeout=PATIENCE) as answer:  # noqa: S310  our own address
         body: bytes = answer.read()
     return body.decode()
 

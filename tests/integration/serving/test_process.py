@@ -9,7 +9,6 @@ import subprocess
 import sys
 import textwrap
 import threading
-import time
 from typing import TYPE_CHECKING
 
 import httpx
@@ -21,6 +20,7 @@ from forecaster.serving.kept import Death
 from forecaster.serving.process import ServingProcess
 from tests.support.recommendations import recommendation, workload_id
 from tests.support.tables import publish
+from tests.support.waiting import PATIENCE, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +43,7 @@ class Served:
         self.died.set()
 
     def get(self, path: str) -> httpx.Response:
-        return httpx.get(f"http://{self.process.address}{path}", timeout=20)
+        return httpx.get(f"http://{self.process.address}{path}", timeout=PATIENCE)
 
 
 @pytest.fixture
@@ -66,9 +66,7 @@ def test_it_answers_what_is_published_and_stops_in_order(served: Served) -> None
 def test_a_new_table_is_served_soon(served: Served, tmp_path: Path) -> None:
     assert served.get("/api/v1/recommendations/shop/api").status_code == 404
     publish(tmp_path / "table", recommendation(workload_id("api")))
-    deadline = time.monotonic() + 10
-    while served.get("/api/v1/recommendations/shop/api").status_code == 404:
-        assert time.monotonic() < deadline
+    wait_until(lambda: served.get("/api/v1/recommendations/shop/api").status_code == 200, what="the new table")
 
 
 def test_a_killed_process_is_replaced_and_clients_only_wait(served: Served) -> None:
@@ -76,7 +74,7 @@ def test_a_killed_process_is_replaced_and_clients_only_wait(served: Served) -> N
     pid = served.process.pid
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
-    assert served.died.wait(10)
+    assert served.died.wait(PATIENCE)
     assert served.get("/healthz").status_code == 200
     assert served.deaths == [Death(-signal.SIGKILL, 0.2)]
     assert served.process.pid != pid
@@ -86,7 +84,7 @@ def test_it_is_stopped_while_waiting_for_a_restart(served: Served) -> None:
     served.get("/healthz")
     assert served.process.pid is not None
     os.kill(served.process.pid, signal.SIGKILL)
-    assert served.died.wait(10)
+    assert served.died.wait(PATIENCE)
     served.process.stop()
     with pytest.raises(httpx.ConnectError):
         served.get("/healthz")
@@ -116,7 +114,7 @@ def test_it_ends_with_its_parent_however_that_dies(tmp_path: Path) -> None:
             connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
             assert connection.recv(1000).startswith(b"HTTP/1.1 200")
             computing.kill()  # the connection ends only if the child does
-            connection.settimeout(20)
+            connection.settimeout(PATIENCE)
             while connection.recv(1000):
                 pass
 

@@ -14,7 +14,7 @@ from tests.support.control_plane.authority import Authority
 from tests.support.published import publisher
 from tests.support.recommendations import recommendation
 from tests.support.secure_serving import HPA, VALUE, SecureServing
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -148,7 +148,9 @@ def test_only_current_protocols_are_spoken(serving: SecureServing) -> None:
     for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
         context = serving.tls()
         context.minimum_version = context.maximum_version = version
-        assert httpx.get(f"https://localhost:{serving.port}/healthz", verify=context).status_code == 200
+        assert (
+            httpx.get(f"https://localhost:{serving.port}/healthz", verify=context, timeout=PATIENCE).status_code == 200
+        )
 
 
 def test_denials_are_counted(serving: SecureServing) -> None:
@@ -162,7 +164,7 @@ def test_a_new_serving_certificate_is_shown_without_a_lost_request(serving: Secu
         assert kept.get(VALUE).status_code == 200
         before = shown(serving)
         serving.issuer.issue("serving", "forecaster.autoscaling.svc", "localhost", "127.0.0.1")
-        wait_until(lambda: shown(serving) != before, timeout=10, what="the new certificate")
+        wait_until(lambda: shown(serving) != before, what="the new certificate")
         assert kept.get(VALUE).status_code == 200
     assert serving.as_proxy().status_code == 200
 
@@ -175,11 +177,11 @@ def test_when_the_authority_of_proxies_changes_the_old_one_is_nobody(serving: Se
     with serving.client(serving.proxy, **HPA) as kept:
         assert kept.get(VALUE).status_code == 200
         serving.reviews.proxy_ca = next_ca.certificate.read_text()
-        wait_until(lambda: _passes(serving, new), timeout=20, what="the new authority")
+        wait_until(lambda: _passes(serving, new), what="the new authority")
         with pytest.raises(httpx.TransportError):
             kept.get(VALUE)  # its connection has ended, and a new one is refused
     serving.reviews.proxy_ca = old_ca
-    wait_until(lambda: _passes(serving, serving.proxy), timeout=20, what="the old authority")
+    wait_until(lambda: _passes(serving, serving.proxy), what="the old authority")
 
 
 def _passes(serving: SecureServing, identity: KeyPair) -> bool:

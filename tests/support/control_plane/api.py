@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from tests.support.waiting import PATIENCE
+
 if TYPE_CHECKING:
     import ssl
 
@@ -44,7 +46,7 @@ class Api:
 
     def __init__(self, server: str, tls: ssl.SSLContext, *, token: str | None = None) -> None:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        self._client = httpx.Client(base_url=server, verify=tls, headers=headers, timeout=30)
+        self._client = httpx.Client(base_url=server, verify=tls, headers=headers, timeout=PATIENCE)
 
     def close(self) -> None:
         self._client.close()
@@ -72,14 +74,13 @@ class Api:
         return self._done("POST", path, document)
 
     def put(self, document: Document, namespace: str = "default") -> Document:
-        """Create a manifest, or replace what is there under its name."""
-        kind, metadata = document["kind"], document["metadata"]
-        place = metadata.get("namespace", namespace)
-        if not self.has(kind, metadata["name"], place):
-            return self.create(document, place)
-        version = self.read(kind, metadata["name"], place)["metadata"]["resourceVersion"]
-        body = {**document, "metadata": {**metadata, "resourceVersion": version}}
-        return self._done("PUT", _path(kind, place, metadata["name"]), body)
+        """Create a manifest, or replace what is there under its name, whoever writes its status meanwhile."""
+        while True:
+            try:
+                return self._put(document, document["metadata"].get("namespace", namespace))
+            except RefusedError as error:
+                if error.status != HTTPStatus.CONFLICT:
+                    raise
 
     def merge(self, kind: str, name: str, change: object, namespace: str = "default") -> Document:
         """Merge-patch an object."""
@@ -94,6 +95,14 @@ class Api:
         """One of its conditions; empty while it has none of that type."""
         found = self.read(kind, name, namespace).get("status", {}).get("conditions", [])
         return next((each for each in found if each["type"] == condition), {})
+
+    def _put(self, document: Document, place: str) -> Document:
+        kind, metadata = document["kind"], document["metadata"]
+        if not self.has(kind, metadata["name"], place):
+            return self.create(document, place)
+        version = self.read(kind, metadata["name"], place)["metadata"]["resourceVersion"]
+        body = {**document, "metadata": {**metadata, "resourceVersion": version}}
+        return self._done("PUT", _path(kind, place, metadata["name"]), body)
 
     def _done(self, method: str, path: str, body: object = None, *, content_type: str = "application/json") -> Document:
         answer: Document = _check(self.ask(method, path, body, content_type=content_type)).json()

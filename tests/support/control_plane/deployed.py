@@ -23,7 +23,7 @@ import pytest
 from forecaster.serving.address import Address
 from forecaster.serving.options import Options, Secure
 from forecaster.serving.process import ServingProcess
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -43,6 +43,7 @@ class Deployed:
         self.folder = folder
         self.table = table
         cluster.kubectl("apply", "-k", str(ROOT / "deploy" / "base"))
+        self._until_bound()
         self.address = Address(self._cluster_ip(), 443)
         _skip_where_forbidden(self.address)
 
@@ -67,7 +68,7 @@ class Deployed:
         container = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]
         rights = f"--kubeconfig={self.account('forecaster-certificates')}"
         command = [sys.executable, "-m", "forecaster", *container["args"], rights, *options]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -95,7 +96,7 @@ class Deployed:
         )
         process.start()
         try:
-            wait_until(lambda: _ready(process), timeout=30, what="the serving process")
+            wait_until(lambda: _ready(process), what="the serving process")
             yield process
         finally:
             process.stop()
@@ -134,13 +135,30 @@ class Deployed:
         """First the APIService, as the docs say: a group that nobody answers is in everybody's way."""
         self.cluster.api.delete("APIService", EXTERNAL)
 
+    def _until_bound(self) -> None:
+        """All that the manifests allow; a Job and a pod would come back later, we start their programs at once."""
+        may, me, job = self.cluster.until_allowed, f"{NAMESPACE}/{SERVICE}", f"{NAMESPACE}/forecaster-certificates"
+        may(me, "create", "tokenreviews.authentication.k8s.io")
+        may(me, "create", "subjectaccessreviews.authorization.k8s.io")
+        may(me, "get", "configmaps", namespace="kube-system", name="extension-apiserver-authentication")
+        may(me, "get", "apiservices.apiregistration.k8s.io", name=EXTERNAL)
+        for verb in ("get", "patch"):
+            may(job, verb, "secrets", namespace=NAMESPACE, name="forecaster-certificates")
+            may(job, verb, "apiservices.apiregistration.k8s.io", name=EXTERNAL)
+        may(
+            "kube-system/horizontal-pod-autoscaler",
+            "list",
+            "forecaster_demand.external.metrics.k8s.io",
+            namespace="shop",
+        )
+
     def _cluster_ip(self) -> str:
         return str(self.cluster.api.read("Service", SERVICE, NAMESPACE)["spec"]["clusterIP"])
 
 
 def _ready(process: ServingProcess) -> bool:
     """As the pod's probe asks: it has a table, and knows whom the API server sends."""
-    return httpx.get(f"http://{process.address}/readyz", timeout=20).status_code == HTTPStatus.OK
+    return httpx.get(f"http://{process.address}/readyz", timeout=PATIENCE).status_code == HTTPStatus.OK
 
 
 def _skip_where_forbidden(address: Address) -> None:

@@ -80,11 +80,11 @@ def _start_operator(cluster: ControlPlane) -> int:
     def ready() -> bool:
         cluster.programs.check()
         try:
-            return httpx.get(f"http://127.0.0.1:{probe}/readyz", timeout=2).status_code == HTTPStatus.OK
+            return httpx.get(f"http://127.0.0.1:{probe}/readyz", timeout=20).status_code == HTTPStatus.OK
         except httpx.TransportError:
             return False
 
-    wait_until(ready, timeout=60, what="KEDA's operator")
+    wait_until(ready, what="KEDA's operator")
     return values
 
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 NODES = 2
-START_SECONDS = 60
 STAGES = Path(__file__).with_name("stages.yaml")
 
 
@@ -100,17 +99,13 @@ class ControlPlane:
 
         def established() -> bool:
             found = self.api.get("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")["items"]
-            return all(map(_established, found))
+            return all(_established(each) and self._serves(each) for each in found)
 
-        wait_until(established, timeout=30, what="the custom resources")
+        wait_until(established, what="the custom resources")
 
     def token(self, account: str, namespace: str = "default") -> str:
-        """A token of a service account, as its pods get one; the `default` of a new namespace comes a moment after it."""
-        wait_until(
-            lambda: self.api.has("ServiceAccount", account, namespace),
-            timeout=30,
-            what=f"account {namespace}/{account}",
-        )
+        """A token of a service account, as its pods get one; a new namespace gets its `default` a moment later."""
+        wait_until(lambda: self.api.has("ServiceAccount", account, namespace), what=f"account {namespace}/{account}")
         return self.kubectl("create", "token", account, f"--namespace={namespace}").strip()
 
     def aggregate(self, port: int, bundle: str, *, group: str = "external.metrics.k8s.io") -> str:
@@ -122,13 +117,30 @@ class ControlPlane:
         return f"{service}.default.svc"
 
     def until_available(self, group: str = "external.metrics.k8s.io", version: str = "v1beta1") -> None:
-        """Wait for the APIService to answer."""
+        """Wait for the APIService to be answered: its condition is there before the API server passes requests on."""
         name = f"{version}.{group}"
 
         def available() -> bool:
-            return self.api.condition("APIService", name, "Available").get("status") == "True"
+            stated = self.api.condition("APIService", name, "Available").get("status") == "True"
+            return stated and self.api.ask("GET", f"/apis/{group}/{version}").status_code == HTTPStatus.OK
 
-        wait_until(available, timeout=30, what=f"APIService {name}")
+        wait_until(available, what=f"APIService {name}")
+
+    def until_allowed(self, user: str, verb: str, resource: str, *, namespace: str = "", name: str = "") -> None:
+        """Wait for a right that has been bound: the API server learns of it a moment after it has stored it.
+
+        `user` is `namespace/account` or the name of a user; `resource` is `resource.group`, or a resource of the core.
+        """
+        plural, _, group = resource.partition(".")
+        wanted = {"verb": verb, "group": group, "resource": plural, "namespace": namespace, "name": name}
+        review = {"spec": {**_subject(user), "resourceAttributes": wanted}}
+        kind = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview"}
+
+        def allowed() -> bool:
+            answer = self.api.ask("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", {**kind, **review})
+            return bool(answer.json()["status"]["allowed"])
+
+        wait_until(allowed, what=f"the right of {user} to {verb} {resource}")
 
     def _start(self) -> None:
         programs, ports = self.programs, self._ports
@@ -182,7 +194,25 @@ class ControlPlane:
             self.programs.check()
             return bool(happened())
 
-        wait_until(checked, timeout=START_SECONDS, what=what)
+        wait_until(checked, what=what)
+
+    def _serves(self, definition: Document) -> bool:
+        """A moment after it is established."""
+        spec = definition["spec"]
+        versions = (each["name"] for each in spec["versions"] if each["served"])
+        lists = (
+            self.api.ask("GET", f"/apis/{spec['group']}/{version}/{spec['names']['plural']}") for version in versions
+        )
+        return all(answer.status_code == HTTPStatus.OK for answer in lists)
+
+
+def _subject(user: str) -> Document:
+    """Whom a review is about, with the groups that the API server itself would add."""
+    namespace, _, account = user.rpartition("/")
+    if not namespace:
+        return {"user": user, "groups": ["system:authenticated"]}
+    groups = ["system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"]
+    return {"user": f"system:serviceaccount:{namespace}:{account}", "groups": groups}
 
 
 def _established(definition: Document) -> bool:

@@ -16,6 +16,7 @@ from tests.support.control_plane.authority import Authority
 from tests.support.keda import ask, reference
 from tests.support.ports import free_ports
 from tests.support.tables import publish
+from tests.support.waiting import PATIENCE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +40,7 @@ def test_it_answers_as_its_options_say_and_stops(tmp_path: Path) -> None:
         authority.certificate.read_bytes(), client.key.read_bytes(), client.certificate.read_bytes()
     )
     with grpc.secure_channel(f"localhost:{port}", credentials) as channel:
-        grpc.channel_ready_future(channel).result(timeout=20)
+        grpc.channel_ready_future(channel).result(timeout=PATIENCE)
         assert ask(channel, "IsActive", reference()).result
     scaler.stop()
     with socket.socket() as probe:

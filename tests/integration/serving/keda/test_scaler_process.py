@@ -20,7 +20,7 @@ from tests.support.control_plane.authority import Authority, KeyPair
 from tests.support.keda import CPU, ScalerProcess, ask, keda_client, reference
 from tests.support.recommendations import ahead, recommendation, signal_view
 from tests.support.tables import publish
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,9 +84,9 @@ class TestAsKedaAsks:
     def test_the_push_stream_says_the_state_at_once_and_each_change(self, table: Path) -> None:
         publish(table, waiting_for_load(), at=datetime.now(UTC), mode="publish")
         with ScalerProcess(table) as scaler, listening(scaler) as said:
-            wait_until(lambda: said == [False], timeout=10, what="the first state")
+            wait_until(lambda: said == [False], what="the first state")
             publish(table, at=datetime.now(UTC), mode="publish")  # load is forecast within the lead time
-            wait_until(lambda: said == [False, True], timeout=10, what="the wake-up")
+            wait_until(lambda: said == [False, True], what="the wake-up")
 
     def test_targets_come_before_the_first_table_values_do_not(self, tmp_path: Path) -> None:
         with ScalerProcess(tmp_path / "table") as early, early.channel() as channel:
@@ -199,7 +199,7 @@ class TestAttacks:
         with scaler.channel() as channel:
             raw = channel.unary_unary("/externalscaler.ExternalScaler/IsActive")
             with pytest.raises(grpc.RpcError) as refused:
-                raw(b"\xff\xff\xff\xff", timeout=10)
+                raw(b"\xff\xff\xff\xff", timeout=PATIENCE)
             assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
             assert ask(channel, "IsActive", reference()).result
 
@@ -226,7 +226,7 @@ class TestAttacks:
 def test_a_taken_address_ends_it_with_a_sentence(scaler: ScalerProcess, table: Path) -> None:
     command = [sys.executable, "-m", "forecaster.serving.keda", "--table", str(table)]
     command += ["--address", scaler.address.replace("localhost", "127.0.0.1")]
-    refused = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+    refused = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert refused.returncode == 1
     assert "forecaster keda: " in refused.stderr
 
