@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import models
@@ -53,14 +54,22 @@ class Forecaster:
         wanted: Collection[WorkloadId] | None = None,
     ) -> dict[Span, Peaks]:
         """Forecasts for each span, from the newest samples: of the wanted workloads, by default of all."""
+        ids = history.weeks.keys if wanted is None else wanted
+        return self.peaks_by_span(signal, history, dict.fromkeys(spans, ids), now)
+
+    def peaks_by_span(
+        self, signal: Signal, history: Fresh, wanted: Mapping[Span, Collection[WorkloadId]], now: datetime
+    ) -> dict[Span, Peaks]:
+        """The same where each span is wanted for other workloads: nobody is asked for what nobody wants."""
         if signal not in self.signals:
             self.signals[signal] = Shards(models.create(self.model))
         shards = self.signals[signal]
-        shards.follow(history.weeks.keys, history.weeks.keys if wanted is None else wanted)
+        members = {span: frozenset(ids) for span, ids in wanted.items()}
+        shards.follow(history.weeks.keys, dict.fromkeys(chain.from_iterable(wanted.values())))
         shards.learn(history, self._due(shards, now), now)
-        windows = {span: steps_of(span, history, now) for span in spans}
-        said = shards.peaks(history, set(windows.values()), now)
-        own = {span: _joined(shards.shards, said, windows[span], span, now) for span in windows}
+        windows = {span: steps_of(span, history, now) for span in wanted}
+        said = shards.peaks(history, _together(windows, members), now)
+        own = {span: _joined(shards.shards, said, windows[span], span, members[span], now) for span in windows}
         loans = borrowed(history)
         return {span: with_borrowed(own[span], loans, windows[span]) for span in windows} if loans else own
 
@@ -84,19 +93,32 @@ class Forecaster:
         return old
 
 
+def _together(
+    windows: Mapping[Span, models.Window], members: Mapping[Span, frozenset[WorkloadId]]
+) -> dict[models.Window, frozenset[WorkloadId]]:
+    """Who wants each window: spans that differ by a minute or two are often the same steps to a model."""
+    found: dict[models.Window, frozenset[WorkloadId]] = {}
+    for span, window in windows.items():
+        found[window] = found.get(window, frozenset()) | members[span]
+    return found
+
+
 def _joined(
     shards: Sequence[Shard],
     said: Sequence[Mapping[models.Window, models.Peak]],
     window: models.Window,
     span: Span,
+    members: frozenset[WorkloadId],
     now: datetime,
 ) -> Peaks:
     waiting = sum(shard.fitted_at is None for shard in shards)
     soon = f"its model is being fitted; {waiting} of {len(shards)} parts are waiting"
-    answers = [
-        (shard.ids, shard.keys, peaks.get(window) or shard.failure or soon)
-        for shard, peaks in zip(shards, said, strict=True)
-    ]
+    answers = []
+    for shard, peaks in zip(shards, said, strict=True):
+        own = [(id_, key) for id_, key in zip(shard.ids, shard.keys, strict=True) if id_ in members]
+        if own:
+            ids, keys = zip(*own, strict=True)
+            answers.append((ids, keys, peaks.get(window) or shard.failure or soon))
     begin = now + span.lead_time
     return joined(answers, begin, begin + span.length)
 

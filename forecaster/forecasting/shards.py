@@ -14,7 +14,7 @@ from forecaster.forecasting.panels import key_of, panel_of
 from forecaster.forecasting.peaks import LEVELS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from forecaster.demand.fresh import Fresh, Rows
@@ -48,17 +48,16 @@ class Shard:
 
     def peaks(
         self, panel: models.Panel, windows: Iterable[models.Window], now: datetime
-    ) -> dict[models.Window, models.Peak]:
+    ) -> Mapping[models.Window, models.Peak]:
         """What the model says of these windows after the newest samples; nothing while there is no model.
 
         The samples are lent to it for this question only: what the models keep does not grow with the history.
         """
         if self.fitted is None:
             return {}
-        said: dict[models.Window, models.Peak] = {}
+        said: Mapping[models.Window, models.Peak] = {}
         with self._boundary():
-            model = self.fitted.update(panel)
-            said = {window: model.forecast_peak(window, LEVELS) for window in windows}
+            said = all_peaks(self.fitted.update(panel), tuple(windows))
         if self.failure and self.fitted_at != now:
             self.fitted_at = None
         return said
@@ -94,11 +93,13 @@ class Shards:
             self.shards[i].learn(self.model, self._panel(history, i), now)
 
     def peaks(
-        self, history: Fresh, windows: Iterable[models.Window], now: datetime
-    ) -> list[dict[models.Window, models.Peak]]:
-        """What each shard says of these windows."""
-        asked = tuple(windows)
-        return [shard.peaks(self._panel(history, i), asked, now) for i, shard in enumerate(self.shards)]
+        self, history: Fresh, windows: Mapping[models.Window, Collection[WorkloadId]], now: datetime
+    ) -> list[Mapping[models.Window, models.Peak]]:
+        """What each shard says of those of these windows that some of its workloads want."""
+        return [
+            shard.peaks(self._panel(history, i), wanted_by(shard.ids, windows), now)
+            for i, shard in enumerate(self.shards)
+        ]
 
     def waiting(self) -> list[int]:
         """Shards whose model is to be fitted at once."""
@@ -112,6 +113,20 @@ class Shards:
     def _panel(self, history: Fresh, i: int) -> models.Panel:
         shard = self.shards[i]
         return panel_of(history, shard.rows, shard.keys)
+
+
+def wanted_by(
+    ids: Iterable[WorkloadId], windows: Mapping[models.Window, Collection[WorkloadId]]
+) -> list[models.Window]:
+    """The windows that some of these workloads want."""
+    return [window for window, wanted in windows.items() if any(id_ in wanted for id_ in ids)]
+
+
+def all_peaks(model: models.Fitted, windows: Sequence[models.Window]) -> Mapping[models.Window, models.Peak]:
+    """What a model says of several windows: at once if it can."""
+    if isinstance(model, models.SeesAll):
+        return model.forecast_peaks(windows, LEVELS)
+    return {window: model.forecast_peak(window, LEVELS) for window in windows}
 
 
 def without_history(fitted: models.Fitted) -> models.Fitted:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -105,27 +106,27 @@ def look_ahead(
     """Newest demand and forecasts of all signals. Nothing is forecast from a source that is down."""
     if targets.down:
         return Sight()
-    spans = {span_of(policies.of(workload.id)) for workload in targets.inventory.workloads}
     minutes = {signal: history.window(signal, MINUTE) for signal in DEMAND}
     ahead = {
-        signal: forecaster.peaks(
-            signal, fresh(history.window(signal, FIVE_MINUTES), minutes[signal]), spans, now, wanted=ids
+        signal: forecaster.peaks_by_span(
+            signal, fresh(history.window(signal, FIVE_MINUTES), minutes[signal]), wanted, now
         )
-        for signal, ids in driven(targets, policies).items()
+        for signal, wanted in driven(targets, policies).items()
     }
     seen = {signal: newest(minutes[signal]) for signal in DEMAND}
     weeks = {signal: Yesterday(history.window(signal, FIVE_MINUTES)) for signal in ahead}
     return Sight(seen, ahead, tuple(forecaster.failures()), weeks)
 
 
-def driven(targets: Targets, policies: Policies) -> dict[Signal, list[WorkloadId]]:
-    """The workloads whose count each signal decides: nobody needs a forecast of the others."""
-    found: dict[Signal, list[WorkloadId]] = {signal: [] for signal in DEMAND}
+def driven(targets: Targets, policies: Policies) -> dict[Signal, dict[Span, list[WorkloadId]]]:
+    """The workloads whose count each signal decides, by span: nobody needs a forecast of the others."""
+    found: dict[Signal, dict[Span, list[WorkloadId]]] = {signal: defaultdict(list) for signal in DEMAND}
     for workload in targets.inventory.workloads:
         with suppress(Exception):  # what is wrong with a workload is told when it is its turn to be decided
-            for signal in signals_of(workload, policies.of(workload.id).horizontal):
-                found[signal].append(workload.id)
-    return {signal: ids for signal, ids in found.items() if ids}
+            policy = policies.of(workload.id)
+            for signal in signals_of(workload, policy.horizontal):
+                found[signal][span_of(policy)].append(workload.id)
+    return {signal: spans for signal, spans in found.items() if spans}
 
 
 def span_of(policy: Policy) -> Span:

@@ -12,7 +12,6 @@ from forecaster.decisions.quantile import stated_quantile
 from forecaster.domain.outlook import Ahead
 from forecaster.domain.score import ForecastScore
 from forecaster.domain.window import MINUTE
-from forecaster.steps.outlook import span_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from forecaster.domain.signal import Signal
     from forecaster.domain.window import Window
     from forecaster.domain.workload import WorkloadId
-    from forecaster.forecasting.forecaster import Span
     from forecaster.forecasting.peaks import Peaks
     from forecaster.ports import Histories
     from forecaster.steps.outlook import Sight
@@ -41,7 +39,6 @@ class Pending:
 
     made_at: datetime
     signal: Signal
-    span: Span
     peaks: Peaks
 
 
@@ -58,7 +55,7 @@ class Scoring:
         ripe = [one for one in self.pending if one.peaks.until <= now]
         self.pending = [one for one in self.pending if one.peaks.until > now]
         self.pending += [
-            Pending(now, signal, span, peaks) for signal, spans in sight.peaks.items() for span, peaks in spans.items()
+            Pending(now, signal, peaks) for signal, spans in sight.peaks.items() for peaks in spans.values()
         ]
         return [score for one in ripe for score in self._scores(one, history.window(one.signal, MINUTE), policies, now)]
 
@@ -66,7 +63,7 @@ class Scoring:
         actual = dict(zip(window.keys, measured_peaks(window, one.peaks.begin, one.peaks.until).tolist(), strict=True))
         for id_ in islice(one.peaks.row, self.turn, None, ROUNDS):
             value, policy = actual.get(id_, np.nan), policies.of(id_)
-            if span_of(policy) == one.span and not np.isnan(value):
+            if not np.isnan(value):
                 yield _score(id_, one, stated_quantile(policy.horizontal), value, now)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+import models
 from forecaster.demand.fresh import Fresh
 from forecaster.domain.outlook import Ahead, Unknown
 from forecaster.domain.signal import Signal
@@ -20,7 +21,7 @@ from tests.support.builders import NOON, minutes
 from tests.support.recommendations import workload_id
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from models import Fitted, Panel
 
@@ -74,6 +75,62 @@ def test_each_span_is_answered() -> None:
     later = Span(minutes(10), minutes(5))
     peaks = Forecaster("last-value").peaks(Signal.CPU, whole(window(1)), [SOON, later], NOON)
     assert [peaks[span].begin - NOON for span in (SOON, later)] == [minutes(3), minutes(10)]
+
+
+@dataclass
+class Listening:
+    """The last value; remembers which windows it was asked for, by how many series."""
+
+    asked: list[tuple[int, tuple[models.Window, ...]]] = field(default_factory=list)
+    fitted: Fitted | None = None
+    name: str = "listening"
+
+    def fit(self, panel: Panel) -> Listening:
+        return Listening(self.asked, LastValue().fit(panel))
+
+    def update(self, panel: Panel) -> Listening:
+        assert self.fitted
+        return Listening(self.asked, self.fitted.update(panel))
+
+    def forecast(self, steps: int, quantiles: Sequence[float]) -> models.Forecast:
+        raise NotImplementedError
+
+    def forecast_peak(self, window: models.Window, quantiles: Sequence[float]) -> models.Peak:
+        return self.forecast_peaks((window,), quantiles)[window]
+
+    def forecast_peaks(
+        self, windows: Sequence[models.Window], quantiles: Sequence[float]
+    ) -> Mapping[models.Window, models.Peak]:
+        assert self.fitted
+        found = {window: self.fitted.forecast_peak(window, quantiles) for window in windows}
+        self.asked.append((len(next(iter(found.values())).keys), tuple(windows)))
+        return found
+
+
+def test_a_span_is_forecast_for_those_who_want_it() -> None:
+    later, seen = Span(minutes(20), minutes(3)), window(3)
+    first, second, third = seen.keys
+    peaks = Forecaster("last-value").peaks_by_span(
+        Signal.CPU, whole(seen), {SOON: [first, third], later: [second]}, NOON
+    )
+    assert [set(peaks[span].row) for span in (SOON, later)] == [{first, third}, {second}]
+    assert isinstance(peaks[later].ahead(first, 0.9), Unknown)
+
+
+def test_spans_that_are_the_same_steps_to_a_model_are_asked_for_once() -> None:
+    model, seen = Listening(), window(2)
+    wanted = {SOON: seen.keys[:1], Span(minutes(4), minutes(3)): seen.keys[1:]}
+    one = Forecaster("listening", HOUR, 100, {Signal.CPU: Shards(model)})
+    peaks = one.peaks_by_span(Signal.CPU, whole(seen), wanted, NOON)
+    assert model.asked == [(2, (models.Window(1, 2),))]
+    assert [found.begin - NOON for found in peaks.values()] == [minutes(3), minutes(4)]
+
+
+def test_a_part_is_not_asked_for_what_only_others_want() -> None:
+    model, seen = Listening(), window(ROWS + 1)
+    wanted = {SOON: seen.keys[:ROWS], Span(minutes(20), minutes(3)): seen.keys[ROWS:]}
+    Forecaster("listening", HOUR, 100, {Signal.CPU: Shards(model)}).peaks_by_span(Signal.CPU, whole(seen), wanted, NOON)
+    assert model.asked == [(ROWS, (models.Window(1, 2),)), (1, (models.Window(5, 5),))]
 
 
 def test_workloads_without_history_are_unknown() -> None:
