@@ -24,49 +24,54 @@ SOME_TIME = datetime(2026, 1, 5, tzinfo=UTC)
 
 
 class LookBack(NamedTuple):
-    """One series by the minute, in its unit."""
+    """One series or many, by the minute, in their unit."""
 
     demand: Floats
     seen: Floats
     """What was measured in the minute before."""
     peaks: Floats
-    """[minute, level] of the largest value of the coming window, as the prior saw it."""
+    """[..., minute, level] of the largest value of the coming window, as the prior saw it."""
     yesterday: Floats
     """The largest of the same window a day before."""
 
 
 def look_back(bins: Floats, width: int, *, to_come: int, reach: int, days: int) -> LookBack | None:
-    """The newest days of a series [bin] of `width` minutes; None when it is too short.
+    """The newest days of a series [bin] of `width` minutes; None when it is too short."""
+    looked = look_back_at_all(bins[None], width, to_come=to_come, reach=reach, days=days)
+    return LookBack(*(part[0] for part in looked)) if looked else None
+
+
+def look_back_at_all(bins: Floats, width: int, *, to_come: int, reach: int, days: int) -> LookBack | None:
+    """The newest days of series [series, bin] of `width` minutes that are known equally long; None if too short.
 
     Of the newest bin `to_come` minutes are not over yet. A bin is constant, and known as soon as it has begun. The
     window is the coming `reach` minutes.
     """
     values = _filled(bins)
-    minutes = np.repeat(values, width)[: len(values) * width - to_come]
-    whole = min(days, len(minutes) // DAY - BEFORE)
+    minutes = np.repeat(values, width, axis=1)[:, : values.shape[1] * width - to_come]
+    whole = min(days, minutes.shape[1] // DAY - BEFORE)
     if whole < 1:
         return None
-    ticks = np.arange(len(minutes) - whole * DAY, len(minutes))
-    seen = minutes[ticks - 1]
-    window = np.lib.stride_tricks.sliding_window_view(minutes, reach).max(axis=1)
-    return LookBack(minutes[ticks], seen, _peaks(values, ticks, seen, width, reach), window[ticks - DAY])
+    ticks = np.arange(minutes.shape[1] - whole * DAY, minutes.shape[1])
+    seen = minutes[:, ticks - 1]
+    before = minutes[:, ticks[0] - DAY : ticks[-1] - DAY + reach]
+    yesterday = np.lib.stride_tricks.sliding_window_view(before, reach, axis=1).max(axis=-1)
+    return LookBack(minutes[:, ticks], seen, _peaks(values, ticks, seen, width, reach), yesterday)
 
 
 def _peaks(values: Floats, ticks: NDArray[np.intp], seen: Floats, width: int, reach: int) -> Floats:
     """Where the window ends within the bin that is known, its value is the peak."""
     newest, known = (ticks - 1) // width, (ticks - 1) % width + 1
     steps = np.maximum(-(-(reach - (width - known)) // width), 0)
-    panel = Panel.cleaned(values[None], SOME_TIME, timedelta(minutes=width), ("series",))
-    peaks = np.repeat(seen[:, None], len(LEVELS), axis=1)
-    for count in np.unique(steps[steps > 0]).tolist():
-        these = steps == count
-        origins = np.unique(newest[these])
-        said = rehearsed_peaks(panel, Window(1, count), LEVELS, origins)[0]
-        peaks[these] = said[np.searchsorted(origins, newest[these])]
-    return peaks
+    keys = tuple(map(str, range(len(values))))
+    panel = Panel.cleaned(values, SOME_TIME, timedelta(minutes=width), keys)
+    counts, which = np.unique(np.maximum(steps, 1), return_inverse=True)
+    origins, origin = np.unique(newest, return_inverse=True)
+    said = rehearsed_peaks(panel, [Window(1, count) for count in counts.tolist()], LEVELS, origins)
+    return np.where((steps > 0)[:, None], said[:, origin, which], seen[..., None])
 
 
 def _filled(values: Floats) -> Floats:
-    """Gaps hold the value before them; 0 before the first."""
-    place = np.maximum.accumulate(np.where(np.isnan(values), 0, np.arange(len(values))))
-    return np.nan_to_num(np.asarray(values, np.float64)[place])
+    """[series, bin] in which gaps hold the value before them; 0 before the first."""
+    place = np.maximum.accumulate(np.where(np.isnan(values), 0, np.arange(values.shape[1])), axis=1)
+    return np.nan_to_num(np.take_along_axis(np.asarray(values, np.float64), place, axis=1))

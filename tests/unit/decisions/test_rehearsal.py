@@ -15,7 +15,7 @@ from forecaster.decisions.rehearsal import (
     Days,
     Rule,
     Setting,
-    bill,
+    bills,
     evidence_of,
     reactive_counts,
     record_at,
@@ -69,7 +69,7 @@ def test_rehearsed_counts_are_those_that_would_have_been_decided(price: float) -
 def test_a_bill_has_the_pods_and_the_share_of_demand_above_the_ready_ones() -> None:
     """Two pods, a third asked for in the second minute and ready two minutes later; demand three from there on."""
     counts = np.array([[2.0, 3.0, 3.0, 3.0]])
-    found = bill(counts, np.array([2.0, 3.0, 3.0, 3.0]), start_up=2)
+    found, _ = bills(counts, np.array([2.0, 3.0, 3.0, 3.0]), 2, (0, 1))
     assert found.spent.tolist() == [11.0]
     assert found.short[0] == pytest.approx(2 / 11)
 
