@@ -18,7 +18,7 @@ from forecaster.decisions.horizontal import decide_replicas
 from forecaster.decisions.rehearsal import SETTINGS, Days, Rule, evidence_of
 from forecaster.decisions.state import ScalingState
 from forecaster.domain.outlook import Ahead, Measured, Outlook, Unknown
-from forecaster.domain.policy import HorizontalPolicy
+from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.signal import Signal
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
 from forecaster.forecasting.peaks import LEVELS
@@ -26,9 +26,12 @@ from forecaster.forecasting.rehearsal import look_back
 from models import Panel, Window, create
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from forecaster.decisions.gate import Evidence
+    from forecaster.learning.judge import LearnedJudge
 
     Floats = NDArray[np.float64]
 
@@ -53,11 +56,13 @@ class BenchPolicy:
 
     name = "policy"
     targets = TARGETS
+    gated = True
+    advisor: LearnedJudge | None = None
 
     def start(self, world: dict[str, Any]) -> None:
         self.world = world
         target, setting = world["target"], SWEEP[world["target"]]
-        self.series = world["cache"].setdefault("series", Series(world))
+        self.series = world["cache"].setdefault("series", Series(world, gated=self.gated))
         self.policy = HorizontalPolicy(
             price=(1 - setting.price) / setting.price,
             peak_target=1.0 / target,
@@ -81,16 +86,19 @@ class BenchPolicy:
         at = datetime.fromtimestamp(now, UTC)
         if not self.series.same(history, now):
             self.series = copy(self.series)
-        outlook, gate = self.series.outlook(history, now), self.series.gate
         workload = Workload(ID, ready + pending, ready, Resources(), self.hpa)
+        outlooks: Mapping[Signal, Outlook] = {Signal.REQUESTS: self.series.outlook(history, now)}
+        gate = self.series.gate
+        if self.advisor:
+            outlooks = self.advisor.advised(outlooks, workload, Policy(horizontal=self.policy), at)
         state = self.state or ScalingState.beginning(workload.replicas, at)
-        decided = decide_replicas(workload, {Signal.REQUESTS: outlook}, self._policy(gate), state, at, gate=gate)
+        decided = decide_replicas(workload, outlooks, self._policy(gate), state, at, gate=gate)
         self.state = decided.state
         return getattr(decided.verdict, "replicas", workload.replicas)
 
     def _policy(self, gate: Gate) -> HorizontalPolicy:
         """Without a forecast the HPA keeps its own window."""
-        return self.policy if gate.standing is Standing.ACTING else HPA_ALONE
+        return self.policy if not self.gated or gate.standing is Standing.ACTING else HPA_ALONE
 
 
 HPA_ALONE = HorizontalPolicy(requests_metric="demand", scale_down_stabilization=timedelta(minutes=4))
@@ -99,7 +107,7 @@ HPA_ALONE = HorizontalPolicy(requests_metric="demand", scale_down_stabilization=
 class Series:
     """What is known of the replayed series at a tick: the newest demand, the coming peak, and where the gate stands."""
 
-    def __init__(self, world: dict[str, Any]) -> None:
+    def __init__(self, world: dict[str, Any], *, gated: bool) -> None:
         self.unit = POD / world["pod_capacity"]
         self.width = max(1, world["native_seconds"] // TICK)
         self.start_up = world["startup_seconds"] // TICK
@@ -107,7 +115,7 @@ class Series:
         self.model = create("adaptive")
         self.at, self.fitted_at, self.judged_at = None, None, None
         self.said: dict[tuple[int, int], tuple[float, ...]] = {}
-        self.gate = Gate()
+        self.gated, self.gate = gated, Gate()
 
     def same(self, history: Floats, now: int) -> bool:
         """Whether another point of the sweep saw this tick as it is here; each sees its own where demand is cut off."""
@@ -120,7 +128,7 @@ class Series:
         return self.known
 
     def _look(self, history: Floats, now: int) -> Outlook:
-        if self.judged_at is None or now - self.judged_at >= JUDGED_EVERY:
+        if self.gated and (self.judged_at is None or now - self.judged_at >= JUDGED_EVERY):
             self.judged_at = now
             self.gate = self._judged(history, now)
         age = next((age for age in range(min(MAX_AGE, len(history))) if not np.isnan(history[-1 - age])), None)

@@ -1,8 +1,8 @@
 """What decisions are worth: `python -m benchmarks.decisions ../shared/bench`, or `--cycle` for how long they take.
 
-Plays our policy in the bench (`benchmarks.plugins:policy`) on recorded load by the minute, with pods that are ready in
-two and in eight minutes. `--rows` keeps and reads the rows of earlier runs; `--write` puts the tables into
-docs/decisions.md and the frontier into docs/decisions.svg.
+Plays our policy and the learned ones in the bench (`benchmarks.plugins`) on recorded load, with pods that are ready in
+two and in eight minutes, as large as the played days or as the days before say. `--rows` keeps and reads the rows of
+earlier runs; `--write` puts the tables into docs/decisions.md and the frontier into docs/decisions.svg.
 """
 
 from __future__ import annotations
@@ -20,14 +20,26 @@ import pandas as pd
 from benchmarks.decision_speed import speed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
+
+    Pairs = Callable[[pd.DataFrame], pd.DataFrame]
+    Runs = Mapping[str, pd.DataFrame]
 
 PAGE, PICTURE = Path("docs/decisions.md"), Path("docs/decisions.svg")
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 START_UPS = (2, 8)
 NOTABLE, LEAST = 0.05, 1e-6
-PLUGIN = ("--plugin", "benchmarks.plugins:policy", "--models", "none")
-BASELINES = ("--models", "snaive_day,ridge_ar,hgb")
+FINE_SECONDS = 60
+COLUMNS = "volume short, sum | median series | worse on | time short | changes | pod-hours saved"
+OURS = ("--plugin", "benchmarks.plugins:policy", "--models", "none")
+BY_MINUTE = ("--native-only", "60")
+RUNS = {
+    "all": OURS,
+    "history": (*OURS, "--pod-size", "history"),
+    "learned": ("--plugin", "benchmarks.plugins:learned", "--models", "none", *BY_MINUTE),
+    "baselines": ("--models", "snaive_day,ridge_ar,hgb", *BY_MINUTE),
+}
+"""What is played: our policy on all series, with pods of either size; everybody else on those by the minute."""
 SHOWN = {
     "the HPA alone": ("reactive", "reactive", None),
     "HPA or seasonal naive p90": ("hybrid", "snaive_day", "p90"),
@@ -35,6 +47,8 @@ SHOWN = {
     "HPA or boosting p90": ("hybrid", "hgb_global", "p90"),
     "HPA or ridge and boosting p90": ("hybrid", "ens_ridge_hgb", "p90"),
     "our policy": ("policy", "policy", None),
+    "learned, tabular": ("policy", "learned_tabular", None),
+    "learned, fitted": ("policy", "learned_fitted", None),
     "perfect forecast of ten minutes": ("predictive", "perfect", None),
 }
 """Title of a row: kind, method and quantile in the bench. `HPA or x`: whichever asks for more."""
@@ -51,38 +65,80 @@ def main() -> None:
     if asked.cycle:
         print(json.dumps(speed()))
         return
-    rows = {minutes: rows_of(asked.bench, asked.rows, minutes, asked.sample) for minutes in START_UPS}
+    runs = {
+        minutes: {name: played(asked.bench, asked.rows, name, minutes, asked.sample) for name in RUNS}
+        for minutes in START_UPS
+    }
     sys.path.insert(0, str(asked.bench.resolve().parent))
     from bench.report import pairs as pairs_of  # noqa: PLC0415  lies outside this repository
 
-    text = "\n\n".join(f"Pods ready in {minutes} minutes:\n\n{table(one, pairs_of)}" for minutes, one in rows.items())
+    text = "\n\n".join(page_of(minutes, one, pairs_of) for minutes, one in runs.items())
     print(text)
     if asked.write:
         write(text)
-        draw(rows)
+        draw({minutes: by_minute(one) for minutes, one in runs.items()})
 
 
-def rows_of(bench: Path, folder: Path, minutes: int, sample: int | None) -> pd.DataFrame:
+def played(bench: Path, folder: Path, name: str, minutes: int, sample: int | None) -> pd.DataFrame:
     """One row per series, policy and setting: from an earlier run, or played now (minutes a series)."""
-    folder.mkdir(parents=True, exist_ok=True)
-    ours = played(bench, folder / f"rows-{minutes}.csv.gz", PLUGIN, minutes, sample)
-    theirs = played(bench, folder / f"baselines-{minutes}.csv.gz", BASELINES, minutes, sample)
-    return pd.concat([ours, theirs[theirs.kind == "hybrid"]], ignore_index=True)
-
-
-def played(bench: Path, kept: Path, what: tuple[str, ...], minutes: int, sample: int | None) -> pd.DataFrame:
+    kept = folder / f"{name}-{minutes}.csv.gz"
     if not kept.exists():
-        command = [sys.executable, str(bench), "scaling", *what, "--native-only", "60"]
-        command += ["--startup-min", str(minutes), "--rows", str(kept), "--workers", "1"]
-        command += ["--sample", str(sample)] if sample else []
+        folder.mkdir(parents=True, exist_ok=True)
+        command = [sys.executable, str(bench), "scaling", *RUNS[name], "--startup-min", str(minutes)]
+        command += ["--rows", str(kept), "--workers", "1", *(["--sample", str(sample)] if sample else [])]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return pd.read_csv(kept)
 
 
-def table(rows: pd.DataFrame, pairs_of: Callable[[pd.DataFrame], pd.DataFrame]) -> str:
+def by_minute(runs: Runs) -> pd.DataFrame:
+    """Everybody on the series that were measured by the minute; the HPA alone once."""
+    others = pd.concat([runs["learned"][runs["learned"].kind == "policy"], runs["baselines"]])
+    return pd.concat([fine(runs["all"]), others[others.kind.isin({"policy", "hybrid"})]], ignore_index=True)
+
+
+def fine(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows[rows.native_s == FINE_SECONDS]
+
+
+def page_of(minutes: int, runs: Runs, pairs_of: Pairs) -> str:
+    """Both tables of one start-up."""
+    return "\n\n".join(
+        (
+            f"Pods ready in {minutes} minutes:",
+            table(by_minute(runs), pairs_of),
+            f"Our policy elsewhere, pods ready in {minutes} minutes:",
+            elsewhere(runs, pairs_of),
+        )
+    )
+
+
+def elsewhere(runs: Runs, pairs_of: Pairs) -> str:
+    """Markdown: our policy on all series, and with pods of the size that the days before ask for."""
+    wheres = {
+        "by the minute, pods sized by the days before": fine(runs["history"]),
+        "all series": runs["all"],
+        "all series, pods sized by the days before": runs["history"],
+    }
+    lines = [f"| series | {COLUMNS} | worst family |", "| --- | --- | --- | --- | --- | --- | --- | --- |"]
+    for title, rows in wheres.items():
+        pairs = pairs_of(rows).set_index("series_id")
+        ours = pairs[(pairs.kind == "policy") & (pairs.method == "policy")]
+        families = rows.drop_duplicates("series_id").set_index("series_id").family
+        plain = pairs[pairs.kind == "reactive"]
+        lines.append(f"{_line(f'{title} ({len(ours)})', ours, plain)} {_worst_family(ours, families)} |")
+    return "\n".join(lines)
+
+
+def _worst_family(one: pd.DataFrame, families: pd.Series[str]) -> str:
+    sums = one[one.vol.notna()].groupby(families)[["vol", "ref_vol"]].sum()
+    ratio = (sums.vol / sums.ref_vol)[sums.ref_vol > LEAST]
+    return f"{ratio.max():.2f} {ratio.idxmax()}"
+
+
+def table(rows: pd.DataFrame, pairs_of: Pairs) -> str:
     """Markdown: every policy at the pod-hours of the HPA with a target of 80 %, and its cost at the safety of 70 %."""
     lines = [
-        "| policy | volume short, sum | median series | worse on | time short | changes | pod-hours saved |",
+        f"| policy | {COLUMNS} |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     pairs = pairs_of(rows).set_index("series_id")

@@ -2,6 +2,7 @@
 
 python ../shared/bench accuracy --plugin benchmarks.plugins:forecaster
 python ../shared/bench scaling --plugin benchmarks.plugins:policy
+python ../shared/bench scaling --plugin benchmarks.plugins:learned
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.bench_learned import BenchLearned
 from benchmarks.bench_policy import BenchPolicy
 from models import Panel, create
 
@@ -65,3 +67,8 @@ def forecaster() -> BenchForecaster:
 def policy() -> BenchPolicy:
     """Our decisions, one point of the sweep."""
     return BenchPolicy()
+
+
+def learned() -> list[BenchLearned]:
+    """Both learned policies, each with the weights that ship."""
+    return [BenchLearned("tabular"), BenchLearned("fitted")]

@@ -1,0 +1,37 @@
+"""The learned policies behind the policy protocol of ../shared/bench: same forecasts, clamps and series as ours.
+
+The sweep is the target of the HPA: a learned policy sees pods of that size, and the HPA's formula at it is its floor.
+Nobody gates it: what it does by itself is to be seen.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, Literal
+
+from benchmarks.bench_policy import WINDOW, BenchPolicy
+from forecaster.domain.policy import HorizontalPolicy
+from forecaster.learning.judge import LearnedJudge
+
+
+class BenchLearned(BenchPolicy):
+    """One point of the sweep of one learned policy."""
+
+    gated = False
+
+    def __init__(self, kind: Literal["tabular", "fitted"]) -> None:
+        self.kind = kind
+        self.name = f"learned_{kind}"
+
+    def start(self, world: dict[str, Any]) -> None:
+        """As for ours, with a policy that hears the learned one."""
+        super().start(world)
+        self.advisor = LearnedJudge()
+        self.policy = HorizontalPolicy(
+            learned=self.kind,
+            min_replicas=world["min_replicas"],
+            scale_in_by_forecast=True,
+            gate=False,
+            requests_metric="demand",
+            scale_down_stabilization=timedelta(minutes=WINDOW),
+        )
