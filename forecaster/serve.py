@@ -18,10 +18,12 @@ from forecaster.compose import build_cycle
 from forecaster.domain.signal import Signal
 from forecaster.errors import StoreError
 from forecaster.publishers import Publishers
+from forecaster.recall import recalled
 from forecaster.remote_write.writer import RemoteWriter
 from forecaster.retell import beginning
 from forecaster.service import Service
 from forecaster.serving.address import Address
+from forecaster.serving.chronicle import Chronicle
 from forecaster.serving.keda.process import ScalerOptions, scaler_process
 from forecaster.serving.options import Options, PreviousAdapter, Secure
 from forecaster.serving.process import ServingProcess
@@ -84,17 +86,18 @@ def build_service(
     snapshots = Snapshots(directory / "history.snapshot", history)
     restore(snapshots, log)
     metrics = Metrics(__version__)
+    ledger = SqlLedger(database_address(settings.state), keep=settings.state.keep)
     publisher = FilePublisher(
         table_path(directory),
         interval=settings.cycle.interval,
         version=__version__,
         policies=settings.policies,
         gauges=settings.serving.workload_metrics,
+        chronicle=recall(ledger, now, log),
         metrics=metrics.text,
         last_report=lambda: service.report,
     )
     source = PrometheusSource(settings.prometheus, settings.queries)
-    ledger = SqlLedger(database_address(settings.state), keep=settings.state.keep)
     parts.callback(source.close)
     parts.callback(close_ledger, ledger, log)
     metrics.watch_history(list(Signal), history.missing)
@@ -181,6 +184,15 @@ def close_ledger(ledger: SqlLedger, log: telemetry.Log) -> None:
         ledger.close()
     except StoreError as error:
         log.warning("scores_lost", error=str(error))
+
+
+def recall(ledger: SqlLedger, now: datetime, log: telemetry.Log) -> Chronicle:
+    """What became of each workload before this start; a database that is away leaves it unknown."""
+    try:
+        return recalled(ledger, now)
+    except StoreError as error:
+        log.warning("past_not_recalled", error=str(error))
+        return Chronicle()
 
 
 def restore(snapshots: Snapshots, log: telemetry.Log) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 CHANGES_KEPT = 8
 HALF_LIFE = timedelta(days=1)
 """A forecast that matured a day ago counts half of one that matured now."""
+FORGOTTEN_AFTER = timedelta(days=1)
+"""A workload that failed or could not be seen for some cycles is no new one when it is back."""
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):
@@ -56,23 +58,40 @@ class Past(msgspec.Struct, frozen=True):
 
 
 class Chronicle:
-    """Follows all workloads from cycle to cycle, in memory: it begins anew with the process."""
+    """Follows all workloads from cycle to cycle, in memory, from what was known of them before."""
 
     def __init__(self) -> None:
         self._changes: dict[WorkloadId, deque[Change]] = {}
         self._sums: dict[WorkloadId, dict[str, Sums]] = {}
+        self._seen: dict[WorkloadId, datetime] = {}
         self._reported: datetime | None = None
 
+    def recall(self, now: datetime, changes: Iterable[tuple[WorkloadId, Change]], past: Iterable[PastScores]) -> None:
+        """Begin with what the process before this one saw: changes of each workload, oldest first, and scores."""
+        for id_, change in changes:
+            kept = self._changes.setdefault(id_, deque(maxlen=CHANGES_KEPT))
+            if _differs(kept, change.replicas, change.reason):
+                kept.append(change)
+        for id_, signal, amounts in past:
+            self._sums.setdefault(id_, {}).setdefault(signal, Sums()).gather(now, amounts)
+        self._seen = dict.fromkeys((*self._changes, *self._sums), now)
+
     def follow(self, recommendations: Iterable[Recommendation], report: CycleReport | None) -> None:
-        """Take one cycle in; workloads that are gone are forgotten. A report counts once."""
-        changes = {one.id: self._changes.get(one.id) or deque(maxlen=CHANGES_KEPT) for one in recommendations}
+        """Take one cycle in; workloads that are gone for long are forgotten. A report counts once."""
         for one in recommendations:
-            _note(changes[one.id], one)
-        self._changes = changes
+            self._seen[one.id] = one.at
+            _note(self._changes.setdefault(one.id, deque(maxlen=CHANGES_KEPT)), one)
         if report is not None and report.at != self._reported:
             self._reported = report.at
             self._score(report.scores)
-        self._sums = {id_: sums for id_, sums in self._sums.items() if id_ in changes}
+        self._forget()
+
+    def _forget(self) -> None:
+        least = max(self._seen.values(), default=datetime.max.replace(tzinfo=UTC)) - FORGOTTEN_AFTER
+        for id_ in [id_ for id_, at in self._seen.items() if at < least]:
+            del self._seen[id_]
+            self._changes.pop(id_, None)
+            self._sums.pop(id_, None)
 
     def of(self, id_: WorkloadId) -> Past:
         """What is remembered of a workload, the newest change first."""
@@ -85,8 +104,26 @@ class Chronicle:
             self._sums.setdefault(score.id, {}).setdefault(score.signal.value, Sums()).add(score)
 
 
+class Amounts(NamedTuple):
+    """Sums over matured forecasts of one signal; errors and peaks in its unit."""
+
+    count: float
+    covered: float
+    quantiles: float
+    absolute_error: float
+    actual: float
+
+
+class PastScores(NamedTuple):
+    """How the forecasts of one signal turned out before now, already faded."""
+
+    id: WorkloadId
+    signal: str
+    amounts: Amounts
+
+
 class Sums:
-    """Sums over matured forecasts of one signal, in which the past fades."""
+    """The same, in which the past fades."""
 
     __slots__ = ("_absolute_error", "_actual", "_at", "_count", "_covered", "_quantiles")
 
@@ -96,13 +133,18 @@ class Sums:
 
     def add(self, score: ForecastScore) -> None:
         """One more has matured."""
-        kept = 1.0 if self._at is None else 0.5 ** max((score.matured_at - self._at) / HALF_LIFE, 0.0)
-        self._at = score.matured_at
-        self._count = self._count * kept + 1
-        self._covered = self._covered * kept + score.covered
-        self._quantiles = self._quantiles * kept + score.quantile
-        self._absolute_error = self._absolute_error * kept + score.absolute_error
-        self._actual = self._actual * kept + score.actual
+        one = Amounts(1, score.covered, score.quantile, score.absolute_error, score.actual)
+        self.gather(score.matured_at, one)
+
+    def gather(self, at: datetime, amounts: Amounts) -> None:
+        """Some more have, all at this time."""
+        kept = 1.0 if self._at is None else 0.5 ** max((at - self._at) / HALF_LIFE, 0.0)
+        self._at = at
+        self._count = self._count * kept + amounts.count
+        self._covered = self._covered * kept + amounts.covered
+        self._quantiles = self._quantiles * kept + amounts.quantiles
+        self._absolute_error = self._absolute_error * kept + amounts.absolute_error
+        self._actual = self._actual * kept + amounts.actual
 
     def view(self, signal: str) -> AccuracyView:
         """The ratios."""
@@ -118,6 +160,9 @@ class Sums:
 def _note(changes: deque[Change], one: Recommendation) -> None:
     decided = one.replicas
     replicas, verdict = (decided.replicas, "scale") if isinstance(decided, Scale) else (None, "hold")
-    newest = changes[-1] if changes else None
-    if newest is None or (newest.replicas, newest.reason) != (replicas, decided.reason.value):
+    if _differs(changes, replicas, decided.reason.value):
         changes.append(Change(one.at, replicas, verdict, decided.reason.value, decided.message))
+
+
+def _differs(changes: deque[Change], replicas: int | None, reason: str) -> bool:
+    return not changes or (changes[-1].replicas, changes[-1].reason) != (replicas, reason)

@@ -31,8 +31,8 @@ FAILURES_SHOWN = 20
 class FilePublisher:
     """`Publisher` into the file that the serving process watches.
 
-    `metrics` and `last_report` are asked at every publication. The report of a cycle exists only when the cycle has
-    ended, so a table carries the one before.
+    `chronicle` is what was known before this process. `metrics` and `last_report` are asked at every publication. The
+    report of a cycle exists only when the cycle has ended, so a table carries the one before.
     """
 
     def __init__(
@@ -43,6 +43,7 @@ class FilePublisher:
         version: str,
         policies: Policies | None = None,
         gauges: Level = "none",
+        chronicle: Chronicle | None = None,
         metrics: Callable[[], str] = str,
         last_report: Callable[[], CycleReport | None] = lambda: None,
     ) -> None:
@@ -52,7 +53,7 @@ class FilePublisher:
         self._policies = policies or Policies(Policy())
         self._offers: Mapping[WorkloadId, Published | None] = last_offers(path)
         self._gauges = gauges
-        self._chronicle = Chronicle()
+        self._chronicle = chronicle or Chronicle()
         self._metrics = metrics
         self._last_report = last_report
 

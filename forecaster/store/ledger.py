@@ -11,6 +11,7 @@ from sqlalchemy import bindparam, delete, select, update
 from forecaster.domain.workload import WorkloadId
 from forecaster.store.database import Database
 from forecaster.store.decided import Decided, changed, decided
+from forecaster.store.recalled import FadedScores, PastDecision, faded_scores, newest_decisions
 from forecaster.store.scores import WaitingScores, join_hours, read_scores, write_scores
 from forecaster.store.tables import decisions, is_workload, scores, workloads
 
@@ -42,6 +43,13 @@ class Known(NamedTuple):
 
     row: int
     decided: Decided
+
+
+class Recalled(NamedTuple):
+    """What is remembered of all workloads."""
+
+    decisions: list[PastDecision]
+    scores: list[FadedScores]
 
 
 class SqlLedger:
@@ -112,6 +120,15 @@ class SqlLedger:
         """
         with self._database.transaction() as connection:
             return {id_: known.decided for id_, known in _read_known(connection).items()}
+
+    def recalled(self, now: datetime, *, changes: int, half_life: timedelta) -> Recalled:
+        """What a new process wants to know: the newest so many decisions of all workloads, and their faded scores.
+
+        Raises:
+            StoreError: the database cannot be read.
+        """
+        with self._database.transaction() as connection:
+            return Recalled(list(newest_decisions(connection, changes)), list(faded_scores(connection, now, half_life)))
 
     def accuracy_of(self, workload: WorkloadId, since: datetime) -> list[AccuracyOf]:
         """How the forecasts of a workload turned out, oldest first, as far as it has been written.

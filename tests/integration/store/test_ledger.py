@@ -14,6 +14,7 @@ from forecaster.domain.decision import Reason
 from forecaster.domain.score import ForecastScore
 from forecaster.domain.signal import Signal
 from forecaster.errors import ConfigError, StoreError
+from forecaster.recall import recalled
 from forecaster.store.ledger import SqlLedger
 from tests.support.full_disk import full_disk
 from tests.support.recommendations import NOON, recommendation, workload_id
@@ -230,3 +231,33 @@ def test_another_kind_of_database_is_a_fault_of_the_configuration(address: str) 
     with pytest.raises(ConfigError, match=r"state\.database") as caught:
         open_ledger(address)
     assert "secret@" not in str(caught.value)
+
+
+def test_a_new_process_recalls_the_newest_decisions_of_all(ledger: SqlLedger) -> None:
+    for minute in range(6):
+        at = NOON + minute * MINUTE
+        ledger.record(at, [recommendation(WEB, at=at, replicas=minute + 1), recommendation(API, at=at)])
+    found = ledger.recalled(NOON + HOUR, changes=2, half_life=DAY).decisions
+    assert [(one.replicas, one.at.minute) for one in found if one.id == WEB] == [(5, 4), (6, 5)]
+    assert [(one.replicas, one.verdict, one.message) for one in found if one.id == API] == [
+        (5, "scale", "peak at 12:10")
+    ]
+
+
+def test_and_how_forecasts_turned_out_the_older_the_less(ledger: SqlLedger) -> None:
+    ledger.record(NOON, [recommendation(WEB)])
+    ledger.score([score(NOON), score(NOON + HOUR, model="seasonal")])
+    ledger.score([score(NOON + DAY, actual=2.5)])
+    (found,) = ledger.recalled(NOON + DAY + MINUTE, changes=2, half_life=DAY).scores
+    assert (found.id, found.signal) == (WEB, "cpu")
+    assert found.count == pytest.approx(2 * 0.5 + 1, rel=0.1)
+    assert found.covered == pytest.approx(1, rel=0.1)
+    assert ledger.recalled(NOON + 30 * DAY, changes=2, half_life=DAY).scores == []
+
+
+def test_the_chronicle_of_a_new_process_goes_on(ledger: SqlLedger) -> None:
+    ledger.record(NOON, [recommendation(WEB, replicas=4)])
+    ledger.record(NOON + MINUTE, [recommendation(WEB, at=NOON + MINUTE, replicas=5, cpu_request=0.9)])
+    ledger.record(NOON + HOUR, [recommendation(WEB, at=NOON + HOUR, replicas=5, cpu_request=0.2)])
+    chronicle = recalled(ledger, NOON + HOUR)
+    assert [(change.replicas, change.at.minute) for change in chronicle.of(WEB).decisions] == [(5, 1), (4, 0)]

@@ -8,7 +8,7 @@ from forecaster.domain.decision import Reason
 from forecaster.domain.report import CycleReport
 from forecaster.domain.score import ForecastScore
 from forecaster.domain.signal import Signal
-from forecaster.serving.chronicle import CHANGES_KEPT, Chronicle
+from forecaster.serving.chronicle import CHANGES_KEPT, FORGOTTEN_AFTER, Amounts, Change, Chronicle, PastScores
 from tests.support.recommendations import NOON, recommendation, workload_id
 
 WEB = workload_id("web")
@@ -38,12 +38,31 @@ def test_only_the_last_changes_are_kept() -> None:
     assert [change.replicas for change in chronicle.of(WEB).decisions] == list(range(49, 49 - CHANGES_KEPT, -1))
 
 
-def test_a_workload_that_is_gone_is_forgotten() -> None:
+def test_a_workload_that_is_gone_for_long_is_forgotten() -> None:
     chronicle = Chronicle()
     chronicle.follow([recommendation()], report(score(NOON)))
-    chronicle.follow([recommendation(workload_id("other"))], None)
+    chronicle.follow([recommendation(workload_id("other"), at=NOON + FORGOTTEN_AFTER)], None)
+    assert chronicle.of(WEB).decisions
+    chronicle.follow([recommendation(workload_id("other"), at=NOON + FORGOTTEN_AFTER + timedelta(minutes=1))], None)
     assert chronicle.of(WEB).decisions == ()
     assert chronicle.of(WEB).accuracy == ()
+
+
+def test_a_cycle_that_sees_nobody_forgets_nobody() -> None:
+    chronicle = Chronicle()
+    chronicle.follow([recommendation()], None)
+    chronicle.follow([], None)
+    assert chronicle.of(WEB).decisions
+
+
+def test_it_goes_on_from_what_another_process_has_seen() -> None:
+    chronicle, before = Chronicle(), NOON - timedelta(hours=1)
+    past = [(WEB, Change(before, count, "scale", "forecast", "")) for count in (4, 5, 5)]
+    chronicle.recall(NOON, past, [PastScores(WEB, "cpu", Amounts(1.0, 0.0, 0.9, 1.0, 2.0))])
+    chronicle.follow([recommendation(replicas=5)], report(score(NOON)))
+    assert [change.replicas for change in chronicle.of(WEB).decisions] == [5, 4]
+    (cpu,) = chronicle.of(WEB).accuracy
+    assert (cpu.forecasts, cpu.coverage) == (2.0, 0.5)
 
 
 def test_accuracy_is_that_of_the_forecasts_that_have_matured() -> None:

@@ -1,0 +1,37 @@
+"""What the ledger remembers, told to the chronicle of the published table: so that a restart loses nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from forecaster.serving.chronicle import CHANGES_KEPT, HALF_LIFE, Amounts, Change, Chronicle, PastScores
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from forecaster.domain.workload import WorkloadId
+    from forecaster.store.ledger import SqlLedger
+    from forecaster.store.recalled import FadedScores, PastDecision
+
+SIZES_BETWEEN = 4
+"""The ledger has changes of sizes, too: so many rows for each change of the count, mostly fewer."""
+
+
+def recalled(ledger: SqlLedger, now: datetime) -> Chronicle:
+    """A chronicle that goes on where the process before this one stopped.
+
+    Raises:
+        StoreError: the database cannot be read.
+    """
+    found = ledger.recalled(now, changes=CHANGES_KEPT * SIZES_BETWEEN, half_life=HALF_LIFE)
+    chronicle = Chronicle()
+    chronicle.recall(now, map(_change, found.decisions), map(_past, found.scores))
+    return chronicle
+
+
+def _change(one: PastDecision) -> tuple[WorkloadId, Change]:
+    return one.id, Change(one.at, one.replicas, one.verdict, one.reason, one.message)
+
+
+def _past(one: FadedScores) -> PastScores:
+    return PastScores(one.id, one.signal, Amounts(*one[2:]))
