@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from forecaster.domain.event import Event
 from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.signal import Signal
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload
@@ -48,6 +50,21 @@ start_ups = st.builds(
 cpu = st.builds(Target, st.just("cpu"), st.just(TargetType.UTILIZATION), st.integers(1, 150).map(lambda p: p / 100))
 cores = st.builds(Target, st.just("cpu"), st.just(TargetType.AVERAGE_VALUE), st.floats(0.05, 3.0))
 rates = st.builds(Target, st.just("rate"), st.just(TargetType.AVERAGE_VALUE), st.floats(1.0, 90.0))
+
+
+@st.composite
+def events(draw: st.DrawFn) -> Event:
+    """A floor or a maintenance window, once or again and again."""
+    what: dict[str, object] = draw(st.sampled_from([{"freeze": True}, *({"replicas": count} for count in (2, 9, 25))]))
+    if draw(st.booleans()):
+        repeated = {"cron": f"*/{draw(st.integers(5, 20))} * * * *", "duration": draw(minutes) + timedelta(minutes=1)}
+        return Event.model_validate({"name": "often", **what, **repeated})
+    start = NOON + draw(minutes) * draw(st.integers(0, 4))
+    return Event.model_validate(
+        {"name": "once", **what, "start": start, "end": start + draw(seconds) + draw(minutes) + timedelta(seconds=1)}
+    )
+
+
 policies = st.builds(
     Policy,
     horizontal=st.builds(
@@ -63,6 +80,11 @@ policies = st.builds(
         min_replicas=st.none() | st.integers(1, 5),
         max_replicas=st.none() | st.integers(5, 30),
         requests_metric=st.just("rate"),
+        lead_time=st.none() | st.sampled_from([1, 4, 9]).map(lambda count: timedelta(minutes=count)),
+        churn_price=st.just(0.0) | st.sampled_from([0.3, 2.5, 12.0, 30.0, 100.0]),
+        changes_per_hour=st.none() | st.integers(1, 4),
+        outage_hold=st.just(timedelta()) | st.builds(operator.add, minutes, seconds),
+        events=st.lists(events(), max_size=3).map(tuple),
     ),
     min_history=st.sampled_from([1, 3, 6]).map(lambda count: timedelta(minutes=count)),
     max_sample_age=st.sampled_from([1, 2, 5]).map(lambda count: timedelta(minutes=count)),
@@ -73,7 +95,7 @@ policies = st.builds(
 def traces(draw: st.DrawFn, workload: Workload) -> Traces:
     """Two rows of one workload: levels with jumps, sometimes exact in milli-units, and gaps."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    count, scale = PAST + draw(st.integers(5, 40)), draw(st.sampled_from([0.5, 4.0, 12.0]))
+    count, scale = PAST + draw(st.integers(5, 90)), draw(st.sampled_from([0.5, 4.0, 12.0]))
     values = {}
     for signal, unit in ((Signal.CPU, 1.0), (Signal.REQUESTS, 30.0)):
         level = scale * unit * rng.choice([0.0, 0.3, 1.0, 1.0, 2.5], (2, count))

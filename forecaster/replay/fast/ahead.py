@@ -34,11 +34,11 @@ class AheadOf:
     lanes: Sequence[Lane]
     sight: Sight
 
-    def peaks(self, signal: Signal, span: slice) -> Floats:
-        """[minute, lane] forecast peaks, each lane at its own quantile; NaN where there is none."""
+    def peaks(self, signal: Signal, span: slice, quantile: float | None = None) -> Floats:
+        """[minute, lane] forecast peaks, each lane at its own quantile unless one is given; NaN where there is none."""
         found = np.full((span.stop - span.start, len(self.lanes)), np.nan)
         for foresight, policy, places, rows in self._alike():
-            peak = foresight.peak(signal, stated_quantile(policy.horizontal), span)
+            peak = foresight.peak(signal, quantile or stated_quantile(policy.horizontal), span)
             if peak is not None:
                 allowed = self.sight.foreseeable(signal, policy)[span][:, rows]
                 found[:, places] = np.where(allowed, peak[:, rows], np.nan)

@@ -9,11 +9,9 @@ import numpy as np
 
 from forecaster.decisions.surge import FEW
 from forecaster.demand.censored import AT_CAPACITY
-from forecaster.domain.window import MINUTE
 from forecaster.hpa.tolerance import Tolerance
 from forecaster.replay.fast.asking import combined, proposals
 from forecaster.replay.fast.numbers import UNKNOWN, Counts, Flags, Floats
-from forecaster.replay.fast.windows import Sliding
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,6 +19,8 @@ if TYPE_CHECKING:
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.domain.signal import Signal
     from forecaster.replay.fast.asking import Targets
+    from forecaster.replay.fast.clamping import Clamps
+    from forecaster.replay.fast.outages import Loads
     from forecaster.replay.fast.pods import Pods
 
 
@@ -52,39 +52,42 @@ class Worth(NamedTuple):
 class Seen(NamedTuple):
     """What every lane knows, by signal in milli-units: the newest demand that may be acted on, and the forecast peak.
 
-    `worth` has one entry for each target where lanes are sized by worth, and none where they are not.
+    `worth` has one entry for each target where lanes are sized by worth, and none where they are not; `loads` are there
+    where outages are looked for.
     """
 
     measured: Mapping[Signal, Counts]
     ahead: Mapping[Signal, Counts]
     worth: Sequence[Worth] = ()
+    loads: Loads | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Deciders:
-    """One `decide` a lane; all have the same policy, apart from the bounds."""
+    """One `decide` a lane; all have the same policy, apart from what the clamps have by lane."""
 
     targets: Sequence[Targets]
-    least: Counts
-    most: Counts
     policy: HorizontalPolicy
+    clamps: Clamps
+    frozen: Flags | None = None
+    """[minute] whether a maintenance window is on."""
     tolerance: Tolerance = field(init=False)
-    highest: Sliding = field(init=False)
     ready_before: Counts = field(init=False)
 
     def __post_init__(self) -> None:
-        self.ready_before = np.zeros(len(self.least), np.int64)
+        self.ready_before = np.zeros(len(self.clamps.least), np.int64)
         self.tolerance = Tolerance(self.policy.tolerance, self.policy.tolerance)
-        self.highest = Sliding(np.maximum, self.policy.scale_down_stabilization // MINUTE + 1, len(self.least))
 
     def floors(self, pods: Pods, seen: Seen, before: Counts, minute: int) -> Counts:
         """The recommended counts; where nothing can be said the floor stays as it was before."""
         wanted, scales = self._wanted(pods, seen)
+        if self.frozen is not None and self.frozen[minute]:
+            scales = np.zeros_like(scales)
+        elif self.clamps.outages is not None and seen.loads is not None:
+            silent = (pods.asked > 0) & (pods.ready > 0) & ~scales
+            self.clamps.outages.look(seen.loads, scales, silent, pods.asked, minute)
         self.ready_before = np.where(scales, pods.ready, self.ready_before)
-        entry = np.where(scales, wanted, 0)
-        stabilized = self.highest.push(np.maximum(entry, pods.asked) if minute == 0 else entry)
-        bounded = np.minimum(np.maximum(stabilized, self.least), self.most)
-        return np.where(scales, bounded, before)
+        return np.where(scales, self.clamps.clamped(wanted, scales, pods.asked, minute), before)
 
     def _wanted(self, pods: Pods, seen: Seen) -> tuple[Counts, Flags]:
         """The counts before the clamps, and where there is one: `decisions.wanted.wanted_by` without a gate."""

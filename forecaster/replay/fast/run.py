@@ -7,15 +7,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from forecaster.decisions.targets import full_pod
+from forecaster.forecasting.peaks import LOW
 from forecaster.replay.account import HOUR, Account
 from forecaster.replay.advice import ahead_of
 from forecaster.replay.fast.ahead import AheadOf
 from forecaster.replay.fast.asking import targets_of
 from forecaster.replay.fast.batch import Rules, batches, bounds_of, decided_targets
+from forecaster.replay.fast.calendar import calendar_of
+from forecaster.replay.fast.clamping import Clamps
 from forecaster.replay.fast.deciding import Deciders, Seen, Worth
 from forecaster.replay.fast.draws import Draws
 from forecaster.replay.fast.hpa import Hpas
 from forecaster.replay.fast.numbers import Counts, Floats, millis
+from forecaster.replay.fast.outages import Loads, Outages
 from forecaster.replay.fast.pods import Pods
 from forecaster.replay.lane import Played, Track
 
@@ -23,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from datetime import timedelta
 
+    from forecaster.decisions.targets import PodTarget
+    from forecaster.domain.policy import HorizontalPolicy
     from forecaster.domain.signal import Signal
     from forecaster.replay.advice import Ahead
     from forecaster.replay.lane import Lane
@@ -75,7 +82,7 @@ class Walk:
             lanes=lanes,
             sight=sight,
             hpas=_hpas(setups, rules),
-            deciders=_deciders(lanes, rules),
+            deciders=_deciders(lanes, rules, sight),
             pods=Pods(ready, draws.longest + 1),
             draws=draws,
             ahead=AheadOf(lanes, sight),
@@ -139,12 +146,23 @@ def _hpas(setups: Sequence[Setup], rules: Rules) -> Hpas:
     return Hpas(targets, least, most, rules.behavior, setups[0].scaler.tolerance, rules.timing.sync)
 
 
-def _deciders(lanes: Sequence[Lane], rules: Rules) -> Deciders | None:
+def _deciders(lanes: Sequence[Lane], rules: Rules, sight: Sight) -> Deciders | None:
     if rules.policy is None or not rules.decided_kinds:
         return None
+    policy = rules.policy.horizontal
     all_targets = [decided_targets(lane) for lane in lanes]
-    targets = [targets_of([some[i] for some in all_targets]) for i in range(len(rules.decided_kinds))]
-    return Deciders(targets, *bounds_of(lanes), rules.policy.horizontal)
+    by_target = [[some[i] for some in all_targets] for i in range(len(rules.decided_kinds))]
+    calendar = calendar_of([lane.policy.horizontal for lane in lanes if lane.policy], sight)
+    floors, frozen = calendar or (None, None)
+    clamps = Clamps(policy, *bounds_of(lanes), _outages(by_target, policy), floors)
+    return Deciders([targets_of(some) for some in by_target], policy, clamps, frozen)
+
+
+def _outages(by_target: Sequence[Sequence[PodTarget]], policy: HorizontalPolicy) -> Outages | None:
+    if not policy.outage_hold:
+        return None
+    pods = [[full_pod(one, policy.peak_target) for one in some] for some in by_target]
+    return Outages(policy.outage_hold, [some[0].signal for some in by_target], np.array(pods))
 
 
 @dataclass(slots=True, eq=False)
@@ -157,6 +175,7 @@ class Inputs:
     worth: Sequence[Worth]
     coming: Floats
     advised: Ahead | None
+    loads: Loads | None
 
     @classmethod
     def of(cls, walk: Walk, first: int, count: int) -> Inputs:
@@ -175,7 +194,7 @@ class Inputs:
             else ()
         )
         coming = sight.seen(rules.fills, first + 1, count)[:, rows]
-        return cls(seen, measured, ahead, worth, coming, ahead_of(walk.lanes, sight, span))
+        return cls(seen, measured, ahead, worth, coming, ahead_of(walk.lanes, sight, span), _loads(walk, span))
 
     def seen_at(self, place: int) -> dict[Signal, Counts]:
         """What the HPAs see."""
@@ -184,12 +203,24 @@ class Inputs:
     def known_at(self, place: int, pods: Pods) -> Seen:
         """What is decided by."""
         ahead = {signal: values[place] for signal, values in self.ahead.items()}
+        loads = self.loads.at(place) if self.loads else None
         if self.advised is not None:
-            advised = millis(self.advised.demand(place, pods.asked, pods.ready))
-            signal = self.advised.signal
+            demand, signal = self.advised.demand(place, pods.asked, pods.ready), self.advised.signal
+            advised = millis(demand)
             ahead[signal] = np.where(advised < 0, ahead[signal], advised)
+            loads = loads.advised(signal, demand) if loads else None
         measured = {signal: values[place] for signal, values in self.measured.items()}
-        return Seen(measured, ahead, [one.at(place) for one in self.worth])
+        return Seen(measured, ahead, [one.at(place) for one in self.worth], loads)
+
+
+def _loads(walk: Walk, span: slice) -> Loads | None:
+    """What outages are looked for in, where somebody does."""
+    policy = walk.rules.policy
+    if policy is None or not policy.horizontal.outage_hold:
+        return None
+    signals = {kind.signal for kind in walk.rules.decided_kinds}
+    measured = {one: walk.sight.measured(one, policy)[span][:, walk.rows] for one in signals}
+    return Loads(measured, {one: walk.ahead.peaks(one, span, LOW) for one in signals})
 
 
 @dataclass(slots=True)

@@ -1,0 +1,121 @@
+"""Events, outages, and the price and the budget of changes: on arrays as call by call, minute by minute."""
+
+from __future__ import annotations
+
+import operator
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from forecaster.domain.event import Event
+from forecaster.domain.policy import HorizontalPolicy, Policy
+from forecaster.domain.signal import Signal
+from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload
+from forecaster.forecasting.forecaster import Span
+from forecaster.replay.fast.batch import covers
+from forecaster.replay.fast.run import play_all
+from forecaster.replay.foresight import Foresight
+from forecaster.replay.lane import Lane
+from forecaster.replay.scalar import play
+from forecaster.replay.setup import Setup, setup_of
+from forecaster.replay.sight import Sight, sight_of
+from forecaster.replay.start_up import StartUp
+from forecaster.replay.timing import Timing
+from forecaster.replay.traces import Traces
+from tests.support.builders import NOON
+from tests.support.recommendations import workload_id
+
+if TYPE_CHECKING:
+    from forecaster.replay.advice import Situation
+
+MINUTE = timedelta(minutes=1)
+SPAN = Span(3 * MINUTE, 3 * MINUTE)
+PAST = 3
+SIGNALS = (Signal.CPU, Signal.REQUESTS)
+FULL = {Signal.CPU: 1.0, Signal.REQUESTS: 30.0}
+SILENT, EMPTY = -1, 0
+
+minutes = st.integers(0, 15).map(lambda count: count * MINUTE)
+odd = st.builds(operator.add, minutes, st.sampled_from([timedelta(), timedelta(seconds=30)]))
+phases = st.lists(
+    st.tuples(st.sampled_from([SILENT, EMPTY, 2, 4, 5, 6, 12]), st.integers(1, 12)), min_size=3, max_size=12
+)
+
+
+@st.composite
+def events(draw: st.DrawFn) -> Event:
+    """A floor or a maintenance window, once or again and again."""
+    what: dict[str, object] = draw(st.sampled_from([{"freeze": True}, {"replicas": 3}, {"replicas": 9}]))
+    if draw(st.booleans()):
+        cron, duration = f"*/{draw(st.integers(9, 25))} * * * *", draw(odd) + MINUTE
+        return Event.model_validate({"name": "often", **what, "cron": cron, "duration": duration})
+    start = NOON + draw(odd) * draw(st.integers(0, 4))
+    return Event.model_validate({"name": "once", **what, "start": start, "end": start + draw(odd) + MINUTE})
+
+
+policies = st.builds(
+    HorizontalPolicy,
+    requests_metric=st.just("rate"),
+    quantile=st.sampled_from([0.5, 0.9]),
+    sizing=st.sampled_from(["quantile", "worth"]),
+    scale_in_by_forecast=st.booleans(),
+    lead_time=st.sampled_from([None, MINUTE, 9 * MINUTE]),
+    scale_down_stabilization=st.sampled_from([timedelta(), 2 * MINUTE, 12 * MINUTE]),
+    churn_price=st.sampled_from([0.0, 0.4, 2.5, 3.0, 14.0, 40.0]),
+    changes_per_hour=st.sampled_from([None, 1, 3]),
+    outage_hold=st.just(timedelta()) | odd,
+    events=st.just(()) | st.lists(events(), min_size=1, max_size=3).map(tuple),
+).map(lambda horizontal: Policy(horizontal=horizontal, min_history=MINUTE, max_sample_age=MINUTE))
+
+
+@st.composite
+def scenes(draw: st.DrawFn) -> tuple[list[Lane], Sight]:
+    """Load in steps of whole pods, gone at times, at times unseen; forecasts that know what it would have been."""
+    cpu = Target("cpu", TargetType.UTILIZATION, 0.5)
+    rate = Target("rate", TargetType.AVERAGE_VALUE, 15.0)
+    targets = draw(st.sampled_from([(cpu,), (cpu, rate), (cpu, rate, Target("cpu", TargetType.AVERAGE_VALUE, 0.7))]))
+    workload = Workload(workload_id("web"), 3, 3, Resources(cpu_request=1.0), Autoscaler("web", 1, 30, targets))
+    drawn = [draw(phases) for _ in SIGNALS]
+    length = min(sum(count for _, count in some) for some in drawn)
+    pods = {one: np.repeat(*np.array(some).T)[:length].astype(float) for one, some in zip(SIGNALS, drawn, strict=True)}
+    values = {
+        one: np.r_[np.full(PAST, 4.0), np.where(some < 0, np.nan, some)] * FULL[one] for one, some in pods.items()
+    }
+    recorded = Traces((workload,), NOON - (PAST - 1) * MINUTE, {one: some[None] / 2 for one, some in values.items()})
+    sight = sight_of(recorded, NOON, length)
+    expected = {one: np.maximum.accumulate(np.maximum(some, 0)) * FULL[one] / 2 for one, some in pods.items()}
+    shape = draw(st.sampled_from([(0.2, 0.8, 1.0), (0.9, 1.0, 1.1)]))
+    foresight = Foresight(
+        "drawn", SPAN, (0.2, 0.5, 0.9), {one: some[:, None, None] * shape for one, some in expected.items()}
+    )
+    setup = setup_of(
+        workload, HorizontalPolicy(requests_metric="rate"), start_up=StartUp((MINUTE,)), timing=Timing(MINUTE)
+    )
+    assert isinstance(setup, Setup)
+    chosen = draw(st.lists(policies, min_size=1, max_size=3))
+    lanes = [Lane(0, workload, setup, draw(st.integers(1, 9)), policy, foresight) for policy in chosen]
+    by_quantile = chosen[0].model_copy(
+        update={"horizontal": chosen[0].horizontal.model_copy(update={"sizing": "quantile"})}
+    )
+    return [*lanes, Lane(0, workload, setup, 3, by_quantile, foresight, advisor=Fickle())], sight
+
+
+class Fickle:
+    """One pod more than are ready, every third minute."""
+
+    def counts(self, situation: Situation) -> np.ndarray:
+        return np.where(situation.minute_of_day % 3 == 0, situation.ready + 1, np.nan)
+
+
+@settings(deadline=None, max_examples=100)
+@given(scenes())
+def test_restraints_hold_lanes_on_arrays_as_they_hold_each_alone(scene: tuple[list[Lane], Sight]) -> None:
+    lanes, sight = scene
+    assert not any(covers(lane, sight) for lane in lanes)
+    for lane, played in zip(lanes, play_all(lanes, sight, tracks=True), strict=True):
+        alone = play(lane, sight).track
+        assert played.track.floor.tolist() == alone.floor.tolist()
+        assert played.track.asked.tolist() == alone.asked.tolist()
