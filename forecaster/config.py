@@ -5,8 +5,8 @@ queries:      what to ask                            (sources/queries.py)
 history:      how much to keep                       (store/history.py)
 cycle:        when to run
 forecast:     which model, how often it is fitted
-serving:      where the API listens
-keda:         where KEDA's external scaler listens
+serving:      where the API listens                  (serving/settings.py)
+keda:         where KEDA's external scaler listens   (serving/keda/settings.py)
 remote_write: where forecasts are written            (remote_write/settings.py)
 state:        where snapshot, ledger and table lie
 policy:       defaults of every workload             (domain/policy.py)
@@ -17,18 +17,21 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic import Field, ValidationError, ValidationInfo, field_validator
 
 import models
 from forecaster.domain.duration import Duration
 from forecaster.domain.policies import Policies, merged
 from forecaster.domain.policy import Policy, Selector
+from forecaster.domain.section import Section
 from forecaster.errors import ConfigError, Fault
 from forecaster.faults import faults_of, faults_of_overrides
 from forecaster.remote_write.settings import RemoteWriteSettings
+from forecaster.serving.keda.settings import KedaSettings
+from forecaster.serving.settings import ServingSettings
 from forecaster.sources.queries import Queries
 from forecaster.sources.settings import PrometheusSettings
 from forecaster.store.history import HistorySettings
@@ -39,11 +42,7 @@ if TYPE_CHECKING:
 Positive = Annotated[Duration, Field(gt=timedelta(0))]
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class CycleSettings(_Section):
+class CycleSettings(Section):
     """When the cycle runs."""
 
     interval: Duration = Field(
@@ -74,7 +73,7 @@ class CycleSettings(_Section):
         return value
 
 
-class ForecastSettings(_Section):
+class ForecastSettings(Section):
     """The model."""
 
     model: str = Field("adaptive", description="A name of the catalogue; `forecaster models` lists it.")
@@ -93,112 +92,7 @@ class ForecastSettings(_Section):
         return value
 
 
-class PreviousSettings(_Section):
-    """The adapter that had the group of external metrics before; what is not ours to answer goes on to it."""
-
-    server: str = Field(
-        "",
-        pattern=r"^$|^https://[^/@]+$",
-        description="Its address, e.g. https://keda-operator-metrics-apiserver.keda.svc:443. Default: there is none.",
-    )
-    ca_file: Path | None = Field(None, description="PEM file of the authority that signed its certificate.")
-    token_file: Path = Field(
-        Path("/var/run/secrets/kubernetes.io/serviceaccount/token"),
-        description="Token of ours that it is shown; its account needs `list` on external.metrics.k8s.io.",
-    )
-
-    @model_validator(mode="after")
-    def _is_verified(self) -> Self:
-        if self.server and self.ca_file is None:
-            raise ValueError("server needs ca_file: whoever answers in its place would decide what scales")
-        return self
-
-
-class SecureSettings(_Section):
-    """A second port, with TLS and the cluster's own users and rights; the plain one keeps probes and /metrics."""
-
-    enabled: bool = Field(default=False, description="Whether to listen there.")
-    host: str = Field("0.0.0.0", description="Address to listen on.")  # noqa: S104  the API server comes from outside the pod
-    port: int = Field(6443, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
-    certificate_file: Path | None = Field(
-        None, description="PEM file with the server's certificate chain; read again whenever it changes."
-    )
-    key_file: Path | None = Field(None, description="PEM file with the key of that certificate.")
-    kubeconfig: Path | None = Field(
-        None, description="Client configuration for the API server; default: the pod's own service account."
-    )
-    service: str = Field(
-        "",
-        pattern=r"^$|^[^/]+/[^/]+$",
-        description="NAMESPACE/NAME of our Service. With it, an API group that another one serves is noticed and told.",
-    )
-    previous: PreviousSettings = PreviousSettings()
-
-    @model_validator(mode="after")
-    def _has_certificate(self) -> Self:
-        if self.enabled and not (self.certificate_file and self.key_file):
-            raise ValueError("needs certificate_file and key_file")
-        return self
-
-
-class ServingSettings(_Section):
-    """The serving process."""
-
-    enabled: bool = Field(default=True, description="Whether `forecaster run` starts it.")
-    host: str = Field("0.0.0.0", description="Address to listen on.")  # noqa: S104  probes and Prometheus come from outside the pod
-    port: int = Field(8080, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
-    stale_after: Positive | None = Field(
-        None,
-        description=(
-            "An older table is stale: its values are no longer taken as known, and workloads in mode publish abstain. "
-            "Default: three intervals."
-        ),
-    )
-    workload_metrics: Literal["none", "counts", "all"] = Field(
-        "counts",
-        description=(
-            "Gauges of every workload in /metrics. counts: replicas and demand at its quantile; all: the whole "
-            "forecast and its error, too."
-        ),
-    )
-    secure: SecureSettings = SecureSettings()
-
-
-class KedaSettings(_Section):
-    """The external scaler of KEDA, a process of its own beside the serving one."""
-
-    enabled: bool = Field(default=False, description="Whether `forecaster run` starts it; needs the extra `keda`.")
-    host: str = Field("0.0.0.0", description="Address to listen on.")  # noqa: S104  KEDA comes from outside the pod
-    port: int = Field(9090, ge=1, le=65535, description="Port to listen on.")
-    certificate_file: Path | None = Field(
-        None, description="PEM file with the server's certificate chain; read again whenever it changes."
-    )
-    key_file: Path | None = Field(None, description="PEM file with the key of that certificate.")
-    client_ca_file: Path | None = Field(
-        None, description="PEM file of the authorities that sign KEDA's client certificate. Without it anybody may ask."
-    )
-    client_names: tuple[str, ...] = Field(
-        (),
-        description="Common names of client certificates that are answered. Default: every one of these authorities.",
-    )
-    plaintext: bool = Field(
-        default=False, description="Serve without TLS, to whoever reaches the port. Only where no certificate is given."
-    )
-
-    @model_validator(mode="after")
-    def _either_way(self) -> Self:
-        if (self.certificate_file is None) is not (self.key_file is None):
-            raise ValueError("certificate_file and key_file belong together")
-        if self.certificate_file is None and (self.client_ca_file or self.client_names):
-            raise ValueError("client_ca_file and client_names need certificate_file: without TLS nobody has a name")
-        if self.client_names and self.client_ca_file is None:
-            raise ValueError("client_names needs client_ca_file, which says whose certificates are believed")
-        if self.enabled and self.plaintext is (self.certificate_file is not None):
-            raise ValueError("either certificate_file and key_file, or plaintext: true")
-        return self
-
-
-class StateSettings(_Section):
+class StateSettings(Section):
     """What outlives the process."""
 
     directory: Path = Field(
@@ -226,14 +120,14 @@ class StateSettings(_Section):
         return value
 
 
-class Override(_Section):
+class Override(Section):
     """A policy for some workloads; what it leaves out stays as in the defaults."""
 
     match: Selector = Selector()
     policy: dict[str, Any] = Field(default_factory=dict)
 
 
-class Settings(_Section):
+class Settings(Section):
     """Everything `forecaster` can be told."""
 
     prometheus: PrometheusSettings = PrometheusSettings()

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, field_validator
+
+from forecaster.domain.section import Section
 
 
-class RemoteWriteSettings(BaseModel):
+class RemoteWriteSettings(Section):
     """Writes forecasts into a Prometheus, Mimir or another receiver of remote write; needs the extra `remote-write`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     url: str = Field(
         "",

@@ -1,0 +1,89 @@
+"""Settings of the serving process. The computing process reads them; the serving one is told on its command line."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from forecaster.domain.duration import Duration
+from forecaster.domain.section import Section
+
+
+class PreviousSettings(Section):
+    """The adapter that had the group of external metrics before; what is not ours to answer goes on to it."""
+
+    server: str = Field(
+        "",
+        pattern=r"^$|^https://[^/@]+$",
+        description="Its address, e.g. https://keda-operator-metrics-apiserver.keda.svc:443. Default: there is none.",
+    )
+    ca_file: Path | None = Field(None, description="PEM file of the authority that signed its certificate.")
+    token_file: Path = Field(
+        Path("/var/run/secrets/kubernetes.io/serviceaccount/token"),
+        description="Token of ours that it is shown; its account needs `list` on external.metrics.k8s.io.",
+    )
+
+    @model_validator(mode="after")
+    def _is_verified(self) -> Self:
+        if self.server and self.ca_file is None:
+            raise ValueError("server needs ca_file: whoever answers in its place would decide what scales")
+        return self
+
+
+class SecureSettings(Section):
+    """A second port, with TLS and the cluster's own users and rights; the plain one keeps probes and /metrics."""
+
+    enabled: bool = Field(default=False, description="Whether to listen there.")
+    host: str = Field("0.0.0.0", description="Address to listen on.")  # noqa: S104  the API server comes from outside the pod
+    port: int = Field(6443, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    certificate_file: Path | None = Field(
+        None, description="PEM file with the server's certificate chain; read again whenever it changes."
+    )
+    key_file: Path | None = Field(None, description="PEM file with the key of that certificate.")
+    kubeconfig: Path | None = Field(
+        None, description="Client configuration for the API server; default: the pod's own service account."
+    )
+    service: str = Field(
+        "",
+        pattern=r"^$|^[^/]+/[^/]+$",
+        description="NAMESPACE/NAME of our Service. With it, an API group that another one serves is noticed and told.",
+    )
+    previous: PreviousSettings = PreviousSettings()
+
+    @model_validator(mode="after")
+    def _has_certificate(self) -> Self:
+        if self.enabled and not (self.certificate_file and self.key_file):
+            raise ValueError("needs certificate_file and key_file")
+        return self
+
+
+class ServingSettings(Section):
+    """The serving process."""
+
+    enabled: bool = Field(default=True, description="Whether `forecaster run` starts it.")
+    host: str = Field("0.0.0.0", description="Address to listen on.")  # noqa: S104  probes and Prometheus come from outside the pod
+    port: int = Field(8080, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    stale_after: Annotated[Duration, Field(gt=timedelta(0))] | None = Field(
+        None,
+        description=(
+            "An older table is stale: its values are no longer taken as known, and workloads in mode publish abstain. "
+            "Default: three intervals."
+        ),
+    )
+    workload_metrics: Literal["none", "counts", "all"] = Field(
+        "counts",
+        description=(
+            "Gauges of every workload in /metrics. counts: replicas and demand at its quantile; all: the whole "
+            "forecast and its error, too."
+        ),
+    )
+    forecast_path: bool = Field(
+        default=True,
+        description=(
+            "Whether /api/v1 has the coming hour step by step, too: forecast for a tenth of the workloads in each cycle."
+        ),
+    )
+    secure: SecureSettings = SecureSettings()
