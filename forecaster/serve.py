@@ -17,6 +17,7 @@ from forecaster.clock import current, evaluation_time
 from forecaster.compose import build_cycle
 from forecaster.domain.signal import Signal
 from forecaster.errors import StoreError
+from forecaster.forecasting.paths import Paths
 from forecaster.publishers import Publishers
 from forecaster.recall import recalled
 from forecaster.remote_write.writer import RemoteWriter
@@ -87,6 +88,7 @@ def build_service(
     restore(snapshots, log)
     metrics = Metrics(__version__)
     ledger = SqlLedger(database_address(settings.state), keep=settings.state.keep)
+    paths = Paths()
     publisher = FilePublisher(
         table_path(directory),
         interval=settings.cycle.interval,
@@ -94,6 +96,7 @@ def build_service(
         policies=settings.policies,
         gauges=settings.serving.workload_metrics,
         chronicle=recall(ledger, now, log),
+        paths=lambda: paths.kept,
         metrics=metrics.text,
         last_report=lambda: service.report,
     )
@@ -109,6 +112,8 @@ def build_service(
         publisher=Publishers(CountedPublisher(publisher, metrics), *remote_writers(settings, metrics, parts)),
         ledger=taped.ledger,
     )
+    if settings.serving.forecast_path:
+        cycle.forecaster.paths = paths
     service = Service(cycle, settings.cycle, metrics, snapshots, log, clock)
     return service
 

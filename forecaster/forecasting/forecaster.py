@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import models
 from forecaster.forecasting.newcomers import borrowed, with_borrowed
+from forecaster.forecasting.paths import SHOWN, STEPS, Paths
 from forecaster.forecasting.peaks import Peaks, joined
 from forecaster.forecasting.shards import Shards
 
@@ -43,6 +44,8 @@ class Forecaster:
     signals: dict[Signal, Shards] = field(default_factory=dict)
     renewed: datetime | None = None
     """The last round in which a model that was old was fitted anew."""
+    paths: Paths | None = None
+    """Where forecasts step by step are kept; None: nobody wants them."""
 
     def peaks(
         self,
@@ -69,6 +72,8 @@ class Forecaster:
         shards.learn(history, self._due(shards, now), now)
         windows = {span: steps_of(span, history, now) for span in wanted}
         said = shards.peaks(history, _together(windows, members), now)
+        if self.paths:
+            self._look_along(self.paths, signal, history, now)
         own = {span: _joined(shards.shards, said, windows[span], span, members[span], now) for span in windows}
         loans = borrowed(history)
         return {span: with_borrowed(own[span], loans, windows[span]) for span in windows} if loans else own
@@ -81,6 +86,13 @@ class Forecaster:
             for signal, reasons in failed.items()
             if reasons
         ]
+
+    def _look_along(self, paths: Paths, signal: Signal, history: Fresh, now: datetime) -> None:
+        """Renew the paths of those whose turn it is."""
+        shards = self.signals[signal]
+        paths.forget(signal, shards.shards)
+        said = shards.paths(history, paths.due(signal, shards.shards), STEPS, SHOWN)
+        paths.take(signal, said, begin=history.end, now=now)
 
     def _due(self, shards: Shards, now: datetime) -> list[int]:
         """Shards to fit now: those without a model, or the oldest one, if no other signal had one in this round."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import TYPE_CHECKING
@@ -62,6 +62,15 @@ class Shard:
             self.fitted_at = None
         return said
 
+    def path(self, panel: models.Panel, steps: int, levels: Sequence[float]) -> models.Forecast | None:
+        """Every step after the newest samples; nothing while there is no model, or when it cannot say.
+
+        No decision looks at it, so a model that fails here keeps its word on everything else.
+        """
+        with suppress(Exception):  # it may be anybody's
+            return self.fitted.update(panel).forecast(steps, levels) if self.fitted else None
+        return None
+
     @contextmanager
     def _boundary(self) -> Iterator[None]:
         try:
@@ -100,6 +109,15 @@ class Shards:
             shard.peaks(self._panel(history, i), wanted_by(shard.ids, windows), now)
             for i, shard in enumerate(self.shards)
         ]
+
+    def paths(
+        self, history: Fresh, due: Iterable[Shard], steps: int, levels: Sequence[float]
+    ) -> Iterator[tuple[Shard, models.Forecast]]:
+        """What these shards say step by step."""
+        for shard in due:
+            forecast = shard.path(self._panel(history, self.shards.index(shard)), steps, levels)
+            if forecast is not None:
+                yield shard, forecast
 
     def waiting(self) -> list[int]:
         """Shards whose model is to be fitted at once."""

@@ -10,6 +10,7 @@ from forecaster.domain.workload import WorkloadId
 from forecaster.serving.chronicle import Chronicle
 from forecaster.serving.gauges import workload_gauges
 from forecaster.serving.offer import offer
+from forecaster.serving.paths import EncodedPaths
 from forecaster.serving.reader import TableReader
 from forecaster.serving.table import CycleSummary, Meta, Row, write_table
 from forecaster.serving.wire import recommendation_view
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.domain.decision import Recommendation
+    from forecaster.domain.path import Path as ForecastPath
     from forecaster.domain.report import CycleReport
+    from forecaster.domain.signal import Signal
     from forecaster.serving.gauges import Level
     from forecaster.serving.values import Published
 
@@ -31,8 +34,8 @@ FAILURES_SHOWN = 20
 class FilePublisher:
     """`Publisher` into the file that the serving process watches.
 
-    `chronicle` is what was known before this process. `metrics` and `last_report` are asked at every publication. The
-    report of a cycle exists only when the cycle has ended, so a table carries the one before.
+    `chronicle` is what was known before this process. `paths`, `metrics` and `last_report` are asked at every
+    publication. The report of a cycle exists only when the cycle has ended, so a table carries the one before.
     """
 
     def __init__(
@@ -44,6 +47,7 @@ class FilePublisher:
         policies: Policies | None = None,
         gauges: Level = "none",
         chronicle: Chronicle | None = None,
+        paths: Callable[[], Mapping[WorkloadId, Mapping[Signal, ForecastPath]]] = dict,
         metrics: Callable[[], str] = str,
         last_report: Callable[[], CycleReport | None] = lambda: None,
     ) -> None:
@@ -54,6 +58,8 @@ class FilePublisher:
         self._offers: Mapping[WorkloadId, Published | None] = last_offers(path)
         self._gauges = gauges
         self._chronicle = chronicle or Chronicle()
+        self._ask_paths = paths
+        self._paths = EncodedPaths()
         self._metrics = metrics
         self._last_report = last_report
 
@@ -66,9 +72,13 @@ class FilePublisher:
         offers = {one.id: offer(one, self._policies.of(one.id), self._offers.get(one.id)) for one in recommendations}
         report = self._last_report()
         self._chronicle.follow(recommendations, report)
-        rows = [Row(recommendation_view(one), offers[one.id], self._chronicle.of(one.id)) for one in recommendations]
+        self._paths.renew(self._ask_paths())
+        rows = [self._row(one, offers[one.id]) for one in recommendations]
         self._offers = offers
         write_table(self.path, self._meta(at, report), rows, workload_gauges(rows, self._gauges))
+
+    def _row(self, one: Recommendation, offered: Published | None) -> Row:
+        return Row(recommendation_view(one), offered, self._chronicle.of(one.id), self._paths.of(one.id))
 
     def _meta(self, at: datetime, report: CycleReport | None) -> Meta:
         return Meta(

@@ -55,6 +55,11 @@ class Table:
         at = self._records_at + entry.offset + entry.size
         return _past.decode(os.pread(self._descriptor, entry.past_size, at))
 
+    def paths(self, entry: Entry) -> bytes:
+        """Its forecast step by step, as it was kept."""
+        at = self._records_at + entry.offset + entry.size + entry.past_size
+        return os.pread(self._descriptor, entry.paths_size, at)
+
     def gauges(self) -> Iterator[bytes]:
         """The gauges of all workloads, a piece at a time: together they are some megabytes."""
         at = self._gauges_at

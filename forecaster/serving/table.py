@@ -2,9 +2,9 @@
 
     magic, 8 bytes | checksum of all that follows, 4 | size of the header, 4 | header | records | gauges
 
-A workload has two records, what was recommended and what became of it. The header says where they lie, so that a reader
-keeps the index in memory and leaves the rest in the file: memory grows with the number of workloads, not with what is
-said about them. Records and gauges are the bytes that the API sends.
+A workload has three records: what was recommended, what became of it, and its forecast step by step. The header says
+where they lie, so that a reader keeps the index in memory and leaves the rest in the file: memory grows with the number
+of workloads, not with what is said about them. Records and gauges are the bytes that the API sends.
 """
 
 from __future__ import annotations
@@ -67,6 +67,8 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A `Published` or null, decoded when it is asked for: most are not, between two tables."""
     past_size: int = 0
     """Of the record of the past, which follows the other."""
+    paths_size: int = 0
+    """Of the forecast step by step, which comes last; 0 where there is none."""
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -80,6 +82,7 @@ class Row(NamedTuple):
     view: RecommendationView
     published: Published | None
     past: Past = Past()
+    paths: bytes = b""
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,8 +144,8 @@ def _encode(meta: Meta, rows: Sequence[Row], gauges: bytes) -> list[bytes]:
     for row in rows:
         record, past = _encoder.encode(row.view), _encoder.encode(row.past)
         entries.append(_entry(row, offset, len(record), len(past)))
-        records += record, past
-        offset += len(record) + len(past)
+        records += record, past, row.paths
+        offset += len(record) + len(past) + len(row.paths)
     header = _encoder.encode(Header(meta=meta, entries=tuple(entries), gauges_at=offset))
     body = [*records, gauges]
     checksum = reduce(lambda sofar, part: zlib.crc32(part, sofar), body, zlib.crc32(header))
@@ -152,7 +155,8 @@ def _encode(meta: Meta, rows: Sequence[Row], gauges: bytes) -> list[bytes]:
 def _entry(row: Row, offset: int, size: int, past_size: int) -> Entry:
     view, values = row.view, msgspec.Raw(_encoder.encode(row.published))
     verdict, reason = view.replicas.verdict, view.replicas.reason
-    return Entry(view.namespace, view.name, view.kind, verdict, reason, offset, size, values, past_size)
+    sizes = past_size, len(row.paths)
+    return Entry(view.namespace, view.name, view.kind, verdict, reason, offset, size, values, *sizes)
 
 
 def _prefix(file: BinaryIO) -> tuple[int, int]:

@@ -13,6 +13,7 @@ from forecaster.decisions.explain import explanation
 from forecaster.serving.age import Age, age_of
 from forecaster.serving.asked import Asked, NotThere, answer, entry_of, moment_at
 from forecaster.serving.chronicle import AccuracyView, Change  # noqa: TC001  msgspec resolves them, too
+from forecaster.serving.paths import PathView, QuantileView, kept_paths, path_view
 from forecaster.serving.problem import ProblemError
 from forecaster.serving.read_back import recommendation_of
 from forecaster.serving.values import NotKnown, NotNamed, Value
@@ -24,21 +25,19 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
+    from forecaster.serving.paths import KeptPath
     from forecaster.serving.reader import Table
     from forecaster.serving.table import Entry
 
 _view = msgspec.json.Decoder(RecommendationView)
 
 
-class QuantileView(msgspec.Struct, frozen=True, gc=False):
-    """One quantile of the largest demand within the window."""
-
-    quantile: float
-    value: float
-
-
 class OutlookView(msgspec.Struct, frozen=True):
-    """One signal, now and ahead; `quantiles` is empty where there is no forecast, and `note` says why."""
+    """One signal, now and ahead.
+
+    `quantiles` are those of the largest demand in the window that a decision can still reach, empty where there is no
+    forecast, and `note` says why. `path` is the coming hour step by step, null where none was made.
+    """
 
     signal: str
     unit: str
@@ -49,6 +48,7 @@ class OutlookView(msgspec.Struct, frozen=True):
     until: datetime | None
     quantiles: tuple[QuantileView, ...]
     note: str
+    path: PathView | None
 
 
 class Forecasts(Age, frozen=True, kw_only=True):
@@ -58,7 +58,7 @@ class Forecasts(Age, frozen=True, kw_only=True):
 
 
 class Decisions(Age, frozen=True, kw_only=True):
-    """The last changes of the recommended count since the computing process started, the newest first."""
+    """The last changes of the recommended count, the newest first."""
 
     decisions: tuple[Change, ...]
 
@@ -106,9 +106,11 @@ class Workloads:
         self._stale_after = stale_after
 
     async def forecasts(self, request: Request) -> Response:
-        """Quantiles of every signal over the window that a decision can still reach."""
+        """Quantiles of every signal over the window that a decision can still reach, and step by step."""
         table, entry = self._found(request)
-        outlooks = tuple(map(_outlook, _view.decode(table.record(entry)).signals))
+        paths, now = kept_paths(table.paths(entry)), self._clock()
+        signals = _view.decode(table.record(entry)).signals
+        outlooks = tuple(_outlook(one, paths.get(one.signal), now) for one in signals)
         return _json(Forecasts(*self._age(table), forecasts=outlooks))
 
     async def decisions(self, request: Request) -> Response:
@@ -161,7 +163,7 @@ class Workloads:
         return age.published_at, age.age_seconds, age.stale
 
 
-def _outlook(item: SignalItem) -> OutlookView:
+def _outlook(item: SignalItem, path: KeptPath | None, now: datetime) -> OutlookView:
     ahead = item.forecast
     quantiles = (
         ((0.1, ahead.low), (0.5, ahead.median), (ahead.quantile, ahead.peak), (0.95, ahead.high)) if ahead else ()
@@ -176,6 +178,7 @@ def _outlook(item: SignalItem) -> OutlookView:
         until=ahead.until if ahead else None,
         quantiles=tuple(QuantileView(*one) for one in sorted(dict(quantiles).items())),
         note=item.note or (ahead.note if ahead else ""),
+        path=path_view(path, now) if path else None,
     )
 
 

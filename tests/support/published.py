@@ -12,6 +12,7 @@ from forecaster.serving.reader import TableReader
 from tests.support.recommendations import NOON, recommendation
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
     from pathlib import Path
 
@@ -19,10 +20,10 @@ if TYPE_CHECKING:
     from forecaster.serving.reader import Table
 
 
-def publisher(path: Path, **policy: Any) -> FilePublisher:
+def publisher(path: Path, *, paths: Callable[[], Any] = dict, **policy: Any) -> FilePublisher:
     """A publisher whose workloads are all in mode publish."""
-    published = Policy.model_validate({"mode": "publish", **policy})
-    return FilePublisher(path, interval=timedelta(minutes=1), version="1.2.3", policies=Policies(published))
+    policies = Policies(Policy.model_validate({"mode": "publish", **policy}))
+    return FilePublisher(path, interval=timedelta(minutes=1), version="1.2.3", policies=policies, paths=paths)
 
 
 def served(path: Path, *rows: Recommendation, at: datetime = NOON, **policy: Any) -> TableReader:

@@ -8,11 +8,14 @@ import pytest
 
 from forecaster.decisions.explain import explanation
 from forecaster.domain.decision import Reason
+from forecaster.domain.path import Path as ForecastPath
+from forecaster.domain.signal import Signal
 from forecaster.serving.app import create_app
 from forecaster.serving.read_back import recommendation_of
+from forecaster.serving.reader import TableReader
 from forecaster.serving.wire import recommendation_view
 from tests.support.asgi import Client
-from tests.support.published import served
+from tests.support.published import publisher, served
 from tests.support.recommendations import NOON, recommendation, signal_view, workload_id
 
 if TYPE_CHECKING:
@@ -43,6 +46,26 @@ def test_forecasts_are_quantiles_in_order(client: Client) -> None:
         {"quantile": 0.9, "value": 1.75},
         {"quantile": 0.95, "value": 1.9},
     ]
+
+
+def test_a_forecast_step_by_step_has_an_age_of_its_own(tmp_path: Path) -> None:
+    made, step = NOON - timedelta(minutes=6), timedelta(minutes=5)
+    path = ForecastPath(made, made, step, (0.5, 0.9), ((1.0, 1.5), (2.0, 2.5)), "adaptive")
+    served_by = publisher(tmp_path / "table", paths=lambda: {workload_id(): {Signal.CPU: path}})
+    served_by.publish(NOON, [recommendation(), recommendation(workload_id("other"))])
+    reader = TableReader(tmp_path / "table")
+    reader.refresh()
+    client = Client(create_app(reader, clock=lambda: NOON + timedelta(seconds=10)))
+    cpu, memory, _ = client.get(f"{WEB}/forecasts").json()["forecasts"]
+    assert (cpu["path"]["made_at"], cpu["path"]["age_seconds"]) == ("2026-03-01T11:54:00Z", 370.0)
+    assert cpu["path"]["steps"][1] == {
+        "begin": "2026-03-01T11:59:00Z",
+        "until": "2026-03-01T12:04:00Z",
+        "quantiles": [{"quantile": 0.5, "value": 2.0}, {"quantile": 0.9, "value": 2.5}],
+    }
+    assert memory["path"] is None
+    other = client.get(WEB.replace("web", "other") + "/forecasts").json()["forecasts"]
+    assert [one["path"] for one in other] == [None, None, None]
 
 
 def test_a_signal_without_a_forecast_has_no_quantiles(client: Client) -> None:

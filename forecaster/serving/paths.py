@@ -1,0 +1,100 @@
+"""Forecasts step by step: as they lie in the table, and as `/api/v1` answers them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from forecaster.domain.path import Path
+    from forecaster.domain.signal import Signal
+    from forecaster.domain.workload import WorkloadId
+
+
+class KeptPath(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One signal in the table: `values` has a row of quantiles for each step."""
+
+    signal: str
+    model: str
+    made_at: datetime
+    begin: datetime
+    step_seconds: float
+    quantiles: tuple[float, ...]
+    values: tuple[tuple[float, ...], ...]
+
+
+class QuantileView(msgspec.Struct, frozen=True, gc=False):
+    """One quantile of a demand."""
+
+    quantile: float
+    value: float
+
+
+class StepView(msgspec.Struct, frozen=True, gc=False):
+    """The mean demand from `begin` to `until`."""
+
+    begin: datetime
+    until: datetime
+    quantiles: tuple[QuantileView, ...]
+
+
+class PathView(msgspec.Struct, frozen=True, gc=False):
+    """The coming hour step by step. It is made every few cycles, so it has an age of its own."""
+
+    made_at: datetime
+    age_seconds: float
+    model: str
+    steps: tuple[StepView, ...]
+
+
+class EncodedPaths:
+    """Every workload's paths as bytes, encoded again only when they have changed."""
+
+    def __init__(self) -> None:
+        self._known: dict[WorkloadId, tuple[Mapping[Signal, Path], bytes]] = {}
+
+    def renew(self, paths: Mapping[WorkloadId, Mapping[Signal, Path]]) -> None:
+        """Take over what there is now."""
+        before = self._known
+        self._known = {
+            id_: known if (known := before.get(id_)) and known[0] is mine else (mine, _encoded(mine))
+            for id_, mine in paths.items()
+        }
+
+    def of(self, id_: WorkloadId) -> bytes:
+        """Those of a workload; nothing where it has none."""
+        known = self._known.get(id_)
+        return known[1] if known else b""
+
+
+def kept_paths(raw: bytes) -> dict[str, KeptPath]:
+    """By signal."""
+    return {one.signal: one for one in _decoder.decode(raw)} if raw else {}
+
+
+def path_view(kept: KeptPath, now: datetime) -> PathView:
+    """What is answered at `now`."""
+    step = timedelta(seconds=kept.step_seconds)
+    steps = (_step(kept, kept.begin + k * step, step, values) for k, values in enumerate(kept.values))
+    return PathView(kept.made_at, max((now - kept.made_at).total_seconds(), 0.0), kept.model, tuple(steps))
+
+
+def _step(kept: KeptPath, begin: datetime, step: timedelta, values: tuple[float, ...]) -> StepView:
+    return StepView(begin, begin + step, tuple(map(QuantileView, kept.quantiles, values)))
+
+
+def _encoded(paths: Mapping[Signal, Path]) -> bytes:
+    return _encoder.encode([_kept(signal, path) for signal, path in sorted(paths.items())])
+
+
+def _kept(signal: Signal, path: Path) -> KeptPath:
+    seconds = path.step.total_seconds()
+    return KeptPath(signal.value, path.model, path.made_at, path.begin, seconds, path.levels, path.values)
+
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(tuple[KeptPath, ...])
