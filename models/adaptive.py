@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from .fitted import Remembered
+from .following import followed, turns_of
 from .forecast import Window
 from .gaps import filled
 from .panel import DAY, Floats, Panel
@@ -20,6 +21,7 @@ from .training import LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     import numpy.typing as npt
 
@@ -36,12 +38,17 @@ CLEARLY = 3.0
 
 
 class Learned(NamedTuple):
-    """Correction [series, kind, level] of squashed quantiles, share [series] of the ridge, its equations and levels."""
+    """Correction [series, kind, level] of squashed quantiles, share [series] of the ridge, its equations and levels.
+
+    `turns` [series] are counted from `fitted_at`: when the correction moves.
+    """
 
     correction: Floats
     share: Floats
     equations: Equations
     shifted: Shifts
+    turns: npt.NDArray[np.intp]
+    fitted_at: datetime
 
 
 @dataclass(frozen=True)
@@ -62,7 +69,8 @@ class Adaptive:
     moments of recorded load after one, the loss of both together fell by 3 %. The prior sees history as it was: it
     starts from the newest value anyway, and rescaled history made it worse.
 
-    A series without a day and a half of history gets the prior as it is.
+    A series without a day and a half of history gets the prior as it is. Between fits the correction moves on with
+    every `update`, see `following`; shares and equations wait for the next fit.
 
     Attributes:
         replays: origins replayed per series when fitting; the cost of a fit.
@@ -92,7 +100,13 @@ class Adaptive:
                 losses = _losses(replayed, level.take(rows), equations.of(rows), shifted.of(rows))
                 preferred = self.linear * odds(losses.prior * unit, losses.linear)
                 share[rows] = preferred / (1 - self.linear + preferred)
-        return Remembered(self, panel, Learned(correction, share, equations, shifted))
+        learned = Learned(correction, share, equations, shifted, turns_of(panel.keys), panel.end)
+        return Remembered(self, panel, learned)
+
+    def followed(self, history: Panel, learned: Learned, known_until: datetime) -> Learned:
+        """What is learned from bins that were not known before: the correction moves with what came true."""
+        moved = followed(learned.correction, history, learned.turns, learned.fitted_at, known_until)
+        return learned._replace(correction=moved)
 
     @property
     def _trusted(self) -> Floats:

@@ -19,9 +19,11 @@ from .forecast import Forecast, Peak, Provenance, Window, checked_levels
 from .gaps import bins_seen, bins_silent
 from .panel import DAY, Floats, Panel
 from .peaks import replayed_peaks
+from .room import Room, continued
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
 Learned = TypeVar("Learned")
 Learned_contra = TypeVar("Learned_contra", contravariant=True)
@@ -75,14 +77,24 @@ class KnowsReach(Protocol):
         ...
 
 
+@runtime_checkable
+class Follows(Protocol):
+    """A rule that goes on learning from new bins between fits."""
+
+    def followed(self, history: Panel, learned: Any, known_until: datetime) -> Any:
+        """What is learned after the bins of `history` that begin at `known_until` or later; a new value."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Remembered(Generic[Learned]):
-    """A rule, what it learned, and the history it forecasts from."""
+    """A rule, what it learned, and the history it forecasts from, with room behind it for newer bins."""
 
     rule: Rule[Learned]
     history: Panel
     learned: Learned
     memory: timedelta = LONGEST_MEMORY
+    room: Room | None = None
 
     def __post_init__(self) -> None:
         """Forget what is older than the memory."""
@@ -90,12 +102,17 @@ class Remembered(Generic[Learned]):
 
     def update(self, panel: Panel) -> Remembered[Learned]:
         """See Fitted.update; history grows up to the memory."""
-        return replace(self, history=panel if _covers(panel, self.history) else self.history.append(panel))
+        covers = _covers(panel, self.history)
+        history, room = (panel, None) if covers else continued(self.history, panel, self.room)
+        learned = self.learned
+        if isinstance(self.rule, Follows):
+            learned = self.rule.followed(history, learned, self.history.end)
+        return replace(self, history=history, room=room, learned=learned)
 
     def without_history(self) -> Remembered[Learned]:
         """See Forgets."""
         end, step, keys = self.history.end, self.history.step, self.history.keys
-        return replace(self, history=Panel(np.empty((len(keys), 0)), end, step, keys))
+        return replace(self, history=Panel(np.empty((len(keys), 0)), end, step, keys), room=None)
 
     def forecast(self, steps: int, quantiles: Sequence[float]) -> Forecast:
         """See Fitted.forecast."""

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 Floats: TypeAlias = npt.NDArray[np.floating]
 DAY = timedelta(days=1)
 DIMENSIONS = 2  # series, time
+# Beyond what a float32 holds nothing is demand, and a model that adds two such values has none.
+LARGEST = 1e38
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -32,8 +34,8 @@ class Panel:
         keys: one distinct name per series.
 
     Raises:
-        PanelError: shapes disagree, a value is infinite or negative (`Panel.cleaned` makes gaps of them), the
-            start is naive, a key comes twice.
+        PanelError: shapes disagree, a value is negative or above 1e38 (`Panel.cleaned` makes gaps of them), the start
+            is naive, a key comes twice.
     """
 
     values: Floats
@@ -49,8 +51,8 @@ class Panel:
 
     @classmethod
     def cleaned(cls, values: Floats, start: datetime, step: timedelta, keys: Sequence[str]) -> Panel:
-        """A panel in which impossible samples (infinite, negative) have become gaps."""
-        impossible = ~np.isfinite(values) | (np.nan_to_num(values) < 0)
+        """A panel in which impossible samples (negative, infinite, above 1e38) have become gaps."""
+        impossible = ~((values >= 0) & (values <= LARGEST))
         return cls(np.where(impossible, np.nan, values), start, step, tuple(keys))
 
     @classmethod
@@ -108,15 +110,22 @@ class Panel:
     def append(self, newer: Panel) -> Panel:
         """This panel continued by a newer one of the same series; where both speak, the newer is right.
 
+        What this panel knows after the end of the newer one stays: samples that were late correct only their own bins.
+
         Raises:
-            PanelError: the newer panel has other series, another step or phase, or begins after a hole in time.
+            PanelError: the newer panel has other series, another step or phase, or lies beyond a hole in time.
         """
-        _check_continues(self, newer)
-        keep = (newer.start - self.start) // self.step
-        if keep <= 0:
+        self.check_continued(newer)
+        before = max(0, (newer.start - self.start) // self.step)
+        after = (newer.end - self.start) // self.step
+        if not before and after >= self.length:
             return newer
-        values = np.concatenate([self.values[:, :keep], newer.values.astype(self.values.dtype, copy=False)], axis=1)
-        return trusted(values, self.start, self.step, self.keys)
+        parts = (self.values[:, :before], newer.values.astype(self.values.dtype, copy=False), self.values[:, after:])
+        return trusted(np.concatenate(parts, axis=1), min(self.start, newer.start), self.step, self.keys)
+
+    def check_continued(self, newer: Panel) -> None:
+        """Raise the PanelError of `append` when a panel does not continue this one."""
+        _check_continues(self, newer)
 
     def resample(self, step: timedelta, how: Literal["mean", "max"] = "mean") -> Panel:
         """A coarser panel; its bins count back from the end, so that the newest is whole, and leave gaps out.
@@ -174,13 +183,13 @@ def _check_values(panel: Panel) -> None:
     if not panel.values.size:
         return
     low, high = np.fmin.reduce(panel.values, axis=None), np.fmax.reduce(panel.values, axis=None)
-    if np.isnan(low) or (low >= 0 and np.isfinite(high)):
+    if np.isnan(low) or (low >= 0 and high <= LARGEST):
         return
-    bad = np.isinf(panel.values) | (np.nan_to_num(panel.values) < 0)
+    bad = (panel.values > LARGEST) | (panel.values < 0)
     row, column = np.argwhere(bad)[0]
     raise PanelError(
         f"series {panel.keys[row]!r} has the value {panel.values[row, column]} at {panel.start + column * panel.step};"
-        " demand is finite and not negative, use Panel.cleaned to turn such samples into gaps"
+        f" demand lies between 0 and {LARGEST:g}, use Panel.cleaned to turn such samples into gaps"
     )
 
 
@@ -191,5 +200,6 @@ def _check_continues(panel: Panel, newer: Panel) -> None:
     if newer.step != panel.step or (newer.start - panel.start) % panel.step:
         grids = f"{newer.start} / {newer.step} does not continue {panel.start} / {panel.step}"
         raise PanelError(f"a panel on the grid {grids}; resample it first")
-    if newer.start > panel.end:
-        raise PanelError(f"nothing is known between {panel.end} and {newer.start}; pass the gap as NaN")
+    first, last = sorted((panel, newer), key=lambda one: one.start)
+    if last.start > first.end:
+        raise PanelError(f"nothing is known between {first.end} and {last.start}; pass the gap as NaN")

@@ -30,15 +30,15 @@ def test_a_naive_start_is_refused() -> None:
         Panel(np.ones((1, 2)), datetime(2026, 1, 5), HOUR, ("a",))  # noqa: DTZ001  naive on purpose
 
 
-@pytest.mark.parametrize("value", [-1.0, np.inf], ids=["negative", "infinite"])
+@pytest.mark.parametrize("value", [-1.0, np.inf, 1e308], ids=["negative", "infinite", "beyond float32"])
 def test_impossible_demand_is_refused_with_the_name_of_the_series(value: float) -> None:
     with pytest.raises(PanelError, match=r"'s1'.*01:00"):
         panel([1, 1], [1, value])
 
 
 def test_cleaning_makes_gaps_of_impossible_demand() -> None:
-    cleaned = Panel.cleaned(np.array([[1, -1, np.inf, 2]], dtype=float), MONDAY, HOUR, ["a"])
-    np.testing.assert_array_equal(cleaned.values, [[1, np.nan, np.nan, 2]])
+    cleaned = Panel.cleaned(np.array([[1, -1, np.inf, 1e308, 2]], dtype=float), MONDAY, HOUR, ["a"])
+    np.testing.assert_array_equal(cleaned.values, [[1, np.nan, np.nan, np.nan, 2]])
 
 
 def test_a_key_that_comes_twice_is_refused() -> None:
@@ -56,9 +56,21 @@ def test_where_panels_overlap_the_newer_is_right() -> None:
     assert joined.values.tolist() == [[1, 9, 3]]
 
 
-def test_a_hole_between_panels_is_refused() -> None:
+def test_samples_that_were_late_correct_their_own_bins_only() -> None:
+    joined = panel([1, 2, 3]).append(panel([9], start=MONDAY + HOUR))
+    assert joined.values.tolist() == [[1, 9, 3]]
+
+
+def test_older_samples_come_before_what_is_known() -> None:
+    joined = panel([1, 2], start=MONDAY + HOUR).append(panel([8, 9], start=MONDAY))
+    assert joined.values.tolist() == [[8, 9, 2]]
+    assert joined.start == MONDAY
+
+
+@pytest.mark.parametrize("hour", [5, -5], ids=["after", "before"])
+def test_a_hole_between_panels_is_refused(hour: int) -> None:
     with pytest.raises(PanelError, match="pass the gap as NaN"):
-        panel([1, 2]).append(panel([3], start=MONDAY + 5 * HOUR))
+        panel([1, 2]).append(panel([3], start=MONDAY + hour * HOUR))
 
 
 def test_other_series_do_not_continue_a_panel() -> None:
