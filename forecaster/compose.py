@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,10 +12,14 @@ from threadpoolctl import threadpool_limits
 
 from forecaster.cycle import Cycle
 from forecaster.domain.signal import Signal
+from forecaster.errors import StoreError
 from forecaster.forecasting.forecaster import FITS, Forecaster
 from forecaster.learning.judge import LearnedJudge
 from forecaster.sources.prometheus import PrometheusSource
+from forecaster.steps.lead_times import LeadTimes
+from forecaster.steps.observed import Observed
 from forecaster.store.history import History
+from forecaster.store.observed import ObservedFile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +48,13 @@ class Nowhere:
 
 
 def single_cycle(settings: Settings, now: datetime, *, source: Source | None = None) -> Cycle:
-    """A cycle that fits everything at once and leaves no trace: for `once`, `explain` and tests."""
+    """A cycle that fits everything at once and leaves no trace: for `once`, `explain` and tests.
+
+    Where a service keeps its state in the directory of the settings, what it has seen of workloads is read there.
+    """
+    observed = nothing_observed(settings)
+    with suppress(StoreError):  # whose file that is says so itself
+        observed_file(settings, observed).load()
     return build_cycle(
         settings,
         source or PrometheusSource(settings.prometheus, settings.queries),
@@ -51,6 +62,7 @@ def single_cycle(settings: Settings, now: datetime, *, source: Source | None = N
         publisher=Nowhere(),
         ledger=Nowhere(),
         fits=ALL_AT_ONCE,
+        observed=observed,
     )
 
 
@@ -62,6 +74,7 @@ def build_cycle(
     publisher: Publisher,
     ledger: Ledger,
     fits: int = FITS,
+    observed: Observed | None = None,
 ) -> Cycle:
     """The parts of a cycle put together, in a process that is made ready for them."""
     prepare_process()
@@ -73,8 +86,18 @@ def build_cycle(
         publisher=publisher,
         ledger=ledger,
         seconds=time.perf_counter,
-        judge=LearnedJudge(),
+        judge=LearnedJudge(observed=observed or nothing_observed(settings)),
     )
+
+
+def nothing_observed(settings: Settings) -> Observed:
+    """What is known of workloads before anything was seen of them."""
+    return Observed(LeadTimes(settings.cycle.interval))
+
+
+def observed_file(settings: Settings, observed: Observed) -> ObservedFile:
+    """Where the service keeps it."""
+    return ObservedFile(settings.state.directory / "observed.json", observed)
 
 
 def prepare_process() -> None:

@@ -65,19 +65,21 @@ class Cycle:
         with watch.step("targets"):
             targets = find_targets(self.source, self.inventory, now)
             self.inventory = targets.inventory
+            self.judge.observed.lead_times.look(targets, now)
+            policies = self.judge.observed.lead_times.in_force(self.policies)
         with watch.step("histories"):
             missing = catch_up(self.history, self.source, targets, now)
         with watch.step("forecasts"):
-            sight = look_ahead(self.history, self.forecaster, self.policies, targets, now)
+            sight = look_ahead(self.history, self.forecaster, policies, targets, now)
         with watch.step("sizes"):
             unread = [] if targets.down else self.containers.catch_up(self.source, now)
             self.sizes.renew(self.history, self.containers, self.policies, targets.inventory.workloads)
         with watch.step("gates"):
-            moved = self.judge.gates.renew(self.history, self.policies, targets, now)
+            moved = self.judge.gates.renew(self.history, policies, targets, now)
         with watch.step("decisions"):
-            decided, failed = self.judge.decide_all(targets, sight, self.sizes, self.policies, now)
+            decided, failed = self.judge.decide_all(targets, sight, self.sizes, policies, now)
         with watch.step("scores"):
-            scores = self.scoring.matured(self.history, sight, self.policies, now)
+            scores = self.scoring.matured(self.history, sight, policies, now)
         with watch.step("effects"):
             unkept = take_effect(self.publisher, self.ledger, decided, scores, now)
         report = CycleReport(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from forecaster.compose import Nowhere, build_cycle
+from forecaster.compose import Nowhere, build_cycle, nothing_observed
 from forecaster.config import Settings, parse
 from forecaster.domain.signal import Signal
 from forecaster.forecasting.forecaster import FITS
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from forecaster.cycle import Outcome
+    from forecaster.steps.observed import Observed
 
 PORTABLE = ("history", "cycle", "forecast", "policy", "overrides")
 """The sections of the settings that decisions depend on; the others hold addresses and secrets."""
@@ -37,6 +38,8 @@ class Beginning(msgspec.Struct, frozen=True):
     at: datetime
     history: bytes
     fits: int = FITS
+    observed: bytes = b""
+    """What was known of workloads beside their demand; nothing on older tapes."""
 
 
 class Retold(NamedTuple):
@@ -60,14 +63,16 @@ class Retold(NamedTuple):
         return [_name(one) for one, other in zip(now, before, strict=False) if one != other] or ["other workloads"]
 
 
-def beginning(settings: Settings, history: History, now: datetime, *, fits: int = FITS) -> bytes:
+def beginning(
+    settings: Settings, history: History, now: datetime, *, fits: int = FITS, observed: Observed | None = None
+) -> bytes:
     """What a tape begins with."""
     told = {name: value for name, value in settings.model_dump(mode="json").items() if name in PORTABLE}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "history"
         Snapshots(path, history).save()
         kept = path.read_bytes()
-    return msgspec.msgpack.encode(Beginning(told, now, kept, fits))
+    return msgspec.msgpack.encode(Beginning(told, now, kept, fits, observed.kept() if observed else b""))
 
 
 def retell(path: Path) -> Iterator[Retold]:
@@ -79,8 +84,12 @@ def retell(path: Path) -> Iterator[Retold]:
     tape = TapeReader(path)
     begun = msgspec.msgpack.decode(tape.beginning, type=Beginning)
     settings = parse(begun.settings, f"tape {path}")
-    history = _restored(settings, begun)
-    cycle = build_cycle(settings, tape, history, publisher=Nowhere(), ledger=Nowhere(), fits=begun.fits)
+    history, observed = _restored(settings, begun), nothing_observed(settings)
+    if begun.observed:
+        observed.restore(begun.observed)
+    cycle = build_cycle(
+        settings, tape, history, publisher=Nowhere(), ledger=Nowhere(), fits=begun.fits, observed=observed
+    )
     while (now := tape.cycle()) is not None:
         outcome = cycle.run(now)
         yield Retold(now, outcome, tape.decided())

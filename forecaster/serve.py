@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from forecaster import __version__, telemetry
 from forecaster.clock import current, evaluation_time
-from forecaster.compose import build_cycle
+from forecaster.compose import build_cycle, nothing_observed, observed_file
 from forecaster.domain.signal import Signal
 from forecaster.errors import StoreError
 from forecaster.forecasting.paths import Paths
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from forecaster.config import PreviousSettings, ServingSettings, Settings, StateSettings
     from forecaster.ports import Ledger, Publisher, Source
     from forecaster.serving.kept import Death
+    from forecaster.store.observed import ObservedFile
 
 
 def serve(settings: Settings) -> int:
@@ -86,6 +87,8 @@ def build_service(
     history = History(Signal, settings.history, now=now)
     snapshots = Snapshots(directory / "history.snapshot", history)
     restore(snapshots, log)
+    observed = observed_file(settings, nothing_observed(settings))
+    restore(observed, log)
     metrics = Metrics(__version__)
     ledger = SqlLedger(database_address(settings.state), keep=settings.state.keep)
     paths = Paths()
@@ -104,17 +107,19 @@ def build_service(
     parts.callback(source.close)
     parts.callback(close_ledger, ledger, log)
     metrics.watch_history(list(Signal), history.missing)
-    taped = on_tape(settings, source, CountedLedger(ledger, metrics), history, now, parts)
+    told = beginning(settings, history, now, observed=observed.observed) if settings.state.tape else b""
+    taped = on_tape(settings, source, CountedLedger(ledger, metrics), told, parts)
     cycle = build_cycle(
         settings,
         taped.source,
         history,
         publisher=Publishers(CountedPublisher(publisher, metrics), *remote_writers(settings, metrics, parts)),
         ledger=taped.ledger,
+        observed=observed.observed,
     )
     if settings.serving.forecast_path:
         cycle.forecaster.paths = paths
-    service = Service(cycle, settings.cycle, metrics, snapshots, log, clock)
+    service = Service(cycle, settings.cycle, metrics, (snapshots, observed), log, clock)
     return service
 
 
@@ -134,17 +139,15 @@ class Taped(NamedTuple):
     ledger: Ledger
 
 
-def on_tape(
-    settings: Settings, source: Source, ledger: Ledger, history: History, now: datetime, parts: ExitStack
-) -> Taped:
-    """What is read and decided goes on tape, too, where the settings name one.
+def on_tape(settings: Settings, source: Source, ledger: Ledger, told: bytes, parts: ExitStack) -> Taped:
+    """What is read and decided goes on tape, too, where the settings name one; it begins with what is `told`.
 
     Raises:
         StoreError: the tape cannot be begun.
     """
     if settings.state.tape is None:
         return Taped(source, ledger)
-    tape = Tape(settings.state.tape, beginning(settings, history, now))
+    tape = Tape(settings.state.tape, told)
     parts.callback(tape.close)
     return Taped(TapedSource(source, tape), TapedLedger(ledger, tape))
 
@@ -200,8 +203,8 @@ def recall(ledger: SqlLedger, now: datetime, log: telemetry.Log) -> Chronicle:
         return Chronicle()
 
 
-def restore(snapshots: Snapshots, log: telemetry.Log) -> None:
-    """Take over the history of the last run; without it, everything is asked for again."""
+def restore(snapshots: Snapshots | ObservedFile, log: telemetry.Log) -> None:
+    """Take over what the last run kept; without its history, everything is asked for again."""
     try:
         found = snapshots.load()
     except StoreError as error:

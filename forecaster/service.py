@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from forecaster import telemetry
 from forecaster.clock import current, evaluation_time
@@ -11,14 +11,20 @@ from forecaster.errors import StoreError
 from forecaster.schedule import Schedule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from datetime import datetime
 
     from forecaster.config import CycleSettings
     from forecaster.cycle import Cycle
     from forecaster.domain.report import CycleReport
-    from forecaster.store.snapshot import Snapshots
     from forecaster.telemetry import Metrics
+
+
+class Kept(Protocol):
+    """Something that outlives the process."""
+
+    def save(self) -> None:
+        """Keep it as it is now. Raises `StoreError`."""
 
 
 @dataclass(slots=True)
@@ -28,7 +34,7 @@ class Service:
     cycle: Cycle
     settings: CycleSettings
     metrics: Metrics
-    snapshots: Snapshots
+    kept: Sequence[Kept]
     log: telemetry.Log
     clock: Callable[[], datetime] = current
     schedule: Schedule = field(init=False)
@@ -66,9 +72,10 @@ class Service:
             self._save(now)
 
     def _save(self, now: datetime) -> None:
-        try:
-            with self.metrics.counting_failures("snapshot"):
-                self.snapshots.save()
-        except StoreError as error:
-            self.log.warning("snapshot_not_saved", error=str(error))
+        for part in self.kept:
+            try:
+                with self.metrics.counting_failures("snapshot"):
+                    part.save()
+            except StoreError as error:
+                self.log.warning("snapshot_not_saved", error=str(error))
         self.saved_at = now

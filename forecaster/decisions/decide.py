@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from forecaster.decisions.horizontal import decide_replicas
+from forecaster.decisions.lead_time import lead_time
 from forecaster.domain.decision import Recommendation
 from forecaster.vertical.sizing import NO_SIZING, PodSizing, size
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from forecaster.decisions.gate import Gate
     from forecaster.decisions.state import ScalingState
-    from forecaster.domain.decision import Hold, Resize
+    from forecaster.domain.decision import Hold, LeadTime, Resize
     from forecaster.domain.outlook import Outlook
     from forecaster.domain.policy import Policy, VerticalPolicy
     from forecaster.domain.signal import Signal
@@ -31,12 +32,14 @@ def decide(
     sizing: PodSizing = NO_SIZING,
     sized: Callable[[Workload, PodSizing, VerticalPolicy], Resize | Hold] = size,
     gate: Gate | None = None,
+    lead: LeadTime | None = None,
 ) -> tuple[Recommendation, ScalingState]:
     """What this workload should have at `now`, with every step on the way, and what to remember.
 
     `outlooks` holds demand now and ahead per signal, `sizing` what was chosen for its containers; both say so where
     they do not know. `sized` puts that into requests and limits.
     `gate` is where the forecast stands on this workload; without one it has its say.
+    `lead` is where the lead time of the policy comes from, if it was measured.
     """
     horizontal = decide_replicas(workload, outlooks, policy.horizontal, state, now, gate=gate)
     recommendation = Recommendation(
@@ -50,5 +53,6 @@ def decide(
         clamps=horizontal.clamps,
         autoscaler=workload.autoscaler.name if workload.autoscaler else "",
         targets=workload.autoscaler.targets if workload.autoscaler else (),
+        lead_time=lead or lead_time(policy.horizontal),
     )
     return recommendation, horizontal.state

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from forecaster.domain.amounts import amount, pod
 from forecaster.domain.decision import Clamp, Hold, Recommendation, Resize, SignalView
+from forecaster.domain.duration import spoken_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +20,7 @@ def explanation(one: Recommendation) -> list[str]:
         f"{one.id.kind} {one.id} at {one.at:%Y-%m-%d %H:%M:%S} UTC",
         f"  replicas: {one.replicas_now} now, {_owner(one)}",
         *(line for view in one.signals for line in _signal(view)),
+        *_lead_time(one),
         *(_clamp(i, clamp) for i, clamp in enumerate(one.clamps, 1)),
         f"  => {_count(one)}",
         f"  one pod (request/limit): {pod(one.resources_now)}",
@@ -52,6 +54,12 @@ def _signal(view: SignalView) -> Iterator[str]:
         yield f"    forecast {_ahead(view.forecast, view.signal)}{asks}"
     if view.note:
         yield f"    note: {view.note}"
+
+
+def _lead_time(one: Recommendation) -> Iterator[str]:
+    """From when on the peak was looked for; of no interest where no peak was."""
+    if one.lead_time and any(view.forecast for view in one.signals):
+        yield f"  lead time {spoken_duration(one.lead_time.value)}: {one.lead_time.origin}"
 
 
 def _ahead(ahead: Ahead, signal: str) -> str:

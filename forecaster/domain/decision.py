@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from forecaster.domain.container import ContainerSize
     from forecaster.domain.outlook import Ahead
@@ -104,6 +104,13 @@ class SignalView:
     """Why a value above is missing; empty when nothing is."""
 
 
+class LeadTime(NamedTuple):
+    """From asking for a pod until it serves: the duration in force and where it comes from."""
+
+    value: timedelta
+    origin: str
+
+
 @dataclass(frozen=True, slots=True)
 class Recommendation:
     """Everything decided about one workload in one cycle: the numbers and their explanation."""
@@ -120,6 +127,8 @@ class Recommendation:
     """Name of the HPA that owns the count; empty if none does."""
     targets: tuple[Target, ...] = ()
     """What that HPA scales by, in its order."""
+    lead_time: LeadTime | None = None
+    """From when on the peak was looked for; None where nobody looked ahead."""
 
     @property
     def wanted_replicas(self) -> int:

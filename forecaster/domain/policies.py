@@ -25,7 +25,11 @@ class Policies:
     chosen: dict[WorkloadId, Policy] = field(default_factory=dict)
 
     def of(self, id_: WorkloadId) -> Policy:
-        """The policy of one workload."""
+        """The policy of one workload that is in force."""
+        return self.stated(id_)
+
+    def stated(self, id_: WorkloadId) -> Policy:
+        """The policy of one workload as its owner states it."""
         if id_ not in self.chosen:
             matching = tuple(i for i, (selector, _) in enumerate(self.overrides) if matches(selector, id_))
             self.chosen[id_] = self._combined(matching)

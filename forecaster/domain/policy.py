@@ -39,8 +39,8 @@ class HorizontalPolicy(_Frozen):
     lead_time: Annotated[Duration, Field(gt=timedelta(0), le=timedelta(hours=12))] | None = Field(
         None,
         description=(
-            "From asking for a pod until it serves: pod start-up + scrape + cycle + HPA sync. Measure it: the P90 of "
-            "the workload's start-ups, and a minute. Default: 3m."
+            "From asking for a pod until it serves: pod start-up + scrape + cycle + HPA sync. Default: measured, the "
+            "P90 of the workload's scale-ups and a cycle; 3m until five of them were seen."
         ),
     )
     window: Positive = Field(

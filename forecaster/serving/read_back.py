@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from forecaster.domain.container import ContainerSize, Risk
-from forecaster.domain.decision import Clamp, Hold, Reason, Recommendation, Resize, Scale, SignalView
+from forecaster.domain.decision import Clamp, Hold, LeadTime, Reason, Recommendation, Resize, Scale, SignalView
 from forecaster.domain.outlook import Ahead
 from forecaster.domain.workload import Resources, Target, TargetType, WorkloadId
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
         AmountsView,
         ContainerView,
         ForecastView,
+        LeadTimeView,
         RecommendationView,
         ReplicasView,
         ResourcesView,
@@ -34,7 +36,12 @@ def recommendation_of(view: RecommendationView) -> Recommendation:
         signals=tuple(map(_signal_of, view.signals)),
         clamps=tuple(Clamp(clamp.rule, clamp.before, clamp.after, clamp.why) for clamp in view.clamps),
         autoscaler=view.autoscaler or "",
+        lead_time=_lead_time_of(view.lead_time),
     )
+
+
+def _lead_time_of(view: LeadTimeView | None) -> LeadTime | None:
+    return None if view is None else LeadTime(timedelta(seconds=view.seconds), view.origin)
 
 
 def _decided(view: ReplicasView) -> Scale | Hold:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from forecaster.domain.decision import Clamp, Recommendation, Resize, Scale, SignalView
+from forecaster.domain.decision import Clamp, LeadTime, Recommendation, Resize, Scale, SignalView
 from forecaster.domain.signal import Signal
 
 if TYPE_CHECKING:
@@ -117,6 +117,13 @@ class ClampView(msgspec.Struct, frozen=True, gc=False):
     why: str
 
 
+class LeadTimeView(msgspec.Struct, frozen=True, gc=False):
+    """From asking for a pod until it serves, and where that is known from."""
+
+    seconds: float
+    origin: str
+
+
 class RecommendationView(msgspec.Struct, frozen=True):
     """Everything decided about one workload, and the explanation."""
 
@@ -129,6 +136,7 @@ class RecommendationView(msgspec.Struct, frozen=True):
     resources: ResourcesView
     signals: tuple[SignalItem, ...]
     clamps: tuple[ClampView, ...]
+    lead_time: LeadTimeView | None = None
 
 
 def recommendation_view(recommendation: Recommendation) -> RecommendationView:
@@ -141,6 +149,7 @@ def recommendation_view(recommendation: Recommendation) -> RecommendationView:
         resources=_resources(recommendation),
         signals=tuple(map(_signal, recommendation.signals)),
         clamps=tuple(map(_clamp, recommendation.clamps)),
+        lead_time=None if recommendation.lead_time is None else _lead_time(recommendation.lead_time),
     )
 
 
@@ -201,6 +210,10 @@ def _forecast(ahead: Ahead) -> ForecastView:
         until=ahead.until,
         note=ahead.note,
     )
+
+
+def _lead_time(lead: LeadTime) -> LeadTimeView:
+    return LeadTimeView(lead.value.total_seconds(), lead.origin)
 
 
 def _clamp(clamp: Clamp) -> ClampView:

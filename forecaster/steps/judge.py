@@ -10,6 +10,7 @@ from forecaster.decisions.gate import Voice
 from forecaster.decisions.state import ScalingState
 from forecaster.domain.decision import Hold, Reason, Recommendation
 from forecaster.steps.gates import Gates
+from forecaster.steps.observed import Observed
 from forecaster.vertical.remembered import RememberedSizes
 
 if TYPE_CHECKING:
@@ -24,10 +25,11 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Judge:
-    """Carries scaling state, gate and sizes of every workload from cycle to cycle."""
+    """Carries scaling state, gate, sizes and what was seen of every workload from cycle to cycle."""
 
     states: dict[WorkloadId, ScalingState] = field(default_factory=dict)
     gates: Gates = field(default_factory=Gates)
+    observed: Observed = field(default_factory=Observed)
     sizes: RememberedSizes = field(default_factory=RememberedSizes)
 
     def decide_all(
@@ -56,7 +58,15 @@ class Judge:
         gate = self.gates.of(workload.id) if policy.horizontal.gate else None
         outlooks = sight.of(workload.id, policy, gate.voice if gate else Voice.MODEL)
         recommendation, self.states[workload.id] = decide(
-            workload, outlooks, policy, state, now, sizing=sizes.of(workload.id), sized=self.sizes.size, gate=gate
+            workload,
+            outlooks,
+            policy,
+            state,
+            now,
+            sizing=sizes.of(workload.id),
+            sized=self.sizes.size,
+            gate=gate,
+            lead=self.observed.lead_times.of(workload.id, policies.stated(workload.id).horizontal),
         )
         return recommendation
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from forecaster.domain.decision import Clamp, Hold, Reason, Recommendation, Resize, Scale, SignalView
+from forecaster.domain.decision import Clamp, Hold, LeadTime, Reason, Recommendation, Resize, Scale, SignalView
 from forecaster.domain.outlook import Ahead
 from forecaster.domain.workload import Resources, WorkloadId
 
@@ -37,6 +37,7 @@ def recommendation(
         signals=tuple(signal_view(signal, at) for signal in ("cpu", "memory", "requests")),
         clamps=(Clamp("tolerance", 5, 5, "outside 10 %"), Clamp("max replicas", 5, 5, "within 2..10")),
         autoscaler="web-hpa",
+        lead_time=LeadTime(timedelta(minutes=3), "assumed; 0 of 5 scale-ups seen"),
     )
 
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from forecaster.config import parse
+from forecaster.decisions.lead_time import Watch
 from forecaster.domain.signal import Signal
 from forecaster.errors import SourceRefused, StoreError
 from forecaster.retell import beginning, retell
 from forecaster.sources.tape import Tape, TapedLedger, TapedSource, TapeReader
+from forecaster.steps.lead_times import LeadTimes
+from forecaster.steps.observed import Observed
 from tests.support.builders import NOON, after, minutes, workload
-from tests.support.fakes import SHORT, CycleOnFakes, FakeLedger, Load, load, nobody_answers
+from tests.support.fakes import SHORT, CycleOnFakes, FakeLedger, Load, load, named, nobody_answers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,6 +105,36 @@ def test_a_service_that_was_restarted_begins_with_what_it_knew(tmp_path: Path) -
     again.stage.cycle.ledger = TapedLedger(again.stage.ledger, again.tape)
     again.run(6, 9)
     assert all(one.same for one in again.told())
+
+
+def test_a_lead_time_that_is_measured_on_the_way_is_retold_too(recorded: Recorded) -> None:
+    """Pods take eight minutes, and a scale-up comes every twelve: the fifth changes what is looked at."""
+    first = recorded.stage.source.loads[0]
+    for minute in range(75):
+        count, late = 4 + minute // 12, minute >= 12 and minute % 12 < 8
+        one = replace(first.workload, replicas=count, ready_replicas=count - late)
+        recorded.stage.source.loads[0] = replace(first, workload=one)
+        recorded.run(minute, minute)
+    told = recorded.told()
+    assert all(one.same for one in told)
+    leads = [named(one.outcome, "web").lead_time for one in told]
+    assert [lead.value for lead in leads if lead] == [minutes(3)] * 68 + [minutes(10)] * 7
+
+
+def test_what_was_measured_before_the_tape_began_is_on_it(tmp_path: Path) -> None:
+    observed = Observed(LeadTimes(watches={workload("web").id: Watch(took=(minutes(9),) * 5, rung=minutes(10))}))
+    again = Recorded(tmp_path / "again")
+    again.tape.close()
+    again.tape = Tape(again.path, beginning(again.settings, again.stage.history, NOON, observed=observed))
+    again.stage.cycle.judge.observed = observed
+    again.stage.cycle.source = TapedSource(again.stage.source, again.tape)
+    again.stage.cycle.ledger = TapedLedger(again.stage.ledger, again.tape)
+    again.run(0, 3)
+    told = again.told()
+    assert all(one.same for one in told)
+    lead = named(told[-1].outcome, "web").lead_time
+    assert lead
+    assert lead.value == minutes(10)
 
 
 def test_another_decision_is_named(recorded: Recorded) -> None:

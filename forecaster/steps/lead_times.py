@@ -1,0 +1,125 @@
+"""How long pods take until they serve, watched on the scale-ups of every workload; no question is asked for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from forecaster.decisions.lead_time import Watch, interrupted, lead_time, measured, watched
+from forecaster.domain.policies import Policies
+from forecaster.domain.workload import WorkloadId
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from forecaster.domain.decision import LeadTime
+    from forecaster.domain.policy import HorizontalPolicy, Policy
+    from forecaster.domain.workload import Workload
+    from forecaster.steps.targets import Targets
+
+UNWATCHED = Watch()
+SECOND = timedelta(seconds=1)
+LONGEST_BLINK = 3
+"""Intervals between two looks up to which what happened in between is still timed."""
+
+
+class KeptWatch(msgspec.Struct, frozen=True):
+    """What outlives the process of one watch; durations in seconds. What is waited for does not."""
+
+    id: tuple[str, str, str]
+    took: tuple[float, ...]
+    rung: float | None
+    off: int
+
+
+@dataclass(slots=True)
+class LeadTimes:
+    """What was watched of every workload, and the one place that says which lead time is in force."""
+
+    interval: timedelta = timedelta(minutes=1)
+    """From one look to the next: it is part of what a scale-up takes."""
+    watches: dict[WorkloadId, Watch] = field(default_factory=dict)
+    looked: datetime | None = None
+    seen: dict[WorkloadId, tuple[int, int]] = field(default_factory=dict)
+
+    def look(self, targets: Targets, now: datetime) -> None:
+        """Look at the workloads whose count or readiness moved; a source that is down shows nothing."""
+        if targets.down:
+            return
+        if self.looked is None or now - self.looked > LONGEST_BLINK * self.interval:
+            self.watches = {id_: interrupted(watch) for id_, watch in self.watches.items()}
+            self.seen = {}
+        self.looked = now
+        for workload in targets.inventory.workloads:
+            pods = (workload.replicas, workload.ready_replicas)
+            if self.seen.get(workload.id) != pods:
+                self.seen[workload.id] = pods
+                self.watches[workload.id] = self._watched(workload, now)
+        self._forget_others(targets.inventory.workloads)
+
+    def of(self, id_: WorkloadId, policy: HorizontalPolicy) -> LeadTime:
+        """The lead time in force and where it comes from; `policy` as its owner states it."""
+        watch = self.watches.get(id_, UNWATCHED)
+        if watch.rung is None or policy.lead_time is not None:
+            return lead_time(policy, watch.took)
+        return measured(watch.rung, len(watch.took))
+
+    def in_force(self, stated: Policies) -> Policies:
+        """The policies with the measured lead times where they state none: whoever reads one reads the same."""
+        rungs = {id_: watch.rung for id_, watch in self.watches.items() if watch.rung is not None}
+        return InForce(stated.defaults, stated.overrides, stated.built, stated.chosen, rungs) if rungs else stated
+
+    def kept(self) -> tuple[KeptWatch, ...]:
+        """What was measured, without the workloads of which nothing was."""
+        return tuple(
+            KeptWatch(tuple(id_), tuple(one / SECOND for one in watch.took), _seconds(watch.rung), watch.off)
+            for id_, watch in self.watches.items()
+            if watch.took
+        )
+
+    def restore(self, kept: tuple[KeptWatch, ...]) -> None:
+        """Take over what an earlier process has measured."""
+        self.watches = {
+            WorkloadId(*one.id): Watch(
+                took=tuple(seconds * SECOND for seconds in one.took),
+                rung=None if one.rung is None else one.rung * SECOND,
+                off=one.off,
+            )
+            for one in kept
+        }
+
+    def _watched(self, workload: Workload, now: datetime) -> Watch:
+        before = self.watches.get(workload.id, UNWATCHED)
+        return watched(before, workload.replicas, workload.ready_replicas, now, delay=self.interval)
+
+    def _forget_others(self, workloads: tuple[Workload, ...]) -> None:
+        if len(self.watches) > len(workloads):
+            here = {workload.id for workload in workloads}
+            self.watches = {id_: watch for id_, watch in self.watches.items() if id_ in here}
+            self.seen = {id_: pods for id_, pods in self.seen.items() if id_ in here}
+
+
+def _seconds(duration: timedelta | None) -> float | None:
+    return None if duration is None else duration / SECOND
+
+
+@dataclass(slots=True)
+class InForce(Policies):
+    """Policies of one cycle, with what was measured in place of what they leave open."""
+
+    rungs: dict[WorkloadId, timedelta] = field(default_factory=dict)
+    made: dict[tuple[int, timedelta], Policy] = field(default_factory=dict)
+
+    def of(self, id_: WorkloadId) -> Policy:
+        """The policy of one workload."""
+        policy, rung = self.stated(id_), self.rungs.get(id_)
+        if rung is None or policy.horizontal.lead_time is not None:
+            return policy
+        key = (id(policy), rung)
+        if key not in self.made:
+            horizontal = policy.horizontal.model_copy(update={"lead_time": rung})
+            self.made[key] = policy.model_copy(update={"horizontal": horizontal})
+        return self.made[key]

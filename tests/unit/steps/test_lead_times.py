@@ -1,0 +1,163 @@
+"""Lead times in the cycle: watched on every workload, in force wherever a policy states none, kept over a restart."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from forecaster.decisions.explain import explanation
+from forecaster.domain.decision import Reason
+from forecaster.domain.history import Inventory
+from forecaster.domain.policies import Policies
+from forecaster.domain.policy import Policy, Selector
+from forecaster.errors import StoreError
+from forecaster.steps.lead_times import LeadTimes
+from forecaster.steps.observed import Observed
+from forecaster.steps.outlook import span_of
+from forecaster.steps.targets import Targets
+from forecaster.store.observed import ObservedFile
+from tests.support.builders import after, minutes, policy, workload
+from tests.support.fakes import CycleOnFakes, Load, load, named, nobody_answers
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from forecaster.domain.workload import Workload
+
+WEB, CART = workload("web"), workload("cart")
+STATED = Policies(Policy())
+OWN = Policies(Policy(), ((Selector(name="cart"), {"horizontal": {"lead_time": "7m"}}),))
+
+
+def pods(of: Workload, replicas: int, ready: int) -> Workload:
+    return replace(of, replicas=replicas, ready_replicas=ready)
+
+
+def scaled(lead_times: LeadTimes, *workloads: Workload, ready_after: int, times: int, first: int = 0) -> int:
+    """Each workload gets a pod more, which is ready so many minutes later; the first minute that nobody looked at."""
+    minute, count = first, 4
+    lead_times.look(Targets(Inventory(after(minute), workloads)), after(minute))
+    for _ in range(times):
+        count += 1
+        for wait in range(ready_after + 1):
+            minute += 1
+            ready = count if wait == ready_after else count - 1
+            here = tuple(pods(one, count, ready) for one in workloads)
+            lead_times.look(Targets(Inventory(after(minute), here)), after(minute))
+    return minute + 1
+
+
+def test_the_first_cycles_assume_a_lead_time_and_say_so() -> None:
+    lead_times = LeadTimes()
+    scaled(lead_times, WEB, ready_after=6, times=2)
+    assert lead_times.in_force(STATED) is STATED
+    assert lead_times.of(WEB.id, Policy().horizontal) == (minutes(3), "assumed; 2 of 5 scale-ups seen")
+
+
+def test_what_was_measured_is_in_force_for_everybody_who_reads_the_policy() -> None:
+    lead_times = LeadTimes()
+    scaled(lead_times, WEB, ready_after=6, times=5)
+    assert span_of(lead_times.in_force(STATED).of(WEB.id)).lead_time == minutes(8)
+    assert lead_times.of(WEB.id, Policy().horizontal).origin == "P90 of 5 scale-ups, with scrape, cycle and sync"
+
+
+def test_what_a_policy_states_holds_for_its_workload_and_no_other() -> None:
+    lead_times = LeadTimes()
+    scaled(lead_times, WEB, CART, ready_after=6, times=5)
+    in_force = lead_times.in_force(OWN)
+    assert [span_of(in_force.of(one.id)).lead_time for one in (WEB, CART)] == [minutes(8), minutes(7)]
+    assert lead_times.of(CART.id, in_force.stated(CART.id).horizontal).origin == "configured"
+
+
+def test_workloads_with_one_policy_and_one_lead_time_share_the_policy() -> None:
+    lead_times = LeadTimes()
+    scaled(lead_times, WEB, CART, ready_after=6, times=5)
+    in_force = lead_times.in_force(STATED)
+    assert in_force.of(WEB.id) is in_force.of(CART.id)
+
+
+def test_a_source_that_was_down_for_long_leaves_nothing_half_measured() -> None:
+    lead_times = LeadTimes()
+    scaled(lead_times, WEB, ready_after=6, times=4)
+    waiting = pods(WEB, 20, 8)
+    lead_times.look(Targets(Inventory(after(40), (waiting,))), after(40))
+    lead_times.look(Targets(Inventory(after(41), (waiting,)), "down"), after(41))
+    lead_times.look(Targets(Inventory(after(99), (pods(WEB, 20, 20),))), after(99))
+    assert len(lead_times.watches[WEB.id].took) == 4
+
+
+def test_who_is_gone_is_forgotten() -> None:
+    lead_times = LeadTimes()
+    minute = scaled(lead_times, WEB, CART, ready_after=1, times=1)
+    lead_times.look(Targets(Inventory(after(minute), (WEB,))), after(minute))
+    assert set(lead_times.watches) == {WEB.id}
+
+
+def test_a_restart_knows_what_was_measured_before_and_times_nothing_across_it(tmp_path: Path) -> None:
+    before, later = Observed(), Observed()
+    scaled(before.lead_times, WEB, ready_after=6, times=5)
+    before.lead_times.look(Targets(Inventory(after(36), (pods(WEB, 30, 9),))), after(36))
+    ObservedFile(tmp_path / "observed.json", before).save()
+    assert ObservedFile(tmp_path / "observed.json", later).load()
+    later.lead_times.look(Targets(Inventory(after(38), (pods(WEB, 30, 30),))), after(38))
+    assert later.lead_times.watches[WEB.id].took == before.lead_times.watches[WEB.id].took
+    assert span_of(later.lead_times.in_force(STATED).of(WEB.id)).lead_time == minutes(8)
+
+
+def test_a_first_start_knows_nothing_and_a_damaged_file_is_refused(tmp_path: Path) -> None:
+    file = ObservedFile(tmp_path / "observed.json", Observed())
+    assert not file.load()
+    file.path.write_text('{"lead_times": [{"id": 7}]}')
+    with pytest.raises(StoreError, match="damaged"):
+        file.load()
+
+
+class TestInTheCycle:
+    def stage(self, ready_after: int, **horizontal: object) -> CycleOnFakes:
+        """A web whose pods become ready so many minutes late, scaled up every half hour; a cart that never is."""
+        stage = CycleOnFakes(load("web"), load("cart"), policies=Policies(policy(**horizontal)))
+        for minute in range(170):
+            count = 4 + minute // 30
+            fresh = minute >= 30 and minute % 30 < ready_after
+            one = pods(WEB, count, count - 1 if fresh else count)
+            stage.source.loads[0] = Load(one, stage.source.loads[0].demand)
+            stage.run(after(minute))
+        return stage
+
+    def test_the_peak_is_looked_for_after_the_measured_lead_time_and_explain_says_so(self) -> None:
+        stage = self.stage(6)
+        outcome = stage.run(after(170))
+        web, cart = named(outcome, "web"), named(outcome, "cart")
+        begins = [one.signals[0].forecast.begin - after(170) for one in (web, cart) if one.signals[0].forecast]
+        assert begins == [minutes(8), minutes(3)]
+        assert "  lead time 8m: P90 of 5 scale-ups, with scrape, cycle and sync" in explanation(web)
+        assert "  lead time 3m: assumed; 0 of 5 scale-ups seen" in explanation(cart)
+
+    def test_scores_judge_each_by_its_own_window(self) -> None:
+        stage = self.stage(6)
+        stage.run_minutes(170, 192)
+        late = [one for one in stage.ledger.scores if one.made_at >= after(170)]
+        waits = {one.id.name: one.matured_at - one.made_at for one in late}
+        assert waits == {"web": minutes(11), "cart": minutes(6)}
+
+    def test_what_is_stated_is_not_measured_away(self) -> None:
+        web = named(self.stage(6, lead_time=minutes(4)).run(after(170)), "web")
+        assert web.lead_time == (minutes(4), "configured")
+
+    def test_pods_that_take_longer_than_the_history_reaches_leave_measured_demand_to_decide(self) -> None:
+        stage = CycleOnFakes(load("web"))
+        stage.run()
+        watch = stage.cycle.judge.observed.lead_times.watches[WEB.id]
+        stage.cycle.judge.observed.lead_times.watches[WEB.id] = watch._replace(rung=minutes(360), took=(minutes(350),))
+        web = named(stage.run(after(1)), "web")
+        assert web.replicas.reason is Reason.FALLBACK
+        assert "6h is the least" in web.replicas.message
+
+    def test_while_the_source_is_down_nothing_is_measured(self) -> None:
+        stage = CycleOnFakes(load("web"))
+        stage.run()
+        stage.source.down = nobody_answers()
+        stage.run_minutes(1, 10)
+        assert stage.cycle.judge.observed.lead_times.looked == after(0)
