@@ -2,7 +2,7 @@
 
 Three signs: usage equals what the ready pods can carry; replicas stand at their maximum with every pod full; or a
 series stays on its own ceiling. A fourth kind is an outage: load that is gone and comes back larger than it was.
-Arrays are [workload, time], newest last; masks are True where demand is censored.
+Arrays are [workload, column], newest last; masks are True where demand is censored. Columns are of five minutes.
 """
 
 from __future__ import annotations
@@ -23,14 +23,16 @@ minute of a hundred."""
 BEYOND = 1.25
 """What demand is taken for while it is cut off: a quarter more, minute after minute, until it is seen again."""
 FULL = 0.95
-PLATEAU = 3
-"""Minutes on the very ceiling of a series; noise alone does not stay there."""
-CEILING = 1e-3
+PLATEAU, CEILING = 4, 2e-4
+"""Columns within this share of the highest value of a series. Neither noise nor the top of a smooth day stays there."""
 MOSTLY = 0.5
 GONE, BACK = 0.1, 1.5
-LONGEST_OUTAGE = 180
-THUNDER = 30
-"""Minutes after an outage in which callers who come back count twice."""
+BRIEFLY = 2
+"""Columns without load that are an outage; one may be a missed scrape."""
+LONGEST_OUTAGE = 36
+"""Three hours: load that stays away longer has moved."""
+THUNDER = 6
+"""Columns after an outage, half an hour, in which callers who come back count twice."""
 
 
 def cut_off(measured: float, ready: int, capacity: float) -> bool:
@@ -39,63 +41,75 @@ def cut_off(measured: float, ready: int, capacity: float) -> bool:
     return full > 0 and abs(measured / full - 1.0) <= AT_CAPACITY
 
 
+def full(usage: Floats, pods: Floats, capacity: Floats) -> Mask:
+    """Ready pods use nearly all of `capacity` [workload] each; NaN where nobody says what a pod can carry."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray((pods > 0) & (usage >= FULL * pods * capacity[:, None]))
+
+
+def at_limit(usage: Floats, pods: Floats, limit: Floats) -> Mask:
+    """All pods at their CPU limit, [workload]. Usage clearly above it is of a time when the limit was another."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(full(usage, pods, limit) & (usage <= pods * limit[:, None] / FULL))
+
+
 def at_maximum(usage: Floats, pods: Floats, most: Floats, capacity: Floats) -> Mask:
     """Replicas at `most` [workload] and pods that are full: nobody could have asked for more."""
     with np.errstate(invalid="ignore"):
-        return np.asarray((pods >= most[:, None]) & (usage >= FULL * pods * capacity[:, None]))
+        return np.asarray((pods >= most[:, None]) & full(usage, pods, capacity))
 
 
-def throttled(share: Floats, tolerated: float = 0.25) -> Mask:
-    """Share of CPU periods in which containers were throttled, above what bursts explain."""
+def throttled(share: float, tolerated: float = 0.25) -> bool:
+    """Whether the share of CPU periods in which a container was throttled is above what bursts explain."""
+    return share > tolerated
+
+
+def ceiling_of(values: Floats) -> Floats:
+    """[workload] the highest value of each series; NaN where it is mostly there, for then it is constant."""
+    high = np.fmax.reduce(values, axis=1, initial=0.0)
     with np.errstate(invalid="ignore"):
-        return np.asarray(share > tolerated)
+        share = np.count_nonzero(values >= high[:, None] * (1 - CEILING), axis=1) / max(1, values.shape[1])
+    return np.where((high > 0) & (share < MOSTLY), high, np.nan)
 
 
-def on_ceiling(values: Floats) -> Mask:
-    """Stretches on the highest value of each series that are too long for chance."""
-    high = np.nanmax(np.where(np.isnan(values), -np.inf, values), axis=1, keepdims=True, initial=-np.inf)
+def on_ceiling(values: Floats, ceiling: Floats) -> Mask:
+    """Stretches on the `ceiling` [workload] that are too long for chance."""
     with np.errstate(invalid="ignore"):
-        there = (values >= high * (1 - CEILING)) & (high > 0)
-    return _runs(there, PLATEAU) & _varies(values, high)
+        there = np.abs(values - ceiling[:, None]) <= CEILING * ceiling[:, None]
+    return _runs(there, PLATEAU) if there.any() else there
 
 
-def outages(values: Floats, expected: Floats) -> Mask:
-    """Minutes in which load was gone beside what was `expected` (such as the same time on other days), and the return.
+def outages(values: Floats, least: Floats, usual: Floats) -> Mask:
+    """Columns in which load was gone beside the `least` of other days, and the return above what is `usual`.
 
-    Load that stays away for longer than a few hours has moved and is no outage.
+    Missing samples are no load that is gone, but callers who come back after them count twice as well. Load that stays
+    away for longer than a few hours has moved and is no outage.
     """
     with np.errstate(invalid="ignore"):
-        gone = _runs((values < GONE * expected) & (expected > 0), 2)
-    gone &= ~_runs(gone, LONGEST_OUTAGE)
-    after = np.zeros_like(gone)
+        gone = (values < GONE * least) & (least > 0)
+        loud = values > BACK * usual
+    away = gone | np.isnan(values)
+    briefly = _runs(away, BRIEFLY) & ~_runs(away, LONGEST_OUTAGE + 1)
+    after = np.zeros_like(briefly)
     for late in range(1, THUNDER + 1):
-        after[:, late:] |= gone[:, :-late]
+        after[:, late:] |= briefly[:, :-late]
+    return np.asarray((gone & briefly) | (after & loud))
+
+
+def may_hold_outages(values: Floats, level: Floats) -> Mask:
+    """[workload] whether it is worth a look: load far below its own `level` [workload], or high after a silence."""
+    away = np.isnan(values)
+    after = np.zeros_like(away)
+    for late in range(1, THUNDER + 1):
+        after[:, late:] |= away[:, :-late]
     with np.errstate(invalid="ignore"):
-        return np.asarray(gone | (after & (values > BACK * expected)))
-
-
-def masked(values: Floats, mask: Mask) -> Floats:
-    """The series with gaps where demand was censored: nothing is learned from them."""
-    return np.where(mask, np.nan, values)
-
-
-def _varies(values: Floats, high: Floats) -> Mask:
-    """A series that is its ceiling most of the time is constant, not cut off."""
-    with np.errstate(invalid="ignore"):
-        share = (values >= high * (1 - CEILING)).mean(axis=1, keepdims=True)
-    return np.asarray(share < MOSTLY)
+        low, high = values < GONE * level[:, None], values > level[:, None]
+    return np.asarray(low.any(axis=1) | (after & high).any(axis=1))
 
 
 def _runs(true: Mask, least: int) -> Mask:
     """Where something holds for at least so many columns in a row."""
-    before = np.zeros(true.shape, np.int64)
-    length = np.zeros(len(true), np.int64)
-    for column in range(true.shape[1]):
-        length = np.where(true[:, column], length + 1, 0)
-        before[:, column] = length
-    after = np.zeros(len(true), np.int64)
-    out = np.zeros_like(true)
-    for column in range(true.shape[1] - 1, -1, -1):
-        after = np.where(true[:, column], np.maximum(after, before[:, column]), 0)
-        out[:, column] = after >= least
-    return out
+    columns = np.arange(true.shape[1], dtype=np.int32)
+    before = np.maximum.accumulate(np.where(true, np.int32(-1), columns), axis=1)
+    after = np.minimum.accumulate(np.where(true, np.int32(true.shape[1]), columns)[:, ::-1], axis=1)[:, ::-1]
+    return np.asarray(true & (after - before > least))

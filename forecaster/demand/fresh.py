@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from forecaster.demand.around import Around
     from forecaster.domain.window import Window
 
     Rows = slice | NDArray[np.intp]
@@ -31,27 +32,32 @@ class Fresh:
     weeks: Window
     recent: NDArray[np.float32]
     end: datetime
+    minutes: Window | None = None
+    """What the newest hours were cut from; rows as in itself."""
+    around: Around | None = None
+    """By which usage becomes demand; without it nobody corrects it."""
 
-    def rows(self, rows: Rows) -> NDArray[np.float32]:
-        """[series, time] of some rows: a copy, unless the clock's cut is the newest one."""
-        values = self.weeks.values[rows]
-        recent = self.recent[rows]
+    def rows(self, rows: Rows, newest: int | None = None) -> NDArray[np.float32]:
+        """[series, time] of some rows, by default of all columns; a copy but for a slice at the clock's own cut."""
+        columns = self.weeks.values.shape[1] if newest is None else newest
+        taken, recent = self.weeks.values[:, self.weeks.values.shape[1] - columns :][rows], self.recent[rows]
         if not recent.shape[1]:
-            return values
-        out = values.copy()
-        tail = out[:, -recent.shape[1] :]
+            return taken
+        out = taken.copy() if isinstance(rows, slice) else taken
+        points = min(recent.shape[1], columns)
+        tail, recent = out[:, columns - points :], recent[:, recent.shape[1] - points :]
         np.copyto(tail, recent, where=~np.isnan(recent))
         return out
 
 
-def fresh(weeks: Window, minutes: Window) -> Fresh:
+def fresh(weeks: Window, minutes: Window, around: Around | None = None) -> Fresh:
     """Cut the minutes anew. Where they end with the clock's own cut, the kept points are these already."""
     width = weeks.step // minutes.step
     if minutes.end <= weeks.end:
-        return Fresh(weeks, np.empty((len(weeks.keys), 0), np.float32), weeks.end)
+        return Fresh(weeks, np.empty((len(weeks.keys), 0), np.float32), weeks.end, minutes, around)
     points = min(minutes.values.shape[1] // width, weeks.values.shape[1])
     newest = minutes.values[:, minutes.values.shape[1] - points * width :].reshape(-1, points, width)
-    return Fresh(weeks, _aligned(_means(newest), minutes, weeks), minutes.end)
+    return Fresh(weeks, _aligned(_means(newest), minutes, weeks), minutes.end, minutes, around)
 
 
 def _means(bins: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -12,6 +12,16 @@ if TYPE_CHECKING:
 
     from forecaster.domain.score import ForecastScore
     from forecaster.domain.signal import Signal
+    from forecaster.domain.workload import WorkloadId
+
+
+class MaskedShare(NamedTuple):
+    """Part of a workload's last week in which demand was not free to show, for one of few reasons; ratio."""
+
+    id: WorkloadId
+    signal: Signal
+    reason: str
+    share: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +42,10 @@ class CycleReport:
     """Forecasts that matured in this cycle."""
     gates: tuple[str, ...] = ()
     """Forecasts that were promoted or demoted on a workload, one sentence each."""
+    standings: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Workloads whose policy asks for a gate by (standing, voice) of the forecast."""
+    masked: tuple[MaskedShare, ...] = ()
+    """What forecasts do not learn from as it was measured; only workloads of which there is some."""
     late_starts: int = 0
     """Starts that were skipped since the previous cycle because that one was still running."""
 

@@ -8,9 +8,11 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 import models
+from forecaster.domain.report import MaskedShare
+from forecaster.forecasting.cleaning import shares
 from forecaster.forecasting.newcomers import borrowed, with_borrowed
 from forecaster.forecasting.paths import SHOWN, STEPS, Paths
-from forecaster.forecasting.peaks import Peaks, joined
+from forecaster.forecasting.peaks import Peaks, joined, noted
 from forecaster.forecasting.shards import Shards
 
 if TYPE_CHECKING:
@@ -74,9 +76,21 @@ class Forecaster:
         said = shards.peaks(history, _together(windows, members), now)
         if self.paths:
             self._look_along(self.paths, signal, history, now)
-        own = {span: _joined(shards.shards, said, windows[span], span, members[span], now) for span in windows}
+        asked, notes = shards.shards, shards.remarks()
+        own = {span: noted(_joined(asked, said, windows[span], span, members[span], now), notes) for span in windows}
         loans = borrowed(history)
         return {span: with_borrowed(own[span], loans, windows[span]) for span in windows} if loans else own
+
+    def masked(self) -> list[MaskedShare]:
+        """What of the last week is not learned from as it was measured."""
+        return [
+            MaskedShare(id_, signal, why.label, share)
+            for signal, it in self.signals.items()
+            for shard in it.shards
+            if shard.cleaning
+            for id_, parts in shares(shard.ids, shard.cleaning).items()
+            for why, share in parts.items()
+        ]
 
     def failures(self) -> list[str]:
         """One sentence for each signal some of whose models failed."""

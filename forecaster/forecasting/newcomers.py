@@ -61,9 +61,8 @@ def borrowed(history: Fresh) -> Borrowed | None:
     some = [row for row in young.tolist() if family(keys[row]) in families]
     lenders = {row for one in {family(keys[row]) for row in some} for row in families[one][:RELATIVES]}
     rows = [*some, *sorted(lenders)]
-    found = lent(
-        panel_of(history, np.array(rows, np.intp), tuple(key_of(keys[row]) for row in rows)), _groups(rows, keys)
-    )
+    values = history.rows(np.array(rows, np.intp))
+    found = lent(panel_of(history, values, tuple(key_of(keys[row]) for row in rows)), _groups(rows, keys))
     ids = [keys[row] for row in some if key_of(keys[row]) in found.lenders]
     return Borrowed(tuple(ids), found) if ids else None
 

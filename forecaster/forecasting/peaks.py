@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -83,3 +83,13 @@ def joined(
         models.extend(answer.provenance.models)
         notes.extend(answer.provenance.reasons)
     return Peaks(begin, until, row, np.concatenate(values), tuple(models), tuple(notes), unknown)
+
+
+def noted(peaks: Peaks, remarks: Mapping[WorkloadId, str]) -> Peaks:
+    """With a remark on some workloads behind what is noted of their forecasts."""
+    notes = list(peaks.notes)
+    for id_, remark in remarks.items():
+        row = peaks.row.get(id_)
+        if row is not None:
+            notes[row] = f"{notes[row]}; {remark}" if notes[row] else remark
+    return replace(peaks, notes=tuple(notes)) if remarks else peaks

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import models
+from forecaster.forecasting.cleaning import Group, cleaned_since, cleaned_weeks, remarks
 from forecaster.forecasting.panels import key_of, panel_of
 from forecaster.forecasting.peaks import LEVELS
 
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from forecaster.demand.fresh import Fresh, Rows
+    from forecaster.demand.fresh import Fresh
     from forecaster.domain.workload import WorkloadId
+    from forecaster.forecasting.cleaning import Bins, Cleaning
 
 ROWS = 128
 """Workloads fitted together: enough for array arithmetic, few enough that fitting one shard fits into any cycle."""
@@ -34,11 +36,12 @@ class Shard:
 
     ids: tuple[WorkloadId, ...]
     keys: tuple[str, ...]
-    rows: Rows = field(default_factory=lambda: slice(0))
+    rows: Bins = field(default_factory=lambda: np.zeros(0, np.intp))
     fitted: models.Fitted | None = None
     fitted_at: datetime | None = None
     """When fitting was tried last; None when it is to be tried at once."""
     failure: str = ""
+    cleaning: Cleaning | None = None
 
     def learn(self, model: models.Model, panel: models.Panel, now: datetime) -> None:
         """Fit anew."""
@@ -99,23 +102,29 @@ class Shards:
     def learn(self, history: Fresh, due: list[int], now: datetime) -> None:
         """Fit these shards anew."""
         for i in due:
-            self.shards[i].learn(self.model, self._panel(history, i), now)
+            self.shards[i].learn(self.model, _weeks(self.shards[i], history), now)
 
     def peaks(
         self, history: Fresh, windows: Mapping[models.Window, Collection[WorkloadId]], now: datetime
     ) -> list[Mapping[models.Window, models.Peak]]:
         """What each shard says of those of these windows that some of its workloads want."""
-        return [
-            shard.peaks(self._panel(history, i), wanted_by(shard.ids, windows), now)
-            for i, shard in enumerate(self.shards)
-        ]
+        return [shard.peaks(_newest(shard, history), wanted_by(shard.ids, windows), now) for shard in self.shards]
+
+    def remarks(self) -> dict[WorkloadId, str]:
+        """What is to be said about workloads whose demand is not their usage."""
+        return {
+            id_: remark
+            for shard in self.shards
+            if shard.cleaning
+            for id_, remark in remarks(shard.ids, shard.cleaning).items()
+        }
 
     def paths(
         self, history: Fresh, due: Iterable[Shard], steps: int, levels: Sequence[float]
     ) -> Iterator[tuple[Shard, models.Forecast]]:
         """What these shards say step by step."""
         for shard in due:
-            forecast = shard.path(self._panel(history, self.shards.index(shard)), steps, levels)
+            forecast = shard.path(_newest(shard, history), steps, levels)
             if forecast is not None:
                 yield shard, forecast
 
@@ -128,9 +137,23 @@ class Shards:
         old = [(shard.fitted_at, i) for i, shard in enumerate(self.shards) if shard.fitted_at]
         return [i for at, i in sorted(old)[:1] if at <= before]
 
-    def _panel(self, history: Fresh, i: int) -> models.Panel:
-        shard = self.shards[i]
-        return panel_of(history, shard.rows, shard.keys)
+
+def _weeks(shard: Shard, history: Fresh) -> models.Panel:
+    """What a model is to learn from: demand where it is known what is around it, else usage."""
+    if history.around is None:
+        return panel_of(history, history.rows(shard.rows), shard.keys)
+    group = Group(shard.ids, shard.rows, history, history.around)
+    values, shard.cleaning = cleaned_weeks(group, shard.cleaning)
+    return panel_of(history, values, shard.keys)
+
+
+def _newest(shard: Shard, history: Fresh) -> models.Panel:
+    """The same up to now, for a model that has learned."""
+    if history.around is None or shard.cleaning is None:
+        return panel_of(history, history.rows(shard.rows), shard.keys)
+    group = Group(shard.ids, shard.rows, history, history.around)
+    values, shard.cleaning = cleaned_since(group, shard.cleaning)
+    return panel_of(history, values, shard.keys)
 
 
 def wanted_by(

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.demand.fresh import fresh
 from forecaster.domain.signal import Signal
-from forecaster.domain.window import FIVE_MINUTES, MINUTE
+from forecaster.domain.window import FIVE_MINUTES
 from forecaster.forecasting.forecaster import Span
 from forecaster.forecasting.peaks import LEVELS
-from forecaster.steps.sizes import Rows
+from forecaster.steps.rows import Rows
+from forecaster.steps.usage import usage_of
 from forecaster.vertical.admission.cluster import name_of
 from forecaster.vertical.nodes.ahead import WindowAhead
 from forecaster.vertical.nodes.joint import FEWEST_SAMPLES, past_ranks, ranks_together, samples
@@ -48,7 +48,8 @@ class Demand:
 def demand_ahead(workloads: Sequence[Workload], history: Histories, forecaster: Forecaster, now: datetime) -> Demand:
     """Joint samples of the workloads whose CPU is forecast; memory that is not forecast stays as it is."""
     ids = [one.id for one in workloads]
-    peaks = {name: _peaks(history, forecaster, name, ids, now) for name in (Signal.CPU, Signal.MEMORY)}
+    usage = usage_of(history, (Signal.CPU, Signal.MEMORY), workloads, {})
+    peaks = {name: forecaster.peaks(name, seen, SPANS, now, wanted=ids) for name, seen in usage.items()}
     newest = {name: _newest(history, name, ids) for name in (Signal.CPU, Signal.MEMORY)}
     known = [id_ for id_ in ids if all(id_ in one.row for one in peaks[Signal.CPU].values())]
     ranks = {name: _ranks(history, name, known) for name in (Signal.CPU, Signal.MEMORY)}
@@ -58,13 +59,6 @@ def demand_ahead(workloads: Sequence[Workload], history: Histories, forecaster: 
     )
     cpu, memory = ({name_of(id_): value for id_, value in newest[name].items()} for name in (Signal.CPU, Signal.MEMORY))
     return Demand(cpu, memory, windows)
-
-
-def _peaks(
-    history: Histories, forecaster: Forecaster, signal: Signal, ids: Sequence[WorkloadId], now: datetime
-) -> dict[Span, Peaks]:
-    cut = fresh(history.window(signal, FIVE_MINUTES), history.window(signal, MINUTE))
-    return forecaster.peaks(signal, cut, SPANS, now, wanted=ids)
 
 
 def _newest(history: Histories, signal: Signal, ids: Sequence[WorkloadId]) -> dict[WorkloadId, float]:

@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from forecaster.decisions.gate import Voice
 from forecaster.decisions.lead_time import lead_time
 from forecaster.decisions.quantile import stated_quantile
 from forecaster.decisions.targets import signals_of
-from forecaster.demand.fresh import fresh
 from forecaster.demand.newest import Newest, newest
 from forecaster.demand.yesterday import Yesterday
 from forecaster.domain.duration import spoken_duration
@@ -21,11 +21,13 @@ from forecaster.domain.signal import DEMAND, Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.forecasting.forecaster import Span
 from forecaster.forecasting.peaks import LEVELS
+from forecaster.steps.usage import usage_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
+    from forecaster.demand.throttling import Hours
     from forecaster.domain.policies import Policies
     from forecaster.domain.policy import Policy
     from forecaster.domain.workload import WorkloadId
@@ -33,6 +35,10 @@ if TYPE_CHECKING:
     from forecaster.forecasting.peaks import Peaks
     from forecaster.ports import Histories
     from forecaster.steps.targets import Targets
+
+
+NEVER: Mapping[WorkloadId, Sequence[Hours]] = MappingProxyType({})
+"""Nobody was throttled, as far as is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,19 +107,21 @@ class Outlooks(Mapping[Signal, Outlook]):
 
 
 def look_ahead(
-    history: Histories, forecaster: Forecaster, policies: Policies, targets: Targets, now: datetime
+    history: Histories,
+    forecaster: Forecaster,
+    policies: Policies,
+    targets: Targets,
+    now: datetime,
+    *,
+    throttled: Mapping[WorkloadId, Sequence[Hours]] = NEVER,
 ) -> Sight:
-    """Newest demand and forecasts of all signals. Nothing is forecast from a source that is down."""
+    """Newest usage, and forecasts of demand, of all signals. Nothing is forecast from a source that is down."""
     if targets.down:
         return Sight()
-    minutes = {signal: history.window(signal, MINUTE) for signal in DEMAND}
-    ahead = {
-        signal: forecaster.peaks_by_span(
-            signal, fresh(history.window(signal, FIVE_MINUTES), minutes[signal]), wanted, now
-        )
-        for signal, wanted in driven(targets, policies).items()
-    }
-    seen = {signal: newest(minutes[signal]) for signal in DEMAND}
+    wanted = driven(targets, policies)
+    usage = usage_of(history, wanted, targets.inventory.workloads, throttled)
+    ahead = {signal: forecaster.peaks_by_span(signal, usage[signal], wanted[signal], now) for signal in wanted}
+    seen = {signal: newest(history.window(signal, MINUTE)) for signal in DEMAND}
     weeks = {signal: Yesterday(history.window(signal, FIVE_MINUTES)) for signal in ahead}
     return Sight(seen, ahead, tuple(forecaster.failures()), weeks)
 

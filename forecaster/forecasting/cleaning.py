@@ -1,0 +1,201 @@
+"""Demand in the place of usage, for the models of a shard: weeks are cleaned when it is fitted, newer columns later.
+
+What was corrected in older columns is kept as it is, sparse, and laid over the history; the newest hours are cleaned
+anew each time, because what comes next tells what they were.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from forecaster.demand.learned_from import DAY, Masked, Part, Traits, cleaned, traits_of
+from forecaster.demand.usual import other_days
+from forecaster.demand.warm_up import AFTER, DURING, of_each, starts_of, unusual, with_starts
+from forecaster.domain.window import FIVE_MINUTES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from numpy.typing import NDArray
+
+    from forecaster.demand.around import Around
+    from forecaster.demand.fresh import Fresh
+    from forecaster.domain.workload import WorkloadId
+
+    Floats = NDArray[np.floating]
+    Bins = NDArray[np.intp]
+
+OPEN = 48
+"""Columns that are still cleaned anew: an outage is told from load that moved after three hours, and the newest three
+hours are cut every minute."""
+SETTLE = 2 * OPEN
+REMEMBERED = 12
+"""Starts of each workload that tell what its pods use to start."""
+WEEK = 7 * DAY
+SECONDS = int(FIVE_MINUTES.total_seconds())
+
+
+class Group(NamedTuple):
+    """The workloads of a shard, where they are in the history of a signal, and what is around it."""
+
+    ids: Sequence[WorkloadId]
+    rows: Bins
+    history: Fresh
+    around: Around
+
+    @property
+    def end(self) -> int:
+        """The column since the epoch after the newest one."""
+        return int(self.history.weeks.end.timestamp()) // SECONDS + 1
+
+
+class Kept(NamedTuple):
+    """Corrected values: of which workload of the shard, in which column since the epoch."""
+
+    row: Bins
+    column: Bins
+    values: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cleaning:
+    """What was learned of the workloads of a shard when it was fitted last, and what was corrected since."""
+
+    traits: Traits
+    starts: Floats
+    """[workload, start] what a pod used to start, newest last; NaN none."""
+    looked: datetime
+    """Until when starts were looked for."""
+    kept: Kept
+    open: int
+    """The first column since the epoch that is cleaned anew."""
+    share: Floats
+    """[workload, Masked] of the last week's known columns."""
+
+
+def cleaned_weeks(group: Group, before: Cleaning | None) -> tuple[Floats, Cleaning]:
+    """[workload, column] demand of all weeks, and what is to be remembered for the columns that come."""
+    usage = group.history.rows(group.rows)
+    starts = _starts(group, usage, before)
+    workloads = [group.around.workloads.get(id_) for id_ in group.ids]
+    traits = traits_of(group.around.signal, workloads, usage, of_each(starts))
+    whole = cleaned(_part(group, usage, 0), traits, usage)
+    count, settled = usage.shape[1], max(0, usage.shape[1] - OPEN)
+    kept = _corrections(usage[:, :settled], whole.values[:, :settled], group.end - count)
+    share = _share(whole.why[:, -WEEK:], usage[:, -WEEK:])
+    return whole.values, Cleaning(traits, starts, group.history.end, kept, group.end - (count - settled), share)
+
+
+def cleaned_since(group: Group, before: Cleaning) -> tuple[Floats, Cleaning]:
+    """The same at the cost of the newest columns; what is remembered grows by what they corrected."""
+    values = group.history.rows(group.rows)
+    count = values.shape[1]
+    width = min(count, max(0, group.end - before.open))
+    lead = min(OPEN, count - width)
+    usage = values[:, count - width - lead :].copy()
+    _lay_over(values, before.kept, group.end - count)
+    demand = cleaned(_part(group, usage, lead), before.traits, values).values
+    values[:, count - width :] = demand
+    return values, _settled(before, usage[:, lead:], demand, group.end) if width > SETTLE else before
+
+
+def shares(ids: Sequence[WorkloadId], cleaning: Cleaning) -> dict[WorkloadId, dict[Masked, float]]:
+    """Which part of the last week is masked, by reason; only of workloads of which some is."""
+    some = np.flatnonzero(cleaning.share.any(axis=1)).tolist()
+    return {ids[row]: {why: float(part) for why in Masked if (part := cleaning.share[row, why - 1])} for row in some}
+
+
+def remarks(ids: Sequence[WorkloadId], cleaning: Cleaning) -> dict[WorkloadId, str]:
+    """What is to be said about the workloads whose demand is not their usage."""
+    masked = {
+        id_: [f"{sum(parts.values()):.1%} of the last week is masked ({_listed(parts)})"]
+        for id_, parts in shares(ids, cleaning).items()
+    }
+    for row in np.flatnonzero(cleaning.traits.warm_up > 0).tolist():
+        left_out = f"{5 * cleaning.traits.warm_up[row]:.2g} core-minutes that each new pod takes to start are left out"
+        masked.setdefault(ids[row], []).append(left_out)
+    return {id_: "; ".join(said) for id_, said in masked.items()}
+
+
+def _listed(parts: Mapping[Masked, float]) -> str:
+    return ", ".join(f"{why.words} {part:.1%}" for why, part in parts.items())
+
+
+def _starts(group: Group, weeks: Floats, before: Cleaning | None) -> Floats:
+    """What pods used to start, after a look at the newest hours; no start is counted twice."""
+    remembered = before.starts if before else np.full((len(group.ids), REMEMBERED), np.nan)
+    minutes, pods = group.history.minutes, group.around.pods.minutes
+    if not group.around.of_pods or minutes is None or pods is None or minutes.end != pods.end:
+        return remembered
+    count = min(minutes.values.shape[1], pods.values.shape[1])
+    usage, ready = (_of(group.ids, one.keys, one.values[:, one.values.shape[1] - count :]) for one in (minutes, pods))
+    seen = starts_of(usage, ready)
+    if before:
+        again = count - (minutes.end - before.looked) // minutes.step - (DURING + AFTER - 1)
+        seen = seen.take(seen.column >= again)
+    if not len(seen.row):
+        return remembered
+    return with_starts(remembered, unusual(seen, other_days(weeks, 0, DAY).usual, count))
+
+
+def _of(ids: Sequence[WorkloadId], keys: Sequence[WorkloadId], values: Floats) -> Floats:
+    row = {id_: i for i, id_ in enumerate(keys)}
+    return _taken(values, np.array([row.get(id_, -1) for id_ in ids], np.intp))
+
+
+def _taken(values: Floats, rows: Bins) -> Floats:
+    """Some rows; NaN for -1."""
+    if not len(values):
+        return np.full((len(rows), values.shape[1]), np.nan, np.float32)
+    return np.where(rows[:, None] >= 0, values[rows], np.float32(np.nan))
+
+
+def _part(group: Group, usage: Floats, lead: int) -> Part:
+    """With the ready pods and throttled hours of the same columns, which hold down CPU alone."""
+    throttled = np.zeros(usage.shape, np.bool_)
+    if not group.around.of_pods:
+        return Part(usage, np.broadcast_to(np.float32(np.nan), usage.shape), throttled, lead)
+    first, hours = group.end - usage.shape[1], group.around.throttled
+    for row in (row for row, id_ in enumerate(group.ids) if id_ in hours) if hours else ():
+        for one in hours[group.ids[row]]:
+            begin, end = (int(at.timestamp()) // SECONDS - first + 1 for at in (one.begin, one.end))
+            throttled[row, max(0, begin) : max(0, end)] = True
+    return Part(usage, _ready(group, usage.shape[1]), throttled, lead)
+
+
+def _ready(group: Group, count: int) -> Floats:
+    """[workload, column] ready pods in the newest columns; NaN where nothing is known of them."""
+    pods, row = group.around.pods, group.around.row
+    known = min(count, pods.weeks.values.shape[1])
+    if pods.end != group.history.end or not row:
+        return np.full((len(group.ids), count), np.nan, np.float32)
+    at = np.array([row.get(id_, -1) for id_ in group.ids], np.intp)
+    ready = np.where(at[:, None] >= 0, pods.rows(at, known), np.float32(np.nan))
+    return np.pad(ready, ((0, 0), (count - known, 0)), constant_values=np.nan)
+
+
+def _corrections(usage: Floats, demand: Floats, first: int) -> Kept:
+    row, column = np.nonzero((usage != demand) & ~(np.isnan(usage) & np.isnan(demand)))
+    return Kept(row, column + first, demand[row, column])
+
+
+def _lay_over(values: Floats, kept: Kept, first: int) -> None:
+    there = kept.column >= first
+    values[kept.row[there], kept.column[there] - first] = kept.values[there]
+
+
+def _settled(before: Cleaning, usage: Floats, demand: Floats, end: int) -> Cleaning:
+    """What was corrected before the newest hours stays so."""
+    closed = usage.shape[1] - OPEN
+    more = _corrections(usage[:, :closed], demand[:, :closed], end - usage.shape[1])
+    kept = Kept(*(np.concatenate(parts) for parts in zip(before.kept, more, strict=True)))
+    return replace(before, kept=kept, open=end - OPEN)
+
+
+def _share(why: NDArray[np.uint8], usage: Floats) -> Floats:
+    known = np.maximum(np.count_nonzero(~np.isnan(usage), axis=1), 1)
+    return np.stack([np.count_nonzero(why == one, axis=1) / known for one in Masked], axis=1)

@@ -1,0 +1,144 @@
+"""Models learn demand: what held usage down, or is gone again, is neither forecast nor forgotten silently."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pytest
+
+from forecaster.demand.around import Around
+from forecaster.demand.fresh import Fresh, fresh
+from forecaster.domain.outlook import Ahead
+from forecaster.domain.report import MaskedShare
+from forecaster.domain.signal import Signal
+from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window
+from forecaster.domain.workload import Resources
+from forecaster.forecasting.cleaning import SETTLE, Group, cleaned_since, cleaned_weeks
+from forecaster.forecasting.forecaster import Forecaster, Span
+from tests.support.builders import NOON, hpa, minutes, workload
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+DAY = 288
+WEB = workload(resources=Resources(cpu_request=0.5, cpu_limit=1.0), autoscaler=hpa(highest=100))
+AT_ONCE = Span(minutes(0), minutes(5))
+
+
+class Days(NamedTuple):
+    """Usage and ready pods by five minutes; they end at noon, so that the newest columns are the busiest."""
+
+    usage: np.ndarray
+    pods: np.ndarray
+
+
+def days(count: int) -> Days:
+    """Four cores at noon and next to none at midnight, some noise, and plenty of pods."""
+    clock = np.arange(count * DAY) / DAY + 0.5
+    noise = np.random.default_rng(1).normal(0, 0.02, count * DAY)
+    return Days((2.0 - 1.8 * np.cos(2 * np.pi * clock)) * np.exp(noise), np.full(count * DAY, 10.0))
+
+
+def shown(seen: Days, passed: int = 0) -> Fresh:
+    """As the service sees the first columns, all but the last `passed`, at the clock's own cut."""
+    usage, pods = (part[: len(part) - passed] for part in seen)
+    end = NOON - passed * FIVE_MINUTES
+    ready, cpu = (_windows(part, end) for part in (pods, usage))
+    return fresh(*cpu, Around(Signal.CPU, fresh(*ready), {WEB.id: WEB}))
+
+
+def _windows(values: np.ndarray, end: datetime) -> tuple[Window, Window]:
+    weeks = Window((WEB.id,), end - (len(values) - 1) * FIVE_MINUTES, FIVE_MINUTES, values[None].astype(np.float32))
+    recent = np.repeat(weeks.values[:, -36:], 5, axis=1)
+    return weeks, Window((WEB.id,), end - 179 * MINUTE, MINUTE, recent)
+
+
+def forecast(seen: Days, model: str = "adaptive", passed: int = 0) -> Ahead:
+    """What is expected in the coming five minutes."""
+    now = NOON - passed * FIVE_MINUTES
+    ahead = Forecaster(model).peaks(Signal.CPU, shown(seen, passed), [AT_ONCE], now)[AT_ONCE].ahead(WEB.id, 0.9)
+    assert isinstance(ahead, Ahead)
+    return ahead
+
+
+@pytest.mark.parametrize("model", ["adaptive", "seasonal-naive-day"])
+def test_a_throttled_week_does_not_lower_next_weeks_forecast(model: str) -> None:
+    """Two pods were full at two cores for a week; six hours before noon nothing is throttled yet."""
+    wanted = days(14)
+    held = Days(wanted.usage.copy(), wanted.pods.copy())
+    held.usage[-7 * DAY : -DAY // 4], held.pods[-7 * DAY :] = np.minimum(wanted.usage[-7 * DAY : -DAY // 4], 2.0), 2.0
+    held.usage[-DAY // 4 :] = wanted.usage[-DAY // 4 :] * 0.5
+    at_noon = Forecaster(model).peaks(
+        Signal.CPU, shown(held, DAY // 4), [Span(minutes(355), minutes(5))], NOON - minutes(360)
+    )
+    (peaks,) = at_noon.values()
+    assert peaks.values[0, 2] == pytest.approx(3.8, abs=0.4)
+
+
+def test_a_throttled_week_that_nobody_cleans_does() -> None:
+    wanted = days(14)
+    wanted.usage[-7 * DAY :] = np.minimum(wanted.usage[-7 * DAY :], 2.0)
+    cut = shown(wanted, DAY // 4)
+    raw = Fresh(cut.weeks, cut.recent, cut.end)
+    said = Forecaster("seasonal-naive-day").peaks(
+        Signal.CPU, raw, [Span(minutes(355), minutes(5))], NOON - minutes(360)
+    )
+    assert next(iter(said.values())).values[0, 2] < 2.1
+
+
+@pytest.mark.parametrize("model", ["adaptive", "seasonal-naive-day"])
+def test_an_outage_and_its_return_are_not_repeated_the_next_day(model: str) -> None:
+    calm = days(8)
+    hurt = Days(calm.usage.copy(), calm.pods.copy())
+    hurt.usage[-DAY - 10 : -DAY], hurt.usage[-DAY : -DAY + 4] = 0.0, 9.0
+    before, after = (forecast(seen, model) for seen in (calm, hurt))
+    assert after.median == pytest.approx(before.median, rel=0.05)
+    assert after.high == pytest.approx(before.high, rel=0.1)
+
+
+def test_in_an_outage_what_is_usual_is_expected() -> None:
+    gone = days(8)
+    gone.usage[-6:] = 0.01
+    assert forecast(gone).median == pytest.approx(3.8, abs=0.4)
+
+
+def test_a_newest_value_at_the_limit_is_no_false_low() -> None:
+    """Five days with four cores at noon; now two pods carry two and can no more."""
+    wanted = days(6)
+    wanted.usage[-3:], wanted.pods[-3:] = 2.0, 2.0
+    assert forecast(wanted).median == pytest.approx(3.8, abs=0.4)
+
+
+def test_columns_that_came_later_are_cleaned_as_the_weeks_are() -> None:
+    """The noon of yesterday was held down; the models learned a day and a half ago."""
+    seen, later = days(8), 3 * DAY // 2
+    noon = slice(-DAY - 20, -DAY + 20)
+    seen.usage[noon], seen.pods[noon] = np.minimum(seen.usage[noon], 2.0), 2.0
+    group = [Group((WEB.id,), np.array([0]), one, one.around) for one in (shown(seen, later), shown(seen))]
+    _, cleaning = cleaned_weeks(group[0], None)
+    in_steps = cleaning
+    for passed in range(later, -1, -1):
+        one = shown(seen, passed)
+        values, in_steps = cleaned_since(Group((WEB.id,), np.array([0]), one, one.around), in_steps)
+    at_once, _ = cleaned_since(group[1], cleaning)
+    whole, _ = cleaned_weeks(group[1], None)
+    assert values == pytest.approx(whole, rel=0.02)
+    assert at_once == pytest.approx(whole, rel=0.02)
+    assert group[1].end - in_steps.open <= SETTLE
+
+
+def test_the_shares_and_reasons_are_told_and_explained() -> None:
+    seen = days(8)
+    noon = slice(-DAY - 20, -DAY + 20)
+    seen.usage[noon], seen.pods[noon] = 2.0, 2.0
+    forecaster = Forecaster("last-value")
+    said = forecaster.peaks(Signal.CPU, shown(seen), [AT_ONCE], NOON)[AT_ONCE]
+    assert forecaster.masked() == [MaskedShare(WEB.id, Signal.CPU, "limit", pytest.approx(40 / (7 * DAY)))]
+    ahead = said.ahead(WEB.id, 0.9)
+    assert isinstance(ahead, Ahead)
+    assert "2.0% of the last week is masked (at the CPU limit 2.0%)" in ahead.note
+
+
+def test_free_demand_is_not_remarked_upon() -> None:
+    assert forecast(days(8), "seasonal-naive-day").note == ""
