@@ -16,6 +16,7 @@ from forecaster.steps.catch_up import catch_up
 from forecaster.steps.containers import Containers
 from forecaster.steps.effects import take_effect
 from forecaster.steps.judge import Judge
+from forecaster.steps.load_ahead import LoadsAhead
 from forecaster.steps.outlook import look_ahead
 from forecaster.steps.scoring import Scoring
 from forecaster.steps.sizes import Sizes
@@ -73,7 +74,8 @@ class Cycle:
             sight = look_ahead(self.history, self.forecaster, policies, targets, now)
         with watch.step("sizes"):
             unread = [] if targets.down else self.containers.catch_up(self.source, now)
-            self.sizes.renew(self.history, self.containers, self.policies, targets.inventory.workloads)
+            loads = None if targets.down else LoadsAhead(self.history, self.forecaster, self.policies, now)
+            self.sizes.renew(self.history, self.containers, self.policies, targets.inventory.workloads, loads)
         with watch.step("gates"):
             moved = self.judge.gates.renew(self.history, policies, targets, now)
         with watch.step("decisions"):

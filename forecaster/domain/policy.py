@@ -195,6 +195,12 @@ class VerticalPolicy(_Frozen):
     horizon: Positive = Field(
         timedelta(days=1), description="How long the sizes must do: until the next chance to change them."
     )
+    load_forecast: Literal["raise", "follow", "ignore"] = Field(
+        "raise",
+        description="What a forecast of the load of one pod does to its sizes. raise: where it is higher than usual, "
+        "days like it weigh more, and usage grows by what it is beyond all of them. follow: a lower one lowers sizes, "
+        "too. ignore: nothing.",
+    )
     throttle_price: float = Field(
         8.0,
         gt=0,

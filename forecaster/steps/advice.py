@@ -11,7 +11,7 @@ from forecaster.demand.per_pod import per_pod
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES
 from forecaster.domain.workload import Resources, TargetType, WorkloadId
-from forecaster.steps.sizes import Rows
+from forecaster.steps.rows import Rows
 from forecaster.vertical.admission.surroundings import ROLLED_OUT, Terms
 from forecaster.vertical.advice.advice import Advice, advise
 from forecaster.vertical.advice.baselines import KRR, VPA, krr, vpa

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.decisions.targets import AmountTarget, UtilizationTarget, targets_of
+from forecaster.decisions.targets import targets_of
 from forecaster.domain.signal import Signal
 from forecaster.steps.demand_ahead import Demand, demand_ahead
+from forecaster.steps.load_ahead import carried_at
 from forecaster.vertical.admission.cluster import name_of
 from forecaster.vertical.nodes.ahead import Aim, PoolAhead, pool_ahead
 from forecaster.vertical.nodes.headroom import Headroom, headroom
@@ -83,7 +84,7 @@ def nodes_ahead(
 def _member(workload: Workload, policies: Policies, cluster: Cluster) -> Member:
     policy = policies.of(workload.id).horizontal
     targets = targets_of(workload, policy)
-    per_pod = [capacity for one in targets if (capacity := _cores_per_pod(one)) is not None]
+    per_pod = [capacity for one in targets if (capacity := carried_at(one, Signal.CPU)) is not None]
     scaled = workload.autoscaler
     return Member(
         workload=name_of(workload.id),
@@ -93,16 +94,6 @@ def _member(workload: Workload, policies: Policies, cluster: Cluster) -> Member:
         min_replicas=scaled.min_replicas if scaled else policy.min_replicas or 1,
         max_replicas=scaled.max_replicas if scaled else policy.max_replicas,
     )
-
-
-def _cores_per_pod(target: object) -> float | None:
-    match target:
-        case UtilizationTarget(signal=Signal.CPU):
-            return target.request * target.percent / 100
-        case AmountTarget(signal=Signal.CPU):
-            return target.amount
-        case _:
-            return None
 
 
 def _pressures(nodes: Sequence[Node], residents: Sequence[Resident], demand: Demand) -> list[Pressure]:

@@ -6,31 +6,28 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from forecaster.demand.per_pod import per_pod
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES
 from forecaster.domain.workload import Resources
 from forecaster.steps.newcomers import with_relatives
+from forecaster.steps.rows import Rows
 from forecaster.vertical.choice.choose import SizedRow, Specified, choose
+from forecaster.vertical.choice.load_ahead import AS_BEFORE
 from forecaster.vertical.choice.oom import RAISE
 from forecaster.vertical.sizing import NO_SIZING, ContainerSizing, PodSizing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
+    from collections.abc import Iterator, Sequence
 
     from forecaster.domain.container import ContainerFacts, ContainerId
     from forecaster.domain.policies import Policies
     from forecaster.domain.policy import VerticalPolicy
-    from forecaster.domain.window import Window
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.ports import Histories
     from forecaster.steps.containers import Containers
-
-    Floats = NDArray[np.floating]
+    from forecaster.steps.load_ahead import LoadsAhead
+    from forecaster.vertical.choice.load_ahead import PodLoad
 
 ROUNDS = 60
 """A workload is sized anew once in so many cycles: hourly, with a cycle a minute."""
@@ -47,17 +44,26 @@ class Sizes:
     turn: int = 0
 
     def renew(
-        self, history: Histories, containers: Containers, policies: Policies, workloads: Sequence[Workload]
+        self,
+        history: Histories,
+        containers: Containers,
+        policies: Policies,
+        workloads: Sequence[Workload],
+        loads: LoadsAhead | None = None,
     ) -> None:
-        """Size the workloads whose turn it is, and those never seen."""
+        """Size the workloads whose turn it is, and those never seen.
+
+        Neighbours take their turn together: they share a model, and then few of those are asked.
+        """
         self.turn = (self.turn + 1) % ROUNDS
-        due = [one for i, one in enumerate(workloads) if i % ROUNDS == self.turn or one.id not in self.known]
+        count = len(workloads)
+        due = [one for i, one in enumerate(workloads) if i * ROUNDS // count == self.turn or one.id not in self.known]
         if not due:
             return
         divided = [one for one in due if containers.of_workload.get(one.id)]
         whole = [one for one in due if not containers.of_workload.get(one.id)]
-        sized = sizings_of_containers(containers, policies, divided)
-        fresh = with_relatives(sized, self.known, containers.facts) | sizings_of_pods(history, policies, whole)
+        sized = sizings_of_containers(containers, policies, divided, loads)
+        fresh = with_relatives(sized, self.known, containers.facts) | sizings_of_pods(history, policies, whole, loads)
         self.known = {one.id: fresh.get(one.id) or self.known[one.id] for one in workloads}
 
     def of(self, id_: WorkloadId) -> PodSizing:
@@ -66,7 +72,7 @@ class Sizes:
 
 
 def sizings_of_pods(
-    history: Histories, policies: Policies, workloads: Sequence[Workload]
+    history: Histories, policies: Policies, workloads: Sequence[Workload], loads: LoadsAhead | None = None
 ) -> dict[WorkloadId, PodSizing]:
     """What one pod of each of these workloads should have as a whole: total demand over ready pods."""
     if not workloads:
@@ -77,20 +83,24 @@ def sizings_of_pods(
         ids = [one.id for one in part]
         pods = rows[Signal.PODS].values(ids)
         cpu, memory = (per_pod(rows[signal].values(ids), pods) for signal in (Signal.CPU, Signal.MEMORY))
-        sized = choose(cpu, memory, FIVE_MINUTES, [Specified(one.resources) for one in part], policy)
+        ahead = loads.of(part, policy) if loads else {}
+        specified = [Specified(one.resources, load=ahead.get(one.id, AS_BEFORE)) for one in part]
+        sized = choose(cpu, memory, FIVE_MINUTES, specified, policy)
         found |= {id_: (_sizing_of("", row),) for id_, row in zip(ids, sized, strict=True)}
     return found
 
 
 def sizings_of_containers(
-    containers: Containers, policies: Policies, workloads: Sequence[Workload]
+    containers: Containers, policies: Policies, workloads: Sequence[Workload], loads: LoadsAhead | None = None
 ) -> dict[WorkloadId, PodSizing]:
     """What each container of these workloads should have, sized for their hottest pods."""
     found: dict[WorkloadId, PodSizing] = {}
     for policy, part in _alike(workloads, policies):
         ids = [id_ for one in part for id_ in containers.of_workload[one.id]]
         cpu, memory = (containers.usage(ids, signal) for signal in (Signal.CPU, Signal.MEMORY))
-        sized = choose(cpu, memory, FIVE_MINUTES, [_specified(id_, containers.facts) for id_ in ids], policy)
+        ahead = loads.of(part, policy) if loads else {}
+        specified = [_specified(id_, containers.facts, ahead.get(id_.workload, AS_BEFORE)) for id_ in ids]
+        sized = choose(cpu, memory, FIVE_MINUTES, specified, policy)
         by_id = dict(zip(ids, sized, strict=True))
         found |= {
             one.id: tuple(_explained(id_, by_id[id_], containers.facts) for id_ in containers.of_workload[one.id])
@@ -109,12 +119,13 @@ def _alike(workloads: Sequence[Workload], policies: Policies) -> Iterator[tuple[
             yield policy, same[begin : begin + CHUNK]
 
 
-def _specified(id_: ContainerId, facts: ContainerFacts) -> Specified:
+def _specified(id_: ContainerId, facts: ContainerFacts, load: PodLoad) -> Specified:
     killed_at = facts.oom_limits.get(id_)
     return Specified(
         facts.resources.get(id_, Resources()),
         oom_floor=0.0 if killed_at is None else killed_at * RAISE,
         held_back=facts.held_back.get(id_, 0.0),
+        load=load,
     )
 
 
@@ -128,24 +139,4 @@ def _explained(id_: ContainerId, row: SizedRow, facts: ContainerFacts) -> Contai
 
 
 def _sizing_of(name: str, row: SizedRow) -> ContainerSizing:
-    return ContainerSizing(name, row.now, row.cpu, row.memory, row.days)
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """Weeks of one signal, to be read by workload."""
-
-    window: Window
-    row: Mapping[WorkloadId, int]
-
-    @classmethod
-    def of(cls, window: Window) -> Rows:
-        """Look up where each workload is."""
-        return cls(window, {id_: i for i, id_ in enumerate(window.keys)})
-
-    def values(self, ids: Sequence[WorkloadId]) -> Floats:
-        """[workload, time], gaps for those that have no row; a copy."""
-        at = np.array([self.row.get(id_, -1) for id_ in ids], np.intp)
-        found = np.full((len(ids), self.window.values.shape[1]), np.nan, np.float32)
-        found[at >= 0] = self.window.values[at[at >= 0]]
-        return found
+    return ContainerSizing(name, row.now, row.cpu, row.memory, row.days, load_ratio=row.load.ratio)

@@ -13,8 +13,9 @@ from forecaster.domain.amounts import amount
 from forecaster.domain.container import ContainerSize, Risk
 from forecaster.domain.decision import Hold, Reason, Resize
 from forecaster.domain.workload import Resources, Target, TargetType
+from forecaster.vertical.choice.mechanism import Mechanism
 from forecaster.vertical.scale_point import request_beside_hpa
-from forecaster.vertical.wording import clause
+from forecaster.vertical.wording import clause, load_clause
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,6 +38,8 @@ class ContainerSizing:
     memory: Sized | None = None
     days: float = 0.0
     note: str = ""
+    load_ratio: float = 1.0
+    """Forecast load of one pod over that of the days its sizes were learned from; 1 where that is not known."""
 
 
 PodSizing = tuple[ContainerSizing, ...]
@@ -139,6 +142,8 @@ def _resource(
         chosen, nearest = amount(sized.request, metric), amount(sized.request * factor, metric)
         return (sized.request * factor, limit), f"{nearest}, nearest to {chosen} that keeps the HPA's scale point"
     said = clause(metric, sized.request, sized.over_request, sized.over_limit, sized.mechanism, horizon)
+    if metric == "cpu" or sized.mechanism is Mechanism.LOAD:
+        said += load_clause(one.load_ratio)
     return (None, f"{said}; kept") if sized.kept else ((sized.request, sized.limit), said)
 
 

@@ -11,6 +11,7 @@ from forecaster.vertical.choice.mechanism import Mechanism
 if TYPE_CHECKING:
     from datetime import timedelta
 
+LEAST_TOLD = 0.05
 _BECAUSE = {
     Mechanism.STEADY: "",
     Mechanism.LEAK: ", its lows rise day by day since the last restart",
@@ -35,6 +36,13 @@ def clause(
     what = "it" if over_limit is None or over_limit == over_request else "its limit"
     risk = f"a {_share(bound)} chance that a peak of the coming {ahead} passes {what}"
     return f"{amount(request, metric)}, {risk}{_BECAUSE[mechanism]}"
+
+
+def load_clause(ratio: float) -> str:
+    """What a forecast has changed; nothing where it is about as the days were."""
+    if abs(ratio - 1) < LEAST_TOLD:
+        return ""
+    return f", for the load of a pod is forecast {ratio:.2g} times that of the days it was learned from"
 
 
 def _share(share: float | None) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 
 from forecaster.vertical.choice.borrowed import borrowed_sizes
 from forecaster.vertical.choice.cpu import cpu_sizes
+from forecaster.vertical.choice.load_ahead import AS_BEFORE, PodLoad
 from forecaster.vertical.choice.mechanism import Mechanism
 from forecaster.vertical.choice.memory import memory_sizes
 from forecaster.vertical.choice.seen import Seen
@@ -31,13 +32,13 @@ DAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Specified:
-    """What one container has today; `oom_floor` in bytes after a recent OOM kill, `growth` of its load ahead."""
+    """What one container has today; `oom_floor` in bytes after a recent OOM kill, `load` of its pod ahead."""
 
     resources: Resources
     oom_floor: float = 0.0
-    growth: float = 1.0
     held_back: float = 0.0
     """Share of time in which its CPU is throttled or stalled: what it uses is then not what it wants."""
+    load: PodLoad = AS_BEFORE
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ class SizedRow:
     cpu: Sized | None
     memory: Sized | None
     days: float
+    load: PodLoad = AS_BEFORE
 
 
 def choose(
@@ -74,7 +76,7 @@ def choose(
         sizes = borrowed_sizes(seen, policy)
     days = np.maximum(_days(cpu, DAY // step), _days(memory, DAY // step)).tolist()
     return [
-        SizedRow(one.resources, of_cpu, of_memory, known)
+        SizedRow(one.resources, of_cpu, of_memory, known, one.load)
         for one, of_cpu, of_memory, known in zip(specified, *map(_rows, sizes), days, strict=True)
     ]
 
@@ -90,9 +92,18 @@ def _seen(cpu: Floats, memory: Floats, points: int, specified: Sequence[Specifie
         memory_request=now[:, 2],
         memory_limit=now[:, 3],
         oom_floor=np.array([one.oom_floor for one in specified], np.float64),
-        growth=np.array([one.growth for one in specified], np.float64),
+        growth=np.array([one.load.growth for one in specified], np.float64),
         held_back=np.array([one.held_back for one in specified], np.float64),
+        likeness=_likeness([one.load for one in specified]),
     )
+
+
+def _likeness(loads: Sequence[PodLoad]) -> Floats | None:
+    """[row, day], 1 where nothing is known; None where nothing is known of anybody."""
+    days = max((len(one.likeness) for one in loads), default=0)
+    if not days:
+        return None
+    return np.array([(*one.likeness, *(1.0,) * (days - len(one.likeness))) for one in loads])
 
 
 def _amounts(resources: Resources) -> list[float]:

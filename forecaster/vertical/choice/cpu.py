@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.vertical.choice.cheapest import cheapest
-from forecaster.vertical.choice.days import days_of
+from forecaster.vertical.choice.days import days_of, resembling
 from forecaster.vertical.choice.evaluated import cpu_evaluated, share_above
 from forecaster.vertical.choice.prices import Prices
 from forecaster.vertical.choice.shares import Shares, shares_of
@@ -31,7 +31,7 @@ _EXACT = 6
 
 def cpu_sizes(seen: Seen, policy: VerticalPolicy) -> Sizes:
     """Requests, limits and their risks until the next change (`policy.horizon`)."""
-    days = days_of(seen.cpu, seen.points, seen.ahead(policy.horizon))
+    days = resembling(days_of(seen.cpu, seen.points, seen.ahead(policy.horizon)), seen.likeness)
     past = shares_of(days)
     shares = Shares(past.values * seen.growth[:, None], past.above)
     request, kept = _request(seen, shares, policy)

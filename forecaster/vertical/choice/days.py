@@ -63,6 +63,17 @@ def days_of(usage: Floats, points: int, ahead: int | None = None, *, half_life: 
     return Days(values, weights / np.where(total > 0, total, 1.0))
 
 
+def resembling(days: Days, likeness: Doubles | None) -> Days:
+    """The same days with weights times `likeness` [row, day], newest first; days beyond its columns keep theirs."""
+    if likeness is None:
+        return days
+    missing = max(days.weights.shape[1] - likeness.shape[1], 0)
+    factors = np.pad(likeness, ((0, 0), (0, missing)), constant_values=1.0)[:, : days.weights.shape[1]]
+    weights = days.weights * factors
+    total = weights.sum(axis=1, keepdims=True)
+    return Days(days.values, weights / np.where(total > 0, total, 1.0))
+
+
 def _weights(count: int, half_life: float) -> Doubles:
     ago = np.arange(1, count + 1)
     return np.asarray(0.5 ** (ago / half_life) * np.where(ago % 7 == 0, SAME_WEEKDAY, 1.0))

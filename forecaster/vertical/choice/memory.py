@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.vertical.choice.cheapest import cheapest
-from forecaster.vertical.choice.days import days_of
+from forecaster.vertical.choice.days import days_of, resembling
 from forecaster.vertical.choice.evaluated import chance_above, memory_evaluated
 from forecaster.vertical.choice.mechanism import Mechanism, fills_limit, leaks_of, load_share
 from forecaster.vertical.choice.peaks import peaks_of
@@ -63,9 +63,11 @@ def coming_peaks(seen: Seen, days: Days, horizon: timedelta) -> tuple[Peaks, NDA
     load = load_share(past, cpu.peaks()[:, : past.shape[1]], days.weights)
     since = ago[None, :] <= leaks.days[:, None]
     grown = past + (leaks.slope[:, None] * (ago + horizon / DAY))
+    weighed = resembling(days, seen.likeness).weights
     with_load = past + (load.bytes_per_core * (seen.growth - 1))[:, None] * cpu.peaks()[:, : past.shape[1]]
     peaks = np.where(leaks.leaks[:, None], grown, np.where(load.follows[:, None], with_load, past))
-    weights = np.where(leaks.leaks[:, None] & ~since, 0.0, days.weights)
+    usual = np.where(load.follows[:, None], weighed, days.weights)
+    weights = np.where(leaks.leaks[:, None], np.where(since, days.weights, 0.0), usual)
     total = weights.sum(axis=1, keepdims=True)
     cache = fills_limit(past, days.weights, seen.memory_limit, seen.oom_floor)
     mechanism = np.select(

@@ -20,9 +20,9 @@ class Seen:
     """Usage of the hottest pod of each container, so that a hot shard is not averaged away, and what it has today.
 
     `cpu` in cores and `memory` in bytes [row, time], the newest column last and `points` to a day, NaN for gaps. The
-    others are [row]: NaN where nothing is stated; `oom_floor` 0 without an OOM kill; `growth` is the forecast load of
-    one pod over what the past days had, 1 where nobody forecasts it;
-    `held_back` the share of time in which CPU was throttled or stalled.
+    others are [row]: NaN where nothing is stated; `oom_floor` 0 without an OOM kill; `growth` of the load of one pod
+    beyond what the past days had, 1 where nobody forecasts it; `held_back` the share of time in which CPU was throttled
+    or stalled. `likeness` [row, day] says how much each day's load is like the forecast one, the newest day first.
     """
 
     cpu: Floats
@@ -35,6 +35,7 @@ class Seen:
     oom_floor: Doubles
     growth: Doubles
     held_back: Doubles | None = None
+    likeness: Doubles | None = None
 
     def ahead(self, horizon: timedelta) -> int:
         """Points until the next change, at most a day."""

@@ -1,0 +1,138 @@
+"""The load that one pod will carry until sizes can change again, beside that of the days they are learned from."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from forecaster.decisions.targets import AmountTarget, UtilizationTarget, targets_of
+from forecaster.demand.fresh import Fresh
+from forecaster.domain.signal import Signal
+from forecaster.domain.window import FIVE_MINUTES
+from forecaster.forecasting.forecaster import Span
+from forecaster.forecasting.further import column_of, further_peaks
+from forecaster.forecasting.peaks import HIGH, LOW, MEDIAN
+from forecaster.steps.rows import Rows
+from forecaster.vertical.choice.load_ahead import Counts, Forecast, LoadAhead, PodLoad, load_ahead
+from forecaster.vertical.choice.seen import DAY
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime, timedelta
+
+    from numpy.typing import NDArray
+
+    from forecaster.decisions.targets import PodTarget, Unusable
+    from forecaster.domain.policies import Policies
+    from forecaster.domain.policy import HorizontalPolicy, VerticalPolicy
+    from forecaster.domain.workload import Workload, WorkloadId
+    from forecaster.forecasting.forecaster import Forecaster
+    from forecaster.ports import Histories
+
+POINTS = DAY // FIVE_MINUTES
+_LOADS = (Signal.CPU, Signal.REQUESTS)
+"""What a pod's load is measured in; the first one that the workload is scaled by."""
+
+
+class Shared(NamedTuple):
+    """How a workload's total is shared by its pods; `per_pod` NaN where their count does not follow it."""
+
+    signal: Signal
+    per_pod: float
+    least: float
+    most: float
+
+
+@dataclass(frozen=True, slots=True)
+class LoadsAhead:
+    """Asks the models of this cycle about the time until the next change of sizes."""
+
+    history: Histories
+    forecaster: Forecaster
+    policies: Policies
+    now: datetime
+
+    def of(self, workloads: Sequence[Workload], vertical: VerticalPolicy) -> dict[WorkloadId, PodLoad]:
+        """What is known of these, all under one policy of sizes; nothing of whom nobody forecasts."""
+        if vertical.load_forecast == "ignore" or vertical.recommender != "forecaster":
+            return {}
+        groups: dict[Signal, list[tuple[Workload, Shared]]] = defaultdict(list)
+        for one in workloads:
+            shared = shared_by(one, self.policies.of(one.id).horizontal)
+            if shared is not None:
+                groups[shared.signal].append((one, shared))
+        found: dict[WorkloadId, PodLoad] = {}
+        for signal, group in groups.items():
+            found |= self._of(signal, group, vertical)
+        return found
+
+    def _of(
+        self, signal: Signal, group: Sequence[tuple[Workload, Shared]], vertical: VerticalPolicy
+    ) -> dict[WorkloadId, PodLoad]:
+        weeks = self.history.window(signal, FIVE_MINUTES)
+        whole = Fresh(weeks, np.empty((len(weeks.keys), 0), np.float32), weeks.end)
+        span = Span(FIVE_MINUTES * 0, min(vertical.horizon, DAY))
+        ids = [one.id for one, _ in group]
+        said = further_peaks(self.forecaster, signal, whole, span, ids, self.now)
+        known = [(one, shared) for one, shared in group if one.id in said]
+        if not known:
+            return {}
+        ahead = self._ahead(signal, known, said, span.length)
+        ahead = ahead.only_raising() if vertical.load_forecast == "raise" else ahead
+        return dict(zip([one.id for one, _ in known], ahead.rows(), strict=True))
+
+    def _ahead(
+        self,
+        signal: Signal,
+        known: Sequence[tuple[Workload, Shared]],
+        said: Mapping[WorkloadId, NDArray[np.float64]],
+        length: timedelta,
+    ) -> LoadAhead:
+        ids = [one.id for one, _ in known]
+        quantiles = np.array([said[id_] for id_ in ids])
+        forecast = Forecast(*(quantiles[:, column_of(level)] for level in (LOW, MEDIAN, HIGH)))
+        total, pods = (Rows.of(self.history.window(of, FIVE_MINUTES)).values(ids) for of in (signal, Signal.PODS))
+        common = min(total.shape[1], pods.shape[1])
+        total, pods = total[:, total.shape[1] - common :], pods[:, pods.shape[1] - common :]
+        points = min(max(round(POINTS * (length / DAY)), 1), POINTS)
+        return load_ahead(forecast, total, pods, counts_of(known), POINTS, points)
+
+
+def counts_of(known: Sequence[tuple[Workload, Shared]]) -> Counts:
+    """The pods of each as arrays."""
+    columns = [(one.replicas, shared.per_pod, shared.least, shared.most) for one, shared in known]
+    return Counts(*np.array(columns, np.float64).T)
+
+
+def shared_by(workload: Workload, policy: HorizontalPolicy) -> Shared | None:
+    """By which total its count is decided; None where nothing that is forecast decides it."""
+    targets = targets_of(workload, policy)
+    for signal in _LOADS:
+        per_pod = [carried for one in targets if (carried := carried_at(one, signal)) is not None]
+        if per_pod:
+            return _shared(workload, policy, signal, min(per_pod))
+    return None
+
+
+def carried_at(target: PodTarget | Unusable, signal: Signal) -> float | None:
+    """Load of one pod at which a target of this signal is met, in the signal's unit."""
+    match target:
+        case UtilizationTarget(signal=known) if known is signal:
+            return target.request * target.percent / 100
+        case AmountTarget(signal=known) if known is signal:
+            return target.amount
+        case _:
+            return None
+
+
+def _shared(workload: Workload, policy: HorizontalPolicy, signal: Signal, per_pod: float) -> Shared:
+    """The HPA's bounds, else those of the policy; nobody scales a workload that has neither."""
+    hpa = workload.autoscaler
+    if hpa:
+        return Shared(signal, per_pod, hpa.min_replicas, hpa.max_replicas)
+    if policy.max_replicas:
+        return Shared(signal, per_pod, policy.min_replicas or 1, policy.max_replicas)
+    return Shared(signal, np.nan, 1, np.inf)

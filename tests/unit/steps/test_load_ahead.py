@@ -1,0 +1,113 @@
+"""The load of one pod ahead: forecast totals, shared by the pods that there will be."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from forecaster.demand.fresh import Fresh
+from forecaster.domain.history import Block
+from forecaster.domain.policies import Policies
+from forecaster.domain.policy import Policy
+from forecaster.domain.signal import Signal
+from forecaster.domain.window import FIVE_MINUTES
+from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType
+from forecaster.forecasting.forecaster import Forecaster, Span
+from forecaster.steps.containers import Containers
+from forecaster.steps.load_ahead import LoadsAhead
+from forecaster.steps.sizes import Sizes
+from forecaster.store.history import History
+from forecaster.vertical.sizing import size
+from tests.support.builders import GIB, NOON, workload
+from tests.support.fakes import SHORT
+
+if TYPE_CHECKING:
+    from forecaster.domain.workload import Workload
+    from forecaster.vertical.choice.load_ahead import PodLoad
+
+DAYS = 6
+REQUESTED = Resources(1.0, None, GIB, GIB)
+ALONE = workload("web", autoscaler=None, resources=REQUESTED, replicas=2)
+SOON = Span(timedelta(minutes=3), timedelta(minutes=3))
+
+
+def rising() -> np.ndarray:
+    """Two pods: quiet days of half a core, and from this morning on three cores in all."""
+    total = np.full(DAYS * 288, 0.5)
+    total[-144:] = 3.0
+    return total
+
+
+def kept(total: np.ndarray, pods: float = 2.0) -> History:
+    history = History(Signal, SHORT.model_copy(update={"weeks_kept": timedelta(days=DAYS)}), now=NOON)
+    start = NOON - (len(total) - 1) * FIVE_MINUTES
+    for signal, values in (("cpu", total), ("memory", total * 0 + GIB), ("pods", total * 0 + pods)):
+        history.write(Block(Signal(signal), (ALONE.id,), start, FIVE_MINUTES, values[None]))
+    return history
+
+
+def loads(history: History, policies: Policies | None = None, *, fitted: bool = True) -> LoadsAhead:
+    """The last value is forecast, so that the forecast is known."""
+    forecaster = Forecaster("last-value")
+    weeks = history.window(Signal.CPU, FIVE_MINUTES)
+    if fitted:
+        whole = Fresh(weeks, np.empty((len(weeks.keys), 0), np.float32), weeks.end)
+        forecaster.peaks(Signal.CPU, whole, [SOON], NOON)
+    return LoadsAhead(history, forecaster, policies or Policies(Policy()), NOON)
+
+
+def load_of(one: Workload, total: np.ndarray, **vertical: object) -> PodLoad | None:
+    policy = Policy.model_validate({"vertical": vertical})
+    return loads(kept(total), Policies(policy)).of([one], policy.vertical).get(one.id)
+
+
+def test_more_than_the_days_had_is_told_and_weighs() -> None:
+    found = load_of(ALONE, rising())
+    assert found is not None
+    assert found.ratio > 1.5
+    assert found.likeness[0] > found.likeness[-1]
+
+
+def test_less_lowers_only_where_the_policy_says_so() -> None:
+    falling = rising()[::-1].copy()
+    falling[:144] = 0.5
+    falling[144:-10] = 3.0
+    raising, following = (load_of(ALONE, falling, load_forecast=what) for what in ("raise", "follow"))
+    assert raising is not None
+    assert following is not None
+    assert (raising.ratio, raising.growth) == (1.0, 1.0)
+    assert following.ratio < 1
+
+
+def test_what_an_hpa_adds_pods_for_is_no_load_of_one_pod() -> None:
+    hpa = Autoscaler("web", 1, 20, (Target("cpu", TargetType.UTILIZATION, 0.25),))
+    found = load_of(workload("web", autoscaler=hpa, resources=REQUESTED, replicas=2), rising())
+    assert found is not None
+    assert (found.ratio, found.growth) == (pytest.approx(0.25 / 0.25, rel=0.01), pytest.approx(1.0, rel=0.01))
+
+
+@pytest.mark.parametrize("how", [{"load_forecast": "ignore"}, {"recommender": "vpa"}])
+def test_nobody_is_asked_where_nobody_listens(how: dict[str, object]) -> None:
+    assert load_of(ALONE, rising(), **how) is None
+
+
+def test_a_model_that_is_not_fitted_yet_says_nothing() -> None:
+    policy = Policy()
+    assert loads(kept(rising()), fitted=False).of([ALONE], policy.vertical) == {}
+
+
+def test_sizes_say_what_the_forecast_changed() -> None:
+    history, policies = kept(rising()), Policies(Policy())
+    plain, told = Sizes(), Sizes()
+    plain.renew(history, Containers(), policies, [ALONE])
+    told.renew(history, Containers(), policies, [ALONE], loads(history))
+    before, after = (size(ALONE, one.of(ALONE.id), Policy().vertical) for one in (plain, told))
+    assert "times that of the days it was learned from" in after.message
+    assert "times that of the days" not in before.message
+    (now,), (then,) = told.of(ALONE.id), plain.of(ALONE.id)
+    assert now.cpu is not None
+    assert then.cpu is not None
+    assert now.cpu.request >= then.cpu.request

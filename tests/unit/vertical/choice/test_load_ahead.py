@@ -1,0 +1,84 @@
+"""Load per pod ahead against the days that sizes are learned from."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from forecaster.vertical.choice.load_ahead import MOST, Counts, Forecast, LoadAhead, load_ahead
+
+DAY = 288
+FIXED = Counts(np.full(1, 4.0), np.full(1, np.nan), np.ones(1), np.ones(1))
+"""Four pods that nobody scales."""
+SCALED = Counts(np.full(1, 4.0), np.full(1, 0.5), np.full(1, 2.0), np.full(1, 20.0))
+"""An HPA that is content with half a core a pod, between two and twenty."""
+
+
+def of(forecast: float, *peaks: float, counts: Counts = FIXED, pods: float = 4.0, ahead: int = DAY) -> LoadAhead:
+    """Days that have one peak at noon over a quiet core; the newest is named last."""
+    total = np.ones((1, DAY * len(peaks)))
+    total[0, DAY // 2 :: DAY] = peaks
+    said = Forecast(*(np.array([forecast * factor]) for factor in (0.9, 1.0, 1.2)))
+    return load_ahead(said, total, np.full_like(total, pods), counts, DAY, ahead)
+
+
+def growth_of(found: LoadAhead) -> float:
+    return float(found.growth[0])
+
+
+def test_days_like_the_forecast_one_weigh_more() -> None:
+    quiet, busy = of(8.0, 8.0, 4.0).likeness[0]
+    assert busy == pytest.approx(1.0)
+    assert quiet < 0.1
+
+
+def test_no_day_is_silenced_for_good() -> None:
+    assert of(8.0, 0.001, 8.0).likeness.min() > 0.01
+
+
+def test_a_day_like_one_that_is_known_grows_nothing() -> None:
+    assert growth_of(of(5.0, 4.0, 8.0, 6.0)) == 1.0
+
+
+def test_more_than_any_day_had_raises_by_as_much() -> None:
+    assert growth_of(of(9.6, 4.0, 8.0, 6.0)) == pytest.approx(1.2)
+
+
+def test_less_than_any_day_had_lowers_by_as_much_if_that_is_wanted() -> None:
+    found = of(3.0, 4.0, 8.0, 6.0)
+    assert growth_of(found) == pytest.approx(0.75)
+    raising = found.only_raising()
+    assert (growth_of(raising), raising.likeness.tolist(), float(raising.ratio[0])) == (1.0, [[1.0] * 3], 1.0)
+
+
+def test_however_much_is_forecast_there_is_a_bound() -> None:
+    assert growth_of(of(800.0, 4.0, 8.0)) == MOST
+
+
+def test_within_its_bounds_an_hpa_keeps_the_load_of_a_pod() -> None:
+    found = of(9.6, 4.0, 8.0, counts=SCALED)
+    assert growth_of(found) == pytest.approx(1.0)
+    assert float(found.ratio[0]) == pytest.approx(1.0)
+    assert found.likeness == pytest.approx(np.ones((1, 2)))
+
+
+def test_beyond_its_maximum_it_does_not() -> None:
+    at_most = Counts(SCALED.pods, SCALED.per_pod, SCALED.least, np.full(1, 10.0))
+    assert growth_of(of(6.0, 3.0, 4.0, counts=at_most)) == pytest.approx(6 / 10 / 0.5)
+
+
+def test_pods_that_have_gone_leave_their_load_to_the_others() -> None:
+    assert growth_of(of(8.0, 8.0, 8.0, pods=8.0)) == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("found", [of(np.nan, 4.0, 8.0), of(4.0, 4.0, pods=0.0)], ids=["no forecast", "no pods"])
+def test_nothing_known_changes_nothing(found: LoadAhead) -> None:
+    assert (growth_of(found), float(found.ratio[0])) == (1.0, 1.0)
+    assert (found.likeness == 1.0).all()
+
+
+def test_only_the_coming_hours_are_compared() -> None:
+    """Six hours ahead: noon is eighteen hours away, and the hours just past are a day of their own."""
+    found = of(1.0, 8.0, 8.0, ahead=DAY // 4)
+    assert found.likeness.shape == (1, 3)
+    assert growth_of(found) == pytest.approx(1.0)
