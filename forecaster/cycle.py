@@ -10,6 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from forecaster.demand.throttling import Throttling
 from forecaster.domain.decision import Scale
 from forecaster.domain.report import CycleReport
 from forecaster.steps.catch_up import catch_up
@@ -56,6 +57,7 @@ class Cycle:
     """A clock for durations only."""
     judge: Judge = field(default_factory=Judge)
     containers: Containers = field(default_factory=Containers)
+    throttling: Throttling = field(default_factory=Throttling)
     sizes: Sizes = field(default_factory=Sizes)
     scoring: Scoring = field(default_factory=Scoring)
     inventory: Inventory | None = None
@@ -71,9 +73,10 @@ class Cycle:
         with watch.step("histories"):
             missing = catch_up(self.history, self.source, targets, now)
         with watch.step("forecasts"):
-            sight = look_ahead(self.history, self.forecaster, policies, targets, now)
+            sight = look_ahead(self.history, self.forecaster, policies, targets, now, throttled=self.throttling.hours)
         with watch.step("sizes"):
             unread = [] if targets.down else self.containers.catch_up(self.source, now)
+            self.throttling.follow(self.containers.facts, self.containers.read)
             loads = None if targets.down else LoadsAhead(self.history, self.forecaster, self.policies, now)
             self.sizes.renew(self.history, self.containers, self.policies, targets.inventory.workloads, loads)
         with watch.step("gates"):
@@ -92,6 +95,7 @@ class Cycle:
             verdicts=verdicts_of(decided),
             failures=(*targets.inventory.faults, *missing, *unread, *sight.failures, *failed, *unkept),
             scores=tuple(scores),
+            masked=tuple(self.forecaster.masked()),
             gates=tuple(moved),
         )
         return Outcome(targets.inventory, decided, report)

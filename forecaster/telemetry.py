@@ -105,6 +105,12 @@ class Metrics:
         self._workloads = Gauge(
             "forecaster_workloads", "Workloads by the last decision.", ["verdict", "reason"], registry=registry
         )
+        self._masked = Gauge(
+            "forecaster_masked_ratio",
+            "Share of the last week of all workloads with history in which demand was not free to show.",
+            ["signal", "reason"],
+            registry=registry,
+        )
         self._failures = Counter("forecaster_failures", "Lines of failure in cycle reports.", registry=registry)
         self._store = Counter("forecaster_store_failures", "Writes that failed, by part.", ["part"], registry=registry)
         self._missing = Gauge(
@@ -133,7 +139,13 @@ class Metrics:
         for (verdict, reason), count in report.verdicts.items():
             self._decisions.labels(verdict, reason).inc(count)
             self._workloads.labels(verdict, reason).set(count)
+        self._mask(report)
         self._scores.add(report.scores)
+
+    def _mask(self, report: CycleReport) -> None:
+        self._masked.clear()
+        for one in report.masked:
+            self._masked.labels(one.signal, one.reason).inc(one.share / max(1, report.series.get(one.signal, 1)))
 
     def cycle_failed(self) -> None:
         """A cycle ended without a report."""

@@ -14,7 +14,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Floats = NDArray[np.float64]
+    Floats = NDArray[np.floating]
     Mask = NDArray[np.bool_]
 
 AT_CAPACITY = 0.005

@@ -73,8 +73,10 @@ class Cleaning:
     kept: Kept
     open: int
     """The first column since the epoch that is cleaned anew."""
-    share: Floats
-    """[workload, Masked] of the last week's known columns."""
+    masked: Mapping[WorkloadId, Mapping[Masked, float]]
+    """Part of the last week's known columns, by reason; only of workloads of which there is some."""
+    remarks: Mapping[WorkloadId, str]
+    """What is to be said about the workloads whose demand is not their usage."""
 
 
 def cleaned_weeks(group: Group, before: Cleaning | None) -> tuple[Floats, Cleaning]:
@@ -86,8 +88,10 @@ def cleaned_weeks(group: Group, before: Cleaning | None) -> tuple[Floats, Cleani
     whole = cleaned(_part(group, usage, 0), traits, usage)
     count, settled = usage.shape[1], max(0, usage.shape[1] - OPEN)
     kept = _corrections(usage[:, :settled], whole.values[:, :settled], group.end - count)
-    share = _share(whole.why[:, -WEEK:], usage[:, -WEEK:])
-    return whole.values, Cleaning(traits, starts, group.history.end, kept, group.end - (count - settled), share)
+    masked = _shares(group.ids, whole.why[:, -WEEK:], usage[:, -WEEK:])
+    remarks = _remarks(group.ids, masked, traits.warm_up)
+    open_from = group.end - (count - settled)
+    return whole.values, Cleaning(traits, starts, group.history.end, kept, open_from, masked, remarks)
 
 
 def cleaned_since(group: Group, before: Cleaning) -> tuple[Floats, Cleaning]:
@@ -103,22 +107,26 @@ def cleaned_since(group: Group, before: Cleaning) -> tuple[Floats, Cleaning]:
     return values, _settled(before, usage[:, lead:], demand, group.end) if width > SETTLE else before
 
 
-def shares(ids: Sequence[WorkloadId], cleaning: Cleaning) -> dict[WorkloadId, dict[Masked, float]]:
-    """Which part of the last week is masked, by reason; only of workloads of which some is."""
-    some = np.flatnonzero(cleaning.share.any(axis=1)).tolist()
-    return {ids[row]: {why: float(part) for why in Masked if (part := cleaning.share[row, why - 1])} for row in some}
-
-
-def remarks(ids: Sequence[WorkloadId], cleaning: Cleaning) -> dict[WorkloadId, str]:
-    """What is to be said about the workloads whose demand is not their usage."""
-    masked = {
-        id_: [f"{sum(parts.values()):.1%} of the last week is masked ({_listed(parts)})"]
-        for id_, parts in shares(ids, cleaning).items()
+def _shares(ids: Sequence[WorkloadId], why: NDArray[np.uint8], usage: Floats) -> dict[WorkloadId, dict[Masked, float]]:
+    known = np.maximum(np.count_nonzero(~np.isnan(usage), axis=1), 1).tolist()
+    found = {row: np.bincount(why[row], minlength=max(Masked) + 1).tolist() for row in np.flatnonzero(why.any(axis=1))}
+    return {
+        ids[row]: {reason: counts[reason] / known[row] for reason in Masked if counts[reason]}
+        for row, counts in found.items()
     }
-    for row in np.flatnonzero(cleaning.traits.warm_up > 0).tolist():
-        left_out = f"{5 * cleaning.traits.warm_up[row]:.2g} core-minutes that each new pod takes to start are left out"
-        masked.setdefault(ids[row], []).append(left_out)
-    return {id_: "; ".join(said) for id_, said in masked.items()}
+
+
+def _remarks(
+    ids: Sequence[WorkloadId], masked: Mapping[WorkloadId, Mapping[Masked, float]], warm_up: Floats
+) -> dict[WorkloadId, str]:
+    said = {
+        id_: [f"{sum(parts.values()):.1%} of the last week is masked ({_listed(parts)})"]
+        for id_, parts in masked.items()
+    }
+    for row in np.flatnonzero(warm_up > 0).tolist():
+        left_out = f"{5 * warm_up[row]:.2g} core-minutes that each new pod takes to start are left out"
+        said.setdefault(ids[row], []).append(left_out)
+    return {id_: "; ".join(parts) for id_, parts in said.items()}
 
 
 def _listed(parts: Mapping[Masked, float]) -> str:
@@ -194,8 +202,3 @@ def _settled(before: Cleaning, usage: Floats, demand: Floats, end: int) -> Clean
     more = _corrections(usage[:, :closed], demand[:, :closed], end - usage.shape[1])
     kept = Kept(*(np.concatenate(parts) for parts in zip(before.kept, more, strict=True)))
     return replace(before, kept=kept, open=end - OPEN)
-
-
-def _share(why: NDArray[np.uint8], usage: Floats) -> Floats:
-    known = np.maximum(np.count_nonzero(~np.isnan(usage), axis=1), 1)
-    return np.stack([np.count_nonzero(why == one, axis=1) / known for one in Masked], axis=1)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import models
 from forecaster.domain.report import MaskedShare
-from forecaster.forecasting.cleaning import shares
 from forecaster.forecasting.newcomers import borrowed, with_borrowed
 from forecaster.forecasting.paths import SHOWN, STEPS, Paths
 from forecaster.forecasting.peaks import Peaks, joined, noted
@@ -88,7 +87,7 @@ class Forecaster:
             for signal, it in self.signals.items()
             for shard in it.shards
             if shard.cleaning
-            for id_, parts in shares(shard.ids, shard.cleaning).items()
+            for id_, parts in shard.cleaning.masked.items()
             for why, share in parts.items()
         ]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import models
-from forecaster.forecasting.cleaning import Group, cleaned_since, cleaned_weeks, remarks
+from forecaster.forecasting.cleaning import Group, cleaned_since, cleaned_weeks
 from forecaster.forecasting.panels import key_of, panel_of
 from forecaster.forecasting.peaks import LEVELS
 
@@ -113,10 +113,7 @@ class Shards:
     def remarks(self) -> dict[WorkloadId, str]:
         """What is to be said about workloads whose demand is not their usage."""
         return {
-            id_: remark
-            for shard in self.shards
-            if shard.cleaning
-            for id_, remark in remarks(shard.ids, shard.cleaning).items()
+            id_: remark for shard in self.shards if shard.cleaning for id_, remark in shard.cleaning.remarks.items()
         }
 
     def paths(
