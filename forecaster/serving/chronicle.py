@@ -107,7 +107,7 @@ class Chronicle:
 class Amounts(NamedTuple):
     """Sums over matured forecasts of one signal; errors and peaks in its unit."""
 
-    count: float
+    forecasts: float
     covered: float
     quantiles: float
     absolute_error: float
@@ -140,7 +140,7 @@ class Sums:
         """Some more have, all at this time."""
         kept = 1.0 if self._at is None else 0.5 ** max((at - self._at) / HALF_LIFE, 0.0)
         self._at = at
-        self._count = self._count * kept + amounts.count
+        self._count = self._count * kept + amounts.forecasts
         self._covered = self._covered * kept + amounts.covered
         self._quantiles = self._quantiles * kept + amounts.quantiles
         self._absolute_error = self._absolute_error * kept + amounts.absolute_error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import weakref
 from collections import defaultdict
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -33,14 +34,18 @@ class Table:
         self._gauges_at = records_at + header.gauges_at
         self._descriptor = descriptor
         self._records_at = records_at
-        self._places: dict[tuple[str, str], list[int]] = defaultdict(list)
+        self._places: dict[str, dict[str, int]] = defaultdict(dict)
+        """The first one of each name. Dictionaries of numbers, which the garbage collector does not look into."""
         for place, entry in enumerate(entries):
-            self._places[entry.namespace, entry.name].append(place)
+            self._places[entry.namespace].setdefault(entry.name, place)
         weakref.finalize(self, os.close, descriptor)
 
     def named(self, namespace: str, name: str) -> list[Entry]:
         """The workloads of that name: none, one, or one of each kind."""
-        return [self.entries[place] for place in self._places.get((namespace, name), ())]
+        first = self._places.get(namespace, {}).get(name)
+        if first is None:
+            return []
+        return list(takewhile(lambda entry: entry.key[:2] == (namespace, name), islice(self.entries, first, None)))
 
     def published(self, entry: Entry) -> Published | None:
         """What autoscalers read of a workload; None where its policy publishes nothing."""

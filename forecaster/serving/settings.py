@@ -83,7 +83,7 @@ class ServingSettings(Section):
     forecast_path: bool = Field(
         default=True,
         description=(
-            "Whether /api/v1 has the coming hour step by step, too: forecast for a tenth of the workloads in each cycle."
+            "Whether /api/v1 has the coming hour step by step, too; a tenth of all workloads a cycle."
         ),
     )
     secure: SecureSettings = SecureSettings()

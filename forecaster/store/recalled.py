@@ -38,7 +38,7 @@ class FadedScores(NamedTuple):
 
     id: WorkloadId
     signal: str
-    count: float
+    forecasts: float
     covered: float
     quantiles: float
     absolute_error: float
@@ -73,7 +73,7 @@ def faded_scores(connection: Connection, now: datetime, half_life: timedelta) ->
     bucket = (seconds - scores.c.at) // int(BUCKET.total_seconds())
     weights = {k: 0.5 ** ((k + 0.5) * (BUCKET / half_life)) for k in range(BACK // BUCKET)}
     weight = case(weights, value=bucket, else_=0.0)
-    amounts = (scores.c[name] for name in FadedScores._fields[2:])
+    amounts = (scores.c[name] for name in ("count", "covered", "quantiles", "absolute_error", "actual"))
     rows = connection.execute(
         select(*IDENTITY, scores.c.signal, *(func.sum(amount * weight) for amount in amounts))
         .join(scores, workloads.c.id == scores.c.workload)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.hpa.selectors import Selector, SelectorError, parse_selector
@@ -14,8 +13,6 @@ WORKLOAD, KIND, NAMESPACE, SIGNAL = LABELS = ("workload", "kind", "namespace", "
 LONGEST = 4096
 """Characters of a selector: what an HPA builds from its own has some dozens."""
 MOST_COMMAS = 256
-USUAL = 256
-"""Characters of a selector that is remembered: every HPA has one of its own and sends it four times a minute."""
 
 
 class Question(NamedTuple):
@@ -34,10 +31,6 @@ class Question(NamedTuple):
 
 def question(text: str) -> Question | str:
     """The question behind a selector, or what is wrong with it in a sentence."""
-    return _remembered(text) if len(text) <= USUAL else _question(text)
-
-
-def _question(text: str) -> Question | str:
     if len(text) > LONGEST or text.count(",") > MOST_COMMAS:
         return f"the label selector is too long: {LONGEST} characters and {MOST_COMMAS} commas are the most"
     try:
@@ -52,6 +45,3 @@ def _question(text: str) -> Question | str:
         selector,
         any(one.key == SIGNAL for one in selector.requirements),
     )
-
-
-_remembered = lru_cache(maxsize=16384)(_question)

@@ -23,15 +23,20 @@ class Repeated:
 
     def __init__(self) -> None:
         self._table: Table | None = None
-        self._replies: dict[tuple[str, bytes], Reply] = {}
+        self._replies: dict[str, Reply] = {}
 
     def get(self, table: Table, moment: Moment, request: Request) -> Reply | None:
         """The reply to the same request."""
         if self._table is not table or not moment.fresh:
             self._table, self._replies = table, {}
-        return None if request.wants_table else self._replies.get((request.path, request.query))
+        return None if request.wants_table else self._replies.get(_key(request))
 
     def keep(self, request: Request, reply: Reply, value: Value) -> None:
         """For the next time, unless its truth depends on the time."""
         if value.source in KNOWN and len(self._replies) < MOST and len(request.query) <= LONGEST:
-            self._replies[request.path, request.query] = reply
+            self._replies[_key(request)] = reply
+
+
+def _key(request: Request) -> str:
+    """One string: some thousand tuples would be work for the garbage collector."""
+    return f"{request.path}?{request.query.decode('latin-1')}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import NamedTuple
 
 import msgspec
 
@@ -23,8 +22,8 @@ REASONS = {
 }
 
 
-class Reply(NamedTuple):
-    """One HTTP answer, without the transport."""
+class Reply(msgspec.Struct, frozen=True, gc=False):
+    """One HTTP answer, without the transport. Thousands are kept: the garbage collector need not look at them."""
 
     status: int
     body: bytes

@@ -250,7 +250,7 @@ def test_and_how_forecasts_turned_out_the_older_the_less(ledger: SqlLedger) -> N
     ledger.score([score(NOON + DAY, actual=2.5)])
     (found,) = ledger.recalled(NOON + DAY + MINUTE, changes=2, half_life=DAY).scores
     assert (found.id, found.signal) == (WEB, "cpu")
-    assert found.count == pytest.approx(2 * 0.5 + 1, rel=0.1)
+    assert found.forecasts == pytest.approx(2 * 0.5 + 1, rel=0.1)
     assert found.covered == pytest.approx(1, rel=0.1)
     assert ledger.recalled(NOON + 30 * DAY, changes=2, half_life=DAY).scores == []
 
