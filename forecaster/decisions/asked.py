@@ -51,7 +51,7 @@ def ask(
     if not isinstance(measured, Measured):
         return Asked(target, outlook, _absent(measured), _absent(measured))
     ready, current = workload.ready_replicas, workload.replicas
-    if wakes_from_zero(policy) and isinstance(ahead, Ahead):
+    if wakes_from_zero(policy) and isinstance(ahead, Ahead) and ahead.levels:
         pods = math.ceil(measured.value / full_pod(target, policy.peak_target))
         served = (ready, served_by)
         return _sized_by_worth(target, outlook, Proposal(pods, 0.0), ahead, measured.value, served, policy)
@@ -103,17 +103,19 @@ def view(asked: Asked | Unusable) -> SignalView:
     forecast = outlook.ahead if isinstance(outlook.ahead, Ahead) else None
     return SignalView(
         signal=target.signal,
-        target=str(target),
+        target=target.words,
         measured=measured.value if measured else None,
         measured_at=measured.at if measured else None,
         reactive_replicas=now.replicas if isinstance(now, Proposal) else None,
         forecast=forecast,
         forecast_replicas=ahead.replicas if isinstance(ahead, Proposal) else None,
-        note="; ".join(_notes(asked, forecast)),
+        note=_note(now, ahead, forecast.note if forecast else ""),
     )
 
 
-def _notes(asked: Asked, forecast: Ahead | None) -> list[str]:
-    notes = [side.message for side in (asked.now, asked.ahead) if isinstance(side, Unmeasured)]
-    notes += [forecast.note] if forecast and forecast.note else []
-    return list(dict.fromkeys(notes))
+def _note(now: Proposal | Unmeasured, ahead: Proposal | Unmeasured, said: str) -> str:
+    """What is missing, and what the forecast itself says, each once."""
+    if isinstance(now, Proposal) and isinstance(ahead, Proposal):
+        return said
+    missing = [side.message for side in (now, ahead) if isinstance(side, Unmeasured)]
+    return "; ".join(dict.fromkeys([*missing, said] if said else missing))

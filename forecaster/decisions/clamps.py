@@ -6,6 +6,7 @@ Bounds come last, so that no rule can undo one; floors come after stabilization,
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.decisions.churn import longest, paid_for, with_change, within_budget
@@ -67,9 +68,11 @@ def clamped(
     counts = (wanted.reactive, wanted.unbounded, wanted.replicas, stabilized, paid, allowed, sheltered, raised, bounded)
     reasons = _Reasons(wanted, policy, state.outage, event, (rule, raised, lowest, highest))
     clamps = tuple(
-        Clamp(STEPS[i], counts[i], counts[i + 1], _why(STEPS[i], reasons))
-        for i in range(len(STEPS))
-        if counts[i] != counts[i + 1]
+        [
+            Clamp(step, before, after, _why(step, reasons))
+            for step, (before, after) in zip(STEPS, pairwise(counts), strict=True)
+            if before != after
+        ]
     )
     changes = with_change(state.changes, now, changed=bounded != workload.replicas) if policy.changes_per_hour else ()
     left = ScalingState(history, changes, state.outage, state.expected, workload.ready_replicas)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.decisions.asked import Asked, ask, view, wakes_from_zero
 from forecaster.decisions.clamps import clamped, expecting
 from forecaster.decisions.events import freeze_at
 from forecaster.decisions.outage import after_silence, expected_of, observed
-from forecaster.decisions.targets import PodTarget, Unusable, full_pod, targets_of
+from forecaster.decisions.targets import Unusable, full_pod, targets_of
 from forecaster.decisions.wanted import missing, reason_of_missing, wanted_by
 from forecaster.domain.decision import Hold, Reason, Scale
 from forecaster.domain.outlook import Outlook, Unknown
@@ -62,15 +63,20 @@ def decide_replicas(
 def _ask_all(
     workload: Workload, outlooks: Mapping[Signal, Outlook], policy: HorizontalPolicy, state: ScalingState
 ) -> list[Asked | Unusable]:
-    tolerance = Tolerance(policy.tolerance, policy.tolerance)
-
-    def asked(target: PodTarget | Unusable) -> Asked | Unusable:
+    tolerance = _both_ways(policy.tolerance)
+    asked: list[Asked | Unusable] = []
+    for target in targets_of(workload, policy):
         if isinstance(target, Unusable):
-            return target
+            asked.append(target)
+            continue
         outlook = outlooks.get(target.signal) or _unread(target.signal)
-        return ask(target, outlook, workload, tolerance, policy, served_by=state.ready)
+        asked.append(ask(target, outlook, workload, tolerance, policy, served_by=state.ready))
+    return asked
 
-    return [asked(target) for target in targets_of(workload, policy)]
+
+@cache
+def _both_ways(tolerance: float) -> Tolerance:
+    return Tolerance(tolerance, tolerance)
 
 
 def _unread(signal: Signal) -> Outlook:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from forecaster.domain.amounts import amount
@@ -16,16 +18,29 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import Resources, Workload
 
 
+REMEMBERED = 1 << 16
+"""Targets that are kept ready: they stand for weeks, and a cycle asks for each of them twice."""
+
+
 @dataclass(frozen=True, slots=True)
 class UtilizationTarget:
-    """A share of the request: `percent` of `request` per pod, in the signal's unit."""
+    """A share of the request: `percent` of `request` per pod, in the signal's unit.
+
+    Its words and its whole milli-units are worked out once, since it is asked in every cycle.
+    """
 
     signal: Signal
     percent: int
     request: float
+    request_milli: int = field(init=False, repr=False, compare=False)
+    words: str = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "request_milli", milli(self.request))
+        object.__setattr__(self, "words", f"{self.percent} % of {amount(self.request, self.signal)} a pod")
 
     def __str__(self) -> str:
-        return f"{self.percent} % of {amount(self.request, self.signal)} a pod"
+        return self.words
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +49,15 @@ class AmountTarget:
 
     signal: Signal
     amount: float
+    amount_milli: int = field(init=False, repr=False, compare=False)
+    words: str = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "amount_milli", milli(self.amount))
+        object.__setattr__(self, "words", f"{amount(self.amount, self.signal)} a pod")
 
     def __str__(self) -> str:
-        return f"{amount(self.amount, self.signal)} a pod"
+        return self.words
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +69,14 @@ class Unusable:
 
 
 PodTarget = UtilizationTarget | AmountTarget
+
+
+def milli(amount: float) -> int:
+    """Integer milli-units, rounded away from zero (docs/hpa.md §2).
+
+    The inner rounding takes back what the multiplication adds: 1.001 cores are 1001 m and not 1002 m.
+    """
+    return math.ceil(round(amount * 1000, 6))
 
 
 def full_pod(target: PodTarget, peak_target: float | None) -> float:
@@ -83,7 +112,7 @@ def _of_hpa(target: Target, resources: Resources, policy: HorizontalPolicy) -> P
     if signal is None:
         return Unusable(target.metric, "this metric is not forecast; the HPA goes on reading it itself")
     if target.type is TargetType.AVERAGE_VALUE:
-        return AmountTarget(signal, target.value)
+        return _amount(signal, target.value)
     if target.type is TargetType.UTILIZATION and signal is not Signal.REQUESTS:
         return _share_of_request(signal, target, resources)
     return Unusable(target.metric, f"a target of type {target.type} says nothing about one pod; use AverageValue")
@@ -93,7 +122,7 @@ def _share_of_request(signal: Signal, target: Target, resources: Resources) -> P
     request = resources.cpu_request if signal is Signal.CPU else resources.memory_request
     if not request:
         return Unusable(target.metric, f"utilization needs a {target.metric} request on every container; set one")
-    return UtilizationTarget(signal, round(target.value * 100), request)
+    return _utilization(signal, round(target.value * 100), request)
 
 
 def _is_count(metric: str) -> bool:
@@ -113,7 +142,17 @@ def _signal(metric: str, policy: HorizontalPolicy) -> Signal | None:
 def _of_policy(resources: Resources, policy: HorizontalPolicy) -> list[PodTarget]:
     found: list[PodTarget] = []
     if resources.cpu_request:
-        found.append(UtilizationTarget(Signal.CPU, round(policy.cpu_utilization * 100), resources.cpu_request))
+        found.append(_utilization(Signal.CPU, round(policy.cpu_utilization * 100), resources.cpu_request))
     if policy.requests_per_pod is not None:
-        found.append(AmountTarget(Signal.REQUESTS, policy.requests_per_pod))
+        found.append(_amount(Signal.REQUESTS, policy.requests_per_pod))
     return found
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _utilization(signal: Signal, percent: int, request: float) -> UtilizationTarget:
+    return UtilizationTarget(signal, percent, request)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _amount(signal: Signal, amount: float) -> AmountTarget:
+    return AmountTarget(signal, amount)

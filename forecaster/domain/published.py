@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 DEMAND = "forecaster_demand"
@@ -26,6 +27,7 @@ class Named(NamedTuple):
     signal: str = ""
 
 
+@lru_cache(maxsize=1024)
 def named(metric: str) -> Named | None:
     """Which of our metrics an HPA means by a name; None for everybody else's.
 

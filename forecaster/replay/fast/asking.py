@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.decisions.replicas import milli
-from forecaster.decisions.targets import UtilizationTarget
+from forecaster.decisions.targets import UtilizationTarget, milli
 from forecaster.domain.signal import Signal
 from forecaster.replay.fast.numbers import UNKNOWN, Counts, Flags, ceil_counts, within
 
@@ -88,8 +87,13 @@ def _with_starting(targets: Targets, demand: Counts, current: Counts, tolerance:
 def _usage(targets: Targets, demand: Counts, pods: Counts) -> Counts:
     """Whole percent of the requests, or the whole milli-units of one pod."""
     if targets.kind.of_request:
-        return demand * 100 // (pods * targets.request)
-    return demand // pods
+        return _whole(demand * 100, pods * targets.request)
+    return _whole(demand, pods)
+
+
+def _whole(amount: Counts, parts: Counts) -> Counts:
+    """Division of whole numbers below 2^53, for which that of floats is exact, and faster."""
+    return np.floor(amount / parts).astype(np.int64)
 
 
 class Combined(NamedTuple):

@@ -151,3 +151,9 @@ class TestWorth:
         asleep = workload(replicas=0)
         assert decided(self.seen(0.0, (2.0, 3.0, 4.0)), of=asleep, under=under).wanted_replicas >= 3
         assert decided(self.seen(0.0, (0.0, 0.0, 0.0)), of=workload(replicas=2), under=under).wanted_replicas == 0
+
+    def test_stays_asleep_where_only_one_quantile_is_known(self) -> None:
+        under = policy(sizing="worth", scale_in_by_forecast=True, min_replicas=0)
+        one = decided(outlooks(cpu=0.0, cpu_ahead=2.0), of=workload(replicas=0), under=under)
+        assert isinstance(one.replicas, Hold)
+        assert "no pod is asked for" in one.replicas.message
