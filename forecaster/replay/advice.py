@@ -91,7 +91,7 @@ def ahead_of(lanes: Sequence[Lane], sight: Sight, span: slice) -> Ahead | None:
     signal = first.setup.scaler.targets[0].signal
     rows = np.array([lane.row for lane in lanes])
     pod = np.array([full_at_target(lane.setup.scaler.targets[0]) for lane in lanes])
-    allowed = sight.foreseeable(signal, first.policy)[span][:, rows]
+    allowed = sight.foreseeable(signal, first.policy, span)[:, rows]
 
     def quantile(level: float, back: int = 0) -> Floats:
         found = np.full((span.stop - span.start, len(lanes)), np.nan)
@@ -108,7 +108,7 @@ def ahead_of(lanes: Sequence[Lane], sight: Sight, span: slice) -> Ahead | None:
         advisor=first.advisor,
         signal=signal,
         pod=pod,
-        measured=sight.measured(signal, first.policy)[span][:, rows] / pod,
+        measured=sight.measured(signal, first.policy, span)[:, rows] / pod,
         median=np.where(allowed, quantile(MEDIAN), np.nan),
         upper=np.where(allowed, quantile(UPPER), np.nan),
         before=quantile(MEDIAN, LATEST),

@@ -14,6 +14,7 @@ import numpy as np
 from forecaster.decisions.lead_time import lead_time
 from forecaster.domain.signal import DEMAND, Signal
 from forecaster.domain.window import MINUTE
+from forecaster.replay.foresight import EVERY_MINUTE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,32 +54,30 @@ class Sight:
         """The beginning of a minute, at which is decided."""
         return self.begin + minute * MINUTE
 
-    def seen(self, signal: Signal, first: int, count: int) -> NDArray[np.float64]:
+    def seen(
+        self, signal: Signal, first: int, count: int, rows: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float64]:
         """[minute, workload] what an HPA sees at the beginning of these minutes; NaN where nothing was measured."""
-        column = self.traces.column(self.begin) + first
-        values = self.traces.of(signal)
-        inside = np.clip(np.arange(column, column + count), 0, values.shape[1] - 1)
-        outside = inside != np.arange(column, column + count)
-        taken = values[:, inside].T.copy()
-        taken[outside] = np.nan
-        return taken
+        found = _columns(self.traces.of(signal), self.traces.column(self.begin) + first, count)
+        return np.ascontiguousarray((found if rows is None else found[rows]).T)
 
-    def measured(self, signal: Signal, policy: Policy) -> NDArray[np.float64]:
+    def measured(self, signal: Signal, policy: Policy, span: slice = EVERY_MINUTE) -> NDArray[np.float64]:
         """[minute, workload] demand that this policy may act on; NaN where there is none or it is too old."""
         known = self.known.get(signal)
         if known is None:
-            return np.full((self.minutes, len(self.traces.workloads)), np.nan)
-        return np.where(
-            known.age * MINUTE.total_seconds() > policy.max_sample_age.total_seconds(), np.nan, known.newest
-        )
+            return np.full(self._shape(span), np.nan)
+        return np.where(known.age[span] > policy.max_sample_age // MINUTE, np.nan, known.newest[span])
 
-    def foreseeable(self, signal: Signal, policy: Policy) -> NDArray[np.bool_]:
+    def foreseeable(self, signal: Signal, policy: Policy, span: slice = EVERY_MINUTE) -> NDArray[np.bool_]:
         """[minute, workload] whether there is the least history that a forecast needs: `steps.outlook`."""
         least = max(policy.min_history, lead_time(policy.horizontal).value)
         known = self.known.get(signal)
         if known is None:
-            return np.zeros((self.minutes, len(self.traces.workloads)), np.bool_)
-        return np.asarray(known.minutes * MINUTE.total_seconds() >= least.total_seconds())
+            return np.zeros(self._shape(span), np.bool_)
+        return np.asarray(known.minutes[span] >= -(-least // MINUTE))
+
+    def _shape(self, span: slice) -> tuple[int, int]:
+        return len(range(self.minutes)[span]), len(self.traces.workloads)
 
 
 def sight_of(traces: Traces, begin: datetime, minutes: int) -> Sight:
@@ -106,4 +105,6 @@ def _columns(values: NDArray[np.float64], first: int, count: int) -> NDArray[np.
     """[workload, count] from column `first` on; NaN outside of the grid."""
     before, after = max(0, -first), max(0, first + count - values.shape[1])
     inside = values[:, max(0, first) : max(0, first + count)]
+    if not before and not after:
+        return inside
     return np.pad(inside, ((0, 0), (min(before, count), min(after, count))), constant_values=np.nan)[:, :count]

@@ -1,20 +1,17 @@
-"""What lanes foresee, block by block: peaks at each lane's quantile, or the whole distribution as pods worth having."""
+"""What lanes foresee, block by block: peaks at each lane's quantile, or what is sized by their whole distribution."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from forecaster.decisions.quantile import stated_quantile
 from forecaster.decisions.targets import full_pod
-from forecaster.decisions.worth import KEEP, all_worth_having
-from forecaster.demand.censored import AT_CAPACITY, BEYOND
 from forecaster.replay.fast.batch import decided_targets
-from forecaster.replay.fast.deciding import Worth
-from forecaster.replay.fast.numbers import UNKNOWN, Counts, Flags, Floats
+from forecaster.replay.fast.worth import Group, Worth
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,6 +19,7 @@ if TYPE_CHECKING:
     from forecaster.domain.policy import Policy
     from forecaster.domain.signal import Signal
     from forecaster.replay.fast.asking import Kind
+    from forecaster.replay.fast.numbers import Counts, Floats
     from forecaster.replay.foresight import Foresight
     from forecaster.replay.lane import Lane
     from forecaster.replay.sight import Sight
@@ -40,33 +38,36 @@ class AheadOf:
         for foresight, policy, places, rows in self._alike():
             peak = foresight.peak(signal, quantile or stated_quantile(policy.horizontal), span)
             if peak is not None:
-                allowed = self.sight.foreseeable(signal, policy)[span][:, rows]
+                allowed = self.sight.foreseeable(signal, policy, span)[:, rows]
                 found[:, places] = np.where(allowed, peak[:, rows], np.nan)
         return found
 
     def worths(self, kinds: Sequence[Kind], span: slice) -> list[Worth]:
-        """[minute, lane] pods worth having, for each target."""
+        """What each target is sized by."""
         return [self._worth(i, kind.signal, span) for i, kind in enumerate(kinds)]
 
     def _worth(self, target: int, signal: Signal, span: slice) -> Worth:
-        shape = (span.stop - span.start, len(self.lanes))
-        add, keep, more, stay = (np.full(shape, UNKNOWN, np.int64) for _ in range(4))
-        in_pods = np.full(shape, np.nan)
+        in_pods, groups = np.full((span.stop - span.start, len(self.lanes)), np.nan), []
         for foresight, policy, places, rows in self._alike():
             pod = np.array([self._full_pod(place, target) for place in places])
-            measured = self.sight.measured(signal, policy)[span][:, rows]
+            measured = self.sight.measured(signal, policy, span)[:, rows]
             in_pods[:, places] = measured / pod
             if signal not in foresight.values:
                 continue
-            values = foresight.values[signal][span][:, rows]
-            known = self.sight.foreseeable(signal, policy)[span][:, rows] & ~np.isnan(measured + values[..., 0])
-            share = (1.0 + policy.horizontal.headroom) / pod
-            price = 1.0 - stated_quantile(policy.horizontal)
-            size = Sizing(foresight.levels, values * share[:, None], price)
-            add[:, places], keep[:, places] = size.counts(measured * share, known)
-            full = known & _may_be_full(measured / pod)
-            more[:, places], stay[:, places] = size.counts(measured * BEYOND * share, full)
-        return Worth(add, keep, (more, stay), in_pods)
+            values, foreseeable = foresight.values[signal][span], self.sight.foreseeable(signal, policy, span)[:, rows]
+            groups.append(
+                Group(
+                    places=np.array(places, np.int64),
+                    rows=rows,
+                    levels=foresight.levels,
+                    price=1.0 - stated_quantile(policy.horizontal),
+                    share=(1.0 + policy.horizontal.headroom) / pod,
+                    values=values,
+                    measured=measured,
+                    known=foreseeable & ~np.isnan(measured + values[:, rows, 0]),
+                )
+            )
+        return Worth(groups, in_pods)
 
     def _full_pod(self, place: int, target: int) -> float:
         lane = self.lanes[place]
@@ -84,27 +85,3 @@ class AheadOf:
             first = self.lanes[places[0]]
             if first.policy is not None and first.foresight is not None:
                 yield first.foresight, first.policy, places, np.array([self.lanes[i].row for i in places], np.int64)
-
-
-class Sizing(NamedTuple):
-    """A forecast [minute, lane, level] in pods, and the price of an idle pod."""
-
-    levels: tuple[float, ...]
-    peaks: Floats
-    price: float
-
-    def counts(self, at_least: Floats, where: Flags) -> tuple[Counts, Counts]:
-        """Pods worth adding and worth keeping; `UNKNOWN` elsewhere, which nobody asks for."""
-        some, least = self.peaks[where], at_least[where]
-        found = []
-        for share in (1.0, KEEP):
-            counts = np.full(where.shape, UNKNOWN, np.int64)
-            counts[where] = all_worth_having(self.levels, some, share * self.price, at_least=least)
-            found.append(counts)
-        return found[0], found[1]
-
-
-def _may_be_full(in_pods: Floats) -> Flags:
-    """Where some whole number of pods is full at this demand, so that what comes may be cut off."""
-    whole = np.maximum(np.round(np.nan_to_num(in_pods)), 1.0)
-    return np.asarray(np.abs(in_pods / whole - 1.0) <= 2 * AT_CAPACITY)

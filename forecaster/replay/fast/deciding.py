@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from forecaster.decisions.surge import FEW
-from forecaster.demand.censored import AT_CAPACITY
 from forecaster.hpa.tolerance import Tolerance
 from forecaster.replay.fast.asking import combined, proposals
-from forecaster.replay.fast.numbers import UNKNOWN, Counts, Flags, Floats
+from forecaster.replay.fast.numbers import UNKNOWN, Counts, Flags
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,31 +21,7 @@ if TYPE_CHECKING:
     from forecaster.replay.fast.clamping import Clamps
     from forecaster.replay.fast.outages import Loads
     from forecaster.replay.fast.pods import Pods
-
-
-class Worth(NamedTuple):
-    """What one target asks for where it is sized by worth: pods worth adding, and pods worth keeping.
-
-    `beyond` are both where the measured demand is cut off by full pods: `measured` in pods, of those that are ready.
-    """
-
-    add: Counts
-    keep: Counts
-    beyond: tuple[Counts, Counts]
-    measured: Floats
-
-    def at(self, minute: int) -> Worth:
-        """One minute of many."""
-        more, stay = self.beyond
-        return Worth(self.add[minute], self.keep[minute], (more[minute], stay[minute]), self.measured[minute])
-
-    def served_by(self, now: Counts, before: Counts) -> tuple[Counts, Counts]:
-        """Both counts, given the pods that are ready now and those that were a cycle ago: `demand.censored.cut_off`."""
-        cut = self._cut_off(now) | self._cut_off(before)
-        return np.where(cut, self.beyond[0], self.add), np.where(cut, self.beyond[1], self.keep)
-
-    def _cut_off(self, ready: Counts) -> Flags:
-        return np.asarray((ready > 0) & (np.abs(self.measured / np.maximum(ready, 1) - 1.0) <= AT_CAPACITY))
+    from forecaster.replay.fast.worth import Worth
 
 
 class Seen(NamedTuple):

@@ -16,10 +16,10 @@ from forecaster.replay.fast.asking import targets_of
 from forecaster.replay.fast.batch import Rules, batches, bounds_of, decided_targets
 from forecaster.replay.fast.calendar import calendar_of
 from forecaster.replay.fast.clamping import Clamps
-from forecaster.replay.fast.deciding import Deciders, Seen, Worth
+from forecaster.replay.fast.deciding import Deciders, Seen
 from forecaster.replay.fast.draws import Draws
 from forecaster.replay.fast.hpa import Hpas
-from forecaster.replay.fast.numbers import Counts, Floats, millis
+from forecaster.replay.fast.numbers import Counts, Flags, Floats, millis
 from forecaster.replay.fast.outages import Loads, Outages
 from forecaster.replay.fast.pods import Pods
 from forecaster.replay.lane import Played, Track
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.domain.signal import Signal
     from forecaster.replay.advice import Ahead
+    from forecaster.replay.fast.worth import Worth
     from forecaster.replay.lane import Lane
     from forecaster.replay.setup import Setup
     from forecaster.replay.sight import Sight
@@ -112,7 +113,7 @@ class Walk:
             self.floor = self.deciders.floors(self.pods, inputs.known_at(offset, self.pods), floor, minute)
         elif self.stated is not None:
             self.floor = self.stated[minute]
-        coming = inputs.coming[offset]
+        coming, known = inputs.coming[offset], inputs.known[offset]
         earlier, seen = inputs.seen_at(offset), inputs.seen_at(offset + 1)
         missing, asked = np.zeros(len(self.lanes)), np.zeros(len(self.lanes), np.int64)
         for step in range(timing.syncs):
@@ -121,6 +122,7 @@ class Walk:
             self._sync(minute * timing.syncs + step, sees, in_force)
             missing += self.sums.add(self.pods, coming, self.capacity)
             asked += self.pods.asked
+        self.sums.minute(asked, known, timing.syncs)
         self.pods.arrive((minute + 1) * timing.syncs, self.draws.same)
         if self.tracks:
             self.tracks.add(minute, self.pods, self.floor, missing / timing.syncs, asked / timing.syncs)
@@ -174,6 +176,8 @@ class Inputs:
     ahead: Mapping[Signal, Counts]
     worth: Sequence[Worth]
     coming: Floats
+    """0 where it is not known."""
+    known: Flags
     advised: Ahead | None
     loads: Loads | None
 
@@ -181,20 +185,21 @@ class Inputs:
     def of(cls, walk: Walk, first: int, count: int) -> Inputs:
         """Of the minutes from `first` on."""
         rules, sight, rows = walk.rules, walk.sight, walk.rows
-        seen = {kind.signal: millis(sight.seen(kind.signal, first - 1, count + 1))[:, rows] for kind in rules.kinds}
+        seen = {kind.signal: millis(sight.seen(kind.signal, first - 1, count + 1, rows)) for kind in rules.kinds}
         span = slice(first, first + count)
         measured, ahead = {}, {}
         if rules.policy:
             for signal in {kind.signal for kind in rules.decided_kinds}:
-                measured[signal] = millis(sight.measured(signal, rules.policy)[span])[:, rows]
+                measured[signal] = millis(sight.measured(signal, rules.policy, span)[:, rows])
                 ahead[signal] = millis(walk.ahead.peaks(signal, span))
         worth = (
             walk.ahead.worths(rules.decided_kinds, span)
             if rules.policy and rules.policy.horizontal.sizing == "worth"
             else ()
         )
-        coming = sight.seen(rules.fills, first + 1, count)[:, rows]
-        return cls(seen, measured, ahead, worth, coming, ahead_of(walk.lanes, sight, span), _loads(walk, span))
+        coming = sight.seen(rules.fills, first + 1, count, rows)
+        known, advised = ~np.isnan(coming), ahead_of(walk.lanes, sight, span)
+        return cls(seen, measured, ahead, worth, np.nan_to_num(coming), known, advised, _loads(walk, span))
 
     def seen_at(self, place: int) -> dict[Signal, Counts]:
         """What the HPAs see."""
@@ -219,7 +224,7 @@ def _loads(walk: Walk, span: slice) -> Loads | None:
     if policy is None or not policy.horizontal.outage_hold:
         return None
     signals = {kind.signal for kind in walk.rules.decided_kinds}
-    measured = {one: walk.sight.measured(one, policy)[span][:, walk.rows] for one in signals}
+    measured = {one: walk.sight.measured(one, policy, span)[:, walk.rows] for one in signals}
     return Loads(measured, {one: walk.ahead.peaks(one, span, LOW) for one in signals})
 
 
@@ -244,14 +249,15 @@ class Sums:
         """One sync period; gives what is missing in it, 0 where nothing was measured."""
         missing = coming - pods.ready * capacity
         np.maximum(missing, 0.0, out=missing)
-        known = ~np.isnan(coming)
-        missing[~known] = 0.0
-        self.asked += pods.asked
-        self.measured += known
         self.short += missing > 0
-        self.demand += np.where(known, coming, 0.0)
+        self.demand += coming
         self.missing += missing
         return missing
+
+    def minute(self, asked: Counts, known: Flags, syncs: int) -> None:
+        """All of a minute's sync periods: pods asked for in each, summed, and where there was a measurement."""
+        self.asked += asked
+        self.measured += known * syncs
 
     def accounts(self) -> list[Account]:
         """As values."""
