@@ -15,8 +15,9 @@ import numpy as np
 
 from forecaster.decisions.gate import Gate, Standing, Voice, judged
 from forecaster.decisions.horizontal import decide_replicas
-from forecaster.decisions.rehearsal import SETTINGS, Days, Rule, evidence_of
+from forecaster.decisions.rehearsal import Days, Rule, evidence_of
 from forecaster.decisions.state import ScalingState
+from forecaster.decisions.sweeps import SETTINGS
 from forecaster.domain.outlook import Ahead, Measured, Outlook, Unknown
 from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.signal import Signal

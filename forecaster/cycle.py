@@ -80,7 +80,7 @@ class Cycle:
             loads = None if targets.down else LoadsAhead(self.history, self.forecaster, self.policies, now)
             self.sizes.renew(self.history, self.containers, self.policies, targets.inventory.workloads, loads)
         with watch.step("gates"):
-            moved = self.judge.gates.renew(self.history, policies, targets, now)
+            gates = self.judge.gates.renew(self.history, policies, targets, now)
         with watch.step("decisions"):
             decided, failed = self.judge.decide_all(targets, sight, self.sizes, policies, now)
         with watch.step("scores"):
@@ -93,10 +93,11 @@ class Cycle:
             series=sight.series(),
             newest_sample_age=sight.ages(),
             verdicts=verdicts_of(decided),
-            failures=(*targets.inventory.faults, *missing, *unread, *sight.failures, *failed, *unkept),
+            failures=(*targets.inventory.faults, *missing, *unread, *sight.failures, *gates.failures, *failed, *unkept),
             scores=tuple(scores),
             masked=tuple(self.forecaster.masked()),
-            gates=tuple(moved),
+            gates=tuple(gates.moved),
+            standings=self.judge.gates.standings(),
         )
         return Outcome(targets.inventory, decided, report)
 

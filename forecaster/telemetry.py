@@ -105,6 +105,13 @@ class Metrics:
         self._workloads = Gauge(
             "forecaster_workloads", "Workloads by the last decision.", ["verdict", "reason"], registry=registry
         )
+        self._gates = Gauge(
+            "forecaster_gates",
+            "Workloads by the standing of their forecast, and whose forecast it is.",
+            ["standing", "voice"],
+            registry=registry,
+        )
+        self._moved = Counter("forecaster_gates_moved", "Forecasts promoted or demoted.", registry=registry)
         self._masked = Gauge(
             "forecaster_masked_ratio",
             "Share of the last week of all workloads with history in which demand was not free to show.",
@@ -139,6 +146,10 @@ class Metrics:
         for (verdict, reason), count in report.verdicts.items():
             self._decisions.labels(verdict, reason).inc(count)
             self._workloads.labels(verdict, reason).set(count)
+        self._moved.inc(len(report.gates))
+        self._gates.clear()
+        for (standing, voice), count in report.standings.items():
+            self._gates.labels(standing, voice).set(count)
         self._mask(report)
         self._scores.add(report.scores)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from forecaster.decisions.gate import Evidence, Record
-from forecaster.decisions.worth import KEEP, all_worth_having
+from forecaster.decisions.sweeps import SETTINGS, STATED, TARGETS, reactive_counts, seasonal_counts, worth_counts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,25 +23,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-TOLERANCE = 0.1
 DAY = 1440
-REACTIVE_WINDOW = 5
-"""Minutes that the HPA looks back before it gives pods back."""
-
-
-class Setting(NamedTuple):
-    """The worth below which no pod is asked for, and how much of a pod is counted on: lean to safe."""
-
-    price: float
-    share: float = 1.0
-
-
-SETTINGS = tuple(
-    Setting(price) for price in (0.98, 0.95, 0.9, 0.8, 0.65, 0.5, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05, 0.03, 0.015)
-) + tuple(Setting(0.01, share) for share in (0.8, 0.6, 0.4))
-TARGETS = np.array([1.6, 1.4, 1.2, 1.1, 1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4])
-STATED = 0.8
-"""The target of the HPA that forecasts are compared with."""
 
 
 class Bill(NamedTuple):
@@ -51,71 +33,26 @@ class Bill(NamedTuple):
     short: Floats
 
 
-def reactive_counts(seen: Floats, targets: Floats, at_least: int = 1) -> Floats:
-    """The HPA's formula on demand [..., minute] in pods; each setting has a target, the share of a pod that it fills.
-
-    Minutes come first while they pass one by one: what belongs to one of them then lies together.
-    """
-    ratio = np.moveaxis(seen, -1, 0)[..., None] / targets
-    wanted = np.maximum(np.ceil(ratio - 1e-9), at_least)
-    counts = np.empty_like(wanted)
-    current, recent = wanted[0], np.repeat(wanted[:1], REACTIVE_WINDOW, axis=0)
-    for minute, (exact, whole) in enumerate(zip(ratio, wanted, strict=True)):
-        within = np.abs(exact - current) <= TOLERANCE * current
-        asked = recent[minute % REACTIVE_WINDOW] = np.where(within, current, whole)
-        current = counts[minute] = np.maximum(asked, np.minimum(current, recent.max(axis=0)))
-    return np.moveaxis(counts, 0, -1)
-
-
-def worth_counts(
-    levels: Sequence[float], peaks: Floats, seen: Floats, settings: Sequence[Setting], *, window: int, at_least: int = 1
-) -> Floats:
-    """Pods worth having by peaks [..., minute, level] in pods, at each setting; `window` minutes are looked back."""
-    add, keep = (
-        np.maximum(_worth(levels, peaks, seen, settings, part), at_least).astype(np.float64) for part in (1.0, KEEP)
-    )
-    counts = np.empty_like(add)
-    current, recent = add[0], np.repeat(add[:1], window, axis=0)
-    for minute, (asked, kept) in enumerate(zip(add, keep, strict=True)):
-        recent[minute % window] = np.maximum(asked, np.minimum(current, kept))
-        current = counts[minute] = recent.max(axis=0)
-    return np.moveaxis(counts, 0, -1)
-
-
-def _worth(
-    levels: Sequence[float], peaks: Floats, seen: Floats, settings: Sequence[Setting], part: float
-) -> NDArray[np.int64]:
-    """[minute, ..., setting] pods worth `part` of the price; only what changed since the minute before is computed."""
-    price = np.array([part * one.price for one in settings])
-    share = np.array([one.share for one in settings])
-    known = np.moveaxis(np.concatenate([seen[..., None], peaks], axis=-1), -2, 0)
-    news = np.r_[True, (np.diff(known, axis=0) != 0).reshape(len(known) - 1, -1).any(axis=1)]
-    fresh = known[news][..., None, :] / share[:, None]
-    found = all_worth_having(levels, fresh[..., 1:], price, at_least=fresh[..., 0])
-    return np.asarray(found[np.cumsum(news) - 1])
-
-
-def seasonal_counts(seen: Floats, expected: Floats, targets: Floats, *, window: int, at_least: int = 1) -> Floats:
-    """What an earlier day expects of the coming window [..., minute], at least what is seen, filled to a target."""
-    wanted = np.ceil(np.maximum(seen, expected)[..., None, :] / targets[:, None] - 1e-9)
-    counts = np.maximum(wanted, at_least)
-    for back in range(1, window):
-        np.maximum(counts[..., back:], wanted[..., :-back], out=counts[..., back:])
-    return counts
-
-
 def bills(counts: Floats, demand: Floats, start_up: int, sinces: Sequence[int] = (0,)) -> list[Bill]:
     """What counts [..., setting, minute] cost under demand [..., minute] in pods, from each of these minutes on."""
-    ready = counts.copy()
-    for late in range(1, start_up + 1):
-        np.minimum(ready[..., late:], counts[..., :-late], out=ready[..., late:])
     came = demand[..., None, :]
-    missing = np.maximum(came - ready, 0.0)
+    missing = np.maximum(came - _ready(counts, start_up), 0.0)
     totals = [part.sum(axis=-1) for part in (came[..., since:] for since in sinces)]
     return [
         Bill(counts[..., since:].sum(axis=-1), missing[..., since:].sum(axis=-1) / np.where(total > 0, total, 1.0))
         for since, total in zip(sinces, totals, strict=True)
     ]
+
+
+def _ready(counts: Floats, start_up: int) -> Floats:
+    """The pods that serve: the least count of the last minutes, by halves of the time."""
+    ready, known = counts, 1
+    while known <= start_up:
+        later = min(known, start_up + 1 - known)
+        ready, before = ready.copy(), ready
+        np.minimum(before[..., later:], before[..., :-later], out=ready[..., later:])
+        known += later
+    return ready
 
 
 class Days(NamedTuple):

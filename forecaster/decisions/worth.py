@@ -72,9 +72,7 @@ def all_worth_having(
     levels: Sequence[float], peaks: Floats, price: float | Floats, *, at_least: Floats
 ) -> NDArray[np.int64]:
     """The same for arrays: peaks [..., level], price and `at_least` [...] broadcast against the rest of the shape."""
-    known = np.maximum(peaks, at_least[..., None])
-    ends = np.concatenate([known, REACH * known[..., -1:]], axis=-1)
-    beyond = np.append(1.0 - np.asarray(levels, float), 0.0)
+    ends, beyond = _tail(levels, peaks, at_least)
     shape = np.broadcast_shapes(ends.shape[:-1], np.shape(price))
     low = np.broadcast_to(np.floor(ends[..., 0]), shape).copy()
     high = np.broadcast_to(np.maximum(np.ceil(ends[..., -1]), low), shape).copy()
@@ -84,6 +82,19 @@ def all_worth_having(
         high = np.where(enough & (low < high), middle, high)
         low = np.where(~enough & (low < high), middle + 1, low)
     return low.astype(np.int64)
+
+
+def worth_of_each(levels: Sequence[float], peaks: Floats, first: Floats, count: int, *, at_least: Floats) -> Floats:
+    """[..., count]: what each of so many pods after `first` [...] is worth by peaks [..., level], as a share of it."""
+    ends, beyond = _tail(levels, peaks, at_least)
+    return -np.diff(_area(ends[..., None, :], beyond, first[..., None] + np.arange(count + 1)), axis=-1)
+
+
+def _tail(levels: Sequence[float], peaks: Floats, at_least: Floats) -> tuple[Floats, Floats]:
+    """Where P(X > x) bends, and what it is there."""
+    known = np.maximum(peaks, at_least[..., None])
+    ends = np.concatenate([known, REACH * known[..., -1:]], axis=-1)
+    return ends, np.append(1.0 - np.asarray(levels, float), 0.0)
 
 
 def _area(ends: Floats, beyond: Floats, x: Floats) -> Floats:

@@ -1,101 +1,155 @@
-"""Where forecasts stand on each workload: a few are judged anew in each cycle, each in its turn."""
+"""Where forecasts stand on each workload, judged anew when it is their turn: newcomers first, everyone once a day."""
 
 from __future__ import annotations
 
-from collections import deque
+import heapq
+from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from datetime import timedelta
+from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
-from forecaster.decisions.gate import Gate, judged
-from forecaster.decisions.lead_time import lead_time
-from forecaster.decisions.quantile import stated_quantile
-from forecaster.decisions.rehearsal import Days, Rule, evidence_of
-from forecaster.decisions.targets import Unusable, full_pod, targets_of
-from forecaster.domain.window import FIVE_MINUTES, MINUTE
-from forecaster.forecasting.peaks import LEVELS
-from forecaster.forecasting.rehearsal import look_back
+from forecaster.decisions.gate import Gate, judged_on_all, unjudged
+from forecaster.steps.rehearse import Past, cases_of, rehearsed
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
     from datetime import datetime
 
-    from forecaster.decisions.gate import Evidence
     from forecaster.domain.policies import Policies
-    from forecaster.domain.policy import HorizontalPolicy
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.ports import Histories
+    from forecaster.steps.rehearse import Case, Rounds
     from forecaster.steps.targets import Targets
 
-AT_ONCE = 2
-"""Workloads judged in one cycle: a quarter of a second each. A thousand have their turn in eight hours."""
-REHEARSED_DAYS = 3
-SMALLEST = 1e-9
+NEWCOMERS = 20
+"""Workloads judged for the first time in one cycle, besides those whose turn it is."""
+ROUND = 1200
+"""Cycles in which everyone has his turn: with SOONEST still less than a day of them, so that nobody waits longer."""
+SOONEST = timedelta(hours=4)
+"""Nobody is judged again sooner: three days are hardly others by then."""
+LOOK_AGAIN = timedelta(hours=1)
+"""After which one that could not be judged is looked at again: its history may have been filled up meanwhile."""
+
+
+class Place(NamedTuple):
+    """Where a workload stands, when it was judged (None before the first time), and before when it is not again."""
+
+    gate: Gate = Gate()
+    judged_at: datetime | None = None
+    due: datetime | None = None
+
+
+NOWHERE = Place()
+
+
+class Renewed(NamedTuple):
+    """One sentence for each gate that moved, and one for each workload that could not be judged."""
+
+    moved: list[str]
+    failures: list[str]
 
 
 @dataclass(slots=True)
 class Gates:
     """The gates of the workloads whose policy asks for one; a workload that is new stands at the beginning."""
 
-    at_once: int = AT_ONCE
-    known: dict[WorkloadId, Gate] = field(default_factory=dict)
-    turns: deque[WorkloadId] = field(default_factory=deque)
+    newcomers: int = NEWCOMERS
+    first: Callable[[WorkloadId], bool] = field(default=lambda _: False)
+    """Whom somebody is waiting for."""
+    places: dict[WorkloadId, Place] = field(default_factory=dict)
 
     def of(self, id_: WorkloadId) -> Gate:
         """Where the forecast stands on this workload."""
-        return self.known.get(id_, Gate())
+        return self.places.get(id_, NOWHERE).gate
 
-    def renew(self, history: Histories, policies: Policies, targets: Targets, now: datetime) -> list[str]:
-        """Judge those whose turn it is; one sentence for each gate that moved."""
+    def standings(self) -> Counter[tuple[str, str]]:
+        """Workloads by standing and voice."""
+        return Counter((place.gate.standing.value, place.gate.voice.value) for place in self.places.values())
+
+    def renew(self, history: Histories, policies: Policies, targets: Targets, now: datetime) -> Renewed:
+        """Judge those whose turn it is."""
+        done = Renewed([], [])
+        if targets.down:
+            return done
         here = {one.id: one for one in targets.inventory.workloads if policies.of(one.id).horizontal.gate}
-        if targets.down or not here:
-            return []
-        self._line_up(here)
-        moved: list[str] = []
-        for _ in range(min(self.at_once, len(self.turns))):
-            id_ = self.turns.popleft()
-            self.turns.append(id_)
-            moved += self._judge(here[id_], history, policies.of(id_).horizontal, now)
-        return moved
+        self.places = {id_: self.places.get(id_, NOWHERE) for id_ in here}
+        past = Past(history)
 
-    def _line_up(self, here: dict[WorkloadId, Workload]) -> None:
-        waiting = set(self.turns)
-        if waiting != here.keys():
-            new = [id_ for id_ in here if id_ not in waiting]
-            self.turns = deque([*new, *(id_ for id_ in self.turns if id_ in here)])
-            self.known = {id_: gate for id_, gate in self.known.items() if id_ in here}
+        def look(id_: WorkloadId) -> list[Case] | str:
+            return cases_of(here[id_], policies.of(id_), past)
 
-    def _judge(self, workload: Workload, history: Histories, policy: HorizontalPolicy, now: datetime) -> list[str]:
-        before = gate = self.of(workload.id)
-        for evidence in rehearsed(workload, history, policy):
-            gate = judged(gate, evidence, now)
-        self.known[workload.id] = gate
-        if gate.standing is before.standing and gate.voice is before.voice:
-            return []
-        return [f"{workload.id}: {before.standing} to {gate.standing}, {gate.why}"]
+        new, again = self._turn(here, policies, now)
+        ready = self._ready(new, look, done, now, most=self.newcomers)
+        ready |= self._ready(again, look, done, now, most=len(again))
+        for id_, rounds in self._rehearsed(ready, done, now):
+            self._judge(id_, rounds, done, now)
+        return done
 
+    def _turn(
+        self, here: Mapping[WorkloadId, Workload], policies: Policies, now: datetime
+    ) -> tuple[list[WorkloadId], list[WorkloadId]]:
+        """Newcomers, the most urgent first, and those who were judged longest ago."""
 
-def rehearsed(workload: Workload, history: Histories, policy: HorizontalPolicy) -> list[Evidence]:
-    """What this policy would have left short on the workload's newest days, by its first target that is known."""
-    target = next((one for one in targets_of(workload, policy) if not isinstance(one, Unusable)), None)
-    if target is None:
-        return []
-    weeks = history.window(target.signal, FIVE_MINUTES)
-    if workload.id not in weeks.keys:
-        return []
-    values = np.asarray(weeks.values[weeks.keys.index(workload.id)], np.float64)
-    lead = lead_time(policy).value
-    reach = (lead + policy.window) // MINUTE
-    looked = look_back(
-        values[_first_known(values) :], FIVE_MINUTES // MINUTE, to_come=0, reach=reach, days=REHEARSED_DAYS
-    )
-    if looked is None:
-        return []
-    pod = max(full_pod(target, policy.peak_target), SMALLEST)
-    rule = Rule(policy.sizing, stated_quantile(policy), policy.scale_down_stabilization // MINUTE + 1)
-    return evidence_of(Days(*(part / pod for part in looked)), LEVELS, lead // MINUTE - 1, rule)
+        def urgency(id_: WorkloadId) -> tuple[bool, bool, bool, WorkloadId]:
+            return not self.first(id_), policies.of(id_).mode != "publish", here[id_].autoscaler is None, id_
 
+        due = {id_: place for id_, place in self.places.items() if place.due is None or place.due <= now}
+        judged = ((place.judged_at, id_) for id_, place in due.items() if place.judged_at is not None)
+        again = heapq.nsmallest(-(-len(here) // ROUND), judged)
+        return sorted((id_ for id_, place in due.items() if place.judged_at is None), key=urgency), [
+            i for _, i in again
+        ]
 
-def _first_known(values: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> int:
-    known = np.flatnonzero(~np.isnan(values))
-    return int(known[0]) if len(known) else len(values)
+    def _ready(
+        self,
+        ids: Iterable[WorkloadId],
+        look: Callable[[WorkloadId], list[Case] | str],
+        done: Renewed,
+        now: datetime,
+        *,
+        most: int,
+    ) -> dict[WorkloadId, list[Case]]:
+        """Those that can be judged, at most so many; of the others it is said why not."""
+        ready: dict[WorkloadId, list[Case]] = {}
+        for id_ in ids:
+            if len(ready) == most:
+                break
+            try:
+                found = look(id_)
+            except Exception as error:  # noqa: BLE001  the boundary: what is wrong with one workload stops no other
+                self._failed(id_, error, done, now)
+                continue
+            if isinstance(found, str):
+                self._move(id_, Place(unjudged(self.of(id_), found, now), None, now + LOOK_AGAIN), done)
+            else:
+                ready[id_] = found
+        return ready
+
+    def _rehearsed(
+        self, ready: Mapping[WorkloadId, list[Case]], done: Renewed, now: datetime
+    ) -> Iterable[tuple[WorkloadId, Rounds]]:
+        """All at once; when that fails one by one, so that it is known who is at fault."""
+        try:
+            yield from rehearsed(case for cases in ready.values() for case in cases).items()
+        except Exception:  # noqa: BLE001  the boundary, as above
+            for id_, cases in ready.items():
+                try:
+                    yield from rehearsed(cases).items()
+                except Exception as error:  # noqa: BLE001  the boundary, as above
+                    self._failed(id_, error, done, now)
+
+    def _judge(self, id_: WorkloadId, rounds: Rounds, done: Renewed, now: datetime) -> None:
+        gate = self.of(id_)
+        for targets in rounds:
+            gate = judged_on_all(gate, targets, now)
+        self._move(id_, Place(gate, now, now + SOONEST), done)
+
+    def _failed(self, id_: WorkloadId, error: Exception, done: Renewed, now: datetime) -> None:
+        done.failures.append(f"{id_}: its decisions could not be judged: {type(error).__name__}: {error}")
+        self.places[id_] = self.places[id_]._replace(due=now + LOOK_AGAIN)
+
+    def _move(self, id_: WorkloadId, place: Place, done: Renewed) -> None:
+        before = self.of(id_)
+        self.places[id_] = place
+        if (before.standing, before.voice) != (place.gate.standing, place.gate.voice):
+            done.moved.append(f"{id_}: {before.standing} to {place.gate.standing}, {place.gate.why}")

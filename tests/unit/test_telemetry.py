@@ -79,6 +79,14 @@ def test_a_verdict_that_nobody_has_any_more_disappears() -> None:
     assert 'forecaster_decisions_total{reason="forecast",verdict="scale"} 8.0' in text
 
 
+def test_standings_of_forecasts_are_a_gauge_and_their_moves_a_counter() -> None:
+    first = report(standings=Counter({("observe", "model"): 2}))
+    text = recorded(first, report(standings=Counter({("acting", "seasonal"): 2}), gates=("a moved", "b moved")))
+    assert 'forecaster_gates{standing="acting",voice="seasonal"} 2.0' in text
+    assert 'standing="observe"' not in text
+    assert "forecaster_gates_moved_total 2.0" in text
+
+
 def test_scores_become_coverage_and_error() -> None:
     score = ForecastScore(workload_id(), Signal.CPU, NOON, NOON, "ridge", 0.9, median=2.0, upper=3.0, actual=4.0)
     lines = recorded(report(scores=(score, score))).splitlines()

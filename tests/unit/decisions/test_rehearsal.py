@@ -9,20 +9,10 @@ import numpy as np
 import pytest
 
 from forecaster.decisions.horizontal import decide_replicas
-from forecaster.decisions.rehearsal import (
-    TARGETS,
-    Bill,
-    Days,
-    Rule,
-    Setting,
-    bills,
-    evidence_of,
-    reactive_counts,
-    record_at,
-    seasonal_counts,
-    worth_counts,
-)
+from forecaster.decisions.rehearsal import Bill, Days, Rule, bills, evidence_of, record_at
 from forecaster.decisions.state import ScalingState
+from forecaster.decisions.sweeps import SETTINGS, TARGETS, Setting, reactive_counts, seasonal_counts, worth_counts
+from forecaster.decisions.worth import pods_worth_having
 from forecaster.domain.decision import Scale
 from forecaster.domain.outlook import Ahead, Measured, Outlook
 from forecaster.domain.policy import HorizontalPolicy
@@ -64,6 +54,19 @@ def test_rehearsed_counts_are_those_that_would_have_been_decided(price: float) -
         decided.append(count)
         one = replace(one, replicas=count, ready_replicas=count)
     assert decided == rehearsed.tolist()
+
+
+def test_counts_of_many_workloads_at_once_are_those_of_each_alone_however_many_pods() -> None:
+    """The second workload has so many pods that a table of them would be larger than it is worth."""
+    (seen, peaks), (others, theirs) = drawn(60), drawn(60, seed=2)
+    large, largest = 40 * others, 40 * theirs
+    together = worth_counts(LEVELS, np.stack([peaks, largest]), np.stack([seen, large]), SETTINGS, window=3)
+    for counts, now, ahead in zip(together, (seen, large), (peaks, largest), strict=True):
+        assert (counts == worth_counts(LEVELS, ahead, now, SETTINGS, window=3)).all()
+        assert counts[:, 0].tolist() == [
+            max(pods_worth_having(LEVELS, (ahead[0] / one.share).tolist(), one.price, at_least=now[0] / one.share), 1)
+            for one in SETTINGS
+        ]
 
 
 def test_a_bill_has_the_pods_and_the_share_of_demand_above_the_ready_ones() -> None:

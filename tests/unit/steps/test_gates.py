@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pytest
 
 from forecaster.decisions.gate import Standing
 from forecaster.demand.yesterday import Yesterday
 from forecaster.domain.history import Inventory
 from forecaster.domain.policies import Policies
-from forecaster.domain.window import FIVE_MINUTES, Window
-from forecaster.steps.gates import Gates
+from forecaster.domain.policy import Selector
+from forecaster.domain.signal import Signal
+from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window
+from forecaster.domain.workload import Target, TargetType
+from forecaster.steps.gates import ROUND, SOONEST, Gates
+from forecaster.steps.rehearse import pods_of
 from forecaster.steps.targets import Targets
-from tests.support.builders import NOON, minutes, policy, workload
+from tests.support.builders import CPU_HALF, NOON, hpa, minutes, policy, workload
 
 if TYPE_CHECKING:
-    from datetime import timedelta
+    from datetime import datetime
+
+    from forecaster.domain.workload import Workload
 
 GATED = Policies(policy(gate=True))
 WEB, CART = workload("web"), workload("cart")
@@ -25,13 +34,23 @@ WEB, CART = workload("web"), workload("cart")
 class Weeks:
     """A history that has nothing but five-minute points."""
 
-    def __init__(self, values: np.ndarray, *names: str) -> None:
+    def __init__(self, values: np.ndarray, *names: str, requests: np.ndarray | None = None) -> None:
         keys = tuple(workload(name).id for name in names)
         start = NOON - (values.shape[1] - 1) * FIVE_MINUTES
         self.weeks = Window(keys, start, FIVE_MINUTES, values.astype(np.float32))
+        self.requests = self.weeks if requests is None else replace(self.weeks, values=requests.astype(np.float32))
 
-    def window(self, signal: object, step: timedelta) -> Window:
-        return self.weeks
+    def window(self, signal: Signal, step: timedelta) -> Window:
+        return self.requests if signal is Signal.REQUESTS else self.weeks
+
+
+def hours(count: float) -> timedelta:
+    return timedelta(hours=count)
+
+
+def judged(gates: Gates) -> set[str]:
+    """Names of those that have been judged."""
+    return {id_.name for id_, place in gates.places.items() if place.judged_at}
 
 
 def daily(days: int) -> np.ndarray:
@@ -40,15 +59,19 @@ def daily(days: int) -> np.ndarray:
     return np.where(bins % 288 % 144 < 2, 2.4, 0.7) + 0.01 * np.sin(bins)
 
 
-def renewed(gates: Gates, history: Weeks, *workloads: object, under: Policies = GATED, times: int = 1) -> list[str]:
-    targets = Targets(Inventory(NOON, workloads))
-    return [line for _ in range(times) for line in gates.renew(history, under, targets, NOON)]
+def renewed(
+    gates: Gates, history: Weeks, *workloads: Workload, under: Policies = GATED, at: datetime = NOON
+) -> list[str]:
+    """What the log would say of one cycle."""
+    moved, failures = gates.renew(history, under, Targets(Inventory(NOON, workloads)), at)
+    assert failures == []
+    return moved
 
 
 def test_nobody_is_judged_whose_policy_asks_for_no_gate() -> None:
     gates = Gates()
     assert renewed(gates, Weeks(daily(6)[None], "web"), WEB, under=Policies(policy())) == []
-    assert gates.known == {}
+    assert gates.places == {}
 
 
 def test_a_workload_without_days_behind_it_is_observed() -> None:
@@ -64,19 +87,106 @@ def test_a_forecast_that_sees_the_daily_peak_coming_is_let_in_and_it_is_said() -
     assert lines[0].startswith("shop/web: observe to acting")
 
 
-def test_a_few_at_a_time_and_everyone_has_his_turn() -> None:
-    gates, history = Gates(at_once=1), Weeks(np.stack([daily(8), daily(8)]), "web", "cart")
+def test_a_few_newcomers_at_a_time_and_everyone_has_his_turn() -> None:
+    gates, history = Gates(newcomers=1), Weeks(np.stack([daily(4), daily(4)]), "web", "cart")
     renewed(gates, history, WEB, CART)
-    assert len(gates.known) == 1
+    assert judged(gates) == {"cart"}
     renewed(gates, history, WEB, CART)
-    assert set(gates.known) == {WEB.id, CART.id}
+    assert judged(gates) == {"cart", "web"}
+
+
+def test_who_publishes_comes_first_then_who_has_an_hpa_and_before_all_whom_somebody_waits_for() -> None:
+    alone, named = workload("alone", autoscaler=None), workload("named", autoscaler=None)
+    mine = Policies(policy(gate=True), ((Selector(name="web"), {"mode": "publish"}),))
+    gates = Gates(newcomers=1, first=lambda id_: id_ == named.id)
+    history = Weeks(np.stack([daily(4)] * 4), "alone", "cart", "web", "named")
+    order = []
+    for _ in range(4):
+        renewed(gates, history, alone, CART, WEB, named, under=mine)
+        order += judged(gates) - set(order)
+    assert order == ["named", "web", "cart", "alone"]
+
+
+def test_everyone_is_judged_again_within_a_day() -> None:
+    gates, history = Gates(), Weeks(daily(4)[None], "web")
+    renewed(gates, history, WEB)
+    renewed(gates, history, WEB, at=NOON + hours(3))
+    assert gates.places[WEB.id].judged_at == NOON
+    renewed(gates, history, WEB, at=NOON + hours(4))
+    assert gates.places[WEB.id].judged_at == NOON + hours(4)
+
+
+@pytest.mark.parametrize("count", [1, 49, 50, 51, 110])
+def test_nobody_waits_longer_than_a_day(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a day of an hour, in which a rehearsal takes no time; all else is in the same proportion."""
+    monkeypatch.setattr("forecaster.steps.gates.cases_of", lambda one, _policy, _past: [one.id])
+    monkeypatch.setattr("forecaster.steps.gates.rehearsed", lambda ids: dict.fromkeys(ids, ()))
+    monkeypatch.setattr("forecaster.steps.gates.ROUND", ROUND // 24)
+    monkeypatch.setattr("forecaster.steps.gates.SOONEST", SOONEST / 24)
+    gates, many, longest = Gates(), [workload(f"w{i:03}") for i in range(count)], timedelta(0)
+    for minute in range(180):
+        now = NOON + minute * MINUTE
+        renewed(gates, Weeks(daily(1)[None], "w000"), *many, at=now)
+        if minute >= 60:
+            longest = max(longest, now - min(place.judged_at for place in gates.places.values()))
+    assert longest <= hours(1)
+
+
+def test_a_short_history_is_said_and_looked_at_again_in_an_hour() -> None:
+    gates = Gates()
+    renewed(gates, Weeks(daily(8)[: 288 * 2 + 30][None], "web"), WEB)
+    assert gates.of(WEB.id).why == "2.1 days of cpu history; 3 are the least"
+    renewed(gates, Weeks(daily(4)[None], "web"), WEB, at=NOON + hours(0.5))
+    assert gates.of(WEB.id).why.startswith("2.1 days")
+    renewed(gates, Weeks(daily(4)[None], "web"), WEB, at=NOON + hours(1))
+    assert judged(gates) == {"web"}
+
+
+def test_without_any_history_nothing_can_be_judged_either() -> None:
+    gates = Gates()
+    renewed(gates, Weeks(daily(4)[None], "cart"), WEB)
+    assert gates.of(WEB.id).why == "no history yet; 3 days are the least"
+
+
+def test_all_targets_count_and_the_worst_one_is_named() -> None:
+    """CPU has a daily peak that can be seen coming; requests jump where nobody expects it."""
+    jumps = np.full(8 * 288, 20.0)
+    jumps[np.random.default_rng(3).integers(0, len(jumps), 200)] = 90.0
+    both = workload("web", autoscaler=hpa(CPU_HALF, Target("rate", TargetType.AVERAGE_VALUE, 10.0)))
+    under = Policies(policy(gate=True, requests_metric="rate"))
+    history = Weeks(daily(8)[None], "web", requests=jumps[None])
+    gates, alone = Gates(), Gates()
+    renewed(gates, history, both, under=under)
+    renewed(alone, history, WEB, under=under)
+    assert alone.of(WEB.id).standing is Standing.ACTING
+    assert gates.of(WEB.id).standing is Standing.OBSERVE
+    assert "requests" in gates.of(WEB.id).why
+
+
+def test_of_two_targets_on_one_signal_the_tighter_one_counts() -> None:
+    two = workload(autoscaler=hpa(CPU_HALF, Target("cpu", TargetType.AVERAGE_VALUE, 0.4)))
+    assert pods_of(two, policy().horizontal) == {Signal.CPU: 0.4}
+
+
+def test_a_workload_that_cannot_be_judged_is_one_line_and_the_others_are() -> None:
+    gates, history = Gates(), Weeks(np.stack([daily(4), daily(4)]), "web", "cart")
+    broken = workload("cart", autoscaler=hpa(Target("cpu", TargetType.UTILIZATION, float("nan"))))
+    _, failures = gates.renew(history, GATED, Targets(Inventory(NOON, (WEB, broken))), NOON)
+    assert judged(gates) == {"web"}
+    assert [line.split(":")[0] for line in failures] == ["shop/cart"]
 
 
 def test_who_is_gone_is_forgotten() -> None:
     gates, history = Gates(), Weeks(np.stack([daily(4), daily(4)]), "web", "cart")
     renewed(gates, history, WEB, CART)
     renewed(gates, history, CART)
-    assert set(gates.known) == {CART.id}
+    assert set(gates.places) == {CART.id}
+
+
+def test_from_a_source_that_is_down_nobody_is_judged() -> None:
+    gates = Gates()
+    gates.renew(Weeks(daily(4)[None], "web"), GATED, Targets(Inventory(NOON, (WEB,)), "nobody answers"), NOON)
+    assert gates.places == {}
 
 
 def test_yesterday_is_the_largest_of_the_same_minutes_a_day_ago() -> None:
