@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from forecaster.demand.fresh import LEAST_KNOWN, fresh
+from forecaster.demand.around import Around
+from forecaster.demand.fresh import LEAST_KNOWN, Fresh, fresh
+from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window
 from forecaster.forecasting.forecaster import Forecaster
 from forecaster.forecasting.peaks import LEVELS
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.domain.signal import Signal
     from forecaster.domain.workload import WorkloadId
     from forecaster.forecasting.forecaster import Span
     from forecaster.forecasting.peaks import Peaks
@@ -62,11 +63,11 @@ def foresee(sight: Sight, signals: Sequence[Signal], question: Question) -> Fore
     """The forecasts of a whole replay."""
     forecaster = Forecaster(question.model, question.refit_after, ALL_AT_ONCE)
     values = {signal: np.full((sight.minutes, len(sight.traces.workloads), len(LEVELS)), np.nan) for signal in signals}
-    histories = {signal: History.of(sight, signal) for signal in signals}
+    histories = {signal: History.of(sight, signal) for signal in (*signals, Signal.PODS)}
     for minute in range(sight.minutes):
         for signal in signals:
             values[signal][minute] = (
-                _asked(forecaster, histories[signal], signal, question.span, sight.instant(minute))
+                _asked(forecaster, histories, signal, question.span, sight.instant(minute))
                 if minute % question.every == 0
                 else values[signal][minute - 1]
             )
@@ -90,19 +91,23 @@ def kept_or_foreseen(
 def key_of(sight: Sight, signals: Sequence[Signal], question: Question, version: str) -> str:
     """Hash of everything that a forecast depends on."""
     said = (question, tuple(signals), sight.begin, sight.minutes, LEVELS, version, sight.traces.start)
-    names = tuple(workload.id for workload in sight.traces.workloads)
-    digest = hashlib.sha256(repr((said, names)).encode())
-    for signal in signals:
+    who = tuple((one.id, one.resources, one.autoscaler) for one in sight.traces.workloads)
+    digest = hashlib.sha256(repr((said, who)).encode())
+    for signal in (*signals, Signal.PODS):
         digest.update(np.ascontiguousarray(sight.traces.of(signal)).data)
     return digest.hexdigest()
 
 
-def _asked(forecaster: Forecaster, history: History, signal: Signal, span: Span, now: datetime) -> NDArray[np.float64]:
+def _asked(
+    forecaster: Forecaster, histories: Mapping[Signal, History], signal: Signal, span: Span, now: datetime
+) -> NDArray[np.float64]:
     """[workload, level]."""
-    weeks, minutes = history.weeks(now), history.minutes(now)
-    peaks: Peaks = forecaster.peaks(signal, fresh(weeks, minutes), [span], now)[span]
-    found = np.full((len(weeks.keys), len(LEVELS)), np.nan)
-    rows = [peaks.row.get(id_, -1) for id_ in weeks.keys]
+    seen, pods = histories[signal], histories[Signal.PODS]
+    around = Around(signal, pods.cut(now), {one.id: one for one in seen.sight.traces.workloads})
+    peaks: Peaks = forecaster.peaks(signal, seen.cut(now, around), [span], now)[span]
+    ids = [one.id for one in seen.sight.traces.workloads]
+    found = np.full((len(ids), len(LEVELS)), np.nan)
+    rows = [peaks.row.get(id_, -1) for id_ in ids]
     known = np.array(rows) >= 0
     found[known] = peaks.values[[row for row in rows if row >= 0]]
     return found
@@ -130,6 +135,10 @@ class History:
         ends = traces.start - lead * MINUTE + FIVE_MINUTES - MINUTE
         minutes = np.pad(values, ((0, 0), (RECENT // MINUTE, 0)), constant_values=np.nan)
         return cls(sight, minutes, padded, ends)
+
+    def cut(self, now: datetime, around: Around | None = None) -> Fresh:
+        """The newest weeks up to the minute."""
+        return fresh(self.weeks(now), self.minutes(now), around)
 
     def minutes(self, now: datetime) -> Window:
         """The newest hours by the minute, ending at `now`."""

@@ -58,6 +58,33 @@ def test_the_replay_foresees_what_the_service_forecasts(model: str) -> None:
         assert foreseen[minute, 0] == pytest.approx(forecast.peak, rel=1e-6)
 
 
+def held_down(at: datetime) -> float:
+    """Since yesterday two pods, each with a limit of two cores, carry what four did."""
+    return min(wave(at), 2.0 * pods(at))
+
+
+def pods(at: datetime) -> float:
+    return 2.0 if at > NOON - timedelta(days=1) else 4.0
+
+
+def test_the_replay_learns_from_demand_as_the_service_does() -> None:
+    settings = HistorySettings(minutes_kept=timedelta(hours=3), weeks_kept=timedelta(days=14))
+    load = {Signal.CPU: held_down, Signal.PODS: pods}
+    service = CycleOnFakes(Load(workload("web"), load), model="seasonal-naive-day", settings=settings, start=BEGIN)
+    start, columns = BEGIN - timedelta(days=15) + MINUTE, timedelta(days=15) // MINUTE + 2
+    values = {signal: np.array([[of(start + i * MINUTE) for i in range(columns)]]) for signal, of in load.items()}
+    seen = sight_of(Traces((workload("web"),), start, values), BEGIN, 2)
+    foreseen = foresee(seen, [Signal.CPU], Question("seasonal-naive-day", SPAN)).peak(Signal.CPU, 0.9)
+    assert foreseen is not None
+    for minute in range(2):
+        outcome = service.run(BEGIN + minute * MINUTE)
+        forecast = outcome.recommendations[0].signals[0].forecast
+        assert forecast is not None
+        assert foreseen[minute, 0] == pytest.approx(forecast.peak, rel=1e-6)
+        assert "at the CPU limit" in forecast.note
+        assert [one.reason for one in outcome.report.masked] == ["limit"]
+
+
 class Memory:
     """A cache that counts."""
 
