@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,20 +19,28 @@ class Trailing:
     """Means of trailing windows of values [series, time] at origins (positions of their newest bin).
 
     Windows are shorter at the beginning. Many origins are answered from cumulative sums. One origin, which is what
-    every cycle asks for, is answered by products with ones, the quickest way to add up rows.
+    every cycle asks for, is answered by products with equal shares, the quickest way to add up rows. What was asked
+    once is known: several features begin with the same means.
     """
 
     def __init__(self, values: Floats, origins: Origins) -> None:
         self._values, self._origins = values, origins
         self._total: Floats | None = None
+        self._known: dict[tuple[int, int], Floats] = {}
 
     def mean(self, width: int, *, back: int = 0) -> Floats:
         """[series, origin] mean of the `width` bins that end `back` bins before the origin."""
+        asked = width, back
+        if asked not in self._known:
+            self._known[asked] = self._mean(width, back)
+        return self._known[asked]
+
+    def _mean(self, width: int, back: int) -> Floats:
         last = np.maximum(self._origins - back, 0) + 1
         first = np.maximum(last - width, 0)
         if len(last) == 1:
             bins = self._values[:, first[0] : last[0]]
-            return np.asarray(bins @ np.full((bins.shape[1], 1), 1 / bins.shape[1], bins.dtype))
+            return np.asarray(bins @ equal_shares(bins.shape[1], bins.dtype))
         total = self._sums()
         return np.asarray((total[:, last] - total[:, first]) / (last - first))
 
@@ -69,6 +78,14 @@ def newest_of(values: Floats, origins: Origins, width: int) -> tuple[Floats, Ori
     if len(origins) > 1 or first <= 0:
         return values, origins
     return values[:, first : first + width], np.array([width - 1])
+
+
+@lru_cache(maxsize=64)
+def equal_shares(count: int, dtype: np.dtype[np.floating]) -> Floats:
+    """[count, 1] of 1 / count."""
+    shares = np.full((count, 1), 1 / count, dtype)
+    shares.flags.writeable = False
+    return shares
 
 
 def running_maximum(values: Floats, width: int) -> Floats:
