@@ -10,6 +10,7 @@ import numpy as np
 
 from forecaster.domain.policy import VerticalPolicy
 from forecaster.replay.sizes.account import Account, Summary
+from forecaster.replay.sizes.foreseen import Foreseen
 from forecaster.replay.sizes.replay import Sizer, replay
 from forecaster.replay.sizes.sizers import Krr, Ours, Vpa
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 VPA_MARGINS = (0.0, 0.15, 0.3, 0.5, 1.0)
 OOM_PRICES = (20.0, 50.0, 150.0, 400.0, 1000.0)
 THROTTLE_PRICES = (3.0, 5.0, 8.0, 12.0, 20.0, 40.0)
+FOLLOWING = {"horizon": "6h", "load_forecast": "follow"}
 MEMORY_SHARES = (0.9, 0.95, 0.98, 0.99)
 
 
@@ -30,7 +32,8 @@ class Contestant:
 
     family: str
     setting: str
-    build: Callable[[Resource, int], Sizer]
+    build: Callable[[Load, Foreseen], Sizer]
+    """From a load and what is forecast of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +47,13 @@ class Compared:
 
 def compared(loads: Sequence[Load], contestants: Sequence[Contestant]) -> list[Compared]:
     """Every contestant over every load, the containers of all of them together."""
-    return [Compared(one.family, one.setting, _over_all(loads, one).summary()) for one in contestants]
+    foreseen = [Foreseen(load) for load in loads]
+    return [Compared(one.family, one.setting, _over_all(foreseen, one).summary()) for one in contestants]
 
 
 def backtested(load: Load, policy: VerticalPolicy) -> list[Compared]:
     """One policy beside the VPA's margins and KRR."""
-    mine = Contestant("forecaster", "policy", partial(Ours, policy=policy))
-    return compared([load], [mine, *_others()])
+    return compared([load], [Contestant("forecaster", "policy", partial(_ours, policy=policy)), *_others()])
 
 
 def frontier(resource: Resource) -> list[Contestant]:
@@ -65,6 +68,10 @@ def frontier(resource: Resource) -> list[Contestant]:
                 ours("forecaster, every 6 h", f"price {p:g}", throttle_price=p, horizon="6h", **free)
                 for p in THROTTLE_PRICES
             ),
+            *(
+                ours("forecaster, every 6 h, follow", f"price {p:g}", throttle_price=p, **free, **FOLLOWING)
+                for p in THROTTLE_PRICES
+            ),
         ]
     return [
         *reference,
@@ -77,16 +84,28 @@ def frontier(resource: Resource) -> list[Contestant]:
 
 
 def _others() -> list[Contestant]:
-    vpa = [Contestant("VPA", f"margin {margin:g}", partial(Vpa, margin=margin)) for margin in VPA_MARGINS]
-    return [*vpa, Contestant("KRR", "simple", Krr)]
+    vpa = [Contestant("VPA", f"margin {margin:g}", partial(_vpa, margin=margin)) for margin in VPA_MARGINS]
+    return [*vpa, Contestant("KRR", "simple", _krr)]
 
 
 def ours(family: str, setting: str, **policy: object) -> Contestant:
     """Ours under a policy."""
     chosen = VerticalPolicy.model_validate(policy)
-    return Contestant(family, setting, partial(Ours, policy=chosen))
+    return Contestant(family, setting, partial(_ours, policy=chosen))
 
 
-def _over_all(loads: Sequence[Load], contestant: Contestant) -> Account:
-    accounts = [replay(load, contestant.build(load.resource, len(load.names))) for load in loads]
+def _ours(load: Load, foreseen: Foreseen, policy: VerticalPolicy) -> Sizer:
+    return Ours(load.resource, len(load.names), policy, foreseen=foreseen)
+
+
+def _vpa(load: Load, foreseen: Foreseen, margin: float) -> Sizer:  # noqa: ARG001  it looks back only
+    return Vpa(load.resource, len(load.names), margin)
+
+
+def _krr(load: Load, foreseen: Foreseen) -> Sizer:  # noqa: ARG001  it looks back only
+    return Krr(load.resource, len(load.names))
+
+
+def _over_all(foreseen: Sequence[Foreseen], contestant: Contestant) -> Account:
+    accounts = [replay(one.load, contestant.build(one.load, one)) for one in foreseen]
     return Account(*(np.concatenate([getattr(one, column.name) for one in accounts]) for column in fields(Account)))

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 STEP_SECONDS = 300
 POINTS = 86400 // STEP_SECONDS
+BEGIN = 1_700_006_400
+"""A midnight, in seconds since 1970; the recorded clock does not matter."""
 Resource = Literal["cpu", "memory"]
 
 

@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from forecaster.replay.sizes.account import Account
-from forecaster.replay.sizes.load import STEP_SECONDS, Load
+from forecaster.replay.sizes.load import BEGIN, STEP_SECONDS, Load
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Doubles = NDArray[np.float64]
     Flags = NDArray[np.bool_]
-
-BEGIN = 1_700_006_400
-"""A midnight, in seconds since 1970; the recorded clock does not matter."""
 
 
 class Held(NamedTuple):

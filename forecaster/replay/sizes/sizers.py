@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.replay.sizes.load import POINTS
+from forecaster.replay.sizes.load import BEGIN, POINTS, STEP_SECONDS
 from forecaster.vertical.choice.cpu import cpu_sizes
+from forecaster.vertical.choice.load_ahead import Counts, LoadAhead, load_ahead
 from forecaster.vertical.choice.memory import DAY, memory_sizes
 from forecaster.vertical.choice.oom import HELD, RAISE
 from forecaster.vertical.choice.seen import Seen
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.domain.policy import VerticalPolicy
+    from forecaster.replay.sizes.foreseen import Foreseen
     from forecaster.replay.sizes.load import Resource
     from forecaster.replay.sizes.replay import Held
 
@@ -58,6 +60,8 @@ class Ours:
     rows: int
     policy: VerticalPolicy
     every: int = field(init=False)
+    foreseen: Foreseen | None = None
+    """Who forecasts the load, which for these containers is their CPU."""
     history: History = field(default_factory=lambda: History(14 * POINTS))
     floor: Doubles = field(init=False)
     floor_until: Doubles = field(init=False)
@@ -78,20 +82,35 @@ class Ours:
 
     def size(self, held: Held, at: int) -> Sized:
         """What differs from what is held is worth its change: the choice itself weighs that."""
-        seen = self._seen(held, self.floor * (at < self.floor_until))
+        seen = self._seen(held, self.floor * (at < self.floor_until), at)
         sizes = (cpu_sizes if self.resource == "cpu" else memory_sizes)(seen, self.policy)
         limit = np.where(np.isnan(sizes.limit), np.inf, sizes.limit)
         return sizes.request, limit, sizes.request != held.request
 
-    def _seen(self, held: Held, floor: Doubles) -> Seen:
+    def _seen(self, held: Held, floor: Doubles, at: int) -> Seen:
         used, unknown = self.history.newest(), np.full(self.rows, np.nan)
         silent = np.full_like(used, np.nan)
         request, limit = held.request, np.where(np.isinf(held.limit), np.nan, held.limit)
         ratio = np.where(np.isnan(request), LIMIT_RATIO, limit / request)
         if self.resource == "cpu":
             one = np.where(np.isnan(request), np.nan, request)
-            return Seen(used, silent, POINTS, one, one * ratio, unknown, unknown, floor * 0, np.ones(self.rows))
+            ahead = self._load_ahead(used, at)
+            return Seen(
+                *(used, silent, POINTS, one, one * ratio, unknown, unknown, floor * 0),
+                growth=np.ones(self.rows) if ahead is None else ahead.growth,
+                likeness=None if ahead is None else ahead.likeness,
+            )
         return Seen(silent, used, POINTS, unknown, unknown, request, limit, floor, np.ones(self.rows))
+
+    def _load_ahead(self, used: Doubles, at: int) -> LoadAhead | None:
+        """One pod carries the whole load; nothing where nobody forecasts it."""
+        if self.foreseen is None or self.policy.load_forecast == "ignore":
+            return None
+        forecast = self.foreseen.at((at - BEGIN) // STEP_SECONDS + 1, min(self.every, POINTS))
+        alone = np.ones(self.rows)
+        counts = Counts(alone, np.full(self.rows, np.nan), alone, alone)
+        ahead = load_ahead(forecast, used, np.ones_like(used), counts, POINTS, min(self.every, POINTS))
+        return ahead.only_raising() if self.policy.load_forecast == "raise" else ahead
 
 
 @dataclass(slots=True)
