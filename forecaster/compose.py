@@ -16,21 +16,24 @@ from forecaster.errors import StoreError
 from forecaster.forecasting.forecaster import FITS, Forecaster
 from forecaster.learning.judge import LearnedJudge
 from forecaster.sources.prometheus import PrometheusSource
+from forecaster.steps.gates import Gates
 from forecaster.steps.lead_times import LeadTimes
 from forecaster.steps.observed import Observed
 from forecaster.store.history import History
 from forecaster.store.observed import ObservedFile
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from datetime import datetime
 
     from forecaster.config import Settings
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.score import ForecastScore
+    from forecaster.domain.workload import WorkloadId
     from forecaster.ports import Histories, Ledger, Publisher, Source
 
 ALL_AT_ONCE = 1_000_000
+JUDGED_AT_ONCE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +50,22 @@ class Nowhere:
         """Nothing is kept."""
 
 
-def single_cycle(settings: Settings, now: datetime, *, source: Source | None = None) -> Cycle:
+def single_cycle(
+    settings: Settings,
+    now: datetime,
+    *,
+    source: Source | None = None,
+    shown: Callable[[WorkloadId], bool] = lambda _: True,
+) -> Cycle:
     """A cycle that fits everything at once and leaves no trace: for `once`, `explain` and tests.
+
+    Forecasts that nobody has judged yet are judged at once, of the workloads that are `shown` first, and so many that
+    it takes some seconds.
 
     Where a service keeps its state in the directory of the settings, what it has seen of workloads is read there.
     """
     observed = nothing_observed(settings)
+    observed.gates = Gates(JUDGED_AT_ONCE, shown)
     with suppress(StoreError):  # whose file that is says so itself
         observed_file(settings, observed).load()
     return build_cycle(

@@ -80,7 +80,7 @@ class Cycle:
             loads = None if targets.down else LoadsAhead(self.history, self.forecaster, self.policies, now)
             self.sizes.renew(self.history, self.containers, self.policies, targets.inventory.workloads, loads)
         with watch.step("gates"):
-            gates = self.judge.gates.renew(self.history, policies, targets, now)
+            gates = self.judge.observed.gates.renew(self.history, policies, targets, now)
         with watch.step("decisions"):
             decided, failed = self.judge.decide_all(targets, sight, self.sizes, policies, now)
         with watch.step("scores"):
@@ -97,7 +97,7 @@ class Cycle:
             scores=tuple(scores),
             masked=tuple(self.forecaster.masked()),
             gates=tuple(gates.moved),
-            standings=self.judge.gates.standings(),
+            standings=self.judge.observed.gates.standings(),
         )
         return Outcome(targets.inventory, decided, report)
 

@@ -31,7 +31,7 @@ def explain(
     from forecaster.decisions.hpa_next import next_sync
 
     prove = _prover(objects, server_version)
-    outcome = one_cycle(settings_of(config, prometheus, None), at)
+    outcome = one_cycle(settings_of(config, prometheus, None), at, workload)
     ours = matching((one.id for one in outcome.recommendations), workload)
     if not ours:
         known = ", ".join(sorted(str(one.id) for one in outcome.recommendations)[:10]) or "none at all"

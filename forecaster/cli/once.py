@@ -25,17 +25,17 @@ def once(
     """Read the history of all workloads once, and print what each should have."""
     from forecaster.output.outcome import print_outcome
 
-    outcome = one_cycle(settings_of(config, prometheus, namespaces), at)
+    outcome = one_cycle(settings_of(config, prometheus, namespaces), at, workload)
     chosen = matching((one.id for one in outcome.recommendations), workload)
     print_outcome(outcome, chosen, output)
     if not outcome.recommendations and outcome.report.failures:
         raise typer.Exit(1)
 
 
-def one_cycle(settings: Settings, at: str | None) -> Outcome:
-    """The outcome of a single cycle at the last full minute, or at the instant given."""
+def one_cycle(settings: Settings, at: str | None, shown: str) -> Outcome:
+    """The outcome of a single cycle at the last full minute, or at the instant given; `shown` is a pattern."""
     from forecaster.clock import evaluation_time, instant
     from forecaster.compose import single_cycle
 
     now = evaluation_time(instant(at), settings.cycle.interval)
-    return single_cycle(settings, now).run(now)
+    return single_cycle(settings, now, shown=lambda id_: bool(matching([id_], shown))).run(now)

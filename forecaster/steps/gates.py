@@ -8,16 +8,19 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from forecaster.decisions.gate import Gate, judged_on_all, unjudged
+from forecaster.decisions.gate import judged_on_all, unjudged
+from forecaster.steps.places import NOWHERE, Place, kept, restored
 from forecaster.steps.rehearse import Past, cases_of, rehearsed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from datetime import datetime
 
+    from forecaster.decisions.gate import Gate
     from forecaster.domain.policies import Policies
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.ports import Histories
+    from forecaster.steps.places import KeptPlace
     from forecaster.steps.rehearse import Case, Rounds
     from forecaster.steps.targets import Targets
 
@@ -29,17 +32,6 @@ SOONEST = timedelta(hours=4)
 """Nobody is judged again sooner: three days are hardly others by then."""
 LOOK_AGAIN = timedelta(hours=1)
 """After which one that could not be judged is looked at again: its history may have been filled up meanwhile."""
-
-
-class Place(NamedTuple):
-    """Where a workload stands, when it was judged (None before the first time), and before when it is not again."""
-
-    gate: Gate = Gate()
-    judged_at: datetime | None = None
-    due: datetime | None = None
-
-
-NOWHERE = Place()
 
 
 class Renewed(NamedTuple):
@@ -65,6 +57,14 @@ class Gates:
     def standings(self) -> Counter[tuple[str, str]]:
         """Workloads by standing and voice."""
         return Counter((place.gate.standing.value, place.gate.voice.value) for place in self.places.values())
+
+    def kept(self) -> tuple[KeptPlace, ...]:
+        """What outlives the process."""
+        return kept(self.places)
+
+    def restore(self, places: Iterable[KeptPlace]) -> None:
+        """Go on where an earlier process stood."""
+        self.places = restored(places)
 
     def renew(self, history: Histories, policies: Policies, targets: Targets, now: datetime) -> Renewed:
         """Judge those whose turn it is."""

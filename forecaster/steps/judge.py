@@ -9,7 +9,6 @@ from forecaster.decisions.decide import decide
 from forecaster.decisions.gate import Voice
 from forecaster.decisions.state import ScalingState
 from forecaster.domain.decision import Hold, Reason, Recommendation
-from forecaster.steps.gates import Gates
 from forecaster.steps.observed import Observed
 from forecaster.vertical.remembered import RememberedSizes
 
@@ -25,10 +24,9 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Judge:
-    """Carries scaling state, gate, sizes and what was seen of every workload from cycle to cycle."""
+    """Carries scaling state, sizes and what was seen of every workload from cycle to cycle."""
 
     states: dict[WorkloadId, ScalingState] = field(default_factory=dict)
-    gates: Gates = field(default_factory=Gates)
     observed: Observed = field(default_factory=Observed)
     sizes: RememberedSizes = field(default_factory=RememberedSizes)
 
@@ -55,7 +53,7 @@ class Judge:
     ) -> Recommendation:
         policy = policies.of(workload.id)
         state = self.states.get(workload.id) or ScalingState.beginning(workload.replicas, now)
-        gate = self.gates.of(workload.id) if policy.horizontal.gate else None
+        gate = self.observed.gates.of(workload.id) if policy.horizontal.gate else None
         outlooks = sight.of(workload.id, policy, gate.voice if gate else Voice.MODEL)
         recommendation, self.states[workload.id] = decide(
             workload,

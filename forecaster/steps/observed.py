@@ -6,13 +6,19 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from forecaster.steps.gates import Gates
 from forecaster.steps.lead_times import KeptWatch, LeadTimes
+from forecaster.steps.places import KeptPlace  # noqa: TC001  msgspec resolves the annotations
+
+VERSION = 1
 
 
 class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
     """What outlives the process."""
 
+    version: int = VERSION
     lead_times: tuple[KeptWatch, ...] = ()
+    gates: tuple[KeptPlace, ...] = ()
 
 
 @dataclass(slots=True)
@@ -20,16 +26,20 @@ class Observed:
     """What is carried from cycle to cycle."""
 
     lead_times: LeadTimes = field(default_factory=LeadTimes)
+    gates: Gates = field(default_factory=Gates)
 
     def kept(self) -> bytes:
         """As JSON."""
-        return msgspec.json.encode(Kept(self.lead_times.kept()))
+        return msgspec.json.encode(Kept(lead_times=self.lead_times.kept(), gates=self.gates.kept()))
 
     def restore(self, kept: bytes) -> None:
         """Take over what an earlier process has seen.
 
         Raises:
-            msgspec.MsgspecError: it is no such JSON.
+            msgspec.MsgspecError: it is no such JSON, or that of another version; nothing was taken over.
         """
         known = msgspec.json.decode(kept, type=Kept)
+        if known.version != VERSION:
+            raise msgspec.ValidationError(f"version {known.version}, and not {VERSION}")
         self.lead_times.restore(known.lead_times)
+        self.gates.restore(known.gates)

@@ -1,4 +1,4 @@
-"""What the service has seen of its workloads, on disk: some hundred bytes for each workload that was scaled."""
+"""What the service has seen of its workloads, on disk: some hundred bytes for each workload."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ObservedFile:
             temporary.replace(self.path)
         except OSError as error:
             raise StoreError(
-                f"{self.path}: cannot be saved ({error.strerror}); a restart measures lead times anew. Make its "
+                f"{self.path}: cannot be saved ({error.strerror}); a restart measures and judges anew. Make its "
                 "directory writable and free some space."
             ) from error
 
@@ -49,7 +49,7 @@ class ObservedFile:
         except FileNotFoundError:
             return False
         except OSError as error:
-            raise StoreError(f"{self.path}: cannot be read ({error.strerror}); lead times are measured anew") from error
+            raise StoreError(f"{self.path}: cannot be read ({error.strerror}); measuring and judging anew") from error
         except msgspec.MsgspecError as error:
-            raise StoreError(f"{self.path}: damaged ({error}); lead times are measured anew") from error
+            raise StoreError(f"{self.path}: damaged ({error}); measuring and judging anew") from error
         return True

@@ -17,13 +17,17 @@ from forecaster.domain.policy import Selector
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window
 from forecaster.domain.workload import Target, TargetType
+from forecaster.errors import StoreError
 from forecaster.steps.gates import ROUND, SOONEST, Gates
+from forecaster.steps.observed import Observed
 from forecaster.steps.rehearse import pods_of
 from forecaster.steps.targets import Targets
+from forecaster.store.observed import ObservedFile
 from tests.support.builders import CPU_HALF, NOON, hpa, minutes, policy, workload
 
 if TYPE_CHECKING:
     from datetime import datetime
+    from pathlib import Path
 
     from forecaster.domain.workload import Workload
 
@@ -181,6 +185,32 @@ def test_who_is_gone_is_forgotten() -> None:
     renewed(gates, history, WEB, CART)
     renewed(gates, history, CART)
     assert set(gates.places) == {CART.id}
+
+
+def test_a_restart_changes_nothing(tmp_path: Path) -> None:
+    before, after = Observed(), Observed()
+    history = Weeks(np.stack([daily(8), daily(8)]), "web", "cart")
+    renewed(before.gates, history, WEB, CART, workload("new"))
+    ObservedFile(tmp_path / "observed.json", before).save()
+    assert ObservedFile(tmp_path / "observed.json", after).load()
+    assert after.gates.places == before.gates.places
+    for hour in (1, 4, 5):
+        at = NOON + hours(hour)
+        assert renewed(after.gates, history, WEB, CART, at=at) == renewed(before.gates, history, WEB, CART, at=at)
+        assert after.gates.places == before.gates.places
+
+
+@pytest.mark.parametrize(
+    "kept", [b"", b'{"gates":[{"id"', b"[1]", b'{"version":9}', b'{"gates":[{"id":["a","b","c"]}]}']
+)
+def test_what_is_torn_or_foreign_is_refused_in_a_sentence_and_nothing_is_taken_over(
+    tmp_path: Path, kept: bytes
+) -> None:
+    (tmp_path / "observed.json").write_bytes(kept)
+    file = ObservedFile(tmp_path / "observed.json", Observed())
+    with pytest.raises(StoreError, match="anew"):
+        file.load()
+    assert file.observed.gates.places == {}
 
 
 def test_from_a_source_that_is_down_nobody_is_judged() -> None:
