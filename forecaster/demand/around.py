@@ -37,3 +37,8 @@ class Around:
     def row(self) -> Mapping[WorkloadId, int]:
         """Rows of ready pods by five minutes."""
         return {id_: row for row, id_ in enumerate(self.pods.weeks.keys)}
+
+    @cached_property
+    def minute_row(self) -> Mapping[WorkloadId, int]:
+        """The same by the minute."""
+        return {id_: row for row, id_ in enumerate(self.pods.minutes.keys)} if self.pods.minutes else {}

@@ -140,7 +140,11 @@ def _starts(group: Group, weeks: Floats, before: Cleaning | None) -> Floats:
     if not group.around.of_pods or minutes is None or pods is None or minutes.end != pods.end:
         return remembered
     count = min(minutes.values.shape[1], pods.values.shape[1])
-    usage, ready = (_of(group.ids, one.keys, one.values[:, one.values.shape[1] - count :]) for one in (minutes, pods))
+    row = {id_: i for i, id_ in enumerate(minutes.keys)}
+    usage, ready = (
+        _of(group.ids, where, one.values[:, one.values.shape[1] - count :])
+        for where, one in ((row, minutes), (group.around.minute_row, pods))
+    )
     seen = starts_of(usage, ready)
     if before:
         again = count - (minutes.end - before.looked) // minutes.step - (DURING + AFTER - 1)
@@ -150,16 +154,12 @@ def _starts(group: Group, weeks: Floats, before: Cleaning | None) -> Floats:
     return with_starts(remembered, unusual(seen, other_days(weeks, 0, DAY).usual, count))
 
 
-def _of(ids: Sequence[WorkloadId], keys: Sequence[WorkloadId], values: Floats) -> Floats:
-    row = {id_: i for i, id_ in enumerate(keys)}
-    return _taken(values, np.array([row.get(id_, -1) for id_ in ids], np.intp))
-
-
-def _taken(values: Floats, rows: Bins) -> Floats:
-    """Some rows; NaN for -1."""
+def _of(ids: Sequence[WorkloadId], row: Mapping[WorkloadId, int], values: Floats) -> Floats:
+    """The rows of some workloads; NaN for whom there is none."""
+    at = np.array([row.get(id_, -1) for id_ in ids], np.intp)
     if not len(values):
-        return np.full((len(rows), values.shape[1]), np.nan, np.float32)
-    return np.where(rows[:, None] >= 0, values[rows], np.float32(np.nan))
+        return np.full((len(at), values.shape[1]), np.nan, np.float32)
+    return np.where(at[:, None] >= 0, values[at], np.float32(np.nan))
 
 
 def _part(group: Group, usage: Floats, lead: int) -> Part:
@@ -183,6 +183,9 @@ def _ready(group: Group, count: int) -> Floats:
         return np.full((len(group.ids), count), np.nan, np.float32)
     at = np.array([row.get(id_, -1) for id_ in group.ids], np.intp)
     ready = np.where(at[:, None] >= 0, pods.rows(at, known), np.float32(np.nan))
+    if pods.minutes is not None and known:  # pods that came in the last minute are a fifth of themselves in the mean
+        newest = _of(group.ids, group.around.minute_row, pods.minutes.values[:, -1:])[:, 0]
+        ready[:, -1] = np.fmax(ready[:, -1], newest)
     return np.pad(ready, ((0, 0), (count - known, 0)), constant_values=np.nan)
 
 
