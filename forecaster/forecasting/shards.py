@@ -54,13 +54,17 @@ class Shard:
     ) -> Mapping[models.Window, models.Peak]:
         """What the model says of these windows after the newest samples; nothing while there is no model.
 
-        The samples are lent to it for this question only: what the models keep does not grow with the history.
+        The samples are lent to it for this question only: what the models keep does not grow with the history. What it
+        learned from them stays.
         """
         if self.fitted is None:
             return {}
         said: Mapping[models.Window, models.Peak] = {}
         with self._boundary():
-            said = all_peaks(self.fitted.update(panel), tuple(windows))
+            model = self.fitted.update(panel)
+            said = all_peaks(model, tuple(windows))
+            if isinstance(self.fitted, models.Forgets):
+                self.fitted = without_history(model)
         if self.failure and self.fitted_at != now:
             self.fitted_at = None
         return said

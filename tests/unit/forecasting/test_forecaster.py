@@ -133,6 +133,39 @@ def test_a_part_is_not_asked_for_what_only_others_want() -> None:
     assert model.asked == [(ROWS, (models.Window(1, 2),)), (1, (models.Window(5, 5),))]
 
 
+@dataclass
+class Learning:
+    """The last value; counts how often it was told something newer, and does not need the samples for that."""
+
+    told: int = 0
+    fitted: Fitted = field(default_factory=lambda: LastValue().fit(models.Panel(np.ones((0, 1)), NOON, HOUR, ())))
+    name: str = "learning"
+
+    def fit(self, panel: Panel) -> Learning:
+        return Learning(0, LastValue().fit(panel))
+
+    def update(self, panel: Panel) -> Learning:
+        return Learning(self.told + 1, self.fitted.update(panel))
+
+    def without_history(self) -> Learning:
+        return Learning(self.told, self.fitted)
+
+    def forecast(self, steps: int, quantiles: Sequence[float]) -> models.Forecast:
+        return self.fitted.forecast(steps, quantiles)
+
+    def forecast_peak(self, window: models.Window, quantiles: Sequence[float]) -> models.Peak:
+        return self.fitted.forecast_peak(window, quantiles)
+
+
+def test_what_a_model_learns_from_new_samples_stays_until_its_next_fit() -> None:
+    shards = Shards(Learning())
+    one = Forecaster("learning", HOUR, 100, {Signal.CPU: shards})
+    for minute in range(0, 15, 5):
+        at = NOON + minutes(minute)
+        one.peaks(Signal.CPU, whole(window(2, at=at)), [SOON], at)
+    assert [shard.fitted for shard in shards.shards if isinstance(shard.fitted, Learning) and shard.fitted.told == 3]
+
+
 def test_workloads_without_history_are_unknown() -> None:
     peaks = Forecaster("last-value").peaks(Signal.CPU, whole(window(1)), [SOON], NOON)[SOON]
     assert peaks.ahead(workload_id("new"), 0.9) == Unknown("no history yet")
