@@ -73,7 +73,15 @@ class Cycle:
         with watch.step("histories"):
             missing = catch_up(self.history, self.source, targets, now)
         with watch.step("forecasts"):
-            sight = look_ahead(self.history, self.forecaster, policies, targets, now, throttled=self.throttling.hours)
+            sight = look_ahead(
+                self.history,
+                self.forecaster,
+                policies,
+                targets,
+                now,
+                throttled=self.throttling.hours,
+                coverage=self.judge.observed.coverage,
+            )
         with watch.step("sizes"):
             unread = [] if targets.down else self.containers.catch_up(self.source, now)
             self.throttling.follow(self.containers.facts, self.containers.read)
@@ -84,7 +92,7 @@ class Cycle:
         with watch.step("decisions"):
             decided, failed = self.judge.decide_all(targets, sight, self.sizes, policies, now)
         with watch.step("scores"):
-            scores = self.scoring.matured(self.history, sight, policies, now)
+            scores = self.scoring.matured(self.history, sight, policies, now, self.judge.observed.coverage)
         with watch.step("effects"):
             unkept = take_effect(self.publisher, self.ledger, decided, scores, now)
         report = CycleReport(

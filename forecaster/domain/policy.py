@@ -36,6 +36,13 @@ class HorizontalPolicy(_Frozen):
     quantile: Annotated[float, Field(ge=0.5, le=0.99)] | None = Field(
         None, description="Quantile of the forecast peak, 0.5–0.99, stated outright; default: from the price."
     )
+    coverage_correction: bool = Field(
+        default=False,
+        description=(
+            "Sized by quantile: whether the level asked of a forecast follows from what its earlier ones covered, so "
+            "that a p90 that covered 84 % of the peaks is asked for as what lies beyond."
+        ),
+    )
     lead_time: Annotated[Duration, Field(gt=timedelta(0), le=timedelta(hours=12))] | None = Field(
         None,
         description=(

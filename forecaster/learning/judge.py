@@ -46,7 +46,8 @@ class LearnedJudge(Judge):
             return Judge.decide_all(self, targets, sight, sizes, policies, now)
         here = {one.id: one for one in targets.inventory.workloads}
         self.said = {id_: medians for id_, medians in self.said.items() if id_ in here}
-        heard = AdvisedSight(sight.newest, sight.peaks, sight.failures, sight.yesterday, self, here, now)
+        seen = (sight.newest, sight.peaks, sight.failures, sight.yesterday, sight.coverage)
+        heard = AdvisedSight(*seen, self, here, now)
         return Judge.decide_all(self, targets, heard, sizes, policies, now)
 
     def advised(

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from forecaster.decisions.coverage import Coverage
+from forecaster.steps.covered import KeptHeld, kept, restored
 from forecaster.steps.gates import Gates
 from forecaster.steps.lead_times import KeptWatch, LeadTimes
 from forecaster.steps.places import KeptPlace  # noqa: TC001  msgspec resolves the annotations
@@ -19,6 +21,7 @@ class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
     version: int = VERSION
     lead_times: tuple[KeptWatch, ...] = ()
     gates: tuple[KeptPlace, ...] = ()
+    coverage: tuple[KeptHeld, ...] = ()
 
 
 @dataclass(slots=True)
@@ -27,10 +30,12 @@ class Observed:
 
     lead_times: LeadTimes = field(default_factory=LeadTimes)
     gates: Gates = field(default_factory=Gates)
+    coverage: Coverage = field(default_factory=Coverage)
 
     def kept(self) -> bytes:
         """As JSON."""
-        return msgspec.json.encode(Kept(lead_times=self.lead_times.kept(), gates=self.gates.kept()))
+        told = Kept(lead_times=self.lead_times.kept(), gates=self.gates.kept(), coverage=kept(self.coverage))
+        return msgspec.json.encode(told)
 
     def restore(self, kept: bytes) -> None:
         """Take over what an earlier process has seen.
@@ -43,3 +48,4 @@ class Observed:
             raise msgspec.ValidationError(f"version {known.version}, and not {VERSION}")
         self.lead_times.restore(known.lead_times)
         self.gates.restore(known.gates)
+        self.coverage = restored(known.coverage)

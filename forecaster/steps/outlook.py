@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from forecaster.decisions.coverage import Coverage, Level
 from forecaster.decisions.gate import Voice
 from forecaster.decisions.lead_time import lead_time
 from forecaster.decisions.quantile import stated_quantile
@@ -50,6 +51,8 @@ class Sight:
     failures: tuple[str, ...] = ()
     """Why some forecasts are missing, one sentence each."""
     yesterday: Mapping[Signal, Yesterday] = field(default_factory=dict)
+    coverage: Coverage = field(default_factory=Coverage)
+    """How often earlier forecasts held."""
 
     def of(self, id_: WorkloadId, policy: Policy, voice: Voice = Voice.MODEL) -> Outlooks:
         """The outlooks of one workload under its policy, ahead by whoever speaks for it."""
@@ -94,7 +97,12 @@ class Outlooks(Mapping[Signal, Outlook]):
             return Unknown("no forecast was made")
         if self.voice is Voice.SEASONAL:
             return self._as_yesterday(signal, peaks)
-        return peaks.ahead(self.id, stated_quantile(self.policy.horizontal))
+        quantile = stated_quantile(self.policy.horizontal)
+        level = self.sight.coverage.level(self.id, signal, quantile) if corrects(self.policy) else Level(quantile)
+        ahead = peaks.ahead(self.id, level.value)
+        if not level.why or not isinstance(ahead, Ahead):
+            return ahead
+        return replace(ahead, quantile=quantile, note="; ".join(filter(None, (ahead.note, level.why))))
 
     def _as_yesterday(self, signal: Signal, peaks: Peaks) -> Ahead | Unknown:
         """The same window a day before, for certain: seasonal naive knows no spread."""
@@ -114,6 +122,7 @@ def look_ahead(
     now: datetime,
     *,
     throttled: Mapping[WorkloadId, Sequence[Hours]] = NEVER,
+    coverage: Coverage | None = None,
 ) -> Sight:
     """Newest usage, and forecasts of demand, of all signals. Nothing is forecast from a source that is down."""
     if targets.down:
@@ -123,7 +132,7 @@ def look_ahead(
     ahead = {signal: forecaster.peaks_by_span(signal, usage[signal], wanted[signal], now) for signal in wanted}
     seen = {signal: newest(history.window(signal, MINUTE)) for signal in DEMAND}
     weeks = {signal: Yesterday(history.window(signal, FIVE_MINUTES)) for signal in ahead}
-    return Sight(seen, ahead, tuple(forecaster.failures()), weeks)
+    return Sight(seen, ahead, tuple(forecaster.failures()), weeks, coverage or Coverage())
 
 
 def driven(targets: Targets, policies: Policies) -> dict[Signal, dict[Span, list[WorkloadId]]]:
@@ -135,6 +144,11 @@ def driven(targets: Targets, policies: Policies) -> dict[Signal, dict[Span, list
             for signal in signals_of(workload, policy.horizontal):
                 found[signal][span_of(policy)].append(workload.id)
     return {signal: spans for signal, spans in found.items() if spans}
+
+
+def corrects(policy: Policy) -> bool:
+    """Whether the level that a forecast is asked for follows from what it covered: only where that level decides."""
+    return policy.horizontal.coverage_correction and policy.horizontal.sizing == "quantile"
 
 
 def span_of(policy: Policy) -> Span:

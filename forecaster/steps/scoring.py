@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from forecaster.decisions.coverage import Coverage
 from forecaster.decisions.quantile import stated_quantile
 from forecaster.domain.outlook import Ahead
 from forecaster.domain.score import ForecastScore
 from forecaster.domain.window import MINUTE
+from forecaster.steps.outlook import corrects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,28 +51,48 @@ class Scoring:
     pending: list[Pending] = field(default_factory=list)
     turn: int = 0
 
-    def matured(self, history: Histories, sight: Sight, policies: Policies, now: datetime) -> list[ForecastScore]:
-        """Scores of the forecasts whose window is over, after taking in this cycle's."""
+    def matured(
+        self, history: Histories, sight: Sight, policies: Policies, now: datetime, coverage: Coverage | None = None
+    ) -> list[ForecastScore]:
+        """Scores of the forecasts whose window is over, after taking in this cycle's; `coverage` learns from them."""
         self.turn = (self.turn + 1) % ROUNDS
         ripe = [one for one in self.pending if one.peaks.until <= now]
         self.pending = [one for one in self.pending if one.peaks.until > now]
         self.pending += [
             Pending(now, signal, peaks) for signal, spans in sight.peaks.items() for peaks in spans.values()
         ]
-        return [score for one in ripe for score in self._scores(one, history.window(one.signal, MINUTE), policies, now)]
+        learning = Coverage() if coverage is None else coverage
+        return [
+            score
+            for one in ripe
+            for score in self._scores(one, history.window(one.signal, MINUTE), policies, now, learning)
+        ]
 
-    def _scores(self, one: Pending, window: Window, policies: Policies, now: datetime) -> Iterator[ForecastScore]:
+    def _scores(
+        self, one: Pending, window: Window, policies: Policies, now: datetime, coverage: Coverage
+    ) -> Iterator[ForecastScore]:
         actual = dict(zip(window.keys, measured_peaks(window, one.peaks.begin, one.peaks.until).tolist(), strict=True))
         for id_ in islice(one.peaks.row, self.turn, None, ROUNDS):
             value, policy = actual.get(id_, np.nan), policies.of(id_)
-            if not np.isnan(value):
-                yield _score(id_, one, stated_quantile(policy.horizontal), value, now)
+            if np.isnan(value):
+                continue
+            quantile = stated_quantile(policy.horizontal)
+            if not corrects(policy):
+                yield _score(id_, one, quantile, _forecast(id_, one, quantile), value, now)
+                continue
+            level = coverage.level(id_, one.signal, quantile).value
+            coverage.matured(id_, one.signal, quantile, covered=value <= _forecast(id_, one, quantile).peak)
+            yield _score(id_, one, quantile, _forecast(id_, one, level), value, now)
 
 
-def _score(id_: WorkloadId, one: Pending, quantile: float, actual: float, now: datetime) -> ForecastScore:
-    ahead = one.peaks.ahead(id_, quantile)
+def _forecast(id_: WorkloadId, one: Pending, level: float) -> Ahead:
+    ahead = one.peaks.ahead(id_, level)
     if not isinstance(ahead, Ahead):
         raise TypeError(f"{id_} has a row and no forecast")
+    return ahead
+
+
+def _score(id_: WorkloadId, one: Pending, quantile: float, ahead: Ahead, actual: float, now: datetime) -> ForecastScore:
     return ForecastScore(
         id=id_,
         signal=one.signal,

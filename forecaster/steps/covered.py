@@ -1,0 +1,31 @@
+"""What is remembered of the coverage of forecasts, in a form that is kept."""
+
+from __future__ import annotations
+
+import msgspec
+
+from forecaster.decisions.coverage import Coverage, Held
+from forecaster.domain.signal import Signal
+from forecaster.domain.workload import WorkloadId
+
+
+class KeptHeld(msgspec.Struct, frozen=True):
+    """How often the forecasts of one level of one signal held."""
+
+    id: tuple[str, str, str]
+    signal: str
+    level: float
+    matured: float
+    covered: float
+
+
+def kept(coverage: Coverage) -> tuple[KeptHeld, ...]:
+    """As it is kept."""
+    return tuple(KeptHeld(tuple(id_), signal, *one) for (id_, signal), one in coverage.held.items())
+
+
+def restored(kept: tuple[KeptHeld, ...]) -> Coverage:
+    """As it was."""
+    return Coverage.of(
+        {(WorkloadId(*one.id), Signal(one.signal)): Held(one.level, one.matured, one.covered) for one in kept}
+    )
