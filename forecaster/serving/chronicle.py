@@ -57,6 +57,16 @@ class Past(msgspec.Struct, frozen=True):
     accuracy: tuple[AccuracyView, ...] = ()
 
 
+_encoder = msgspec.json.Encoder()
+
+
+class Told(NamedTuple):
+    """What is remembered of a workload, and the bytes of it: both stand until something changes."""
+
+    past: Past
+    record: bytes
+
+
 class Chronicle:
     """Follows all workloads from cycle to cycle, in memory, from what was known of them before."""
 
@@ -64,6 +74,7 @@ class Chronicle:
         self._changes: dict[WorkloadId, deque[Change]] = {}
         self._sums: dict[WorkloadId, dict[str, Sums]] = {}
         self._seen: dict[WorkloadId, datetime] = {}
+        self._told: dict[WorkloadId, Told] = {}
         self._reported: datetime | None = None
 
     def recall(self, now: datetime, changes: Iterable[tuple[WorkloadId, Change]], past: Iterable[PastScores]) -> None:
@@ -75,12 +86,16 @@ class Chronicle:
         for id_, signal, amounts in past:
             self._sums.setdefault(id_, {}).setdefault(signal, Sums()).gather(now, amounts)
         self._seen = dict.fromkeys((*self._changes, *self._sums), now)
+        self._told.clear()
 
     def follow(self, recommendations: Iterable[Recommendation], report: CycleReport | None) -> None:
         """Take one cycle in; workloads that are gone for long are forgotten. A report counts once."""
         for one in recommendations:
             self._seen[one.id] = one.at
-            _note(self._changes.setdefault(one.id, deque(maxlen=CHANGES_KEPT)), one)
+            if one.id not in self._changes:
+                self._changes[one.id] = deque(maxlen=CHANGES_KEPT)
+            if _note(self._changes[one.id], one):
+                self._told.pop(one.id, None)
         if report is not None and report.at != self._reported:
             self._reported = report.at
             self._score(report.scores)
@@ -92,15 +107,28 @@ class Chronicle:
             del self._seen[id_]
             self._changes.pop(id_, None)
             self._sums.pop(id_, None)
+            self._told.pop(id_, None)
 
     def of(self, id_: WorkloadId) -> Past:
         """What is remembered of a workload, the newest change first."""
+        return self.told(id_).past
+
+    def told(self, id_: WorkloadId) -> Told:
+        """The same, with the record that goes into the table."""
+        told = self._told.get(id_)
+        if told is None:
+            past = self._past(id_)
+            told = self._told[id_] = Told(past, _encoder.encode(past))
+        return told
+
+    def _past(self, id_: WorkloadId) -> Past:
         sums = self._sums.get(id_, {})
         views = tuple(one.view(signal) for signal, one in sorted(sums.items()))
         return Past(tuple(reversed(self._changes.get(id_, ()))), views)
 
     def _score(self, scores: Iterable[ForecastScore]) -> None:
         for score in scores:
+            self._told.pop(score.id, None)
             self._sums.setdefault(score.id, {}).setdefault(score.signal.value, Sums()).add(score)
 
 
@@ -157,11 +185,14 @@ class Sums:
         )
 
 
-def _note(changes: deque[Change], one: Recommendation) -> None:
+def _note(changes: deque[Change], one: Recommendation) -> bool:
+    """Whether it was another decision than before, and was noted."""
     decided = one.replicas
     replicas, verdict = (decided.replicas, "scale") if isinstance(decided, Scale) else (None, "hold")
-    if _differs(changes, replicas, decided.reason.value):
-        changes.append(Change(one.at, replicas, verdict, decided.reason.value, decided.message))
+    if not _differs(changes, replicas, decided.reason.value):
+        return False
+    changes.append(Change(one.at, replicas, verdict, decided.reason.value, decided.message))
+    return True
 
 
 def _differs(changes: deque[Change], replicas: int | None, reason: str) -> bool:

@@ -12,6 +12,7 @@ from forecaster.serving.gauges import workload_gauges
 from forecaster.serving.offer import offer
 from forecaster.serving.paths import EncodedPaths
 from forecaster.serving.reader import TableReader
+from forecaster.serving.sizes_told import SizesTold
 from forecaster.serving.table import CycleSummary, Meta, Row, write_table
 from forecaster.serving.wire import recommendation_view
 
@@ -60,6 +61,7 @@ class FilePublisher:
         self._chronicle = chronicle or Chronicle()
         self._ask_paths = paths
         self._paths = EncodedPaths()
+        self._sizes = SizesTold()
         self._metrics = metrics
         self._last_report = last_report
 
@@ -75,10 +77,13 @@ class FilePublisher:
         self._paths.renew(self._ask_paths())
         rows = [self._row(one, offers[one.id]) for one in recommendations]
         self._offers = offers
+        self._sizes.forget_others(offers)
         write_table(self.path, self._meta(at, report), rows, workload_gauges(rows, self._gauges))
 
     def _row(self, one: Recommendation, offered: Published | None) -> Row:
-        return Row(recommendation_view(one), offered, self._chronicle.of(one.id), self._paths.of(one.id))
+        past, record = self._chronicle.told(one.id)
+        view = recommendation_view(one, resources=self._sizes.of(one))
+        return Row(view, offered, past, self._paths.of(one.id), record)
 
     def _meta(self, at: datetime, report: CycleReport | None) -> Meta:
         return Meta(

@@ -83,6 +83,8 @@ class Row(NamedTuple):
     published: Published | None
     past: Past = Past()
     paths: bytes = b""
+    past_record: bytes = b""
+    """`past` as it lies in the table, from who has it already."""
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,7 +144,7 @@ def _encode(meta: Meta, rows: Sequence[Row], gauges: bytes) -> list[bytes]:
     records: list[bytes] = []
     offset = 0
     for row in rows:
-        record, past = _encoder.encode(row.view), _encoder.encode(row.past)
+        record, past = _encoder.encode(row.view), row.past_record or _encoder.encode(row.past)
         entries.append(_entry(row, offset, len(record), len(past)))
         records += record, past, row.paths
         offset += len(record) + len(past) + len(row.paths)

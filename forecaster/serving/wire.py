@@ -139,14 +139,16 @@ class RecommendationView(msgspec.Struct, frozen=True):
     lead_time: LeadTimeView | None = None
 
 
-def recommendation_view(recommendation: Recommendation) -> RecommendationView:
-    """The public form of a decision."""
+def recommendation_view(
+    recommendation: Recommendation, *, resources: ResourcesView | None = None
+) -> RecommendationView:
+    """The public form of a decision; `resources` is that of its size, from who has it already."""
     return RecommendationView(
         *recommendation.id,
         at=recommendation.at,
         autoscaler=recommendation.autoscaler or None,
         replicas=_replicas(recommendation),
-        resources=_resources(recommendation),
+        resources=resources or resources_view(recommendation),
         signals=tuple(map(_signal, recommendation.signals)),
         clamps=tuple(map(_clamp, recommendation.clamps)),
         lead_time=None if recommendation.lead_time is None else _lead_time(recommendation.lead_time),
@@ -159,7 +161,8 @@ def _replicas(recommendation: Recommendation) -> ReplicasView:
     return ReplicasView(recommendation.replicas_now, recommended, verdict, str(decided.reason), decided.message)
 
 
-def _resources(recommendation: Recommendation) -> ResourcesView:
+def resources_view(recommendation: Recommendation) -> ResourcesView:
+    """The public form of what was decided about requests and limits."""
     decided, now = recommendation.resources, _amounts(recommendation.resources_now)
     recommended, verdict = (_amounts(decided.resources), "resize") if isinstance(decided, Resize) else (None, "hold")
     view = ResourcesView(now, recommended, verdict, str(decided.reason), decided.message)

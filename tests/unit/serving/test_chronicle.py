@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+import msgspec
 import pytest
 
 from forecaster.domain.decision import Reason
@@ -29,6 +30,18 @@ def test_a_decision_is_noted_when_it_changes() -> None:
         chronicle.follow([recommendation(at=at, replicas=replicas, reason=Reason.FORECAST)], None)
     noted = [(change.at.minute, change.replicas) for change in chronicle.of(WEB).decisions]
     assert noted == [(6, 6), (4, None), (2, 6), (0, 5)]
+
+
+def test_what_is_told_follows_every_change_and_every_score() -> None:
+    chronicle, told = Chronicle(), []
+    cycles = [(5, []), (5, []), (6, []), (6, [score(NOON)]), (6, [])]
+    for minute, (replicas, scores) in enumerate(cycles):
+        at = NOON + timedelta(minutes=minute)
+        chronicle.follow([recommendation(at=at, replicas=replicas)], report(*scores, at=at))
+        told.append(chronicle.told(WEB))
+        assert told[-1].record == msgspec.json.encode(chronicle.of(WEB))
+    assert [(len(past.decisions), len(past.accuracy)) for past, _ in told] == [(1, 0), (1, 0), (2, 0), (2, 1), (2, 1)]
+    assert told[0] is told[1]
 
 
 def test_only_the_last_changes_are_kept() -> None:
