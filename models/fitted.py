@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,70 +20,20 @@ from .gaps import bins_seen, bins_silent
 from .panel import DAY, Floats, Panel
 from .peaks import replayed_peaks
 from .room import Room, continued
+from .rule import Follows, KnowsPeaks, KnowsReach, KnowsSeveralPeaks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
+
+    from .rule import Rule
 
 Learned = TypeVar("Learned")
-Learned_contra = TypeVar("Learned_contra", contravariant=True)
 # A series silent for longer is not demand any more: what it held a day ago says nothing about the coming hour.
 LONGEST_SILENCE = DAY
 # Two weeks hold each day of the week twice; older days hardly add anything and cost memory.
 LONGEST_MEMORY = 14 * DAY
 # Nothing rises within a day above three times everything it did in weeks; a forecast that does is an error.
 LARGEST_GROWTH = 3.0
-
-
-class Rule(Protocol[Learned_contra]):
-    """The arithmetic of a model. Rows for which it cannot speak are NaN; they get the fallback, with a reason."""
-
-    @property
-    def name(self) -> str:
-        """Name in forecasts."""
-        ...
-
-    def paths(self, history: Panel, learned: Learned_contra, steps: int, levels: Sequence[float]) -> Floats:
-        """[series, quantile, step] in the unit of the panel; order and sign of quantiles are mended by the caller."""
-        ...
-
-
-@runtime_checkable
-class KnowsPeaks(Protocol):
-    """A rule that forecasts the maximum of a window directly; others are judged by replaying their own past."""
-
-    def peaks(self, history: Panel, learned: Any, window: Window, levels: Sequence[float]) -> Floats:
-        """[series, quantile] of the largest value within the window."""
-        ...
-
-
-@runtime_checkable
-class KnowsSeveralPeaks(Protocol):
-    """A rule that looks once at the history for the maxima of several windows."""
-
-    def several_peaks(
-        self, history: Panel, learned: Any, windows: Sequence[Window], levels: Sequence[float]
-    ) -> Sequence[Floats]:
-        """[series, quantile] of the largest value within each window."""
-        ...
-
-
-@runtime_checkable
-class KnowsReach(Protocol):
-    """A rule that looks only so far ahead; beyond it has nothing to say, however long the history is."""
-
-    def reach(self, history: Panel) -> int:
-        """Steps."""
-        ...
-
-
-@runtime_checkable
-class Follows(Protocol):
-    """A rule that goes on learning from new bins between fits."""
-
-    def followed(self, history: Panel, learned: Any, known_until: datetime) -> Any:
-        """What is learned after the bins of `history` that begin at `known_until` or later; a new value."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from models import Adaptive, LastValue, Panel, Prior, Ridge, SeasonalNaive, Wind
 from tests.support.panels import HOUR, MONDAY
 
 if TYPE_CHECKING:
-    from models import Model
+    from models import Fitted, Model
 
 LEVELS = (0.05, 0.5, 0.9, 0.99)
 MODELS = (Adaptive(replays=16), LastValue(), Prior(), Ridge(), SeasonalNaive())
@@ -36,7 +36,11 @@ def histories(draw: st.DrawFn) -> Panel:
 
 def forecast(model: Model, panel: Panel) -> np.ndarray:
     """[series, quantile, steps and peak], NaN for unknown series."""
-    fitted = model.fit(panel)
+    return asked(model.fit(panel), panel)
+
+
+def asked(fitted: Fitted, panel: Panel) -> np.ndarray:
+    """The same of a model that has learned."""
     path, peak = fitted.forecast(6, LEVELS), fitted.forecast_peak(Window(2, 5), LEVELS)
     out = np.full((len(panel), len(LEVELS), 7), np.nan)
     rows = path.provenance.rows(panel.keys)
@@ -90,3 +94,19 @@ class TestAnyDemand:
         before = (panel.until(origin) for panel in (history, replace(history, values=gappy)))
         first, second = (forecast(model, panel) for panel in before)
         np.testing.assert_array_equal(first, second)
+
+    @given(history=histories(), bins=st.integers(1, 20))
+    @settings(max_examples=10, deadline=None)
+    def test_new_bins_one_by_one_and_the_whole_window_give_the_same(
+        self, model: Model, history: Panel, bins: int
+    ) -> None:
+        at_fit = model.fit(history.until(history.end - bins * HOUR))
+        one_by_one = at_fit
+        for back in range(bins, 0, -1):
+            one_by_one = one_by_one.update(history.until(history.end - (back - 1) * HOUR).last(HOUR))
+        np.testing.assert_allclose(
+            asked(one_by_one, history),
+            asked(at_fit.update(history), history),
+            rtol=1e-4,
+            atol=1e-4 * np.nanmax(history.values, initial=0.0),
+        )
