@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from forecaster.domain.amounts import amount, pod
 from forecaster.domain.decision import Clamp, Hold, Recommendation, Resize, SignalView
-from forecaster.domain.duration import spoken_duration
+from forecaster.domain.spoken import spoken_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

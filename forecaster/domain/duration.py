@@ -8,6 +8,10 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, PlainSerializer
 
+from forecaster.domain.spoken import spoken_duration
+
+__all__ = ["Duration", "parse_duration", "spoken_duration"]
+
 _UNITS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[dhms])", re.ASCII)
 _WHOLE = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|[dhms]))+", re.ASCII)
@@ -30,20 +34,6 @@ def parse_duration(value: object) -> object:
         return timedelta(seconds=sum(float(amount) * _UNITS[unit] for amount, unit in _PART.findall(text)))
     except OverflowError:
         raise ValueError("must be a duration of less than 2.7 million years") from None
-
-
-def spoken_duration(value: timedelta) -> str:
-    """The shortest exact text of a duration that is not negative: `parse_duration` reads it back."""
-    minutes, seconds = divmod(value, timedelta(minutes=1))
-    hours, minutes = divmod(minutes, 60)
-    days, hours = divmod(hours, 24)
-    whole = "".join(f"{count}{unit}" for count, unit in ((days, "d"), (hours, "h"), (minutes, "m")) if count)
-    return whole + _spoken_seconds(seconds) or "0s"
-
-
-def _spoken_seconds(value: timedelta) -> str:
-    """Up to six decimals; nothing for zero."""
-    return f"{value / timedelta(seconds=1):.6f}".rstrip("0").rstrip(".") + "s" if value else ""
 
 
 Duration = Annotated[timedelta, BeforeValidator(parse_duration), PlainSerializer(spoken_duration, when_used="json")]

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     import uvicorn
 
 
+SWITCH_SECONDS = 0.0005
+"""How long a thread that loads a table or asks for rights may keep requests waiting; Python's own is ten times that."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until told to stop; the exit code is 1 if that cannot even begin."""
     given = _parser().parse_args(arguments)
@@ -38,6 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     _allow_descriptors()
     _collect_seldom()
+    sys.setswitchinterval(SWITCH_SECONDS)
     if given.with_parent:
         threading.Thread(target=_stop_at_end_of_stdin, args=[server], daemon=True).start()
     with suppress(KeyboardInterrupt):

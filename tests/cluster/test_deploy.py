@@ -41,7 +41,7 @@ def test_the_pods_pass_the_restricted_standard(deployed: Deployed) -> None:
     api = deployed.cluster.api
     wait_until(lambda: replicas(api, "forecaster", NAMESPACE).ready == 1, what="the pod")
     job = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs/forecaster-certificates"
-    wait_until(lambda: api.get(job).get("status", {}).get("ready", 0) == 1, what="the Job's pod")
+    wait_until(lambda: api.get(job).get("status", {}).get("succeeded", 0) == 1, what="the Job")
 
 
 def test_applying_again_changes_nothing_and_keeps_the_certificate(deployed: Deployed) -> None:

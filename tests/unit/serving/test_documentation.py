@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from forecaster.hpa.proposals import from_average, per_pod_value
+from forecaster.hpa.tolerance import DEFAULT_TOLERANCE
 from forecaster.serving.abstain import ORDER
 from forecaster.serving.access.gate import PATH_MAX
 from forecaster.serving.access.remembered import WAITING
@@ -55,6 +57,19 @@ def test_every_gauge_of_the_workloads_is_listed() -> None:
     listed = PAGE.read_text(encoding="utf-8")
     short = (family.removeprefix("forecaster_workload") for family in FAMILIES)
     assert [name for name in short if name not in listed] == []
+
+
+def test_shares_of_pods_would_run_away_where_the_total_stays() -> None:
+    """Why `type: Pods` is not offered, in the HPA's own arithmetic."""
+    demand, target, published_for = 8000, 1000, 4
+    share, count, seen = demand // published_for, published_for, []
+    for _ in range(3):  # all pods become Ready before the next table
+        count = from_average(count * share, count, target, count, count, DEFAULT_TOLERANCE).replicas
+        seen.append(count)
+    assert seen == [8, 16, 32]
+    assert per_pod_value(demand, target, 4, DEFAULT_TOLERANCE).replicas == 8
+    assert per_pod_value(demand, target, 8, DEFAULT_TOLERANCE).replicas == 8
+    assert "now it goes to 16, then to 32" in EXTERNAL.read_text(encoding="utf-8")
 
 
 def test_every_word_of_abstaining_has_its_row() -> None:
