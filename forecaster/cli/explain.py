@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from forecaster.cycle import Cycle, Outcome
     from forecaster.domain.decision import Recommendation
-    from forecaster.domain.workload import Workload
+    from forecaster.domain.workload import Workload, WorkloadId
+    from forecaster.vertical.admission.cluster import Cluster
 
 
 def explain(
@@ -22,36 +24,60 @@ def explain(
     prometheus: PrometheusUrl = None,
     config: ConfigFile = None,
     at: Instant = None,
+    joint: Annotated[
+        bool, typer.Option("--joint", help="Say, too, what count and size chosen together would be.")
+    ] = False,
     objects: Objects = None,
     server_version: ServerVersion = None,
 ) -> None:
     """Say how the numbers of a workload came about: inputs, model, quantile, every clamp in order, and why."""
-    from forecaster.cli.once import one_cycle
+    from forecaster.cli.once import cycle_run
     from forecaster.decisions.explain import explanation
     from forecaster.decisions.hpa_next import next_sync
 
-    prove = _prover(objects, server_version)
-    outcome = one_cycle(settings_of(config, prometheus, None), at, workload)
+    cluster = _cluster(objects, server_version)
+    prove = _prover(cluster)
+    cycle, outcome = cycle_run(settings_of(config, prometheus, None), at, workload)
     ours = matching((one.id for one in outcome.recommendations), workload)
     if not ours:
         known = ", ".join(sorted(str(one.id) for one in outcome.recommendations)[:10]) or "none at all"
         failures = "".join(f"\n! {failure}" for failure in outcome.report.failures)
         typer.echo(f"No workload matches {workload!r}. Known are: {known}{failures}", err=True)
         raise typer.Exit(1)
+    together = _together(cycle, outcome, cluster) if joint else {}
     for target, one in zip(outcome.inventory.workloads, outcome.recommendations, strict=True):
         if one.id in ours:
-            lines = (*next_sync(target, one), *prove(target, one))
+            lines = (*next_sync(target, one), *prove(target, one), *together.get(one.id, ()))
             typer.echo("\n".join([*explanation(one), *("  " + line for line in lines)]))
 
 
-def _prover(objects: list[Path] | None, server: str | None) -> Callable[[Workload, Recommendation], list[str]]:
-    """What the cluster would say to the sizes of a workload; nothing where its objects are not given."""
+def _cluster(objects: list[Path] | None, server: str | None) -> Cluster | None:
+    """From the files of its objects; None where they are not given."""
     if not objects:
-        return lambda _workload, _one: []
+        return None
 
     from forecaster.cli.look import cluster_from
+
+    return cluster_from(objects, server)
+
+
+def _together(cycle: Cycle, outcome: Outcome, cluster: Cluster | None) -> dict[WorkloadId, list[str]]:
+    """Count and size together, in a line for each workload."""
+    from forecaster.cli.look import Look
+    from forecaster.output.joint import joint_line
+    from forecaster.vertical.admission.cluster import Cluster as Known
+    from forecaster.vertical.joint import Costs
+
+    seen = Look(outcome, cycle, cluster or Known())
+    return {id_: [f"together: {joint_line(one)}"] for id_, one in seen.joint(Costs()).items()}
+
+
+def _prover(cluster: Cluster | None) -> Callable[[Workload, Recommendation], list[str]]:
+    """What the cluster would say to the sizes of a workload; nothing where its objects are not given."""
+    if cluster is None:
+        return lambda _workload, _one: []
+
     from forecaster.output.advice_table import finding_lines
     from forecaster.vertical.advice.advice import advise
 
-    cluster = cluster_from(objects, server)
     return lambda workload, one: finding_lines(advise(workload, one, cluster))

@@ -16,6 +16,7 @@ from forecaster.sources import cluster_facts, cluster_objects
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.sources.wire import at_instant
 from forecaster.steps.advice import advices
+from forecaster.steps.joint import JointAdvice, joint_advice
 from forecaster.steps.nodes_ahead import NodesAhead, nodes_ahead
 from forecaster.vertical.admission.cluster import Cluster
 from forecaster.vertical.admission.surroundings import ROLLED_OUT, Terms
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import Resources, WorkloadId
     from forecaster.sources.facts import Row
     from forecaster.vertical.advice.advice import Advice
+    from forecaster.vertical.joint import Costs
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,22 @@ class Look:
             compared=compare,
             terms=terms,
         )
+
+    def joint(self, costs: Costs, terms: Terms = ROLLED_OUT) -> dict[WorkloadId, JointAdvice]:
+        """Count and size of every workload together."""
+        inventory, cycle = self.outcome.inventory, self.cycle
+        found = joint_advice(
+            inventory.workloads,
+            self.outcome.recommendations,
+            cycle.history,
+            cycle.forecaster,
+            cycle.policies,
+            self.cluster,
+            self.outcome.report.at,
+            costs,
+            terms,
+        )
+        return dict(zip((one.id for one in inventory.workloads), found, strict=True))
 
     def nodes_ahead(self, quantile: float, warm_minutes: int) -> NodesAhead:
         """Node pools ahead of time."""

@@ -11,7 +11,7 @@ from forecaster.output.format import Output
 
 if TYPE_CHECKING:
     from forecaster.config import Settings
-    from forecaster.cycle import Outcome
+    from forecaster.cycle import Cycle, Outcome
 
 
 def once(
@@ -34,8 +34,14 @@ def once(
 
 def one_cycle(settings: Settings, at: str | None, shown: str) -> Outcome:
     """The outcome of a single cycle at the last full minute, or at the instant given; `shown` is a pattern."""
+    return cycle_run(settings, at, shown)[1]
+
+
+def cycle_run(settings: Settings, at: str | None, shown: str) -> tuple[Cycle, Outcome]:
+    """The same, with the cycle and what it has learned."""
     from forecaster.clock import evaluation_time, instant
     from forecaster.compose import single_cycle
 
     now = evaluation_time(instant(at), settings.cycle.interval)
-    return single_cycle(settings, now, shown=lambda id_: bool(matching([id_], shown))).run(now)
+    cycle = single_cycle(settings, now, shown=lambda id_: bool(matching([id_], shown)))
+    return cycle, cycle.run(now)

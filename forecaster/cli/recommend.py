@@ -65,6 +65,12 @@ def recommend(
     static_cpu: Annotated[
         bool, typer.Option("--static-cpu", help="The kubelets run the static CPU manager: keep whole CPUs whole.")
     ] = False,
+    joint: Annotated[
+        bool, typer.Option("--joint", help="Choose count and size together where an HPA scales by CPU utilization.")
+    ] = False,
+    price_pod_start: Annotated[
+        float, typer.Option("--price-pod-start", min=0, help="With --joint: price of starting or stopping a pod once.")
+    ] = 0.0,
     objects: Objects = None,
     server_version: ServerVersion = None,
     demo: Demo = False,
@@ -72,7 +78,7 @@ def recommend(
 ) -> None:
     """Say what each pod should request and be limited to, how far off it is, what it costs, and what refuses it."""
     from forecaster.cli.look import look, look_at_demo
-    from forecaster.cli.recommend_inputs import filtered, previous_of, prices_of
+    from forecaster.cli.recommend_inputs import costs_of, filtered, previous_of, prices_of
     from forecaster.output.advice import print_advice, write_overlay
     from forecaster.vertical.admission.surroundings import Terms
     from forecaster.vertical.rules.static_cpu import SHARED, STATIC
@@ -84,10 +90,11 @@ def recommend(
     terms = Terms(in_place, accept_qos_change, STATIC if static_cpu else SHARED)
     advices = seen.advices(earlier, compare=compare, terms=terms)
     ours = filtered(advices, matching((one.id for one in advices), workload), kind, severity, refused=refused)
+    together = seen.joint(costs_of(prices, price_pod_start), terms) if joint else None
     seen.tell_faults()
     if output is AdviceOutput.KUSTOMIZE and to is not None:
         typer.echo(f"{write_overlay(ours, to, base)} patches in {to}", err=True)
     else:
-        print_advice(ours, output, prices, findings=findings)
+        print_advice(ours, output, prices, findings=findings, joint=together)
     if not advices and seen.outcome.report.failures:
         raise typer.Exit(1)

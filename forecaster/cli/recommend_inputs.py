@@ -13,6 +13,7 @@ from forecaster.output.advice_view import read_previous
 from forecaster.serve import database_address
 from forecaster.store.ledger import SqlLedger
 from forecaster.vertical.advice.prices import Prices
+from forecaster.vertical.joint import Costs
 from forecaster.vertical.reference.krr.severity import Severity
 
 if TYPE_CHECKING:
@@ -31,6 +32,13 @@ def prices_of(core_hour: float | None, gib_hour: float | None) -> Prices | None:
     if (core_hour is None) != (gib_hour is None):
         raise typer.BadParameter("give both --price-core-hour and --price-gib-hour", param_hint="--price-core-hour")
     return None if core_hour is None or gib_hour is None else Prices(core_hour, gib_hour)
+
+
+def costs_of(prices: Prices | None, pod_start: float) -> Costs:
+    """What joint choices are weighed by; without prices a GiB costs 0.13 of a core, about what clouds ask."""
+    if prices is None:
+        return Costs(pod_start=pod_start)
+    return Costs(core_hour=prices.core_hour, gib_hour=prices.gib_hour, pod_start=pod_start)
 
 
 def previous_of(file: Path | None, settings: Settings | None) -> dict[WorkloadId, Resources]:

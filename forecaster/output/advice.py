@@ -13,26 +13,35 @@ from rich.console import Console
 from forecaster.output.advice_format import AdviceOutput
 from forecaster.output.advice_table import proof_lines, table_of
 from forecaster.output.advice_view import document, flat
+from forecaster.output.joint import joint_lines
 from forecaster.output.outcome import PIPE_WIDTH
 from forecaster.vertical.advice.patches import file_name, kustomization, patch, patchable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from forecaster.domain.workload import WorkloadId
+    from forecaster.steps.joint import JointAdvice
     from forecaster.vertical.advice.advice import Advice
     from forecaster.vertical.advice.prices import Prices
 
 
 def print_advice(
-    advices: Sequence[Advice], output: AdviceOutput, prices: Prices | None, *, findings: bool = False
+    advices: Sequence[Advice],
+    output: AdviceOutput,
+    prices: Prices | None,
+    *,
+    findings: bool = False,
+    joint: Mapping[WorkloadId, JointAdvice] | None = None,
 ) -> None:
     """Print all of it; what cannot be a patch is told on standard error."""
     match output:
         case AdviceOutput.TABLE:
             _print_table(advices, prices, findings=findings)
+            _print_joint(advices, joint)
         case AdviceOutput.JSON:
-            sys.stdout.write(json.dumps(document(advices, prices), indent=2) + "\n")
+            sys.stdout.write(json.dumps(document(advices, prices, joint), indent=2) + "\n")
         case AdviceOutput.CSV:
             _print_csv(advices, prices)
         case AdviceOutput.PATCHES | AdviceOutput.KUSTOMIZE:
@@ -69,6 +78,11 @@ def _print_table(advices: Sequence[Advice], prices: Prices | None, *, findings: 
     console.print(table_of(advices, prices) if advices else "No workload matches.")
     if findings:
         console.print("\n".join(["", *proof_lines(advices)]), markup=False, highlight=False, soft_wrap=True)
+
+
+def _print_joint(advices: Sequence[Advice], joint: Mapping[WorkloadId, JointAdvice] | None) -> None:
+    if joint is not None:
+        sys.stdout.write("\n".join(["", *joint_lines((one.id, joint[one.id]) for one in advices), ""]))
 
 
 def _print_csv(advices: Sequence[Advice], prices: Prices | None) -> None:

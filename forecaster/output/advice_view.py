@@ -6,12 +6,14 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from forecaster.domain.workload import Resources, WorkloadId
+from forecaster.output.joint import joint_view
 from forecaster.vertical.rules.resource_list import texts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from forecaster.domain.container import ContainerSize
+    from forecaster.steps.joint import JointAdvice
     from forecaster.vertical.admission.proof import Proof
     from forecaster.vertical.advice.advice import Advice
     from forecaster.vertical.advice.prices import Prices
@@ -20,9 +22,12 @@ AMOUNTS = ("cpu_request", "cpu_limit", "memory_request", "memory_limit")
 Json = dict[str, Any]
 
 
-def document(advices: Sequence[Advice], prices: Prices | None) -> Json:
+def document(
+    advices: Sequence[Advice], prices: Prices | None, joint: Mapping[WorkloadId, JointAdvice] | None = None
+) -> Json:
     """All of it; `read_previous` understands it."""
-    return {"recommendations": [view(one, prices) for one in advices], "totals": totals(advices, prices)}
+    views = [view(one, prices) | {"joint": joint_view((joint or {}).get(one.id))} for one in advices]
+    return {"recommendations": views, "totals": totals(advices, prices)}
 
 
 def view(one: Advice, prices: Prices | None) -> Json:

@@ -1,18 +1,31 @@
 """Replicas and size together, from one model of what a pod uses at a load.
 
 A pod that carries the load `x` uses `base + per_load * x` of each resource. The total load that is forecast is shared
-by the replicas, so every count implies a size, and every size a utilization at which an HPA keeps that count. What is
-forecast is the total, which does not depend on either: nothing here can chase its own tail.
+by the replicas, so every count at the peak implies a size, and every size a utilization at which an HPA keeps that
+count; away from the peak the HPA has as many pods of that size as the load then needs. What is forecast is the total,
+which does not depend on either: nothing here can chase its own tail.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from math import ceil, inf
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Sequence
+
+_SLIVER = 1e-9
+"""A sliver above a whole pod is the rounding of a quotient, not a reason for one more."""
+_GIB = 2.0**30
+
+
+class Stretch(NamedTuple):
+    """A part of the coming time, and the highest total load in it."""
+
+    hours: float
+    load: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +48,15 @@ class PodModel:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Within what replicas and sizes have to stay; a quota is over all pods, a node holds at least one pod."""
+    """Within what replicas, the load of one pod and sizes have to stay.
+
+    A quota is over all pods, a node holds at least one pod.
+    """
 
     min_replicas: int = 1
     max_replicas: int = 100
+    least_load: float = 0.0
+    most_load: float = inf
     node_cpu: float = inf
     node_memory: float = inf
     quota_cpu: float = inf
@@ -52,47 +70,88 @@ class Costs:
     core_hour: float = 1.0
     gib_hour: float = 0.13
     pod_start: float = 0.0
-    hours: float = 24.0
     utilization: float = 0.7
 
 
 class Plan(NamedTuple):
-    """A count, the requests of one pod in cores and bytes, and what it costs over the hours."""
+    """Pods at the peak, the requests of one in cores and bytes, what the coming time costs, and pods at the least."""
 
     replicas: int
     cpu: float
     memory: float
     cost: float
+    least: int
 
 
 class Infeasible(NamedTuple):
-    """No count satisfies every bound; which one the last count failed at."""
+    """No count satisfies every bound; what the cheapest plan failed at."""
 
     reason: str
 
 
-_GIB = 2.0**30
+def takes_all(plan: Plan) -> str:
+    """A cluster of which nothing is known refuses nothing."""
+    del plan
+    return ""
 
 
-def joint_choice(load: float, model: PodModel, bounds: Bounds, costs: Costs, replicas_now: int) -> Plan | Infeasible:
-    """The cheapest count and size for a total load (its forecast quantile over the interval, never what one pod used).
+def joint_choice(
+    ahead: Sequence[Stretch],
+    model: PodModel,
+    bounds: Bounds,
+    costs: Costs,
+    replicas_now: int,
+    refusal: Callable[[Plan], str] = takes_all,
+) -> Plan | Infeasible:
+    """The cheapest count and size for total loads ahead (forecast quantiles, never what one pod used).
 
-    CPU is requested so that the load uses `costs.utilization` of it, memory whole, since it cannot be lent.
+    CPU is requested so that the load uses `costs.utilization` of it, memory whole, since it cannot be lent. `refusal`
+    says why a plan within the bounds is not possible after all; empty if it is.
     """
-    plans = list(_plans(load, model, costs, replicas_now, bounds))
-    possible = [plan for plan in plans if not _refusal(plan, bounds)]
-    if not possible:
-        return Infeasible(_refusal(plans[-1], bounds) if plans else "min_replicas is above max_replicas")
-    return min(possible, key=lambda plan: (plan.cost, plan.replicas))
+    peak = max(one.load for one in ahead)
+    counts = range(bounds.min_replicas, bounds.max_replicas + 1)
+    plans = [_plan(ahead, peak, count, model, bounds, costs, replicas_now) for count in counts]
+    carried = [one for one in plans if bounds.least_load <= peak / one.replicas <= bounds.most_load]
+    first = ""
+    for plan in sorted(carried, key=lambda one: (one.cost, one.replicas)):
+        why = _refusal(plan, bounds) or refusal(plan)
+        if not why:
+            return plan
+        first = first or why
+    return Infeasible(first or _none_carried(plans, peak, bounds))
 
 
-def _plans(load: float, model: PodModel, costs: Costs, replicas_now: int, bounds: Bounds) -> Iterator[Plan]:
-    for replicas in range(bounds.min_replicas, bounds.max_replicas + 1):
-        share = load / replicas
-        cpu, memory = model.cpu(share) / costs.utilization, model.memory(share)
-        hourly = replicas * (cpu * costs.core_hour + memory / _GIB * costs.gib_hour)
-        moving = abs(replicas - replicas_now) * costs.pod_start
-        yield Plan(replicas, cpu, memory, hourly * costs.hours + moving)
+def as_it_is(
+    ahead: Sequence[Stretch], cpu: float, memory: float, model: PodModel, bounds: Bounds, costs: Costs, now: int
+) -> Plan:
+    """Pods of a given size, under the same account."""
+    return _counted(ahead, cpu, memory, model, bounds, costs, now)
+
+
+def least_replicas(load: float, model: PodModel, cpu_request: float, utilization: float) -> int:
+    """Pods of a given request that carry a load at a utilization: the same model, read the other way."""
+    room = cpu_request * utilization - model.base_cpu
+    return ceil(load * model.cpu_per_load / room - _SLIVER) if room > 0 else 0
+
+
+def _plan(
+    ahead: Sequence[Stretch], peak: float, count: int, model: PodModel, bounds: Bounds, costs: Costs, now: int
+) -> Plan:
+    share = peak / count
+    plan = _counted(ahead, model.cpu(share) / costs.utilization, model.memory(share), model, bounds, costs, now)
+    return plan._replace(replicas=count)
+
+
+def _counted(
+    ahead: Sequence[Stretch], cpu: float, memory: float, model: PodModel, bounds: Bounds, costs: Costs, now: int
+) -> Plan:
+    """So many pods in each stretch as the HPA then has, and what they and their starts cost."""
+    wanted = [least_replicas(one.load, model, cpu, costs.utilization) for one in ahead]
+    pods = [min(max(count, bounds.min_replicas), bounds.max_replicas) for count in wanted]
+    hourly = cpu * costs.core_hour + memory / _GIB * costs.gib_hour
+    moves = sum(abs(after - before) for before, after in pairwise([now, *pods]))
+    cost = hourly * sum(count * one.hours for count, one in zip(pods, ahead, strict=True)) + moves * costs.pod_start
+    return Plan(max(pods), cpu, memory, cost, min(pods))
 
 
 def _refusal(plan: Plan, bounds: Bounds) -> str:
@@ -104,7 +163,10 @@ def _refusal(plan: Plan, bounds: Bounds) -> str:
     return ""
 
 
-def least_replicas(load: float, model: PodModel, cpu_request: float, utilization: float) -> int:
-    """Pods of a given request that carry a load at a utilization: the same model, read the other way."""
-    room = cpu_request * utilization - model.base_cpu
-    return ceil(load * model.cpu_per_load / room) if room > 0 else 0
+def _none_carried(plans: Sequence[Plan], peak: float, bounds: Bounds) -> str:
+    if not plans:
+        return "min_replicas is above max_replicas"
+    return (
+        f"no count from {bounds.min_replicas} to {bounds.max_replicas} gives a pod between {bounds.least_load:.3g} and "
+        f"{bounds.most_load:.3g} of the {peak:.3g} cores that are forecast"
+    )

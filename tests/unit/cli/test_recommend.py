@@ -15,10 +15,12 @@ from forecaster.cli.recommend_inputs import filtered
 from forecaster.demo.stage import staged
 from forecaster.output.advice import print_advice, write_overlay
 from forecaster.output.advice_format import AdviceOutput
+from forecaster.output.joint import joint_line
 from forecaster.output.nodes import print_nodes
 from forecaster.output.nodes_format import NodesOutput
 from forecaster.vertical.admission.surroundings import Terms
 from forecaster.vertical.advice.prices import Prices
+from forecaster.vertical.joint import Costs
 from tests.support import objects as given
 
 if TYPE_CHECKING:
@@ -198,3 +200,27 @@ def test_metrics_have_the_pool_as_label(said: Callable[[NodesOutput], str]) -> N
     text = said(NodesOutput.METRICS)
     assert 'forecaster_node_pool_nodes{pool="nodes"} 3.0' in text
     assert 'forecaster_node_pool_requested_cpu_cores{ahead_minutes="0",pool="nodes"}' in text
+
+
+def test_count_and_size_together_from_the_command_to_json() -> None:
+    text = run("recommend", "--demo", "--joint", "--no-compare", "-o", "json", "--price-pod-start", "0.01").output
+    by_name = {one["name"]: one["joint"] for one in json.loads(text)["recommendations"]}
+    search = by_name["search"]
+    assert search["plan"]["cost"] < search["now"]["cost"]
+    assert search["scale_point"] == pytest.approx(search["plan"]["cpu"] * search["hpa_utilization"])
+    assert "nobody scales it" in by_name["reports"]["reason"]
+    assert by_name["reports"]["plan"] is None
+
+
+def test_where_starts_are_dear_a_plan_has_no_more_of_them(look: Look) -> None:
+    planned = [one for one in look.joint(Costs(pod_start=1e6)).values() if one.plan and one.now]
+    assert planned
+    assert all(one.plan.replicas - one.plan.least <= one.now.replicas - one.now.least for one in planned)
+
+
+def test_a_plan_that_the_cluster_refuses_is_not_taken(look: Look) -> None:
+    """Three cores are the most of a container in `data`, so ingest stays below."""
+    (ingest,) = (one for id_, one in look.joint(Costs()).items() if id_.name == "ingest")
+    assert ingest.plan is None or ingest.plan.cpu <= 3
+    line = joint_line(ingest)
+    assert "acts at" in line or "not changed together" in line

@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.vertical.joint import Bounds, Costs, Infeasible, Plan, PodModel, joint_choice, least_replicas
+from forecaster.vertical.joint import (
+    Bounds,
+    Costs,
+    Infeasible,
+    Plan,
+    PodModel,
+    Stretch,
+    as_it_is,
+    joint_choice,
+    least_replicas,
+)
 from tests.support.recommendations import GIB
 
 MODEL = PodModel(base_cpu=0.25, base_memory=0.5 * GIB, cpu_per_load=1.0, memory_per_load=0.1 * GIB)
@@ -16,8 +26,12 @@ BOUNDS = Bounds(2, 20)
 COSTS = Costs()
 
 
+def all_day(load: float) -> list[Stretch]:
+    return [Stretch(24.0, load)]
+
+
 def chosen(load: float = 10.0, bounds: Bounds = BOUNDS, costs: Costs = COSTS, now: int = 4) -> Plan:
-    plan = joint_choice(load, MODEL, bounds, costs, now)
+    plan = joint_choice(all_day(load), MODEL, bounds, costs, now)
     assert isinstance(plan, Plan), plan
     return plan
 
@@ -33,7 +47,7 @@ def test_a_node_bounds_the_size() -> None:
 
 
 def test_a_quota_that_nothing_satisfies_is_told() -> None:
-    refused = joint_choice(10.0, MODEL, replace(BOUNDS, quota_cpu=5.0), COSTS, 4)
+    refused = joint_choice(all_day(10.0), MODEL, replace(BOUNDS, quota_cpu=5.0), COSTS, 4)
     assert isinstance(refused, Infeasible)
     assert "exceed the quota" in refused.reason
 
@@ -51,9 +65,9 @@ def test_the_size_carries_the_load_at_the_utilization() -> None:
 @given(st.floats(0.1, 500), st.integers(1, 30))
 def test_choosing_again_changes_nothing(load: float, now: int) -> None:
     """The forecast total does not depend on the choice, so the second choice is the first: no shrink, no growth."""
-    first = joint_choice(load, MODEL, Bounds(1, 30), COSTS, now)
+    first = joint_choice(all_day(load), MODEL, Bounds(1, 30), COSTS, now)
     assert isinstance(first, Plan)
-    again = joint_choice(load, MODEL, Bounds(1, 30), COSTS, first.replicas)
+    again = joint_choice(all_day(load), MODEL, Bounds(1, 30), COSTS, first.replicas)
     assert isinstance(again, Plan)
     assert again[:3] == first[:3]
 
@@ -62,3 +76,44 @@ def test_choosing_again_changes_nothing(load: float, now: int) -> None:
 def test_more_load_is_never_given_less(load: float, factor: float) -> None:
     less, more = chosen(load), chosen(load * factor)
     assert more.replicas * more.cpu >= less.replicas * less.cpu - 1e-9
+
+
+DAY_AND_NIGHT = [Stretch(8.0, 10.0), Stretch(16.0, 1.0)]
+LEAN = replace(MODEL, base_cpu=0.0, base_memory=0.01 * GIB)
+
+
+def test_small_pods_follow_a_quiet_night() -> None:
+    """Two large pods are idle all night; many small ones cost next to nothing each and go."""
+    plan = joint_choice(DAY_AND_NIGHT, LEAN, BOUNDS, COSTS, 4)
+    assert isinstance(plan, Plan)
+    assert plan.replicas == 20
+    assert plan.least == 2
+
+
+def test_starts_that_cost_something_speak_for_fewer_and_larger_ones() -> None:
+    dear = joint_choice(DAY_AND_NIGHT, LEAN, BOUNDS, replace(COSTS, pod_start=20.0), 2)
+    assert isinstance(dear, Plan)
+    assert dear.replicas < 20
+
+
+def test_a_pod_is_not_given_more_than_one_has_been_seen_to_carry() -> None:
+    assert chosen(bounds=replace(BOUNDS, most_load=2.0)).replicas == 5
+
+
+def test_where_no_count_gives_a_pod_such_a_load_that_is_told() -> None:
+    found = joint_choice(all_day(10.0), MODEL, replace(BOUNDS, most_load=0.1), COSTS, 4)
+    assert isinstance(found, Infeasible)
+    assert "no count from 2 to 20" in found.reason
+
+
+def test_what_the_cluster_refuses_gives_way_to_the_next_cheapest() -> None:
+    plan = joint_choice(all_day(10.0), MODEL, BOUNDS, COSTS, 4, lambda one: "LimitRange" if one.cpu > 3.0 else "")
+    assert isinstance(plan, Plan)
+    assert plan.cpu <= 3.0
+    assert plan.replicas == 6
+
+
+def test_todays_size_is_accounted_for_in_the_same_way() -> None:
+    plan = chosen()
+    same = as_it_is(all_day(10.0), plan.cpu, plan.memory, MODEL, BOUNDS, COSTS, 4)
+    assert same == plan

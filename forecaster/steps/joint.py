@@ -1,0 +1,203 @@
+"""Replicas and size of each workload together, for the load that is forecast over the coming day."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from forecaster.decisions.quantile import stated_quantile
+from forecaster.decisions.targets import Unusable, UtilizationTarget, targets_of
+from forecaster.domain.decision import Hold, Reason, Resize
+from forecaster.domain.signal import Signal
+from forecaster.domain.workload import Resources
+from forecaster.steps.advice import pod_usage
+from forecaster.steps.demand_ahead import demand_ahead
+from forecaster.steps.load_ahead import POINTS, Shared, carried_at, shared_by
+from forecaster.vertical.admission.cluster import name_of
+from forecaster.vertical.advice.advice import advise
+from forecaster.vertical.choice.days import days_of
+from forecaster.vertical.choice.mechanism import load_share
+from forecaster.vertical.joint import Bounds, Costs, Infeasible, Plan, PodModel, Stretch, as_it_is, joint_choice
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from forecaster.domain.decision import Recommendation
+    from forecaster.domain.policies import Policies
+    from forecaster.domain.policy import Policy
+    from forecaster.domain.workload import Workload
+    from forecaster.forecasting.forecaster import Forecaster
+    from forecaster.ports import Histories
+    from forecaster.steps.advice import PodUsage
+    from forecaster.steps.demand_ahead import Demand
+    from forecaster.vertical.admission.cluster import Cluster
+    from forecaster.vertical.admission.surroundings import Terms
+    from forecaster.vertical.advice.advice import Advice
+
+SEEN_TIMES = 2.0
+"""A pod is given at most so many times the load that one has carried, and no less than the inverse of the most:
+beyond that nobody has seen how much memory goes with a load."""
+GAIN = 0.05
+"""What a plan must save of the cost of today's sizes to be worth a rollout and another scale point."""
+
+
+@dataclass(frozen=True, slots=True)
+class JointAdvice:
+    """One workload: what today's size would cost over the coming day, the plan, and where its HPA then acts.
+
+    `scale_point` is the load per pod in cores at which the HPA acts, now and with the plan; its utilization target
+    stays. `reason` says why there is no plan.
+    """
+
+    now: Plan | None = None
+    plan: Plan | None = None
+    advice: Advice | None = None
+    """The plan as the cluster sees it, with its proof."""
+    utilization: float = 0.0
+    scale_point: tuple[float, float] = (0.0, 0.0)
+    reason: str = ""
+
+
+class Known(NamedTuple):
+    """What joint choices are made of, once for all workloads."""
+
+    demand: Demand
+    usage: PodUsage
+    policies: Policies
+    cluster: Cluster
+    costs: Costs
+    terms: Terms
+
+
+def joint_advice(
+    workloads: Sequence[Workload],
+    recommendations: Sequence[Recommendation],
+    history: Histories,
+    forecaster: Forecaster,
+    policies: Policies,
+    cluster: Cluster,
+    now: datetime,
+    costs: Costs,
+    terms: Terms,
+) -> list[JointAdvice]:
+    """For each workload, in their order."""
+    demand = demand_ahead(workloads, history, forecaster, now)
+    known = Known(demand, pod_usage(history, [one.id for one in workloads]), policies, cluster, costs, terms)
+    return [_of(one, said, row, known) for row, (one, said) in enumerate(zip(workloads, recommendations, strict=True))]
+
+
+def _of(workload: Workload, said: Recommendation, row: int, known: Known) -> JointAdvice:
+    policy = known.policies.of(workload.id)
+    shared = _scaled_by_cpu(workload, policy)
+    if isinstance(shared, str):
+        return JointAdvice(reason=shared)
+    ahead = _stretches(workload, policy, known.demand)
+    memory = _wanted_memory(said)
+    highest = _highest_load(known.usage, row)
+    request = workload.resources.cpu_request
+    if not ahead or memory is None or highest is None or not request:
+        return JointAdvice(reason=_unknown(ahead=bool(ahead), memory=memory, highest=highest))
+    model = _model(known.usage, row, memory, highest)
+    bounds = Bounds(int(shared.least), int(shared.most), highest / SEEN_TIMES, highest * SEEN_TIMES)
+    utilization = shared.per_pod / request
+    costs = replace(known.costs, utilization=utilization)
+    now = as_it_is(ahead, request, memory, model, bounds, costs, workload.replicas)
+    plan = joint_choice(ahead, model, bounds, costs, workload.replicas, Refusal(workload, said, known))
+    if isinstance(plan, Infeasible):
+        return JointAdvice(now, reason=plan.reason)
+    if plan.cost > now.cost * (1 - GAIN):
+        return JointAdvice(now, reason=f"nothing saves {GAIN:.0%} of what today's size costs")
+    points = (shared.per_pod, plan.cpu * utilization)
+    return JointAdvice(now, plan, _proved(plan, workload, said, known), utilization, points)
+
+
+def _scaled_by_cpu(workload: Workload, policy: Policy) -> Shared | str:
+    """By which load its count is decided, or why size and count cannot be chosen together."""
+    targets = targets_of(workload, policy.horizontal)
+    others = [
+        one.metric if isinstance(one, Unusable) else str(one.signal)
+        for one in targets
+        if isinstance(one, Unusable) or carried_at(one, Signal.CPU) is None
+    ]
+    if others:
+        return f"its count also follows {' and '.join(others)}, which no CPU request moves"
+    if not any(isinstance(one, UtilizationTarget) for one in targets):
+        return "no utilization of a CPU request decides its count"
+    shared = shared_by(workload, policy.horizontal)
+    if shared is None or np.isnan(shared.per_pod):
+        return "nobody scales it: it has no HPA, and its policy states no max_replicas"
+    return shared
+
+
+def _stretches(workload: Workload, policy: Policy, demand: Demand) -> list[Stretch]:
+    """The policy's quantile of each window's peak; empty where nothing is forecast."""
+    level, name = stated_quantile(policy.horizontal), name_of(workload.id)
+    return [
+        Stretch((one.until - one.begin).total_seconds() / 3600, float(np.quantile(one.cpu[one.rows[name]], level)))
+        for one in demand.windows
+        if name in one.rows
+    ]
+
+
+def _wanted_memory(said: Recommendation) -> float | None:
+    """What one pod should have of memory, else what it has."""
+    decided = said.resources
+    wanted = decided.resources.memory_request if isinstance(decided, Resize) else None
+    return wanted or said.resources_now.memory_request
+
+
+def _highest_load(usage: PodUsage, row: int) -> float | None:
+    """Cores that one pod has been seen to use."""
+    seen = usage.cpu[row][np.isfinite(usage.cpu[row])]
+    return float(seen.max()) if seen.size and seen.max() > 0 else None
+
+
+def _model(usage: PodUsage, row: int, memory: float, highest: float) -> PodModel:
+    """Memory is what was chosen at the highest load that was seen; it follows the load where its peaks do."""
+    cpu, used = (days_of(part[row : row + 1], POINTS) for part in (usage.cpu, usage.memory))
+    slope = float(load_share(used.peaks(), cpu.peaks(), used.weights).bytes_per_core[0])
+    return PodModel(0.0, max(memory - slope * highest, 0.0), 1.0, min(slope, memory / highest))
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Asks the admission proof about a plan."""
+
+    workload: Workload
+    said: Recommendation
+    known: Known
+
+    def __call__(self, plan: Plan) -> str:
+        """Why the cluster would not take it; empty if it would, or if nobody knows."""
+        proof = _proved(plan, self.workload, self.said, self.known).proof
+        return "" if proof is None or proof.accepted else str(proof.refusals[0])
+
+
+def _proved(plan: Plan, workload: Workload, said: Recommendation, known: Known) -> Advice:
+    """The plan as if it had been recommended: limits go with the requests as they do today."""
+    today = said.resources_now
+    sizes = Resources(
+        plan.cpu,
+        _in_ratio(plan.cpu, today.cpu_request, today.cpu_limit),
+        plan.memory,
+        _in_ratio(plan.memory, today.memory_request, today.memory_limit),
+    )
+    decided = Resize(sizes, Reason.SIZED, "chosen together with the count")
+    count = Hold(Reason.FITS, "chosen together with the size")
+    recommended = replace(said, resources=decided, replicas=count, replicas_now=plan.replicas)
+    return advise(workload, recommended, known.cluster, terms=known.terms)
+
+
+def _in_ratio(request: float, before: float | None, limit: float | None) -> float | None:
+    return None if limit is None or not before else request * max(limit / before, 1.0)
+
+
+def _unknown(*, ahead: bool, memory: float | None, highest: float | None) -> str:
+    if not ahead:
+        return "its CPU is not forecast"
+    if memory is None:
+        return "no memory request, and none is recommended"
+    return "no CPU request" if highest is not None else "no usage of a pod is known"
