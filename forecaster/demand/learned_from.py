@@ -94,14 +94,14 @@ class Cleaned(NamedTuple):
 
 def traits_of(signal: Signal, workloads: Sequence[Workload | None], history: Floats, warm_up: Floats) -> Traits:
     """Of workloads beside their weeks. Only CPU is held down by limits, throttling and the number of pods."""
-    resources = [one.resources if one and signal is Signal.CPU else None for one in workloads]
-    hpas = [one.autoscaler if one and signal is Signal.CPU else None for one in workloads]
-    limit = _amounts([one and one.cpu_limit for one in resources])
-    request = _amounts([one and one.cpu_request for one in resources])
-    known = np.count_nonzero(~np.isnan(history), axis=1)
-    level = np.nansum(history, axis=1, dtype=np.float64) / np.maximum(known, 1)
+    known = [one if signal is Signal.CPU else None for one in workloads]
+    limit = _amounts([one.resources.cpu_limit if one else None for one in known])
+    request = _amounts([one.resources.cpu_request if one else None for one in known])
+    most = _amounts([one.autoscaler.max_replicas if one and one.autoscaler else None for one in known])
+    columns = np.count_nonzero(~np.isnan(history), axis=1)
+    level = np.nansum(history, axis=1, dtype=np.float64) / np.maximum(columns, 1)
     return Traits(
-        most=_amounts([one and float(one.max_replicas) for one in hpas]),
+        most=most,
         limit=limit,
         capacity=np.where(np.isnan(limit), request, limit),
         warm_up=warm_up.astype(np.float32),

@@ -43,7 +43,7 @@ class Starts(NamedTuple):
 
     def take(self, some: NDArray[np.bool_]) -> Starts:
         """Some of them."""
-        return Starts(*(part[some] for part in self))
+        return Starts(self.row[some], self.column[some], self.pods[some], self.excess[some])
 
 
 def starts_of(usage: Floats, pods: Floats) -> Starts:
@@ -98,7 +98,7 @@ def starting(pods: Floats) -> Floats:
 
     A pod that becomes ready in the middle of a column raises its mean by a part, and that of the next by the rest.
     """
-    new = np.ceil(_rises(pods) - NOTICEABLE)
+    new: Floats = np.ceil(_rises(pods) - NOTICEABLE)
     near = new.copy()
     near[:, 1:] += new[:, :-1]
     near[:, :-1] += new[:, 1:]
@@ -127,4 +127,4 @@ def _held(values: Floats) -> Floats:
     """The newest known value up to each column; NaN before the first."""
     known = ~np.isnan(values)
     newest = np.maximum.accumulate(np.where(known, np.arange(values.shape[1]), 0), axis=1)
-    return np.take_along_axis(values, newest, axis=1)
+    return np.asarray(np.take_along_axis(values, newest, axis=1))

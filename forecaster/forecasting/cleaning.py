@@ -109,7 +109,8 @@ def cleaned_since(group: Group, before: Cleaning) -> tuple[Floats, Cleaning]:
 
 def _shares(ids: Sequence[WorkloadId], why: NDArray[np.uint8], usage: Floats) -> dict[WorkloadId, dict[Masked, float]]:
     known = np.maximum(np.count_nonzero(~np.isnan(usage), axis=1), 1).tolist()
-    found = {row: np.bincount(why[row], minlength=max(Masked) + 1).tolist() for row in np.flatnonzero(why.any(axis=1))}
+    rows = np.flatnonzero(why.any(axis=1)).tolist()
+    found = {row: np.bincount(why[row], minlength=max(Masked) + 1).tolist() for row in rows}
     return {
         ids[row]: {reason: counts[reason] / known[row] for reason in Masked if counts[reason]}
         for row, counts in found.items()
