@@ -7,29 +7,37 @@ Nobody gates it: what it does by itself is to be seen.
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from benchmarks.bench_policy import WINDOW, BenchPolicy
 from forecaster.domain.policy import HorizontalPolicy
 from forecaster.learning.judge import LearnedJudge
+
+if TYPE_CHECKING:
+    from forecaster.decisions.sweeps import Setting
 
 
 class BenchLearned(BenchPolicy):
     """One point of the sweep of one learned policy."""
 
     gated = False
+    targets = (2.0, 1.6, 1.4, 1.2, 1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4)
 
     def __init__(self, kind: Literal["tabular", "fitted"]) -> None:
         self.kind = kind
         self.name = f"learned_{kind}"
 
     def start(self, world: dict[str, Any]) -> None:
-        """As for ours, with a policy that hears the learned one."""
+        """As for ours, with somebody who speaks for the forecast."""
         super().start(world)
         self.advisor = LearnedJudge()
-        self.policy = HorizontalPolicy(
+
+    def _sized(self, setting: Setting) -> HorizontalPolicy:
+        """The target is all that differs between two points."""
+        del setting
+        return HorizontalPolicy(
             learned=self.kind,
-            min_replicas=world["min_replicas"],
+            min_replicas=self.world["min_replicas"],
             scale_in_by_forecast=True,
             gate=False,
             requests_metric="demand",

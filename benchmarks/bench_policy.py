@@ -1,8 +1,8 @@
 """Our decisions behind the policy protocol of ../shared/bench: the service's own `decide_replicas`, gate and models.
 
 A pod of the bench carries 1000 units. The sweep goes from lean to safe by the price of a missing pod; where that ends,
-pods are taken for smaller than they are. A workload whose gate is shut is scaled by the HPA's formula alone, and the
-sweep is then the target of that HPA.
+pods are taken for larger or smaller than they are (`bench_sweep`). A workload whose gate is shut is scaled by the HPA's
+formula alone, and the sweep is then the target of that HPA.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks.bench_sweep import STATED, TARGETS, calibrated
 from forecaster.decisions.gate import Gate, Standing, Voice, judged
 from forecaster.decisions.horizontal import decide_replicas
 from forecaster.decisions.rehearsal import Days, Rule, evidence_of
 from forecaster.decisions.state import ScalingState
-from forecaster.decisions.sweeps import SETTINGS
 from forecaster.domain.outlook import Ahead, Measured, Outlook, Unknown
 from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.signal import Signal
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.decisions.gate import Evidence
+    from forecaster.decisions.sweeps import Setting
     from forecaster.learning.judge import LearnedJudge
 
     Floats = NDArray[np.float64]
@@ -46,9 +46,8 @@ REHEARSED_DAYS = 6
 MAX_AGE = 5
 WINDOW = 2
 """Minutes that a recommendation holds; pods that are still worth keeping stay longer by themselves."""
-TARGETS = (1.6, 1.5, 1.4, 1.3, 1.2, 1.1, 1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5, 0.4, 0.3)
-SWEEP = dict(zip(TARGETS, SETTINGS, strict=True))
-"""The target of the HPA alone, and the setting of the policy."""
+CHURN_PRICE = 5.0
+"""Minutes of one pod that a change must be worth."""
 ID = WorkloadId("bench", "Deployment", "series")
 
 
@@ -62,26 +61,26 @@ class BenchPolicy:
 
     def start(self, world: dict[str, Any]) -> None:
         self.world = world
-        target, setting = world["target"], SWEEP[world["target"]]
         self.series = world["cache"].setdefault("series", Series(world, gated=self.gated))
-        self.policy = HorizontalPolicy(
+        self.setting: Setting | None = None
+        hpa_target = Target("demand", TargetType.AVERAGE_VALUE, world["target"] * POD)
+        self.hpa = Autoscaler("hpa", world["min_replicas"], world["max_replicas"], (hpa_target,))
+        self.state: ScalingState | None = None
+
+    def _sized(self, setting: Setting) -> HorizontalPolicy:
+        return HorizontalPolicy(
             price=(1 - setting.price) / setting.price,
-            peak_target=1.0 / target,
-            headroom=1.0 / setting.share - 1.0,
-            min_replicas=world["min_replicas"],
+            peak_target=max(setting.share, 1.0) / self.world["target"],
+            headroom=max(1.0 / setting.share - 1.0, 0.0),
+            churn_price=CHURN_PRICE,
+            min_replicas=self.world["min_replicas"],
             sizing="worth",
             scale_in_by_forecast=True,
             requests_metric="demand",
+            gate=self.gated,
             scale_down_stabilization=timedelta(minutes=WINDOW),
             outage_hold=timedelta(minutes=30),
         )
-        self.hpa = Autoscaler(
-            "hpa",
-            world["min_replicas"],
-            world["max_replicas"],
-            (Target("demand", TargetType.AVERAGE_VALUE, target * POD),),
-        )
-        self.state: ScalingState | None = None
 
     def desired(self, history: Floats, ready: int, pending: int, now: int) -> int:
         at = datetime.fromtimestamp(now, UTC)
@@ -89,20 +88,25 @@ class BenchPolicy:
             self.series = copy(self.series)
         workload = Workload(ID, ready + pending, ready, Resources(), self.hpa)
         outlooks: Mapping[Signal, Outlook] = {Signal.REQUESTS: self.series.outlook(history, now)}
-        gate = self.series.gate
+        gate, policy = self.series.gate, self._policy()
         if self.advisor:
-            outlooks = self.advisor.advised(outlooks, workload, Policy(horizontal=self.policy), at)
+            outlooks = self.advisor.advised(outlooks, workload, Policy(horizontal=policy), at)
         state = self.state or ScalingState.beginning(workload.replicas, at)
-        decided = decide_replicas(workload, outlooks, self._policy(gate), state, at, gate=gate)
+        decided = decide_replicas(workload, outlooks, policy, state, at, gate=gate)
         self.state = decided.state
         return getattr(decided.verdict, "replicas", workload.replicas)
 
-    def _policy(self, gate: Gate) -> HorizontalPolicy:
+    def _policy(self) -> HorizontalPolicy:
         """Without a forecast the HPA keeps its own window."""
-        return self.policy if not self.gated or gate.standing is Standing.ACTING else HPA_ALONE
+        if self.gated and self.series.gate.standing is not Standing.ACTING:
+            return HPA_ALONE
+        setting = self.series.settings[self.world["target"]]
+        if setting is not self.setting:
+            self.setting, self.policy = setting, self._sized(setting)
+        return self.policy
 
 
-HPA_ALONE = HorizontalPolicy(requests_metric="demand", scale_down_stabilization=timedelta(minutes=4))
+HPA_ALONE = HorizontalPolicy(gate=True, requests_metric="demand", scale_down_stabilization=timedelta(minutes=4))
 
 
 class Series:
@@ -117,6 +121,7 @@ class Series:
         self.at, self.fitted_at, self.judged_at = None, None, None
         self.said: dict[tuple[int, int], tuple[float, ...]] = {}
         self.gated, self.gate = gated, Gate()
+        self.settings: Mapping[float, Setting] = STATED
 
     def same(self, history: Floats, now: int) -> bool:
         """Whether another point of the sweep saw this tick as it is here; each sees its own where demand is cut off."""
@@ -168,19 +173,20 @@ class Series:
 
     def _judged(self, history: Floats, now: int) -> Gate:
         """By the newest days, the older half first: who is better in all and in the newer half is let in at once."""
-        at, gate = datetime.fromtimestamp(now, UTC), self.gate
-        evidence = rehearsed(self, history, now)
-        for one in evidence:
+        at, gate, days = datetime.fromtimestamp(now, UTC), self.gate, self._days(history, now)
+        if days is None:
+            return gate
+        if self.settings is STATED:
+            self.settings = calibrated(days, LEVELS, WINDOW + 1)
+        for one in evidence_of(days, LEVELS, self.start_up, Rule("worth", 0.9, WINDOW + 1)):
             gate = judged(gate, one, at)
         return gate
 
-
-def rehearsed(series: Series, history: Floats, now: int) -> list[Evidence]:
-    """What decisions would have left short on the newest days."""
-    bins, rest = in_bins(history, now, series.width)
-    looked = look_back(bins * series.unit / POD, series.width, to_come=rest, reach=series.reach, days=REHEARSED_DAYS)
-    rule = Rule("worth", 0.9, WINDOW + 1)
-    return evidence_of(Days(*looked), LEVELS, series.start_up, rule) if looked else []
+    def _days(self, history: Floats, now: int) -> Days | None:
+        """The newest days, in pods."""
+        bins, rest = in_bins(history, now, self.width)
+        looked = look_back(bins * self.unit / POD, self.width, to_come=rest, reach=self.reach, days=REHEARSED_DAYS)
+        return Days(*looked) if looked else None
 
 
 def in_bins(history: Floats, now: int, width: int) -> tuple[Floats, int]:
