@@ -63,7 +63,8 @@ class Sizes:
         divided = [one for one in due if containers.of_workload.get(one.id)]
         whole = [one for one in due if not containers.of_workload.get(one.id)]
         sized = sizings_of_containers(containers, policies, divided, loads)
-        fresh = with_relatives(sized, self.known, containers.facts) | sizings_of_pods(history, policies, whole, loads)
+        sized = with_relatives(sized, self.known, containers.facts, policies)
+        fresh = sized | sizings_of_pods(history, policies, whole, loads)
         self.known = {one.id: fresh.get(one.id) or self.known[one.id] for one in workloads}
 
     def of(self, id_: WorkloadId) -> PodSizing:

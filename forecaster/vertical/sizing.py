@@ -5,7 +5,7 @@ Each resource of each container is sized alone; one that cannot be sized keeps w
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import isclose
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from forecaster.vertical.scale_point import request_beside_hpa
 from forecaster.vertical.wording import clause, load_clause
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from datetime import timedelta
 
     from forecaster.domain.policy import VerticalPolicy
@@ -40,6 +40,12 @@ class ContainerSizing:
     note: str = ""
     load_ratio: float = 1.0
     """Forecast load of one pod over that of the days its sizes were learned from; 1 where that is not known."""
+    borrowed: Mapping[str, str] = field(default_factory=dict)
+    """By resource: whose sizes these are while there is no day of its own, and how wide."""
+
+    def knows(self, metric: str) -> bool:
+        """Whether its size of this resource is to be taken."""
+        return self.days >= LEAST_DAYS or metric in self.borrowed
 
 
 PodSizing = tuple[ContainerSizing, ...]
@@ -48,7 +54,7 @@ NO_SIZING: PodSizing = ()
 
 def size(workload: Workload, sizing: PodSizing, policy: VerticalPolicy) -> Resize | Hold:
     """Requests and limits per pod until the next change, or why they stay."""
-    known = [one for one in sizing if (one.cpu or one.memory) and one.days >= LEAST_DAYS]
+    known = [one for one in sizing if (one.cpu and one.knows("cpu")) or (one.memory and one.knows("memory"))]
     if not known:
         return _not_known(sizing)
     beside = _beside_hpa(workload, sizing, policy)
@@ -119,8 +125,8 @@ def _sized(one: ContainerSizing, beside: _BesideHpa, horizon: timedelta) -> Cont
         one.name,
         one.now,
         wanted,
-        _risk(one.cpu, horizon, scaled=beside.factor("cpu") != 1),
-        _risk(one.memory, horizon, scaled=beside.factor("memory") != 1),
+        _risk(one.cpu, horizon, scaled=beside.factor("cpu") != 1, known=one.days >= LEAST_DAYS),
+        _risk(one.memory, horizon, scaled=beside.factor("memory") != 1, known=one.days >= LEAST_DAYS),
         one.note or f"cpu: {cpu_said}; memory: {memory_said}",
     )
 
@@ -134,13 +140,16 @@ def _resource(
         return None, "no usage known, kept"
     if metric in beside.stay:
         return None, "kept, the HPA acts on its utilization"
-    if one.days < LEAST_DAYS:
+    if not one.knows(metric):
         return None, f"{one.days * 24:.1f} h of usage, kept; a day is the least"
     factor = beside.factor(metric)
     if factor != 1:
         limit = None if sized.limit is None else sized.limit * factor
         chosen, nearest = amount(sized.request, metric), amount(sized.request * factor, metric)
         return (sized.request * factor, limit), f"{nearest}, nearest to {chosen} that keeps the HPA's scale point"
+    if metric in one.borrowed:
+        said = f"{amount(sized.request, metric)}, {one.borrowed[metric]}"
+        return (None, f"{said}; kept") if sized.kept else ((sized.request, sized.limit), said)
     said = clause(metric, sized.request, sized.over_request, sized.over_limit, sized.mechanism, horizon)
     if metric == "cpu" or sized.mechanism is Mechanism.LOAD:
         said += load_clause(one.load_ratio)
@@ -159,9 +168,9 @@ def _spoken(one: ContainerSize, *, alone: bool) -> str:
     return one.message if alone else f"{one.name}: {one.message}"
 
 
-def _risk(sized: Sized | None, horizon: timedelta, *, scaled: bool) -> Risk | None:
+def _risk(sized: Sized | None, horizon: timedelta, *, scaled: bool, known: bool) -> Risk | None:
     """None also where the size is not the one whose risk is known."""
-    if sized is None or scaled:
+    if sized is None or scaled or not known:
         return None
     return Risk(sized.over_request, sized.over_limit, sized.idle * horizon.total_seconds() / 3600)
 
@@ -172,7 +181,7 @@ def _request_of(resources: Resources, metric: str) -> float | None:
 
 def _wanted_request(one: ContainerSizing, metric: str) -> float | None:
     sized = one.cpu if metric == "cpu" else one.memory
-    return None if sized is None or one.days < LEAST_DAYS else sized.request
+    return None if sized is None or not one.knows(metric) else sized.request
 
 
 def _memory_of(resources: Resources) -> tuple[float | None, float | None]:

@@ -1,8 +1,8 @@
 """A size for a container that nobody has seen work, from its relatives, as wide as that deserves.
 
-Relatives are containers of the same image, else of the same workload, else of the same chart. Their sizes, on a
-logarithmic scale, are a sample of what such a container needs; its quantile is taken with the spread of a single new
-member, sqrt(1 + 1/n), and never with less spread than two containers of one image show in practice.
+Relatives are containers of the same image, else of that name in workloads called alike, else in the same chart. Their
+sizes, on a logarithmic scale, are a sample of what such a container needs; its quantile is taken with the spread of a
+single new member, sqrt(1 + 1/n), and never with less spread than two containers of one image show in practice.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 LEAST_SPREAD = 0.3
 """Containers of one image differ by a third: other data, other load."""
 QUANTILE = 0.9
+MEMORY_QUANTILE = 0.95
+"""Too little CPU is waited for, too little memory is killed for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from forecaster.domain.container import ContainerBlock, ContainerFacts, ContainerId
-from forecaster.domain.decision import Hold, Reason
+from forecaster.domain.decision import Hold, Reason, Resize
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import Signal
@@ -173,20 +173,45 @@ class TestNewcomer:
     """A second workload of the same image, seen for two hours."""
 
     CART = workload("cart", autoscaler=None)
-    NEW = ContainerId(CART.id, "app")
+    STATED = Resources(0.1, None, 8 * GIB, 8 * GIB)
 
-    def test_is_told_what_its_relatives_take_and_is_not_given_it(self) -> None:
+    def decided(self, image: str = "shop/web:2", name: str = "app", killed_at: float | None = None) -> Resize | Hold:
+        new = ContainerId(self.CART.id, name)
         source = Telling(
             [],
-            usage={APP: 1.0, self.NEW: 0.7},
-            facts=ContainerFacts({**FACTS.images, self.NEW: "shop/web:2"}),
-            since={self.NEW: NOON - timedelta(hours=2)},
+            usage={APP: 1.0, new: 0.7},
+            facts=ContainerFacts(
+                {**FACTS.images, new: image},
+                resources={**FACTS.resources, new: self.STATED},
+                oom_limits={new: killed_at} if killed_at else {},
+            ),
+            since={new: NOON - timedelta(hours=2)},
         )
-        containers = read(source)
         sizes = Sizes()
-        sizes.renew(History(Signal, SHORT, now=NOON), containers, Policies(Policy()), [WEB, self.CART])
-        decided = size(self.CART, sizes.of(self.CART.id), Policy().vertical)
+        sizes.renew(History(Signal, SHORT, now=NOON), read(source), Policies(Policy()), [WEB, self.CART])
+        return size(self.CART, sizes.of(self.CART.id), Policy().vertical)
+
+    def test_gets_what_its_relative_takes_as_widely_as_one_relative_deserves(self) -> None:
+        decided = self.decided()
+        assert isinstance(decided, Resize)
+        (app,) = decided.containers
+        assert app.wanted.cpu_request == pytest.approx(1.72, abs=0.01)
+        assert app.cpu is None
+        assert "going by 1 container of its image, nine of ten take 498m to 2009m" in decided.message
+
+    def test_keeps_what_it_has_where_that_is_more(self) -> None:
+        decided = self.decided()
+        assert isinstance(decided, Resize)
+        assert decided.resources.memory_request == 8 * GIB
+        assert "nine of ten take" in decided.message.rpartition("memory: ")[2]
+
+    def test_has_no_relatives_by_an_image_and_a_name_of_its_own(self) -> None:
+        decided = self.decided(image="shop/cart:1", name="cart")
         assert isinstance(decided, Hold)
-        assert "1 container of its image would take" in decided.message
         assert decided.reason is Reason.SHORT_HISTORY
-        assert decided.message.startswith("2.1 h of usage; a day is the least; a newcomer")
+        assert decided.message == "2.1 h of usage; a day is the least"
+
+    def test_that_was_killed_gets_more_than_it_had(self) -> None:
+        decided = self.decided(killed_at=8 * GIB)
+        assert isinstance(decided, Resize)
+        assert decided.resources.memory_request == 8 * GIB * RAISE
