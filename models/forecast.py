@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import isclose
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -156,9 +156,6 @@ class Peak:
         return result
 
 
-Answer = TypeVar("Answer", Forecast, Peak)
-
-
 def level_index(levels: Sequence[float], level: float) -> int:
     """Position of a level; QuestionError when it was not asked for."""
     near = [i for i, known in enumerate(levels) if isclose(known, level)]
@@ -173,13 +170,3 @@ def checked_levels(levels: Sequence[float]) -> tuple[float, ...]:
     if not found or not all(0 < level < 1 for level in found) or any(b <= a for a, b in pairwise(found)):
         raise QuestionError(f"quantile levels {found} must ascend within (0, 1)")
     return found
-
-
-def joined_provenance(parts: Sequence[Provenance]) -> Provenance:
-    """Provenance of forecasts of disjoint series, one below the other."""
-    return Provenance(
-        keys=tuple(key for part in parts for key in part.keys),
-        models=tuple(model for part in parts for model in part.models),
-        reasons=tuple(reason for part in parts for reason in part.reasons),
-        unknown={key: reason for part in parts for key, reason in part.unknown.items()},
-    )
