@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,10 +30,11 @@ def test_kubectl_sees_the_nodes(control_plane: ControlPlane) -> None:
 
 
 def test_a_token_is_its_account_and_may_do_nothing(control_plane: ControlPlane, namespace: str) -> None:
-    somebody = control_plane.client(token=control_plane.token("default", namespace))
-    with pytest.raises(RefusedError, match=f"system:serviceaccount:{namespace}:default"):
+    with (
+        closing(control_plane.client(token=control_plane.token("default", namespace))) as somebody,
+        pytest.raises(RefusedError, match=f"system:serviceaccount:{namespace}:default"),
+    ):
         somebody.get("/api/v1/nodes")
-    somebody.close()
 
 
 def test_a_dry_run_refuses_what_the_api_server_would_refuse(control_plane: ControlPlane, namespace: str) -> None:

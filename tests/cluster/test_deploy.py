@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import os
 import threading
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -74,25 +74,23 @@ def test_the_hpa_controller_may_read_it_and_others_may_not(deployed: Deployed, n
     cluster = deployed.cluster
     for account, status in (("default", HTTPStatus.FORBIDDEN), ("horizontal-pod-autoscaler", HTTPStatus.OK)):
         place = "kube-system" if status == HTTPStatus.OK else namespace
-        client = cluster.client(token=cluster.token(account, place))
-        assert client.ask("GET", WEB).status_code == status
-        client.close()
+        with closing(cluster.client(token=cluster.token(account, place))) as client:
+            assert client.ask("GET", WEB).status_code == status
 
 
 def test_the_account_of_the_certificates_may_do_that_and_nothing_else(deployed: Deployed) -> None:
     cluster = deployed.cluster
-    client = cluster.client(token=cluster.token("forecaster-certificates", NAMESPACE))
-    assert client.read("Secret", "forecaster-certificates", NAMESPACE)
-    for forbidden in (
-        lambda: client.get(f"/api/v1/namespaces/{NAMESPACE}/secrets"),
-        lambda: client.read("Secret", "other", NAMESPACE),
-        lambda: client.delete("Secret", "forecaster-certificates", NAMESPACE),
-        lambda: client.read("APIService", "v1.apps"),
-        lambda: client.get("/api/v1/pods"),
-    ):
-        with pytest.raises(RefusedError, match="forbidden"):
-            forbidden()
-    client.close()
+    with closing(cluster.client(token=cluster.token("forecaster-certificates", NAMESPACE))) as client:
+        assert client.read("Secret", "forecaster-certificates", NAMESPACE)
+        for forbidden in (
+            lambda: client.get(f"/api/v1/namespaces/{NAMESPACE}/secrets"),
+            lambda: client.read("Secret", "other", NAMESPACE),
+            lambda: client.delete("Secret", "forecaster-certificates", NAMESPACE),
+            lambda: client.read("APIService", "v1.apps"),
+            lambda: client.get("/api/v1/pods"),
+        ):
+            with pytest.raises(RefusedError, match="forbidden"):
+                forbidden()
 
 
 def test_the_service_may_change_nothing(deployed: Deployed) -> None:
