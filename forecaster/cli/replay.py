@@ -111,7 +111,7 @@ def replay(
     outcome = compare(
         inputs.traces,
         inputs.policies,
-        line_up(settings.forecast.model, model or [], learned=shipped() if learned else None),
+        line_up(settings.forecast.model, model or [], learned=shipped() if learned else None, gated=True),
         begin=inputs.begin,
         until=inputs.until,
         terms=inputs.terms,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.domain.policies import Policies
@@ -15,6 +15,7 @@ from forecaster.replay.contestants import OURS, Source, at_share, line_up
 from forecaster.replay.fast.batch import covers
 from forecaster.replay.fast.run import play_all
 from forecaster.replay.foresee import Question, foresee
+from forecaster.replay.gated import Course, acting_of, spoken
 from forecaster.replay.lane import Lane, Played, with_targets_at
 from forecaster.replay.perfect import bound, needed_span, perfect
 from forecaster.replay.refusal import lead_time_of, setup_or_reason
@@ -29,10 +30,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.replay.contestants import Contestant
     from forecaster.replay.foresight import Foresight
+    from forecaster.replay.gated import Stood
     from forecaster.replay.sight import Sight
     from forecaster.replay.traces import Traces
 
@@ -83,7 +88,8 @@ def compare(
     with watch.step("decisions"):
         played, scalar = play_lanes(lanes, scene.sight)
     compared = _compared(scene, dict(zip(places, played, strict=True)))
-    return Comparison(begin, until, contestants, compared, scene.left_out, dict(watch.steps), scalar)
+    gates = {traces.workloads[row].id: stood for row, stood in foresights.stood.items()}
+    return Comparison(begin, until, contestants, compared, scene.left_out, dict(watch.steps), scalar, gates)
 
 
 def scene_of(traces: Traces, policies: Policies, begin: datetime, until: datetime, terms: Terms) -> Scene:
@@ -109,9 +115,12 @@ class Foresights:
     foresee: Foresee
     watch: Stopwatch
     made: dict[tuple[str, Span], Foresight]
+    stood: dict[int, tuple[Stood, ...]]
+    """Where the forecast stood on each row, if somebody is gated."""
 
     def __init__(self, scene: Scene, terms: Terms, foresee: Foresee, watch: Stopwatch) -> None:
         self.scene, self.terms, self.foresee, self.watch, self.made = scene, terms, foresee, watch, {}
+        self.stood = {}
 
     def of(self, contestant: Contestant, row: int) -> Foresight | None:
         """What this contestant foresees of one workload; nothing for the HPA alone."""
@@ -122,7 +131,21 @@ class Foresights:
         if key not in self.made:
             with self.watch.step(f"forecasts of {key[0]}"):
                 self.made[key] = self._made(contestant, span)
-        return self.made[key]
+        return self._behind_gates(key) if contestant.gated else self.made[key]
+
+    def acting(self, contestant: Contestant, row: int) -> NDArray[np.bool_] | None:
+        """[minute] whether the gate lets this contestant's forecast have its say; None where nobody is gated."""
+        return acting_of(self.stood[row], self.scene.sight.minutes) if contestant.gated else None
+
+    def _behind_gates(self, key: tuple[str, Span]) -> Foresight:
+        """The same forecasts, in which yesterday's load speaks where a gate lets it."""
+        gated = (f"{key[0]} behind its gate", key[1])
+        if gated not in self.made:
+            with self.watch.step("gates"):
+                course = Course(self.scene.sight, self.terms)
+                self.stood = self.stood or {row: course.of(row, self.scene.policies[row]) for row in self.scene.setups}
+                self.made[gated] = spoken(self.made[key], self.stood, course)
+        return self.made[gated]
 
     def _span(self, contestant: Contestant, row: int) -> Span:
         if contestant.source is Source.TRUTH:
@@ -150,7 +173,7 @@ def lanes_of(
                 shared_policy = at_share(policy, share) if policy else None
                 foresight = foresights.of(one, row)
                 lane = Lane(row, workload, shared, replicas, shared_policy, foresight, advisor=one.advisor)
-                yield Place(row, one.name, share), lane
+                yield Place(row, one.name, share), replace(lane, acting=foresights.acting(one, row))
 
 
 def play_lanes(lanes: Sequence[Lane], sight: Sight, *, tracks: bool = True) -> tuple[list[Played], int]:

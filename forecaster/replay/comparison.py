@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from forecaster.domain.window import MINUTE
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.replay.account import Account
     from forecaster.replay.contestants import Contestant
+    from forecaster.replay.gated import Stood
     from forecaster.replay.lane import Track
     from forecaster.replay.setup import Setup
 
@@ -81,6 +82,8 @@ class Comparison:
     """What it took: each model's forecasts, and the decisions of all."""
     scalar: int = 0
     """Lanes that were played one call at a time, because the arrays do not know their policy."""
+    gates: Mapping[WorkloadId, Sequence[Stood]] = field(default_factory=dict)
+    """Where the forecast stood on each workload, day by day, if somebody is gated."""
 
     def own(self, name: str) -> Account:
         """The sum over the workloads, with the targets that their owners set."""

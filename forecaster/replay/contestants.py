@@ -1,4 +1,4 @@
-"""Who is compared: the HPA alone, seasonal naive, models, our policy, learned policies, and perfect foresight."""
+"""Who is compared: the HPA alone, seasonal naive, models, our policy, gated or not, learned ones, perfect foresight."""
 
 from __future__ import annotations
 
@@ -41,15 +41,17 @@ class Contestant:
     model: str = ""
     advisor: Advisor | None = None
     """Who speaks in the model's place, having heard it."""
+    gated: bool = False
 
     def policy_of(self, policy: Policy) -> Policy | None:
         """The workload's policy as this contestant follows it; None for the HPA alone.
 
-        Whoever knows the truth may scale in by it, too. Nobody is gated: a gate would hide what it is to judge.
+        Whoever knows the truth may scale in by it, too. Only who is there for it is gated: a gate would hide what it
+        is to judge.
         """
         if self.source is Source.NOTHING:
             return None
-        changed: dict[str, object] = {"gate": False}
+        changed: dict[str, object] = {"gate": self.gated}
         if self.advisor is not None:
             changed["sizing"] = "quantile"
         if self.source is Source.TRUTH:
@@ -84,19 +86,25 @@ def policy_with(model: str) -> Contestant:
     return Contestant("policy", f"our policy ({model})", Source.MODEL, model)
 
 
+def gated_with(model: str) -> Contestant:
+    """Our policy behind its gate."""
+    return Contestant("gated", "our policy, behind its gate", Source.MODEL, model, gated=True)
+
+
 def learned_with(kind: str, model: str, advisor: Advisor) -> Contestant:
     """Our policy with a learned one that hears the model and speaks in its place."""
     return Contestant(f"learned-{kind}", f"learned policy, {kind}", Source.MODEL, model, advisor)
 
 
 def line_up(
-    model: str, others: Iterable[str] = (), *, learned: Mapping[str, Advisor] | None = None
+    model: str, others: Iterable[str] = (), *, learned: Mapping[str, Advisor] | None = None, gated: bool = False
 ) -> tuple[Contestant, ...]:
-    """Everybody, each model once; `learned` are learned policies by kind."""
+    """Everybody, each model once; `learned` are learned policies by kind, `gated` adds our policy behind its gate."""
     models = dict.fromkeys(one for one in (NAIVE, *others) if one != model)
     named = tuple(Contestant(one, _title(one), Source.MODEL, one) for one in models)
     taught = tuple(learned_with(kind, model, advisor) for kind, advisor in (learned or {}).items())
-    return (HPA, *named, policy_with(model), *taught, PERFECT)
+    judged = (gated_with(model),) if gated else ()
+    return (HPA, *named, policy_with(model), *judged, *taught, PERFECT)
 
 
 def _title(model: str) -> str:

@@ -25,7 +25,7 @@ class Lane:
     """`row` of the traces with its HPA; without a policy the HPA is alone, without a foresight nothing is forecast.
 
     `floors`, one a minute, are decisions that have been made already, in place of a policy. An `advisor` speaks in the
-    forecast's place.
+    forecast's place. `acting`, one a minute, is whether the gate of the policy lets the forecast have its say.
     """
 
     row: int
@@ -36,6 +36,7 @@ class Lane:
     foresight: Foresight | None = None
     floors: NDArray[np.int32] | None = None
     advisor: Advisor | None = None
+    acting: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.decisions.decide import decide
+from forecaster.decisions.gate import Gate, Standing
 from forecaster.decisions.quantile import stated_quantile
 from forecaster.decisions.state import ScalingState
 from forecaster.domain.decision import Scale
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 UNREAD = Unknown("nothing was recorded of it")
 UNSEEN = Unknown("no sample that is new enough")
 UNFORESEEN = Unknown("no forecast")
+GATES = (Gate(Standing.OBSERVE), Gate(Standing.ACTING))
 
 
 def play(lane: Lane, sight: Sight) -> Played:
@@ -96,9 +98,15 @@ class Decider:
         pods = world.pods
         workload = replace(self._workload, replicas=pods.asked, ready_replicas=pods.ready)
         outlooks = self._advised(self._outlooks.at(minute, now), pods, minute, now)
-        recommendation, self._state = decide(workload, outlooks, self._policy, self._state, now)
+        recommendation, self._state = decide(
+            workload, outlooks, self._policy, self._state, now, gate=self._gate(minute)
+        )
         replicas = recommendation.replicas
         return replicas.replicas if isinstance(replicas, Scale) else world.floor
+
+    def _gate(self, minute: int) -> Gate | None:
+        acting = self._lane.acting
+        return None if acting is None else GATES[bool(acting[minute])]
 
     def _advised(
         self, outlooks: dict[Signal, Outlook], pods: Pods, minute: int, now: datetime

@@ -59,6 +59,7 @@ def events(draw: st.DrawFn) -> Event:
 policies = st.builds(
     HorizontalPolicy,
     requests_metric=st.just("rate"),
+    gate=st.sampled_from([True]),
     quantile=st.sampled_from([0.5, 0.9]),
     sizing=st.sampled_from(["quantile", "worth"]),
     scale_in_by_forecast=st.booleans(),
@@ -96,7 +97,9 @@ def scenes(draw: st.DrawFn) -> tuple[list[Lane], Sight]:
     )
     assert isinstance(setup, Setup)
     chosen = draw(st.lists(policies, min_size=1, max_size=3))
-    lanes = [Lane(0, workload, setup, draw(st.integers(1, 9)), policy, foresight) for policy in chosen]
+    acting = draw(st.none() | st.lists(st.booleans(), min_size=length, max_size=length).map(np.array))
+    gated = {"acting": acting}
+    lanes = [Lane(0, workload, setup, draw(st.integers(1, 9)), policy, foresight, **gated) for policy in chosen]
     by_quantile = chosen[0].model_copy(
         update={"horizontal": chosen[0].horizontal.model_copy(update={"sizing": "quantile"})}
     )

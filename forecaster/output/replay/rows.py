@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from forecaster.domain.amounts import UNKNOWN
+from forecaster.output.replay.gates import gate_sentence
 from forecaster.replay.contestants import HPA
 
 if TYPE_CHECKING:
@@ -46,7 +47,8 @@ def sentences(whole: Comparison) -> list[str]:
         f"{len(whole.workloads)} workload(s) over {hours:g} h. With the HPA alone {_percent(plain.missing_share)} of "
         f"the demand was above what the ready pods carried, for {plain.pod_hours:.1f} pod-hours."
     )
-    return [begun, *(_told(one, whole) for one in whole.contestants if one.name != HPA.name)]
+    told = [_told(one, whole) for one in whole.contestants if one.name != HPA.name]
+    return [begun, *told, *filter(None, [gate_sentence(whole)])]
 
 
 def _told(one: Contestant, whole: Comparison) -> str:

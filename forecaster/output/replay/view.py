@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from forecaster.domain.window import MINUTE
 from forecaster.output.replay.limits import LIMITS
 
 if TYPE_CHECKING:
@@ -73,6 +74,18 @@ class LeftOutView(msgspec.Struct, frozen=True, gc=False):
     reason: str
 
 
+class GateView(msgspec.Struct, frozen=True, gc=False):
+    """Where the gate stood on one workload from an instant on, whose forecast it was about, and why."""
+
+    namespace: str
+    kind: str
+    name: str
+    at: datetime
+    standing: str
+    voice: str
+    why: str
+
+
 class TermsView(msgspec.Struct, frozen=True, gc=False):
     """What was assumed."""
 
@@ -97,6 +110,8 @@ class ComparisonView(msgspec.Struct, frozen=True):
     left_out: list[LeftOutView]
     seconds: dict[str, float]
     limits: tuple[str, ...]
+    gates: list[GateView] = []
+    """Of every workload, day by day."""
 
 
 def comparison_view(one: Comparison, terms: Terms, origin: str, *, tracks: bool = True) -> ComparisonView:
@@ -114,6 +129,11 @@ def comparison_view(one: Comparison, terms: Terms, origin: str, *, tracks: bool 
         left_out=[LeftOutView(*id_, reason) for id_, reason in one.left_out.items()],
         seconds=dict(one.seconds),
         limits=LIMITS,
+        gates=[
+            GateView(*id_, one.begin + at.minute * MINUTE, at.gate.standing, at.gate.voice, at.gate.why)
+            for id_, stood in one.gates.items()
+            for at in stood
+        ],
     )
 
 

@@ -71,6 +71,7 @@ class Rules(NamedTuple):
     decided_before: bool
     advisor: int | None
     """Who speaks in the forecast's place, by identity."""
+    gated: bool
 
 
 def batches(lanes: Iterable[Lane]) -> dict[Rules, list[int]]:
@@ -94,6 +95,7 @@ def rules_of(lane: Lane) -> Rules:
         decided_kinds=tuple(map(kind_of, decided_targets(lane))),
         decided_before=lane.floors is not None,
         advisor=None if lane.advisor is None else id(lane.advisor),
+        gated=lane.acting is not None,
     )
 
 

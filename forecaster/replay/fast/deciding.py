@@ -46,6 +46,8 @@ class Deciders:
     clamps: Clamps
     frozen: Flags | None = None
     """[minute] whether a maintenance window is on."""
+    acting: Flags | None = None
+    """[minute, lane] whether the gate lets the forecast have its say."""
     tolerance: Tolerance = field(init=False)
     ready_before: Counts = field(init=False)
 
@@ -55,7 +57,7 @@ class Deciders:
 
     def floors(self, pods: Pods, seen: Seen, before: Counts, minute: int) -> Counts:
         """The recommended counts; where nothing can be said the floor stays as it was before."""
-        wanted, scales = self._wanted(pods, seen)
+        wanted, scales = self._wanted(pods, seen, None if self.acting is None else self.acting[minute])
         if self.frozen is not None and self.frozen[minute]:
             scales = np.zeros_like(scales)
         elif self.clamps.outages is not None and seen.loads is not None:
@@ -64,12 +66,14 @@ class Deciders:
         self.ready_before = np.where(scales, pods.ready, self.ready_before)
         return np.where(scales, self.clamps.clamped(wanted, scales, pods.asked, minute), before)
 
-    def _wanted(self, pods: Pods, seen: Seen) -> tuple[Counts, Flags]:
-        """The counts before the clamps, and where there is one: `decisions.wanted.wanted_by` without a gate."""
+    def _wanted(self, pods: Pods, seen: Seen, acting: Flags | None) -> tuple[Counts, Flags]:
+        """The counts before the clamps, and where there is one: `decisions.wanted.wanted_by`."""
         now = [self._proposals(one, seen.measured, pods) for one in self.targets]
         worth = [one.served_by(pods.ready, self.ready_before) for one in seen.worth]
         asked = [add for add, _ in worth] or [self._proposals(one, seen.ahead, pods) for one in self.targets]
         ahead = [np.where(known < 0, UNKNOWN, coming) for known, coming in zip(now, asked, strict=True)]
+        if acting is not None:
+            ahead = [np.where(acting, coming, UNKNOWN) for coming in ahead]
         reactive, coming = combined(now, pods.asked), combined(ahead, pods.asked).replicas
         lowers = (coming >= 0) & ~reactive.partial if self.policy.scale_in_by_forecast else np.False_
         replaced = np.where(lowers, _everywhere(now, ahead), coming)

@@ -157,7 +157,13 @@ def _deciders(lanes: Sequence[Lane], rules: Rules, sight: Sight) -> Deciders | N
     calendar = calendar_of([lane.policy.horizontal for lane in lanes if lane.policy], sight)
     floors, frozen = calendar or (None, None)
     clamps = Clamps(policy, *bounds_of(lanes), _outages(by_target, policy), floors)
-    return Deciders([targets_of(some) for some in by_target], policy, clamps, frozen)
+    return Deciders([targets_of(some) for some in by_target], policy, clamps, frozen, _acting(lanes))
+
+
+def _acting(lanes: Sequence[Lane]) -> Flags | None:
+    """[minute, lane]; all lanes of a batch are gated, or none."""
+    gated = [lane.acting for lane in lanes if lane.acting is not None]
+    return np.stack(gated, axis=1) if gated else None
 
 
 def _outages(by_target: Sequence[Sequence[PodTarget]], policy: HorizontalPolicy) -> Outages | None:

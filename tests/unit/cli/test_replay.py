@@ -58,7 +58,7 @@ def test_an_export_with_a_manifest_becomes_a_report(export: Path, manifest: Path
     )
     assert done.exit_code == 0, done.output
     found = json.loads(out.read_text())
-    assert list(found["total"]) == ["hpa", "seasonal-naive-day", "policy", "perfect"]
+    assert list(found["total"]) == ["hpa", "seasonal-naive-day", "policy", "gated", "perfect"]
     assert found["workloads"][0]["fills"] == "requests"
     assert found["terms"]["start_up_seconds"] == [60.0, 180.0]
     assert "<svg" in page.read_text()

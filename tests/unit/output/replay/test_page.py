@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import msgspec
 
+from forecaster.decisions.gate import Gate, Standing
 from forecaster.output.replay.limits import LIMITS
 from forecaster.output.replay.page import page
 from forecaster.output.replay.rows import rows_of, sentences
 from forecaster.output.replay.svg import Line, Picture, round_numbers
 from forecaster.output.replay.view import comparison_view
+from forecaster.output.replay.worst import worst_hours
 from forecaster.replay import Terms
+from forecaster.replay.gated import Stood
 from forecaster.replay.terms import Prices
+from tests.support.builders import NOON, minutes
 from tests.support.replays import small_comparison
 
 VOID = {"meta"}
+PRICE_OF_A_POD = 2.0
+"""It requests one core."""
 
 
 class Tags(HTMLParser):
@@ -53,6 +60,28 @@ def test_the_page_states_its_limits_and_what_was_left_out() -> None:
     text = page(small_comparison(), Terms(), "")
     assert all(limit[:40] in text for limit in LIMITS)
     assert "no HPA scales it" in text
+
+
+def test_the_page_names_the_worst_hours_and_the_money() -> None:
+    text = page(small_comparison(), Terms(prices=Prices(core_hour=2.0)), "")
+    (hour,) = worst_hours(small_comparison())
+    assert hour.at == NOON
+    assert hour.missing["hpa"] > hour.missing["perfect"] == 0.0
+    assert f"<td>2026-03-01 12:00</td><td>{hour.workload}</td><td>{hour.missing['hpa']:.2f}</td><td>0.00</td>" in text
+    spent = small_comparison().own("hpa").pod_hours * PRICE_OF_A_POD
+    assert f"<td>all</td><td>{spent:.2f}</td>" in text
+    assert "<h2>Money</h2>" not in page(small_comparison(), Terms(), "")
+
+
+def test_the_gate_tells_how_often_the_forecast_acts_and_why() -> None:
+    one = small_comparison()
+    id_ = one.workloads[0].workload.id
+    stood = (Stood(0, Gate()), Stood(45, Gate(Standing.ACTING, why="promoted: it was better")))
+    gated = replace(one, gates={id_: stood})
+    assert "the gate lets the forecast act on 1 of 1 workload(s), 25% of the time" in " ".join(sentences(gated))
+    assert f"{id_}: acts 25% of the time; in the end acting, promoted: it was better" in page(gated, Terms(), "")
+    seen = comparison_view(gated, Terms(), "").gates
+    assert [(view.standing, view.at) for view in seen] == [("observe", NOON), ("acting", NOON + minutes(45))]
 
 
 def test_machines_get_every_point_and_track_and_money_where_prices_are_given() -> None:
