@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from forecaster.errors import StoreError
 from forecaster.forecasting.forecaster import FITS, Forecaster
 from forecaster.learning.judge import LearnedJudge
 from forecaster.sources.prometheus import PrometheusSource
+from forecaster.steps.garbage import expect_records
 from forecaster.steps.gates import Gates
 from forecaster.steps.lead_times import LeadTimes
 from forecaster.steps.observed import Observed
@@ -114,13 +114,10 @@ def observed_file(settings: Settings, observed: Observed) -> ObservedFile:
 
 
 def prepare_process() -> None:
-    """One thread for linear algebra, and a garbage collector that looks seldom.
+    """One thread for linear algebra, and a garbage collector that looks seldom (`steps.garbage`).
 
     Models are small matrices by the thousand. A thread per core of the host, which a container has no right to, waits
     for the others instead: on two busy cores a fit took six times the CPU.
-
-    A cycle makes some hundred thousand small records without cycles, which go when the next cycle replaces them.
-    Looking for cycles among them took a quarter of the CPU of a cycle over 10,000 workloads, now a twentieth.
     """
     threadpool_limits(1)
-    gc.set_threshold(100_000, 20, 50)
+    expect_records(0)

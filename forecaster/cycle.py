@@ -16,6 +16,7 @@ from forecaster.domain.report import CycleReport
 from forecaster.steps.catch_up import catch_up
 from forecaster.steps.containers import Containers
 from forecaster.steps.effects import take_effect
+from forecaster.steps.garbage import expect_records
 from forecaster.steps.judge import Judge
 from forecaster.steps.load_ahead import LoadsAhead
 from forecaster.steps.outlook import look_ahead
@@ -68,6 +69,7 @@ class Cycle:
         with watch.step("targets"):
             targets = find_targets(self.source, self.inventory, now)
             self.inventory = targets.inventory
+            expect_records(len(targets.inventory.workloads))
             self.judge.observed.lead_times.look(targets, now)
             policies = self.judge.observed.lead_times.in_force(self.policies)
         with watch.step("histories"):
