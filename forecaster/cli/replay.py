@@ -7,65 +7,33 @@ from typing import Annotated
 
 import typer
 
-from forecaster.cli.options import ConfigFile, Namespaces, Pattern, PrometheusUrl
-from forecaster.cli.replay_options import (
-    Cache,
-    Every,
-    Export,
-    FromPrometheus,
-    Hpas,
-    MetricsDelay,
-    NoCache,
-    PodCapacity,
-    Request,
-    StartUps,
-    Sync,
-    Until,
-)
+from forecaster.cli.grouped import grouped
+from forecaster.cli.replay_options import Priced
 
-Length = Annotated[str, typer.Option("--length", metavar="DURATION", help="How much is replayed, up to the end.")]
-CoreHour = Annotated[float | None, typer.Option("--core-hour", min=0, help="Price of a core for an hour, for money.")]
-GibHour = Annotated[float | None, typer.Option("--gib-hour", min=0, help="Price of a GiB for an hour, for money.")]
+Models = Annotated[
+    list[str] | None, typer.Option("--model", metavar="NAME", help="Also with this model; may be repeated.")
+]
+Learned = Annotated[bool, typer.Option("--learned", help="Also with the learned policies.")]
 TapeFile = Annotated[
     Path | None,
     typer.Option(
         "--tape", metavar="FILE", exists=True, dir_okay=False, help="A tape of the service (setting state.tape)."
     ),
 ]
+Json = Annotated[
+    Path | None, typer.Option("--json", metavar="OUT", dir_okay=False, help="All of it, for machines; - prints it.")
+]
+Html = Annotated[Path | None, typer.Option("--html", metavar="OUT", dir_okay=False, help="A page with pictures.")]
 
 
+@grouped
 def replay(
-    workload: Pattern = "*",
-    export: Export = None,
-    from_prometheus: FromPrometheus = False,
-    prometheus: PrometheusUrl = None,
-    config: ConfigFile = None,
-    namespaces: Namespaces = None,
-    hpa: Hpas = None,
-    request: Request = None,
-    pod_capacity: PodCapacity = None,
-    length: Length = "1d",
-    until: Until = None,
-    model: Annotated[
-        list[str] | None, typer.Option("--model", metavar="NAME", help="Also with this model; may be repeated.")
-    ] = None,
-    learned: Annotated[bool, typer.Option("--learned", help="Also with the learned policies.")] = False,
-    start_up: StartUps = None,
-    metrics_delay: MetricsDelay = "0s",
-    sync: Sync = "15s",
-    every: Every = 1,
-    core_hour: CoreHour = None,
-    gib_hour: GibHour = None,
-    cache: Cache = None,
-    no_cache: NoCache = False,
+    given: Priced,
+    model: Models = None,
+    learned: Learned = False,
     tape: TapeFile = None,
-    json: Annotated[
-        Path | None,
-        typer.Option("--json", metavar="OUT", dir_okay=False, help="All of it, for machines; - prints it."),
-    ] = None,
-    html: Annotated[
-        Path | None, typer.Option("--html", metavar="OUT", dir_okay=False, help="A page with pictures.")
-    ] = None,
+    json: Json = None,
+    html: Html = None,
 ) -> None:
     """Replay demand under today's HPA, seasonal naive, our policy and perfect foresight: shortage, pod-hours, frontier.
 
@@ -78,40 +46,18 @@ def replay(
         return
     import time
 
-    from forecaster.cli.options import settings_of
-    from forecaster.cli.replay_inputs import Options, inputs_of
+    from forecaster.cli.replay_inputs import inputs_of
     from forecaster.cli.replay_outputs import write_outcome
     from forecaster.compose import prepare_process
     from forecaster.learning.policy import shipped
     from forecaster.replay import compare, line_up
 
-    settings = settings_of(config, prometheus, namespaces)
-    inputs = inputs_of(
-        Options(
-            settings,
-            workload,
-            export,
-            from_prometheus,
-            hpa or [],
-            request or [],
-            pod_capacity,
-            length,
-            until,
-            start_up or [],
-            metrics_delay,
-            sync,
-            every,
-            core_hour,
-            gib_hour,
-            cache,
-            caching=not no_cache,
-        )
-    )
+    inputs = inputs_of(given)
     prepare_process()
     outcome = compare(
         inputs.traces,
         inputs.policies,
-        line_up(settings.forecast.model, model or [], learned=shipped() if learned else None, gated=True),
+        line_up(inputs.settings.forecast.model, model or [], learned=shipped() if learned else None, gated=True),
         begin=inputs.begin,
         until=inputs.until,
         terms=inputs.terms,

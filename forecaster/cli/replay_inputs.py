@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from forecaster import __version__, traces
 from forecaster.cli.hpa_inputs import specs_of
-from forecaster.cli.options import matching
+from forecaster.cli.options import matching, settings_of
+from forecaster.cli.replay_options import Played, Priced
 from forecaster.clock import instant
 from forecaster.domain.duration import parse_duration
 from forecaster.domain.policies import Policies, merged
@@ -44,36 +45,15 @@ if TYPE_CHECKING:
 
 REQUESTS: dict[str, object] = {"horizontal": {"requests_metric": traces.REQUESTS_METRIC}}
 """What the bundled recording's HPAs need, unless a file of settings says otherwise."""
+NO_PRICES = (None, None)
 OUTSIDE = ("Pods", "Object", "External")
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The options of a command, as they were written."""
-
-    settings: Settings
-    workload: str = "*"
-    export: Path | None = None
-    from_prometheus: bool = False
-    hpas: Sequence[Path] = ()
-    requests: Sequence[str] = ()
-    pod_capacity: str | None = None
-    length: str = "1d"
-    until: str | None = None
-    start_ups: Sequence[str] = ()
-    metrics_delay: str = "0s"
-    sync: str = "15s"
-    every: int = 1
-    core_hour: float | None = None
-    gib_hour: float | None = None
-    cache: Path | None = None
-    caching: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
     """Everything that a replay is made of."""
 
+    settings: Settings
     traces: Traces
     policies: Policies
     begin: datetime
@@ -82,20 +62,22 @@ class Inputs:
     foresee: Foresee
 
 
-def inputs_of(options: Options) -> Inputs:
+def inputs_of(options: Played) -> Inputs:
     """What the options name, read.
 
     Raises:
         ConfigError: an option cannot be used.
         SourceError: demand could not be read.
     """
+    settings = settings_of(options.config, options.prometheus, options.namespaces)
     length = _duration("--length", options.length)
-    specs = specs_of(options.hpas, SHIPPED)
-    found = _with_hpas(_traces(options, length), specs)
+    specs = specs_of(options.hpa or (), SHIPPED)
+    found = _with_hpas(_traces(options, settings, length), specs)
     until = min(found.end, instant(options.until)) if options.until else found.end
     return Inputs(
+        settings=settings,
         traces=found,
-        policies=_policies(options, specs),
+        policies=_policies(options, settings, specs),
         begin=max(found.start - MINUTE, until - length),
         until=until,
         terms=_terms(options, found, specs),
@@ -103,10 +85,9 @@ def inputs_of(options: Options) -> Inputs:
     )
 
 
-def _traces(options: Options, length: timedelta) -> Traces:
+def _traces(options: Played, settings: Settings, length: timedelta) -> Traces:
     if options.export and options.from_prometheus:
         raise ConfigError("command line", [Fault("--export", str(options.export), "not with --from-prometheus")])
-    settings = options.settings
     if options.from_prometheus:
         until = instant(options.until) if options.until else None
         wanted = partial(_matching, pattern=options.workload)
@@ -127,9 +108,9 @@ def _matching(ids: Iterable[WorkloadId], pattern: str) -> Collection[WorkloadId]
     return matching(ids, pattern)
 
 
-def _describer(options: Options) -> Callable[[WorkloadId, Collection[Signal]], Workload]:
+def _describer(options: Played) -> Callable[[WorkloadId, Collection[Signal]], Workload]:
     """An export has no cluster around it: the HPA comes from a manifest, requests from an option."""
-    amounts = _amounts(options.requests)
+    amounts = _amounts(options.request or ())
     resources = Resources(cpu_request=amounts.get("cpu"), memory_request=amounts.get("memory"))
     return lambda id_, _signals: Workload(id_, 1, 1, resources, None)
 
@@ -150,9 +131,9 @@ def _spec_for(id_: WorkloadId, specs: Sequence[HpaSpec], workload: Workload) -> 
     return specs[0] if len(specs) == 1 and workload.autoscaler is None else None
 
 
-def _policies(options: Options, specs: Sequence[HpaSpec]) -> Policies:
+def _policies(options: Played, settings: Settings, specs: Sequence[HpaSpec]) -> Policies:
     """Those of the settings; where they do not name the metric that is the request rate, it is the HPA's only one."""
-    policies = options.settings.policies
+    policies = settings.policies
     if policies.defaults.horizontal.requests_metric is not None:
         return policies
     outside = {metric.name for spec in specs for metric in spec.metrics if metric.source in OUTSIDE}
@@ -165,26 +146,26 @@ def _policies(options: Options, specs: Sequence[HpaSpec]) -> Policies:
     return Policies(defaults, policies.overrides)
 
 
-def _terms(options: Options, found: Traces, specs: Sequence[HpaSpec]) -> Terms:
+def _terms(options: Played, found: Traces, specs: Sequence[HpaSpec]) -> Terms:
     capacity = _capacity(options.pod_capacity)
     behaviors = {one.id: spec.behavior for one in found.workloads if (spec := _spec_for(one.id, specs, one))}
-    prices = (options.core_hour, options.gib_hour)
+    prices = (options.core_hour, options.gib_hour) if isinstance(options, Priced) else NO_PRICES
     try:
         timing = Timing(_duration("--sync", options.sync), _duration("--metrics-delay", options.metrics_delay))
     except ValueError as error:
         raise ConfigError("command line", [Fault("--sync, --metrics-delay", options.sync, str(error))]) from error
     return Terms(
-        start_ups=tuple(_duration("--start-up", one) for one in options.start_ups) or (START_UP,),
+        start_ups=tuple(_duration("--start-up", one) for one in options.start_up or ()) or (START_UP,),
         timing=timing,
         every=options.every,
         capacities={one.id: capacity for one in found.workloads} if capacity else {},
         behaviors={id_: behavior for id_, behavior in behaviors.items() if behavior},
-        prices=None if prices == (None, None) else Prices(*(price or 0.0 for price in prices)),
+        prices=None if prices == NO_PRICES else Prices(*(price or 0.0 for price in prices)),
     )
 
 
-def _foresee(options: Options) -> Foresee:
-    if not options.caching:
+def _foresee(options: Played) -> Foresee:
+    if options.no_cache:
         return foresee
     return Kept(KeptForecasts(options.cache or usual_directory()), models_version())
 

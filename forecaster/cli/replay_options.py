@@ -1,11 +1,14 @@
-"""Options that `replay` and `tune` share: whose demand, under which HPA, and how the cluster around it behaves."""
+"""Options that `replay`, `tune` and `outcome` share: whose demand, under which HPA, and how the cluster behaves."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from forecaster.cli.options import ConfigFile, Namespaces, Pattern, PrometheusUrl
 
 Export = Annotated[
     Path | None,
@@ -28,7 +31,10 @@ PodCapacity = Annotated[
     str | None,
     typer.Option("--pod-capacity", metavar="SIGNAL=AMOUNT", help="What fills a pod; default: its CPU request."),
 ]
-Until = Annotated[str | None, typer.Option("--until", metavar="TIME", help="End of the replay (RFC 3339).")]
+Length = Annotated[
+    str, typer.Option("--length", metavar="DURATION", help="How much, up to the end; tune needs six days at least.")
+]
+Until = Annotated[str | None, typer.Option("--until", metavar="TIME", help="End of the time (RFC 3339).")]
 StartUps = Annotated[
     list[str] | None,
     typer.Option("--start-up", metavar="DURATION", help="Until a pod serves; several are equally likely. Default: 2m."),
@@ -40,3 +46,44 @@ Cache = Annotated[
     Path | None, typer.Option("--cache", metavar="DIR", file_okay=False, help="Where forecasts are kept.")
 ]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Compute every forecast anew.")]
+CoreHour = Annotated[float | None, typer.Option("--core-hour", min=0, help="Price of a core for an hour, for money.")]
+GibHour = Annotated[float | None, typer.Option("--gib-hour", min=0, help="Price of a GiB for an hour, for money.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """Which workloads, by whose settings, for how long; pods start as they are said to."""
+
+    workload: Pattern = "*"
+    prometheus: PrometheusUrl = None
+    config: ConfigFile = None
+    namespaces: Namespaces = None
+    length: Length = "7d"
+    until: Until = None
+    start_up: StartUps = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Played(Span):
+    """Where demand comes from, what scales on it, and how the cluster around it behaves."""
+
+    export: Export = None
+    from_prometheus: FromPrometheus = False
+    hpa: Hpas = None
+    request: Request = None
+    pod_capacity: PodCapacity = None
+    metrics_delay: MetricsDelay = "0s"
+    sync: Sync = "15s"
+    every: Every = 5
+    cache: Cache = None
+    no_cache: NoCache = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Priced(Played):
+    """A shorter time, minute by minute, and what it costs."""
+
+    length: Length = "1d"
+    every: Every = 1
+    core_hour: CoreHour = None
+    gib_hour: GibHour = None
