@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from forecaster.domain.duration import Duration
 from forecaster.domain.event import Event
@@ -259,6 +259,19 @@ class VerticalPolicy(_Frozen):
     )
     min_cpu: float = Field(0.01, gt=0, description="Smallest CPU request, cores.")
     min_memory: float = Field(16 * 2**20, gt=0, description="Smallest memory request, bytes.")
+
+    @model_validator(mode="after")
+    def _nothing_contradicts_static_cpus(self) -> Self:
+        """Only Guaranteed pods have CPUs of their own: both limits equal to their requests, the CPU's whole."""
+        if not self.static_cpus:
+            return self
+        if self.recommender != "forecaster":
+            raise ValueError(f"static_cpus: recommender {self.recommender} does not round to whole cores; drop one")
+        if self.cpu_limit == "none":
+            raise ValueError("static_cpus: exclusive CPUs need a limit equal to the request, and cpu_limit is none")
+        if self.memory_limit != "request":
+            raise ValueError(f"static_cpus: only Guaranteed pods have them, and memory_limit is {self.memory_limit}")
+        return self
 
 
 class PublishPolicy(_Frozen):

@@ -167,10 +167,12 @@ def _share(value: int | str, of: int, rounded: Callable[[float], int]) -> int:
 
 
 def _by_namespace(items: Items, kind: str, read: Callable[[Wire], Any], faults: list[str]) -> dict[str, Any]:
-    found: dict[str, list[Any]] = defaultdict(list)
+    """What a namespace has; None where one of its objects is not understood, since that one may refuse anything."""
+    wires: dict[str, list[Wire]] = defaultdict(list)
     for one in items.get(kind, ()):
-        found[_key(one)[0]] += _read([one], read, faults)
-    return {namespace: tuple(objects) for namespace, objects in found.items()}
+        wires[_key(one)[0]].append(one)
+    found = {namespace: _read(of, read, faults) for namespace, of in wires.items()}
+    return {namespace: tuple(of) if len(of) == len(wires[namespace]) else None for namespace, of in found.items()}
 
 
 def _read(wires: Iterable[Wire], read: Callable[[Wire], Any], faults: list[str]) -> list[Any]:

@@ -111,10 +111,12 @@ def _rolled_out(quota: Quota, pod: Pod, before: Pod, around: Surroundings) -> It
 
 def _rolled_out_resource(quota: Quota, name: str, per_pod: tuple[int, int], around: Surroundings) -> Iterator[Finding]:
     rollout, (old, new) = around.rollout, per_pod
-    if new <= old:
-        return
     others = max(quota.used.get(name, 0) - rollout.replicas * old, 0)
     room = quota.hard[name] - others
+    if new <= old:
+        if least_needed(rollout, old, new) > room:
+            yield note(QUOTA, f"{quota.name}: {name} is used up: no new pod gets through, whatever it asks")
+        return
     said = f"{quota.name}: {name} {text_of(new, name)} a pod, hard {text_of(quota.hard[name], name)}"
     if least_needed(rollout, old, new) > room:
         fit = pods_until_stall(rollout, old, new, room)

@@ -33,8 +33,9 @@ class Cluster:
 
     nodes: tuple[Node, ...] | None = None
     residents: tuple[Resident, ...] = ()
-    limit_ranges: Mapping[str, tuple[LimitRange, ...]] | None = None
-    quotas: Mapping[str, tuple[Quota, ...]] | None = None
+    limit_ranges: Mapping[str, tuple[LimitRange, ...] | None] | None = None
+    """By namespace; None also where one of them could not be understood."""
+    quotas: Mapping[str, tuple[Quota, ...] | None] | None = None
     templates: Mapping[WorkloadId, Pod] = field(default_factory=dict)
     rollouts: Mapping[WorkloadId, Rollout] = field(default_factory=dict)
     running: Mapping[WorkloadId, tuple[tuple[Pod, str], ...]] = field(default_factory=dict)
@@ -118,6 +119,8 @@ def split(resources: Resources, template: Pod) -> Wanted | str:
     """
     whole = requirements_of(resources)
     containers = template.containers
+    if not containers:
+        return "its template has no containers"
     if len(containers) == 1:
         return {containers[0].name: whole}
     shares = {name: _shares(template, name) for name in (CPU, MEMORY)}

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 HOUR = timedelta(hours=1)
 MOST_HELD_BACK = 0.05
 """Throttled or stalled for a larger share of time, a container wants more than it uses: it is not sized down."""
+LIMIT_KEPT_WITHIN = 0.2
+"""A limit stays while it is as close as this to the wanted one."""
+_TINY = 1e-9
 _HALVINGS = 24
 _EXACT = 6
 """Digits of a core that count when whole cores are asked for."""
@@ -39,7 +42,7 @@ def cpu_sizes(seen: Seen, policy: VerticalPolicy) -> Sizes:
     if policy.static_cpus:
         request = limit = np.maximum(np.ceil(np.round(request, _EXACT)), 1.0)
         kept = request == seen.cpu_request
-    return cpu_evaluated(request, limit, shares, days.known, kept)
+    return cpu_evaluated(request, limit, shares, days.known, kept & _limit_stays(seen, limit, policy))
 
 
 def cpu_limit(seen: Seen, shares: Shares, request: Doubles, policy: VerticalPolicy) -> Doubles:
@@ -72,6 +75,14 @@ def _request(seen: Seen, shares: Shares, policy: VerticalPolicy) -> tuple[Double
         hidden = seen.held_back > MOST_HELD_BACK
         level = np.where(hidden, np.fmax(level, seen.cpu_request), level)
     return level, level == seen.cpu_request
+
+
+def _limit_stays(seen: Seen, limit: Doubles, policy: VerticalPolicy) -> NDArray[np.bool_]:
+    """[row] whether today's limit will do as well; exclusive CPUs need the very number."""
+    within = 0.0 if policy.static_cpus else LIMIT_KEPT_WITHIN
+    with np.errstate(invalid="ignore"):
+        near = np.abs(seen.cpu_limit - limit) <= within * limit + _TINY
+    return np.asarray(near | (np.isnan(limit) & np.isnan(seen.cpu_limit)))
 
 
 def _limit_for(shares: Shares, target: float) -> Doubles:

@@ -50,7 +50,7 @@ def memory_sizes(seen: Seen, policy: VerticalPolicy) -> Sizes:
         count,
         shares,
         days=days.known,
-        kept=kept | cache,
+        kept=(kept | cache) & ~_limit_goes(seen, policy),
         mechanism=mechanism,
     )
 
@@ -105,6 +105,11 @@ def _today(seen: Seen, policy: VerticalPolicy) -> Doubles:
     return np.where(
         np.isnan(seen.memory_limit) | (policy.memory_limit == "none"), seen.memory_request, seen.memory_limit
     )
+
+
+def _limit_goes(seen: Seen, policy: VerticalPolicy) -> NDArray[np.bool_]:
+    """[row] whether there is a limit although the policy wants none."""
+    return np.asarray(~np.isnan(seen.memory_limit) & (policy.memory_limit == "none"))
 
 
 def _request_and_limit(seen: Seen, peak: Doubles, usual: Doubles, policy: VerticalPolicy) -> tuple[Doubles, Doubles]:
