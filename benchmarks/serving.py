@@ -17,11 +17,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import httpx
+import numpy as np
+from threadpoolctl import threadpool_limits
 
+import models
 from benchmarks.procfs import cpu_seconds, peak_mib, rss_mib
 from forecaster.domain.decision import Clamp, Reason, Recommendation, Resize, Scale, SignalView
 from forecaster.domain.outlook import Ahead
+from forecaster.domain.path import Path as ForecastPath
+from forecaster.domain.signal import Signal
 from forecaster.domain.workload import Resources, WorkloadId
+from forecaster.forecasting.paths import SHOWN, STEPS
+from forecaster.forecasting.shards import ROWS
 from forecaster.serving.address import Address
 from forecaster.serving.process import ServingProcess
 from forecaster.serving.publish import FilePublisher
@@ -43,6 +50,7 @@ def main() -> None:
         table = Path(directory) / "table"
         publisher = FilePublisher(table, interval=timedelta(minutes=1), version="0")
         measure_publishing(publisher, rows)
+        measure_paths(table.with_name("with-paths"), rows)
         starts = [measure_start(table) for _ in range(STARTS)]
         walls, owns = zip(*starts, strict=True)
         print(
@@ -58,6 +66,30 @@ def measure_publishing(publisher: FilePublisher, rows: list[Recommendation]) -> 
     wall, own = time.perf_counter() - wall, time.process_time() - own
     size = publisher.path.stat().st_size / 2**20
     print(f"publishing {len(rows)} workloads x 3 signals: {own:.3f} s own CPU, {wall:.3f} s wall, {size:.1f} MiB")
+
+
+def measure_paths(table: Path, rows: list[Recommendation]) -> None:
+    """One signal step by step, a tenth of the workloads anew, as after any cycle; and what the model takes for it."""
+    kept = {row.id: {Signal.CPU: path()} for row in rows}
+    publisher = FilePublisher(table, interval=timedelta(minutes=1), version="0", paths=lambda: kept)
+    publisher.publish(datetime.now(UTC), rows)
+    for row in rows[::10]:
+        kept[row.id] = {Signal.CPU: path()}
+    measure_publishing(publisher, rows)
+    week = np.random.default_rng(1).random((ROWS, 2016))
+    panel = models.Panel(week, datetime(2026, 1, 1, tzinfo=UTC), timedelta(minutes=5), tuple(map(str, range(ROWS))))
+    with threadpool_limits(1):
+        fitted = models.create("adaptive").fit(panel)
+        fitted.forecast(STEPS, SHOWN)
+        own = time.process_time()
+        fitted.forecast(STEPS, SHOWN)
+        print(f"paths of {ROWS} workloads: {(time.process_time() - own) * 1000:.0f} ms of CPU")
+
+
+def path() -> ForecastPath:
+    now, step = datetime.now(UTC), timedelta(minutes=5)
+    values = np.sort(np.random.default_rng().random((STEPS, len(SHOWN))).round(4)).tolist()
+    return ForecastPath(now, now, step, SHOWN, tuple(map(tuple, values)), "adaptive")
 
 
 def measure_start(table: Path) -> tuple[float, float]:

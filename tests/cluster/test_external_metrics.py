@@ -167,7 +167,8 @@ class TestScaling:
 
     def test_a_step_within_the_tolerance_is_lost_as_documented(self, serving: ClusterServing, namespace: str) -> None:
         set_up(serving, namespace, 2, cores=5.0)
-        scaled(serving, namespace, 10)
+        # The ratio is to the pods there are, not to those asked for.
+        serving.until(lambda: replicas(serving.plane.api, "web", namespace) == (10, 10), what="ten pods")
         serving.publish(known(namespace, "web", 5.5, 10))  # 11 of 10 is a ratio of 1.1, inside the band
         serving.until(lambda: current(serving, namespace) == "550m", what="the new value")
         assert replicas(serving.plane.api, "web", namespace).wanted == 10
