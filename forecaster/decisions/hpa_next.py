@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forecaster.decisions.targets import milli
+from forecaster.decisions.replicas import milli
 from forecaster.domain.published import DEMAND, OURS
 from forecaster.domain.workload import TargetType
 from forecaster.hpa.cautions import counts_out_of_reach

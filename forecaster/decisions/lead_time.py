@@ -20,6 +20,7 @@ DELAY = timedelta(minutes=1)
 RANK = 0.9
 LEAST = 5
 """Fewer scale-ups say nothing about a P90."""
+ASSUMED = tuple(LeadTime(DEFAULT, f"assumed; {seen} of {LEAST} scale-ups seen") for seen in range(LEAST))
 KEPT = 50
 LADDER = tuple(timedelta(minutes=m) for m in (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30, 45, 60, 120, 180, 360, 720))
 """Measured lead times are rounded up to one of these, so that few different spans have to be forecast."""
@@ -34,7 +35,7 @@ def lead_time(policy: HorizontalPolicy, start_ups: Sequence[timedelta] = (), *, 
     if policy.lead_time is not None:
         return LeadTime(policy.lead_time, "configured")
     if len(start_ups) < LEAST:
-        return LeadTime(DEFAULT, f"assumed; {len(start_ups)} of {LEAST} scale-ups seen")
+        return ASSUMED[len(start_ups)]
     return measured(rung_of(slow(start_ups) + delay), len(start_ups))
 
 

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
-from forecaster.decisions.targets import AmountTarget, PodTarget, milli
+from forecaster.decisions.targets import AmountTarget, PodTarget
 from forecaster.domain.signal import Signal
 from forecaster.hpa.proposals import NOBODY, Proposal, Share, from_average, from_utilization, per_pod_value
 
 if TYPE_CHECKING:
     from forecaster.hpa.tolerance import Tolerance
     from forecaster.hpa.unmeasured import Unmeasured
+
+
+def milli(amount: float) -> int:
+    """Integer milli-units, rounded away from zero (docs/hpa.md §2).
+
+    The inner rounding takes back what the multiplication adds: 1.001 cores are 1001 m and not 1002 m.
+    """
+    return math.ceil(round(amount * 1000, 6))
 
 
 def proposal(demand: float, target: PodTarget, ready: int, current: int, tolerance: Tolerance) -> Proposal | Unmeasured:
@@ -22,11 +31,11 @@ def proposal(demand: float, target: PodTarget, ready: int, current: int, toleran
     """
     usage = milli(demand)
     if isinstance(target, AmountTarget) and target.signal is Signal.REQUESTS:
-        return per_pod_value(usage, target.amount_milli, current, tolerance)
+        return per_pod_value(usage, milli(target.amount), current, tolerance)
     ready = min(ready, current)
     starting = current - ready
     if isinstance(target, AmountTarget):
-        return from_average(usage, ready, target.amount_milli, ready, current, tolerance, unready=starting)
-    request = target.request_milli
+        return from_average(usage, ready, milli(target.amount), ready, current, tolerance, unready=starting)
+    request = milli(target.request)
     unready = Share(starting, starting * request) if starting else NOBODY
     return from_utilization(usage, ready * request, target.percent, ready, current, tolerance, unready=unready)

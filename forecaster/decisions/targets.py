@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -24,19 +23,14 @@ REMEMBERED = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class UtilizationTarget:
-    """A share of the request: `percent` of `request` per pod, in the signal's unit.
-
-    Its words and its whole milli-units are worked out once, since it is asked in every cycle.
-    """
+    """A share of the request: `percent` of `request` per pod, in the signal's unit. `words` are said in every cycle."""
 
     signal: Signal
     percent: int
     request: float
-    request_milli: int = field(init=False, repr=False, compare=False)
     words: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "request_milli", milli(self.request))
         object.__setattr__(self, "words", f"{self.percent} % of {amount(self.request, self.signal)} a pod")
 
     def __str__(self) -> str:
@@ -49,11 +43,9 @@ class AmountTarget:
 
     signal: Signal
     amount: float
-    amount_milli: int = field(init=False, repr=False, compare=False)
     words: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "amount_milli", milli(self.amount))
         object.__setattr__(self, "words", f"{amount(self.amount, self.signal)} a pod")
 
     def __str__(self) -> str:
@@ -69,14 +61,6 @@ class Unusable:
 
 
 PodTarget = UtilizationTarget | AmountTarget
-
-
-def milli(amount: float) -> int:
-    """Integer milli-units, rounded away from zero (docs/hpa.md §2).
-
-    The inner rounding takes back what the multiplication adds: 1.001 cores are 1001 m and not 1002 m.
-    """
-    return math.ceil(round(amount * 1000, 6))
 
 
 def full_pod(target: PodTarget, peak_target: float | None) -> float:

@@ -39,6 +39,8 @@ class Newest:
         row = self.row.get(id_)
         if row is None or self.silent[row] >= self.columns:
             return Unknown("no sample")
+        if not self.silent[row]:
+            return Measured(self.values[row], self.end)
         age = self.silent[row] * self.step
         if age > max_age:
             return Unknown(f"the newest sample is {_minutes(age)} old, {_minutes(max_age)} is the limit", stale=True)

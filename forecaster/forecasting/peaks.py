@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ LOW, MEDIAN, HIGH = 0.1, 0.5, 0.95
 LEVELS = (LOW, 0.25, MEDIAN, 0.65, 0.8, 0.85, 0.9, HIGH, 0.99)
 """Levels that every model is asked for; a policy's quantile between two of them is interpolated."""
 _COLUMN = {level: column for column, level in enumerate(LEVELS)}
+_LOW, _MEDIAN, _HIGH = (_COLUMN[level] for level in (LOW, MEDIAN, HIGH))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,9 +48,9 @@ class Peaks:
             model=self.models[row],
             quantile=quantile,
             peak=_at(values, quantile),
-            low=values[_COLUMN[LOW]],
-            median=values[_COLUMN[MEDIAN]],
-            high=values[_COLUMN[HIGH]],
+            low=values[_LOW],
+            median=values[_MEDIAN],
+            high=values[_HIGH],
             begin=self.begin,
             until=self.until,
             note=self.notes[row],
@@ -58,9 +60,16 @@ class Peaks:
 
 
 def _at(values: list[float], quantile: float) -> float:
-    """Linear between the two levels around the quantile."""
+    """Linear between the two levels around the quantile, and flat beyond the outer ones: `np.interp` of one number."""
     column = _COLUMN.get(quantile)
-    return values[column] if column is not None else float(np.interp(quantile, LEVELS, values))
+    if column is not None:
+        return values[column]
+    right = bisect(LEVELS, quantile)
+    if right in {0, len(LEVELS)}:
+        return values[0] if right == 0 else values[-1]
+    left = right - 1
+    slope = (values[right] - values[left]) / (LEVELS[right] - LEVELS[left])
+    return slope * (quantile - LEVELS[left]) + values[left]
 
 
 def joined(

@@ -141,8 +141,9 @@ def driven(targets: Targets, policies: Policies) -> dict[Signal, dict[Span, list
     for workload in targets.inventory.workloads:
         with suppress(Exception):  # what is wrong with a workload is told when it is its turn to be decided
             policy = policies.of(workload.id)
+            span = span_of(policy)
             for signal in signals_of(workload, policy.horizontal):
-                found[signal][span_of(policy)].append(workload.id)
+                found[signal][span].append(workload.id)
     return {signal: spans for signal, spans in found.items() if spans}
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.decisions.targets import UtilizationTarget, milli
+from forecaster.decisions.replicas import milli
+from forecaster.decisions.targets import UtilizationTarget
 from forecaster.domain.signal import Signal
 from forecaster.replay.fast.numbers import UNKNOWN, Counts, Flags, ceil_counts, within
 

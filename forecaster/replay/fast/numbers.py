@@ -1,4 +1,4 @@
-"""Arrays of milli-units and counts, as `decisions.targets.milli` and `hpa.numbers` have single ones."""
+"""Arrays of milli-units and counts, as `decisions.replicas.milli` and `hpa.numbers` have single ones."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from forecaster.decisions.targets import milli
+from forecaster.decisions.replicas import milli
 from forecaster.hpa.numbers import MAX_INT32
 
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from forecaster.decisions.replicas import proposal
-from forecaster.decisions.targets import AmountTarget, UtilizationTarget, milli
+from forecaster.decisions.replicas import milli, proposal
+from forecaster.decisions.targets import AmountTarget, UtilizationTarget
 from forecaster.domain.signal import Signal
 from forecaster.hpa.tolerance import DEFAULT_TOLERANCE
 

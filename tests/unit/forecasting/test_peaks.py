@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -28,6 +30,11 @@ def test_a_level_that_was_forecast_is_read(quantile: float, value: float) -> Non
 
 def test_a_level_between_two_is_on_the_line_between_them() -> None:
     assert ahead(0.97).peak == pytest.approx(7.0)
+
+
+@given(st.floats(0.01, 0.999), st.lists(st.floats(0, 1e12), min_size=len(LEVELS), max_size=len(LEVELS)).map(sorted))
+def test_it_is_what_numpy_reads_between_two_levels(quantile: float, values: list[float]) -> None:
+    assert ahead(quantile, replace(PEAKS, values=np.array([values]))).peak == np.interp(quantile, LEVELS, values)
 
 
 def test_the_interval_and_who_spoke_come_with_it() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.decisions.targets import milli
+from forecaster.decisions.replicas import milli
 from forecaster.decisions.targets import AmountTarget, PodTarget, UtilizationTarget
 from forecaster.domain.signal import Signal
 from forecaster.hpa.limits import Bounds
