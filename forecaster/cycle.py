@@ -71,7 +71,7 @@ class Cycle:
             self.inventory = targets.inventory
             expect_records(len(targets.inventory.workloads))
             self.judge.observed.lead_times.look(targets, now)
-            policies = self.judge.observed.lead_times.in_force(self.policies)
+            policies = self.judge.observed.in_force(self.policies)
         with watch.step("histories"):
             missing = catch_up(self.history, self.source, targets, now)
         with watch.step("forecasts"):
@@ -87,6 +87,9 @@ class Cycle:
         with watch.step("sizes"):
             unread = [] if targets.down else self.containers.catch_up(self.source, now)
             self.throttling.follow(self.containers.facts, self.containers.read)
+            self.judge.observed.capacities.renew(
+                self.history, self.containers, self.policies, targets.inventory.workloads
+            )
             loads = None if targets.down else LoadsAhead(self.history, self.forecaster, self.policies, now)
             self.sizes.renew(self.history, self.containers, self.policies, targets.inventory.workloads, loads)
         with watch.step("gates"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,9 @@ from forecaster.domain.signal import Signal
 from forecaster.domain.workload import Target, TargetType
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from forecaster.domain.filled import Filled
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.domain.workload import Resources, Workload
 
@@ -28,10 +31,12 @@ class UtilizationTarget:
     signal: Signal
     percent: int
     request: float
+    full: Filled | None = None
     words: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "words", f"{self.percent} % of {amount(self.request, self.signal)} a pod")
+        words = f"{self.percent} % of {amount(self.request, self.signal)} a pod"
+        object.__setattr__(self, "words", words + _filled_words(self.full, self.signal))
 
     def __str__(self) -> str:
         return self.words
@@ -43,10 +48,12 @@ class AmountTarget:
 
     signal: Signal
     amount: float
+    full: Filled | None = None
     words: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "words", f"{amount(self.amount, self.signal)} a pod")
+        words = f"{amount(self.amount, self.signal)} a pod"
+        object.__setattr__(self, "words", words + _filled_words(self.full, self.signal))
 
     def __str__(self) -> str:
         return self.words
@@ -63,11 +70,25 @@ class Unusable:
 PodTarget = UtilizationTarget | AmountTarget
 
 
+def _filled_words(full: Filled | None, signal: Signal) -> str:
+    return f", full at {amount(full.amount, signal)} ({full.why})" if full else ""
+
+
+def stated_pod(target: PodTarget) -> float:
+    """The demand at which a pod is at its target."""
+    return target.amount if isinstance(target, AmountTarget) else target.request * target.percent / 100
+
+
 def full_pod(target: PodTarget, peak_target: float | None) -> float:
-    """The demand that fills one pod: `peak_target` of its target; unstated the whole request, or the target amount."""
-    stated = target.amount if isinstance(target, AmountTarget) else target.request * target.percent / 100
+    """The demand that fills one pod: `peak_target` of its target.
+
+    Unstated it is what was learned, else the whole request, or the target amount.
+    """
+    stated = stated_pod(target)
     if peak_target is not None:
         return stated * peak_target
+    if target.full is not None:
+        return target.full.amount
     return stated if isinstance(target, AmountTarget) else max(stated, target.request)
 
 
@@ -79,9 +100,16 @@ def targets_of(workload: Workload, policy: HorizontalPolicy) -> tuple[PodTarget 
     """
     stated = workload.autoscaler.targets if workload.autoscaler else ()
     of_hpa = tuple(_of_hpa(target, workload.resources, policy) for target in stated)
+    found = of_hpa
     if all(_is_count(target.metric) for target in stated):
-        return (*of_hpa, *_of_policy(workload.resources, policy))
-    return of_hpa
+        found = (*of_hpa, *_of_policy(workload.resources, policy))
+    return tuple(_with_full(target, policy.filled) for target in found) if policy.filled else found
+
+
+def _with_full(target: PodTarget | Unusable, filled: Mapping[str, Filled]) -> PodTarget | Unusable:
+    if isinstance(target, Unusable) or target.signal not in filled:
+        return target
+    return _full_at(target, filled[target.signal])
 
 
 def signals_of(workload: Workload, policy: HorizontalPolicy) -> set[Signal]:
@@ -140,3 +168,8 @@ def _utilization(signal: Signal, percent: int, request: float) -> UtilizationTar
 @lru_cache(maxsize=REMEMBERED)
 def _amount(signal: Signal, amount: float) -> AmountTarget:
     return AmountTarget(signal, amount)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _full_at(target: PodTarget, full: Filled) -> PodTarget:
+    return replace(target, full=full)

@@ -1,7 +1,8 @@
 """What one pod can carry: learned from how full pods were when service was still good and when it was not.
 
-The HPA's target is where learning begins and the bound below which nothing learned may fall: its owner has tried it.
-A new version may carry more or less, so each is learned by itself, beginning with what the one before it had.
+The request is where learning begins, and the HPA's target the bound below which nothing learned may fall: its owner has
+tried it. The limit bounds it from above. A version whose traffic costs another amount of CPU may carry more or less, so
+it is learned anew; others go on with what the version before them had.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ SEEN = 0.99
 """Rank of the load per pod under which service was good: what is known to work, not the one lucky minute."""
 STRAIN = 0.05
 """Rank among the loads of strained minutes: the pods were too full there, so they carry less."""
+FULLEST = 0.25
+"""Where a quarter of the time was throttled, the fullest quarter of the time is taken for it."""
 ENOUGH = 60
 """Minutes with settled pods behind which what was seen counts half against the prior."""
 CHANGED = 0.15
@@ -42,30 +45,56 @@ def prior(target: float, request: float | None = None) -> Capacity:
     return Capacity(max(target, request or 0.0))
 
 
+def settled(total: Floats, pods: Floats) -> Floats:
+    """Load per pod [minute] where as many pods were ready as in the minute before; NaN elsewhere, and in the first."""
+    before = np.concatenate([[np.nan], pods[:-1]])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where((pods == before) & (pods >= 1), total / pods, np.nan)
+
+
+def fullest(load_per_pod: Floats) -> NDArray[np.bool_]:
+    """The fullest quarter of a strained time [minute], in which the pods were too full; of the rest nobody can say."""
+    known = load_per_pod[~np.isnan(load_per_pod)]
+    if not len(known):
+        return np.zeros(len(load_per_pod), bool)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(load_per_pod >= np.quantile(known, 1.0 - FULLEST))
+
+
 def learned(
-    before: Capacity, load_per_pod: Floats, strained: NDArray[np.bool_], *, target: float, version: str
+    before: Capacity,
+    load_per_pod: Floats,
+    strained: NDArray[np.bool_],
+    *,
+    target: float,
+    version: str,
+    most: float = np.inf,
+    each: int = 1,
 ) -> Capacity:
-    """Capacity after more minutes of settled pods: `load_per_pod` [minute], NaN unknown, and which were strained.
+    """Capacity after more time with settled pods: `load_per_pod` [column], NaN unknown, and which were strained.
 
     Strained: throttled, latency above its objective, requests shed or queued. Loads that were carried well raise the
-    estimate, loads that were not lower it; never below the target.
+    estimate, loads that were not lower it; never below the target, nor above `most`. A column is `each` minutes.
     """
     known = ~np.isnan(load_per_pod)
     good, bad = load_per_pod[known & ~strained], load_per_pod[known & strained]
     if not len(good) and not len(bad):
         return replace(before, version=version)
-    carried = max(float(np.quantile(good, SEEN)) if len(good) else 0.0, before.amount if len(bad) == 0 else 0.0)
+    carried = max(float(np.quantile(good, SEEN)) if len(good) else 0.0, before.amount)
     bound = float(np.quantile(bad, STRAIN)) if len(bad) else np.inf
-    seen = max(min(max(carried, before.amount), bound), target)
-    minutes = before.minutes + int(known.sum())
+    seen = max(min(carried, bound, most), target)
+    minutes = before.minutes + each * int(known.sum())
     weight = minutes / (minutes + ENOUGH)
     return Capacity(weight * seen + (1 - weight) * before.amount, minutes, version, before.cost)
 
 
-def rolled_out(before: Capacity, version: str, cost: float | None, target: float) -> Capacity:
-    """The capacity at the beginning of another version: the same, to be learned anew if its cost moved."""
+def rolled_out(before: Capacity, version: str, cost: float | None, fresh: float) -> Capacity:
+    """The capacity at the beginning of another version: the same, or `fresh` and to be learned anew if its cost moved.
+
+    `cost` is what its traffic costs, usage per unit; None where nobody knows.
+    """
     if version == before.version:
         return before
     if before.cost and cost and abs(cost / before.cost - 1.0) > CHANGED:
-        return Capacity(max(target, before.amount), 0, version, cost)
+        return Capacity(fresh, 0, version, cost)
     return replace(before, version=version, cost=cost if cost is not None else before.cost)

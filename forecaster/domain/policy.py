@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
 from forecaster.domain.duration import Duration
 from forecaster.domain.event import Event
+from forecaster.domain.filled import Filled
 
 Positive = Annotated[Duration, Field(gt=timedelta(0))]
 Ratio = Annotated[float, Field(gt=0, le=1)]
@@ -22,6 +24,19 @@ class _Frozen(BaseModel):
 
 class HorizontalPolicy(_Frozen):
     """How many replicas."""
+
+    _filled: Mapping[str, Filled] = PrivateAttr(default_factory=dict)
+
+    @property
+    def filled(self) -> Mapping[str, Filled]:
+        """What fills one pod by signal, where it was learned; no setting."""
+        return self._filled
+
+    def with_observed(self, lead_time: timedelta | None, filled: Mapping[str, Filled]) -> HorizontalPolicy:
+        """The same with what was seen of a workload in place of what it leaves open."""
+        policy = self.model_copy(update={"lead_time": self.lead_time or lead_time})
+        policy._filled = filled if self.peak_target is None else {}  # noqa: SLF001  its own
+        return policy
 
     availability: Literal["economy", "standard", "critical"] = Field(
         "standard",
@@ -72,7 +87,7 @@ class HorizontalPolicy(_Frozen):
         None,
         description=(
             "Sized by worth: the demand that fills one pod, as a ratio of the HPA's target for it, 0.2–10. Default: "
-            "the whole request where the target is a share of it, otherwise 1."
+            "learned where throttling is told, else the whole request where the target is a share of it, otherwise 1."
         ),
     )
     churn_price: float = Field(

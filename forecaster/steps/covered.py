@@ -21,7 +21,7 @@ class KeptHeld(msgspec.Struct, frozen=True):
 
 def kept(coverage: Coverage) -> tuple[KeptHeld, ...]:
     """As it is kept."""
-    return tuple(KeptHeld(tuple(id_), signal, *one) for (id_, signal), one in coverage.held.items())
+    return tuple(KeptHeld(id_, signal, *one) for (id_, signal), one in coverage.held.items())
 
 
 def restored(kept: tuple[KeptHeld, ...]) -> Coverage:

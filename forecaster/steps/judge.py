@@ -73,7 +73,7 @@ class Judge:
             here = {workload.id for workload in workloads}
             self.states = {id_: state for id_, state in self.states.items() if id_ in here}
             self.sizes.forget_others(here)
-            self.observed.coverage.forget_others(here)
+            self.observed.forget_others(here)
 
 
 def held(workload: Workload, reason: Reason, message: str, now: datetime) -> Recommendation:

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from forecaster.decisions.lead_time import Watch, interrupted, lead_time, measured, watched
-from forecaster.domain.policies import Policies
 from forecaster.domain.workload import WorkloadId
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from forecaster.domain.decision import LeadTime
-    from forecaster.domain.policy import HorizontalPolicy, Policy
+    from forecaster.domain.policy import HorizontalPolicy
     from forecaster.domain.workload import Workload
     from forecaster.steps.targets import Targets
 
@@ -67,15 +66,14 @@ class LeadTimes:
             return lead_time(policy, watch.took)
         return measured(watch.rung, len(watch.took))
 
-    def in_force(self, stated: Policies) -> Policies:
-        """The policies with the measured lead times where they state none: whoever reads one reads the same."""
-        rungs = {id_: watch.rung for id_, watch in self.watches.items() if watch.rung is not None}
-        return InForce(stated.defaults, stated.overrides, stated.built, stated.chosen, rungs) if rungs else stated
+    def rungs(self) -> dict[WorkloadId, timedelta]:
+        """The lead times that were measured."""
+        return {id_: watch.rung for id_, watch in self.watches.items() if watch.rung is not None}
 
     def kept(self) -> tuple[KeptWatch, ...]:
         """What was measured, without the workloads of which nothing was."""
         return tuple(
-            KeptWatch(tuple(id_), tuple(one / SECOND for one in watch.took), _seconds(watch.rung), watch.off)
+            KeptWatch(id_, tuple(one / SECOND for one in watch.took), _seconds(watch.rung), watch.off)
             for id_, watch in self.watches.items()
             if watch.took
         )
@@ -104,22 +102,3 @@ class LeadTimes:
 
 def _seconds(duration: timedelta | None) -> float | None:
     return None if duration is None else duration / SECOND
-
-
-@dataclass(slots=True)
-class InForce(Policies):
-    """Policies of one cycle, with what was measured in place of what they leave open."""
-
-    rungs: dict[WorkloadId, timedelta] = field(default_factory=dict)
-    made: dict[tuple[int, timedelta], Policy] = field(default_factory=dict)
-
-    def of(self, id_: WorkloadId) -> Policy:
-        """The policy of one workload."""
-        policy, rung = self.stated(id_), self.rungs.get(id_)
-        if rung is None or policy.horizontal.lead_time is not None:
-            return policy
-        key = (id(policy), rung)
-        if key not in self.made:
-            horizontal = policy.horizontal.model_copy(update={"lead_time": rung})
-            self.made[key] = policy.model_copy(update={"horizontal": horizontal})
-        return self.made[key]

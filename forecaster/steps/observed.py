@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from forecaster.decisions.coverage import Coverage
+from forecaster.steps.capacities import Capacities, KeptCapacity
 from forecaster.steps.covered import KeptHeld, kept, restored
 from forecaster.steps.gates import Gates
+from forecaster.steps.in_force import InForce, Made
 from forecaster.steps.lead_times import KeptWatch, LeadTimes
 from forecaster.steps.places import KeptPlace  # noqa: TC001  msgspec resolves the annotations
+
+if TYPE_CHECKING:
+    from forecaster.domain.policies import Policies
+    from forecaster.domain.workload import WorkloadId
 
 VERSION = 1
 
@@ -22,6 +29,7 @@ class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
     lead_times: tuple[KeptWatch, ...] = ()
     gates: tuple[KeptPlace, ...] = ()
     coverage: tuple[KeptHeld, ...] = ()
+    capacities: tuple[KeptCapacity, ...] = ()
 
 
 @dataclass(slots=True)
@@ -31,10 +39,32 @@ class Observed:
     lead_times: LeadTimes = field(default_factory=LeadTimes)
     gates: Gates = field(default_factory=Gates)
     coverage: Coverage = field(default_factory=Coverage)
+    capacities: Capacities = field(default_factory=Capacities)
+    policies: dict[WorkloadId, Made] = field(default_factory=dict)
+    """Policies with learned capacities, which change by the hour."""
+
+    def in_force(self, stated: Policies) -> Policies:
+        """The policies of this cycle."""
+        rungs, filled = self.lead_times.rungs(), {id_: one for id_, one in self.capacities.filled.items() if one}
+        if not (rungs or filled):
+            return stated
+        if len(self.policies) > len(filled):
+            self.policies = {id_: made for id_, made in self.policies.items() if id_ in filled}
+        return InForce(stated.defaults, stated.overrides, stated.built, stated.chosen, rungs, filled, self.policies)
+
+    def forget_others(self, here: set[WorkloadId]) -> None:
+        """Keep what was seen of these workloads only."""
+        self.coverage.forget_others(here)
+        self.capacities.forget_others(here)
 
     def kept(self) -> bytes:
         """As JSON."""
-        told = Kept(lead_times=self.lead_times.kept(), gates=self.gates.kept(), coverage=kept(self.coverage))
+        told = Kept(
+            lead_times=self.lead_times.kept(),
+            gates=self.gates.kept(),
+            coverage=kept(self.coverage),
+            capacities=self.capacities.kept(),
+        )
         return msgspec.json.encode(told)
 
     def restore(self, kept: bytes) -> None:
@@ -49,3 +79,4 @@ class Observed:
         self.lead_times.restore(known.lead_times)
         self.gates.restore(known.gates)
         self.coverage = restored(known.coverage)
+        self.capacities.restore(known.capacities)

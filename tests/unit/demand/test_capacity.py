@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.demand.capacity import Capacity, learned, prior, rolled_out
+from forecaster.demand.capacity import Capacity, fullest, learned, prior, rolled_out, settled
 
 CALM = np.zeros(1000, bool)
 
@@ -43,7 +43,22 @@ def test_a_rollout_that_costs_as_much_keeps_what_was_learned() -> None:
 
 
 def test_a_rollout_that_costs_more_is_learned_anew() -> None:
-    assert rolled_out(Capacity(80.0, 500, "v1", 0.010), "v2", 0.018, 40.0).minutes == 0
+    assert rolled_out(Capacity(80.0, 500, "v1", 0.010), "v2", 0.018, 40.0) == Capacity(40.0, 0, "v2", 0.018)
+
+
+def test_loads_that_were_carried_well_raise_it_no_further_than_the_limit() -> None:
+    assert learned(prior(40.0), np.full(1000, 80.0), CALM, target=40.0, version="v1", most=50.0).amount <= 50.0
+
+
+def test_pods_that_came_or_went_in_a_minute_say_nothing() -> None:
+    pods = np.array([2.0, 2.0, 3.0, 3.0, 0.0, 0.0])
+    np.testing.assert_equal(settled(np.full(6, 6.0), pods), [np.nan, 3.0, np.nan, 2.0, np.nan, np.nan])
+
+
+def test_of_a_throttled_hour_the_fullest_quarter_was_too_full() -> None:
+    load = np.array([0.1, 0.2, np.nan, 0.3, 0.9])
+    np.testing.assert_array_equal(fullest(load), [False, False, False, False, True])
+    assert not fullest(np.full(3, np.nan)).any()
 
 
 @given(st.floats(1, 100), st.floats(1, 100), st.lists(st.floats(0, 200), min_size=1, max_size=50), st.booleans())

@@ -52,21 +52,21 @@ def scaled(lead_times: LeadTimes, *workloads: Workload, ready_after: int, times:
 def test_the_first_cycles_assume_a_lead_time_and_say_so() -> None:
     lead_times = LeadTimes()
     scaled(lead_times, WEB, ready_after=6, times=2)
-    assert lead_times.in_force(STATED) is STATED
+    assert Observed(lead_times).in_force(STATED) is STATED
     assert lead_times.of(WEB.id, Policy().horizontal) == (minutes(3), "assumed; 2 of 5 scale-ups seen")
 
 
 def test_what_was_measured_is_in_force_for_everybody_who_reads_the_policy() -> None:
     lead_times = LeadTimes()
     scaled(lead_times, WEB, ready_after=6, times=5)
-    assert span_of(lead_times.in_force(STATED).of(WEB.id)).lead_time == minutes(8)
+    assert span_of(Observed(lead_times).in_force(STATED).of(WEB.id)).lead_time == minutes(8)
     assert lead_times.of(WEB.id, Policy().horizontal).origin == "P90 of 5 scale-ups, with scrape, cycle and sync"
 
 
 def test_what_a_policy_states_holds_for_its_workload_and_no_other() -> None:
     lead_times = LeadTimes()
     scaled(lead_times, WEB, CART, ready_after=6, times=5)
-    in_force = lead_times.in_force(OWN)
+    in_force = Observed(lead_times).in_force(OWN)
     assert [span_of(in_force.of(one.id)).lead_time for one in (WEB, CART)] == [minutes(8), minutes(7)]
     assert lead_times.of(CART.id, in_force.stated(CART.id).horizontal).origin == "configured"
 
@@ -74,7 +74,7 @@ def test_what_a_policy_states_holds_for_its_workload_and_no_other() -> None:
 def test_workloads_with_one_policy_and_one_lead_time_share_the_policy() -> None:
     lead_times = LeadTimes()
     scaled(lead_times, WEB, CART, ready_after=6, times=5)
-    in_force = lead_times.in_force(STATED)
+    in_force = Observed(lead_times).in_force(STATED)
     assert in_force.of(WEB.id) is in_force.of(CART.id)
 
 
@@ -103,7 +103,7 @@ def test_a_restart_knows_what_was_measured_before_and_times_nothing_across_it(tm
     assert ObservedFile(tmp_path / "observed.json", later).load()
     later.lead_times.look(Targets(Inventory(after(38), (pods(WEB, 30, 30),))), after(38))
     assert later.lead_times.watches[WEB.id].took == before.lead_times.watches[WEB.id].took
-    assert span_of(later.lead_times.in_force(STATED).of(WEB.id)).lead_time == minutes(8)
+    assert span_of(later.in_force(STATED).of(WEB.id)).lead_time == minutes(8)
 
 
 def test_a_first_start_knows_nothing_and_a_damaged_file_is_refused(tmp_path: Path) -> None:

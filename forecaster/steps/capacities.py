@@ -1,0 +1,195 @@
+"""What one pod of each workload carries, learned hour by hour from how full pods were and whether they were throttled.
+
+Only where it decides: sized by worth, with no `peak_target` stated. Containers are read once an hour; what they tell
+about that hour is looked at workload by workload over the cycles that follow.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from forecaster.decisions.targets import AmountTarget, Unusable, full_pod, stated_pod, targets_of
+from forecaster.demand.capacity import Capacity, fullest, learned, rolled_out, settled
+from forecaster.demand.censored import throttled
+from forecaster.demand.throttling import SPAN
+from forecaster.domain.filled import Filled
+from forecaster.domain.signal import Signal
+from forecaster.domain.window import FIVE_MINUTES, MINUTE
+from forecaster.domain.workload import WorkloadId
+from forecaster.steps.rows import Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from numpy.typing import NDArray
+
+    from forecaster.decisions.targets import PodTarget
+    from forecaster.domain.policies import Policies
+    from forecaster.domain.policy import HorizontalPolicy
+    from forecaster.domain.workload import Workload
+    from forecaster.ports import Histories
+    from forecaster.steps.containers import Containers
+
+    Floats = NDArray[np.float64]
+
+ROUNDS = 50
+"""Cycles over which the workloads of one reading are looked at."""
+SIGNALS = (Signal.CPU, Signal.REQUESTS, Signal.PODS)
+NOTABLE = 0.02
+"""What differs by less from what is assumed anyway is not worth telling."""
+
+
+class KeptCapacity(msgspec.Struct, frozen=True):
+    """What outlives the process of one capacity."""
+
+    id: tuple[str, str, str]
+    signal: str
+    amount: float
+    minutes: int
+    version: str
+    cost: float | None
+
+
+@dataclass(slots=True)
+class Capacities:
+    """What was learned by workload and signal, and who has not been looked at since the last reading."""
+
+    known: dict[tuple[WorkloadId, Signal], Capacity] = field(default_factory=dict)
+    rolling: dict[tuple[WorkloadId, Signal], str] = field(default_factory=dict)
+    """Versions that came in the last hour: what they cost is known after their first whole one."""
+    filled: dict[WorkloadId, dict[str, Filled]] = field(default_factory=dict)
+    """What differs from what is assumed."""
+    read: datetime | None = None
+    waiting: deque[Workload] = field(default_factory=deque)
+    at_once: int = 0
+
+    def renew(
+        self, history: Histories, containers: Containers, policies: Policies, workloads: Sequence[Workload]
+    ) -> None:
+        """Look at some of those whose containers were read since the last time."""
+        if containers.read is not None and containers.read != self.read:
+            self.read = containers.read
+            self.waiting = deque(one for one in workloads if learns(policies.stated(one.id).horizontal))
+            self.at_once = -(-len(self.waiting) // ROUNDS)
+        if not self.waiting:
+            return
+        rows = {signal: Rows.of(history.window(signal, FIVE_MINUTES)) for signal in SIGNALS}
+        for _ in range(min(self.at_once, len(self.waiting))):
+            workload = self.waiting.popleft()
+            with suppress(Exception):  # what is wrong with a workload is told when it is its turn to be decided
+                self._look(workload, rows, containers, policies.stated(workload.id).horizontal)
+
+    def kept(self) -> tuple[KeptCapacity, ...]:
+        """As it is kept."""
+        return tuple(
+            KeptCapacity(id_, signal, one.amount, one.minutes, one.version, one.cost)
+            for (id_, signal), one in self.known.items()
+        )
+
+    def restore(self, kept: tuple[KeptCapacity, ...]) -> None:
+        """As it was; it is in force again with the next reading."""
+        self.known = {
+            (WorkloadId(*one.id), Signal(one.signal)): Capacity(one.amount, one.minutes, one.version, one.cost)
+            for one in kept
+        }
+
+    def forget_others(self, here: set[WorkloadId]) -> None:
+        """Keep these workloads only."""
+        self.known = {key: one for key, one in self.known.items() if key[0] in here}
+        self.filled = {id_: one for id_, one in self.filled.items() if id_ in here}
+
+    def _look(
+        self, workload: Workload, rows: Mapping[Signal, Rows], containers: Containers, policy: HorizontalPolicy
+    ) -> None:
+        """The hour that was read: without anything told about strain, or with gaps only, nothing is learned."""
+        ids = containers.of_workload.get(workload.id, ())
+        told = [share for id_ in ids if (share := containers.facts.held_back.get(id_)) is not None]
+        if not told or self.read is None:
+            return
+        hour = {signal: _hour(rows[signal], workload.id, self.read) for signal in SIGNALS}
+        strained = bool(throttled(np.array(max(told))))
+        version = version_of(containers.facts.images.get(id_, "") for id_ in ids)
+        found: dict[str, Filled] = {}
+        for target in targets_of(workload, policy):
+            if not isinstance(target, Unusable) and target.signal in {Signal.CPU, Signal.REQUESTS}:
+                self._learn(workload, target, hour, version, strained=strained)
+                found |= filling(self.known.get((workload.id, target.signal)), target)
+        self.filled[workload.id] = found
+
+    def _learn(
+        self, workload: Workload, target: PodTarget, hour: Mapping[Signal, Floats], version: str, *, strained: bool
+    ) -> None:
+        key, fresh, cost = (workload.id, target.signal), full_pod(target, None), cost_of(hour)
+        before = self.known.get(key) or Capacity(fresh, version=version, cost=cost)
+        if version != before.version and self.rolling.get(key) != version:
+            self.rolling[key] = version
+            return
+        self.rolling.pop(key, None)
+        now = rolled_out(before, version, cost, fresh)
+        load = settled(hour[target.signal], hour[Signal.PODS])
+        bad = fullest(load) if strained else np.zeros(len(load), bool)
+        self.known[key] = replace(
+            learned(
+                now,
+                np.where(bad | ~np.array(strained), load, np.nan),
+                bad,
+                target=stated_pod(target),
+                version=version,
+                most=most_of(workload, target, cost, fresh),
+                each=FIVE_MINUTES // MINUTE,
+            ),
+            cost=now.cost or cost,
+        )
+
+
+def learns(policy: HorizontalPolicy) -> bool:
+    """Whether what a pod carries decides anything, and nobody has stated it."""
+    return policy.sizing == "worth" and policy.peak_target is None
+
+
+def filling(capacity: Capacity | None, target: PodTarget) -> dict[str, Filled]:
+    """What the decision takes for a full pod in place of what it would assume; empty where that is the same."""
+    assumed = full_pod(replace(target, full=None), None)
+    if capacity is None or abs(capacity.amount / assumed - 1.0) < NOTABLE:
+        return {}
+    what = "throttled above" if capacity.amount < assumed else "carried well"
+    return {target.signal: Filled(capacity.amount, f"learned from {capacity.minutes / 60:.0f} h, {what}")}
+
+
+def cost_of(hour: Mapping[Signal, Floats]) -> float | None:
+    """Usual cores for one request per second; None where there was no traffic that anybody measured."""
+    cpu, requests = hour[Signal.CPU], hour[Signal.REQUESTS]
+    served = (requests > 0) & ~np.isnan(cpu)
+    return float(np.median(cpu[served] / requests[served])) if served.any() else None
+
+
+def most_of(workload: Workload, target: PodTarget, cost: float | None, fresh: float) -> float:
+    """What no pod can carry more than: its CPU limit, or request, in the unit of the target."""
+    cores = workload.resources.cpu_limit or workload.resources.cpu_request
+    if isinstance(target, AmountTarget) and target.signal is Signal.REQUESTS:
+        return max(cores / cost, fresh) if cores and cost else fresh
+    return max(cores or fresh, fresh)
+
+
+def version_of(images: Iterable[str]) -> str:
+    """One word for the images of a pod's containers."""
+    return hashlib.sha256("\n".join(sorted(images)).encode()).hexdigest()[:12]
+
+
+def _hour(rows: Rows, id_: WorkloadId, end: datetime) -> Floats:
+    """The columns of the hour that ends at `end`, and one before it; gaps where nothing is known."""
+    window, count = rows.window, SPAN // FIVE_MINUTES + 1
+    last = (end - window.start) // window.step + 1
+    found = np.full(count, np.nan)
+    if id_ in rows.row and 0 < last <= window.values.shape[1]:
+        known = window.values[rows.row[id_], max(0, last - count) : last]
+        found[count - len(known) :] = known
+    return found

@@ -1,0 +1,183 @@
+"""Capacity in the cycle: throttled pods carry less than their request, a rollout that costs more is learned anew."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from forecaster.decisions.explain import explanation
+from forecaster.domain.container import ContainerBlock, ContainerFacts, ContainerId
+from forecaster.domain.policies import Policies
+from forecaster.domain.signal import Signal
+from forecaster.domain.workload import Target, TargetType
+from forecaster.steps.observed import Observed
+from forecaster.steps.rehearse import pods_of
+from tests.support.builders import NOON, after, hpa, minutes, policy, workload
+from tests.support.fakes import CycleOnFakes, FakeSource, Load, named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import datetime, timedelta
+
+    from forecaster.domain.workload import Workload
+
+WEB = workload("web")
+APP = ContainerId(WEB.id, "app")
+BY_WORTH = Policies(policy(sizing="worth"))
+PODS = 4.0
+
+
+@dataclass
+class Telling(FakeSource):
+    """A source that tells of one container, by what share of the last hour it was throttled."""
+
+    held_back: dict[ContainerId, float] = field(default_factory=dict)
+    image: str = "shop/web:1"
+
+    def containers(self, at: datetime) -> ContainerFacts:
+        return ContainerFacts(images={APP: self.image}, held_back=self.held_back)
+
+    def container_usage(
+        self, signal: Signal, start: datetime, end: datetime, step: timedelta
+    ) -> Iterator[ContainerBlock]:
+        yield ContainerBlock((APP,), start, step, np.ones((1, (end - start) // step + 1)))
+
+
+def sawtooth(low: float, high: float) -> Callable[[datetime], float]:
+    """Of all pods, from low to high within each hour."""
+    return lambda at: PODS * (low + (high - low) * ((at - NOON) / minutes(60) % 1))
+
+
+class Stage(CycleOnFakes):
+    """One web, looked at once an hour: that is how often containers are read."""
+
+    def __init__(
+        self, one: Load, held_back: float | None = None, *, policies: Policies = BY_WORTH, observed: bytes = b""
+    ) -> None:
+        super().__init__(one, policies=policies)
+        told = {} if held_back is None else {APP: held_back}
+        self.source = self.cycle.source = Telling([one], held_back=told)
+        if observed:
+            self.cycle.judge.observed.restore(observed)
+
+    def hours(self, first: int, last: int) -> Stage:
+        for hour in range(first, last + 1):
+            self.run(after(60 * hour))
+        return self
+
+    def known(self, signal: Signal = Signal.CPU) -> tuple[float, int]:
+        one = self.cycle.judge.observed.capacities.known[WEB.id, signal]
+        return one.amount, one.minutes
+
+
+def busy(of: Workload = WEB, *, low: float = 0.3, high: float = 0.7) -> Load:
+    return Load(of, {Signal.CPU: sawtooth(low, high), Signal.PODS: lambda at: PODS})
+
+
+def test_throttling_at_seventy_percent_of_the_request_brings_the_capacity_down_to_there() -> None:
+    stage = Stage(busy(), held_back=0.4).hours(0, 8)
+    amount, seen = stage.known()
+    assert 0.6 < amount < 0.72
+    assert seen == 9 * 15
+    assumed, learned = (named(one.run(after(481)), "web").signals[0] for one in (Stage(busy()).hours(0, 8), stage))
+    assert learned.target == f"50 % of 1000m a pod, full at {amount * 1000:.0f}m (learned from 2 h, throttled above)"
+    assert assumed.forecast_replicas is not None
+    assert learned.forecast_replicas is not None
+    assert learned.forecast_replicas > assumed.forecast_replicas
+
+
+def test_explain_and_gates_take_the_same_pod_for_full() -> None:
+    stage = Stage(busy(), held_back=0.4).hours(0, 8)
+    amount, _ = stage.known()
+    in_force = stage.cycle.judge.observed.in_force(BY_WORTH)
+    assert pods_of(WEB, in_force.of(WEB.id).horizontal) == {Signal.CPU: amount}
+    assert any("full at" in line for line in explanation(named(stage.run(after(481)), "web")))
+    assert in_force.of(WEB.id) is stage.cycle.judge.observed.in_force(BY_WORTH).of(WEB.id)
+
+
+def test_it_falls_no_lower_than_the_target_that_its_owner_has_tried() -> None:
+    amount, _ = Stage(busy(low=0.1, high=0.3), held_back=0.9).hours(0, 12).known()
+    assert amount == pytest.approx(0.5, abs=0.03)
+
+
+def test_loads_beyond_the_request_that_were_carried_well_raise_it_up_to_the_limit() -> None:
+    amount, _ = Stage(busy(low=1.0, high=1.5), held_back=0.0).hours(0, 12).known()
+    assert 1.3 < amount < 1.5
+    most, _ = Stage(busy(low=3.0, high=4.0), held_back=0.0).hours(0, 12).known()
+    assert most == pytest.approx(2.0, abs=0.05)
+
+
+def test_where_nobody_tells_of_throttling_nothing_is_learned() -> None:
+    assert Stage(busy()).hours(0, 4).cycle.judge.observed.capacities.known == {}
+
+
+@pytest.mark.parametrize("stated", [{"sizing": "quantile"}, {"sizing": "worth", "peak_target": 1.2}])
+def test_where_it_decides_nothing_nothing_is_learned(stated: dict[str, object]) -> None:
+    stage = Stage(busy(), held_back=0.4, policies=Policies(policy(**stated))).hours(0, 4)
+    assert stage.cycle.judge.observed.capacities.known == {}
+    assert named(stage.run(after(300)), "web").signals[0].target == "50 % of 1000m a pod"
+
+
+def test_pods_that_come_and_go_say_nothing() -> None:
+    restless = replace(busy(), workload=WEB)
+    restless.demand[Signal.PODS] = lambda at: 4.0 + (at - NOON) // minutes(5) % 2
+    _, seen = Stage(restless, held_back=0.4).hours(0, 3).known()
+    assert seen == 0
+
+
+class TestRollout:
+    TARGET = Target("http_requests_per_second", TargetType.AVERAGE_VALUE, 40.0)
+
+    def stage(self, cost_later: float) -> Stage:
+        """Pods carry 70 requests/s for 0.7 cores; after six hours another image comes, at another cost."""
+        serving = workload("web", autoscaler=hpa(self.TARGET))
+        cost = lambda at: 0.01 if at <= after(360) else cost_later  # noqa: E731
+        load = Load(
+            serving,
+            {
+                Signal.REQUESTS: lambda at: 70.0 * PODS,
+                Signal.CPU: lambda at: 70.0 * PODS * cost(at),
+                Signal.PODS: lambda at: PODS,
+            },
+        )
+        stage = Stage(
+            load, held_back=0.0, policies=Policies(policy(sizing="worth", requests_metric=self.TARGET.metric))
+        )
+        stage.hours(0, 6)
+        assert stage.known(Signal.REQUESTS)[0] > 65
+        assert isinstance(stage.source, Telling)
+        stage.source.image = "shop/web:2"
+        return stage
+
+    def test_one_that_costs_more_a_request_begins_anew(self) -> None:
+        stage = self.stage(cost_later=0.018).hours(7, 7)
+        assert stage.known(Signal.REQUESTS)[1] >= 360
+        stage.hours(8, 8)
+        amount, seen = stage.known(Signal.REQUESTS)
+        assert 40 < amount < 60
+        assert seen <= 60
+
+    def test_one_that_costs_as_much_goes_on_with_what_was_learned(self) -> None:
+        stage = self.stage(cost_later=0.0105)
+        before, _ = stage.known(Signal.REQUESTS)
+        amount, seen = stage.hours(7, 9).known(Signal.REQUESTS)
+        assert amount == pytest.approx(before, rel=0.02)
+        assert seen > 360
+
+
+def test_a_restart_goes_on_with_what_was_learned() -> None:
+    before = Stage(busy(), held_back=0.4).hours(0, 8)
+    later = Stage(busy(), held_back=0.4, observed=before.cycle.judge.observed.kept())
+    assert later.known() == before.known()
+    later.run(after(540))
+    assert "full at" in named(later.run(after(541)), "web").signals[0].target
+
+
+def test_what_is_known_of_others_is_forgotten_with_them() -> None:
+    observed = Observed()
+    observed.restore(Stage(busy(), held_back=0.4).hours(0, 2).cycle.judge.observed.kept())
+    observed.forget_others(set())
+    assert observed.capacities.known == {}
