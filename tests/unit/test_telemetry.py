@@ -12,7 +12,7 @@ import pytest
 import structlog
 
 from forecaster import telemetry
-from forecaster.domain.report import CycleReport
+from forecaster.domain.report import CycleReport, MaskedShare
 from forecaster.domain.score import ForecastScore
 from forecaster.domain.signal import Signal
 from forecaster.errors import StoreError
@@ -85,6 +85,13 @@ def test_standings_of_forecasts_are_a_gauge_and_their_moves_a_counter() -> None:
     assert 'forecaster_gates{standing="acting",voice="seasonal"} 2.0' in text
     assert 'standing="observe"' not in text
     assert "forecaster_gates_moved_total 2.0" in text
+
+
+def test_what_is_masked_is_a_share_of_all_workloads() -> None:
+    masked = tuple(MaskedShare(workload_id(name), Signal.CPU, "limit", 0.875) for name in ("a", "b"))
+    text = recorded(report(masked=masked), report(masked=masked))
+    assert 'forecaster_masked_ratio{reason="limit",signal="cpu"} 0.25' in text
+    assert "forecaster_masked_ratio{" not in recorded(report(masked=masked), report())
 
 
 def test_scores_become_coverage_and_error() -> None:

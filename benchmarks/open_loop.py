@@ -1,0 +1,197 @@
+"""What cleaning usage into demand costs, and what it does to recorded load in which nothing was held down.
+
+    python -m benchmarks.open_loop [../shared/traces] [--write]
+
+Recorded load is free demand, but for outages of its own: what is masked or taken for a warm-up there is mostly false.
+Accuracy is compared where something is masked; elsewhere the forecasts are the same. Costs are CPU seconds of one
+process, with and without cleaning in the same run, of a fleet without anything to clean.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from datetime import timedelta
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.fleet import NOON, Fleet
+from forecaster import traces
+from forecaster.compose import prepare_process
+from forecaster.demand.around import Around
+from forecaster.demand.fresh import Fresh, fresh
+from forecaster.demand.learned_from import DAY, Part, cleaned, traits_of
+from forecaster.domain.signal import Signal
+from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window
+from forecaster.forecasting.cleaning import Group, cleaned_weeks
+from forecaster.forecasting.forecaster import Forecaster, Span
+from forecaster.replay.foresee import History
+from forecaster.replay.sight import sight_of
+from models import Panel, create
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from forecaster.forecasting.cleaning import Cleaning
+
+    Floats = NDArray[np.floating]
+
+PAGE = Path("docs/decisions.md")
+BEGIN, END = "<!-- demand: begin -->", "<!-- demand: end -->"
+WEEKS = 14 * DAY
+EVERY = timedelta(hours=3)
+"""How often models are fitted here; the service does it every six hours."""
+CUTS, AHEAD, LEVELS = 12, 12, (0.1, 0.5, 0.9, 0.95)
+COMPARED = 90
+WORKLOADS = 10_000
+SPAN = Span(timedelta(minutes=3), timedelta(minutes=5))
+
+
+class Cut(NamedTuple):
+    """A series up to some time, as usage and as demand, what is masked of it, and the hour that came."""
+
+    usage: Floats
+    demand: Floats
+    masked: NDArray[np.bool_]
+    came: Floats
+
+
+def bundled() -> str:
+    """The bundled load, with its pods, as the replay shows it to models."""
+    found = traces.recorded()
+    begin = found.start + timedelta(days=7)
+    sight = sight_of(found, begin, timedelta(days=5, hours=22) // MINUTE)
+    workloads, rows = {one.id: one for one in found.workloads}, np.arange(len(found.workloads))
+    cpu, pods = History.of(sight, Signal.CPU), History.of(sight, Signal.PODS)
+    cleaning: Cleaning | None = None
+    warm, fits, moved, masked = 0, 0, [], []
+    for step in range(sight.minutes * MINUTE // EVERY + 1):
+        now = begin + step * EVERY
+        around = Around(Signal.CPU, pods.cut(now), workloads)
+        history = cpu.cut(now, around)
+        demand, cleaning = cleaned_weeks(Group(tuple(workloads), rows, history, around), cleaning)
+        usage = history.rows(rows)
+        warm, fits = warm + int((cleaning.traits.warm_up > 0).sum()), fits + len(rows)
+        moved.append(np.mean(np.nansum(np.abs(demand - usage), axis=1) / np.nansum(usage, axis=1)))
+        masked.append(sum(sum(parts.values()) for parts in cleaning.masked.values()) / len(rows))
+    return (
+        f"bundled load: {np.mean(masked):.2%} of CPU is masked, a warm-up seen in {warm} of {fits} fits, and"
+        f" {np.mean(moved):.2%} of the demand moved by both"
+    )
+
+
+def shared(folder: Path) -> str:
+    """The shared traces by five minutes, of which nobody knows the pods."""
+    cuts = [cut for series in _series(folder) for cut in _cuts(*series)]
+    newest = [cut.masked[-DAY:] for cut in cuts]
+    some = [cut for cut in cuts if cut.masked.any() and len(cut.came) == AHEAD and not np.isnan(cut.came).any()]
+    order = np.random.default_rng(0).permutation(len(some))[:COMPARED].tolist()
+    losses = np.array([[_loss(values, some[i].came) for values in (some[i].usage, some[i].demand)] for i in order])
+    known = losses[losses[:, 0] > 0]
+    return (
+        f"shared traces, {len(cuts)} cuts: {np.mean(np.concatenate(newest)):.2%} of the days before them is masked;"
+        f" at {1 - np.mean([cut.masked.any() for cut in cuts]):.0%} of them nothing is. Where something is, the loss of"
+        f" the coming hour is {known[:, 1].sum() / known[:, 0].sum():.3f} of that without cleaning (median"
+        f" {np.median(known[:, 1] / known[:, 0]):.3f}, {len(known)} cuts)"
+    )
+
+
+def _series(folder: Path) -> Iterator[tuple[Signal, Floats]]:
+    for one in json.loads((folder / "catalogue.json").read_text()):
+        if one["resolution_s"] <= FIVE_MINUTES.total_seconds():
+            frame = pd.read_parquet(folder / one["file"], filters=[("series_id", "==", one["series_id"])])
+            series = frame.set_index("timestamp")["value"].resample(FIVE_MINUTES).mean()
+            signal = next((kind for kind in Signal if kind.value in one["metric"]), Signal.REQUESTS)
+            yield signal, series.where(series >= 0).to_numpy(np.float32)
+
+
+def _cuts(signal: Signal, values: Floats) -> Iterator[Cut]:
+    """A dozen in the last 40 % of a series."""
+    for end in np.linspace(0.6 * len(values), len(values) - AHEAD - 1, CUTS).astype(int).tolist():
+        usage = values[None, max(0, end - WEEKS) : end]
+        if np.isnan(usage[0, -1]):
+            continue
+        nothing = np.full(usage.shape, np.float32(np.nan))
+        part = Part(usage, nothing, np.zeros(usage.shape, np.bool_))
+        found = cleaned(part, traits_of(signal, [None], usage, np.zeros(1)), usage)
+        yield Cut(usage, found.values, found.why[0] > 0, values[end : end + AHEAD])
+
+
+def _loss(values: Floats, came: Floats) -> float:
+    """Pinball loss in units of the mean."""
+    said = create("adaptive").fit(Panel(values, NOON, FIVE_MINUTES, ("series",))).forecast(AHEAD, LEVELS).values[0]
+    error, level = came[None] - said, np.array(LEVELS)[:, None]
+    return float(np.maximum(level * error, (level - 1) * error).mean() / max(float(np.nanmean(values)), 1e-9))
+
+
+def costs(workloads: int) -> str:
+    """Of one signal, two weeks by five minutes."""
+    prepare_process()
+    fleet, few = Fleet(workloads), Fleet(1024)
+    raw, clean = (_updated(fleet, cleaning=cleaning) for cleaning in (False, True))
+    fitted_raw, fitted_clean = (_fitted(few, cleaning=cleaning) for cleaning in (False, True))
+    return (
+        f"a fit takes {fitted_clean / fitted_raw:.2f} times the CPU, and a cycle {clean - raw:.2f} s more for"
+        f" {workloads:,} series of CPU"
+    )
+
+
+def _updated(fleet: Fleet, *, cleaning: bool) -> float:
+    """The middle one of five cycles after the fit."""
+    forecaster, seen = Forecaster("last-value", timedelta(days=1), fleet.size), _kept(fleet)
+    forecaster.peaks(Signal.CPU, _shown(fleet, seen, cleaning=cleaning), [SPAN], NOON)
+    return float(np.median([_seconds(forecaster, fleet, seen, cleaning=cleaning) for _ in range(5)]))
+
+
+def _fitted(fleet: Fleet, *, cleaning: bool) -> float:
+    return _seconds(Forecaster("adaptive", timedelta(days=1), fleet.size), fleet, _kept(fleet), cleaning=cleaning)
+
+
+def _seconds(forecaster: Forecaster, fleet: Fleet, seen: dict[Signal, Floats], *, cleaning: bool) -> float:
+    begin = time.process_time()
+    forecaster.peaks(Signal.CPU, _shown(fleet, seen, cleaning=cleaning), [SPAN], NOON)
+    return time.process_time() - begin
+
+
+def _kept(fleet: Fleet) -> dict[Signal, Floats]:
+    seconds = NOON.timestamp() + FIVE_MINUTES.total_seconds() * np.arange(1 - WEEKS, 1)
+    return {signal: fleet.demand(signal, seconds).astype(np.float32) for signal in (Signal.CPU, Signal.PODS)}
+
+
+def _shown(fleet: Fleet, seen: dict[Signal, Floats], *, cleaning: bool) -> Fresh:
+    """Two minutes after the clock's cut, so that the newest hours are cut anew."""
+    at = NOON + 2 * MINUTE
+
+    def cut(signal: Signal, around: Around | None = None) -> Fresh:
+        weeks = Window(fleet.ids, NOON - (WEEKS - 1) * FIVE_MINUTES, FIVE_MINUTES, seen[signal])
+        minutes = np.repeat(seen[signal][:, -36:], 5, axis=1)
+        return fresh(weeks, Window(fleet.ids, at - 179 * MINUTE, MINUTE, minutes), around)
+
+    workloads = {one.id: one for one in fleet.workloads}
+    return cut(Signal.CPU, Around(Signal.CPU, cut(Signal.PODS), workloads) if cleaning else None)
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("traces", type=Path, nargs="?", default=Path("../shared/traces"))
+    arguments.add_argument("--workloads", type=int, default=WORKLOADS)
+    arguments.add_argument("--write", action="store_true", help=f"write {PAGE}")
+    given = arguments.parse_args()
+    lines = [bundled(), shared(given.traces), costs(given.workloads)]
+    text = "\n".join(fill(f"- {line[0].upper()}{line[1:]}.", 120, subsequent_indent="  ") for line in lines)
+    print(text)
+    if given.write:
+        page = PAGE.read_text()
+        before, after = page[: page.index(BEGIN) + len(BEGIN)], page[page.index(END) :]
+        PAGE.write_text(f"{before}\n\n{text}\n\n{after}")
+
+
+if __name__ == "__main__":
+    main()
