@@ -120,11 +120,11 @@ class HorizontalPolicy(_Frozen):
         ),
     )
     gate: bool = Field(
-        default=False,
+        default=True,
         description=(
             "Whether a forecast must earn its say: on this workload's own days its decisions must have left less short "
-            "for the same pod-hours than the measured demand alone. A new workload then needs three days of history, "
-            "and its turn: two are judged in a cycle. Turn it on before anything acts on the counts."
+            "for the same pod-hours than the measured demand alone, which takes three days of history. Until then, and "
+            "where it does not, the count is the reactive one. False: every forecast has its say."
         ),
     )
     learned: Literal["off", "tabular", "fitted"] = Field(
