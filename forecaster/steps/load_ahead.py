@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from forecaster.decisions.targets import AmountTarget, UtilizationTarget, targets_of
+from forecaster.demand.around import Around
 from forecaster.demand.fresh import Fresh
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES
@@ -72,8 +73,8 @@ class LoadsAhead:
     def _of(
         self, signal: Signal, group: Sequence[tuple[Workload, Shared]], vertical: VerticalPolicy
     ) -> dict[WorkloadId, PodLoad]:
-        weeks = self.history.window(signal, FIVE_MINUTES)
-        whole = Fresh(weeks, np.empty((len(weeks.keys), 0), np.float32), weeks.end)
+        around = Around(signal, self._whole(Signal.PODS), {one.id: one for one, _ in group})
+        whole = replace(self._whole(signal), around=around)
         span = Span(FIVE_MINUTES * 0, min(vertical.horizon, DAY))
         ids = [one.id for one, _ in group]
         said = further_peaks(self.forecaster, signal, whole, span, ids, self.now)
@@ -83,6 +84,11 @@ class LoadsAhead:
         ahead = self._ahead(signal, known, said, span.length)
         ahead = ahead.only_raising() if vertical.load_forecast == "raise" else ahead
         return dict(zip([one.id for one, _ in known], ahead.rows(), strict=True))
+
+    def _whole(self, signal: Signal) -> Fresh:
+        """Up to the clock's own cut."""
+        weeks = self.history.window(signal, FIVE_MINUTES)
+        return Fresh(weeks, np.empty((len(weeks.keys), 0), np.float32), weeks.end)
 
     def _ahead(
         self,
