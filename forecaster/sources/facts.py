@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from forecaster.domain.workload import Target, TargetType, WorkloadId
-from forecaster.sources.blocks import workload_of
+from forecaster.sources.blocks import owner_of, workload_of
 from forecaster.sources.samples import single_values
 
 if TYPE_CHECKING:
@@ -63,9 +63,10 @@ def rows_of(answer: Answer) -> tuple[Row, ...]:
     return tuple(Row(one.metric, value) for one, value in pairs if not math.isnan(value))
 
 
-def by_workload(rows: Sequence[Row]) -> dict[WorkloadId, float]:
-    """The value of each workload."""
-    return {one: row.value for row in rows if (one := workload_of(row.labels))}
+def by_workload(answer: Answer) -> dict[WorkloadId, float]:
+    """The finite, non-negative value of each workload in an instant answer. Raises `MalformedAnswer`."""
+    pairs = zip(answer.series, single_values(answer.series).tolist(), strict=True)
+    return {one: value for series, value in pairs if not math.isnan(value) and (one := owner_of(series))}
 
 
 def _by_resource(rows: Sequence[Row]) -> dict[WorkloadId, dict[str, float]]:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from forecaster.domain.container import ContainerBlock
     from forecaster.domain.history import Inventory
+    from forecaster.domain.workload import WorkloadId
     from forecaster.sources.facts import Row
     from forecaster.sources.queries import Queries
     from forecaster.sources.settings import PrometheusSettings
@@ -72,7 +73,12 @@ class PrometheusSource:
         def ask(name: str) -> tuple[Row, ...]:
             return self.rows(at_instant(name, queries[name], at))
 
-        replicas, ready = by_workload(ask("replicas")), by_workload(ask("ready_replicas"))
+        def counts(name: str) -> dict[WorkloadId, float]:
+            answer = self._client.ask(at_instant(name, queries[name], at))
+            with self._promised(name):
+                return by_workload(answer)
+
+        replicas, ready = counts("replicas"), counts("ready_replicas")
         specified = self._rotation.specifications(at, replicas, ask)
         return inventory_of(at, replicas, ready, specified, self._queries.kinds)
 

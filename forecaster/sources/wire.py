@@ -22,11 +22,19 @@ class Question:
 
 
 class Series(msgspec.Struct, gc=False):
-    """Labels and undecoded samples of one series. Native histograms come without either of the two."""
+    """Undecoded labels and samples of one series. Native histograms come without either of the two."""
 
-    metric: dict[str, str]
+    labels: msgspec.Raw = msgspec.field(name="metric")
     value: msgspec.Raw = msgspec.Raw()
     values: msgspec.Raw = msgspec.Raw()
+
+    @property
+    def metric(self) -> dict[str, str]:
+        """The labels. Raises `MalformedAnswer`."""
+        try:
+            return _decode_labels(self.labels)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise MalformedAnswer(str(error)) from error
 
     @property
     def samples(self) -> msgspec.Raw:
@@ -75,6 +83,7 @@ class MalformedAnswer(ValueError):
 _ABOUT_NAMES = "PromQL info: metric might not be a counter"
 """Said of every counter whose name does not end in `_total`, such as those of ingress-nginx; true and of no use."""
 
+_decode_labels = msgspec.json.Decoder(dict[str, str]).decode
 _decode_success = msgspec.json.Decoder(_Success).decode
 _decode_status = msgspec.json.Decoder(_Status).decode
 _decode_envelope = msgspec.json.Decoder(_Envelope).decode

@@ -3,12 +3,13 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from forecaster.domain.signal import Signal
 from forecaster.domain.workload import WorkloadId
-from forecaster.sources.blocks import block_of, workload_of
-from forecaster.sources.wire import answer_of
+from forecaster.sources.blocks import block_of, owner_of, workload_of
+from forecaster.sources.wire import MalformedAnswer, Series, answer_of
 from tests.support.http_server import matrix
 
 if TYPE_CHECKING:
@@ -56,3 +57,17 @@ def test_remarks_of_the_server_are_kept_short_and_few() -> None:
 def test_odd_names_stay_as_they_are() -> None:
     odd = {"namespace": "ä/ö", "workload_kind": "K", "workload": 'w"\\\n'}
     assert workload_of(odd) == WorkloadId("ä/ö", "K", 'w"\\\n')
+
+
+def test_the_same_labels_are_the_same_workload_object() -> None:
+    one, again = (Series(msgspec.Raw(msgspec.json.encode(WEB))) for _ in range(2))
+    assert owner_of(one) == workload_of(one.metric)
+    assert owner_of(one) is owner_of(again)
+    assert owner_of(Series(msgspec.Raw(msgspec.json.encode(WEB | {"workload": "cart"})))) != owner_of(one)
+
+
+@pytest.mark.parametrize("labels", [b'{"namespace":1}', b'["shop"]', b'{"namespace":"\xff"}'])
+def test_labels_that_are_none_are_a_malformed_answer(labels: bytes) -> None:
+    body = b'{"status":"success","data":{"result":[{"metric":%b,"values":[[100,"1"]]}]}}' % labels
+    with pytest.raises(MalformedAnswer):
+        block_of(answer_of(body), Signal.CPU, START, timedelta(minutes=1), 2)

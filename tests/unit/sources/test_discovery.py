@@ -4,8 +4,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
+from forecaster.sources.blocks import workload_of
 from forecaster.sources.discovery import inventory_of, specifications_of
-from forecaster.sources.facts import Facts, Row, by_workload
+from forecaster.sources.facts import Facts, Row
 
 if TYPE_CHECKING:
     from forecaster.domain.history import Inventory
@@ -24,7 +25,7 @@ def inventory(
     facts = Facts()
     for name, found in rows.items():
         facts = facts.renewed(name, found)
-    counts = by_workload(replicas), by_workload(ready_replicas)
+    counts = ({workload_of(row.labels): row.value for row in side} for side in (replicas, ready_replicas))
     return inventory_of(AT, *counts, specifications_of(facts), ["Deployment"])
 
 

@@ -72,7 +72,7 @@ def test_times_are_as_exact_as_the_server_states_them() -> None:
 
 
 def test_a_series_without_samples_is_all_gaps() -> None:
-    native_histogram = Series({}, msgspec.Raw(), msgspec.Raw())
+    native_histogram = Series(msgspec.Raw(b"{}"))
     values, _ = matrix_of([native_histogram, *series_of([], [(100, "1")])], start=100.0, step=60.0, points=1)
     assert values.tolist() == [[NAN], [NAN], [1.0]]
 
