@@ -61,7 +61,7 @@ def filled(directory: Path, fleet: Fleet, binaries: Binaries) -> Path:
     data = directory / f"fleet-{fleet.size}"
     done = directory / f"fleet-{fleet.size}.filled"
     if not done.exists():
-        _fill(data, list(families(fleet)), binaries)
+        fill_blocks(data, list(families(fleet)), (NOON - HISTORY, NOON + AHEAD), binaries)
         done.touch()
     return data
 
@@ -128,10 +128,10 @@ def _names(one: Workload) -> dict[str, str]:
     return {"namespace": one.id.namespace, "workload_kind": one.id.kind, "workload": one.id.name}
 
 
-def _fill(data: Path, every: list[Family], binaries: Binaries) -> None:
+def fill_blocks(data: Path, every: list[Family], span: tuple[datetime, datetime], binaries: Binaries) -> None:
     """One input file for each block: promtool reads its whole input once for each block that it makes."""
     data.mkdir(parents=True)
-    first, last = (NOON - HISTORY).timestamp(), (NOON + AHEAD).timestamp()
+    first, last = (edge.timestamp() for edge in span)
     length = BLOCK.total_seconds()
     making: Future[None] | None = None
     with ThreadPoolExecutor(max_workers=1) as promtool:

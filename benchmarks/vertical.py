@@ -108,7 +108,8 @@ def speed(containers: int = 20_000, chunk: int = 2_000, days: int = 14) -> None:
     cpu = rng.gamma(2, 0.2, (chunk, days * POINTS)).astype(np.float32)
     memory = rng.gamma(9, 1e8, (chunk, days * POINTS)).astype(np.float32)
     unknown = np.full(chunk, np.nan)
-    seen = Seen(cpu, memory, POINTS, unknown, unknown, unknown, unknown, np.zeros(chunk), np.ones(chunk))
+    like = rng.uniform(0.1, 1.0, (chunk, days))
+    seen = Seen(*(cpu, memory, POINTS, *[unknown] * 4, np.zeros(chunk)), growth=np.ones(chunk), likeness=like)
     begin = time.process_time()
     for _ in range(containers // chunk):
         cpu_sizes(seen, VerticalPolicy())

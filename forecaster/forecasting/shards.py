@@ -112,7 +112,8 @@ class Shards:
         self, history: Fresh, windows: Mapping[models.Window, Collection[WorkloadId]], now: datetime
     ) -> list[Mapping[models.Window, models.Peak]]:
         """What each shard says of those of these windows that some of its workloads want."""
-        return [shard.peaks(_newest(shard, history), wanted_by(shard.ids, windows), now) for shard in self.shards]
+        asked = [(shard, wanted_by(shard.ids, windows)) for shard in self.shards]
+        return [shard.peaks(_newest(shard, history), wanted, now) if wanted else {} for shard, wanted in asked]
 
     def remarks(self) -> dict[WorkloadId, str]:
         """What is to be said about workloads whose demand is not their usage."""

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 VPA_MARGINS = (0.0, 0.15, 0.3, 0.5, 1.0)
 OOM_PRICES = (20.0, 50.0, 150.0, 400.0, 1000.0)
 THROTTLE_PRICES = (3.0, 5.0, 8.0, 12.0, 20.0, 40.0)
-FOLLOWING = {"horizon": "6h", "load_forecast": "follow"}
+FOLLOWING = {"horizon": "6h", "load_forecast": "follow", "change_price": 12}
+"""Sizes that follow every forecast move more; twice the price of a change keeps them below the VPA's changes."""
 MEMORY_SHARES = (0.9, 0.95, 0.98, 0.99)
 
 
