@@ -41,9 +41,10 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from forecaster.config import PreviousSettings, ServingSettings, Settings, StateSettings
+    from forecaster.config import Settings, StateSettings
     from forecaster.ports import Ledger, Publisher, Source
     from forecaster.serving.kept import Death
+    from forecaster.serving.settings import PreviousSettings, ServingSettings
     from forecaster.store.observed import ObservedFile
 
 

@@ -40,11 +40,6 @@ class Capacity:
     """Usual usage per unit of traffic of this version, where both are known."""
 
 
-def prior(target: float, request: float | None = None) -> Capacity:
-    """Before anything is known: the whole request where there is one, otherwise the HPA's target."""
-    return Capacity(max(target, request or 0.0))
-
-
 def settled(total: Floats, pods: Floats) -> Floats:
     """Load per pod [minute] where as many pods were ready as in the minute before; NaN elsewhere, and in the first."""
     before = np.concatenate([[np.nan], pods[:-1]])

@@ -115,7 +115,7 @@ class Capacities:
         if not told or self.read is None:
             return
         hour = {signal: _hour(rows[signal], workload.id, self.read) for signal in SIGNALS}
-        strained = bool(throttled(np.array(max(told))))
+        strained = throttled(max(told))
         version = version_of(containers.facts.images.get(id_, "") for id_ in ids)
         found: dict[str, Filled] = {}
         for target in targets_of(workload, policy):

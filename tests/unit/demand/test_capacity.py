@@ -7,18 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.demand.capacity import Capacity, fullest, learned, prior, rolled_out, settled
+from forecaster.demand.capacity import Capacity, fullest, learned, rolled_out, settled
 
 CALM = np.zeros(1000, bool)
 
 
-def test_before_anything_is_known_it_is_the_whole_request_or_the_target() -> None:
-    assert prior(0.35, 0.5).amount == 0.5
-    assert prior(40.0).amount == 40.0
-
-
 def test_loads_that_were_carried_well_raise_it() -> None:
-    after = learned(prior(40.0), np.full(1000, 80.0), CALM, target=40.0, version="v1")
+    after = learned(Capacity(40.0), np.full(1000, 80.0), CALM, target=40.0, version="v1")
     assert 75 < after.amount < 80
     assert (after.minutes, after.version) == (1000, "v1")
 
@@ -30,7 +25,7 @@ def test_loads_that_strained_the_pods_lower_it_though_not_below_the_target() -> 
 
 
 def test_a_few_minutes_move_it_little() -> None:
-    after = learned(prior(40.0), np.full(6, 80.0), CALM[:6], target=40.0, version="v1")
+    after = learned(Capacity(40.0), np.full(6, 80.0), CALM[:6], target=40.0, version="v1")
     assert 40 < after.amount < 45
 
 
@@ -47,7 +42,7 @@ def test_a_rollout_that_costs_more_is_learned_anew() -> None:
 
 
 def test_loads_that_were_carried_well_raise_it_no_further_than_the_limit() -> None:
-    assert learned(prior(40.0), np.full(1000, 80.0), CALM, target=40.0, version="v1", most=50.0).amount <= 50.0
+    assert learned(Capacity(40.0), np.full(1000, 80.0), CALM, target=40.0, version="v1", most=50.0).amount <= 50.0
 
 
 def test_pods_that_came_or_went_in_a_minute_say_nothing() -> None:
