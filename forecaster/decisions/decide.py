@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from forecaster.decisions.horizontal import decide_replicas
 from forecaster.decisions.lead_time import lead_time
+from forecaster.decisions.wanted import shut_by
 from forecaster.domain.decision import Recommendation
 from forecaster.vertical.sizing import NO_SIZING, PodSizing, size
 
@@ -54,5 +55,6 @@ def decide(
         autoscaler=workload.autoscaler.name if workload.autoscaler else "",
         targets=workload.autoscaler.targets if workload.autoscaler else (),
         lead_time=lead or lead_time(policy.horizontal),
+        watched=bool(shut_by(policy.horizontal, gate)),
     )
     return recommendation, horizontal.state

@@ -35,7 +35,7 @@ def wanted_by(usable: Sequence[Asked], current: int, policy: HorizontalPolicy, g
     """Both sides, joined; a signal that is missing now blocks going down, as in the HPA (docs/hpa.md §9)."""
     recommendation = combine([one.now for one in usable], current)
     ahead = max((one.ahead.replicas for one in usable if isinstance(one.ahead, Proposal)), default=None)
-    shut = _shut(policy, gate)
+    shut = shut_by(policy, gate)
     if isinstance(recommendation, NoRecommendation):
         if ahead is None or ahead <= current or shut:
             blocked = "not going down while a signal is missing: " + missing(usable)
@@ -50,7 +50,8 @@ def wanted_by(usable: Sequence[Asked], current: int, policy: HorizontalPolicy, g
     return _bounded(max(reactive, _kept(usable, ahead, current)), reactive, ahead, current, policy)
 
 
-def _shut(policy: HorizontalPolicy, gate: Gate | None) -> str:
+def shut_by(policy: HorizontalPolicy, gate: Gate | None) -> str:
+    """Why the forecast has no say; empty when it has one. Without a gate nobody judges it."""
     if not policy.gate or gate is None or gate.standing is Standing.ACTING:
         return ""
     return f"{gate.standing}: {gate.why}"

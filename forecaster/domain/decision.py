@@ -129,6 +129,8 @@ class Recommendation:
     """What that HPA scales by, in its order."""
     lead_time: LeadTime | None = None
     """From when on the peak was looked for; None where nobody looked ahead."""
+    watched: bool = False
+    """Whether the forecast has no say yet: it is shown, and nobody may act on it."""
 
     @property
     def wanted_replicas(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -28,6 +29,7 @@ def offer(one: Recommendation, policy: Policy, before: Published | None = None) 
     """
     if policy.mode == "observe":
         return None
+    one = _without_say(one) if one.watched else one
     demands = _demands(one, lowers=policy.horizontal.scale_in_by_forecast)
     replicas, floor = _replicas(one), _floor(one)
     known = replicas is not None
@@ -45,6 +47,15 @@ def offer(one: Recommendation, policy: Policy, before: Published | None = None) 
         last_for_seconds=policy.publish.last_for.total_seconds(),
         why="" if known else str(one.replicas.reason),
     )
+
+
+def _without_say(one: Recommendation) -> Recommendation:
+    """As the measured demand alone would have it: nobody may act on a forecast that is only watched."""
+    views = (
+        replace(view, forecast=None, forecast_replicas=None if view.forecast is None else view.reactive_replicas)
+        for view in one.signals
+    )
+    return replace(one, signals=tuple(views))
 
 
 def _demands(one: Recommendation, *, lowers: bool) -> dict[str, Sample]:
@@ -69,13 +80,13 @@ def _replicas(one: Recommendation) -> Sample | None:
     if not isinstance(one.replicas, Scale):
         return None
     shaped = (clamp.before for clamp in one.clamps if clamp.rule in SHAPED)
-    forecast = any(view.forecast_replicas is not None for view in one.signals)
+    forecast = not one.watched and any(view.forecast_replicas is not None for view in one.signals)
     return Sample(next(shaped, one.replicas.replicas), sampled_at(one), "forecast" if forecast else "measured")
 
 
 def _floor(one: Recommendation) -> Sample | None:
     asked = [view.forecast_replicas for view in one.signals if view.forecast_replicas is not None]
-    return Sample(max(asked), sampled_at(one), "forecast") if asked else None
+    return Sample(max(asked), sampled_at(one), "measured" if one.watched else "forecast") if asked else None
 
 
 def sampled_at(one: Recommendation) -> datetime:

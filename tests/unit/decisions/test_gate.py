@@ -101,6 +101,7 @@ def test_a_forecast_that_does_not_act_is_recorded_and_moves_nothing(standing: St
     assert isinstance(one.replicas, Scale)
     assert (one.replicas.replicas, one.replicas.reason) == (4, Reason.GATED)
     assert one.signals[0].forecast_replicas == 18
+    assert one.watched
 
 
 def test_without_a_gate_in_the_policy_it_has_its_say() -> None:

@@ -40,6 +40,20 @@ def test_without_a_forecast_the_measured_demand_is_served() -> None:
     assert offered(blind).floor is None
 
 
+def test_a_forecast_that_is_only_watched_is_nobody_to_act_on() -> None:
+    found = offered(replace(ONE, watched=True))
+    assert found.demands == (Sample(1.234567, NOON, "measured", signal="cpu"),)
+    assert found.replicas is not None
+    assert found.replicas.source == "measured"
+    assert found.floor == Sample(ONE.signals[0].reactive_replicas, NOON, "measured")
+
+
+def test_a_watched_forecast_is_no_demand_where_nothing_is_measured_either() -> None:
+    blind = replace(signal_view("cpu"), measured=None, measured_at=None, reactive_replicas=None)
+    found = offered(replace(ONE, watched=True, signals=(blind,)))
+    assert (found.demands, found.floor) == ((), None)
+
+
 def test_the_timestamp_is_that_of_the_newest_sample() -> None:
     earlier = NOON - timedelta(seconds=50)
     late = replace(ONE, signals=(replace(signal_view("cpu"), measured_at=earlier),))
