@@ -14,8 +14,8 @@ def current() -> datetime:
     return datetime.now(UTC)
 
 
-def instant(text: str | None) -> datetime:
-    """An instant as a user writes it; the present one when nothing is written.
+def instant(text: str | None, option: str = "--at") -> datetime:
+    """An instant as a user writes it after an option; the present one when nothing is written.
 
     Raises:
         ConfigError: the text is no instant with a time zone.
@@ -28,7 +28,7 @@ def instant(text: str | None) -> datetime:
             return value.astimezone(UTC)
     except (ValueError, OverflowError):
         pass
-    raise ConfigError("command line", [Fault("--at", text, "an RFC 3339 instant like 2026-03-01T12:00:00Z")])
+    raise ConfigError("command line", [Fault(option, text, "an RFC 3339 instant like 2026-03-01T12:00:00Z")])
 
 
 def evaluation_time(at: datetime, interval: timedelta) -> datetime:

@@ -46,13 +46,14 @@ def replay(
         return
     import time
 
-    from forecaster.cli.replay_inputs import inputs_of
+    from forecaster.cli.replay_inputs import inputs_of, known_models
     from forecaster.cli.replay_outputs import write_outcome
     from forecaster.compose import prepare_process
     from forecaster.learning.policy import shipped
     from forecaster.replay import compare, line_up
 
     inputs = inputs_of(given)
+    known_models(model or [])
     prepare_process()
     outcome = compare(
         inputs.traces,

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 REQUESTS: dict[str, object] = {"horizontal": {"requests_metric": traces.REQUESTS_METRIC}}
 """What the bundled recording's HPAs need, unless a file of settings says otherwise."""
 NO_PRICES = (None, None)
+UNTIL = "--until"
 OUTSIDE = ("Pods", "Object", "External")
 
 
@@ -73,7 +74,9 @@ def inputs_of(options: Played) -> Inputs:
     length = _duration("--length", options.length)
     specs = specs_of(options.hpa or (), SHIPPED)
     found = _with_hpas(_traces(options, settings, length), specs)
-    until = min(found.end, instant(options.until)) if options.until else found.end
+    until = min(found.end, instant(options.until, UNTIL)) if options.until else found.end
+    if until <= found.start:
+        raise ConfigError("command line", [Fault(UNTIL, options.until, f"demand was recorded {_when(found)}")])
     return Inputs(
         settings=settings,
         traces=found,
@@ -85,11 +88,15 @@ def inputs_of(options: Played) -> Inputs:
     )
 
 
+def _when(found: Traces) -> str:
+    return f"from {found.start:%Y-%m-%d %H:%M} to {found.end:%Y-%m-%d %H:%M} UTC"
+
+
 def _traces(options: Played, settings: Settings, length: timedelta) -> Traces:
     if options.export and options.from_prometheus:
         raise ConfigError("command line", [Fault("--export", str(options.export), "not with --from-prometheus")])
     if options.from_prometheus:
-        until = instant(options.until) if options.until else None
+        until = instant(options.until, UNTIL) if options.until else None
         wanted = partial(_matching, pattern=options.workload)
         kept = settings.history.weeks_kept
         return traces.measured(
@@ -164,6 +171,21 @@ def _terms(options: Played, found: Traces, specs: Sequence[HpaSpec]) -> Terms:
     )
 
 
+def known_models(names: Iterable[str]) -> None:
+    """Refuse a model that there is not.
+
+    Raises:
+        ConfigError: nobody knows it.
+    """
+    from models import QuestionError, create
+
+    for name in names:
+        try:
+            create(name)
+        except QuestionError as error:
+            raise ConfigError("command line", [Fault("--model", name, str(error))]) from error
+
+
 def _foresee(options: Played) -> Foresee:
     if options.no_cache:
         return foresee
@@ -199,7 +221,7 @@ def _duration(option: str, text: str) -> timedelta:
         found = parse_duration(text)
     except ValueError as error:
         raise ConfigError("command line", [Fault(option, text, str(error))]) from error
-    if not isinstance(found, timedelta):
+    if not isinstance(found, timedelta) or (option == "--length" and not found):
         raise ConfigError("command line", [Fault(option, text, "must be a duration like 90s, 5m or 7d")])
     return found
 

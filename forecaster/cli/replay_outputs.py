@@ -42,7 +42,9 @@ def _print(one: Comparison) -> None:
     if one.workloads:
         console.print(table_of(one))
     for id_, reason in one.left_out.items():
-        console.print(f"Left out: {id_}, {reason}.", highlight=False)
+        console.print(f"Left out: {id_}, {reason if reason.endswith('?') else reason + '.'}", highlight=False)
+    if not one.workloads:
+        return
     took = ", ".join(f"{step} {seconds:.1f} s" for step, seconds in one.seconds.items())
     console.print(f"It took: {took}.", style="dim", highlight=False)
     console.print(f"Beware: {LIMITS[0]} (--html and --json say more.)", style="dim", highlight=False)

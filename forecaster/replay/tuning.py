@@ -121,11 +121,13 @@ def tune(
 ) -> Tuning:
     """Search the settings of every workload on the whole days from `begin` on."""
     days = (until - begin) // timedelta(days=1)
+    if days < LEAST_DAYS:
+        return Tuning(begin, until, (), dict.fromkeys((one.id for one in traces.workloads), _thin(begin, until)))
     scene = scene_of(traces, policies, begin, begin + days * timedelta(days=1), terms)
     refused, proposals = dict(scene.left_out), []
     signals = sorted({target.signal for one in scene.setups.values() for target in one.scaler.targets})
     foresights: dict[Span, Foresight] = {}
-    for row in scene.setups if days >= LEAST_DAYS else ():
+    for row in scene.setups:
         candidates = [present_of(scene.policies[row], terms), *_grid(scene.policies[row], terms)]
         for span in {span_of(one, scene.policies[row]) for one in candidates} - foresights.keys():
             foresights[span] = foresee(scene.sight, signals, Question(model, span, every=terms.every))
@@ -135,10 +137,12 @@ def tune(
             proposals.append(found)
         else:
             refused[traces.workloads[row].id] = found
-    if days < LEAST_DAYS:
-        thin = f"{days} whole days of replay say too little; {LEAST_DAYS} are the least"
-        refused |= {traces.workloads[row].id: thin for row in scene.setups}
     return Tuning(begin, until, proposals, refused)
+
+
+def _thin(begin: datetime, until: datetime) -> str:
+    days, length = (until - begin) // timedelta(days=1), spoken_duration(until - begin)
+    return f"{days} whole days ({length}) to replay say too little; {LEAST_DAYS} are the least"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -83,7 +83,8 @@ class Paid:
         within, since = np.array(self._waits(len(drops))).T
         over = outdated | (oldest >= since[:, None])
         paid = over & (highest[within] + drops[:, None] <= current) & (drops[:, None] <= fewer)
-        return np.where(paid, drops[:, None], 0).max(axis=0)
+        saved: Counts = np.where(paid, drops[:, None], 0).max(axis=0)
+        return saved
 
     def _waits(self, count: int) -> list[Wait]:
         self.waits += [Wait.of(fewer, self.price) for fewer in range(len(self.waits) + 1, count + 1)]

@@ -92,6 +92,10 @@ def test_an_export_without_an_hpa_is_left_out_with_the_reason(export: Path) -> N
         (("--sync", "7s"), ConfigError, "does not divide a minute"),
         (("--pod-capacity", "cpu"), ConfigError, "--pod-capacity"),
         (("shop/nobody",), SourceRefused, "no workload matches"),
+        (("--until", "yesterday"), ConfigError, "--until: 'yesterday'"),
+        (("--until", "2020-01-01T00:00:00Z"), ConfigError, "demand was recorded from 2021"),
+        (("--length", "0s"), ConfigError, "--length"),
+        (("--model", "nosuch"), ConfigError, "--model: 'nosuch'"),
     ],
 )
 def test_an_option_that_cannot_be_used_is_named(arguments: tuple[str, ...], error: type, said: str) -> None:
