@@ -1,8 +1,9 @@
 """Our decisions behind the policy protocol of ../shared/bench: the service's own `decide_replicas`, gate and models.
 
 A pod of the bench carries 1000 units. The sweep goes from lean to safe by the price of a missing pod; where that ends,
-pods are taken for larger or smaller than they are (`bench_sweep`). A workload whose gate is shut is scaled by the HPA's
-formula alone, and the sweep is then the target of that HPA.
+pods are taken for smaller than they are (`bench_sweep`). A workload whose gate is shut is scaled by the HPA's formula
+alone, and the sweep is then the target of that HPA. A change costs one pod for as long as the samples of the series lie
+apart: nothing finer can be timed.
 """
 
 from __future__ import annotations
@@ -46,8 +47,6 @@ REHEARSED_DAYS = 6
 MAX_AGE = 5
 WINDOW = 2
 """Minutes that a recommendation holds; pods that are still worth keeping stay longer by themselves."""
-CHURN_PRICE = 5.0
-"""Minutes of one pod that a change must be worth."""
 ID = WorkloadId("bench", "Deployment", "series")
 
 
@@ -70,9 +69,9 @@ class BenchPolicy:
     def _sized(self, setting: Setting) -> HorizontalPolicy:
         return HorizontalPolicy(
             price=(1 - setting.price) / setting.price,
-            peak_target=max(setting.share, 1.0) / self.world["target"],
-            headroom=max(1.0 / setting.share - 1.0, 0.0),
-            churn_price=CHURN_PRICE,
+            peak_target=1.0 / self.world["target"],
+            headroom=1.0 / setting.share - 1.0,
+            churn_price=float(self.series.width),
             min_replicas=self.world["min_replicas"],
             sizing="worth",
             scale_in_by_forecast=True,
@@ -92,15 +91,15 @@ class BenchPolicy:
         if self.advisor:
             outlooks = self.advisor.advised(outlooks, workload, Policy(horizontal=policy), at)
         state = self.state or ScalingState.beginning(workload.replicas, at)
-        decided = decide_replicas(workload, outlooks, policy, state, at, gate=gate)
+        decided = decide_replicas(workload, outlooks, policy, state, at, gate=Gate() if policy is HPA_ALONE else gate)
         self.state = decided.state
         return getattr(decided.verdict, "replicas", workload.replicas)
 
     def _policy(self) -> HorizontalPolicy:
         """Without a forecast the HPA keeps its own window."""
-        if self.gated and self.series.gate.standing is not Standing.ACTING:
-            return HPA_ALONE
         setting = self.series.settings[self.world["target"]]
+        if setting is None or (self.gated and self.series.gate.standing is not Standing.ACTING):
+            return HPA_ALONE
         if setting is not self.setting:
             self.setting, self.policy = setting, self._sized(setting)
         return self.policy
@@ -121,7 +120,7 @@ class Series:
         self.at, self.fitted_at, self.judged_at = None, None, None
         self.said: dict[tuple[int, int], tuple[float, ...]] = {}
         self.gated, self.gate = gated, Gate()
-        self.settings: Mapping[float, Setting] = STATED
+        self.settings: Mapping[float, Setting | None] = STATED
 
     def same(self, history: Floats, now: int) -> bool:
         """Whether another point of the sweep saw this tick as it is here; each sees its own where demand is cut off."""

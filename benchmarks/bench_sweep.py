@@ -1,7 +1,8 @@
 """The points of the sweep: targets of the HPA, and the price at which our policy would have spent as much.
 
 The target is what a user states; which price costs the same pods depends on the series. It is found once, on the days
-before the played ones, so that a point means about the same pod-hours whether the forecast acts or the HPA is alone.
+before the played ones, so that a point means about the same pod-hours whether the forecast acts or the HPA is alone. It
+is alone where even the lowest price buys more than it spends.
 """
 
 from __future__ import annotations
@@ -18,18 +19,19 @@ if TYPE_CHECKING:
     from forecaster.decisions.rehearsal import Days
 
 TARGETS = (2.8, 2.4, 2.0, 1.8, 1.6, 1.5, 1.4, 1.3, 1.2, 1.1, 1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5, 0.4, 0.3)
-LEANER = tuple(Setting(0.98, share) for share in (2.8, 2.2, 1.7, 1.4, 1.2))
-"""Pods taken for larger than they are, where even the lowest price buys more than the HPA spends."""
 SAFER = (Setting(0.01, 0.3), Setting(0.01, 0.2))
-ALL = (*LEANER, *SETTINGS, *SAFER)
-STATED = dict(zip(TARGETS, (*LEANER[1:], *SETTINGS), strict=True))
+ALL = (*SETTINGS, *SAFER)
+STATED = dict(zip(TARGETS, (*[SETTINGS[0]] * (len(TARGETS) - len(SETTINGS)), *SETTINGS), strict=True))
 """Where no days were played before: from lean to safe as they stand."""
 
 
-def calibrated(days: Days, levels: tuple[float, ...], window: int) -> Mapping[float, Setting]:
-    """For each target the setting that spends what the HPA does with it; the ends where none is as lean or as safe."""
+def calibrated(days: Days, levels: tuple[float, ...], window: int) -> Mapping[float, Setting | None]:
+    """For each target the setting that spends what the HPA does with it; None where our policy cannot be as lean."""
     budget = reactive_counts(days.seen, np.array(TARGETS)).sum(axis=-1)
-    spent = worth_counts(levels, days.peaks, days.seen, ALL, window=window).sum(axis=-1)
-    place = np.interp(budget, np.maximum.accumulate(spent), np.arange(len(ALL)))
+    spent = np.maximum.accumulate(worth_counts(levels, days.peaks, days.seen, ALL, window=window).sum(axis=-1))
+    place = np.interp(budget, spent, np.arange(len(ALL)))
     price, share = (np.exp(np.interp(place, np.arange(len(ALL)), np.log(one))) for one in zip(*ALL, strict=True))
-    return {target: Setting(float(p), float(s)) for target, p, s in zip(TARGETS, price, share, strict=True)}
+    return {
+        target: Setting(float(price[i]), float(share[i])) if budget[i] >= spent[0] else None
+        for i, target in enumerate(TARGETS)
+    }
