@@ -12,7 +12,6 @@ from __future__ import annotations
 import struct
 import zlib
 from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it decodes
-from functools import reduce
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import msgspec
@@ -149,9 +148,9 @@ def _encode(meta: Meta, rows: Sequence[Row], gauges: bytes) -> list[bytes]:
         records += record, past, row.paths
         offset += len(record) + len(past) + len(row.paths)
     header = _encoder.encode(Header(meta=meta, entries=tuple(entries), gauges_at=offset))
-    body = [*records, gauges]
-    checksum = reduce(lambda sofar, part: zlib.crc32(part, sofar), body, zlib.crc32(header))
-    return [PREFIX.pack(MAGIC, checksum, len(header)), header, *body]
+    body = b"".join([*records, gauges])
+    checksum = zlib.crc32(body, zlib.crc32(header))
+    return [PREFIX.pack(MAGIC, checksum, len(header)), header, body]
 
 
 def _entry(row: Row, offset: int, size: int, past_size: int) -> Entry:
