@@ -42,6 +42,7 @@ class Recorded:
 
     path: Path
     model: str = "ridge"
+    pods: float = 4.0
 
     def __post_init__(self) -> None:
         given = {
@@ -50,7 +51,8 @@ class Recorded:
             "policy": POLICY,
         }
         self.settings = parse(given, "test")
-        wave = Load(workload("web"), {Signal.CPU: wavy, Signal.PODS: lambda at: 4.0})
+        limit = self.pods * 2.0
+        wave = Load(workload("web"), {Signal.CPU: lambda at: min(wavy(at), limit), Signal.PODS: lambda at: self.pods})
         self.stage = CycleOnFakes(wave, load("cart"), policies=self.settings.policies, model=self.model)
         self.tape = Tape(self.path, beginning(self.settings, self.stage.history, NOON))
         self.stage.cycle.source = TapedSource(self.stage.source, self.tape)
@@ -79,6 +81,15 @@ def test_every_recorded_decision_is_made_again_to_the_last_digit(recorded: Recor
     assert all(one.same for one in told)
     kept = [decisions for _, decisions in recorded.stage.ledger.recorded]
     assert [tuple(one.outcome.recommendations) for one in told] == kept
+
+
+def test_what_held_demand_down_is_seen_again(tmp_path: Path) -> None:
+    service = Recorded(tmp_path / "tape", pods=1.0)
+    service.run(0, 20)
+    told = service.told()
+    assert all(one.same for one in told)
+    assert [one.reason for one in told[-1].outcome.report.masked] == ["limit"]
+    assert "at the CPU limit" in told[-1].outcome.recommendations[0].signals[0].note
 
 
 def test_an_outage_of_the_source_is_on_the_tape_too(recorded: Recorded) -> None:
