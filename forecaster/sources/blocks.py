@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from forecaster.sources.wire import Answer
 
 REMEMBERED = 1 << 17
-"""Identities that are kept ready: 300 bytes for each series of a cluster that tells of a workload."""
+"""Identities that are kept ready, 400 bytes each: one for every text of labels that names a workload."""
 _REMARKS_KEPT = 10
 _REMARK_LENGTH = 200
 
