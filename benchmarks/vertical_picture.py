@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT, LEFT, TOP, GAP = 340, 250, 64, 44, 44
 COLOURS = {"VPA": "#b3541e", "KRR": "#7a7a7a", "forecaster": "#1f6f8b"}
-SECOND = "#2a9d6f"
+SECOND, THIRD = "#2a9d6f", "#8a4fb0"
 
 
 def drawn(groups: Mapping[str, Sequence[Compared]]) -> str:
@@ -43,7 +43,7 @@ def _panel(i: int, name: str, rows: Sequence[Compared]) -> str:
         parts.append(f'<text x="{x0 - 6}" y="{y + 4:.0f}" text-anchor="end">{upwards * tick / 4:.3g}</text>')
     families = dict.fromkeys(row.family for row in rows)
     for line, family in enumerate(families):
-        colour = SECOND if "peak" in family or "6 h" in family else COLOURS.get(family.partition(",")[0], "#000")
+        colour = _colour(family)
         placed = [
             (x0 + WIDTH * x / across, y0 + HEIGHT - HEIGHT * y / upwards)
             for row, x, y in points
@@ -57,6 +57,12 @@ def _panel(i: int, name: str, rows: Sequence[Compared]) -> str:
         )
         parts.append(label)
     return "\n".join(parts)
+
+
+def _colour(family: str) -> str:
+    if "follow" in family:
+        return THIRD
+    return SECOND if "peak" in family or "6 h" in family else COLOURS.get(family.partition(",")[0], "#000")
 
 
 def _mishaps(row: Compared, *, cpu: bool) -> float:

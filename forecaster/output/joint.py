@@ -27,9 +27,13 @@ def joint_line(one: JointAdvice) -> str:
     before, after = (amount(point, Signal.CPU) for point in one.scale_point)
     saved = 1 - one.plan.cost / one.now.cost
     return (
-        f"{_pods(one.plan)} instead of {_pods(one.now)} over the coming day, {saved:.0%} cheaper; the HPA's target "
-        f"stays {one.utilization:.0%} and acts at {after} a pod instead of {before}; {_cluster(one)}"
+        f"{_pods(one.plan)} instead of {_pods(one.now)} over the coming day, {_percent(saved)} cheaper; the HPA's "
+        f"target stays {_percent(one.utilization)} and acts at {after} a pod instead of {before}; {_cluster(one)}"
     )
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.0f} %"
 
 
 def _pods(plan: Plan) -> str:

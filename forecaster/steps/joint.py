@@ -109,7 +109,7 @@ def _of(workload: Workload, said: Recommendation, row: int, known: Known) -> Joi
     if isinstance(plan, Infeasible):
         return JointAdvice(now, reason=plan.reason)
     if plan.cost > now.cost * (1 - GAIN):
-        return JointAdvice(now, reason=f"nothing saves {GAIN:.0%} of what today's size costs")
+        return JointAdvice(now, reason=f"nothing saves {GAIN * 100:.0f} % of what today's size costs")
     points = (shared.per_pod, plan.cpu * utilization)
     return JointAdvice(now, plan, _proved(plan, workload, said, known), utilization, points)
 

@@ -98,7 +98,7 @@ def _seen(cpu: Floats, memory: Floats, points: int, specified: Sequence[Specifie
     )
 
 
-def _likeness(loads: Sequence[PodLoad]) -> Floats | None:
+def _likeness(loads: Sequence[PodLoad]) -> NDArray[np.float64] | None:
     """[row, day], 1 where nothing is known; None where nothing is known of anybody."""
     days = max((len(one.likeness) for one in loads), default=0)
     if not days:

@@ -186,6 +186,11 @@ class TestExplain:
         ]
         assert any(line.startswith("=> 10 replicas (reactive)") for line in lines)
 
+    def test_says_what_count_and_size_together_would_be(self, terminal: Terminal) -> None:
+        told = terminal.types("explain", "shop/cart", "--joint")
+        (line,) = (line.strip() for line in told.out.splitlines() if "together:" in line)
+        assert line.startswith("together: ")
+
     def test_names_those_that_are_known_when_it_does_not_know_the_one(self, terminal: Terminal) -> None:
         told = terminal.types("explain", "shop/cat")
         assert (told.code, told.out) == (1, "")
