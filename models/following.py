@@ -42,7 +42,7 @@ HIGH, LOW, NORMAL_SPREAD = LEVELS.index(0.95), LEVELS.index(0.25), 2.3
 
 def turns_of(keys: Sequence[str]) -> npt.NDArray[np.intp]:
     """[series] the bin of TURN in which each has its turn; by its name, so that it has the same one alone."""
-    return np.array([crc32(key.encode()) % TURN for key in keys], dtype=np.intp)
+    return np.array([crc32(key.encode(errors="surrogatepass")) % TURN for key in keys], dtype=np.intp)
 
 
 def followed(
