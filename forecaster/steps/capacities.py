@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 ROUNDS = 50
-"""Cycles over which the workloads of one reading are looked at."""
+"""Cycles over which the workloads of one reading are looked at; who is late then is the first of the next one."""
 SIGNALS = (Signal.CPU, Signal.REQUESTS, Signal.PODS)
 NOTABLE = 0.02
 """What differs by less from what is assumed anyway is not worth telling."""
@@ -77,7 +77,9 @@ class Capacities:
         """Look at some of those whose containers were read since the last time."""
         if containers.read is not None and containers.read != self.read:
             self.read = containers.read
-            self.waiting = deque(one for one in workloads if learns(policies.stated(one.id).horizontal))
+            late = {one.id for one in self.waiting}
+            due = [one for one in workloads if learns(policies.stated(one.id).horizontal)]
+            self.waiting = deque(sorted(due, key=lambda one: one.id not in late))
             self.at_once = -(-len(self.waiting) // ROUNDS)
         if not self.waiting:
             return

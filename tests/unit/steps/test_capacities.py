@@ -176,6 +176,19 @@ def test_a_restart_goes_on_with_what_was_learned() -> None:
     assert "full at" in named(later.run(after(541)), "web").signals[0].target
 
 
+def test_who_was_not_looked_at_before_the_next_reading_comes_first_then() -> None:
+    """A cycle an hour, and two workloads for each: one at a time."""
+    crowd = [busy(workload(f"web-{i}")) for i in range(2)]
+    one = CycleOnFakes(*crowd, policies=BY_WORTH)
+    capacities = one.cycle.judge.observed.capacities
+    one.source = one.cycle.source = Telling(crowd)
+    firsts = []
+    for hour in range(3):
+        one.run(after(60 * hour))
+        firsts.append([waiting.id.name for waiting in capacities.waiting])
+    assert firsts == [["web-1"], ["web-0"], ["web-1"]]
+
+
 def test_what_is_known_of_others_is_forgotten_with_them() -> None:
     observed = Observed()
     observed.restore(Stage(busy(), held_back=0.4).hours(0, 2).cycle.judge.observed.kept())
