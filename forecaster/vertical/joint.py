@@ -109,7 +109,7 @@ def joint_choice(
     says why a plan within the bounds is not possible after all; empty if it is.
     """
     peak = max(one.load for one in ahead)
-    counts = range(bounds.min_replicas, bounds.max_replicas + 1)
+    counts = range(max(bounds.min_replicas, 1), bounds.max_replicas + 1)
     plans = [_plan(ahead, peak, count, model, bounds, costs, replicas_now) for count in counts]
     carried = [one for one in plans if bounds.least_load <= peak / one.replicas <= bounds.most_load]
     first = ""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.domain.policy import VerticalPolicy
+    from forecaster.vertical.choice.days import Days
     from forecaster.vertical.choice.seen import Seen, Sizes
 
     Doubles = NDArray[np.float64]
@@ -34,15 +35,20 @@ _EXACT = 6
 
 def cpu_sizes(seen: Seen, policy: VerticalPolicy) -> Sizes:
     """Requests, limits and their risks until the next change (`policy.horizon`)."""
-    days = resembling(days_of(seen.cpu, seen.points, seen.ahead(policy.horizon)), seen.likeness)
-    past = shares_of(days)
-    shares = Shares(past.values * seen.growth[:, None], past.above)
+    days, shares = coming_shares(seen, policy.horizon)
     request, kept = _request(seen, shares, policy)
     limit = cpu_limit(seen, shares, request, policy)
     if policy.static_cpus:
         request = limit = np.maximum(np.ceil(np.round(request, _EXACT)), 1.0)
         kept = request == seen.cpu_request
     return cpu_evaluated(request, limit, shares, days.known, kept & _limit_stays(seen, limit, policy))
+
+
+def coming_shares(seen: Seen, horizon: timedelta) -> tuple[Days, Shares]:
+    """The days that resemble the coming one, and the share of its time above each level."""
+    days = resembling(days_of(seen.cpu, seen.points, seen.ahead(horizon)), seen.likeness)
+    past = shares_of(days)
+    return days, Shares(past.values * seen.growth[:, None], past.above)
 
 
 def cpu_limit(seen: Seen, shares: Shares, request: Doubles, policy: VerticalPolicy) -> Doubles:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from forecaster.vertical.choice.cpu import coming_shares
 from forecaster.vertical.choice.days import days_of
 from forecaster.vertical.choice.memory import DAY, coming_peaks
 from forecaster.vertical.choice.shares import shares_of
@@ -29,7 +30,7 @@ class Point(NamedTuple):
 
 def cpu_curve(seen: Seen, row: int, horizon: timedelta) -> list[Point]:
     """Requests of one container in cores, from the riskiest to the safest; empty where nothing is known."""
-    shares = shares_of(days_of(seen.cpu[row : row + 1], seen.points, seen.ahead(horizon)))
+    _, shares = coming_shares(seen.row(row), horizon)
     if not np.isfinite(shares.values).any():
         return []
     sizes = [shares.quantile(1 - risk) for risk in RISKS]

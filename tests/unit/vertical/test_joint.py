@@ -106,6 +106,10 @@ def test_where_no_count_gives_a_pod_such_a_load_that_is_told() -> None:
     assert "no count from 2 to 20" in found.reason
 
 
+def test_an_hpa_that_may_go_to_zero_still_has_a_pod_at_the_peak() -> None:
+    assert chosen(bounds=replace(BOUNDS, min_replicas=0)).replicas == 1
+
+
 def test_what_the_cluster_refuses_gives_way_to_the_next_cheapest() -> None:
     plan = joint_choice(all_day(10.0), MODEL, BOUNDS, COSTS, 4, lambda one: "LimitRange" if one.cpu > 3.0 else "")
     assert isinstance(plan, Plan)
