@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -122,3 +123,38 @@ def test_restraints_hold_lanes_on_arrays_as_they_hold_each_alone(scene: tuple[li
         alone = play(lane, sight).track
         assert played.track.floor.tolist() == alone.floor.tolist()
         assert played.track.asked.tolist() == alone.asked.tolist()
+
+
+GONE = float("nan")
+OUTAGES = {
+    "back at less than before": [12.0] * 8 + [0.0] * 4 + [4.0] * 25,
+    "gone again at once": [12.0] * 8 + [0.0] * 3 + [4.0] * 2 + [0.0] * 4 + [2.0] * 25,
+    "silent": [12.0] * 8 + [GONE] * 5 + [4.0] * 25,
+    "gone, then silent": [12.0] * 8 + [0.0] * 3 + [GONE] * 5 + [2.0] * 25,
+    "back at the end of the hold": [12.0] * 8 + [0.0] * 7 + [12.0] * 3 + [2.0] * 25,
+}
+
+
+@pytest.mark.parametrize("pods", OUTAGES.values(), ids=OUTAGES)
+@pytest.mark.parametrize("hold", [timedelta(minutes=4), timedelta(minutes=6, seconds=30)])
+def test_after_an_outage_the_floor_stays_as_long_on_arrays_as_alone(pods: list[float], hold: timedelta) -> None:
+    held, free = (
+        walked(pods, HorizontalPolicy(outage_hold=one, scale_down_stabilization=MINUTE)) for one in (hold, timedelta())
+    )
+    assert held[0] == held[1]
+    assert held[0] != free[0]
+
+
+def walked(pods: list[float], policy: HorizontalPolicy) -> tuple[list[int], list[int]]:
+    """The floors on arrays and alone; the forecast knows the load as it was before it went."""
+    hpa = Autoscaler("web", 1, 30, (Target("cpu", TargetType.UTILIZATION, 0.5),))
+    workload = Workload(workload_id("web"), 12, 12, Resources(cpu_request=1.0), hpa)
+    cores = np.array([pods[0]] * PAST + pods) / 2
+    sight = sight_of(Traces((workload,), NOON - (PAST - 1) * MINUTE, {Signal.CPU: cores[None]}), NOON, len(pods))
+    expected = np.where(np.arange(len(pods)) < 10, 5.0, 2.0)[:, None, None] * (0.8, 0.9, 1.0)
+    setup = setup_of(workload, policy, start_up=StartUp((MINUTE,)), timing=Timing(MINUTE))
+    assert isinstance(setup, Setup)
+    chosen = Policy(horizontal=policy, min_history=MINUTE, max_sample_age=MINUTE)
+    lane = Lane(0, workload, setup, 12, chosen, Foresight("drawn", SPAN, (0.2, 0.5, 0.9), {Signal.CPU: expected}))
+    (played,) = play_all([lane], sight, tracks=True)
+    return played.track.floor.tolist(), play(lane, sight).track.floor.tolist()
