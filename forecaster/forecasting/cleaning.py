@@ -15,6 +15,7 @@ from forecaster.demand.learned_from import DAY, Masked, Part, Traits, cleaned, t
 from forecaster.demand.usual import other_days
 from forecaster.demand.warm_up import AFTER, DURING, of_each, starts_of, unusual, with_starts
 from forecaster.domain.window import FIVE_MINUTES
+from forecaster.forecasting.masked import masked_now, remarks_of, shares_of, with_now
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -77,6 +78,12 @@ class Cleaning:
     """Part of the last week's known columns, by reason; only of workloads of which there is some."""
     remarks: Mapping[WorkloadId, str]
     """What is to be said about the workloads whose demand is not their usage."""
+    now: Mapping[WorkloadId, Masked]
+    """Whose newest column is masked."""
+
+    def said(self) -> Mapping[WorkloadId, str]:
+        """The remarks, and what is masked now."""
+        return with_now(self.remarks, self.now) if self.now else self.remarks
 
 
 def cleaned_weeks(group: Group, before: Cleaning | None) -> tuple[Floats, Cleaning]:
@@ -88,10 +95,10 @@ def cleaned_weeks(group: Group, before: Cleaning | None) -> tuple[Floats, Cleani
     whole = cleaned(_part(group, usage, 0), traits, usage)
     count, settled = usage.shape[1], max(0, usage.shape[1] - OPEN)
     kept = _corrections(usage[:, :settled], whole.values[:, :settled], group.end - count)
-    masked = _shares(group.ids, whole.why[:, -WEEK:], usage[:, -WEEK:])
-    remarks = _remarks(group.ids, masked, traits.warm_up)
-    open_from = group.end - (count - settled)
-    return whole.values, Cleaning(traits, starts, group.history.end, kept, open_from, masked, remarks)
+    masked = shares_of(group.ids, whole.why[:, -WEEK:], usage[:, -WEEK:])
+    remarks = remarks_of(group.ids, masked, traits.warm_up)
+    first, now = group.end - (count - settled), masked_now(group.ids, whole.why)
+    return whole.values, Cleaning(traits, starts, group.history.end, kept, first, masked, remarks, now)
 
 
 def cleaned_since(group: Group, before: Cleaning) -> tuple[Floats, Cleaning]:
@@ -102,36 +109,11 @@ def cleaned_since(group: Group, before: Cleaning) -> tuple[Floats, Cleaning]:
     lead = min(OPEN, count - width)
     usage = values[:, count - width - lead :].copy()
     _lay_over(values, before.kept, group.end - count)
-    demand = cleaned(_part(group, usage, lead), before.traits, values).values
+    demand, why = cleaned(_part(group, usage, lead), before.traits, values)
     values[:, count - width :] = demand
-    return values, _settled(before, usage[:, lead:], demand, group.end) if width > SETTLE else before
-
-
-def _shares(ids: Sequence[WorkloadId], why: NDArray[np.uint8], usage: Floats) -> dict[WorkloadId, dict[Masked, float]]:
-    known = np.maximum(np.count_nonzero(~np.isnan(usage), axis=1), 1).tolist()
-    rows = np.flatnonzero(why.any(axis=1)).tolist()
-    found = {row: np.bincount(why[row], minlength=max(Masked) + 1).tolist() for row in rows}
-    return {
-        ids[row]: {reason: counts[reason] / known[row] for reason in Masked if counts[reason]}
-        for row, counts in found.items()
-    }
-
-
-def _remarks(
-    ids: Sequence[WorkloadId], masked: Mapping[WorkloadId, Mapping[Masked, float]], warm_up: Floats
-) -> dict[WorkloadId, str]:
-    said = {
-        id_: [f"{sum(parts.values()):.1%} of the last week is masked ({_listed(parts)})"]
-        for id_, parts in masked.items()
-    }
-    for row in np.flatnonzero(warm_up > 0).tolist():
-        left_out = f"{5 * warm_up[row]:.2g} core-minutes that each new pod takes to start are left out"
-        said.setdefault(ids[row], []).append(left_out)
-    return {id_: "; ".join(parts) for id_, parts in said.items()}
-
-
-def _listed(parts: Mapping[Masked, float]) -> str:
-    return ", ".join(f"{why.words} {part:.1%}" for why, part in parts.items())
+    now = masked_now(group.ids, why)
+    after = before if now == before.now else replace(before, now=now)
+    return values, _settled(after, usage[:, lead:], demand, group.end) if width > SETTLE else after
 
 
 def _starts(group: Group, weeks: Floats, before: Cleaning | None) -> Floats:

@@ -117,9 +117,7 @@ class Shards:
 
     def remarks(self) -> dict[WorkloadId, str]:
         """What is to be said about workloads whose demand is not their usage."""
-        return {
-            id_: remark for shard in self.shards if shard.cleaning for id_, remark in shard.cleaning.remarks.items()
-        }
+        return {id_: remark for shard in self.shards if shard.cleaning for id_, remark in shard.cleaning.said().items()}
 
     def paths(
         self, history: Fresh, due: Iterable[Shard], steps: int, levels: Sequence[float]
