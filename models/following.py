@@ -75,9 +75,8 @@ def _due(
 
 def _follow(correction: Floats, rows: npt.NDArray[np.intp], past: Panel) -> None:
     """Move the correction of some rows, in place. Nothing is learned from an hour with a gap, or of a young series."""
+    rows = rows[np.isfinite(past.values[:, -TURN:][rows]).all(axis=1)]
     day, seen = past.bins(DAY), past.take(rows)
-    whole = np.flatnonzero(np.isfinite(seen.values[:, -TURN:]).all(axis=1))
-    rows, seen = rows[whole], seen.take(whole)
     for part, values, _ in alike(seen, seen.length):
         if values.shape[1] >= LEAST_DAYS * day + TURN:
             correction[rows[part]] += RATE * _missed(correction[rows[part]], values, day)
