@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PATIENCE = 120.0
+PATIENCE = 240.0
 """Seconds after which something will not come any more, also on a machine whose two cores belong to others."""
 PAUSE = 0.1
 
