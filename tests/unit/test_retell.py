@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +10,7 @@ import pytest
 
 from forecaster.config import parse
 from forecaster.decisions.lead_time import Watch
+from forecaster.domain.decision import Reason
 from forecaster.domain.signal import Signal
 from forecaster.errors import SourceRefused, StoreError
 from forecaster.retell import beginning, retell
@@ -20,12 +21,13 @@ from tests.support.builders import NOON, after, minutes, workload
 from tests.support.fakes import SHORT, CycleOnFakes, FakeLedger, Load, load, named, nobody_answers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from datetime import datetime
     from pathlib import Path
 
     from forecaster.retell import Retold
 
+RESTRAINED = {"gate": True, "outage_hold": "10m", "churn_price": 3.0, "changes_per_hour": 4}
 POLICY = {"horizontal": {"gate": False, "sizing": "worth", "scale_in_by_forecast": True}}
 
 
@@ -43,12 +45,13 @@ class Recorded:
     path: Path
     model: str = "ridge"
     pods: float = 4.0
+    policy: Mapping[str, object] = field(default_factory=POLICY.copy)
 
     def __post_init__(self) -> None:
         given = {
             "history": SHORT.model_dump(mode="json"),
             "forecast": {"model": self.model},
-            "policy": POLICY,
+            "policy": self.policy,
         }
         self.settings = parse(given, "test")
         limit = self.pods * 2.0
@@ -90,6 +93,25 @@ def test_what_held_demand_down_is_seen_again(tmp_path: Path) -> None:
     assert all(one.same for one in told)
     assert [one.reason for one in told[-1].outcome.report.masked] == ["limit"]
     assert "at the CPU limit" in told[-1].outcome.recommendations[0].signals[0].note
+
+
+def test_restraints_and_a_closed_gate_are_retold(tmp_path: Path) -> None:
+    """Events, holds, and the price and budget of changes live in what is remembered from cycle to cycle."""
+    often = {"cron": "*/15 * * * *", "duration": "4m"}
+    service = Recorded(
+        tmp_path / "tape", policy={"horizontal": RESTRAINED | {"events": [{"name": "sale", "replicas": 9} | often]}}
+    )
+    service.run(0, 20)
+    service.stage.source.down = nobody_answers()
+    service.run(21, 24)
+    service.stage.source.down = None
+    service.run(25, 40)
+    told = service.told()
+    assert all(one.same for one in told)
+    steps = {clamp.rule for one in told for clamp in named(one.outcome, "web").clamps}
+    assert {"event", "stabilization"} <= steps
+    reasons = {named(one.outcome, "web").replicas.reason for one in told}
+    assert Reason.GATED in reasons
 
 
 def test_an_outage_of_the_source_is_on_the_tape_too(recorded: Recorded) -> None:
