@@ -13,7 +13,7 @@ from forecaster.steps.places import NOWHERE, Place, kept, restored
 from forecaster.steps.rehearse import Past, cases_of, rehearsed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Container, Iterable, Mapping
     from datetime import datetime
 
     from forecaster.decisions.gate import Gate
@@ -30,6 +30,8 @@ ROUND = 1200
 """Cycles in which everyone has his turn: with SOONEST still less than a day of them, so that nobody waits longer."""
 SOONEST = timedelta(hours=4)
 """Nobody is judged again sooner: three days are hardly others by then."""
+KEPT = timedelta(days=1)
+"""Since it was due, after which one that is gone is forgotten."""
 LOOK_AGAIN = timedelta(hours=1)
 """After which one that could not be judged is looked at again: its history may have been filled up meanwhile."""
 
@@ -72,7 +74,7 @@ class Gates:
         if targets.down:
             return done
         here = {one.id: one for one in targets.inventory.workloads if policies.of(one.id).horizontal.gate}
-        self.places = {id_: self.places.get(id_, NOWHERE) for id_ in here}
+        self._forget(here, now)
         past = Past(history)
 
         def look(id_: WorkloadId) -> list[Case] | str:
@@ -85,6 +87,14 @@ class Gates:
             self._judge(id_, rounds, done, now)
         return done
 
+    def _forget(self, here: Container[WorkloadId], now: datetime) -> None:
+        """Who has not been here for long; one that is missing from a few answers stands where it stood."""
+        self.places = {
+            id_: place
+            for id_, place in self.places.items()
+            if id_ in here or (place.due is not None and now - place.due < KEPT)
+        }
+
     def _turn(
         self, here: Mapping[WorkloadId, Workload], policies: Policies, now: datetime
     ) -> tuple[list[WorkloadId], list[WorkloadId]]:
@@ -93,12 +103,11 @@ class Gates:
         def urgency(id_: WorkloadId) -> tuple[bool, bool, bool, WorkloadId]:
             return not self.first(id_), policies.of(id_).mode != "publish", here[id_].autoscaler is None, id_
 
-        due = {id_: place for id_, place in self.places.items() if place.due is None or place.due <= now}
+        places = ((id_, self.places.get(id_, NOWHERE)) for id_ in here)
+        due = {id_: place for id_, place in places if place.due is None or place.due <= now}
+        new = sorted((id_ for id_, place in due.items() if place.judged_at is None), key=urgency)
         judged = ((place.judged_at, id_) for id_, place in due.items() if place.judged_at is not None)
-        again = heapq.nsmallest(-(-len(here) // ROUND), judged)
-        return sorted((id_ for id_, place in due.items() if place.judged_at is None), key=urgency), [
-            i for _, i in again
-        ]
+        return new, [id_ for _, id_ in heapq.nsmallest(-(-len(here) // ROUND), judged)]
 
     def _ready(
         self,
@@ -146,7 +155,7 @@ class Gates:
 
     def _failed(self, id_: WorkloadId, error: Exception, done: Renewed, now: datetime) -> None:
         done.failures.append(f"{id_}: its decisions could not be judged: {type(error).__name__}: {error}")
-        self.places[id_] = self.places[id_]._replace(due=now + LOOK_AGAIN)
+        self.places[id_] = self.places.get(id_, NOWHERE)._replace(due=now + LOOK_AGAIN)
 
     def _move(self, id_: WorkloadId, place: Place, done: Renewed) -> None:
         before = self.of(id_)

@@ -19,7 +19,12 @@ def test_a_model_named_by_its_import_path_makes_the_forecasts(monkeypatch: pytes
     monkeypatch.syspath_prepend(NOTEBOOKS)
     with staged() as stage:
         settings = parse(
-            {"prometheus": {"url": stage.url}, "forecast": {"model": "median_of_days:MedianOfDays"}}, "the test"
+            {
+                "prometheus": {"url": stage.url},
+                "forecast": {"model": "median_of_days:MedianOfDays"},
+                "policy": {"horizontal": {"gate": False}},
+            },
+            "the test",
         )
         outcome = single_cycle(settings, stage.begin).run(stage.begin)
     views = [view for one in outcome.recommendations for view in one.signals if view.forecast]

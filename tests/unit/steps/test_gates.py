@@ -74,7 +74,7 @@ def renewed(
 
 def test_nobody_is_judged_whose_policy_asks_for_no_gate() -> None:
     gates = Gates()
-    assert renewed(gates, Weeks(daily(6)[None], "web"), WEB, under=Policies(policy())) == []
+    assert renewed(gates, Weeks(daily(6)[None], "web"), WEB, under=Policies(policy(gate=False))) == []
     assert gates.places == {}
 
 
@@ -180,10 +180,12 @@ def test_a_workload_that_cannot_be_judged_is_one_line_and_the_others_are() -> No
     assert [line.split(":")[0] for line in failures] == ["shop/cart"]
 
 
-def test_who_is_gone_is_forgotten() -> None:
-    gates, history = Gates(), Weeks(np.stack([daily(4), daily(4)]), "web", "cart")
+def test_who_is_missing_for_a_moment_stands_where_he_stood_and_who_is_gone_is_forgotten() -> None:
+    gates, history = Gates(), Weeks(np.stack([daily(8), daily(8)]), "web", "cart")
     renewed(gates, history, WEB, CART)
-    renewed(gates, history, CART)
+    renewed(gates, history, CART, at=NOON + minutes(1))
+    assert gates.of(WEB.id).standing is Standing.ACTING
+    renewed(gates, history, CART, at=NOON + hours(28))
     assert set(gates.places) == {CART.id}
 
 
