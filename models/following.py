@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 WINDOWS = (*STEPS, *PEAKS)
 # Bins between two turns of a series: the longest window is over by then.
 TURN = max(window.last for window in WINDOWS)
+# What was known at the fit was replayed there: turns begin when half of the hour is new.
+NEW = TURN // 2
 # Tried on recorded load with fits every six hours: 0.05 moves too little, and 0.3 costs more in calm hours than it wins
 # after a change.
 RATE = 0.15
@@ -50,7 +52,7 @@ def followed(
 ) -> Floats:
     """[series, kind, level] the correction after all bins of `history` that were not known before.
 
-    Turns are counted from the fit, so new bins one by one and all at once give the same.
+    Turns are counted from the fit, so TURN new bins one by one and all at once give the same; of more, the last count.
     """
     moved = correction
     for rows, past in _due(history, turns, fitted_at, known_until):
@@ -66,7 +68,7 @@ def _due(
     """Rows whose turn has come, and what was known then; of several turns of a series the newest."""
     step, day = history.step, history.bins(DAY)
     before, now = (known_until - fitted_at) // step, (history.end - fitted_at) // step
-    for number in range(max(before, now - TURN) + 1, now + 1):
+    for number in range(max(before, now - TURN, NEW) + 1, now + 1):
         past = history.until(fitted_at + number * step)
         rows = np.flatnonzero(turns == number % TURN)
         if day and len(rows):

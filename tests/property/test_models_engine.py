@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models import Adaptive, LastValue, Panel, Prior, Ridge, SeasonalNaive, Window
+from models.following import TURN
 from tests.support.panels import HOUR, MONDAY
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class TestAnyDemand:
         first, second = (forecast(model, panel) for panel in before)
         np.testing.assert_array_equal(first, second)
 
-    @given(history=histories(), bins=st.integers(1, 20))
+    @given(history=histories(), bins=st.integers(1, TURN))
     @settings(max_examples=10, deadline=None)
     def test_new_bins_one_by_one_and_the_whole_window_give_the_same(
         self, model: Model, history: Panel, bins: int

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from models import Adaptive, Panel
-from models.following import TURN, turns_of
+from models.following import NEW, TURN, turns_of
 from models.losses import coverage, pinball
 from tests.support.panels import FIVE_MINUTES, MONDAY, daily_waves
 
@@ -61,9 +61,9 @@ def test_a_series_that_stays_as_it_was_loses_nothing() -> None:
 def test_bins_one_by_one_and_all_at_once_teach_the_same() -> None:
     shifted = after(0, 1.8 * CALM.values)
     one_by_one = FITTED
-    for bins in range(1, TURN + 1):
+    for bins in range(1, NEW + TURN + 1):
         one_by_one = one_by_one.update(known(shifted, bins).last(FIVE_MINUTES))
-    at_once = FITTED.update(known(shifted, TURN))
+    at_once = FITTED.update(known(shifted, NEW + TURN))
     np.testing.assert_allclose(one_by_one.learned.correction, at_once.learned.correction, atol=1e-5)
     assert (at_once.learned.correction != FITTED.learned.correction).any(axis=(1, 2)).all()
 
@@ -77,6 +77,11 @@ def test_a_model_without_samples_learns_the_same_from_windows() -> None:
 
 def test_a_series_has_the_same_turn_alone_as_among_others() -> None:
     assert turns_of(("shop/web", "shop/cart"))[1:].tolist() == turns_of(("shop/cart",)).tolist()
+
+
+def test_what_was_known_at_the_fit_teaches_nothing_new() -> None:
+    updated = FITTED.update(known(after(0, 1.8 * CALM.values), NEW))
+    assert updated.learned.correction is FITTED.learned.correction
 
 
 def test_an_hour_with_a_gap_teaches_nothing() -> None:
