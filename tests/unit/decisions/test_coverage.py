@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,11 +12,14 @@ from forecaster.decisions.coverage import LEAST, Coverage, Held, Level
 from forecaster.domain.signal import Signal
 from tests.support.recommendations import workload_id
 
+if TYPE_CHECKING:
+    from forecaster.domain.workload import WorkloadId
+
 WEB, CART = workload_id("web"), workload_id("cart")
 CPU = Signal.CPU
 
 
-def seen(matured: int, share: float, *, of: object = WEB, into: Coverage | None = None) -> Coverage:
+def seen(matured: int, share: float, *, of: WorkloadId = WEB, into: Coverage | None = None) -> Coverage:
     """So many p90s, of which about this share held, evenly spread."""
     coverage = into or Coverage()
     for i in range(matured):
