@@ -101,8 +101,8 @@ def _worth_at(levels: Sequence[float], known: Floats, prices: Floats) -> Floats:
         found = all_worth_having(levels, peaks[:, None], prices[:, None], at_least=floor[:, None])
         return np.asarray(found, np.float64)
     worth = worth_of_each(levels, peaks, least, reach, at_least=floor)
-    found = [np.count_nonzero(worth > price, axis=-1) for price in prices.ravel()]
-    return least[:, None] + np.stack(found, axis=-1).reshape(len(worth), *prices.shape).swapaxes(0, 1)
+    more = np.stack([np.count_nonzero(worth > price, axis=-1) for price in prices.ravel()], axis=-1)
+    return np.asarray(least[:, None] + more.reshape(len(worth), *prices.shape).swapaxes(0, 1))
 
 
 def seasonal_counts(seen: Floats, expected: Floats, targets: Floats, *, window: int, at_least: int = 1) -> Floats:

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.domain.history import Block, Gap
+    from forecaster.domain.history import Block
     from forecaster.domain.policy import Policy
     from forecaster.domain.signal import Signal
-    from forecaster.domain.window import Window
+    from forecaster.domain.window import Gap, Window
     from forecaster.replay.foresight import Foresight
     from forecaster.replay.sight import Sight
     from forecaster.replay.terms import Terms

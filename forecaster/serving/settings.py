@@ -82,8 +82,6 @@ class ServingSettings(Section):
     )
     forecast_path: bool = Field(
         default=True,
-        description=(
-            "Whether /api/v1 has the coming hour step by step, too; a tenth of all workloads a cycle."
-        ),
+        description=("Whether /api/v1 has the coming hour step by step, too; a tenth of all workloads a cycle."),
     )
     secure: SecureSettings = SecureSettings()

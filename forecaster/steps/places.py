@@ -40,7 +40,7 @@ class KeptPlace(msgspec.Struct, frozen=True, omit_defaults=True):
 def kept(places: Mapping[WorkloadId, Place]) -> tuple[KeptPlace, ...]:
     """Every place that is not just the beginning."""
     return tuple(
-        KeptPlace(tuple(id_), gate.standing, gate.voice, gate.why, gate.since, judged_at, due)
+        KeptPlace((id_.namespace, id_.kind, id_.name), gate.standing, gate.voice, gate.why, gate.since, judged_at, due)
         for id_, (gate, judged_at, due) in places.items()
         if (gate, judged_at, due) != NOWHERE
     )
