@@ -6,19 +6,18 @@ from datetime import timedelta
 from html import escape
 from typing import TYPE_CHECKING
 
-from forecaster.output.replay.gates import gate_details
 from forecaster.output.replay.limits import LIMITS
-from forecaster.output.replay.rows import COLUMNS, rows_of, sentences
+from forecaster.output.replay.rows import rows_of, sentences
+from forecaster.output.replay.sections import gates_section, money_section, table, worst_section
 from forecaster.output.replay.svg import Line, Picture
-from forecaster.output.replay.worst import worst_hours
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from forecaster.replay.account import Account
     from forecaster.replay.comparison import Compared, Comparison
     from forecaster.replay.contestants import Contestant
-    from forecaster.replay.terms import Prices, Terms
+    from forecaster.replay.terms import Terms
 
 STYLES = ("c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7")
 STYLE = """
@@ -40,10 +39,10 @@ path.line{fill:none}
 .key svg{width:22px;height:10px;vertical-align:middle}
 details{margin:1rem 0}small,.soft{color:var(--soft)}
 """
-EXPLAINED = "Each line is one way to scale, with all targets from lean to safe; lower and further left is better."
-WORST = "Pods missing, as a mean over the hour, with the targets that the owners set."
-PRICED = "Pod-hours at the prices that were given, by what a pod requests; with the targets that the owners set."
-GATED = "With gate: true a forecast acts where its decisions proved better on the days before; judged once a day."
+EXPLAINED = (
+    "Each line is one way to scale, with all targets from lean to safe; lower and further left is better. The large "
+    "dots are the targets that the owners set."
+)
 HOUR = 60
 LABELS = 6
 
@@ -55,14 +54,14 @@ def page(one: Comparison, terms: Terms, origin: str) -> str:
     body = [
         f"<h1>{escape(title)}</h1>",
         *(f"<p>{escape(sentence)}</p>" for sentence in sentences(one)),
-        _table(rows_of(one)),
+        table(rows_of(one)),
         _key(one.contestants, styles),
         "<h2>Cost against shortage</h2>",
         f"<p class=soft>{EXPLAINED}</p>",
-        _frontier({c.name: one.curve(c.name).values() for c in one.contestants}, styles) if one.workloads else "",
-        _worst(one),
-        _money(one, terms.prices),
-        _gates(one),
+        _frontier({c.name: one.curve(c.name) for c in one.contestants}, styles) if one.workloads else "",
+        worst_section(one),
+        money_section(one, terms.prices),
+        gates_section(one),
         "<h2>Workloads</h2>",
         *(_workload(each, one, styles) for each in one.workloads),
         _left_out(one),
@@ -74,12 +73,6 @@ def page(one: Comparison, terms: Terms, origin: str) -> str:
     )
 
 
-def _table(rows: Iterable[Sequence[str]], heads: Sequence[str] = COLUMNS) -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name in heads)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
-
-
 def _key(contestants: Iterable[Contestant], styles: Mapping[str, str]) -> str:
     """Which colour is whose."""
     stroke = '<svg viewBox="0 0 22 10"><path class="line {}" d="M0,5H22"/></svg>'
@@ -87,60 +80,23 @@ def _key(contestants: Iterable[Contestant], styles: Mapping[str, str]) -> str:
     return f'<ul class="key">{"".join(items)}</ul>'
 
 
-def _frontier(curves: Mapping[str, Iterable[Account]], styles: Mapping[str, str]) -> str:
+def _frontier(curves: Mapping[str, Mapping[float, Account]], styles: Mapping[str, str]) -> str:
+    """Each curve by the share of the targets; the point at the owners' own is marked."""
     lines = [
-        Line(
-            sorted((account.pod_hours, 100.0 * (account.missing_share or 0.0)) for account in accounts),
-            styles[name],
-            name,
-            dots=True,
-        )
-        for name, accounts in curves.items()
+        Line(sorted(map(_point, by_share.values())), styles[name], name, dots=True, marked=_point(by_share[1.0]))
+        for name, by_share in curves.items()
     ]
     return Picture(lines, "pod-hours", "demand above capacity, %").svg()
 
 
-def _worst(one: Comparison) -> str:
-    """When and where it hurt."""
-    hours = worst_hours(one)
-    if not hours:
-        return "<h2>Worst hours</h2><p>Nothing was short under the HPA alone or our policy.</p>"
-    heads = ("hour, UTC", "workload", *(contestant.title for contestant in one.contestants))
-    rows = [
-        (f"{hour.at:%Y-%m-%d %H:%M}", str(hour.workload), *(f"{hour.missing[c.name]:.2f}" for c in one.contestants))
-        for hour in hours
-    ]
-    return f"<h2>Worst hours</h2><p class=soft>{WORST}</p>{_table(rows, heads)}"
-
-
-def _money(one: Comparison, prices: Prices | None) -> str:
-    """What the pods cost, where somebody said what an hour costs."""
-    if prices is None or not one.workloads:
-        return ""
-    heads = ("workload", *(contestant.title for contestant in one.contestants))
-    spent = [
-        [each.curves[c.name].own.pod_hours * prices.of_pod(each.workload.resources) for c in one.contestants]
-        for each in one.workloads
-    ]
-    rows = [
-        (str(each.workload.id), *map("{:.2f}".format, some)) for each, some in zip(one.workloads, spent, strict=True)
-    ]
-    total = ("all", *(f"{sum(some):.2f}" for some in zip(*spent, strict=True)))
-    return f"<h2>Money</h2><p class=soft>{PRICED}</p>{_table([*rows, total], heads)}"
-
-
-def _gates(one: Comparison) -> str:
-    """What `gate: true` would have done."""
-    if not one.gates:
-        return ""
-    items = "".join(f"<li>{escape(line)}</li>" for line in gate_details(one))
-    return f"<h2>The gate</h2><p class=soft>{GATED}</p><ul>{items}</ul>"
+def _point(account: Account) -> tuple[float, float]:
+    return account.pod_hours, 100.0 * (account.missing_share or 0.0)
 
 
 def _workload(one: Compared, whole: Comparison, styles: Mapping[str, str]) -> str:
-    frontier = _frontier({name: curve.points.values() for name, curve in one.curves.items()}, styles)
+    frontier = _frontier({name: curve.points for name, curve in one.curves.items()}, styles)
     return (
-        f"<details><summary>{escape(str(one.workload.id))}</summary>{_table(rows_of(whole, one))}"
+        f"<details><summary>{escape(str(one.workload.id))}</summary>{table(rows_of(whole, one))}"
         f"{frontier}{_trajectory(one, whole, styles)}</details>"
     )
 

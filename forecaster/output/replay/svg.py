@@ -24,6 +24,8 @@ class Line:
     dots: bool = False
     stepped: bool = False
     """Whether a value holds until the next one, as pods do."""
+    marked: tuple[float, float] | None = None
+    """The point that is drawn larger: where things stand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,13 @@ def _line(line: Line, frame: Frame) -> str:
     title = f"<title>{escape(line.title)}</title>" if line.title else ""
     drawn = f'<path class="line {line.style}" d="{_stepped(points) if line.stepped else _straight(points)}"/>'
     dots = "".join(f'<circle class="{line.style}" cx="{x:.1f}" cy="{y:.1f}" r="2.5"/>' for x, y in points)
-    return f"<g>{title}{drawn}{dots if line.dots else ''}</g>"
+    return f"<g>{title}{drawn}{dots if line.dots else ''}{_mark(line, frame)}</g>"
+
+
+def _mark(line: Line, frame: Frame) -> str:
+    if line.marked is None:
+        return ""
+    return f'<circle class="{line.style}" cx="{frame.x(line.marked[0]):.1f}" cy="{frame.y(line.marked[1]):.1f}" r="5"/>'
 
 
 def _straight(points: Sequence[tuple[float, float]]) -> str:

@@ -51,9 +51,10 @@ FOLLOWED = frozenset(
         "beyond_max",
         "gate",
         "learned",
+        "coverage_correction",
     }
 )
-"""Fields of the horizontal policy that `deciding` follows at any value; the others at their defaults only."""
+"""Fields that `deciding` follows at any value, or that `decide` does not read; the others at their defaults only."""
 PER_LANE = frozenset({"availability", "price", "quantile", "lead_time", "window", "min_replicas", "max_replicas"})
 """Those that come in as numbers of a lane, and so need not be the same in a batch."""
 
