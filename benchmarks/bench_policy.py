@@ -3,7 +3,7 @@
 A pod of the bench carries 1000 units. The sweep goes from lean to safe by the price of a missing pod; where that ends,
 pods are taken for smaller than they are (`bench_sweep`). A workload whose gate is shut is scaled by the HPA's formula
 alone, and the sweep is then the target of that HPA. A change costs one pod for as long as the samples of the series lie
-apart: nothing finer can be timed.
+apart, five minutes at most: nothing finer can be timed.
 """
 
 from __future__ import annotations
@@ -47,6 +47,8 @@ REHEARSED_DAYS = 6
 MAX_AGE = 5
 WINDOW = 2
 """Minutes that a recommendation holds; pods that are still worth keeping stay longer by themselves."""
+MOST_CHURN = 5
+"""Minutes of one pod that a change must be worth at most, as long as the HPA looks back."""
 ID = WorkloadId("bench", "Deployment", "series")
 
 
@@ -71,7 +73,7 @@ class BenchPolicy:
             price=(1 - setting.price) / setting.price,
             peak_target=1.0 / self.world["target"],
             headroom=1.0 / setting.share - 1.0,
-            churn_price=float(self.series.width),
+            churn_price=float(min(self.series.width, MOST_CHURN)),
             min_replicas=self.world["min_replicas"],
             sizing="worth",
             scale_in_by_forecast=True,
