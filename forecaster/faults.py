@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
+from forecaster.domain.duration import spoken_duration
 from forecaster.domain.policies import merged, overlap
 from forecaster.domain.policy import Policy, Selector
 from forecaster.errors import Fault
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 SECRET = re.compile(r"header|password|secret|token", re.IGNORECASE)
 """Names of settings whose value is not repeated, also where somebody invents such a name."""
 LONGEST = 80
+TIMEDELTA = re.compile(r"datetime\.timedelta\(((?:\w+=-?\d+(?:, )?)*)0?\)")
 
 
 def faults_of(error: ValidationError, where: Path = ()) -> list[Fault]:
@@ -100,4 +103,10 @@ def _shown(path: str, value: object) -> object:
 def _sentence(kind: str, message: str) -> str:
     if kind == "extra_forbidden":
         return "no such setting; see docs/configure.md for those there are"
-    return message.removeprefix("Value error, ")
+    return TIMEDELTA.sub(_spoken, message).removeprefix("Value error, ")
+
+
+def _spoken(written: re.Match[str]) -> str:
+    """Bounds of durations come as Python writes them."""
+    parts = (part.split("=") for part in written[1].split(", ") if part)
+    return spoken_duration(timedelta(**{name: int(amount) for name, amount in parts}))
