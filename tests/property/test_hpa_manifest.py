@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from forecaster.hpa.spec import HpaSpec
 
 scalars = st.none() | st.booleans() | st.integers(-5, 5000) | st.floats() | st.text(max_size=5)
-junk = st.recursive(scalars, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=5), inner))
+junk: st.SearchStrategy[Any] = st.deferred(
+    lambda: scalars | st.lists(junk, max_size=2) | st.dictionaries(st.text(max_size=5), junk, max_size=3)
+)
 words = st.sampled_from(
     [
         "",

@@ -247,8 +247,8 @@ SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_
 NAMES = st.sampled_from(
     ("prometheus", "queries", "policy", "overrides", "match", "horizontal", "quantile", "headers", "name", "url")
 )
-VALUES: st.SearchStrategy[Any] = st.recursive(
-    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES | SCALARS, inner, max_size=4)
+VALUES: st.SearchStrategy[Any] = st.deferred(
+    lambda: SCALARS | st.lists(VALUES, max_size=3) | st.dictionaries(NAMES | SCALARS, VALUES, max_size=4)
 )
 
 

@@ -142,7 +142,7 @@ class TestOnce:
 
     def test_prints_numbers_of_base_units_as_csv(self, terminal: Terminal) -> None:
         _, cart, web = rows(terminal.types("once", "-o", "csv"))
-        assert (cart["replicas_now"], cart["replicas"], cart["reason"]) == ("4", "10", "reactive")
+        assert (cart["replicas_now"], cart["replicas"], cart["reason"]) == ("4", "10", "gated")
         assert (web["memory_request_now"], web["cpu_limit_now"]) == (str(GIB), "2.0")
 
     @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ class TestExplain:
             "replicas: 4 now, owned by HPA cart-hpa",
             "cpu: target 50 % of 1000m a pod",
         ]
-        assert any(line.startswith("=> 10 replicas (reactive)") for line in lines)
+        assert any(line.startswith("=> 10 replicas (gated)") for line in lines)
 
     def test_says_what_count_and_size_together_would_be(self, terminal: Terminal) -> None:
         told = terminal.types("explain", "shop/cart", "--joint")
