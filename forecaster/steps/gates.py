@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from forecaster.steps.rehearse import Case, Rounds
     from forecaster.steps.targets import Targets
 
-NEWCOMERS = 20
+NEWCOMERS = 12
 """Workloads judged for the first time in one cycle, besides those whose turn it is."""
 ROUND = 1200
 """Cycles in which everyone has his turn: with SOONEST still less than a day of them, so that nobody waits longer."""
