@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -68,17 +68,50 @@ def _tails(ends: Sequence[float], beyond: Sequence[float]) -> list[float]:
     return tails[::-1]
 
 
+class Tail(NamedTuple):
+    """P(X > x) is `beyond` at its `ends` [end][...], and straight between them."""
+
+    ends: Sequence[Floats]
+    beyond: Sequence[float]
+    widths: Sequence[Floats]
+
+    @classmethod
+    def of(cls, levels: Sequence[float], known: Sequence[Floats]) -> Tail:
+        """By quantiles [level][...]; with widths that can be divided by."""
+        ends = [*known, REACH * known[-1]]
+        widths = [np.where(right > left, right - left, 1.0) for left, right in pairwise(ends)]
+        return cls(ends, [*(1.0 - level for level in levels), 0.0], widths)
+
+    def reaches(self, price: float) -> Floats:
+        """Where it falls below a price."""
+        left = sum(share > price for share in self.beyond) - 1
+        if left < 0:
+            return self.ends[0]
+        part = (self.beyond[left] - price) / (self.beyond[left] - self.beyond[left + 1])
+        return self.ends[left] + part * (self.ends[left + 1] - self.ends[left])
+
+    def area(self, x: Floats) -> Floats:
+        """The integral from x on; `x` has the whole shape of what comes out."""
+        total = np.maximum(self.ends[0] - x, 0.0)
+        steps = zip(pairwise(self.ends), pairwise(self.beyond), self.widths, strict=True)
+        for (left, right), (before, after), width in steps:
+            begin = np.minimum(np.maximum(x, left), right)
+            at = before + (after - before) * (begin - left) / width
+            total += (right - begin) * (at + after) / 2
+        return total
+
+
 def all_worth_having(
     levels: Sequence[float], peaks: Floats, price: float | Floats, *, at_least: Floats
 ) -> NDArray[np.int64]:
     """The same for arrays: peaks [..., level], price and `at_least` [...] broadcast against the rest of the shape."""
-    ends, beyond = _tail(levels, peaks, at_least)
-    shape = np.broadcast_shapes(ends.shape[:-1], np.shape(price))
-    low = np.broadcast_to(np.floor(ends[..., 0]), shape).copy()
-    high = np.broadcast_to(np.maximum(np.ceil(ends[..., -1]), low), shape).copy()
+    tail = _tail(levels, peaks, at_least)
+    shape = np.broadcast_shapes(tail.ends[0].shape, np.shape(price))
+    low = np.broadcast_to(np.floor(tail.ends[0]), shape).copy()
+    high = np.broadcast_to(np.maximum(np.ceil(tail.ends[-1]), low), shape).copy()
     while (low < high).any():
         middle = np.floor((low + high) / 2)
-        enough = _area(ends, beyond, middle) - _area(ends, beyond, middle + 1) <= price
+        enough = tail.area(middle) - tail.area(middle + 1) <= price
         high = np.where(enough & (low < high), middle, high)
         low = np.where(~enough & (low < high), middle + 1, low)
     return low.astype(np.int64)
@@ -86,24 +119,9 @@ def all_worth_having(
 
 def worth_of_each(levels: Sequence[float], peaks: Floats, first: Floats, count: int, *, at_least: Floats) -> Floats:
     """[..., count]: what each of so many pods after `first` [...] is worth by peaks [..., level], as a share of it."""
-    ends, beyond = _tail(levels, peaks, at_least)
-    return -np.diff(_area(ends[..., None, :], beyond, first[..., None] + np.arange(count + 1)), axis=-1)
+    tail = _tail(levels, peaks[..., None, :], at_least[..., None])
+    return -np.diff(tail.area(first[..., None] + np.arange(count + 1)), axis=-1)
 
 
-def _tail(levels: Sequence[float], peaks: Floats, at_least: Floats) -> tuple[Floats, Floats]:
-    """Where P(X > x) bends, and what it is there."""
-    known = np.maximum(peaks, at_least[..., None])
-    ends = np.concatenate([known, REACH * known[..., -1:]], axis=-1)
-    return ends, np.append(1.0 - np.asarray(levels, float), 0.0)
-
-
-def _area(ends: Floats, beyond: Floats, x: Floats) -> Floats:
-    """The integral of P(X > t) from x on."""
-    total = np.maximum(ends[..., 0] - x, 0.0)
-    for i in range(ends.shape[-1] - 1):
-        left, right = ends[..., i], ends[..., i + 1]
-        begin = np.clip(x, left, right)
-        width = np.where(right > left, right - left, 1.0)
-        at = beyond[i] + (beyond[i + 1] - beyond[i]) * (begin - left) / width
-        total = total + (right - begin) * (at + beyond[i + 1]) / 2
-    return np.asarray(total)
+def _tail(levels: Sequence[float], peaks: Floats, at_least: Floats) -> Tail:
+    return Tail.of(levels, list(np.moveaxis(np.maximum(peaks, at_least[..., None]), -1, 0)))

@@ -6,12 +6,11 @@ that pod decides, by the very arithmetic of `all_worth_having` (a property test 
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.decisions.worth import KEEP, REACH
+from forecaster.decisions.worth import KEEP, Tail
 from forecaster.demand.censored import AT_CAPACITY, BEYOND
 from forecaster.replay.fast.numbers import UNKNOWN, Counts, Flags, Floats
 
@@ -73,41 +72,8 @@ class Worth(NamedTuple):
 def worth_having(levels: Sequence[float], peaks: Floats, prices: Sequence[float], *, at_least: Floats) -> list[Counts]:
     """`all_worth_having` at each of the prices, for peaks [level, lane]; what is not known asks for anything."""
     known = np.nan_to_num(np.maximum(peaks, at_least))
-    ends = [*known, REACH * known[-1]]
-    beyond = [*(1.0 - level for level in levels), 0.0]
-    tail = Tail.of(ends, beyond)
+    tail = Tail.of(levels, list(known))
     return [_counts(tail, price) for price in prices]
-
-
-class Tail(NamedTuple):
-    """P(X > x) is `beyond` at its `ends` [end][lane], and straight between them."""
-
-    ends: Sequence[Floats]
-    beyond: Sequence[float]
-    widths: Sequence[Floats]
-
-    @classmethod
-    def of(cls, ends: Sequence[Floats], beyond: Sequence[float]) -> Tail:
-        """With widths that can be divided by."""
-        return cls(ends, beyond, [np.where(right > left, right - left, 1.0) for left, right in pairwise(ends)])
-
-    def reaches(self, price: float) -> Floats:
-        """Where it falls below a price."""
-        left = sum(share > price for share in self.beyond) - 1
-        if left < 0:
-            return self.ends[0]
-        part = (self.beyond[left] - price) / (self.beyond[left] - self.beyond[left + 1])
-        return self.ends[left] + part * (self.ends[left + 1] - self.ends[left])
-
-    def area(self, x: Floats) -> Floats:
-        """The integral from x on: `decisions.worth._area`."""
-        total = np.maximum(self.ends[0] - x, 0.0)
-        steps = zip(pairwise(self.ends), pairwise(self.beyond), self.widths, strict=True)
-        for (left, right), (before, after), width in steps:
-            begin = np.minimum(np.maximum(x, left), right)
-            at = before + (after - before) * (begin - left) / width
-            total += (right - begin) * (at + after) / 2
-        return total
 
 
 def _counts(tail: Tail, price: float) -> Counts:
