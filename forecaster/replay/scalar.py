@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from forecaster.replay.sight import Sight
     from forecaster.replay.world import World
 
-UNREAD = Unknown("nothing was recorded of it")
 UNSEEN = Unknown("no sample that is new enough")
 UNFORESEEN = Unknown("no forecast")
 GATES = (Gate(Standing.OBSERVE), Gate(Standing.ACTING))

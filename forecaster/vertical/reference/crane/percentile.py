@@ -16,8 +16,6 @@ _LEAST = 1e-10
 CPU_BUCKETS = LinearBuckets(100.0, 0.1, _LEAST)
 MEMORY_BUCKETS = LinearBuckets(104857600000.0, 104857600.0, _LEAST)
 LEAST_SAMPLE_WEIGHT = 1e-5
-_OOM_BUMP_BYTES = 100 * 2**20
-_OOM_BUMP_RATIO = 1.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +36,6 @@ def estimate(samples: Iterable[float], buckets: LinearBuckets, settings: CraneSe
     for value in samples:
         histogram.add(value, max(LEAST_SAMPLE_WEIGHT, value))
     return histogram.percentile(settings.percentile) * (1 + settings.margin) / settings.target_utilization
-
-
-def protected(memory: float, oom: float | None) -> float:
-    """At least what an OOM kill of the last week asks for. `oom`: memory at the kill in bytes, None for no kill."""
-    if oom is None:
-        return memory
-    return max(memory, oom + _OOM_BUMP_BYTES, oom * _OOM_BUMP_RATIO)
 
 
 def replicas(total: Iterable[float], request: float, buckets: LinearBuckets, settings: CraneSettings = DEFAULTS) -> int:

@@ -7,10 +7,6 @@ from typing import NamedTuple
 
 _PAIR = re.compile(r"(\d+(?:\.\d+)?)c(\d+(?:\.\d+)?)g", re.ASCII)
 _GIBIBYTE = 2**30
-DEFAULT_LADDER = (
-    "0.25c0.25g,0.25c0.5g,0.25c1g,0.5c0.5g,0.5c1g,1c1g,1c2g,1c4g,1c8g,2c2g,2c4g,2c8g,2c16g,4c4g,4c8g,4c16g,4c32g,"
-    "8c8g,8c16g,8c32g,8c64g,16c32g,16c64g,16c128g,32c64g,32c128g,32c256g,64c128g,64c256g"
-)
 
 
 class Size(NamedTuple):
