@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from forecaster.domain.policies import Policies
     from forecaster.forecasting.forecaster import Forecaster
     from forecaster.ports import Histories, Ledger, Publisher, Source
+    from forecaster.steps.targets import Targets
 
 
 class Outcome(NamedTuple):
@@ -85,13 +86,7 @@ class Cycle:
                 coverage=self.judge.observed.coverage,
             )
         with watch.step("sizes"):
-            unread = [] if targets.down else self.containers.catch_up(self.source, now)
-            self.throttling.follow(self.containers.facts, self.containers.read)
-            self.judge.observed.capacities.renew(
-                self.history, self.containers, self.policies, targets.inventory.workloads
-            )
-            loads = None if targets.down else LoadsAhead(self.history, self.forecaster, self.policies, now)
-            self.sizes.renew(self.history, self.containers, self.policies, targets.inventory.workloads, loads)
+            unread = self._renew_sizes(targets, now)
         with watch.step("gates"):
             gates = self.judge.observed.gates.renew(self.history, policies, targets, now)
         with watch.step("decisions"):
@@ -113,6 +108,16 @@ class Cycle:
             standings=self.judge.observed.gates.standings(),
         )
         return Outcome(targets.inventory, decided, report)
+
+    def _renew_sizes(self, targets: Targets, now: datetime) -> list[str]:
+        """Containers, what throttles and fills them, and what they should have; a sentence for what was not read."""
+        workloads = targets.inventory.workloads
+        unread = [] if targets.down else self.containers.catch_up(self.source, now)
+        self.throttling.follow(self.containers.facts, self.containers.read)
+        self.judge.observed.capacities.renew(self.history, self.containers, self.policies, workloads)
+        loads = None if targets.down else LoadsAhead(self.history, self.forecaster, self.policies, now)
+        self.sizes.renew(self.history, self.containers, self.policies, workloads, loads)
+        return unread
 
 
 def verdicts_of(recommendations: Iterable[Recommendation]) -> Counter[tuple[str, str]]:
