@@ -95,6 +95,15 @@ def apply(cluster: ControlPlane, documents: list[Document]) -> None:
     cluster.kubectl("apply", "-f-", given=yaml.safe_dump_all(documents))
 
 
+def scale_by(
+    keda: ControlPlane, scaler: ScalerProcess, client: KeyPair, namespace: str, *, begin: int, **trigger: str
+) -> None:
+    """A Deployment of so many pods, and the example that scales it."""
+    keda.api.create(secret(keda, client), namespace)
+    keda.api.create(deployment("web", begin), namespace)
+    apply(keda, example(scaler, namespace, **trigger))
+
+
 def wanted(api: Api, namespace: str) -> int:
     return replicas(api, "web", namespace).wanted
 
@@ -104,9 +113,7 @@ def test_the_example_wakes_from_zero_before_the_load_and_scales(
 ) -> None:
     api = keda.api
     forecast(table, namespace, 0.0)
-    api.create(secret(keda, client), namespace)
-    api.create(deployment("web", 0), namespace)
-    apply(keda, example(scaler, namespace))
+    scale_by(keda, scaler, client, namespace, begin=0)
     wait_until(lambda: is_true(api, namespace, "Ready"), what="the ScaledObject")
     assert wanted(api, namespace) == 0
     forecast(table, namespace, 350.0)
@@ -119,9 +126,7 @@ def test_ignorance_is_keda_s_fallback_and_not_zero(
 ) -> None:
     api = keda.api
     forecast(table, namespace, 200.0)
-    api.create(secret(keda, client), namespace)
-    api.create(deployment("web", 1), namespace)
-    apply(keda, example(scaler, namespace))
+    scale_by(keda, scaler, client, namespace, begin=1)
     wait_until(lambda: wanted(api, namespace) == 2, what="200 requests a second by 100")
     forecast(table, namespace, 200.0, aged=timedelta(hours=1))
     wait_until(lambda: is_true(api, namespace, "Fallback"), what="the fallback")
@@ -132,9 +137,7 @@ def test_a_trigger_that_says_too_little_is_told_so(
     keda: ControlPlane, scaler: ScalerProcess, client: KeyPair, table: Path, namespace: str
 ) -> None:
     forecast(table, namespace, 200.0)
-    keda.api.create(secret(keda, client), namespace)
-    keda.api.create(deployment("web", 1), namespace)
-    apply(keda, example(scaler, namespace, signal="disk"))
+    scale_by(keda, scaler, client, namespace, begin=1, signal="disk")
     wait_until(
         lambda: "use cpu, memory, requests" in keda.programs.log("keda-operator").read_text(),
         what="the sentence in KEDA's log",

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import ssl
-import threading
 from contextlib import closing
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,6 +13,7 @@ from forecaster.serving.options import PreviousAdapter
 from tests.support.cluster_serving import GROUP, ClusterServing, autoscaler, known, unknown
 from tests.support.control_plane.authority import Authority
 from tests.support.control_plane.workloads import deployment, replicas
+from tests.support.http_server import Asked, Reply, Running, answering
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 BASE = f"/apis/{GROUP}/v1beta1"
 
 
-class OldAdapter:
+class OldAdapter(Running):
     """Serves one metric, `queue`, to whoever shows the right token."""
 
     def __init__(self, folder: Path) -> None:
@@ -38,21 +37,19 @@ class OldAdapter:
         identity = self.authority.issue("old", "localhost")
         tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         tls.load_cert_chain(identity.certificate, identity.key)
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
-        self._server.block_on_close = False
-        self._server.socket = tls.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
-        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+        super().__init__(answering(self._respond), tls, lazy=True)
 
     @property
     def address(self) -> PreviousAdapter:
         """As we are told it."""
-        port = int(self._server.server_port)
+        port = int(self.url.rsplit(":", 1)[1])
         return PreviousAdapter("localhost", port, str(self.authority.certificate), str(self.token))
 
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+    def _respond(self, asked: Asked) -> Reply:
+        self.asked.append(asked.path)
+        if asked.headers.get("Authorization") != "Bearer from-forecaster":
+            return Reply(401, b"{}")
+        return Reply(body=json.dumps(self.answer(asked.path)).encode())
 
     def answer(self, path: str) -> dict[str, Any]:
         if path == BASE:
@@ -60,26 +57,6 @@ class OldAdapter:
         item = {"metricName": "queue", "metricLabels": {}, "timestamp": "2026-01-01T00:00:00Z"}
         items = [{**item, "value": value} for value in self.values]
         return {"kind": "ExternalMetricValueList", "apiVersion": f"{GROUP}/v1beta1", "metadata": {}, "items": items}
-
-
-def _handler(adapter: OldAdapter) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self) -> None:
-            adapter.asked.append(self.path)
-            known_caller = self.headers.get("Authorization") == "Bearer from-forecaster"
-            body = json.dumps(adapter.answer(self.path)).encode() if known_caller else b"{}"
-            self.send_response(200 if known_caller else 401)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *args: object) -> None:
-            pass
-
-    return Handler
 
 
 QUEUE = {
@@ -93,9 +70,8 @@ QUEUE = {
 
 @pytest.fixture(scope="module")
 def old(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OldAdapter]:
-    adapter = OldAdapter(tmp_path_factory.mktemp("old"))
-    yield adapter
-    adapter.close()
+    with OldAdapter(tmp_path_factory.mktemp("old")) as adapter:
+        yield adapter
 
 
 @pytest.fixture(scope="module")

@@ -90,10 +90,17 @@ class Server(Running):
 
     def __init__(self, respond: Callable[[Asked], Reply], *, tls: ssl.SSLContext | None = None) -> None:
         self.asked: list[Asked] = []
-        super().__init__(_handler(respond, self.asked), tls)
+
+        def recorded(asked: Asked) -> Reply:
+            self.asked.append(asked)
+            return respond(asked)
+
+        super().__init__(answering(recorded), tls)
 
 
-def _handler(respond: Callable[[Asked], Reply], asked: list[Asked]) -> type[BaseHTTPRequestHandler]:
+def answering(respond: Callable[[Asked], Reply]) -> type[BaseHTTPRequestHandler]:
+    """A handler that answers GET and POST as told."""
+
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         wbufsize = -1
@@ -104,8 +111,7 @@ def _handler(respond: Callable[[Asked], Reply], asked: list[Asked]) -> type[Base
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             form = dict(parse_qsl(body.decode("utf-8", "replace")))
-            asked.append(Asked(self.command, self.path, dict(self.headers), form, body))
-            reply = respond(asked[-1])
+            reply = respond(Asked(self.command, self.path, dict(self.headers), form, body))
             self.send_response(reply.status)
             for name, value in reply.headers.items():
                 self.send_header(name, value)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import ssl
 from collections import Counter
-from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any
 
 from forecaster.serving.access.front_proxy import CONFIG_MAP
 from forecaster.serving.access.reviews import ACCESS_REVIEWS, TOKEN_REVIEWS
 from tests.support.control_plane.authority import Authority, kubeconfig
-from tests.support.http_server import Running
+from tests.support.http_server import Asked, Reply, Running, answering
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,7 +36,7 @@ class ReviewServer(Running):
         identity = self.authority.issue("api-server", "localhost", "127.0.0.1")
         tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         tls.load_cert_chain(identity.certificate, identity.key)
-        super().__init__(_handler(self), tls, lazy=True)
+        super().__init__(answering(self._respond), tls, lazy=True)
         client = self.authority.issue("forecaster", common_name="forecaster")
         self.kubeconfig = kubeconfig(folder / "kubeconfig", self.url, self.authority, client)
 
@@ -63,26 +62,8 @@ class ReviewServer(Running):
             return {"status": {"allowed": body["spec"]["user"] in self.allowed}}
         return None
 
-
-def _handler(reviews: ReviewServer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        wbufsize = -1
-
-        def do_GET(self) -> None:
-            self.do_POST()
-
-        def do_POST(self) -> None:
-            text = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            found = None if reviews.down else reviews.answer(self.path, json.loads(text or b"null"))
-            body = json.dumps(found).encode()
-            self.send_response(500 if reviews.down else 404 if found is None else 200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *args: object) -> None:
-            pass
-
-    return Handler
+    def _respond(self, asked: Asked) -> Reply:
+        if self.down:
+            return Reply(500, b"null")
+        found = self.answer(asked.path, json.loads(asked.body or b"null"))
+        return Reply(404 if found is None else 200, json.dumps(found).encode())
