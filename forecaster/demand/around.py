@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from forecaster.domain.signal import Signal
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import Workload, WorkloadId
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Around:
     """What usage is to be understood by. `throttled` has the hours of the workloads that had any.
 
@@ -32,13 +31,3 @@ class Around:
     def of_pods(self) -> bool:
         """Whether pods hold this signal down."""
         return self.signal is Signal.CPU
-
-    @cached_property
-    def row(self) -> Mapping[WorkloadId, int]:
-        """Rows of ready pods by five minutes."""
-        return {id_: row for row, id_ in enumerate(self.pods.weeks.keys)}
-
-    @cached_property
-    def minute_row(self) -> Mapping[WorkloadId, int]:
-        """The same by the minute."""
-        return {id_: row for row, id_ in enumerate(self.pods.minutes.keys)} if self.pods.minutes else {}

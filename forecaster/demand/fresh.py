@@ -73,8 +73,7 @@ def _aligned(recent: NDArray[np.float32], minutes: Window, weeks: Window) -> NDA
     """Rows in the order of `weeks`; NaN for workloads without minutes."""
     if minutes.keys == weeks.keys:
         return recent
-    row = {id_: i for i, id_ in enumerate(minutes.keys)}
-    order = np.fromiter((row.get(id_, -1) for id_ in weeks.keys), np.intp, len(weeks.keys))
+    order = np.fromiter((minutes.row.get(id_, -1) for id_ in weeks.keys), np.intp, len(weeks.keys))
     padded = np.vstack([recent, np.full((1, recent.shape[1]), np.nan, np.float32)])
     result: NDArray[np.float32] = padded[order]
     return result

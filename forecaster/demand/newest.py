@@ -64,9 +64,8 @@ def newest(window: Window) -> Newest:
     silent = np.where(known.any(axis=1), known[:, ::-1].argmax(axis=1), columns) if columns else np.zeros(len(known))
     last = np.clip(columns - 1 - silent, 0, None).astype(np.intp)
     values = np.take_along_axis(window.values, last[:, None], axis=1)[:, 0] if columns else np.zeros(len(known))
-    row = {id_: i for i, id_ in enumerate(window.keys)}
     return Newest(
-        row=row,
+        row=window.row,
         values=values.tolist(),
         silent=silent.astype(int).tolist(),
         known=np.count_nonzero(known, axis=1).tolist(),

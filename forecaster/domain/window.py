@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
     import numpy as np
@@ -19,7 +21,7 @@ MINUTE = timedelta(minutes=1)
 FIVE_MINUTES = timedelta(minutes=5)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Window:
     """The newest points of one signal, all workloads side by side.
 
@@ -37,6 +39,11 @@ class Window:
     def end(self) -> datetime:
         """Instant of the newest column."""
         return self.start + (int(self.values.shape[1]) - 1) * self.step
+
+    @cached_property
+    def row(self) -> Mapping[WorkloadId, int]:
+        """Where each workload is."""
+        return {id_: row for row, id_ in enumerate(self.keys)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from forecaster.demand.learned_from import DAY, Masked, Part, Traits, cleaned, traits_of
+from forecaster.demand.rows import values_of
 from forecaster.demand.usual import other_days
 from forecaster.demand.warm_up import AFTER, DURING, of_each, starts_of, unusual, with_starts
 from forecaster.domain.window import FIVE_MINUTES
@@ -123,11 +124,7 @@ def _starts(group: Group, weeks: Floats, before: Cleaning | None) -> Floats:
     if not group.around.of_pods or minutes is None or pods is None or minutes.end != pods.end:
         return remembered
     count = min(minutes.values.shape[1], pods.values.shape[1])
-    row = {id_: i for i, id_ in enumerate(minutes.keys)}
-    usage, ready = (
-        _of(group.ids, where, one.values[:, one.values.shape[1] - count :])
-        for where, one in ((row, minutes), (group.around.minute_row, pods))
-    )
+    usage, ready = (values_of(one, group.ids, count) for one in (minutes, pods))
     seen = starts_of(usage, ready)
     if before:
         again = count - (minutes.end - before.looked) // minutes.step - (DURING + AFTER - 1)
@@ -135,14 +132,6 @@ def _starts(group: Group, weeks: Floats, before: Cleaning | None) -> Floats:
     if not len(seen.row):
         return remembered
     return with_starts(remembered, unusual(seen, other_days(weeks, 0, DAY).usual, count))
-
-
-def _of(ids: Sequence[WorkloadId], row: Mapping[WorkloadId, int], values: Floats) -> Floats:
-    """The rows of some workloads; NaN for whom there is none."""
-    at = np.array([row.get(id_, -1) for id_ in ids], np.intp)
-    if not len(values):
-        return np.full((len(at), values.shape[1]), np.nan, np.float32)
-    return np.where(at[:, None] >= 0, values[at], np.float32(np.nan))
 
 
 def _part(group: Group, usage: Floats, lead: int) -> Part:
@@ -160,14 +149,14 @@ def _part(group: Group, usage: Floats, lead: int) -> Part:
 
 def _ready(group: Group, count: int) -> Floats:
     """[workload, column] ready pods in the newest columns; NaN where nothing is known of them."""
-    pods, row = group.around.pods, group.around.row
+    pods, row = group.around.pods, group.around.pods.weeks.row
     known = min(count, pods.weeks.values.shape[1])
     if pods.end != group.history.end or not row:
         return np.full((len(group.ids), count), np.nan, np.float32)
     at = np.array([row.get(id_, -1) for id_ in group.ids], np.intp)
     ready = np.where(at[:, None] >= 0, pods.rows(at, known), np.float32(np.nan))
     if pods.minutes is not None and known:  # pods that came in the last minute are a fifth of themselves in the mean
-        newest = _of(group.ids, group.around.minute_row, pods.minutes.values[:, -1:])[:, 0]
+        newest = values_of(pods.minutes, group.ids, 1)[:, 0]
         ready[:, -1] = np.fmax(ready[:, -1], newest)
     return np.pad(ready, ((0, 0), (count - known, 0)), constant_values=np.nan)
 

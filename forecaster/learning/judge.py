@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.decisions.gate import Voice
-from forecaster.decisions.targets import Unusable, targets_of
+from forecaster.decisions.targets import Unusable, stated_pod, targets_of
 from forecaster.domain.outlook import Ahead, Measured, Outlook
 from forecaster.learning.policy import load
-from forecaster.replay.advice import DAY, LATEST, Situation, full_at_target
+from forecaster.replay.advice import DAY, LATEST, Situation
 from forecaster.steps.judge import Judge
 from forecaster.steps.outlook import Sight
 
@@ -58,7 +58,7 @@ class LearnedJudge(Judge):
         if target is None or isinstance(target, Unusable):
             return outlooks
         outlook = outlooks[target.signal]
-        measured, ahead, pod = outlook.measured, outlook.ahead, full_at_target(target)
+        measured, ahead, pod = outlook.measured, outlook.ahead, stated_pod(target)
         if not isinstance(measured, Measured) or not isinstance(ahead, Ahead):
             return outlooks
         situation = _situation(measured, ahead, self._before(workload.id, ahead.median), pod, workload, now)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from forecaster.decisions.targets import stated_pod
 from forecaster.learning.explore import DISCOUNT, Explorer, Reward, lessons_of
 from forecaster.learning.fitted import Forest, fit
 from forecaster.learning.tabular import Table
-from forecaster.replay.advice import full_at_target
 from forecaster.replay.fast.run import play_all
 from forecaster.replay.lane import Lane
 
@@ -51,7 +51,7 @@ def reward_of(lanes: Sequence[Lane], sight: Sight, price: float) -> Reward:
     """Each lane to the scale of its usual demand."""
     share, scale = [], []
     for lane in lanes:
-        pod = full_at_target(lane.setup.scaler.targets[0])
+        pod = stated_pod(lane.setup.scaler.targets[0])
         share.append(pod / lane.setup.capacity.amount)
         demand = sight.seen(lane.setup.scaler.targets[0].signal, 0, sight.minutes)[:, lane.row]
         scale.append(max(1.0, float(np.nanmean(demand)) / pod))

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from forecaster.decisions.targets import UtilizationTarget
+from forecaster.decisions.targets import stated_pod
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from forecaster.decisions.targets import PodTarget
     from forecaster.domain.signal import Signal
     from forecaster.replay.lane import Lane
     from forecaster.replay.sight import Sight
@@ -90,7 +89,7 @@ def ahead_of(lanes: Sequence[Lane], sight: Sight, span: slice) -> Ahead | None:
         return None
     signal = first.setup.scaler.targets[0].signal
     rows = np.array([lane.row for lane in lanes])
-    pod = np.array([full_at_target(lane.setup.scaler.targets[0]) for lane in lanes])
+    pod = np.array([stated_pod(lane.setup.scaler.targets[0]) for lane in lanes])
     allowed = sight.foreseeable(signal, first.policy, span)[:, rows]
 
     def quantile(level: float, back: int = 0) -> Floats:
@@ -114,8 +113,3 @@ def ahead_of(lanes: Sequence[Lane], sight: Sight, span: slice) -> Ahead | None:
         before=quantile(MEDIAN, LATEST),
         minute_of_day=moment.hour * 60 + moment.minute,
     )
-
-
-def full_at_target(target: PodTarget) -> float:
-    """The demand of one pod that is exactly at its target."""
-    return target.request * target.percent / 100 if isinstance(target, UtilizationTarget) else target.amount

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.decisions.lead_time import lead_time
-from forecaster.decisions.targets import UtilizationTarget
+from forecaster.decisions.targets import stated_pod
 from forecaster.domain.duration import spoken_duration
 from forecaster.domain.window import MINUTE
 from forecaster.replay.setup import Setup, setup_of
@@ -85,7 +85,7 @@ def _unfit(row: int, setup: Setup, sight: Sight) -> str:
 
 
 def _other_unit(row: int, target: PodTarget, setup: Setup, sight: Sight) -> str:
-    per_pod = target.request * target.percent / 100 if isinstance(target, UtilizationTarget) else target.amount
+    per_pod = stated_pod(target)
     usual = float(np.nanmedian(sight.seen(target.signal, 0, sight.minutes)[:, row]))
     most = setup.scaler.bounds.max_replicas
     if usual <= IMPLAUSIBLE * most * per_pod:

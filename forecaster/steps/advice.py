@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.demand.per_pod import per_pod
+from forecaster.demand.rows import values_of
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES
 from forecaster.domain.workload import Resources, TargetType, WorkloadId
-from forecaster.steps.rows import Rows
 from forecaster.vertical.admission.surroundings import ROLLED_OUT, Terms
 from forecaster.vertical.advice.advice import Advice, advise
 from forecaster.vertical.advice.baselines import KRR, VPA, krr, vpa
@@ -44,13 +44,13 @@ class PodUsage:
 
 def pod_usage(history: Histories, ids: Sequence[WorkloadId]) -> PodUsage:
     """What the history holds of these workloads, five minutes apart."""
-    rows = {name: Rows.of(history.window(name, FIVE_MINUTES)) for name in (Signal.CPU, Signal.MEMORY, Signal.PODS)}
-    pods = rows[Signal.PODS].values(ids)
-    cpu, memory = (np.asarray(per_pod(rows[name].values(ids), pods), float) for name in (Signal.CPU, Signal.MEMORY))
+    weeks = {name: history.window(name, FIVE_MINUTES) for name in (Signal.CPU, Signal.MEMORY, Signal.PODS)}
+    pods = values_of(weeks[Signal.PODS], ids)
+    totals = (values_of(weeks[name], ids) for name in (Signal.CPU, Signal.MEMORY))
+    cpu, memory = (np.asarray(per_pod(total, pods), float) for total in totals)
     columns = min(cpu.shape[1], memory.shape[1])
-    window = rows[Signal.CPU].window
-    newest = int(window.end.timestamp())
-    step = int(window.step.total_seconds())
+    newest = int(weeks[Signal.CPU].end.timestamp())
+    step = int(weeks[Signal.CPU].step.total_seconds())
     instants = newest - step * np.arange(columns - 1, -1, -1, dtype=np.int64)
     return PodUsage(tuple(ids), cpu[:, cpu.shape[1] - columns :], memory[:, memory.shape[1] - columns :], instants)
 

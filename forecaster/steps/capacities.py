@@ -23,7 +23,6 @@ from forecaster.domain.filled import Filled
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.domain.workload import WorkloadId
-from forecaster.steps.rows import Rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from forecaster.decisions.targets import PodTarget
     from forecaster.domain.policies import Policies
     from forecaster.domain.policy import HorizontalPolicy
+    from forecaster.domain.window import Window
     from forecaster.domain.workload import Workload
     from forecaster.ports import Histories
     from forecaster.steps.containers import Containers
@@ -83,11 +83,11 @@ class Capacities:
             self.at_once = -(-len(self.waiting) // ROUNDS)
         if not self.waiting:
             return
-        rows = {signal: Rows.of(history.window(signal, FIVE_MINUTES)) for signal in SIGNALS}
+        weeks = {signal: history.window(signal, FIVE_MINUTES) for signal in SIGNALS}
         for _ in range(min(self.at_once, len(self.waiting))):
             workload = self.waiting.popleft()
             with suppress(Exception):  # what is wrong with a workload is told when it is its turn to be decided
-                self._look(workload, rows, containers, policies.stated(workload.id).horizontal)
+                self._look(workload, weeks, containers, policies.stated(workload.id).horizontal)
 
     def kept(self) -> tuple[KeptCapacity, ...]:
         """As it is kept."""
@@ -109,14 +109,14 @@ class Capacities:
         self.filled = {id_: one for id_, one in self.filled.items() if id_ in here}
 
     def _look(
-        self, workload: Workload, rows: Mapping[Signal, Rows], containers: Containers, policy: HorizontalPolicy
+        self, workload: Workload, weeks: Mapping[Signal, Window], containers: Containers, policy: HorizontalPolicy
     ) -> None:
         """The hour that was read: without anything told about strain, or with gaps only, nothing is learned."""
         ids = containers.of_workload.get(workload.id, ())
         told = [share for id_ in ids if (share := containers.facts.held_back.get(id_)) is not None]
         if not told or self.read is None:
             return
-        hour = {signal: _hour(rows[signal], workload.id, self.read) for signal in SIGNALS}
+        hour = {signal: _hour(weeks[signal], workload.id, self.read) for signal in SIGNALS}
         strained = throttled(max(told))
         version = version_of(containers.facts.images.get(id_, "") for id_ in ids)
         found: dict[str, Filled] = {}
@@ -186,12 +186,12 @@ def version_of(images: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(sorted(images)).encode()).hexdigest()[:12]
 
 
-def _hour(rows: Rows, id_: WorkloadId, end: datetime) -> Floats:
+def _hour(window: Window, id_: WorkloadId, end: datetime) -> Floats:
     """The columns of the hour that ends at `end`, and one before it; gaps where nothing is known."""
-    window, count = rows.window, SPAN // FIVE_MINUTES + 1
+    count = SPAN // FIVE_MINUTES + 1
     last = (end - window.start) // window.step + 1
     found = np.full(count, np.nan)
-    if id_ in rows.row and 0 < last <= window.values.shape[1]:
-        known = window.values[rows.row[id_], max(0, last - count) : last]
+    if id_ in window.row and 0 < last <= window.values.shape[1]:
+        known = window.values[window.row[id_], max(0, last - count) : last]
         found[count - len(known) :] = known
     return found

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from forecaster.demand.rows import values_of
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES
 from forecaster.forecasting.forecaster import Span
 from forecaster.forecasting.peaks import LEVELS
-from forecaster.steps.rows import Rows
 from forecaster.steps.usage import usage_of
 from forecaster.vertical.admission.cluster import name_of
 from forecaster.vertical.nodes.ahead import WindowAhead
@@ -64,7 +64,7 @@ def demand_ahead(workloads: Sequence[Workload], history: Histories, forecaster: 
 def _newest(history: Histories, signal: Signal, ids: Sequence[WorkloadId]) -> dict[WorkloadId, float]:
     """The newest known five minutes of each."""
     found = {}
-    for id_, row in zip(ids, Rows.of(history.window(signal, FIVE_MINUTES)).values(ids), strict=True):
+    for id_, row in zip(ids, values_of(history.window(signal, FIVE_MINUTES), ids), strict=True):
         known = row[~np.isnan(row)]
         if known.size:
             found[id_] = float(known[-1])
@@ -73,7 +73,7 @@ def _newest(history: Histories, signal: Signal, ids: Sequence[WorkloadId]) -> di
 
 def _ranks(history: Histories, signal: Signal, ids: Sequence[WorkloadId]) -> tuple[Floats, bool]:
     """Ranks of the past, and whether there is enough of it."""
-    past = np.asarray(Rows.of(history.window(signal, FIVE_MINUTES)).values(ids), float)
+    past = np.asarray(values_of(history.window(signal, FIVE_MINUTES), ids), float)
     ranks = past_ranks(past, timedelta(days=1) // FIVE_MINUTES, BLOCK // FIVE_MINUTES)
     if ranks.shape[1] < FEWEST_SAMPLES:
         return ranks_together(len(ids)), False

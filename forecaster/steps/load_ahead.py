@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.decisions.targets import AmountTarget, UtilizationTarget, targets_of
+from forecaster.decisions.targets import Unusable, stated_pod, targets_of
 from forecaster.demand.around import Around
 from forecaster.demand.fresh import Fresh
+from forecaster.demand.rows import values_of
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES
 from forecaster.forecasting.forecaster import Span
 from forecaster.forecasting.further import column_of, further_peaks
 from forecaster.forecasting.peaks import HIGH, LOW, MEDIAN
-from forecaster.steps.rows import Rows
 from forecaster.vertical.choice.load_ahead import Counts, Forecast, LoadAhead, PodLoad, load_ahead
 from forecaster.vertical.choice.seen import DAY
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.decisions.targets import PodTarget, Unusable
+    from forecaster.decisions.targets import PodTarget
     from forecaster.domain.policies import Policies
     from forecaster.domain.policy import HorizontalPolicy, VerticalPolicy
     from forecaster.domain.workload import Workload, WorkloadId
@@ -100,7 +100,7 @@ class LoadsAhead:
         ids = [one.id for one, _ in known]
         quantiles = np.array([said[id_] for id_ in ids])
         forecast = Forecast(*(quantiles[:, column_of(level)] for level in (LOW, MEDIAN, HIGH)))
-        total, pods = (Rows.of(self.history.window(of, FIVE_MINUTES)).values(ids) for of in (signal, Signal.PODS))
+        total, pods = (values_of(self.history.window(of, FIVE_MINUTES), ids) for of in (signal, Signal.PODS))
         common = min(total.shape[1], pods.shape[1])
         total, pods = total[:, total.shape[1] - common :], pods[:, pods.shape[1] - common :]
         points = min(max(round(POINTS * (length / DAY)), 1), POINTS)
@@ -125,13 +125,7 @@ def shared_by(workload: Workload, policy: HorizontalPolicy) -> Shared | None:
 
 def carried_at(target: PodTarget | Unusable, signal: Signal) -> float | None:
     """Load of one pod at which a target of this signal is met, in the signal's unit."""
-    match target:
-        case UtilizationTarget(signal=known) if known is signal:
-            return target.request * target.percent / 100
-        case AmountTarget(signal=known) if known is signal:
-            return target.amount
-        case _:
-            return None
+    return stated_pod(target) if not isinstance(target, Unusable) and target.signal is signal else None
 
 
 def _shared(workload: Workload, policy: HorizontalPolicy, signal: Signal, per_pod: float) -> Shared:

@@ -20,7 +20,7 @@ from forecaster.forecasting.rehearsal import BEFORE, look_back_at_all
 from forecaster.steps.outlook import span_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -64,17 +64,16 @@ class Past:
 
     def __init__(self, history: Histories) -> None:
         self._history = history
-        self._known: dict[Signal, tuple[Window, Mapping[WorkloadId, int]]] = {}
+        self._weeks: dict[Signal, Window] = {}
 
     def bins(self, signal: Signal, id_: WorkloadId) -> Floats:
         """Demand by five minutes since it is known."""
-        if signal not in self._known:
-            weeks = self._history.window(signal, FIVE_MINUTES)
-            self._known[signal] = weeks, {key: row for row, key in enumerate(weeks.keys)}
-        weeks, rows = self._known[signal]
-        if id_ not in rows:
+        if signal not in self._weeks:
+            self._weeks[signal] = self._history.window(signal, FIVE_MINUTES)
+        weeks = self._weeks[signal]
+        if id_ not in weeks.row:
             return np.empty(0)
-        values = weeks.values[rows[id_]]
+        values = weeks.values[weeks.row[id_]]
         known = np.isfinite(values)
         return np.asarray(values[known.argmax() if known.any() else len(values) :], np.float64)
 

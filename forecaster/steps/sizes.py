@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from forecaster.demand.per_pod import per_pod
+from forecaster.demand.rows import values_of
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES
 from forecaster.domain.workload import Resources
 from forecaster.steps.newcomers import with_relatives
-from forecaster.steps.rows import Rows
 from forecaster.vertical.choice.choose import SizedRow, Specified, choose
 from forecaster.vertical.choice.load_ahead import AS_BEFORE
 from forecaster.vertical.choice.oom import RAISE
@@ -78,12 +78,12 @@ def sizings_of_pods(
     """What one pod of each of these workloads should have as a whole: total demand over ready pods."""
     if not workloads:
         return {}
-    rows = {signal: Rows.of(history.window(signal, FIVE_MINUTES)) for signal in SIGNALS}
+    weeks = {signal: history.window(signal, FIVE_MINUTES) for signal in SIGNALS}
     found: dict[WorkloadId, PodSizing] = {}
     for policy, part in _alike(workloads, policies):
         ids = [one.id for one in part]
-        pods = rows[Signal.PODS].values(ids)
-        cpu, memory = (per_pod(rows[signal].values(ids), pods) for signal in (Signal.CPU, Signal.MEMORY))
+        pods = values_of(weeks[Signal.PODS], ids)
+        cpu, memory = (per_pod(values_of(weeks[signal], ids), pods) for signal in (Signal.CPU, Signal.MEMORY))
         ahead = loads.of(part, policy) if loads else {}
         specified = [Specified(one.resources, load=ahead.get(one.id, AS_BEFORE)) for one in part]
         sized = choose(cpu, memory, FIVE_MINUTES, specified, policy)
