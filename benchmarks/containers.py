@@ -20,10 +20,10 @@ from benchmarks.cycle import Overheard
 from benchmarks.fill import Family, binaries_or_exit, fill_blocks
 from benchmarks.fleet import NOON, Fleet
 from benchmarks.procfs import peak_mib, rss_mib
-from forecaster.config import Settings, parse
+from forecaster.config.settings import Settings, parse
+from forecaster.cycle.containers import KEPT, Containers
 from forecaster.domain.signal import Signal
 from forecaster.sources.prometheus import PrometheusSource
-from forecaster.steps.containers import KEPT, Containers
 from tests.support.prometheus import Binaries, RealPrometheus, head
 
 Floats = np.ndarray

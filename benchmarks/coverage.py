@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster import traces
+from forecaster.app import traces
 from forecaster.decisions.coverage import Coverage
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import MINUTE

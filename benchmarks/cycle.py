@@ -31,8 +31,8 @@ import requests
 from benchmarks.fill import binaries_or_exit, filled
 from benchmarks.fleet import NOON, Fleet, FleetSource
 from benchmarks.procfs import peak_mib, rss_mib
-from forecaster.compose import build_cycle
-from forecaster.config import Settings, parse
+from forecaster.app.compose import build_cycle
+from forecaster.config.settings import Settings, parse
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.serving.publish import FilePublisher
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from forecaster.cycle import Cycle
+    from forecaster.cycle.run import Cycle
     from forecaster.ports import Source
     from forecaster.sources.client import PrometheusClient
     from forecaster.sources.wire import Answer, Question

@@ -12,7 +12,11 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from forecaster.compose import prepare_process
+from forecaster.app.compose import prepare_process
+from forecaster.cycle.judge import Judge
+from forecaster.cycle.outlook import Sight, span_of
+from forecaster.cycle.sizes import Sizes
+from forecaster.cycle.targets import Targets
 from forecaster.demand.newest import newest
 from forecaster.domain.history import Inventory
 from forecaster.domain.policies import Policies
@@ -21,10 +25,6 @@ from forecaster.domain.signal import DEMAND, Signal
 from forecaster.domain.window import MINUTE, Window
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
 from forecaster.forecasting.peaks import LEVELS, Peaks
-from forecaster.steps.judge import Judge
-from forecaster.steps.outlook import Sight, span_of
-from forecaster.steps.sizes import Sizes
-from forecaster.steps.targets import Targets
 from forecaster.vertical.choice.choose import Sized
 from forecaster.vertical.sizing import ContainerSizing
 

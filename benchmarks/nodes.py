@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from forecaster.cycle.demand_ahead import SPANS, demand_ahead
 from forecaster.demo.stage import staged
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES
-from forecaster.steps.demand_ahead import SPANS, demand_ahead
 from forecaster.vertical.admission.cluster import name_of
 from forecaster.vertical.nodes.joint import sum_of
 

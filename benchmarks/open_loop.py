@@ -21,8 +21,8 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.fleet import NOON, Fleet
-from forecaster import traces
-from forecaster.compose import prepare_process
+from forecaster.app import traces
+from forecaster.app.compose import prepare_process
 from forecaster.demand.around import Around
 from forecaster.demand.fresh import Fresh, fresh
 from forecaster.demand.learned_from import DAY, Part, cleaned, traits_of

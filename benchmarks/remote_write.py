@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import cramjam
 
 from benchmarks.serving import recommendation
-from forecaster.remote_write.samples import samples_of
-from forecaster.remote_write.settings import RemoteWriteSettings
-from forecaster.remote_write.wire import write_request
+from forecaster.publish.remote_write.samples import samples_of
+from forecaster.publish.remote_write.settings import RemoteWriteSettings
+from forecaster.publish.remote_write.writer import write_request
 
 if TYPE_CHECKING:
     from forecaster.domain.decision import Recommendation

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.compose import prepare_process
+from forecaster.app.compose import prepare_process
 from forecaster.demand.fresh import Fresh
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from forecaster import traces as histories
-from forecaster.compose import prepare_process
+from forecaster.app import traces as histories
+from forecaster.app.compose import prepare_process
 from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.signal import Signal
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId

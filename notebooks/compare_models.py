@@ -22,8 +22,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import yaml
 
-from forecaster.config import parse
-from forecaster.notebook import measured, recorded  # noqa: F401  the other one is yours
+from forecaster.app.notebook import measured, recorded  # noqa: F401  the other one is yours
+from forecaster.config.settings import parse
 from models.leaderboard import compare
 
 panel = recorded("cpu")

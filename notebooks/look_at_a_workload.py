@@ -21,8 +21,8 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import yaml
 
-from forecaster.config import parse
-from forecaster.notebook import measured, recorded  # noqa: F401  the other one is yours
+from forecaster.app.notebook import measured, recorded  # noqa: F401  the other one is yours
+from forecaster.config.settings import parse
 from models import Window, create
 
 panel = recorded("cpu")

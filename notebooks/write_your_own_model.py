@@ -29,8 +29,8 @@ from IPython.display import Code
 from median_of_days import MedianOfDays
 
 import models
-from forecaster.config import parse
-from forecaster.notebook import measured, recorded  # noqa: F401  the other one is yours
+from forecaster.app.notebook import measured, recorded  # noqa: F401  the other one is yours
+from forecaster.config.settings import parse
 from models.checks import CHECKS, check_model
 from models.leaderboard import compare
 

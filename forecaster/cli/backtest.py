@@ -37,10 +37,10 @@ def vertical(
     wanted above its limit is not known from its history, so what is above the limits of that time is not counted.
     """
     from forecaster.cli.look import look, look_at_demo
+    from forecaster.cycle.advice import pod_usage
     from forecaster.output.backtest import print_backtest
     from forecaster.replay.sizes.compare import backtested
     from forecaster.replay.sizes.measured import measured_load
-    from forecaster.steps.advice import pod_usage
 
     settings = settings_of(config, prometheus, namespaces)
     seen = look_at_demo(None, None) if demo else look(settings, at, None, None)

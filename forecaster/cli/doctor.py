@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def doctor(prometheus: PrometheusUrl = None, config: ConfigFile = None, namespaces: Namespaces = None) -> None:
     """Try address, authentication, every query, sample age, history length, clock and store; say what is wrong."""
-    from forecaster.clock import current
+    from forecaster.app.clock import current
     from forecaster.sources.probe import probe
     from forecaster.store.probe import probe_state
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from forecaster.cycle import Cycle, Outcome
+    from forecaster.cycle.run import Cycle, Outcome
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.vertical.admission.cluster import Cluster

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from forecaster.clock import evaluation_time, instant
-from forecaster.compose import single_cycle
+from forecaster.app.clock import evaluation_time, instant
+from forecaster.app.compose import single_cycle
+from forecaster.cycle.advice import advices
+from forecaster.cycle.joint import JointAdvice, joint_advice
+from forecaster.cycle.nodes_ahead import NodesAhead, nodes_ahead
 from forecaster.demo.stage import staged
 from forecaster.errors import SourceError
 from forecaster.sources import cluster_facts, cluster_objects
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.sources.wire import at_instant
-from forecaster.steps.advice import advices
-from forecaster.steps.joint import JointAdvice, joint_advice
-from forecaster.steps.nodes_ahead import NodesAhead, nodes_ahead
 from forecaster.vertical.admission.cluster import Cluster
 from forecaster.vertical.admission.surroundings import ROLLED_OUT, Terms
 from forecaster.vertical.rules.server import Server
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from forecaster.config import Settings
-    from forecaster.cycle import Cycle, Outcome
+    from forecaster.config.settings import Settings
+    from forecaster.cycle.run import Cycle, Outcome
     from forecaster.domain.workload import Resources, WorkloadId
     from forecaster.sources.facts import Row
     from forecaster.vertical.advice.advice import Advice

@@ -13,7 +13,7 @@ from forecaster.output.nodes_format import NodesOutput
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from forecaster.config import Settings
+    from forecaster.config.settings import Settings
 
 
 def nodes(
@@ -62,10 +62,10 @@ def nodes(
 def _serve(
     address: str, settings: Settings, quantile: float, warm: int, objects: list[Path] | None, server: str | None
 ) -> None:
-    from forecaster import telemetry
+    from forecaster.app import telemetry
+    from forecaster.app.clock import current, evaluation_time
     from forecaster.cli.look import Observer
     from forecaster.cli.nodes_watch import NodeWatch, serve
-    from forecaster.clock import current, evaluation_time
     from forecaster.serving.address import parse_address
 
     try:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
-from forecaster import telemetry
+from forecaster.app import telemetry
+from forecaster.app.clock import current, evaluation_time
+from forecaster.app.schedule import Schedule
+from forecaster.app.serve import stop_on_signals
 from forecaster.cli.look import Look, Observer
-from forecaster.clock import current, evaluation_time
 from forecaster.errors import StoreError
 from forecaster.output.nodes_metrics import metrics_text
-from forecaster.schedule import Schedule
-from forecaster.serve import stop_on_signals
 from forecaster.serving.address import listen
 from forecaster.serving.node_load import NodeLoad, Snapshot
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable
 
-    from forecaster.config import CycleSettings
+    from forecaster.config.settings import CycleSettings
     from forecaster.serving.address import Address
 
 STALE_INTERVALS = 3

@@ -10,8 +10,8 @@ from forecaster.cli.options import ConfigFile, Instant, Namespaces, Pattern, Pro
 from forecaster.output.format import Output
 
 if TYPE_CHECKING:
-    from forecaster.config import Settings
-    from forecaster.cycle import Cycle, Outcome
+    from forecaster.config.settings import Settings
+    from forecaster.cycle.run import Cycle, Outcome
 
 
 def once(
@@ -39,8 +39,8 @@ def one_cycle(settings: Settings, at: str | None, shown: str) -> Outcome:
 
 def cycle_run(settings: Settings, at: str | None, shown: str) -> tuple[Cycle, Outcome]:
     """The same, with the cycle and what it has learned."""
-    from forecaster.clock import evaluation_time, instant
-    from forecaster.compose import single_cycle
+    from forecaster.app.clock import evaluation_time, instant
+    from forecaster.app.compose import single_cycle
 
     now = evaluation_time(instant(at), settings.cycle.interval)
     cycle = single_cycle(settings, now, shown=lambda id_: bool(matching([id_], shown)))

@@ -10,7 +10,7 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from forecaster.config import Settings
+    from forecaster.config.settings import Settings
     from forecaster.domain.workload import WorkloadId
 
 PrometheusUrl = Annotated[
@@ -31,7 +31,7 @@ Demo = Annotated[bool, typer.Option("--demo", help="On the recorded load of the 
 
 def settings_of(config: Path | None, prometheus: str | None, namespaces: str | None) -> Settings:
     """Settings of the file with the options over it."""
-    from forecaster.config import load
+    from forecaster.config.settings import load
 
     given: dict[str, object] = {}
     if prometheus:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from forecaster.app.serve import database_address
 from forecaster.replay.realised import Stated
-from forecaster.serve import database_address
 from forecaster.store.ledger import SqlLedger
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from forecaster.config import StateSettings
+    from forecaster.config.settings import StateSettings
     from forecaster.domain.workload import WorkloadId
 
 BEFORE = timedelta(days=30)

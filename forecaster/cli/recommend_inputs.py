@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from forecaster.app.serve import database_address
 from forecaster.domain.workload import Resources
 from forecaster.errors import StoreError
 from forecaster.output.advice_view import read_previous
-from forecaster.serve import database_address
 from forecaster.store.ledger import SqlLedger
 from forecaster.vertical.advice.prices import Prices
 from forecaster.vertical.joint import Costs
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from forecaster.config import Settings
+    from forecaster.config.settings import Settings
     from forecaster.domain.workload import WorkloadId
     from forecaster.vertical.advice.advice import Advice
 

@@ -46,9 +46,9 @@ def replay(
         return
     import time
 
+    from forecaster.app.compose import prepare_process
     from forecaster.cli.replay_inputs import inputs_of, known_models
     from forecaster.cli.replay_outputs import write_outcome
-    from forecaster.compose import prepare_process
     from forecaster.learning.policy import shipped
     from forecaster.replay import compare, line_up
 
@@ -72,7 +72,7 @@ def replay(
 
 def play_tape(path: Path) -> None:
     """Play the service's own cycles again and say whether every decision is the same to the last digit."""
-    from forecaster.retell import retell
+    from forecaster.app.tape_replay import retell
 
     cycles = decisions = 0
     other: list[str] = []

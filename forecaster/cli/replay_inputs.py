@@ -9,11 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from forecaster import __version__, traces
+from forecaster import __version__
+from forecaster.app import traces
+from forecaster.app.clock import instant
 from forecaster.cli.hpa_inputs import specs_of
 from forecaster.cli.options import matching, settings_of
 from forecaster.cli.replay_options import Played, Priced
-from forecaster.clock import instant
 from forecaster.domain.duration import parse_duration
 from forecaster.domain.policies import Policies, merged
 from forecaster.domain.quantity import QuantityError, parse_quantity
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
     from datetime import datetime
 
-    from forecaster.config import Settings
+    from forecaster.config.settings import Settings
     from forecaster.domain.workload import WorkloadId
     from forecaster.hpa.spec import HpaSpec
     from forecaster.replay.compare import Foresee

@@ -7,6 +7,6 @@ from forecaster.cli.options import ConfigFile, Namespaces, PrometheusUrl, settin
 
 def run(prometheus: PrometheusUrl = None, config: ConfigFile = None, namespaces: Namespaces = None) -> None:
     """Run a cycle a minute and serve the results, until SIGTERM."""
-    from forecaster.serve import serve
+    from forecaster.app.serve import serve
 
     raise SystemExit(serve(settings_of(config, prometheus, namespaces)))

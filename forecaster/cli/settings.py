@@ -9,8 +9,8 @@ from forecaster.cli.options import ConfigFile
 
 def settings(config: ConfigFile = None) -> None:
     """Print all settings with their defaults, ranges and reasons as YAML; with --config, check that file."""
-    from forecaster.config import load
-    from forecaster.settings_text import settings_text
+    from forecaster.config.settings import load
+    from forecaster.config.text import settings_text
 
     if config is None:
         typer.echo(settings_text(), nl=False)

@@ -15,8 +15,8 @@ def tune(given: Played) -> None:
     What is proposed was better on days that had no part in choosing it; where the evidence is thin nothing is proposed,
     and the reason is a comment. Exit code 1 when there is no proposal at all.
     """
+    from forecaster.app.compose import prepare_process
     from forecaster.cli.replay_inputs import inputs_of
-    from forecaster.compose import prepare_process
     from forecaster.output.replay.tuned import tuned_text
     from forecaster.replay.tuning import tune as tuned
 

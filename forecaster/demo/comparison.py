@@ -10,6 +10,7 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from forecaster.app.traces import of_recording
 from forecaster.domain.window import MINUTE
 from forecaster.replay.account import Account, total
 from forecaster.replay.fast.run import play_all
@@ -17,7 +18,6 @@ from forecaster.replay.frontier import at_pod_hours
 from forecaster.replay.lane import Lane
 from forecaster.replay.scaler import with_targets_at
 from forecaster.replay.sight import sight_of
-from forecaster.traces import of_recording
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from datetime import datetime, timedelta
 
-    from forecaster.cycle import Outcome
+    from forecaster.cycle.run import Outcome
     from forecaster.demo.stage import Stage
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.workload import WorkloadId

@@ -20,7 +20,7 @@ from forecaster.output.format import Output
 from forecaster.output.outcome import print_outcome
 
 if TYPE_CHECKING:
-    from forecaster.cycle import Outcome
+    from forecaster.cycle.run import Outcome
     from forecaster.demo.wire import DemoView
 
 PLAYED = timedelta(hours=12)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from forecaster.compose import single_cycle
-from forecaster.config import Settings, parse
+from forecaster.app.compose import single_cycle
+from forecaster.config.settings import Settings, parse
 from forecaster.domain.window import MINUTE
 from forecaster.sources.embedded import EmbeddedPrometheus
 from forecaster.sources.recorded import load_recording
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from forecaster.cycle import Cycle
+    from forecaster.cycle.run import Cycle
     from forecaster.domain.policies import Policies
     from forecaster.sources.recording import Fleet, Recording
 

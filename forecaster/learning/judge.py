@@ -8,27 +8,27 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from forecaster.cycle.judge import Judge
+from forecaster.cycle.outlook import Sight
 from forecaster.decisions.gate import Voice
 from forecaster.decisions.targets import Unusable, stated_pod, targets_of
 from forecaster.domain.outlook import Ahead, Measured, Outlook
 from forecaster.learning.policy import load
 from forecaster.replay.advice import DAY, LATEST, Situation
-from forecaster.steps.judge import Judge
-from forecaster.steps.outlook import Sight
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
+    from forecaster.cycle.outlook import Outlooks
+    from forecaster.cycle.sizes import Sizes
+    from forecaster.cycle.targets import Targets
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.policies import Policies
     from forecaster.domain.policy import Policy
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.learning.policy import LearnedPolicy
-    from forecaster.steps.outlook import Outlooks
-    from forecaster.steps.sizes import Sizes
-    from forecaster.steps.targets import Targets
 
 
 @dataclass(slots=True)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from forecaster.cycle.joint import JointAdvice
     from forecaster.domain.workload import WorkloadId
-    from forecaster.steps.joint import JointAdvice
     from forecaster.vertical.advice.advice import Advice
     from forecaster.vertical.advice.prices import Prices
 

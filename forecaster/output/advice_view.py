@@ -12,8 +12,8 @@ from forecaster.vertical.rules.resource_list import texts
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from forecaster.cycle.joint import JointAdvice
     from forecaster.domain.container import ContainerSize
-    from forecaster.steps.joint import JointAdvice
     from forecaster.vertical.admission.proof import Proof
     from forecaster.vertical.advice.advice import Advice
     from forecaster.vertical.advice.prices import Prices

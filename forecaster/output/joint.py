@@ -10,8 +10,8 @@ from forecaster.domain.signal import Signal
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from forecaster.cycle.joint import JointAdvice
     from forecaster.domain.workload import WorkloadId
-    from forecaster.steps.joint import JointAdvice
     from forecaster.vertical.joint import Plan
 
 

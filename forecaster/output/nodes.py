@@ -14,7 +14,7 @@ from forecaster.output.nodes_table import print_tables
 from forecaster.vertical.nodes.headroom import manifests
 
 if TYPE_CHECKING:
-    from forecaster.steps.nodes_ahead import NodesAhead
+    from forecaster.cycle.nodes_ahead import NodesAhead
     from forecaster.vertical.nodes.ahead import PoolAhead, PoolWindow
     from forecaster.vertical.nodes.joint import Sum
     from forecaster.vertical.nodes.pressure import Pressure

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 if TYPE_CHECKING:
-    from forecaster.steps.nodes_ahead import NodesAhead
+    from forecaster.cycle.nodes_ahead import NodesAhead
     from forecaster.vertical.nodes.ahead import PoolWindow
 
 

@@ -14,7 +14,7 @@ from forecaster.output.outcome import PIPE_WIDTH
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from forecaster.steps.nodes_ahead import NodesAhead
+    from forecaster.cycle.nodes_ahead import NodesAhead
     from forecaster.vertical.nodes.ahead import PoolAhead
     from forecaster.vertical.nodes.joint import Sum
 

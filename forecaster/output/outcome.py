@@ -15,7 +15,7 @@ from forecaster.output.table import table_of
 from forecaster.serving.wire import recommendation_view
 
 if TYPE_CHECKING:
-    from forecaster.cycle import Outcome
+    from forecaster.cycle.run import Outcome
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.workload import WorkloadId
     from forecaster.serving.wire import RecommendationView

@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from forecaster.cycle.stopwatch import Stopwatch
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.window import MINUTE
@@ -24,7 +25,6 @@ from forecaster.replay.setup import Setup, setup_of
 from forecaster.replay.sight import sight_of
 from forecaster.replay.terms import Terms
 from forecaster.replay.traces import DAY
-from forecaster.steps.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from forecaster.cycle.gates import Gates
+from forecaster.cycle.targets import Targets
 from forecaster.decisions.gate import Gate, Standing, Voice
 from forecaster.demand.yesterday import Yesterday
 from forecaster.domain.history import Inventory
@@ -20,8 +22,6 @@ from forecaster.domain.window import MINUTE
 from forecaster.replay.contestants import with_horizontal
 from forecaster.replay.foresee import History
 from forecaster.replay.refusal import lead_time_of
-from forecaster.steps.gates import Gates
-from forecaster.steps.targets import Targets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

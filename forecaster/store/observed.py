@@ -12,7 +12,7 @@ from forecaster.errors import StoreError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from forecaster.steps.observed import Observed
+    from forecaster.cycle.observed import Observed
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from forecaster.serve import table_path
+from forecaster.app.serve import table_path
 from tests.support.control_plane.binaries import CORE, why_not
 from tests.support.control_plane.deployed import Deployed
 from tests.support.control_plane.plane import ControlPlane

@@ -155,7 +155,7 @@ class TestComponents:
         deployed.cluster.kubectl("apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f-", given=text)
 
     def test_settings_of_all_of_them_together_are_good(self, deployed: Deployed, tmp_path: Path) -> None:
-        from forecaster.config import load  # noqa: PLC0415  slow, and only this test needs it
+        from forecaster.config.settings import load  # noqa: PLC0415  slow, and only this test needs it
 
         built = self.build(deployed.cluster, tmp_path, *COMPONENTS)
         (settings,) = [each["data"] for each in built if each["kind"] == "ConfigMap"]

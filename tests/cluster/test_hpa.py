@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 import yaml
 
-from forecaster import telemetry
-from forecaster.config import parse
+from forecaster.app import telemetry
+from forecaster.app.serve import build_service, state_directory
+from forecaster.config.settings import parse
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import MINUTE
-from forecaster.serve import build_service, state_directory
 from forecaster.serving.asked import Asked, answer, moment_at
 from forecaster.serving.reader import TableReader
 from forecaster.serving.values import Value
@@ -33,8 +33,8 @@ from tests.support.waiting import wait_until
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from forecaster.app.service import Service
     from forecaster.domain.decision import Recommendation
-    from forecaster.service import Service
     from tests.support.cluster_week import Week
     from tests.support.control_plane.api import Api
     from tests.support.control_plane.deployed import Deployed

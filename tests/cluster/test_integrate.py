@@ -13,10 +13,10 @@ import pytest
 import yaml
 from starlette.applications import Starlette
 
-from forecaster.config import parse
+from forecaster.config.settings import parse
 from forecaster.domain.window import MINUTE
-from forecaster.remote_write.settings import RemoteWriteSettings
-from forecaster.remote_write.writer import RemoteWriter
+from forecaster.publish.remote_write.settings import RemoteWriteSettings
+from forecaster.publish.remote_write.writer import RemoteWriter
 from forecaster.serving.address import Address
 from forecaster.serving.process import ServingProcess
 from forecaster.serving.reader import TableReader

@@ -10,7 +10,7 @@ import nbformat
 import pytest
 import yaml
 
-from forecaster.config import parse
+from forecaster.config.settings import parse
 from notebooks.render import HERE, NAMES, executed
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.cycle import Cycle
+from forecaster.cycle.run import Cycle
 from forecaster.domain.history import Block, Inventory
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import HorizontalPolicy, Policy
@@ -22,7 +22,7 @@ from tests.support.builders import NOON, workload
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from forecaster.cycle import Outcome
+    from forecaster.cycle.run import Outcome
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.score import ForecastScore
     from forecaster.domain.workload import Workload, WorkloadId

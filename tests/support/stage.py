@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.cycle import Outcome
+from forecaster.cycle.run import Outcome
 from forecaster.demo.stage import Stage
 from forecaster.domain.history import Inventory
 from forecaster.domain.policies import Policies

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.clock import EPOCH, current, evaluation_time, instant
+from forecaster.app.clock import EPOCH, current, evaluation_time, instant
 from forecaster.errors import ConfigError
 
 MINUTES = st.sampled_from((1, 2, 3, 5, 10, 15)).map(lambda count: timedelta(minutes=count))

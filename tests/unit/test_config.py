@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.config import Settings, load, parse
+from forecaster.config.settings import Settings, load, parse
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import ConfigError
 

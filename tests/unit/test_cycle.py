@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from forecaster.cycle import Outcome
+    from forecaster.cycle.run import Outcome
     from models import Panel, Peak, Window
 
 WEB = load().workload.id

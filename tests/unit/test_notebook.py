@@ -5,7 +5,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from forecaster import notebook
+from forecaster.app import notebook
 from forecaster.sources.embedded import EmbeddedPrometheus
 from forecaster.sources.queries import Queries
 from forecaster.sources.recorded import load_recording

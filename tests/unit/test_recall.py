@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from forecaster.app.serve import recall
 from forecaster.errors import StoreError
-from forecaster.serve import recall
 from forecaster.store.ledger import Recalled
 from forecaster.store.recalled import FadedScores, PastDecision
 from tests.support.recommendations import NOON, workload_id

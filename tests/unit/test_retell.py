@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from forecaster.config import parse
+from forecaster.app.tape_replay import beginning, retell
+from forecaster.config.settings import parse
+from forecaster.cycle.lead_times import LeadTimes
+from forecaster.cycle.observed import Observed
 from forecaster.decisions.lead_time import Watch
 from forecaster.domain.decision import Reason
 from forecaster.domain.signal import Signal
 from forecaster.errors import SourceRefused, StoreError
-from forecaster.retell import beginning, retell
 from forecaster.sources.tape import Tape, TapedLedger, TapedSource, TapeReader
-from forecaster.steps.lead_times import LeadTimes
-from forecaster.steps.observed import Observed
 from tests.support.builders import NOON, after, minutes, workload
 from tests.support.fakes import SHORT, CycleOnFakes, FakeLedger, Load, load, named, nobody_answers
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from forecaster.retell import Retold
+    from forecaster.app.tape_replay import Retold
 
 RESTRAINED = {"gate": True, "outage_hold": "10m", "churn_price": 3.0, "changes_per_hour": 4}
 POLICY = {"horizontal": {"gate": False, "sizing": "worth", "scale_in_by_forecast": True}}

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import pytest
 
-from forecaster.schedule import NICENESS, Schedule
+from forecaster.app.schedule import NICENESS, Schedule
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells threads apart")

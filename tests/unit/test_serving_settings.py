@@ -10,9 +10,9 @@ import msgspec
 import pytest
 import yaml
 
-from forecaster.config import parse
+from forecaster.app.serve import serving_options
+from forecaster.config.settings import parse
 from forecaster.errors import ConfigError
-from forecaster.serve import serving_options
 from forecaster.serving.options import Options, PreviousAdapter, Secure
 
 PAIR = {"certificate_file": "/tls/tls.crt", "key_file": "/tls/tls.key"}

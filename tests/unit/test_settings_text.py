@@ -7,8 +7,8 @@ from pathlib import Path
 
 import yaml
 
-from forecaster.config import Settings, parse
-from forecaster.settings_text import settings_text
+from forecaster.config.settings import Settings, parse
+from forecaster.config.text import settings_text
 
 EXAMPLE = Path(__file__).parents[2] / "deploy" / "examples" / "settings.yaml"
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import pytest
 import structlog
 
-from forecaster import telemetry
+from forecaster.app import telemetry
+from forecaster.app.telemetry import CountedLedger, Metrics
 from forecaster.domain.report import CycleReport, MaskedShare
 from forecaster.domain.score import ForecastScore
 from forecaster.domain.signal import Signal
 from forecaster.errors import StoreError
-from forecaster.telemetry import CountedLedger, Metrics
 from tests.support.recommendations import workload_id
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from forecaster import traces
+from forecaster.app import traces
 from forecaster.cli import app
 from forecaster.domain.workload import TargetType
 from forecaster.sources.settings import PrometheusSettings

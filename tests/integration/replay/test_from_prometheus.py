@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from forecaster import traces
+from forecaster.app import traces
 from forecaster.cli import app
 from forecaster.domain.signal import Signal
 from forecaster.errors import SourceRefused

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from typer.testing import CliRunner
 
+from forecaster.app.tape_replay import beginning
 from forecaster.cli import app
-from forecaster.config import parse
-from forecaster.retell import beginning
+from forecaster.config.settings import parse
 from forecaster.sources.embedded import EmbeddedPrometheus
 from forecaster.sources.queries import Queries
 from forecaster.sources.recorded import load_recording

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from forecaster import telemetry
-from forecaster.config import parse
+from forecaster.app import telemetry
+from forecaster.app.serve import build_service, state_directory, table_path
+from forecaster.config.settings import parse
 from forecaster.domain.signal import DEMAND
 from forecaster.domain.window import MINUTE
-from forecaster.serve import build_service, state_directory, table_path
 from forecaster.serving.reader import TableReader
 from tests.support.prometheus import RealPrometheus
 from tests.support.waiting import PATIENCE, wait_until
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from forecaster.service import Service
+    from forecaster.app.service import Service
     from tests.integration.conftest import FilledWeek
     from tests.support.prometheus import Binaries
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from forecaster.compose import single_cycle
-from forecaster.config import parse
+from forecaster.app.compose import single_cycle
+from forecaster.config.settings import parse
 from forecaster.demo.stage import staged
 
 if TYPE_CHECKING:

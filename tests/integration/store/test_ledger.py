@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import create_engine, text
 
+from forecaster.app.ledger_recall import recalled
 from forecaster.domain.decision import Reason
 from forecaster.domain.score import ForecastScore
 from forecaster.domain.signal import Signal
 from forecaster.errors import ConfigError, StoreError
-from forecaster.recall import recalled
 from forecaster.store.ledger import SqlLedger
 from tests.support.full_disk import full_disk
 from tests.support.recommendations import NOON, recommendation, workload_id

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from forecaster.cli import app
 from forecaster.cli.options import matching, settings_of
-from forecaster.config import Settings
+from forecaster.config.settings import Settings
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import MINUTE
 from forecaster.entry import main

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from forecaster import telemetry
+from forecaster.app import telemetry
 from forecaster.cli.look import Look, Observer
 from forecaster.cli.nodes_watch import NodeWatch
-from forecaster.config import CycleSettings
+from forecaster.config.settings import CycleSettings
 from forecaster.demo.stage import settings_for, staged
 from tests.support import objects as given
 from tests.support.asgi import Client

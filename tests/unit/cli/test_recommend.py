@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from forecaster.steps.nodes_ahead import NodesAhead
+    from forecaster.cycle.nodes_ahead import NodesAhead
     from forecaster.vertical.advice.advice import Advice
 
 REPORTS = given.container("reports", {"cpu": "2", "memory": "2Gi"}, {"cpu": "4", "memory": "2Gi"})

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from forecaster.cycle.judge import held
 from forecaster.decisions.explain import explanation
 from forecaster.domain.decision import Reason
 from forecaster.domain.policy import VerticalPolicy
 from forecaster.domain.workload import Resources
-from forecaster.steps.judge import held
 from tests.support.builders import (
     CPU_HALF,
     GIB,

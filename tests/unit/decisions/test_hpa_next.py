@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from forecaster.cycle.judge import held
 from forecaster.decisions.hpa_next import next_sync
 from forecaster.domain.decision import Reason
 from forecaster.domain.workload import Target, TargetType
-from forecaster.steps.judge import held
 from tests.support.builders import CPU_HALF, NO_SAMPLE, NOON, decided, hpa, outlooks, policy, workload
 
 QUEUE = Target("queue_length", TargetType.AVERAGE_VALUE, 30.0)

@@ -10,7 +10,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from forecaster.config import parse
+from forecaster.config.settings import parse
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 VERSIONS = ("1.33", "1.36")

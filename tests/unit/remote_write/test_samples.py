@@ -3,8 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from forecaster.remote_write.samples import Sample, samples_of
-from forecaster.remote_write.settings import RemoteWriteSettings
+from forecaster.publish.remote_write.samples import Sample, samples_of
+from forecaster.publish.remote_write.settings import RemoteWriteSettings
 from tests.support.recommendations import NOON, ahead, recommendation, signal_view
 
 BEGIN = NOON + timedelta(minutes=3)

@@ -8,8 +8,8 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.remote_write.samples import Sample
-from forecaster.remote_write.wire import varint, write_request
+from forecaster.publish.remote_write.samples import Sample
+from forecaster.publish.remote_write.writer import varint, write_request
 
 if TYPE_CHECKING:
     from typing import Any

@@ -7,8 +7,8 @@ import cramjam
 import pytest
 
 from forecaster.errors import StoreError
-from forecaster.remote_write.settings import RemoteWriteSettings
-from forecaster.remote_write.writer import RemoteWriter
+from forecaster.publish.remote_write.settings import RemoteWriteSettings
+from forecaster.publish.remote_write.writer import RemoteWriter
 from tests.support.http_server import Asked, Reply, Server
 from tests.support.recommendations import NOON, recommendation, workload_id
 

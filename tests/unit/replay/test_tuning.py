@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import yaml
 
-from forecaster.config import parse
+from forecaster.config.settings import parse
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import Signal

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from forecaster.cycle.observed import Observed
+from forecaster.cycle.rehearse import pods_of
 from forecaster.decisions.explain import explanation
 from forecaster.domain.container import ContainerBlock, ContainerFacts, ContainerId
 from forecaster.domain.policies import Policies
 from forecaster.domain.signal import Signal
 from forecaster.domain.workload import Target, TargetType
-from forecaster.steps.observed import Observed
-from forecaster.steps.rehearse import pods_of
 from tests.support.builders import NOON, after, hpa, minutes, policy, workload
 from tests.support.fakes import CycleOnFakes, FakeSource, Load, named
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from forecaster.cycle.containers import COLUMNS, KEPT, Containers
+from forecaster.cycle.sizes import Sizes
 from forecaster.domain.container import ContainerBlock, ContainerFacts, ContainerId
 from forecaster.domain.decision import Hold, Reason, Resize
 from forecaster.domain.policies import Policies
@@ -17,8 +19,6 @@ from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES
 from forecaster.domain.workload import Resources
 from forecaster.errors import SourceUnavailable
-from forecaster.steps.containers import COLUMNS, KEPT, Containers
-from forecaster.steps.sizes import Sizes
 from forecaster.store.history import History
 from forecaster.vertical.choice.oom import RAISE
 from forecaster.vertical.sizing import size

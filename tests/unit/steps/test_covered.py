@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from forecaster.cycle.observed import Observed
 from forecaster.decisions.coverage import Held
 from forecaster.decisions.explain import explanation
 from forecaster.domain.policies import Policies
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import MINUTE
-from forecaster.steps.observed import Observed
 from tests.support.builders import NOON, policy, workload
 from tests.support.fakes import CycleOnFakes, Load, named
 

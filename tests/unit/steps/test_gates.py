@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from forecaster.cycle.gates import ROUND, SOONEST, Gates
+from forecaster.cycle.observed import Observed
+from forecaster.cycle.rehearse import pods_of
+from forecaster.cycle.targets import Targets
 from forecaster.decisions.gate import Standing
 from forecaster.demand.yesterday import Yesterday
 from forecaster.domain.history import Inventory
@@ -18,10 +22,6 @@ from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window
 from forecaster.domain.workload import Target, TargetType
 from forecaster.errors import StoreError
-from forecaster.steps.gates import ROUND, SOONEST, Gates
-from forecaster.steps.observed import Observed
-from forecaster.steps.rehearse import pods_of
-from forecaster.steps.targets import Targets
 from forecaster.store.observed import ObservedFile
 from tests.support.builders import CPU_HALF, NOON, hpa, minutes, policy, workload
 
@@ -123,10 +123,10 @@ def test_everyone_is_judged_again_within_a_day() -> None:
 @pytest.mark.parametrize("count", [1, 49, 50, 51, 110])
 def test_nobody_waits_longer_than_a_day(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a day of an hour, in which a rehearsal takes no time; all else is in the same proportion."""
-    monkeypatch.setattr("forecaster.steps.gates.cases_of", lambda one, _policy, _past: [one.id])
-    monkeypatch.setattr("forecaster.steps.gates.rehearsed", lambda ids: dict.fromkeys(ids, ()))
-    monkeypatch.setattr("forecaster.steps.gates.ROUND", ROUND // 24)
-    monkeypatch.setattr("forecaster.steps.gates.SOONEST", SOONEST / 24)
+    monkeypatch.setattr("forecaster.cycle.gates.cases_of", lambda one, _policy, _past: [one.id])
+    monkeypatch.setattr("forecaster.cycle.gates.rehearsed", lambda ids: dict.fromkeys(ids, ()))
+    monkeypatch.setattr("forecaster.cycle.gates.ROUND", ROUND // 24)
+    monkeypatch.setattr("forecaster.cycle.gates.SOONEST", SOONEST / 24)
     gates, many, longest = Gates(), [workload(f"w{i:03}") for i in range(count)], timedelta(0)
     for minute in range(180):
         now = NOON + minute * MINUTE

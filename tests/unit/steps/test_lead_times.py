@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from forecaster.cycle.lead_times import LeadTimes
+from forecaster.cycle.observed import Observed
+from forecaster.cycle.outlook import span_of
+from forecaster.cycle.targets import Targets
 from forecaster.decisions.explain import explanation
 from forecaster.domain.decision import Reason
 from forecaster.domain.history import Inventory
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy, Selector
 from forecaster.errors import StoreError
-from forecaster.steps.lead_times import LeadTimes
-from forecaster.steps.observed import Observed
-from forecaster.steps.outlook import span_of
-from forecaster.steps.targets import Targets
 from forecaster.store.observed import ObservedFile
 from tests.support.builders import after, minutes, policy, workload
 from tests.support.fakes import CycleOnFakes, Load, load, named, nobody_answers

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from forecaster.cycle.containers import Containers
+from forecaster.cycle.load_ahead import LoadsAhead
+from forecaster.cycle.sizes import Sizes
 from forecaster.demand.fresh import Fresh
 from forecaster.domain.history import Block
 from forecaster.domain.policies import Policies
@@ -16,9 +19,6 @@ from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType
 from forecaster.forecasting.forecaster import Forecaster, Span
-from forecaster.steps.containers import Containers
-from forecaster.steps.load_ahead import LoadsAhead
-from forecaster.steps.sizes import Sizes
 from forecaster.store.history import History
 from forecaster.vertical.sizing import size
 from tests.support.builders import GIB, NOON, workload

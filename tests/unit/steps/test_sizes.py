@@ -3,13 +3,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from forecaster.cycle.containers import Containers
+from forecaster.cycle.sizes import ROUNDS, Sizes
 from forecaster.domain.history import Block
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy, Selector
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES
-from forecaster.steps.containers import Containers
-from forecaster.steps.sizes import ROUNDS, Sizes
 from forecaster.store.history import History
 from forecaster.vertical.sizing import NO_SIZING
 from tests.support.builders import GIB, NOON, workload

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from forecaster.cycle.usage import usage_of
 from forecaster.demand.rows import values_of
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES
 from forecaster.forecasting.forecaster import Span
 from forecaster.forecasting.peaks import LEVELS
-from forecaster.steps.usage import usage_of
 from forecaster.vertical.admission.cluster import name_of
 from forecaster.vertical.nodes.ahead import WindowAhead
 from forecaster.vertical.nodes.joint import FEWEST_SAMPLES, past_ranks, ranks_together, samples

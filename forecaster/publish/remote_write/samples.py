@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from forecaster.domain.decision import Recommendation, SignalView
     from forecaster.domain.outlook import Ahead
-    from forecaster.remote_write.settings import RemoteWriteSettings
+    from forecaster.publish.remote_write.settings import RemoteWriteSettings
 
 FORECAST, MEASURED = "forecaster_demand_forecast", "forecaster_demand_measured"
 RECOMMENDED = "forecaster_replicas_recommended"

@@ -6,12 +6,12 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from forecaster.cycle.newcomers import with_relatives
 from forecaster.demand.per_pod import per_pod
 from forecaster.demand.rows import values_of
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES
 from forecaster.domain.workload import Resources
-from forecaster.steps.newcomers import with_relatives
 from forecaster.vertical.choice.choose import SizedRow, Specified, choose
 from forecaster.vertical.choice.load_ahead import AS_BEFORE
 from forecaster.vertical.choice.oom import RAISE
@@ -20,13 +20,13 @@ from forecaster.vertical.sizing import NO_SIZING, ContainerSizing, PodSizing
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from forecaster.cycle.containers import Containers
+    from forecaster.cycle.load_ahead import LoadsAhead
     from forecaster.domain.container import ContainerFacts, ContainerId
     from forecaster.domain.policies import Policies
     from forecaster.domain.policy import VerticalPolicy
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.ports import Histories
-    from forecaster.steps.containers import Containers
-    from forecaster.steps.load_ahead import LoadsAhead
     from forecaster.vertical.choice.load_ahead import PodLoad
 
 ROUNDS = 60

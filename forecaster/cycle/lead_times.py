@@ -14,10 +14,10 @@ from forecaster.domain.workload import WorkloadId
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from forecaster.cycle.targets import Targets
     from forecaster.domain.decision import LeadTime
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.domain.workload import Workload
-    from forecaster.steps.targets import Targets
 
 UNWATCHED = Watch()
 SECOND = timedelta(seconds=1)

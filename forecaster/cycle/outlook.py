@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from forecaster.cycle.usage import usage_of
 from forecaster.decisions.coverage import Coverage, Level
 from forecaster.decisions.gate import Voice
 from forecaster.decisions.lead_time import lead_time
@@ -22,12 +23,12 @@ from forecaster.domain.signal import DEMAND, Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.forecasting.forecaster import Span
 from forecaster.forecasting.peaks import LEVELS
-from forecaster.steps.usage import usage_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
+    from forecaster.cycle.targets import Targets
     from forecaster.demand.throttling import Hours
     from forecaster.domain.policies import Policies
     from forecaster.domain.policy import Policy
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from forecaster.forecasting.forecaster import Forecaster
     from forecaster.forecasting.peaks import Peaks
     from forecaster.ports import Histories
-    from forecaster.steps.targets import Targets
 
 
 NEVER: Mapping[WorkloadId, Sequence[Hours]] = MappingProxyType({})

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from forecaster.compose import Nowhere, build_cycle, nothing_observed
-from forecaster.config import Settings, parse
+from forecaster.app.compose import Nowhere, build_cycle, nothing_observed
+from forecaster.config.settings import Settings, parse
 from forecaster.domain.signal import Signal
 from forecaster.forecasting.forecaster import FITS
 from forecaster.sources.tape import TapeReader, encoded
@@ -24,8 +24,8 @@ from forecaster.store.snapshot import Snapshots
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from forecaster.cycle import Outcome
-    from forecaster.steps.observed import Observed
+    from forecaster.cycle.observed import Observed
+    from forecaster.cycle.run import Outcome
 
 PORTABLE = ("history", "cycle", "forecast", "policy", "overrides")
 """The sections of the settings that decisions depend on; the others hold addresses and secrets."""

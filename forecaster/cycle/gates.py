@@ -8,21 +8,21 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
+from forecaster.cycle.places import NOWHERE, Place, kept, restored
+from forecaster.cycle.rehearse import Past, cases_of, rehearsed
 from forecaster.decisions.gate import judged_on_all, unjudged
-from forecaster.steps.places import NOWHERE, Place, kept, restored
-from forecaster.steps.rehearse import Past, cases_of, rehearsed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping
     from datetime import datetime
 
+    from forecaster.cycle.places import KeptPlace
+    from forecaster.cycle.rehearse import Case, Rounds
+    from forecaster.cycle.targets import Targets
     from forecaster.decisions.gate import Gate
     from forecaster.domain.policies import Policies
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.ports import Histories
-    from forecaster.steps.places import KeptPlace
-    from forecaster.steps.rehearse import Case, Rounds
-    from forecaster.steps.targets import Targets
 
 NEWCOMERS = 12
 """Workloads judged for the first time in one cycle, besides those whose turn it is."""

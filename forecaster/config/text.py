@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from forecaster.config import Settings
+from forecaster.config.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from forecaster.cycle.capacities import Capacities, KeptCapacity
+from forecaster.cycle.covered import KeptHeld, kept, restored
+from forecaster.cycle.gates import Gates
+from forecaster.cycle.in_force import InForce, Made
+from forecaster.cycle.lead_times import KeptWatch, LeadTimes
+from forecaster.cycle.places import KeptPlace  # noqa: TC001  msgspec resolves the annotations
 from forecaster.decisions.coverage import Coverage
-from forecaster.steps.capacities import Capacities, KeptCapacity
-from forecaster.steps.covered import KeptHeld, kept, restored
-from forecaster.steps.gates import Gates
-from forecaster.steps.in_force import InForce, Made
-from forecaster.steps.lead_times import KeptWatch, LeadTimes
-from forecaster.steps.places import KeptPlace  # noqa: TC001  msgspec resolves the annotations
 
 if TYPE_CHECKING:
     from forecaster.domain.policies import Policies

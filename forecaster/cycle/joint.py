@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from forecaster.cycle.advice import pod_usage
+from forecaster.cycle.demand_ahead import demand_ahead
+from forecaster.cycle.load_ahead import POINTS, Shared, carried_at, shared_by
 from forecaster.decisions.quantile import stated_quantile
 from forecaster.decisions.targets import Unusable, UtilizationTarget, targets_of
 from forecaster.domain.decision import Hold, Reason, Resize
 from forecaster.domain.signal import Signal
 from forecaster.domain.workload import Resources
-from forecaster.steps.advice import pod_usage
-from forecaster.steps.demand_ahead import demand_ahead
-from forecaster.steps.load_ahead import POINTS, Shared, carried_at, shared_by
 from forecaster.vertical.admission.cluster import name_of
 from forecaster.vertical.advice.advice import advise
 from forecaster.vertical.choice.days import days_of
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    from forecaster.cycle.advice import PodUsage
+    from forecaster.cycle.demand_ahead import Demand
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.policies import Policies
     from forecaster.domain.policy import Policy
     from forecaster.domain.workload import Workload
     from forecaster.forecasting.forecaster import Forecaster
     from forecaster.ports import Histories
-    from forecaster.steps.advice import PodUsage
-    from forecaster.steps.demand_ahead import Demand
     from forecaster.vertical.admission.cluster import Cluster
     from forecaster.vertical.admission.surroundings import Terms
     from forecaster.vertical.advice.advice import Advice

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import struct
 import threading
 import time
+from functools import lru_cache
 from importlib.util import find_spec
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -11,16 +13,16 @@ from typing import TYPE_CHECKING
 import requests
 
 from forecaster.errors import StoreError
-from forecaster.remote_write.samples import samples_of
-from forecaster.remote_write.wire import write_request
+from forecaster.publish.remote_write.samples import samples_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
 
     from forecaster.domain.decision import Recommendation
-    from forecaster.remote_write.samples import Sample
-    from forecaster.remote_write.settings import RemoteWriteSettings
+    from forecaster.publish.remote_write.samples import Sample
+    from forecaster.publish.remote_write.settings import RemoteWriteSettings
+
 
 SHOWN = 200
 """Characters of a refusal that are shown."""
@@ -119,3 +121,51 @@ def _batches(samples: Iterator[Sample], size: int) -> Iterator[list[Sample]]:
 
 class _RefusedError(Exception):
     """The receiver said no; the text is what it said."""
+
+
+# The protocol buffers of remote write 1.0, of which few fields are needed.
+#
+# WriteRequest { repeated TimeSeries timeseries = 1 }
+# TimeSeries   { repeated Label labels = 1; repeated Sample samples = 2 }
+# Label        { string name = 1; string value = 2 }
+# Sample       { double value = 1; int64 timestamp = 2, in milliseconds }
+
+
+FIRST, SECOND = b"\x0a", b"\x12"
+"""Field numbers 1 and 2 with a length."""
+DOUBLE = struct.Struct("<Bd")
+SEVEN_BITS = 0x7F
+
+
+def write_request(samples: Iterable[Sample]) -> bytes:
+    """A request with one series for each sample."""
+    return b"".join(_field(FIRST, _series(sample)) for sample in samples)
+
+
+def _series(sample: Sample) -> bytes:
+    labels = b"".join([_label(name, value) for name, value in sample.labels])
+    milliseconds = round(sample.at.timestamp() * 1000)
+    return labels + _field(SECOND, DOUBLE.pack(0x09, sample.value) + b"\x10" + varint(milliseconds))
+
+
+@lru_cache(maxsize=65_536)
+def _label(name: str, value: str) -> bytes:
+    return _field(FIRST, _field(FIRST, name.encode()) + _field(SECOND, value.encode()))
+
+
+def _field(tag: bytes, content: bytes) -> bytes:
+    return tag + varint(len(content)) + content
+
+
+def varint(number: int) -> bytes:
+    """Seven bits a byte, the lowest first; the highest bit says that more come.
+
+    >>> varint(300).hex()
+    'ac02'
+    """
+    found = bytearray()
+    while number > SEVEN_BITS:
+        found.append(number & SEVEN_BITS | 0x80)
+        number >>= 7
+    found.append(number)
+    return bytes(found)

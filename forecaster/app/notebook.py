@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.clock import current, evaluation_time
+from forecaster.app.clock import current, evaluation_time
 from forecaster.domain.signal import Signal
 from forecaster.forecasting.panels import key_of
 from forecaster.sources.prometheus import PrometheusSource

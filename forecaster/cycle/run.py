@@ -10,31 +10,31 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from forecaster.cycle.catch_up import catch_up
+from forecaster.cycle.containers import Containers
+from forecaster.cycle.effects import take_effect
+from forecaster.cycle.garbage import expect_records
+from forecaster.cycle.judge import Judge
+from forecaster.cycle.load_ahead import LoadsAhead
+from forecaster.cycle.outlook import look_ahead
+from forecaster.cycle.scoring import Scoring
+from forecaster.cycle.sizes import Sizes
+from forecaster.cycle.stopwatch import Stopwatch
+from forecaster.cycle.targets import find_targets
 from forecaster.demand.throttling import Throttling
 from forecaster.domain.decision import Scale
 from forecaster.domain.report import CycleReport
-from forecaster.steps.catch_up import catch_up
-from forecaster.steps.containers import Containers
-from forecaster.steps.effects import take_effect
-from forecaster.steps.garbage import expect_records
-from forecaster.steps.judge import Judge
-from forecaster.steps.load_ahead import LoadsAhead
-from forecaster.steps.outlook import look_ahead
-from forecaster.steps.scoring import Scoring
-from forecaster.steps.sizes import Sizes
-from forecaster.steps.stopwatch import Stopwatch
-from forecaster.steps.targets import find_targets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from datetime import datetime
 
+    from forecaster.cycle.targets import Targets
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.history import Inventory
     from forecaster.domain.policies import Policies
     from forecaster.forecasting.forecaster import Forecaster
     from forecaster.ports import Histories, Ledger, Publisher, Source
-    from forecaster.steps.targets import Targets
 
 
 class Outcome(NamedTuple):

@@ -23,13 +23,13 @@ import yaml
 from pydantic import Field, ValidationError, ValidationInfo, field_validator
 
 import models
+from forecaster.config.faults import faults_of, faults_of_overrides
 from forecaster.domain.duration import Duration
 from forecaster.domain.policies import Policies, merged
 from forecaster.domain.policy import Policy, Selector
 from forecaster.domain.section import Section
 from forecaster.errors import ConfigError, Fault
-from forecaster.faults import faults_of, faults_of_overrides
-from forecaster.remote_write.settings import RemoteWriteSettings
+from forecaster.publish.remote_write.settings import RemoteWriteSettings
 from forecaster.serving.keda.settings import KedaSettings
 from forecaster.serving.settings import ServingSettings
 from forecaster.sources.queries import Queries

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 from threadpoolctl import threadpool_limits
 
-from forecaster.cycle import Cycle
+from forecaster.cycle.garbage import expect_records
+from forecaster.cycle.gates import Gates
+from forecaster.cycle.lead_times import LeadTimes
+from forecaster.cycle.observed import Observed
+from forecaster.cycle.run import Cycle
 from forecaster.domain.signal import Signal
 from forecaster.errors import StoreError
 from forecaster.forecasting.forecaster import FITS, Forecaster
 from forecaster.learning.judge import LearnedJudge
 from forecaster.sources.prometheus import PrometheusSource
-from forecaster.steps.garbage import expect_records
-from forecaster.steps.gates import Gates
-from forecaster.steps.lead_times import LeadTimes
-from forecaster.steps.observed import Observed
 from forecaster.store.history import History
 from forecaster.store.observed import ObservedFile
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
-    from forecaster.config import Settings
+    from forecaster.config.settings import Settings
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.score import ForecastScore
     from forecaster.domain.workload import WorkloadId

@@ -12,17 +12,19 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from forecaster import __version__, telemetry
-from forecaster.clock import current, evaluation_time
-from forecaster.compose import build_cycle, nothing_observed, observed_file
+from forecaster import __version__
+from forecaster.app import telemetry
+from forecaster.app.clock import current, evaluation_time
+from forecaster.app.compose import build_cycle, nothing_observed, observed_file
+from forecaster.app.ledger_recall import recalled
+from forecaster.app.service import Service
+from forecaster.app.tape_replay import beginning
+from forecaster.app.telemetry import CountedLedger, CountedPublisher, Metrics
 from forecaster.domain.signal import Signal
 from forecaster.errors import StoreError
 from forecaster.forecasting.paths import Paths
-from forecaster.publishers import Publishers
-from forecaster.recall import recalled
-from forecaster.remote_write.writer import RemoteWriter
-from forecaster.retell import beginning
-from forecaster.service import Service
+from forecaster.publish.remote_write.writer import RemoteWriter
+from forecaster.publish.several import Publishers
 from forecaster.serving.address import Address
 from forecaster.serving.chronicle import Chronicle
 from forecaster.serving.keda.process import ScalerOptions, scaler_process
@@ -34,14 +36,13 @@ from forecaster.sources.tape import Tape, TapedLedger, TapedSource
 from forecaster.store.history import History
 from forecaster.store.ledger import SqlLedger
 from forecaster.store.snapshot import Snapshots
-from forecaster.telemetry import CountedLedger, CountedPublisher, Metrics
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
     from pathlib import Path
 
-    from forecaster.config import Settings, StateSettings
+    from forecaster.config.settings import Settings, StateSettings
     from forecaster.ports import Ledger, Publisher, Source
     from forecaster.serving.kept import Death
     from forecaster.serving.settings import PreviousSettings, ServingSettings

@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
-from forecaster import telemetry
-from forecaster.clock import current, evaluation_time
+from forecaster.app import telemetry
+from forecaster.app.clock import current, evaluation_time
+from forecaster.app.schedule import Schedule
 from forecaster.errors import StoreError
-from forecaster.schedule import Schedule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
-    from forecaster.config import CycleSettings
-    from forecaster.cycle import Cycle
+    from forecaster.app.telemetry import Metrics
+    from forecaster.config.settings import CycleSettings
+    from forecaster.cycle.run import Cycle
     from forecaster.domain.report import CycleReport
-    from forecaster.telemetry import Metrics
 
 
 class Kept(Protocol):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.clock import current, evaluation_time
+from forecaster.app.clock import current, evaluation_time
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.errors import SourceRefused

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from forecaster.cycle.outlook import corrects
 from forecaster.decisions.coverage import Coverage
 from forecaster.decisions.quantile import stated_quantile
 from forecaster.domain.outlook import Ahead
 from forecaster.domain.score import ForecastScore
 from forecaster.domain.window import MINUTE
-from forecaster.steps.outlook import corrects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from forecaster.cycle.outlook import Sight
     from forecaster.domain.policies import Policies
     from forecaster.domain.signal import Signal
     from forecaster.domain.window import Window
     from forecaster.domain.workload import WorkloadId
     from forecaster.forecasting.peaks import Peaks
     from forecaster.ports import Histories
-    from forecaster.steps.outlook import Sight
 
 ROUNDS = 10
 """Of each cycle's forecasts one workload in so many is scored, each in its turn: enough to judge, cheap to keep."""

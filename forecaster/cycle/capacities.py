@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from forecaster.cycle.containers import Containers
     from forecaster.decisions.targets import PodTarget
     from forecaster.domain.policies import Policies
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.domain.window import Window
     from forecaster.domain.workload import Workload
     from forecaster.ports import Histories
-    from forecaster.steps.containers import Containers
 
     Floats = NDArray[np.float64]
 

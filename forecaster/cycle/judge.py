@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from forecaster.cycle.observed import Observed
 from forecaster.decisions.decide import decide
 from forecaster.decisions.gate import Voice
 from forecaster.decisions.state import ScalingState
 from forecaster.domain.decision import Hold, Reason, Recommendation
-from forecaster.steps.observed import Observed
 from forecaster.vertical.remembered import RememberedSizes
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from forecaster.cycle.outlook import Sight
+    from forecaster.cycle.sizes import Sizes
+    from forecaster.cycle.targets import Targets
     from forecaster.domain.policies import Policies
     from forecaster.domain.workload import Workload, WorkloadId
-    from forecaster.steps.outlook import Sight
-    from forecaster.steps.sizes import Sizes
-    from forecaster.steps.targets import Targets
 
 
 @dataclass(slots=True)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from forecaster.cycle.demand_ahead import Demand, demand_ahead
+from forecaster.cycle.load_ahead import carried_at
 from forecaster.decisions.targets import targets_of
 from forecaster.domain.signal import Signal
-from forecaster.steps.demand_ahead import Demand, demand_ahead
-from forecaster.steps.load_ahead import carried_at
 from forecaster.vertical.admission.cluster import name_of
 from forecaster.vertical.nodes.ahead import Aim, PoolAhead, pool_ahead
 from forecaster.vertical.nodes.headroom import Headroom, headroom

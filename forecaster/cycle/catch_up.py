@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
+    from forecaster.cycle.targets import Targets
     from forecaster.ports import Histories, Source
-    from forecaster.steps.targets import Targets
 
 
 def catch_up(history: Histories, source: Source, targets: Targets, now: datetime) -> list[str]:
