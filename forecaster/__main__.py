@@ -1,5 +1,27 @@
-"""`python -m forecaster`: the command without its entry point."""
+"""The command `forecaster`, and `python -m forecaster`: so little that Ctrl-C is orderly from the first moment on."""
 
-from forecaster.entry import main
+from __future__ import annotations
 
-main()
+import sys
+
+INTERRUPTED = 130
+
+
+def main() -> None:
+    """Run a command; expected errors are one message and exit code 1, never a traceback."""
+    try:
+        from forecaster.cli import app  # noqa: PLC0415  while it loads, Ctrl-C may come already
+        from forecaster.errors import ForecasterError  # noqa: PLC0415  as above
+    except KeyboardInterrupt:
+        raise SystemExit(INTERRUPTED) from None
+    try:
+        app()
+    except ForecasterError as error:
+        sys.stderr.write(f"forecaster: {error}\n")
+        raise SystemExit(1) from None
+    except KeyboardInterrupt:
+        raise SystemExit(INTERRUPTED) from None
+
+
+if __name__ == "__main__":
+    main()

@@ -19,7 +19,7 @@ from forecaster.cli.options import matching, settings_of
 from forecaster.config.settings import Settings
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import MINUTE
-from forecaster.entry import main
+from forecaster.__main__ import main
 from forecaster.sources.embedded import EmbeddedPrometheus
 from forecaster.sources.recording import Recording
 from tests.support.builders import GIB, NOON, hpa, minutes, workload

@@ -1,0 +1,1 @@
+"""Offers into a receiver of Prometheus remote write. No rule of what is offered."""
