@@ -10,8 +10,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from benchmarks.bench_policy import WINDOW, BenchPolicy
+from forecaster.cycle.learned import LearnedJudge
 from forecaster.domain.policy import HorizontalPolicy
-from forecaster.learning.judge import LearnedJudge
 
 if TYPE_CHECKING:
     from forecaster.decisions.sweeps import Setting

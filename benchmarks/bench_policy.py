@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from forecaster.cycle.learned import LearnedJudge
     from forecaster.decisions.sweeps import Setting
-    from forecaster.learning.judge import LearnedJudge
 
     Floats = NDArray[np.float64]
 

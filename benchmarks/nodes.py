@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from forecaster.app.demo import staged
 from forecaster.cycle.demand_ahead import SPANS, demand_ahead
-from forecaster.demo.stage import staged
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES
 from forecaster.vertical.admission.cluster import name_of
@@ -25,7 +25,7 @@ from forecaster.vertical.nodes.joint import sum_of
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from forecaster.demo.stage import Stage
+    from forecaster.app.demo import Stage
     from forecaster.vertical.nodes.ahead import WindowAhead
 
 QUANTILE = 0.95

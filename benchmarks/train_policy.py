@@ -20,13 +20,13 @@ from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.signal import Signal
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
 from forecaster.forecasting.forecaster import Span
-from forecaster.learning.policy import WEIGHTS, save
-from forecaster.learning.train import train
+from forecaster.horizontal.learned import WEIGHTS, save
 from forecaster.replay.foresee import Question, foresee
 from forecaster.replay.lane import Lane, with_targets_at
 from forecaster.replay.setup import Setup, setup_of
 from forecaster.replay.sight import Sight, sight_of
 from forecaster.replay.traces import Traces
+from forecaster.replay.training import train
 
 DAYS, WARM = 9, 2
 SPAN = Span(timedelta(minutes=3), timedelta(minutes=3))

@@ -12,12 +12,12 @@ from threadpoolctl import threadpool_limits
 from forecaster.cycle.garbage import expect_records
 from forecaster.cycle.gates import Gates
 from forecaster.cycle.lead_times import LeadTimes
+from forecaster.cycle.learned import LearnedJudge
 from forecaster.cycle.observed import Observed
 from forecaster.cycle.run import Cycle
 from forecaster.domain.signal import Signal
 from forecaster.errors import StoreError
 from forecaster.forecasting.forecaster import FITS, Forecaster
-from forecaster.learning.judge import LearnedJudge
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.store.history import History
 from forecaster.store.observed import ObservedFile

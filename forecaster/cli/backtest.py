@@ -38,9 +38,9 @@ def vertical(
     """
     from forecaster.cli.look import look, look_at_demo
     from forecaster.cycle.advice import pod_usage
-    from forecaster.output.backtest import print_backtest
     from forecaster.replay.sizes.compare import backtested
     from forecaster.replay.sizes.measured import measured_load
+    from forecaster.report.sizes_backtest import print_backtest
 
     settings = settings_of(config, prometheus, namespaces)
     seen = look_at_demo(None, None) if demo else look(settings, at, None, None)

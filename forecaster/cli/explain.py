@@ -64,7 +64,7 @@ def _cluster(objects: list[Path] | None, server: str | None) -> Cluster | None:
 def _together(cycle: Cycle, outcome: Outcome, cluster: Cluster | None) -> dict[WorkloadId, list[str]]:
     """Count and size together, in a line for each workload."""
     from forecaster.cli.look import Look
-    from forecaster.output.joint import joint_line
+    from forecaster.report.advice_table import joint_line
     from forecaster.vertical.admission.cluster import Cluster as Known
     from forecaster.vertical.joint import Costs
 
@@ -77,7 +77,7 @@ def _prover(cluster: Cluster | None) -> Callable[[Workload, Recommendation], lis
     if cluster is None:
         return lambda _workload, _one: []
 
-    from forecaster.output.advice_table import finding_lines
+    from forecaster.report.advice_table import finding_lines
     from forecaster.vertical.advice.advice import advise
 
     return lambda workload, one: finding_lines(advise(workload, one, cluster))

@@ -10,10 +10,10 @@ import typer
 
 from forecaster.app.clock import evaluation_time, instant
 from forecaster.app.compose import single_cycle
+from forecaster.app.demo import staged
 from forecaster.cycle.advice import advices
 from forecaster.cycle.joint import JointAdvice, joint_advice
 from forecaster.cycle.nodes_ahead import NodesAhead, nodes_ahead
-from forecaster.demo.stage import staged
 from forecaster.errors import SourceError
 from forecaster.sources import cluster_facts, cluster_objects
 from forecaster.sources.prometheus import PrometheusSource

@@ -8,7 +8,7 @@ import typer
 
 from forecaster.cli.options import ConfigFile, Demo, Instant, Namespaces, PrometheusUrl, settings_of
 from forecaster.cli.recommend import Objects, ServerVersion
-from forecaster.output.nodes_format import NodesOutput
+from forecaster.report.formats import NodesOutput
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +42,7 @@ def nodes(
 ) -> None:
     """Requests and usage of every node pool over the coming day, nodes needed and when, headroom, memory pressure."""
     from forecaster.cli.look import look, look_at_demo
-    from forecaster.output.nodes import print_nodes
+    from forecaster.report.nodes import print_nodes
 
     if output is NodesOutput.HEADROOM and not image:
         raise typer.BadParameter(

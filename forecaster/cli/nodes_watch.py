@@ -15,7 +15,7 @@ from forecaster.app.schedule import Schedule
 from forecaster.app.serve import stop_on_signals
 from forecaster.cli.look import Look, Observer
 from forecaster.errors import StoreError
-from forecaster.output.nodes_metrics import metrics_text
+from forecaster.report.nodes_metrics import metrics_text
 from forecaster.serving.address import listen
 from forecaster.serving.node_load import NodeLoad, Snapshot
 

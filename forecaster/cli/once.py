@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from forecaster.cli.options import ConfigFile, Instant, Namespaces, Pattern, PrometheusUrl, matching, settings_of
-from forecaster.output.format import Output
+from forecaster.report.formats import Output
 
 if TYPE_CHECKING:
     from forecaster.config.settings import Settings
@@ -23,7 +23,7 @@ def once(
     at: Instant = None,
 ) -> None:
     """Read the history of all workloads once, and print what each should have."""
-    from forecaster.output.outcome import print_outcome
+    from forecaster.report.recommendations import print_outcome
 
     outcome = one_cycle(settings_of(config, prometheus, namespaces), at, workload)
     chosen = matching((one.id for one in outcome.recommendations), workload)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from forecaster.cli.grouped import grouped
+from forecaster.cli.options import grouped
 from forecaster.cli.replay_options import Played, Span
 
 Json = Annotated[bool, typer.Option("--json", help="Print for machines.")]
@@ -21,8 +21,8 @@ def outcome(given: Span, json: Json = False) -> None:
     """
     from forecaster.cli.outcome_inputs import decisions_of
     from forecaster.cli.replay_inputs import inputs_of
-    from forecaster.output.replay.realised import print_realised
     from forecaster.replay.realised import outcome_of
+    from forecaster.report.realised import print_realised
 
     inputs = inputs_of(Played(**asdict(given), from_prometheus=True, no_cache=True))
     decisions = decisions_of(inputs.settings.state, [one.id for one in inputs.traces.workloads], inputs.begin)

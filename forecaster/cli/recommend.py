@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from forecaster.cli.options import ConfigFile, Demo, Instant, Namespaces, Pattern, PrometheusUrl, matching, settings_of
-from forecaster.output.advice_format import AdviceOutput
+from forecaster.report.formats import AdviceOutput
 
 Objects = Annotated[
     list[Path] | None,
@@ -79,7 +79,7 @@ def recommend(
     """Say what each pod should request and be limited to, how far off it is, what it costs, and what refuses it."""
     from forecaster.cli.look import look, look_at_demo
     from forecaster.cli.recommend_inputs import costs_of, filtered, previous_of, prices_of
-    from forecaster.output.advice import print_advice, write_overlay
+    from forecaster.report.advice import print_advice, write_overlay
     from forecaster.vertical.admission.surroundings import Terms
     from forecaster.vertical.rules.static_cpu import SHARED, STATIC
 

@@ -10,7 +10,7 @@ import typer
 from forecaster.app.serve import database_address
 from forecaster.domain.workload import Resources
 from forecaster.errors import StoreError
-from forecaster.output.advice_view import read_previous
+from forecaster.report.advice_view import read_previous
 from forecaster.store.ledger import SqlLedger
 from forecaster.vertical.advice.prices import Prices
 from forecaster.vertical.joint import Costs

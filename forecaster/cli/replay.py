@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from forecaster.cli.grouped import grouped
+from forecaster.cli.options import grouped
 from forecaster.cli.replay_options import Priced
 
 Models = Annotated[
@@ -49,7 +49,7 @@ def replay(
     from forecaster.app.compose import prepare_process
     from forecaster.cli.replay_inputs import inputs_of, known_models
     from forecaster.cli.replay_outputs import write_outcome
-    from forecaster.learning.policy import shipped
+    from forecaster.horizontal.learned import shipped
     from forecaster.replay import compare, line_up
 
     inputs = inputs_of(given)

@@ -9,11 +9,10 @@ import msgspec
 from rich.console import Console
 
 from forecaster.errors import StoreError
-from forecaster.output.outcome import PIPE_WIDTH
-from forecaster.output.replay.limits import LIMITS
-from forecaster.output.replay.page import page
-from forecaster.output.replay.rows import sentences, table_of
-from forecaster.output.replay.view import comparison_view
+from forecaster.report.recommendations import PIPE_WIDTH
+from forecaster.report.replay_page import page
+from forecaster.report.replay_table import LIMITS, sentences, table_of
+from forecaster.report.replay_view import comparison_view
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from forecaster.cli.grouped import grouped
+from forecaster.cli.options import grouped
 from forecaster.cli.replay_options import Played
 
 
@@ -17,8 +17,8 @@ def tune(given: Played) -> None:
     """
     from forecaster.app.compose import prepare_process
     from forecaster.cli.replay_inputs import inputs_of
-    from forecaster.output.replay.tuned import tuned_text
     from forecaster.replay.tuning import tune as tuned
+    from forecaster.report.tuned import tuned_text
 
     inputs = inputs_of(given)
     prepare_process()

@@ -12,7 +12,7 @@ def run_demo(*, once: bool, as_json: bool) -> None:
     Raises:
         KeyboardInterrupt: Ctrl-C, with the terminal as it was and the endpoint stopped.
     """
-    from forecaster.demo.show import show_one_cycle, show_play  # noqa: PLC0415  `--help` answers without numpy
+    from forecaster.report.demo import show_one_cycle, show_play  # noqa: PLC0415  `--help` answers without numpy
 
     if once:
         show_one_cycle(as_json=as_json)

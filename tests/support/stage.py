@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from forecaster.app.demo import Stage
 from forecaster.cycle.run import Outcome
-from forecaster.demo.stage import Stage
 from forecaster.domain.history import Inventory
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy

@@ -14,11 +14,10 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from forecaster.app.demo import REQUESTS_METRIC, play, setups_of, staged
 from forecaster.cli import app
-from forecaster.demo.play import play, setups_of
-from forecaster.demo.show import show_one_cycle, show_play
-from forecaster.demo.stage import REQUESTS_METRIC, staged
 from forecaster.domain.decision import Scale
+from forecaster.report.demo import show_one_cycle, show_play
 
 if TYPE_CHECKING:
     from forecaster.domain.decision import Recommendation

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from forecaster.app.compose import single_cycle
+from forecaster.app.demo import staged
 from forecaster.config.settings import parse
-from forecaster.demo.stage import staged
 
 if TYPE_CHECKING:
     import pytest

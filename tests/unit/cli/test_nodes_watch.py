@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from forecaster.app import telemetry
+from forecaster.app.demo import settings_for, staged
 from forecaster.cli.look import Look, Observer
 from forecaster.cli.nodes_watch import NodeWatch
 from forecaster.config.settings import CycleSettings
-from forecaster.demo.stage import settings_for, staged
 from tests.support import objects as given
 from tests.support.asgi import Client
 

@@ -9,15 +9,14 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
+from forecaster.app.demo import staged
 from forecaster.cli import app
 from forecaster.cli.look import Look, look_at_demo
 from forecaster.cli.recommend_inputs import filtered
-from forecaster.demo.stage import staged
-from forecaster.output.advice import print_advice, write_overlay
-from forecaster.output.advice_format import AdviceOutput
-from forecaster.output.joint import joint_line
-from forecaster.output.nodes import print_nodes
-from forecaster.output.nodes_format import NodesOutput
+from forecaster.report.advice import print_advice, write_overlay
+from forecaster.report.advice_table import joint_line
+from forecaster.report.formats import AdviceOutput, NodesOutput
+from forecaster.report.nodes import print_nodes
 from forecaster.vertical.admission.surroundings import Terms
 from forecaster.vertical.advice.prices import Prices
 from forecaster.vertical.joint import Costs

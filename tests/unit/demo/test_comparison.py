@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from forecaster.demo.comparison import Compared, compare, curves, hpa_alone, in_all
-from forecaster.demo.play import play, setups_of
+from forecaster.app.demo import play, setups_of
+from forecaster.app.demo_comparison import Compared, compare, curves, hpa_alone, in_all
 from forecaster.replay.account import Account
 from tests.support.builders import minutes
 from tests.support.stage import WEB, stage

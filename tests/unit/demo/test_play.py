@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from forecaster.demo.play import play, setups_of
+from forecaster.app.demo import play, setups_of
 from tests.support.builders import after, minutes
 from tests.support.stage import BATCH, WEB, stage
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.console import Console
 
-from forecaster.demo.play import Moment, play, setups_of
-from forecaster.demo.screen import frame, watch
+from forecaster.app.demo import Moment, play, setups_of
+from forecaster.report.demo_screen import frame, watch
 from tests.support.builders import minutes
 from tests.support.recommendations import NOON
 from tests.support.stage import stage

@@ -8,11 +8,11 @@ from io import StringIO
 import msgspec
 from rich.console import Console
 
-from forecaster.demo.comparison import Compared
-from forecaster.demo.play import play, setups_of
-from forecaster.demo.summary import print_summary
-from forecaster.demo.wire import demo_view
+from forecaster.app.demo import play, setups_of
+from forecaster.app.demo_comparison import Compared
 from forecaster.replay.account import Account
+from forecaster.report.demo_summary import print_summary
+from forecaster.report.demo_view import demo_view
 from tests.support.builders import minutes
 from tests.support.recommendations import NOON
 from tests.support.stage import BATCH, WEB, stage

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from forecaster.demo.comparison import Compared
-from forecaster.demo.verdict import percent, verdict
+from forecaster.app.demo_comparison import Compared
 from forecaster.replay.account import Account
+from forecaster.report.demo_summary import percent, verdict
 from tests.support.recommendations import workload_id
 
 WEB, API = workload_id("web"), workload_id("api")

@@ -7,14 +7,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from forecaster.learning.actions import CHANGES, STAY, counts
-from forecaster.learning.explore import DISCOUNT
-from forecaster.learning.fitted import Lessons, fit
-from forecaster.learning.judge import LearnedJudge
-from forecaster.learning.policy import KINDS, LearnedPolicy, load, save
-from forecaster.learning.situation import FEATURES, features_of
-from forecaster.learning.tabular import Table, cells, learn
+from forecaster.cycle.learned import LearnedJudge
+from forecaster.horizontal.learned import (
+    CHANGES,
+    FEATURES,
+    KINDS,
+    STAY,
+    LearnedPolicy,
+    Lessons,
+    Table,
+    cells,
+    counts,
+    features_of,
+    fit,
+    learn,
+    load,
+    save,
+)
 from forecaster.replay.advice import Situation
+from forecaster.replay.training import DISCOUNT
 from tests.support.builders import NOON, minutes, outlooks, policy, workload
 
 if TYPE_CHECKING:

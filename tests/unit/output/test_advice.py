@@ -3,9 +3,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from forecaster.domain.workload import Resources, WorkloadId
-from forecaster.output.advice import told_patchable
-from forecaster.output.advice_table import proof_lines, spoken
-from forecaster.output.advice_view import changes, document, read_previous
+from forecaster.report.advice import told_patchable
+from forecaster.report.advice_table import proof_lines, spoken
+from forecaster.report.advice_view import changes, document, read_previous
 from forecaster.vertical.admission.proof import prove
 from forecaster.vertical.advice.advice import Advice
 from forecaster.vertical.reference.krr.severity import Severity

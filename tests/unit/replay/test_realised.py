@@ -12,9 +12,9 @@ import pytest
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import Signal
-from forecaster.output.replay.realised import outcome_view, print_realised, said
 from forecaster.replay.realised import Outcome, Stated, floors_of, outcome_of
 from forecaster.replay.traces import Traces
+from forecaster.report.realised import outcome_view, print_realised, said
 from tests.support.builders import NOON, after, hpa, minutes, workload
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from forecaster.config.settings import parse
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import Signal
-from forecaster.output.replay.tuned import tuned_text
 from forecaster.replay import Terms, Traces
 from forecaster.replay.tuning import Candidate, Daily, Proposal, Tuning, best, change, judged, tune
+from forecaster.report.tuned import tuned_text
 from tests.support.builders import NOON, hpa, minutes, workload
 
 if TYPE_CHECKING:

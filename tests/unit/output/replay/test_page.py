@@ -8,15 +8,13 @@ from html.parser import HTMLParser
 import msgspec
 
 from forecaster.decisions.gate import Gate, Standing
-from forecaster.output.replay.limits import LIMITS
-from forecaster.output.replay.page import page
-from forecaster.output.replay.rows import rows_of, sentences
-from forecaster.output.replay.svg import Line, Picture, round_numbers
-from forecaster.output.replay.view import comparison_view
-from forecaster.output.replay.worst import worst_hours
 from forecaster.replay import Terms
 from forecaster.replay.gated import Stood
 from forecaster.replay.terms import Prices
+from forecaster.report.replay_page import page
+from forecaster.report.replay_table import LIMITS, rows_of, sentences, worst_hours
+from forecaster.report.replay_view import comparison_view
+from forecaster.report.svg import Line, Picture, round_numbers
 from tests.support.builders import NOON, minutes
 from tests.support.replays import small_comparison
 

@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.table import Table
 
 from forecaster.domain.amounts import UNKNOWN
-from forecaster.output.outcome import PIPE_WIDTH
-from forecaster.output.replay.limits import LIMITS
-from forecaster.output.replay.view import AccountView, LeftOutView, account_view
+from forecaster.report.recommendations import PIPE_WIDTH
+from forecaster.report.replay_table import LIMITS
+from forecaster.report.replay_view import AccountView, LeftOutView, account_view
 
 if TYPE_CHECKING:
     from forecaster.replay.account import Account

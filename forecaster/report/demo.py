@@ -9,19 +9,17 @@ from typing import TYPE_CHECKING
 import msgspec
 from rich.console import Console
 
-from forecaster.demo.comparison import compare, curves
-from forecaster.demo.interrupt import interruptible
-from forecaster.demo.play import play, setups_of
-from forecaster.demo.screen import watch
-from forecaster.demo.stage import staged
-from forecaster.demo.summary import print_summary
-from forecaster.demo.wire import demo_view
-from forecaster.output.format import Output
-from forecaster.output.outcome import print_outcome
+from forecaster.app.demo import play, setups_of, staged
+from forecaster.app.demo_comparison import compare, curves
+from forecaster.report.demo_screen import interruptible, watch
+from forecaster.report.demo_summary import print_summary
+from forecaster.report.demo_view import demo_view
+from forecaster.report.formats import Output
+from forecaster.report.recommendations import print_outcome
 
 if TYPE_CHECKING:
     from forecaster.cycle.run import Outcome
-    from forecaster.demo.wire import DemoView
+    from forecaster.report.demo_view import DemoView
 
 PLAYED = timedelta(hours=12)
 """720 cycles: a night and a morning, and short enough to wait for."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+from contextlib import contextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from rich.console import Group
 from rich.live import Live
@@ -11,20 +13,22 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from forecaster.demo.stage import HISTORY
-from forecaster.demo.verdict import minutes
+from forecaster.app.demo import HISTORY
 from forecaster.domain.decision import Reason
 from forecaster.domain.window import MINUTE
-from forecaster.output.table import table_of
 from forecaster.replay.account import HOUR, total
+from forecaster.report.demo_summary import minutes
+from forecaster.report.recommendations import table_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from datetime import datetime
+    from types import FrameType
 
     from rich.console import Console, RenderableType
 
-    from forecaster.demo.play import Moment, Worlds
+    from forecaster.app.demo import Moment, Worlds
+
 
 FRAME = timedelta(minutes=5)
 """Virtual time between two pictures: about ten a second."""
@@ -110,3 +114,46 @@ def _so_far(moment: Moment) -> tuple[str, str]:
 def _spent(worlds: Worlds) -> str:
     account = total(world.account for world in worlds.values())
     return f"{account.pod_hours:.0f} pod-hours, {minutes(account)} min short"
+
+
+# Ctrl-C: the first one stops the demo at once, the others must not disturb its cleaning up.
+
+
+Step = TypeVar("Step")
+
+
+class Interrupt:
+    """Whether somebody asked to stop."""
+
+    def __init__(self) -> None:
+        self.asked = False
+
+    def note(self, _number: int, _frame: FrameType | None) -> None:
+        """The handler of the signal."""
+        if not self.asked:
+            self.asked = True
+            raise KeyboardInterrupt
+
+    def between(self, steps: Iterable[Step]) -> Iterator[Step]:
+        """The steps, as long as nobody asked to stop.
+
+        Python drops an exception that a signal raises inside a finalizer, so the wish is looked up again here.
+
+        Raises:
+            KeyboardInterrupt: somebody did.
+        """
+        for step in steps:
+            if self.asked:
+                raise KeyboardInterrupt
+            yield step
+
+
+@contextmanager
+def interruptible() -> Iterator[Interrupt]:
+    """Ctrl-C as described above for the length of the block; main thread only."""
+    interrupt = Interrupt()
+    before = signal.signal(signal.SIGINT, interrupt.note)
+    try:
+        yield interrupt
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from forecaster.domain.amounts import memory
-from forecaster.output.outcome import PIPE_WIDTH
+from forecaster.report.recommendations import PIPE_WIDTH
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import timedelta
 
-    from forecaster.demo.play import Moment, Setups
-    from forecaster.demo.stage import Stage
+    from forecaster.app.demo import Moment, Setups, Stage
     from forecaster.domain.workload import WorkloadId
     from forecaster.replay.setup import Setup
 

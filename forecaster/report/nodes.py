@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from forecaster.output.nodes_format import NodesOutput
-from forecaster.output.nodes_metrics import metrics_text
-from forecaster.output.nodes_table import print_tables
+from forecaster.report.formats import NodesOutput
+from forecaster.report.nodes_metrics import metrics_text
+from forecaster.report.nodes_table import print_tables
 from forecaster.vertical.nodes.headroom import manifests
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from forecaster.cycle.outlook import Sight
 from forecaster.decisions.gate import Voice
 from forecaster.decisions.targets import Unusable, stated_pod, targets_of
 from forecaster.domain.outlook import Ahead, Measured, Outlook
-from forecaster.learning.policy import load
+from forecaster.horizontal.learned import load
 from forecaster.replay.advice import DAY, LATEST, Situation
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from forecaster.domain.policy import Policy
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import Workload, WorkloadId
-    from forecaster.learning.policy import LearnedPolicy
+    from forecaster.horizontal.learned import LearnedPolicy
 
 
 @dataclass(slots=True)

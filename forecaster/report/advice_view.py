@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from forecaster.domain.workload import Resources, WorkloadId
-from forecaster.output.joint import joint_view
+from forecaster.report.advice_table import joint_view
 from forecaster.vertical.rules.resource_list import texts
 
 if TYPE_CHECKING:

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 import yaml
 from rich.console import Console
 
-from forecaster.output.advice_format import AdviceOutput
-from forecaster.output.advice_table import proof_lines, table_of
-from forecaster.output.advice_view import document, flat
-from forecaster.output.joint import joint_lines
-from forecaster.output.outcome import PIPE_WIDTH
+from forecaster.report.advice_table import joint_lines, proof_lines, table_of
+from forecaster.report.advice_view import document, flat
+from forecaster.report.formats import AdviceOutput
+from forecaster.report.recommendations import PIPE_WIDTH
 from forecaster.vertical.advice.patches import file_name, kustomization, patch, patchable
 
 if TYPE_CHECKING:

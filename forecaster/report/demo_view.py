@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from forecaster.demo.comparison import in_all
-from forecaster.demo.verdict import verdict
+from forecaster.app.demo_comparison import in_all
 from forecaster.replay.start_up import START_UP
 from forecaster.replay.world import SYNC
+from forecaster.report.demo_summary import verdict
 from forecaster.serving.wire import RecommendationView, recommendation_view
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from forecaster.demo.comparison import Compared
-    from forecaster.demo.play import Moment, Setups
+    from forecaster.app.demo import Moment, Setups
+    from forecaster.app.demo_comparison import Compared
     from forecaster.domain.workload import WorkloadId
     from forecaster.replay.account import Account
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from forecaster.domain.window import MINUTE
-from forecaster.output.replay.limits import LIMITS
+from forecaster.report.replay_table import LIMITS
 
 if TYPE_CHECKING:
     from forecaster.replay.account import Account

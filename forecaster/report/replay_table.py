@@ -1,0 +1,180 @@
+"""The outcome as rows and sentences: the same on a terminal and on the page."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from rich.table import Table
+
+from forecaster.domain.amounts import UNKNOWN
+from forecaster.domain.window import MINUTE
+from forecaster.replay.contestants import HPA
+from forecaster.replay.gated import acting_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from forecaster.domain.workload import WorkloadId
+    from forecaster.replay.account import Account
+    from forecaster.replay.comparison import Compared, Comparison
+    from forecaster.replay.contestants import Contestant
+    from forecaster.replay.gated import Stood
+
+
+COLUMNS = ("", "pod-hours", "short, min", "demand short", "changes", "short at the HPA's cost", "saved at its shortage")
+
+
+def rows_of(whole: Comparison, one: Compared | None = None) -> list[tuple[str, ...]]:
+    """One row for each contestant, on one workload or on all, and what the demand needs at least."""
+    rows = [_row(contestant, whole, one) for contestant in whole.contestants]
+    needs = one.bound if one else whole.bound()
+    return [*rows, ("needed at least", *_spent(needs), UNKNOWN, UNKNOWN)]
+
+
+def table_of(whole: Comparison) -> Table:
+    """All workloads together, for a terminal."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for i, name in enumerate(COLUMNS):
+        table.add_column(name, justify="right" if i else "left", no_wrap=i == 0)
+    for row in rows_of(whole):
+        table.add_row(*row)
+    return table
+
+
+def sentences(whole: Comparison) -> list[str]:
+    """What the figures say, whichever way it went."""
+    if not whole.workloads:
+        return ["Nothing could be replayed."]
+    plain = whole.own(HPA.name)
+    hours = (whole.until - whole.begin).total_seconds() / 3600
+    begun = (
+        f"{len(whole.workloads)} workload(s) over {hours:g} h. With the HPA alone {_percent(plain.missing_share)} of "
+        f"the demand was above what the ready pods carried, for {plain.pod_hours:.1f} pod-hours."
+    )
+    told = [_told(one, whole) for one in whole.contestants if one.name != HPA.name]
+    return [begun, *told, *filter(None, [gate_sentence(whole)])]
+
+
+def _told(one: Contestant, whole: Comparison) -> str:
+    own, plain = whole.own(one.name), whole.own(HPA.name)
+    more = own.pod_hours / plain.pod_hours - 1.0 if plain.pod_hours else 0.0
+    spends = f"{one.title}: {more:+.1%} pod-hours, {_percent(own.missing_share)} short"
+    worse = [str(each.workload.id) for each in whole.workloads if (each.ratio(one.name) or 0.0) > 1.0]
+    ratio = whole.ratio(one.name)
+    equal = f"; at the HPA's own cost {ratio:.2f} of its shortage" if ratio is not None else ""
+    return f"{spends}{equal}{'; worse than the HPA on ' + ', '.join(worse) if worse else ''}."
+
+
+def _row(contestant: Contestant, whole: Comparison, one: Compared | None) -> tuple[str, ...]:
+    name = contestant.name
+    own = one.curves[name].own if one else whole.own(name)
+    ratio = one.ratio(name) if one else whole.ratio(name)
+    saved = one.saved(name) if one else whole.saved(name)
+    return (contestant.title, *_spent(own), _or_dash(ratio, "{:.2f}".format), _or_dash(saved, "{:.1%}".format))
+
+
+def _spent(account: Account) -> tuple[str, ...]:
+    return (
+        f"{account.pod_hours:.1f}",
+        f"{account.short.total_seconds() / 60:.0f}",
+        _percent(account.missing_share),
+        str(account.changes),
+    )
+
+
+def _percent(share: float | None) -> str:
+    return UNKNOWN if share is None else f"{share:.3%}"
+
+
+def _or_dash(value: float | None, spoken: Callable[[float], str]) -> str:
+    return UNKNOWN if value is None else spoken(value)
+
+
+# Where the gate let a forecast have its say, in sentences.
+
+
+def gate_sentence(whole: Comparison) -> str:
+    """How often forecasts acted behind their gates, on all workloads together; empty when nobody was gated."""
+    shares = [acting_share(stood, whole) for stood in whole.gates.values()]
+    if not shares:
+        return ""
+    acted = sum(share > 0 for share in shares)
+    return (
+        f"Judged on the days before, the gate lets the forecast act on {acted} of {len(shares)} workload(s), "
+        f"{sum(shares) / len(shares):.0%} of the time."
+    )
+
+
+def gate_details(whole: Comparison) -> list[str]:
+    """Each workload: how often the forecast acted, where it stood in the end, and why."""
+    return [
+        f"{id_}: acts {acting_share(stood, whole):.0%} of the time; {_last(stood)}"
+        for id_, stood in whole.gates.items()
+    ]
+
+
+def acting_share(stood: Sequence[Stood], whole: Comparison) -> float:
+    """Share of the replayed time in which the forecast had its say."""
+    return float(acting_of(stood, (whole.until - whole.begin) // MINUTE).mean())
+
+
+def _last(stood: Sequence[Stood]) -> str:
+    gate = stood[-1].gate
+    return f"in the end {gate.standing}, {gate.why}"
+
+
+# What a replay cannot know; printed with every outcome.
+
+
+REACTION = (
+    "Demand is taken as it was measured and does not react: requests that were shed and not tried again, retries after "
+    "a shortage, and work that slow answers put off are not in it."
+)
+CENSORED = (
+    "What was measured while pods were at their limit is what they served, not what was asked: shortage in such "
+    "minutes is understated, for every policy alike."
+)
+WITHIN = (
+    "Within a minute demand is steady, and ready pods share it evenly; a shortage of seconds, or of one hot pod, is "
+    "not seen."
+)
+NODES = "Pods start after the stated times whatever the nodes hold: no waiting for a node, no eviction."
+PAID = "A pod is paid for from the moment it is asked for, and stops at once when it is not wanted any more."
+LIMITS = (REACTION, CENSORED, WITHIN, NODES, PAID)
+
+
+# The worst hours: when and where the most pods were missing, under the HPA alone or our policy.
+
+
+HOUR = timedelta(hours=1)
+MINUTES = 60
+POLICY = "policy"
+
+
+class Hour(NamedTuple):
+    """An hour of one workload, and by contestant how many pods were missing in it, on average."""
+
+    workload: WorkloadId
+    at: datetime
+    missing: Mapping[str, float]
+
+    @property
+    def worst(self) -> float:
+        """The larger of what the HPA alone and our policy left short."""
+        return max(self.missing.get(name, 0.0) for name in (HPA.name, POLICY))
+
+
+def worst_hours(whole: Comparison, most: int = 10) -> list[Hour]:
+    """The hours in which the most was missing, the worst first; none in which nothing was."""
+    hours = [hour for one in whole.workloads for hour in _hours(one, whole.begin)]
+    return sorted((hour for hour in hours if hour.worst > 0), key=lambda hour: -hour.worst)[:most]
+
+
+def _hours(one: Compared, begin: datetime) -> Iterator[Hour]:
+    pods = {name: curve.track.missing / one.setup.capacity.amount for name, curve in one.curves.items()}
+    for first in range(0, max((len(some) for some in pods.values()), default=0), MINUTES):
+        means = {name: float(np.mean(some[first : first + MINUTES])) for name, some in pods.items()}
+        yield Hour(one.workload.id, begin + first // MINUTES * HOUR, means)
