@@ -12,6 +12,6 @@ def demo(
     as_json: Annotated[bool, typer.Option("--json", help="Print for machines.")] = False,
 ) -> None:
     """Run the service's own code on real recorded load with a fast clock, and compare with the plain HPA."""
-    from forecaster.demo import run_demo
+    from forecaster.report.demo import show_one_cycle, show_play
 
-    run_demo(once=once, as_json=as_json)
+    (show_one_cycle if once else show_play)(as_json=as_json)

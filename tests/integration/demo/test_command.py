@@ -53,7 +53,7 @@ def test_one_cycle_is_what_once_prints_against_the_same_endpoint(
 
 def test_one_cycle_loads_no_library_that_it_does_not_need() -> None:
     probe = (
-        "import sys; from forecaster.demo import run_demo; run_demo(once=True, as_json=True); "
+        "import sys; from forecaster.report.demo import show_one_cycle; show_one_cycle(as_json=True); "
         f"print(sorted({SLOW_TO_IMPORT!r} & set(sys.modules)), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
