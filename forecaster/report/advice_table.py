@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 
@@ -151,9 +151,6 @@ def finding_lines(one: Advice) -> list[str]:
     return [*targets, *(f"{finding.verdict:<8} {finding}" for finding in one.proof.findings)]
 
 
-# Replicas and size chosen together, in lines for people and in numbers for machines.
-
-
 def joint_lines(found: Iterable[tuple[WorkloadId, JointAdvice]]) -> list[str]:
     """One paragraph for each workload."""
     return [f"{id_}: {joint_line(one)}" for id_, one in found]
@@ -167,7 +164,7 @@ def joint_line(one: JointAdvice) -> str:
     saved = 1 - one.plan.cost / one.now.cost
     return (
         f"{_pods(one.plan)} instead of {_pods(one.now)} over the coming day, {_percent(saved)} cheaper; the HPA's "
-        f"target stays {_percent(one.utilization)} and acts at {after} a pod instead of {before}; {_cluster(one)}"
+        f"target stays {_percent(one.utilization)} and acts at {after} a pod instead of {before}; {_cluster_clause(one)}"
     )
 
 
@@ -185,18 +182,3 @@ def _cluster_clause(one: JointAdvice) -> str:
     if advice is None or advice.proof is None:
         return f"not proved: {advice.unproved if advice else 'nothing is known of the cluster'}"
     return "the cluster accepts it"
-
-
-def joint_view(one: JointAdvice | None) -> dict[str, Any] | None:
-    """Cores, bytes, and costs of the coming day in the prices that were given; null where nobody asked."""
-    if one is None:
-        return None
-    return {
-        "now": None if one.now is None else one.now._asdict(),
-        "plan": None if one.plan is None else one.plan._asdict(),
-        "hpa_utilization": one.utilization or None,
-        "scale_point_now": one.scale_point[0] or None,
-        "scale_point": one.scale_point[1] or None,
-        "accepted": one.advice.proof.accepted if one.advice and one.advice.proof else None,
-        "reason": one.reason,
-    }

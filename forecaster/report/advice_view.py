@@ -6,7 +6,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from forecaster.domain.workload import Resources, WorkloadId
-from forecaster.report.advice_table import joint_view
 from forecaster.vertical.rules.resource_list import texts
 
 if TYPE_CHECKING:
@@ -158,3 +157,18 @@ def changes(one: Advice) -> Mapping[str, tuple[float | None, float | None]]:
         return {}
     pairs = {name: (getattr(one.previous, name), getattr(one.wanted, name)) for name in AMOUNTS}
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+
+def joint_view(one: JointAdvice | None) -> dict[str, Any] | None:
+    """Cores, bytes, and costs of the coming day in the prices that were given; null where nobody asked."""
+    if one is None:
+        return None
+    return {
+        "now": None if one.now is None else one.now._asdict(),
+        "plan": None if one.plan is None else one.plan._asdict(),
+        "hpa_utilization": one.utilization or None,
+        "scale_point_now": one.scale_point[0] or None,
+        "scale_point": one.scale_point[1] or None,
+        "accepted": one.advice.proof.accepted if one.advice and one.advice.proof else None,
+        "reason": one.reason,
+    }

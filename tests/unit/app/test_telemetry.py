@@ -186,7 +186,7 @@ def test_for_a_person_the_log_is_text(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_every_metric_is_documented() -> None:
-    listed = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
+    listed = (Path(__file__).parents[3] / "docs" / "api.md").read_text(encoding="utf-8")
     names = re.findall(r"# TYPE forecaster_(\w+)", Metrics("1").text())
     parts = {name.removeprefix("forecast") for name in names if not name.endswith("_created")}
     assert [part for part in sorted(parts) if part not in listed] == []

@@ -62,6 +62,6 @@ def test_what_would_not_be_safe_is_refused(secure: dict[str, Any]) -> None:
 
 
 def test_the_example_in_the_documentation_is_accepted() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "external-metrics.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "external-metrics.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```yaml\n(serving:\n.*?)```", page, re.DOTALL)
     assert parse(yaml.safe_load(example), "docs").serving.secure.enabled

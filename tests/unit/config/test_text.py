@@ -10,7 +10,7 @@ import yaml
 from forecaster.config.settings import Settings, parse
 from forecaster.config.text import settings_text
 
-EXAMPLE = Path(__file__).parents[2] / "deploy" / "examples" / "settings.yaml"
+EXAMPLE = Path(__file__).parents[3] / "deploy" / "examples" / "settings.yaml"
 
 
 def test_the_printed_settings_parse_to_the_defaults() -> None:
