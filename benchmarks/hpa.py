@@ -16,16 +16,15 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from forecaster.hpa.limits import Bounds, limit
-from forecaster.hpa.observation import Observation, Scale
-from forecaster.hpa.pods import Container, Pod, ReadyCondition
-from forecaster.hpa.proposals import from_utilization, per_pod_value
+from forecaster.hpa.behavior import Behavior, ScalingPolicy, ScalingRules
+from forecaster.hpa.limits import ReplicaBounds, limit
+from forecaster.hpa.observation import Observation, ScaleSubresource
+from forecaster.hpa.pods import HpaPod, PodContainer, ReadyCondition
+from forecaster.hpa.proposals import DEFAULT_TOLERANCE, from_utilization, per_pod_value
 from forecaster.hpa.reconcile import reconcile
-from forecaster.hpa.rules import Behavior, ScalingPolicy, ScalingRules
-from forecaster.hpa.samples import ContainerUsage, ExternalValues, PodUsage, read_pod_usage
-from forecaster.hpa.spec import HpaSpec, MetricSpec, MetricTarget, ObjectReference
-from forecaster.hpa.state import NEW, ScalingState
-from forecaster.hpa.tolerance import DEFAULT_TOLERANCE
+from forecaster.hpa.samples import ContainerUsage, ExternalValues, PodMetrics, read_pod_usage
+from forecaster.hpa.spec import CrossVersionObjectReference, HpaSpec, MetricSpec, MetricTarget
+from forecaster.hpa.state import NEW_HPA, HpaState
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +43,7 @@ def policies() -> tuple[ScalingPolicy, ScalingPolicy]:
 
 BEHAVIOR = Behavior(ScalingRules(policies(), timedelta()), ScalingRules(policies()))
 SPEC = HpaSpec(
-    ObjectReference("Deployment", "shop", "apps/v1"),
+    CrossVersionObjectReference("Deployment", "shop", "apps/v1"),
     100,
     (
         MetricSpec("External", "queue", MetricTarget("AverageValue", average_value_milli=30_000)),
@@ -55,30 +54,30 @@ SPEC = HpaSpec(
 )
 
 
-def pod(name: str) -> Pod:
-    return Pod(
+def pod(name: str) -> HpaPod:
+    return HpaPod(
         name,
         start_time=NOW - 60 * MINUTE,
         ready=ReadyCondition("True", NOW - 59 * MINUTE),
-        containers=(Container("app", {"cpu": 500}),),
+        containers=(PodContainer("app", {"cpu": 500}),),
         labels={"app": "shop"},
     )
 
 
-def items(load: int) -> list[PodUsage]:
+def items(load: int) -> list[PodMetrics]:
     used = {"cpu": 300 + load % 7, "memory": 2**30}
     window = timedelta(seconds=30)
-    return [PodUsage(f"shop-{n}", NOW, window, (ContainerUsage("app", used),)) for n in range(PODS)]
+    return [PodMetrics(f"shop-{n}", NOW, window, (ContainerUsage("app", used),)) for n in range(PODS)]
 
 
 def observation(load: int) -> Observation:
     answers = (ExternalValues((600_000 + load,)), read_pod_usage(items(load), "cpu"))
-    return Observation(Scale(PODS, PODS, "app=shop"), [pod(f"shop-{n}") for n in range(PODS)], answers)
+    return Observation(ScaleSubresource(PODS, PODS, "app=shop"), [pod(f"shop-{n}") for n in range(PODS)], answers)
 
 
-def settled(seen: Observation) -> tuple[ScalingState, datetime]:
+def settled(seen: Observation) -> tuple[HpaState, datetime]:
     """A state with a full window of history."""
-    state, now = NEW, NOW
+    state, now = NEW_HPA, NOW
     for _ in range(HISTORY):
         state, now = reconcile(SPEC, seen, state, now).state, now + timedelta(seconds=15)
     return state, now
@@ -103,7 +102,7 @@ def yardstick() -> int:
 def measure(rounds: int) -> dict[str, float]:
     seen = observation(0)
     state, now = settled(seen)
-    bounds, listed = Bounds(1, 100), items(0)
+    bounds, listed = ReplicaBounds(1, 100), items(0)
     work: dict[str, Callable[[], object]] = {
         "yardstick": yardstick,
         "pass": lambda: reconcile(SPEC, seen, state, now),

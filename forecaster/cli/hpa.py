@@ -98,7 +98,7 @@ def simulate(
     """
     from forecaster.cli.hpa_inputs import controller_with, look, specs_of
     from forecaster.cli.hpa_report import json_lines, rows_of, table_lines
-    from forecaster.hpa.simulate import carry_on
+    from forecaster.hpa.reconcile import carry_on
 
     controller = controller_with(scale_to_zero=scale_to_zero)
     (spec,) = specs_of([hpa], controller)

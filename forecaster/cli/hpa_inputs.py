@@ -10,11 +10,10 @@ import yaml
 
 from forecaster.domain.quantity import QuantityError, parse_quantity
 from forecaster.errors import ForecasterError
-from forecaster.hpa.controller import Controller, FeatureGates
 from forecaster.hpa.documents import DocumentError, answers_of, newest_sample, pods_of
-from forecaster.hpa.manifest import Refused, read_manifest
-from forecaster.hpa.observation import Observation, Scale
-from forecaster.hpa.totals import LABELS, SELECTOR, observe_totals
+from forecaster.hpa.manifest import RefusedManifest, read_manifest
+from forecaster.hpa.observation import LABELS, SELECTOR, Observation, ScaleSubresource, observe_totals
+from forecaster.hpa.spec import Controller, FeatureGates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +37,7 @@ def specs_of(paths: Sequence[Path], controller: Controller) -> list[HpaSpec]:
     for path in paths:
         for document in _documents(path):
             spec = read_manifest(document, scale_to_zero=controller.gates.scale_to_zero)
-            if isinstance(spec, Refused):
+            if isinstance(spec, RefusedManifest):
                 faults += [f"{path}: {fault}" for fault in spec.faults]
             else:
                 specs.append(spec)
@@ -78,7 +77,7 @@ def _from_files(
     answers = [] if metrics is None else _documents(metrics)
     matched = [replace(pod, labels=LABELS) for pod in pods_of(_documents(pods))]
     current = len(matched) if replicas is None else replicas
-    seen = Observation(Scale(current, len(matched), SELECTOR), matched, answers_of(spec, answers))
+    seen = Observation(ScaleSubresource(current, len(matched), SELECTOR), matched, answers_of(spec, answers))
     return seen, at or newest_sample(answers) or datetime.now(UTC)
 
 

@@ -8,18 +8,17 @@ import msgspec
 
 from forecaster.hpa.cautions import cautions
 from forecaster.hpa.explain import aims, explain
-from forecaster.hpa.observation import Scale
+from forecaster.hpa.observation import ScaleSubresource
 from forecaster.hpa.reconcile import reconcile
-from forecaster.hpa.state import NEW
+from forecaster.hpa.state import NEW_HPA
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
 
-    from forecaster.hpa.controller import Controller
     from forecaster.hpa.observation import Observation
-    from forecaster.hpa.simulate import Step
-    from forecaster.hpa.spec import HpaSpec
+    from forecaster.hpa.reconcile import Step
+    from forecaster.hpa.spec import Controller, HpaSpec
 
 COLUMNS = ("pass", "replicas", "recommendation", "stabilized", "desired")
 Row = dict[str, Any]
@@ -34,11 +33,11 @@ def explained(
     vertical: frozenset[str],
 ) -> Iterator[str]:
     """The aims, the next pass in one sentence and in steps, and the cautions."""
-    told = explain(spec, seen, NEW, reconcile(spec, seen, NEW, now, controller), now, controller)
+    told = explain(spec, seen, NEW_HPA, reconcile(spec, seen, NEW_HPA, now, controller), now, controller)
     yield f"Aims: {'; '.join(aims(spec))}. The largest proposal wins."
     yield told.summary
     yield from (f"  - {step}" for step in told.steps)
-    replicas = seen.scale.spec_replicas if isinstance(seen.scale, Scale) else 0
+    replicas = seen.scale.spec_replicas if isinstance(seen.scale, ScaleSubresource) else 0
     found = cautions(spec, replicas, controller=controller, pods=seen.pods, others=others, vertical_resources=vertical)
     yield from (f"! {caution}" for caution in found)
 

@@ -22,7 +22,7 @@ from forecaster.domain.signal import Signal
 from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import Resources, Workload
 from forecaster.errors import ConfigError, Fault, SourceRefused
-from forecaster.hpa.controller import SHIPPED
+from forecaster.hpa.spec import SHIPPED
 from forecaster.replay.foresee import foresee, kept_or_foreseen
 from forecaster.replay.manifest import autoscaler_of
 from forecaster.replay.setup import Capacity

@@ -12,14 +12,13 @@ from forecaster.decisions.worth import KEEP, pods_worth_having
 from forecaster.demand.censored import BEYOND, cut_off
 from forecaster.domain.decision import SignalView
 from forecaster.domain.outlook import Ahead, Measured, Outlook
-from forecaster.hpa.proposals import Proposal
-from forecaster.hpa.unmeasured import Unmeasured
+from forecaster.hpa.proposals import MetricProposal, Unmeasured
 
 if TYPE_CHECKING:
     from forecaster.domain.outlook import Unknown
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.domain.workload import Workload
-    from forecaster.hpa.tolerance import Tolerance
+    from forecaster.hpa.proposals import Tolerance
 
 
 class Asked(NamedTuple):
@@ -27,8 +26,8 @@ class Asked(NamedTuple):
 
     target: PodTarget
     outlook: Outlook
-    now: Proposal | Unmeasured
-    ahead: Proposal | Unmeasured
+    now: MetricProposal | Unmeasured
+    ahead: MetricProposal | Unmeasured
     keep: int | None = None
     """Sized by worth: how many pods are worth keeping, at least as many as are asked for."""
 
@@ -54,7 +53,7 @@ def ask(
     if wakes_from_zero(policy) and isinstance(ahead, Ahead) and ahead.levels:
         pods = math.ceil(measured.value / full_pod(target, policy.peak_target))
         served = (ready, served_by)
-        return _sized_by_worth(target, outlook, Proposal(pods, 0.0), ahead, measured.value, served, policy)
+        return _sized_by_worth(target, outlook, MetricProposal(pods, 0.0), ahead, measured.value, served, policy)
     if not (ready and current):
         nobody = Unmeasured("no_pods", "no pod is ready" if current else "no pod is asked for")
         return Asked(target, outlook, nobody, nobody)
@@ -69,7 +68,7 @@ def ask(
 def _sized_by_worth(
     target: PodTarget,
     outlook: Outlook,
-    now: Proposal | Unmeasured,
+    now: MetricProposal | Unmeasured,
     ahead: Ahead,
     measured: float,
     served_by: tuple[int, int],
@@ -82,7 +81,7 @@ def _sized_by_worth(
     peaks, floor = [peak * share for peak in ahead.peaks], least * share
     add = pods_worth_having(ahead.levels, peaks, price, at_least=floor)
     keep = pods_worth_having(ahead.levels, peaks, KEEP * price, at_least=floor)
-    return Asked(target, outlook, now, Proposal(add, ahead.peak / pod), keep)
+    return Asked(target, outlook, now, MetricProposal(add, ahead.peak / pod), keep)
 
 
 def wakes_from_zero(policy: HorizontalPolicy) -> bool:
@@ -106,16 +105,16 @@ def view(asked: Asked | Unusable) -> SignalView:
         target=target.words,
         measured=measured.value if measured else None,
         measured_at=measured.at if measured else None,
-        reactive_replicas=now.replicas if isinstance(now, Proposal) else None,
+        reactive_replicas=now.replicas if isinstance(now, MetricProposal) else None,
         forecast=forecast,
-        forecast_replicas=ahead.replicas if isinstance(ahead, Proposal) else None,
+        forecast_replicas=ahead.replicas if isinstance(ahead, MetricProposal) else None,
         note=_note(now, ahead, forecast.note if forecast else ""),
     )
 
 
-def _note(now: Proposal | Unmeasured, ahead: Proposal | Unmeasured, said: str) -> str:
+def _note(now: MetricProposal | Unmeasured, ahead: MetricProposal | Unmeasured, said: str) -> str:
     """What is missing, and what the forecast itself says, each once."""
-    if isinstance(now, Proposal) and isinstance(ahead, Proposal):
+    if isinstance(now, MetricProposal) and isinstance(ahead, MetricProposal):
         return said
     missing = [side.message for side in (now, ahead) if isinstance(side, Unmeasured)]
     return "; ".join(dict.fromkeys([*missing, said] if said else missing))

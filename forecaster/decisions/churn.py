@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from forecaster.hpa.history import PastRecommendation
+    from forecaster.hpa.behavior import PastRecommendation
 
 HOUR = timedelta(hours=1)
 

@@ -15,7 +15,7 @@ from forecaster.decisions.lead_time import lead_time
 from forecaster.decisions.quantile import stated_quantile
 from forecaster.decisions.state import ScalingState
 from forecaster.domain.decision import Clamp
-from forecaster.hpa import legacy
+from forecaster.hpa import limits
 from forecaster.hpa.numbers import MAX_INT32
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from forecaster.decisions.wanted import Wanted
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.domain.workload import Workload
-    from forecaster.hpa.history import PastRecommendations
+    from forecaster.hpa.behavior import PastRecommendations
 
 
 class Clamped(NamedTuple):
@@ -64,7 +64,7 @@ def clamped(
     event = floor_at(policy.events, now, lead_time(policy).value) if policy.events else None
     raised = max(sheltered, event.replicas) if event else sheltered
     lowest, highest = _bounds(workload, policy)
-    bounded, rule = legacy.bound(raised, lowest, highest, growth=MAX_INT32)
+    bounded, rule = limits.bound(raised, lowest, highest, growth=MAX_INT32)
     counts = (wanted.reactive, wanted.unbounded, wanted.replicas, stabilized, paid, allowed, sheltered, raised, bounded)
     reasons = _Reasons(wanted, policy, state.outage, event, (rule, raised, lowest, highest))
     clamps = tuple(
@@ -85,11 +85,11 @@ def _stabilized(
     """HPA rules §10; a price of changes reads further back than the window, so it is kept for longer."""
     window = policy.scale_down_stabilization
     if not policy.churn_price:
-        return legacy.stabilize(history, replicas, window, now)
+        return limits.stabilize(history, replicas, window, now)
     kept = max(window, longest(policy.churn_price))
-    _, remembered = legacy.stabilize(history, replicas, kept, now)
+    _, remembered = limits.stabilize(history, replicas, kept, now)
     recent = tuple(one for one in history if one.at >= now - window)
-    return legacy.stabilize(recent, replicas, window, now)[0], remembered
+    return limits.stabilize(recent, replicas, window, now)[0], remembered
 
 
 def _why(step: str, reasons: _Reasons) -> str:

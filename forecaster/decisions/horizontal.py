@@ -13,8 +13,7 @@ from forecaster.decisions.targets import Unusable, full_pod, targets_of
 from forecaster.decisions.wanted import missing, reason_of_missing, wanted_by
 from forecaster.domain.decision import Hold, Reason, Scale
 from forecaster.domain.outlook import Outlook, Unknown
-from forecaster.hpa.tolerance import Tolerance
-from forecaster.hpa.unmeasured import Unmeasured
+from forecaster.hpa.proposals import Tolerance, Unmeasured
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

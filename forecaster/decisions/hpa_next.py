@@ -12,17 +12,17 @@ from forecaster.domain.published import DEMAND, OURS
 from forecaster.domain.workload import TargetType
 from forecaster.hpa.cautions import counts_out_of_reach
 from forecaster.hpa.explain import explain
+from forecaster.hpa.observation import observe_totals
+from forecaster.hpa.proposals import DEFAULT_TOLERANCE
 from forecaster.hpa.reconcile import reconcile
-from forecaster.hpa.spec import HpaSpec, MetricSpec, MetricTarget, ObjectReference
-from forecaster.hpa.state import ScalingState
-from forecaster.hpa.tolerance import DEFAULT_TOLERANCE
-from forecaster.hpa.totals import observe_totals
+from forecaster.hpa.spec import CrossVersionObjectReference, HpaSpec, MetricSpec, MetricTarget
+from forecaster.hpa.state import HpaState
 
 if TYPE_CHECKING:
     from forecaster.domain.decision import Recommendation, SignalView
     from forecaster.domain.workload import Autoscaler, Resources, Target, Workload
 
-UNSEEN = ScalingState(history=())
+UNSEEN = HpaState(history=())
 """Its recommendations of the last minutes are known to the controller alone; none of them is assumed."""
 RESOURCES = ("cpu", "memory")
 
@@ -48,7 +48,7 @@ def next_sync(workload: Workload, recommendation: Recommendation) -> list[str]:
 
 def _spec(workload: Workload, hpa: Autoscaler) -> HpaSpec:
     return HpaSpec(
-        scale_target=ObjectReference(workload.id.kind, workload.id.name, "apps/v1"),
+        scale_target=CrossVersionObjectReference(workload.id.kind, workload.id.name, "apps/v1"),
         max_replicas=hpa.max_replicas,
         metrics=tuple(_metric_spec(target) for target in hpa.targets),
         min_replicas=hpa.min_replicas,

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from forecaster.decisions.targets import AmountTarget, PodTarget
 from forecaster.domain.signal import Signal
-from forecaster.hpa.proposals import NOBODY, Proposal, Share, from_average, from_utilization, per_pod_value
+from forecaster.hpa.proposals import NOBODY, MetricProposal, Share, from_average, from_utilization, per_pod_value
 
 if TYPE_CHECKING:
-    from forecaster.hpa.tolerance import Tolerance
-    from forecaster.hpa.unmeasured import Unmeasured
+    from forecaster.hpa.proposals import Tolerance, Unmeasured
 
 
 def milli(amount: float) -> int:
@@ -22,7 +21,9 @@ def milli(amount: float) -> int:
     return math.ceil(round(amount * 1000, 6))
 
 
-def proposal(demand: float, target: PodTarget, ready: int, current: int, tolerance: Tolerance) -> Proposal | Unmeasured:
+def proposal(
+    demand: float, target: PodTarget, ready: int, current: int, tolerance: Tolerance
+) -> MetricProposal | Unmeasured:
     """Replicas that one signal asks for at this total demand (docs/hpa.md §8.1, §8.2, §8.4).
 
     Resource metrics are shared by the `ready` pods, of which no more than `current` count: the rest are leaving. Pods

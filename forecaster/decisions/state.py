@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from forecaster.hpa.history import PastRecommendation
+from forecaster.hpa.behavior import PastRecommendation
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from forecaster.decisions.outage import Expected, Outage
-    from forecaster.hpa.history import PastRecommendations
+    from forecaster.hpa.behavior import PastRecommendations
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,7 @@ from forecaster.decisions.gate import Standing
 from forecaster.decisions.surge import within_radius
 from forecaster.domain.decision import Hold, Reason
 from forecaster.domain.outlook import Unknown
-from forecaster.hpa.combine import NoRecommendation, combine
-from forecaster.hpa.proposals import Proposal
-from forecaster.hpa.unmeasured import Unmeasured
+from forecaster.hpa.proposals import MetricProposal, NoRecommendation, Unmeasured, combine
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +32,7 @@ class Wanted(NamedTuple):
 def wanted_by(usable: Sequence[Asked], current: int, policy: HorizontalPolicy, gate: Gate | None) -> Wanted | Hold:
     """Both sides, joined; a signal that is missing now blocks going down, as in the HPA (docs/hpa.md §9)."""
     recommendation = combine([one.now for one in usable], current)
-    ahead = max((one.ahead.replicas for one in usable if isinstance(one.ahead, Proposal)), default=None)
+    ahead = max((one.ahead.replicas for one in usable if isinstance(one.ahead, MetricProposal)), default=None)
     shut = shut_by(policy, gate)
     if isinstance(recommendation, NoRecommendation):
         if ahead is None or ahead <= current or shut:
@@ -72,7 +70,7 @@ def _bounded(replicas: int, reactive: int, forecast: int, current: int, policy: 
 def _everywhere(usable: Sequence[Asked]) -> int:
     """The forecast count in which a signal without a forecast asks for what it measures: not knowing lowers nothing."""
     sides = (one.now if isinstance(one.ahead, Unmeasured) else one.ahead for one in usable)
-    return max(side.replicas for side in sides if isinstance(side, Proposal))
+    return max(side.replicas for side in sides if isinstance(side, MetricProposal))
 
 
 def _kept(usable: Sequence[Asked], ahead: int, current: int) -> int:

@@ -1,11 +1,115 @@
-"""Limits where the HPA has `spec.behavior` (HPA rules §11): stabilise both ways, then rate limits and bounds."""
+"""`spec.behavior`: its fields, its stabilization and rate limits, and the history they need (HPA rules §10, §11).
 
+History and events live in the controller's memory only. An outdated entry is not removed: its slot is overwritten by
+the next entry, so order in the list is not order in time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Literal, NamedTuple
 
 from forecaster.hpa.conditions import Clamp, Stabilization
-from forecaster.hpa.history import PastRecommendations, ScaleEvents, change_since, remember
 from forecaster.hpa.numbers import MAX_INT32, MIN_INT32, ceil_to_int32, truncate_to_int32, wrap_int32
-from forecaster.hpa.rules import Behavior, ScalingPolicy, ScalingRules
+
+PolicyType = Literal["Pods", "Percent"]
+SelectPolicy = Literal["Max", "Min", "Disabled"]
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingPolicy:
+    """At most this change within one period: `value` pods, or `value` percent of the size at its beginning."""
+
+    type: PolicyType
+    value: int
+    period: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingRules:
+    """One direction of `spec.behavior`.
+
+    `stabilization_window` None means the controller's flag; `tolerance` None means the controller's tolerance (a
+    ratio).
+    """
+
+    policies: tuple[ScalingPolicy, ...]
+    stabilization_window: timedelta | None = None
+    select_policy: SelectPolicy = "Max"
+    tolerance: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Behavior:
+    """Both directions; a manifest that names one gets the defaults of the other."""
+
+    scale_up: ScalingRules
+    scale_down: ScalingRules
+
+
+# What one HPA remembers between passes: recommendations and scale events, in slots that are used again.
+#
+# Both lists live in the controller's memory only. An outdated entry is not removed: its slot is overwritten by the next
+# entry, so order in the list is not order in time.
+
+
+PastRecommendations = tuple["PastRecommendation", ...]
+ScaleEvents = tuple["ScaleEvent", ...]
+
+
+class PastRecommendation(NamedTuple):
+    """A recommendation as it was before stabilisation, limits and bounds, and when it was made (aware UTC)."""
+
+    replicas: int
+    at: datetime
+
+
+class ScaleEvent(NamedTuple):
+    """A successful write: the absolute change of replicas and when (aware UTC); `outdated` marks the slot as free."""
+
+    change: int
+    at: datetime
+    outdated: bool = False
+
+
+def remember(
+    history: PastRecommendations, replicas: int, now: datetime, last_stale_slot: int | None
+) -> PastRecommendations:
+    """HPA rules §10, §11.1: store a recommendation in the last stale slot if there is one, else at the end."""
+    entry = PastRecommendation(replicas, now)
+    if last_stale_slot is None:
+        return (*history, entry)
+    return (*history[:last_stale_slot], entry, *history[last_stale_slot + 1 :])
+
+
+def change_since(events: ScaleEvents, begin: datetime) -> int:
+    """HPA rules §11.2: the replicas moved by events strictly after `begin`; the flag `outdated` is not looked at."""
+    change = 0
+    for event in events:
+        if event.at > begin:
+            change += event.change
+    return wrap_int32(change)
+
+
+def record_scale_event(
+    events: ScaleEvents, change: int, now: datetime, policies: tuple[ScalingPolicy, ...]
+) -> ScaleEvents:
+    """HPA rules §11.4: store a change of this direction, in the last outdated slot if there is one, else at the end.
+
+    `change` is positive. Events strictly older than the longest policy period are flagged outdated first; a flag stays.
+    """
+    begin = now - max((policy.period for policy in policies), default=timedelta())
+    kept = [event._replace(outdated=True) if event.at < begin else event for event in events]
+    free = [slot for slot, event in enumerate(kept) if event.outdated]
+    if free:
+        kept[free[-1]] = ScaleEvent(change, now)
+    else:
+        kept.append(ScaleEvent(change, now))
+    return tuple(kept)
+
+
+# Limits where the HPA has `spec.behavior` (HPA rules §11): stabilise both ways, then rate limits and bounds.
 
 
 def stabilize(

@@ -7,15 +7,12 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Literal, NamedTuple
 
-from forecaster.hpa.amounts import seconds
-from forecaster.hpa.controller import SHIPPED, Controller, tolerance_of
+from forecaster.hpa.explain import seconds
 from forecaster.hpa.limits import windows
 from forecaster.hpa.numbers import ceil_to_int32
-from forecaster.hpa.pods import Pod
-from forecaster.hpa.requests import pod_request
-from forecaster.hpa.spec import HpaSpec
-from forecaster.hpa.tolerance import Tolerance
-from forecaster.hpa.unmeasured import Unmeasured
+from forecaster.hpa.pods import HpaPod, pod_request
+from forecaster.hpa.proposals import Tolerance, Unmeasured
+from forecaster.hpa.spec import SHIPPED, Controller, HpaSpec, tolerance_of
 
 Code = Literal[
     "fixed-size",
@@ -44,7 +41,7 @@ def cautions(
     replicas: int,
     *,
     controller: Controller = SHIPPED,
-    pods: Sequence[Pod] = (),
+    pods: Sequence[HpaPod] = (),
     others: Iterable[HpaSpec] = (),
     vertical_resources: frozenset[str] = frozenset(),
     raised_for: timedelta = timedelta(),
@@ -125,7 +122,7 @@ def _fixed_size(spec: HpaSpec) -> Caution | None:
     return Caution("fixed-size", f"minReplicas and maxReplicas are both {spec.max_replicas}: this HPA never scales")
 
 
-def _missing_requests(spec: HpaSpec, pods: Sequence[Pod], controller: Controller) -> Caution | None:
+def _missing_requests(spec: HpaSpec, pods: Sequence[HpaPod], controller: Controller) -> Caution | None:
     """HPA rules §7: one pod without the request stops the whole metric."""
     gate = controller.gates.pod_level_resources
     for metric in spec.metrics:

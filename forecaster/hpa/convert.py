@@ -1,14 +1,20 @@
-"""autoscaling/v1 objects as autoscaling/v2, the way the API server converts them (HPA rules §13).
+"""Objects as the API server stores them: defaults filled in, autoscaling/v1 turned into v2 (HPA rules §12, §13).
 
 v1 knows one number, `targetCPUUtilizationPercentage`. Everything else travels as JSON in annotations: other metrics in
 the fields of v1, `behavior` with its tolerances under capital letters.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
-from forecaster.hpa.faults import Fault, invalid
+from forecaster.hpa.behavior import Behavior, ScalingPolicy, ScalingRules, SelectPolicy
+from forecaster.hpa.faults import FieldFault, invalid
+from forecaster.hpa.spec import MetricSpec, MetricTarget
 
 Wire = Mapping[str, Any]
 
@@ -17,7 +23,7 @@ BEHAVIOR_ANNOTATION = "autoscaling.alpha.kubernetes.io/behavior"
 DEFAULT_CPU_PERCENT = 80
 
 
-def spec_from_v1(spec: Wire, annotations: Mapping[str, str]) -> tuple[dict[str, Any], list[Fault]]:
+def spec_from_v1(spec: Wire, annotations: Mapping[str, str]) -> tuple[dict[str, Any], list[FieldFault]]:
     """HPA rules §13: the v2 spec of a v1 object, and the annotations that are not JSON of their form.
 
     The cpu target comes first; 80 percent stands in where there is no metric at all.
@@ -34,7 +40,7 @@ def spec_from_v1(spec: Wire, annotations: Mapping[str, str]) -> tuple[dict[str, 
     return converted, [*metric_faults, *behavior_faults]
 
 
-def _decode(annotations: Mapping[str, str], key: str, form: type) -> tuple[Any, list[Fault]]:
+def _decode(annotations: Mapping[str, str], key: str, form: type) -> tuple[Any, list[FieldFault]]:
     text = annotations.get(key)
     if text is None:
         return None, []
@@ -123,3 +129,45 @@ _BLOCKS = {
     "resource": _resource,
     "containerResource": _container_resource,
 }
+
+
+# What the API server fills in before the controller sees an object (HPA rules §12).
+
+
+_PERIOD = timedelta(seconds=15)
+
+MIN_REPLICAS = 1
+METRICS = (MetricSpec("Resource", "cpu", MetricTarget("Utilization", average_utilization_percent=80)),)
+SCALE_UP = ScalingRules(
+    policies=(ScalingPolicy("Pods", 4, _PERIOD), ScalingPolicy("Percent", 100, _PERIOD)),
+    stabilization_window=timedelta(),
+)
+SCALE_DOWN = ScalingRules(policies=(ScalingPolicy("Percent", 100, _PERIOD),))
+
+
+@dataclass(frozen=True, slots=True)
+class GivenRules:
+    """One direction as written; None where nothing is written. An empty list of policies is not nothing."""
+
+    stabilization_window: timedelta | None = None
+    select_policy: SelectPolicy | None = None
+    policies: tuple[ScalingPolicy, ...] | None = None
+    tolerance: float | None = None
+
+
+def fill_behavior(*, scale_up: GivenRules | None = None, scale_down: GivenRules | None = None) -> Behavior:
+    """HPA rules §12: a `behavior` that is present, even empty, has both directions filled field by field."""
+    return Behavior(fill(scale_up, SCALE_UP), fill(scale_down, SCALE_DOWN))
+
+
+def fill(given: GivenRules | None, default: ScalingRules) -> ScalingRules:
+    """HPA rules §12: one direction; a list of policies replaces the default list whole."""
+    if given is None:
+        return default
+    window, selected, policies = given.stabilization_window, given.select_policy, given.policies
+    return ScalingRules(
+        policies=default.policies if policies is None else policies,
+        stabilization_window=default.stabilization_window if window is None else window,
+        select_policy=default.select_policy if selected is None else selected,
+        tolerance=given.tolerance,
+    )

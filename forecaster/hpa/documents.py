@@ -11,18 +11,18 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from forecaster.domain.quantity import QuantityError, parse_quantity
-from forecaster.hpa.pods import Container, Pod, ReadyCondition
+from forecaster.hpa.pods import HpaPod, PodContainer, ReadyCondition
+from forecaster.hpa.proposals import Unmeasured
 from forecaster.hpa.samples import (
     Answer,
     ContainerUsage,
-    ObjectValue,
-    PodUsage,
+    ObjectMetric,
+    PodMetrics,
     read_external_values,
     read_pod_usage,
     read_pod_values,
 )
 from forecaster.hpa.spec import HpaSpec, MetricSpec
-from forecaster.hpa.unmeasured import Unmeasured
 
 Wire = Mapping[str, Any]
 
@@ -38,7 +38,7 @@ class DocumentError(ValueError):
     """A document is not of the form it claims; the message says which, where, and what came instead."""
 
 
-def pods_of(documents: Iterable[Any]) -> list[Pod]:
+def pods_of(documents: Iterable[Any]) -> list[HpaPod]:
     """All pods of Pod, PodList and List documents."""
     return [_pod(item) for item in _items(documents, {"Pod"})]
 
@@ -89,12 +89,12 @@ def _list(document: Any, key: str) -> list[Wire]:
     return inner
 
 
-def _pod(item: Wire) -> Pod:
+def _pod(item: Wire) -> HpaPod:
     metadata, spec, status = (item.get(key) or {} for key in ("metadata", "spec", "status"))
     name = metadata.get("name") or ""
     start = status.get("startTime")
     level = (spec.get("resources") or {}).get("requests")
-    return Pod(
+    return HpaPod(
         name=name,
         phase=status.get("phase") or "",
         deleting=metadata.get("deletionTimestamp") is not None,
@@ -117,11 +117,11 @@ def _ready(pod: str, conditions: list[Wire]) -> ReadyCondition | None:
     return None
 
 
-def _container(pod: str, container: Wire) -> Container:
+def _container(pod: str, container: Wire) -> PodContainer:
     name = container.get("name") or ""
     requests = (container.get("resources") or {}).get("requests") or {}
     where = f"container {name} of Pod {pod}"
-    return Container(name, _quantities(requests, where), container.get("restartPolicy") == "Always")
+    return PodContainer(name, _quantities(requests, where), container.get("restartPolicy") == "Always")
 
 
 def _answer(metric: MetricSpec, documents: Sequence[Any]) -> Answer:
@@ -144,13 +144,13 @@ def _metric_name(item: Wire) -> Any:
     return (item.get("metric") or {}).get("name") or item.get("metricName")
 
 
-def _pod_usage(item: Wire) -> PodUsage:
+def _pod_usage(item: Wire) -> PodMetrics:
     name = (item.get("metadata") or {}).get("name") or ""
     where = f"PodMetrics {name}"
     containers = [
         ContainerUsage(c.get("name") or "", _quantities(c.get("usage") or {}, where)) for c in _list(item, "containers")
     ]
-    return PodUsage(name, _time(item.get("timestamp"), where), _window(item.get("window"), where), containers)
+    return PodMetrics(name, _time(item.get("timestamp"), where), _window(item.get("window"), where), containers)
 
 
 def _pod_values(metric: MetricSpec, items: list[Wire]) -> Answer:
@@ -176,7 +176,7 @@ def _object_value(metric: MetricSpec, items: list[Wire]) -> Answer:
     for item in items:
         described = item.get("describedObject") or {}
         if wanted and (described.get("kind"), described.get("name")) == (wanted.kind, wanted.name):
-            return ObjectValue(_milli(item.get("value"), f"metric {metric.name} of {wanted.kind} {wanted.name}"))
+            return ObjectMetric(_milli(item.get("value"), f"metric {metric.name} of {wanted.kind} {wanted.name}"))
     return Unmeasured("no_samples", f"no value of metric {metric.name} for the described object")
 
 

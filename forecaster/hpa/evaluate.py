@@ -1,44 +1,51 @@
 """One metric of the spec to one proposal (HPA rules §4): which formula, which pods, which order of errors."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from forecaster.hpa.controller import Controller
-from forecaster.hpa.pods import Groups, Pod, group_pods, running_and_ready
-from forecaster.hpa.proposals import Proposal, from_average, from_total, from_utilization, per_pod_value
-from forecaster.hpa.requests import requests_by_pod
+from forecaster.hpa.numbers import truncated_quotient, wrap_int64
+from forecaster.hpa.pods import Groups, HpaPod, group_pods, requests_by_pod, running_and_ready
+from forecaster.hpa.proposals import (
+    MetricProposal,
+    Share,
+    Tolerance,
+    Unmeasured,
+    from_average,
+    from_total,
+    from_utilization,
+    per_pod_value,
+)
 from forecaster.hpa.samples import (
     Answer,
     ExternalValues,
-    ObjectValue,
+    ObjectMetric,
+    PodSample,
     PodSamples,
-    Sample,
     external_shared_total,
     external_total,
 )
-from forecaster.hpa.spec import MetricSpec
-from forecaster.hpa.tolerance import Tolerance
-from forecaster.hpa.unmeasured import Unmeasured
-from forecaster.hpa.usage import missing_share, remaining_samples, requested_usage, total_usage, unready_share
+from forecaster.hpa.spec import Controller, MetricSpec
 
 SOURCES = frozenset({"Resource", "ContainerResource", "Pods", "Object", "External"})
 NO_PODS = Unmeasured("no_pods", "no pods returned by selector while calculating replica count")
 NO_SAMPLES_LEFT = Unmeasured("no_samples_left", "did not receive metrics for targeted pods (pods might be unready)")
 
 
-class Situation(NamedTuple):
+class MetricContext(NamedTuple):
     """What all metrics of a pass share: sizes, matched pods, tolerance, time, and the controller's settings."""
 
     current: int
     status_replicas: int
-    pods: Sequence[Pod]
+    pods: Sequence[HpaPod]
     tolerance: Tolerance
     now: datetime
     controller: Controller
 
 
-def evaluate(metric: MetricSpec, answer: Answer, situation: Situation) -> Proposal | Unmeasured:
+def evaluate(metric: MetricSpec, answer: Answer, situation: MetricContext) -> MetricProposal | Unmeasured:
     """HPA rules §4: the proposal of one metric, or why it has none."""
     if metric.source not in SOURCES:
         return Unmeasured("invalid_source", f'unknown metric source type "{metric.source}"')
@@ -53,7 +60,7 @@ def evaluate(metric: MetricSpec, answer: Answer, situation: Situation) -> Propos
     return _from_resource(metric, answer, situation)
 
 
-def _from_resource(metric: MetricSpec, answer: Answer, situation: Situation) -> Proposal | Unmeasured:
+def _from_resource(metric: MetricSpec, answer: Answer, situation: MetricContext) -> MetricProposal | Unmeasured:
     if not isinstance(answer, PodSamples):
         return _wrong_answer(metric)
     if metric.target.average_value_milli is not None:
@@ -63,7 +70,7 @@ def _from_resource(metric: MetricSpec, answer: Answer, situation: Situation) -> 
     return _no_target(metric, "an average utilization target nor an average value (usage) target")
 
 
-def _from_pods(metric: MetricSpec, answer: Answer, situation: Situation) -> Proposal | Unmeasured:
+def _from_pods(metric: MetricSpec, answer: Answer, situation: MetricContext) -> MetricProposal | Unmeasured:
     if not isinstance(answer, PodSamples):
         return _wrong_answer(metric)
     if metric.target.average_value_milli is None:
@@ -71,8 +78,8 @@ def _from_pods(metric: MetricSpec, answer: Answer, situation: Situation) -> Prop
     return _plain_average(answer, "", metric.target.average_value_milli, situation)
 
 
-def _from_object(metric: MetricSpec, answer: Answer, situation: Situation) -> Proposal | Unmeasured:
-    if not isinstance(answer, ObjectValue):
+def _from_object(metric: MetricSpec, answer: Answer, situation: MetricContext) -> MetricProposal | Unmeasured:
+    if not isinstance(answer, ObjectMetric):
         return _wrong_answer(metric)
     target = metric.target
     if target.type == "Value" and target.value_milli is not None:
@@ -84,7 +91,7 @@ def _from_object(metric: MetricSpec, answer: Answer, situation: Situation) -> Pr
     return _no_target(metric, "a value target nor an average value target")
 
 
-def _from_external(metric: MetricSpec, answer: Answer, situation: Situation) -> Proposal | Unmeasured:
+def _from_external(metric: MetricSpec, answer: Answer, situation: MetricContext) -> MetricProposal | Unmeasured:
     if not isinstance(answer, ExternalValues):
         return _wrong_answer(metric)
     target = metric.target
@@ -99,8 +106,8 @@ def _from_external(metric: MetricSpec, answer: Answer, situation: Situation) -> 
 
 
 def _utilization(
-    answer: PodSamples, metric: MetricSpec, target_percent: int, situation: Situation
-) -> Proposal | Unmeasured:
+    answer: PodSamples, metric: MetricSpec, target_percent: int, situation: MetricContext
+) -> MetricProposal | Unmeasured:
     """HPA rules §8.1 over pods. Errors in order: pods, samples, requests."""
     counted = _counted_samples(answer, metric.name, situation)
     if isinstance(counted, Unmeasured):
@@ -126,7 +133,9 @@ def _utilization(
     )
 
 
-def _plain_average(answer: PodSamples, resource: str, target_milli: int, situation: Situation) -> Proposal | Unmeasured:
+def _plain_average(
+    answer: PodSamples, resource: str, target_milli: int, situation: MetricContext
+) -> MetricProposal | Unmeasured:
     """HPA rules §8.2 over pods."""
     counted = _counted_samples(answer, resource, situation)
     if isinstance(counted, Unmeasured):
@@ -145,8 +154,8 @@ def _plain_average(answer: PodSamples, resource: str, target_milli: int, situati
 
 
 def _counted_samples(
-    answer: PodSamples, resource: str, situation: Situation
-) -> tuple[Groups, Mapping[str, Sample]] | Unmeasured:
+    answer: PodSamples, resource: str, situation: MetricContext
+) -> tuple[Groups, Mapping[str, PodSample]] | Unmeasured:
     """HPA rules §6: the groups, and the samples that are left."""
     if not situation.pods:
         return NO_PODS
@@ -163,7 +172,7 @@ def _counted_samples(
     return (groups, samples) if samples else NO_SAMPLES_LEFT
 
 
-def _total(usage_milli: int, target_milli: int, situation: Situation) -> Proposal | Unmeasured:
+def _total(usage_milli: int, target_milli: int, situation: MetricContext) -> MetricProposal | Unmeasured:
     """HPA rules §8.3 over pods; they are needed only outside the tolerance and above zero replicas."""
     ready = running_and_ready(situation.pods) if situation.current else 0
     proposal = from_total(usage_milli, target_milli, ready, situation.current, situation.tolerance)
@@ -178,3 +187,52 @@ def _no_target(metric: MetricSpec, targets: str) -> Unmeasured:
 
 def _wrong_answer(metric: MetricSpec) -> Unmeasured:
     return Unmeasured("api_failed", f"the answer for {metric.source} metric {metric.name} is of another kind of metric")
+
+
+# Sums over pods and their samples, between the groups of §6 and the formulas of §8.
+
+
+class RequestedUsage(NamedTuple):
+    """HPA rules §8.1: sums over the samples whose pod has a request, and how many those are: the ready pods."""
+
+    usage_milli: int
+    request_milli: int
+    samples: int
+
+
+def remaining_samples(samples: Mapping[str, PodSample], groups: Groups) -> Mapping[str, PodSample]:
+    """HPA rules §6: without the samples of ignored and unready pods; those of unknown pods stay."""
+    if not groups.ignored and not groups.unready:
+        return samples
+    dropped = {*groups.ignored, *groups.unready}
+    return {pod: sample for pod, sample in samples.items() if pod not in dropped}
+
+
+def requested_usage(samples: Mapping[str, PodSample], requests_milli: Mapping[str, int]) -> RequestedUsage:
+    """HPA rules §8.1: the sums that utilisation is made of; samples of unknown pods are skipped."""
+    usage = request = count = 0
+    for pod, sample in samples.items():
+        own = requests_milli.get(pod)
+        if own is not None:
+            usage += sample.value_milli
+            request += own
+            count += 1
+    return RequestedUsage(wrap_int64(usage), wrap_int64(request), count)
+
+
+def total_usage(samples: Mapping[str, PodSample]) -> int:
+    """HPA rules §8.2: the sum over all samples, those of unknown pods included."""
+    return wrap_int64(sum([sample.value_milli for sample in samples.values()]))
+
+
+def missing_share(missing: list[str], requests_milli: Mapping[str, int], target_percent: int) -> Share:
+    """HPA rules §8.1: under low load a missing pod uses its whole request, or the target where that is more."""
+    percent = max(100, target_percent)
+    requests = [requests_milli[pod] for pod in missing]
+    fills = [truncated_quotient(wrap_int64(request * percent), 100) for request in requests]
+    return Share(len(missing), sum(requests), sum(fills))
+
+
+def unready_share(unready: list[str], requests_milli: Mapping[str, int]) -> Share:
+    """HPA rules §8.1: an unready pod counts with no usage, and only under high load."""
+    return Share(len(unready), sum([requests_milli[pod] for pod in unready]))

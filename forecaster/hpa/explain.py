@@ -3,30 +3,67 @@
 Everything said here is read from the values of a pass; nothing is decided a second time.
 """
 
-from datetime import datetime
+from __future__ import annotations
+
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from forecaster.domain.quantity import QuantityFormat, milli_quantity
 from forecaster.hpa import behavior as both_ways
-from forecaster.hpa import legacy
-from forecaster.hpa.amounts import amount, pods, seconds, target_amount
+from forecaster.hpa import limits
+from forecaster.hpa.behavior import ScalingPolicy, ScalingRules
 from forecaster.hpa.conditions import ConditionType, find_condition
-from forecaster.hpa.controller import SHIPPED, Controller, tolerance_of
 from forecaster.hpa.limits import Limited, windows
-from forecaster.hpa.observation import Observation, Scale
+from forecaster.hpa.observation import Observation, ScaleSubresource, total_of
 from forecaster.hpa.outcome import Pass
-from forecaster.hpa.proposals import Proposal
-from forecaster.hpa.rules import ScalingPolicy, ScalingRules
+from forecaster.hpa.proposals import MetricProposal, Unmeasured
 from forecaster.hpa.samples import Answer
-from forecaster.hpa.spec import HpaSpec, MetricSpec
-from forecaster.hpa.state import ScalingState
-from forecaster.hpa.totals import total_of
-from forecaster.hpa.unmeasured import Unmeasured
+from forecaster.hpa.spec import SHIPPED, Controller, HpaSpec, MetricSpec, tolerance_of
+from forecaster.hpa.state import HpaState
 from forecaster.hpa.wording import STABILIZATION
+
+RESOURCE_SOURCES = frozenset({"Resource", "ContainerResource"})
+
+
+def amount(metric: MetricSpec, milli: int) -> str:
+    """A measured amount: `5.2 cores`, `3Gi` of memory, or the plain number."""
+    if metric.source in RESOURCE_SOURCES and metric.name == "cpu":
+        return f"{_decimal(milli)} cores"
+    text = target_amount(metric, milli)
+    return _decimal(milli) if text.endswith("m") and abs(milli) > 1000 else text  # noqa: PLR2004 - one whole unit
+
+
+def _decimal(milli: int) -> str:
+    """Thousandths as a decimal number, exact."""
+    sign, whole, rest = "-" if milli < 0 else "", *divmod(abs(milli), 1000)
+    return f"{sign}{whole}.{rest:03}".rstrip("0").rstrip(".")
+
+
+def target_amount(metric: MetricSpec, milli: int) -> str:
+    """A target as the manifest writes it: `500m`, `1Gi`, `1k`."""
+    binary = metric.source in RESOURCE_SOURCES and metric.name == "memory"
+    return str(milli_quantity(milli, QuantityFormat.BINARY_SI if binary else QuantityFormat.DECIMAL_SI))
+
+
+def pods(count: int) -> str:
+    """`1 pod`, `2 pods`."""
+    return f"{count} pod" if count == 1 else f"{count} pods"
+
+
+def seconds(duration: timedelta) -> str:
+    """`300 s`."""
+    return f"{duration.total_seconds():g} s"
+
+
+# What an HPA aims at, and what one pass of it does, in sentences.
+#
+# Everything said here is read from the values of a pass; nothing is decided a second time.
+
 
 _CONDITIONS: tuple[ConditionType, ...] = ("AbleToScale", "ScalingActive", "ScalingLimited", "ScaledToZero")
 
 
-class Explanation(NamedTuple):
+class PassExplanation(NamedTuple):
     """One sentence for the pass as a whole, and one for each step of it."""
 
     summary: str
@@ -38,7 +75,7 @@ class _Story(NamedTuple):
 
     spec: HpaSpec
     observation: Observation
-    before: ScalingState
+    before: HpaState
     outcome: Pass
     now: datetime
     controller: Controller
@@ -48,22 +85,22 @@ class _Story(NamedTuple):
 def explain(
     spec: HpaSpec,
     observation: Observation,
-    before: ScalingState,
+    before: HpaState,
     outcome: Pass,
     now: datetime,
     controller: Controller = SHIPPED,
-) -> Explanation:
+) -> PassExplanation:
     """The pass that `reconcile` made of this spec, observation and state at `now`."""
     scale = observation.scale
-    if not isinstance(scale, Scale):
-        return Explanation(f"At the next sync your HPA does nothing: {_message(outcome, 'AbleToScale')}.")
+    if not isinstance(scale, ScaleSubresource):
+        return PassExplanation(f"At the next sync your HPA does nothing: {_message(outcome, 'AbleToScale')}.")
     story = _Story(spec, observation, before, outcome, now, controller, scale.spec_replicas)
     if outcome.desired.branch != "metrics":
-        return Explanation(f"At the next sync your HPA {_without_metrics(story)}.")
+        return PassExplanation(f"At the next sync your HPA {_without_metrics(story)}.")
     if outcome.desired.recommendation is None or outcome.desired.limited is None:
-        return Explanation(_blocked(story), tuple(_metric_steps(story)))
+        return PassExplanation(_blocked(story), tuple(_metric_steps(story)))
     steps = (*_metric_steps(story), *_limit_steps(story, outcome.desired.limited))
-    return Explanation(_summary(story, outcome.desired.limited), steps)
+    return PassExplanation(_summary(story, outcome.desired.limited), steps)
 
 
 def aims(spec: HpaSpec) -> tuple[str, ...]:
@@ -124,7 +161,7 @@ def _summary(story: _Story, limited: Limited) -> str:
     return "; ".join(clause for clause in clauses if clause) + "."
 
 
-def _reading(metric: MetricSpec, answer: Answer, proposal: Proposal | Unmeasured) -> str:
+def _reading(metric: MetricSpec, answer: Answer, proposal: MetricProposal | Unmeasured) -> str:
     """What one metric shows and asks for: `5.2 cores / 500m = 11 pods`."""
     if isinstance(proposal, Unmeasured):
         return f"no answer ({proposal.message}), which blocks scaling down"
@@ -137,7 +174,7 @@ def _reading(metric: MetricSpec, answer: Answer, proposal: Proposal | Unmeasured
     return f"{seen} = {pods(proposal.replicas)}{_hold(proposal)}"
 
 
-def _hold(proposal: Proposal) -> str:
+def _hold(proposal: MetricProposal) -> str:
     match proposal.hold:
         case "tolerance":
             return f" (ratio {proposal.ratio:.4g} is within the tolerance: no change)"
@@ -147,7 +184,7 @@ def _hold(proposal: Proposal) -> str:
             return ""
 
 
-def _tolerance_clause(story: _Story, proposal: Proposal | Unmeasured) -> str:
+def _tolerance_clause(story: _Story, proposal: MetricProposal | Unmeasured) -> str:
     if isinstance(proposal, Unmeasured) or proposal.hold is not None:
         return ""
     tolerance = tolerance_of(story.spec.behavior, story.controller)
@@ -216,7 +253,7 @@ def _rate_steps(story: _Story, limited: Limited) -> list[str]:
         return []
     if behavior is None:
         growth = story.controller.growth
-        largest = legacy.growth_limit(story.current, growth.factor, growth.minimum)
+        largest = limits.growth_limit(story.current, growth.factor, growth.minimum)
         return [f"growth: without behavior at most {largest} in this pass"]
     rules = behavior.scale_up if rising else behavior.scale_down
     by_policy = both_ways.raised_by_policy if rising else both_ways.lowered_by_policy

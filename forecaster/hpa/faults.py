@@ -1,9 +1,17 @@
-"""Faults of a manifest, worded as the API server words them (HPA rules §12)."""
+"""Faults of a manifest in the API server's words, and those of its shape (HPA rules §12).
+
+The API server decodes before it validates. What it would refuse or drop there is a fault of shape, with its path.
+"""
+
+from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
-from typing import Literal, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal, NamedTuple
+
+from forecaster.domain.quantity import QuantityError, parse_quantity
+from forecaster.hpa.numbers import MAX_INT32, MIN_INT32
 
 FaultType = Literal["FieldValueInvalid", "FieldValueRequired", "FieldValueForbidden", "FieldValueNotSupported"]
 
@@ -14,7 +22,7 @@ _LONGEST_LABEL = 63
 _LONGEST_SUBDOMAIN = 253
 
 
-class Fault(NamedTuple):
+class FieldFault(NamedTuple):
     """One thing the API server would refuse: where, of which type, and its sentence without the path."""
 
     path: str
@@ -25,31 +33,33 @@ class Fault(NamedTuple):
         return f"{self.path}: {self.detail}"
 
 
-Faults = Iterator[Fault]
+FieldFaults = Iterator[FieldFault]
 
 
-def invalid(path: str, value: object, reason: str) -> Fault:
+def invalid(path: str, value: object, reason: str) -> FieldFault:
     """A value that is there and wrong."""
-    return Fault(path, "FieldValueInvalid", f"Invalid value: {json.dumps(value)}: {reason}")
+    return FieldFault(path, "FieldValueInvalid", f"Invalid value: {json.dumps(value)}: {reason}")
 
 
-def required(path: str, reason: str = "") -> Fault:
+def required(path: str, reason: str = "") -> FieldFault:
     """A value that is not there."""
-    return Fault(path, "FieldValueRequired", f"Required value: {reason}" if reason else "Required value")
+    return FieldFault(path, "FieldValueRequired", f"Required value: {reason}" if reason else "Required value")
 
 
-def forbidden(path: str, reason: str) -> Fault:
+def forbidden(path: str, reason: str) -> FieldFault:
     """A value that may not be there."""
-    return Fault(path, "FieldValueForbidden", f"Forbidden: {reason}")
+    return FieldFault(path, "FieldValueForbidden", f"Forbidden: {reason}")
 
 
-def not_supported(path: str, value: object, supported: Iterable[str]) -> Fault:
+def not_supported(path: str, value: object, supported: Iterable[str]) -> FieldFault:
     """A word outside a short list."""
     choices = ", ".join(json.dumps(choice) for choice in sorted(supported))
-    return Fault(path, "FieldValueNotSupported", f"Unsupported value: {json.dumps(value)}: supported values: {choices}")
+    return FieldFault(
+        path, "FieldValueNotSupported", f"Unsupported value: {json.dumps(value)}: supported values: {choices}"
+    )
 
 
-def path_segment_faults(path: str, name: str) -> Faults:
+def path_segment_faults(path: str, name: str) -> FieldFaults:
     """HPA rules §12: kinds, names and metric names must be usable as one segment of a URL."""
     if name in {".", ".."}:
         yield invalid(path, name, f"may not be '{name}'")
@@ -59,7 +69,7 @@ def path_segment_faults(path: str, name: str) -> Faults:
             yield invalid(path, name, f"may not contain '{sign}'")
 
 
-def dns_label_faults(path: str, name: str) -> Faults:
+def dns_label_faults(path: str, name: str) -> FieldFaults:
     """HPA rules §12: a container name is a DNS-1123 label."""
     if len(name) > _LONGEST_LABEL:
         yield invalid(path, name, f"must be no more than {_LONGEST_LABEL} characters")
@@ -72,7 +82,7 @@ def dns_label_faults(path: str, name: str) -> Faults:
         )
 
 
-def qualified_name_faults(path: str, name: str) -> Faults:
+def qualified_name_faults(path: str, name: str) -> FieldFaults:
     """HPA rules §12: a name, or a DNS subdomain and a name with a slash between."""
     prefix, slash, own = name.rpartition("/")
     if slash and (not _SUBDOMAIN.fullmatch(prefix) or len(prefix) > _LONGEST_SUBDOMAIN):
@@ -84,3 +94,118 @@ def qualified_name_faults(path: str, name: str) -> Faults:
             "name part must consist of alphanumeric characters, '-', '_' or '.', "
             "and must start and end with an alphanumeric character",
         )
+
+
+# Whether a manifest has the shape of an HPA: fields known, numbers numbers, quantities quantities (HPA rules §12).
+#
+# The API server decodes before it validates. What it would refuse or drop there is a fault here, with its path.
+
+
+Schema = str | dict[str, Any] | list[Any]
+
+STRING, INTEGER, QUANTITY, LABELS = "string", "integer", "quantity", "labels"
+REST = "*"  # a mapping with this key may have others, which are not looked at
+
+METADATA: Schema = {"name": STRING, "namespace": STRING, "annotations": LABELS, REST: STRING}
+_REFERENCE: Schema = {"apiVersion": STRING, "kind": STRING, "name": STRING}
+_TARGET: Schema = {"type": STRING, "value": QUANTITY, "averageValue": QUANTITY, "averageUtilization": INTEGER}
+_EXPRESSION: Schema = {"key": STRING, "operator": STRING, "values": [STRING]}
+_SELECTOR: Schema = {"matchLabels": LABELS, "matchExpressions": [_EXPRESSION]}
+_IDENTIFIER: Schema = {"name": STRING, "selector": _SELECTOR}
+_RULES: Schema = {
+    "stabilizationWindowSeconds": INTEGER,
+    "selectPolicy": STRING,
+    "policies": [{"type": STRING, "value": INTEGER, "periodSeconds": INTEGER}],
+    "tolerance": QUANTITY,
+}
+SPEC: Schema = {
+    "scaleTargetRef": _REFERENCE,
+    "minReplicas": INTEGER,
+    "maxReplicas": INTEGER,
+    "metrics": [
+        {
+            "type": STRING,
+            "object": {"describedObject": _REFERENCE, "metric": _IDENTIFIER, "target": _TARGET},
+            "external": {"metric": _IDENTIFIER, "target": _TARGET},
+            "pods": {"metric": _IDENTIFIER, "target": _TARGET},
+            "resource": {"name": STRING, "target": _TARGET},
+            "containerResource": {"name": STRING, "container": STRING, "target": _TARGET},
+        }
+    ],
+    "behavior": {"scaleUp": _RULES, "scaleDown": _RULES},
+}
+SPEC_V1: Schema = {
+    "scaleTargetRef": _REFERENCE,
+    "minReplicas": INTEGER,
+    "maxReplicas": INTEGER,
+    "targetCPUUtilizationPercentage": INTEGER,
+}
+
+
+def shape_faults(path: str, value: Any, schema: Schema) -> Iterator[FieldFault]:
+    """Every place where a value is not what its field holds; null counts as absent, as it does in the API."""
+    if value is None:
+        return
+    if isinstance(schema, dict):
+        yield from _mapping_faults(path, value, schema)
+    elif isinstance(schema, list):
+        yield from _list_faults(path, value, schema[0])
+    elif problem := _scalar_problem(value, schema):
+        yield FieldFault(path, "FieldValueInvalid", problem)
+
+
+def _mapping_faults(path: str, value: Any, schema: dict[str, Any]) -> Iterator[FieldFault]:
+    if not isinstance(value, Mapping):
+        yield FieldFault(path, "FieldValueInvalid", f"must be a mapping, got {_shown_value(value)}")
+        return
+    for key, inner in value.items():
+        if key in schema:
+            yield from shape_faults(f"{path}.{key}", inner, schema[key])
+        elif REST not in schema:
+            yield FieldFault(f"{path}.{key}", "FieldValueForbidden", f'unknown field "{path}.{key}"')
+
+
+def _list_faults(path: str, value: Any, schema: Schema) -> Iterator[FieldFault]:
+    if not isinstance(value, list):
+        yield FieldFault(path, "FieldValueInvalid", f"must be a list, got {_shown_value(value)}")
+        return
+    for index, inner in enumerate(value):
+        if inner is None:
+            yield FieldFault(f"{path}[{index}]", "FieldValueInvalid", "must not be empty")
+        yield from shape_faults(f"{path}[{index}]", inner, schema)
+
+
+def _scalar_problem(value: Any, schema: str) -> str:
+    """What is wrong with a single value; empty where nothing is."""
+    match schema:
+        case "string":
+            return "" if isinstance(value, str) else f"must be a string, got {_shown_value(value)}"
+        case "integer":
+            return _integer_problem(value)
+        case "quantity":
+            return _quantity_problem(value)
+        case _:
+            strings = isinstance(value, Mapping) and all(isinstance(word, str) for word in value.values())
+            return "" if strings else "must be a mapping of strings"
+
+
+def _integer_problem(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, int):
+        return f"must be a whole number, got {_shown_value(value)}"
+    return "" if MIN_INT32 <= value <= MAX_INT32 else f"{value} does not fit 32 bits"
+
+
+def _quantity_problem(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return f"must be a quantity, got {_shown_value(value)}"
+    try:
+        parse_quantity(str(value))
+    except QuantityError as error:
+        return str(error)
+    return ""
+
+
+def _shown_value(value: Any) -> str:
+    """The value as a reader of the manifest would name it; long ones by their type only."""
+    text = repr(value)
+    return text if len(text) <= 40 else f"a {type(value).__name__}"  # noqa: PLR2004 - what fits a line

@@ -1,22 +1,65 @@
 """From a recommendation to the desired count: stabilisation, rate limits, bounds (HPA rules §10, §11).
 
-`limit` is the one entrance; it walks §11 where the HPA has `spec.behavior` and §10 where it has none. The history goes
-in and comes out with the recommendation stored as it was before stabilisation.
+`limit` is the one entrance; it walks §11 (`behavior`) where the HPA has `spec.behavior` and §10 where it has none. The
+history goes in and comes out with the recommendation stored as it was before stabilisation.
 """
+
+from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from forecaster.hpa import behavior as both_ways
-from forecaster.hpa import legacy
+from forecaster.hpa.behavior import Behavior, PastRecommendations, ScaleEvents, remember
 from forecaster.hpa.conditions import Clamp, Stabilization
-from forecaster.hpa.history import PastRecommendations, ScaleEvents
-from forecaster.hpa.rules import Behavior
+from forecaster.hpa.numbers import truncate_to_int32
+
+
+def stabilize_down(
+    history: PastRecommendations, recommendation: int, window: timedelta, now: datetime
+) -> tuple[int, PastRecommendations]:
+    """HPA rules §10: the highest recommendation of the window, and the history with this one stored.
+
+    An entry whose age equals the window still counts. The result may exceed the current size.
+    """
+    cutoff = now - window
+    highest, stale = recommendation, None
+    for slot, (replicas, at) in enumerate(history):
+        if at < cutoff:
+            stale = slot
+        elif replicas > highest:
+            highest = replicas
+    return highest, remember(history, recommendation, now, stale)
+
+
+def down_stabilization_reason(stabilized: int, recommendation: int) -> Stabilization:
+    """HPA rules §10: the reason of `AbleToScale`."""
+    return "ReadyForNewScale" if stabilized == recommendation else "ScaleDownStabilized"
+
+
+def growth_limit(current: int, factor: float = 2.0, minimum: float = 4.0) -> int:
+    """HPA rules §10: twice the current size, and four pods at least; there is no period."""
+    return truncate_to_int32(max(factor * current, minimum))
+
+
+def bound(stabilized: int, min_replicas: int, max_replicas: int, growth: int) -> tuple[int, Clamp]:
+    """HPA rules §10: `minReplicas` first, then `maxReplicas` or the growth limit, whichever is lower."""
+    if stabilized < min_replicas:
+        return min_replicas, "TooFewReplicas"
+    if stabilized > min(max_replicas, growth):
+        return (growth, "ScaleUpLimit") if max_replicas > growth else (max_replicas, "TooManyReplicas")
+    return stabilized, "DesiredWithinRange"
+
+
+# From a recommendation to the desired count: stabilisation, rate limits, bounds (HPA rules §10, §11).
+#
+# `limit` is the one entrance; it walks §11 where the HPA has `spec.behavior` and §10 where it has none. The history goes
+# in and comes out with the recommendation stored as it was before stabilisation.
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ReplicaBounds:
     """`minReplicas` and `maxReplicas`."""
 
     min_replicas: int
@@ -53,7 +96,7 @@ class Limited(NamedTuple):
 def limit(
     recommendation: int,
     current: int,
-    bounds: Bounds,
+    bounds: ReplicaBounds,
     behavior: Behavior | None,
     history: PastRecommendations,
     now: datetime,
@@ -84,13 +127,13 @@ def windows(behavior: Behavior, downscale_stabilization: timedelta) -> tuple[tim
 def _limit_without_behavior(
     recommendation: int,
     current: int,
-    bounds: Bounds,
+    bounds: ReplicaBounds,
     history: PastRecommendations,
     now: datetime,
     window: timedelta,
     growth: Growth,
 ) -> Limited:
-    stabilized, stored = legacy.stabilize(history, recommendation, window, now)
-    largest = legacy.growth_limit(current, growth.factor, growth.minimum)
-    replicas, clamp = legacy.bound(stabilized, bounds.min_replicas, bounds.max_replicas, largest)
-    return Limited(replicas, stabilized, legacy.stabilization_reason(stabilized, recommendation), clamp, stored)
+    stabilized, stored = stabilize(history, recommendation, window, now)
+    largest = growth_limit(current, growth.factor, growth.minimum)
+    replicas, clamp = bound(stabilized, bounds.min_replicas, bounds.max_replicas, largest)
+    return Limited(replicas, stabilized, stabilization_reason(stabilized, recommendation), clamp, stored)

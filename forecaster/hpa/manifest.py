@@ -10,13 +10,11 @@ from datetime import timedelta
 from typing import Any
 
 from forecaster.domain.quantity import parse_quantity
-from forecaster.hpa.convert import spec_from_v1
-from forecaster.hpa.defaults import METRICS, MIN_REPLICAS, SCALE_DOWN, SCALE_UP, GivenRules, fill_behavior
-from forecaster.hpa.faults import Fault, invalid, not_supported, required
-from forecaster.hpa.rules import Behavior, ScalingPolicy, ScalingRules
+from forecaster.hpa.behavior import Behavior, ScalingPolicy, ScalingRules
+from forecaster.hpa.convert import METRICS, MIN_REPLICAS, SCALE_DOWN, SCALE_UP, GivenRules, fill_behavior, spec_from_v1
+from forecaster.hpa.faults import METADATA, SPEC, SPEC_V1, FieldFault, invalid, not_supported, required, shape_faults
 from forecaster.hpa.selectors import selector_text
-from forecaster.hpa.shape import METADATA, SPEC, SPEC_V1, shape_faults
-from forecaster.hpa.spec import HpaSpec, MetricSpec, MetricTarget, ObjectReference
+from forecaster.hpa.spec import CrossVersionObjectReference, HpaSpec, MetricSpec, MetricTarget
 from forecaster.hpa.validate import validate
 
 Wire = Mapping[str, Any]
@@ -26,28 +24,28 @@ VERSIONS = ("autoscaling/v1", "autoscaling/v2")
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedManifest:
     """The API server would not take this manifest, and every reason."""
 
-    faults: tuple[Fault, ...]
+    faults: tuple[FieldFault, ...]
 
     def __str__(self) -> str:
         return "\n".join(str(fault) for fault in self.faults)
 
 
-def read_manifest(manifest: Any, *, scale_to_zero: bool = False) -> HpaSpec | Refused:
+def read_manifest(manifest: Any, *, scale_to_zero: bool = False) -> HpaSpec | RefusedManifest:
     """HPA rules §12, §13: the spec of an autoscaling/v1 or v2 manifest, or everything that is wrong with it."""
     faults = tuple(_envelope_faults(manifest))
     if faults:
-        return Refused(faults)
+        return RefusedManifest(faults)
     metadata = manifest.get("metadata") or {}
     spec, faults = _decoded(manifest, metadata)
     if faults:
-        return Refused(faults)
+        return RefusedManifest(faults)
     filled = fill_in(spec)
     faults = validate(filled, scale_to_zero=scale_to_zero)
     if faults:
-        return Refused(faults)
+        return RefusedManifest(faults)
     return spec_from_wire(filled, metadata.get("name") or "", metadata.get("namespace") or "")
 
 
@@ -79,7 +77,7 @@ def spec_from_wire(spec: Wire, name: str = "", namespace: str = "") -> HpaSpec:
     )
 
 
-def _envelope_faults(manifest: Any) -> list[Fault]:
+def _envelope_faults(manifest: Any) -> list[FieldFault]:
     if not isinstance(manifest, Mapping):
         return [invalid("", type(manifest).__name__, "a manifest is a mapping with apiVersion, kind, metadata, spec")]
     faults = []
@@ -92,7 +90,7 @@ def _envelope_faults(manifest: Any) -> list[Fault]:
     return [*faults, *shape_faults("metadata", manifest.get("metadata"), METADATA)]
 
 
-def _decoded(manifest: Wire, metadata: Wire) -> tuple[Wire, tuple[Fault, ...]]:
+def _decoded(manifest: Wire, metadata: Wire) -> tuple[Wire, tuple[FieldFault, ...]]:
     """The spec in v2 fields, and what is wrong with its shape."""
     spec = manifest["spec"]
     if manifest["apiVersion"] == "autoscaling/v2":
@@ -120,8 +118,10 @@ def _policy_wire(policy: ScalingPolicy) -> dict[str, Any]:
     return {"type": policy.type, "value": policy.value, "periodSeconds": int(policy.period.total_seconds())}
 
 
-def _reference(reference: Wire) -> ObjectReference:
-    return ObjectReference(reference.get("kind") or "", reference.get("name") or "", reference.get("apiVersion") or "")
+def _reference(reference: Wire) -> CrossVersionObjectReference:
+    return CrossVersionObjectReference(
+        reference.get("kind") or "", reference.get("name") or "", reference.get("apiVersion") or ""
+    )
 
 
 def _metric(metric: Wire) -> MetricSpec:

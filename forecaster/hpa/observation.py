@@ -1,16 +1,26 @@
-"""What one pass of the controller sees of the cluster (HPA rules §3, §5)."""
+"""What one pass of the controller sees of the cluster (HPA rules §3, §5): as it is, or made of totals.
 
-from collections.abc import Sequence
+`observe_totals` makes one of pods that are alike and ready with a load spread evenly over them, for questions such as
+"what would this HPA do with 12 pods and 5.2 cores?". Requests and totals come from the caller, and a metric without a
+total has no answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from forecaster.hpa.pods import Pod
-from forecaster.hpa.samples import Answer
+from forecaster.hpa.pods import HpaPod, PodContainer, ReadyCondition, pod_request
+from forecaster.hpa.proposals import Unmeasured
+from forecaster.hpa.samples import Answer, ExternalValues, ObjectMetric, PodSample, PodSamples
 from forecaster.hpa.selectors import Selector
+from forecaster.hpa.spec import HpaSpec, MetricSpec
 
 WRITE_ATTEMPTS = 5
 
 
-class Scale(NamedTuple):
+class ScaleSubresource(NamedTuple):
     """The scale subresource of the target: replicas wanted and replicas there, and the pods' selector as text."""
 
     spec_replicas: int
@@ -32,8 +42,8 @@ class Observation(NamedTuple):
     fare.
     """
 
-    scale: Scale | ScaleUnread
-    pods: Sequence[Pod]
+    scale: ScaleSubresource | ScaleUnread
+    pods: Sequence[HpaPod]
     answers: Sequence[Answer]
     other_selectors: Sequence[Selector] = ()
     write_conflicts: int = 0
@@ -43,3 +53,99 @@ class Observation(NamedTuple):
     def write_fails(self) -> bool:
         """HPA rules §3, step 10: a conflict is tried again, five times in all."""
         return self.write_refused or self.write_conflicts >= WRITE_ATTEMPTS
+
+
+# An observation made of totals: pods that are alike and ready, and a load spread evenly over them.
+#
+# For questions such as "what would this HPA do with 12 pods and 5.2 cores?", where no pod objects are at hand. Nothing
+# else is invented: requests and totals come from the caller, and a metric without a total has no answer.
+
+
+LABELS = {"pod": "alike"}
+SELECTOR = "pod=alike"
+_LONG_AGO = timedelta(days=1)
+
+
+def observe_totals(
+    spec: HpaSpec,
+    replicas: int,
+    totals_milli: Mapping[str, int],
+    requests_milli: Mapping[str, int],
+    now: datetime,
+    *,
+    pods: int | None = None,
+) -> Observation:
+    """The observation of `pods` ready pods (default: `replicas`) under totals by metric name, in milli-units.
+
+    `requests_milli` are one pod's requests by resource; a container that the spec names holds all of them.
+    """
+    names = _pod_names(replicas if pods is None else pods)
+    answers = [_answer(metric, totals_milli.get(metric.name), names, now) for metric in spec.metrics]
+    return Observation(
+        ScaleSubresource(replicas, len(names), SELECTOR),
+        [_pod(name, spec, requests_milli, now) for name in names],
+        answers,
+    )
+
+
+def total_of(answer: Answer) -> int | None:
+    """The sum behind an answer in milli-units, None where there is none."""
+    match answer:
+        case PodSamples(samples):
+            return sum(sample.value_milli for sample in samples.values())
+        case ObjectMetric(value):
+            return value
+        case ExternalValues(values):
+            return sum(values)
+        case Unmeasured():
+            return None
+
+
+def totals_of(spec: HpaSpec, observation: Observation) -> dict[str, int]:
+    """The totals in milli-units by metric name; a metric without an answer is left out."""
+    totals = zip(spec.metrics, map(total_of, observation.answers), strict=True)
+    return {metric.name: total for metric, total in totals if total is not None}
+
+
+def requests_of(observation: Observation) -> dict[str, int]:
+    """The first pod's requests by resource in milli-units, without those that one of its containers lacks."""
+    if not observation.pods:
+        return {}
+    pod = observation.pods[0]
+    named = {resource for container in pod.containers for resource in container.requests_milli}
+    requests = {resource: pod_request(pod, resource) for resource in sorted(named)}
+    return {resource: request for resource, request in requests.items() if isinstance(request, int)}
+
+
+def _pod_names(count: int) -> list[str]:
+    return [f"pod-{number}" for number in range(count)]
+
+
+def _pod(name: str, spec: HpaSpec, requests_milli: Mapping[str, int], now: datetime) -> HpaPod:
+    container = next((metric.container for metric in spec.metrics if metric.container), "app")
+    ready = ReadyCondition("True", now - _LONG_AGO)
+    return HpaPod(
+        name,
+        start_time=now - _LONG_AGO,
+        ready=ready,
+        containers=(PodContainer(container, requests_milli),),
+        labels=LABELS,
+    )
+
+
+def _answer(metric: MetricSpec, total: int | None, pods: list[str], now: datetime) -> Answer:
+    if total is None:
+        return Unmeasured("no_samples", f"no total is given for {metric.source} metric {metric.name}")
+    if metric.source == "Object":
+        return ObjectMetric(total)
+    if metric.source == "External":
+        return ExternalValues((total,))
+    if not pods:
+        return Unmeasured("no_samples", "there are no pods to measure")
+    return PodSamples({pod: PodSample(value, now) for pod, value in zip(pods, _shares(total, len(pods)), strict=True)})
+
+
+def _shares(total: int, parts: int) -> list[int]:
+    """Whole shares of a total that differ by one at most and sum to it."""
+    share, rest = divmod(total, parts)
+    return [share + 1] * rest + [share] * (parts - rest)

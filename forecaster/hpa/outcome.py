@@ -1,18 +1,19 @@
 """The result of a pass, and what its steps look at (HPA rules §3)."""
 
+from __future__ import annotations
+
 from datetime import datetime
 from typing import Literal, NamedTuple
 
-from forecaster.hpa.combine import Recommendation
-from forecaster.hpa.conditions import Conditions, find_condition
-from forecaster.hpa.controller import Controller
+from forecaster.hpa import wording
+from forecaster.hpa.behavior import record_scale_event
+from forecaster.hpa.conditions import Conditions, find_condition, with_condition, without_condition
 from forecaster.hpa.limits import Limited
-from forecaster.hpa.observation import Observation, Scale
-from forecaster.hpa.proposals import Proposal
-from forecaster.hpa.spec import HpaSpec
-from forecaster.hpa.state import ScalingState
-from forecaster.hpa.unmeasured import Unmeasured
-from forecaster.hpa.wording import Action, ErrorKind, Event
+from forecaster.hpa.observation import Observation, ScaleSubresource
+from forecaster.hpa.proposals import CombinedProposal, MetricProposal, Unmeasured
+from forecaster.hpa.spec import Controller, HpaSpec
+from forecaster.hpa.state import HpaState, MetricStatus
+from forecaster.hpa.wording import Action, ErrorKind, HpaEvent
 
 Branch = Literal["unread", "disabled", "above_max", "below_min", "metrics"]
 
@@ -30,9 +31,9 @@ class Desired(NamedTuple):
     branch: Branch
     action: Action = "none"
     error: ErrorKind = "none"
-    events: tuple[Event, ...] = ()
-    proposals: tuple[Proposal | Unmeasured, ...] = ()
-    recommendation: Recommendation | None = None
+    events: tuple[HpaEvent, ...] = ()
+    proposals: tuple[MetricProposal | Unmeasured, ...] = ()
+    recommendation: CombinedProposal | None = None
     limited: Limited | None = None
 
 
@@ -41,16 +42,16 @@ class Pass(NamedTuple):
 
     desired: Desired
     conditions: Conditions
-    state: ScalingState
+    state: HpaState
 
 
-class Outlook(NamedTuple):
+class PassInput(NamedTuple):
     """What every step of one pass may look at."""
 
     spec: HpaSpec
     observation: Observation
-    scale: Scale
-    state: ScalingState
+    scale: ScaleSubresource
+    state: HpaState
     now: datetime
     controller: Controller
 
@@ -61,3 +62,85 @@ class Outlook(NamedTuple):
             return False
         condition = find_condition(self.state.conditions, "ScaledToZero")
         return condition is not None and condition.status == "True"
+
+
+# The end of a pass: the write of the scale, what is remembered of it, the status (HPA rules §3, steps 10 and 11).
+
+
+def write(outlook: PassInput, desired: Desired) -> Pass:
+    """HPA rules §3, step 10: the write, its event, its condition."""
+    state, now, current = outlook.state, outlook.now, outlook.scale.spec_replicas
+    if outlook.observation.write_fails:
+        return _write_failed(outlook, desired)
+    conditions = with_condition(state.conditions, wording.write_succeeded(desired.replicas), now)
+    conditions = _zero_condition(outlook, conditions, desired.replicas)
+    event = HpaEvent("SuccessfulRescale", f"New size: {desired.replicas}; reason: {_rescale_reason(outlook, desired)}")
+    written = desired._replace(action=wording.action(desired.replicas, current), events=(*desired.events, event))
+    return close(outlook._replace(state=_moved(outlook, desired.replicas)), written, conditions)
+
+
+def _write_failed(outlook: PassInput, desired: Desired) -> Pass:
+    """HPA rules §3, step 10: no event is remembered, the old desired count stays, the recommendation is kept."""
+    message = "the write was refused" if outlook.observation.write_refused else "the object kept changing"
+    event = HpaEvent("FailedRescale", f"New size: {desired.replicas}; error: {message}")
+    conditions = with_condition(outlook.state.conditions, wording.write_failed(message), outlook.now)
+    failed = desired._replace(
+        replicas=outlook.state.desired_replicas, written=False, error="internal", events=(*desired.events, event)
+    )
+    return close(outlook, failed, conditions)
+
+
+def _moved(outlook: PassInput, replicas: int) -> HpaState:
+    """HPA rules §11.4: remember the change, with `behavior` only, and when it was made."""
+    state, now, behavior = outlook.state, outlook.now, outlook.spec.behavior
+    change = replicas - outlook.scale.spec_replicas
+    if behavior is None:
+        return state._replace(last_scale_time=now)
+    if change > 0:
+        ups = record_scale_event(state.scale_ups, change, now, behavior.scale_up.policies)
+        return state._replace(scale_ups=ups, last_scale_time=now)
+    downs = record_scale_event(state.scale_downs, -change, now, behavior.scale_down.policies)
+    return state._replace(scale_downs=downs, last_scale_time=now)
+
+
+def _zero_condition(outlook: PassInput, conditions: Conditions, replicas: int) -> Conditions:
+    """HPA rules §3, step 10: remember on the object whether this HPA itself brought the target to zero."""
+    if not outlook.controller.gates.scale_to_zero:
+        return without_condition(conditions, "ScaledToZero")
+    spec = outlook.spec
+    own_doing = (
+        outlook.scale.spec_replicas > 0 and replicas == 0 and spec.bounds.min_replicas == 0 and spec.has_outside_metric
+    )
+    condition = wording.SCALED_TO_ZERO if own_doing else wording.NOT_SCALED_TO_ZERO
+    return with_condition(conditions, condition, outlook.now)
+
+
+def _rescale_reason(outlook: PassInput, desired: Desired) -> str:
+    """HPA rules §3, steps 5 and 7: the sentence of the event."""
+    if desired.branch == "above_max":
+        return "Current number of replicas above Spec.MaxReplicas"
+    if desired.branch == "below_min":
+        return "Current number of replicas below Spec.MinReplicas"
+    recommendation = desired.recommendation
+    if recommendation is None or recommendation.replicas < outlook.scale.spec_replicas:
+        return "All metrics below target"
+    if recommendation.replicas == outlook.scale.spec_replicas:
+        return ""
+    return f"{wording.metric_name(outlook.spec.metrics[recommendation.metric])} above target"
+
+
+def close(outlook: PassInput, desired: Desired, conditions: Conditions) -> Pass:
+    """HPA rules §3, step 11: the status after the pass."""
+    metrics = zip(outlook.spec.metrics, desired.proposals, strict=False)
+    state = outlook.state._replace(
+        conditions=conditions,
+        current_replicas=outlook.scale.spec_replicas,
+        desired_replicas=desired.replicas,
+        current_metrics=tuple(
+            [
+                None if isinstance(p, Unmeasured) else MetricStatus(m.source, m.name, p[3], p[4], p[5])
+                for m, p in metrics
+            ]
+        ),
+    )
+    return Pass(desired, conditions, state)

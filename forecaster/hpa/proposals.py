@@ -1,11 +1,15 @@
-"""Replica proposals of single metrics (HPA rules §8): formulas over totals, no pods, no clock.
+"""Replica proposals of single metrics, and the recommendation that they make together (HPA rules §8, §9).
 
-Every source and target of §4 ends in one of four functions: `from_utilization` (§8.1), `from_average` (§8.2),
-`from_total` (§8.3), `per_pod_value` (§8.4). Values are integer milli-units, targets too, utilisation is whole percent,
-replicas are ints. What the pods contribute beyond the counted samples travels as `Share`s; callers that know only
-totals leave them empty.
+Formulas over totals: no pods, no clock. Every source and target of §4 ends in one of four functions:
+`from_utilization` (§8.1), `from_average` (§8.2), `from_total` (§8.3), `per_pod_value` (§8.4). Values are integer
+milli-units, targets too, utilisation is whole percent, replicas are ints. What the pods contribute beyond the counted
+samples travels as `Share`s; callers that know only totals leave them empty.
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from forecaster.hpa.numbers import (
@@ -17,13 +21,67 @@ from forecaster.hpa.numbers import (
     wrap_int32,
     wrap_int64,
 )
-from forecaster.hpa.tolerance import Tolerance
-from forecaster.hpa.unmeasured import Unmeasured
+
+Cause = Literal[
+    "api_failed",  # the metrics API did not answer
+    "no_samples",  # it answered with an empty list (HPA rules §5)
+    "no_pods",  # the selector matches no pod (§6)
+    "no_samples_left",  # none after dropping ignored and unready pods (§6)
+    "missing_request",  # a matched pod lacks the request (§7)
+    "container_not_found",  # a matched pod lacks the named container (§7)
+    "no_request_for_sampled_pods",  # the requests of the sampled pods sum to zero (§8.1)
+    "invalid_target",  # the target fits no computation of its source (§4)
+    "invalid_source",  # the source type is unknown (§4)
+]
+
+
+class Unmeasured(NamedTuple):
+    """Why nothing can be said about a metric: a stable cause and a sentence that names the object."""
+
+    cause: Cause
+    message: str
+
+
+# The band around 1.0 in which a usage ratio changes nothing (HPA rules §8).
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """How far a ratio may stray from 1.0 in each direction, as ratios (0.1 is ten percent); both ends are inside.
+
+    The edges are computed once, as the doubles `1.0 - down` and `1.0 + up`: 1.1 is inside a tolerance of 0.1 although
+    `1.1 - 1.0` exceeds it.
+    """
+
+    up: float = 0.1
+    down: float = 0.1
+    lowest: float = field(init=False, repr=False, compare=False)
+    highest: float = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lowest", 1.0 - self.down)
+        object.__setattr__(self, "highest", 1.0 + self.up)
+
+    def holds(self, ratio: float) -> bool:
+        """Whether this ratio is close enough to 1.0 to keep the current replicas; NaN never is."""
+        return self.lowest <= ratio <= self.highest
+
+
+DEFAULT_TOLERANCE = Tolerance()
+
+
+# Replica proposals of single metrics (HPA rules §8): formulas over totals, no pods, no clock.
+#
+# Every source and target of §4 ends in one of four functions: `from_utilization` (§8.1), `from_average` (§8.2),
+# `from_total` (§8.3), `per_pod_value` (§8.4). Values are integer milli-units, targets too, utilisation is whole percent,
+# replicas are ints. What the pods contribute beyond the counted samples travels as `Share`s; callers that know only
+# totals leave them empty.
+
 
 Hold = Literal["tolerance", "direction"]
 
 
-class Proposal(NamedTuple):
+class MetricProposal(NamedTuple):
     """The replica count that one metric asks for, and the numbers it reports.
 
     `ratio` is the usage ratio that decided (the second one of §8.1 where pods were filled in). `hold` says why the
@@ -70,7 +128,7 @@ def from_utilization(
     samples: int | None = None,
     missing: Share = NOBODY,
     unready: Share = NOBODY,
-) -> Proposal | Unmeasured:
+) -> MetricProposal | Unmeasured:
     """HPA rules §8.1: utilisation of requests, cut to whole percent before it becomes a ratio.
 
     The totals run over the `ready` pods; `samples` counts those of unknown pods too (default: none). Requests that sum
@@ -84,13 +142,13 @@ def from_utilization(
     ratio = ratio_of(utilization, target_percent)
     if not missing.pods and not (unready.pods and ratio > 1.0):
         replicas, hold = _undisturbed(ratio, ready, current, tolerance)
-        return Proposal(replicas, ratio, hold, utilization, average)
+        return MetricProposal(replicas, ratio, hold, utilization, average)
     filled = _fill_in(ratio, _Filled(total_usage_milli, total_request_milli, samples), missing, unready)
     if not filled.request_milli:
         return NO_REQUESTS
     second = ratio_of(utilization_percent(filled.usage_milli, filled.request_milli), target_percent)
     replicas, hold = _after_filling(ratio, second, filled.samples, current, tolerance)
-    return Proposal(replicas, second, hold, utilization, average)
+    return MetricProposal(replicas, second, hold, utilization, average)
 
 
 def from_average(
@@ -103,7 +161,7 @@ def from_average(
     *,
     missing: int = 0,
     unready: int = 0,
-) -> Proposal:
+) -> MetricProposal:
     """HPA rules §8.2: plain averages, cut to whole milli-units before they become a ratio.
 
     A missing pod counts with exactly the target when load is low and with nothing when it is high. `samples` is not
@@ -113,29 +171,29 @@ def from_average(
     ratio = ratio_of(average, target_milli)
     if not missing and not (unready and ratio > 1.0):
         replicas, hold = _undisturbed(ratio, ready, current, tolerance)
-        return Proposal(replicas, ratio, hold, average_milli=average)
+        return MetricProposal(replicas, ratio, hold, average_milli=average)
     absent = Share(missing, 0, missing * target_milli)
     filled = _fill_in(ratio, _Filled(total_usage_milli, 0, samples), absent, Share(unready))
     second = ratio_of(truncated_quotient(filled.usage_milli, filled.samples), target_milli)
     replicas, hold = _after_filling(ratio, second, filled.samples, current, tolerance)
-    return Proposal(replicas, second, hold, average_milli=average)
+    return MetricProposal(replicas, second, hold, average_milli=average)
 
 
-def from_total(usage_milli: int, target_milli: int, ready: int, current: int, tolerance: Tolerance) -> Proposal:
+def from_total(usage_milli: int, target_milli: int, ready: int, current: int, tolerance: Tolerance) -> MetricProposal:
     """HPA rules §8.3: one value for all pods, scaled by the pods that are Running and Ready.
 
     From zero replicas no tolerance applies and `ready` is not looked at.
     """
     ratio = ratio_of(usage_milli, target_milli)
     if not current:
-        return Proposal(ceil_to_int32(ratio), ratio, value_milli=usage_milli)
+        return MetricProposal(ceil_to_int32(ratio), ratio, value_milli=usage_milli)
     replicas, hold = _undisturbed(ratio, ready, current, tolerance)
-    return Proposal(replicas, ratio, hold, value_milli=usage_milli)
+    return MetricProposal(replicas, ratio, hold, value_milli=usage_milli)
 
 
 def per_pod_value(
     usage_milli: int, target_milli: int, status_replicas: int, tolerance: Tolerance, *, keep_overflow: bool = False
-) -> Proposal:
+) -> MetricProposal:
     """HPA rules §8.4: one value shared by the pods that exist now; inside the tolerance `status_replicas` stay.
 
     With no pods the ratio is infinite or NaN, so nothing holds and the count is ceil(usage / target). `keep_overflow`
@@ -145,8 +203,8 @@ def per_pod_value(
     ratio = ratio_of(usage, float(target_milli) * float(status_replicas))
     average = _reported_average(usage, status_replicas, keep_overflow=keep_overflow)
     if tolerance.holds(ratio):
-        return Proposal(status_replicas, ratio, "tolerance", average_milli=average)
-    return Proposal(ceil_to_int32(ratio_of(usage, target_milli)), ratio, average_milli=average)
+        return MetricProposal(status_replicas, ratio, "tolerance", average_milli=average)
+    return MetricProposal(ceil_to_int32(ratio_of(usage, target_milli)), ratio, average_milli=average)
 
 
 def utilization_percent(usage_milli: int, request_milli: int) -> int:
@@ -193,3 +251,40 @@ def _reported_average(usage: float, status_replicas: int, *, keep_overflow: bool
     if keep_overflow and usage >= float(MAX_INT64):
         return MAX_INT64
     return ceil_to_int64(usage / status_replicas) if status_replicas else None
+
+
+# From the proposals of all metrics to one recommendation (HPA rules §9).
+
+
+class CombinedProposal(NamedTuple):
+    """The largest proposal, the index of the metric credited for it, and whether some other metric had no answer.
+
+    `replicas` may be negative (negative samples).
+    """
+
+    replicas: int
+    metric: int
+    partial: bool = False
+
+
+class NoRecommendation(NamedTuple):
+    """The metrics allow no change; `metric` is the index of the first one that failed, which the condition names."""
+
+    metric: int
+
+
+def combine(proposals: Sequence[MetricProposal | Unmeasured], current: int) -> CombinedProposal | NoRecommendation:
+    """HPA rules §9: the largest valid proposal wins; a metric without an answer blocks scaling down, never up.
+
+    The first metric to reach the maximum is credited, except that a running maximum of zero is replaced by any later
+    proposal, even a smaller one. There is always at least one metric.
+    """
+    replicas, credited, first_failure = 0, None, None
+    for index, proposal in enumerate(proposals):
+        if isinstance(proposal, Unmeasured):
+            first_failure = index if first_failure is None else first_failure
+        elif replicas == 0 or proposal.replicas > replicas:
+            replicas, credited = proposal.replicas, index
+    if credited is None or (first_failure is not None and replicas < current):
+        return NoRecommendation(first_failure or 0)
+    return CombinedProposal(replicas, credited, partial=first_failure is not None)

@@ -5,30 +5,36 @@ conditions and the new memory come out. A write is only said, never done; `Obser
 fare.
 """
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from forecaster.hpa import wording
-from forecaster.hpa.combine import NoRecommendation, Recommendation, combine
+from forecaster.hpa.behavior import PastRecommendation
 from forecaster.hpa.conditions import Conditions, with_condition, without_condition
-from forecaster.hpa.controller import SHIPPED, Controller, tolerance_of
-from forecaster.hpa.evaluate import Situation, evaluate
-from forecaster.hpa.history import PastRecommendation
+from forecaster.hpa.evaluate import MetricContext, evaluate
 from forecaster.hpa.limits import Limited, limit
-from forecaster.hpa.observation import Observation, ScaleUnread
-from forecaster.hpa.outcome import Branch, Desired, Outlook, Pass
-from forecaster.hpa.pods import Pod
-from forecaster.hpa.proposals import Proposal
+from forecaster.hpa.observation import (
+    Observation,
+    ScaleSubresource,
+    ScaleUnread,
+    observe_totals,
+    requests_of,
+    totals_of,
+)
+from forecaster.hpa.outcome import Branch, Desired, Pass, PassInput, close, write
+from forecaster.hpa.pods import HpaPod
+from forecaster.hpa.proposals import CombinedProposal, MetricProposal, NoRecommendation, Unmeasured, combine
 from forecaster.hpa.selectors import Selector, SelectorError, parse_selector
-from forecaster.hpa.spec import HpaSpec
-from forecaster.hpa.state import ScalingState
-from forecaster.hpa.unmeasured import Unmeasured
-from forecaster.hpa.wording import ErrorKind, Event
-from forecaster.hpa.writing import close, write
+from forecaster.hpa.spec import SHIPPED, Controller, HpaSpec, tolerance_of
+from forecaster.hpa.state import NEW_HPA, HpaState
+from forecaster.hpa.wording import ErrorKind, HpaEvent
 
 
 def reconcile(
-    spec: HpaSpec, observation: Observation, state: ScalingState, now: datetime, controller: Controller = SHIPPED
+    spec: HpaSpec, observation: Observation, state: HpaState, now: datetime, controller: Controller = SHIPPED
 ) -> Pass:
     """HPA rules §3: one pass; whatever a cluster can show, a broken metric is a condition, not an exception."""
     scale = observation.scale
@@ -36,7 +42,7 @@ def reconcile(
         return _scale_unread(state, f"unexpected GroupVersion string: {spec.scale_target.api_version}", "spec", now)
     if isinstance(scale, ScaleUnread):
         return _scale_unread(state, scale.message, "internal", now)
-    outlook = Outlook(spec, observation, scale, _scale_read(state, scale.spec_replicas, now), now, controller)
+    outlook = PassInput(spec, observation, scale, _scale_read(state, scale.spec_replicas, now), now, controller)
     match choose_branch(outlook):
         case "disabled":
             return _disabled(outlook)
@@ -48,7 +54,7 @@ def reconcile(
             return _follow_metrics(outlook)
 
 
-def choose_branch(outlook: Outlook) -> Branch:
+def choose_branch(outlook: PassInput) -> Branch:
     """HPA rules §3, step 5: zero replicas switch scaling off unless this HPA did it; out of bounds skips metrics."""
     spec, current = outlook.spec, outlook.scale.spec_replicas
     if current == 0:
@@ -59,7 +65,7 @@ def choose_branch(outlook: Outlook) -> Branch:
     return "below_min" if current < spec.bounds.min_replicas else "metrics"
 
 
-def _scale_unread(state: ScalingState, message: str, error: ErrorKind, now: datetime) -> Pass:
+def _scale_unread(state: HpaState, message: str, error: ErrorKind, now: datetime) -> Pass:
     """HPA rules §3, steps 1 and 2: without the scale nothing else happens."""
     conditions = with_condition(state.conditions, wording.scale_unread(message), now)
     desired = Desired(
@@ -67,19 +73,19 @@ def _scale_unread(state: ScalingState, message: str, error: ErrorKind, now: date
         written=False,
         branch="unread",
         error=error,
-        events=(Event("FailedGetScale", message),),
+        events=(HpaEvent("FailedGetScale", message),),
     )
     return Pass(desired, conditions, state._replace(conditions=conditions))
 
 
-def _scale_read(state: ScalingState, current: int, now: datetime) -> ScalingState:
+def _scale_read(state: HpaState, current: int, now: datetime) -> HpaState:
     """HPA rules §3, steps 2 and 3: the condition, and a first recommendation for an HPA never seen before."""
     history = (PastRecommendation(current, now),) if state.history is None else state.history
     conditions = with_condition(state.conditions, wording.GET_SCALE_SUCCEEDED, now)
     return state._replace(history=history, conditions=conditions)
 
 
-def _disabled(outlook: Outlook) -> Pass:
+def _disabled(outlook: PassInput) -> Pass:
     """HPA rules §3, step 5: nothing computed, nothing written; with the gate off a left-over ScaledToZero goes."""
     conditions = with_condition(outlook.state.conditions, wording.SCALING_DISABLED, outlook.now)
     if not outlook.controller.gates.scale_to_zero:
@@ -88,10 +94,10 @@ def _disabled(outlook: Outlook) -> Pass:
     return close(outlook, Desired(current, written=False, branch="disabled"), conditions)
 
 
-def _follow_metrics(outlook: Outlook) -> Pass:
+def _follow_metrics(outlook: PassInput) -> Pass:
     """HPA rules §3, steps 6 to 10: metrics, recommendation, limits, write."""
     pods = _matched_pods(outlook)
-    if isinstance(pods, Event):
+    if isinstance(pods, HpaEvent):
         return _no_recommendation(outlook, pods)
     proposals = _proposals(outlook, pods)
     recommendation = combine(proposals, outlook.scale.spec_replicas)
@@ -115,7 +121,7 @@ def _follow_metrics(outlook: Outlook) -> Pass:
     return write(reached, desired) if desired.written else close(reached, desired, conditions)
 
 
-def _limited(outlook: Outlook, recommendation: Recommendation) -> Limited:
+def _limited(outlook: PassInput, recommendation: CombinedProposal) -> Limited:
     """HPA rules §3, steps 7 and 8: nothing below zero, then the limits with all that is remembered."""
     spec, state, controller = outlook.spec, outlook.state, outlook.controller
     return limit(
@@ -132,7 +138,7 @@ def _limited(outlook: Outlook, recommendation: Recommendation) -> Limited:
     )
 
 
-def _limited_conditions(outlook: Outlook, recommendation: Recommendation, limited: Limited) -> Conditions:
+def _limited_conditions(outlook: PassInput, recommendation: CombinedProposal, limited: Limited) -> Conditions:
     """HPA rules §3: a metric was found, what stabilization did, which limit binds."""
     credited = outlook.spec.metrics[recommendation.metric]
     conditions = with_condition(outlook.state.conditions, wording.metric_found(credited), outlook.now)
@@ -140,7 +146,7 @@ def _limited_conditions(outlook: Outlook, recommendation: Recommendation, limite
     return with_condition(conditions, wording.CLAMP[limited.clamp], outlook.now)
 
 
-def _raised_from_zero(outlook: Outlook, replicas: int) -> int:
+def _raised_from_zero(outlook: PassInput, replicas: int) -> int:
     """HPA rules §3, step 9: back from zero an HPA goes to its minimum at least, whatever the policies allow."""
     least = outlook.spec.bounds.min_replicas
     if outlook.scale.spec_replicas == 0 and replicas < least and outlook.was_scaled_to_zero:
@@ -148,38 +154,38 @@ def _raised_from_zero(outlook: Outlook, replicas: int) -> int:
     return replicas
 
 
-def _matched_pods(outlook: Outlook) -> Sequence[Pod] | Event:
+def _matched_pods(outlook: PassInput) -> Sequence[HpaPod] | HpaEvent:
     """HPA rules §3, selector checks: the pods of the target, or why they cannot be told."""
     text = outlook.scale.selector
     if not text:
-        return Event("SelectorRequired", "the HPA target's scale is missing a selector")
+        return HpaEvent("SelectorRequired", "the HPA target's scale is missing a selector")
     try:
         selector = parse_selector(text)
     except SelectorError as error:
-        return Event(
+        return HpaEvent(
             "InvalidSelector", f"couldn't convert selector into a corresponding internal selector object: {error}"
         )
     pods = [pod for pod in outlook.observation.pods if selector.matches(pod.labels)]
     others = outlook.observation.other_selectors
     if others and any(_claimed(pod, others) for pod in pods):
-        return Event("AmbiguousSelector", f"pods by selector {text} are controlled by multiple HPAs")
+        return HpaEvent("AmbiguousSelector", f"pods by selector {text} are controlled by multiple HPAs")
     return pods
 
 
-def _claimed(pod: Pod, selectors: Sequence[Selector]) -> bool:
+def _claimed(pod: HpaPod, selectors: Sequence[Selector]) -> bool:
     return any(selector.matches(pod.labels) for selector in selectors)
 
 
-def _proposals(outlook: Outlook, pods: Sequence[Pod]) -> tuple[Proposal | Unmeasured, ...]:
+def _proposals(outlook: PassInput, pods: Sequence[HpaPod]) -> tuple[MetricProposal | Unmeasured, ...]:
     """HPA rules §9: every metric by itself, in order."""
     spec, scale, controller = outlook.spec, outlook.scale, outlook.controller
     tolerance = tolerance_of(spec.behavior, controller)
-    situation = Situation(scale.spec_replicas, scale.status_replicas, pods, tolerance, outlook.now, controller)
+    situation = MetricContext(scale.spec_replicas, scale.status_replicas, pods, tolerance, outlook.now, controller)
     answers = outlook.observation.answers
     return tuple([evaluate(metric, answer, situation) for metric, answer in zip(spec.metrics, answers, strict=True)])
 
 
-def _metrics_failed(outlook: Outlook, proposals: tuple[Proposal | Unmeasured, ...], first: int) -> Pass:
+def _metrics_failed(outlook: PassInput, proposals: tuple[MetricProposal | Unmeasured, ...], first: int) -> Pass:
     """HPA rules §9: the first failing metric gives the condition."""
     why = proposals[first]
     assert isinstance(why, Unmeasured)  # noqa: S101 - combine() names a metric that failed
@@ -189,7 +195,7 @@ def _metrics_failed(outlook: Outlook, proposals: tuple[Proposal | Unmeasured, ..
     return _computed_nothing(outlook, conditions, events, why.message, proposals)
 
 
-def _no_recommendation(outlook: Outlook, event: Event) -> Pass:
+def _no_recommendation(outlook: PassInput, event: HpaEvent) -> Pass:
     """HPA rules §3, selector checks: no metric is looked at."""
     reason = "InvalidSelector" if event.reason == "SelectorRequired" else event.reason
     condition = wording.selector_failed(reason, event.message)
@@ -198,11 +204,11 @@ def _no_recommendation(outlook: Outlook, event: Event) -> Pass:
 
 
 def _computed_nothing(
-    outlook: Outlook,
+    outlook: PassInput,
     conditions: Conditions,
-    events: tuple[Event, ...],
+    events: tuple[HpaEvent, ...],
     message: str,
-    proposals: tuple[Proposal | Unmeasured, ...],
+    proposals: tuple[MetricProposal | Unmeasured, ...],
 ) -> Pass:
     """HPA rules §3, step 6: the old desired count stays, nothing is remembered."""
     desired = Desired(
@@ -210,15 +216,54 @@ def _computed_nothing(
         written=False,
         branch="metrics",
         error="internal",
-        events=(*events, Event("FailedComputeMetricsReplicas", message)),
+        events=(*events, HpaEvent("FailedComputeMetricsReplicas", message)),
         proposals=proposals,
     )
     return close(outlook, desired, conditions)
 
 
-def _failure_events(spec: HpaSpec, proposals: Sequence[Proposal | Unmeasured]) -> tuple[Event, ...]:
+def _failure_events(spec: HpaSpec, proposals: Sequence[MetricProposal | Unmeasured]) -> tuple[HpaEvent, ...]:
     return tuple(
-        Event(wording.failure_reason(metric, proposal), proposal.message)
+        HpaEvent(wording.failure_reason(metric, proposal), proposal.message)
         for metric, proposal in zip(spec.metrics, proposals, strict=True)
         if isinstance(proposal, Unmeasured)
     )
+
+
+# Many passes of one HPA under a load that stays as it is.
+#
+# Every pass is `reconcile`; between passes only this is assumed: a write takes effect at once, the pods are alike and
+# ready at the next pass, and totals spread evenly over them. Start-up time is left out, so a real cluster is slower.
+
+
+class Step(NamedTuple):
+    """One pass: when, from how many replicas, what was seen, and what came of it."""
+
+    at: datetime
+    replicas: int
+    observation: Observation
+    before: HpaState
+    outcome: Pass
+
+
+def carry_on(
+    spec: HpaSpec,
+    seen: Observation,
+    start: datetime,
+    passes: int,
+    controller: Controller = SHIPPED,
+    state: HpaState = NEW_HPA,
+) -> Iterator[Step]:
+    """Passes one sync period apart: the first over `seen` as it is, the others over its totals."""
+    totals, requests = totals_of(spec, seen), requests_of(seen)
+    at, replicas = start, seen.scale.spec_replicas if isinstance(seen.scale, ScaleSubresource) else 0
+    for _ in range(passes):
+        step = Step(at, replicas, seen, state, reconcile(spec, seen, state, at, controller))
+        yield step
+        at, state, replicas = at + controller.sync_period, step.outcome.state, size_after(step)
+        seen = observe_totals(spec, replicas, totals, requests, at)
+
+
+def size_after(step: Step) -> int:
+    """The replicas of the target after a pass; one that wrote nothing leaves them."""
+    return step.outcome.desired.replicas if step.outcome.desired.written else step.replicas

@@ -9,12 +9,12 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from forecaster.hpa.numbers import MAX_INT64, wrap_int64
-from forecaster.hpa.unmeasured import Unmeasured
+from forecaster.hpa.proposals import Unmeasured
 
 DEFAULT_WINDOW = timedelta(seconds=60)
 
 
-class Sample(NamedTuple):
+class PodSample(NamedTuple):
     """One pod's value in milli-units, when it was taken and over which window."""
 
     value_milli: int
@@ -29,7 +29,7 @@ class ContainerUsage(NamedTuple):
     usage_milli: Mapping[str, int]
 
 
-class PodUsage(NamedTuple):
+class PodMetrics(NamedTuple):
     """One entry of metrics.k8s.io."""
 
     pod: str
@@ -41,10 +41,10 @@ class PodUsage(NamedTuple):
 class PodSamples(NamedTuple):
     """Values by pod name, of the resource API or the custom API. A pod without a value is absent."""
 
-    samples: Mapping[str, Sample]
+    samples: Mapping[str, PodSample]
 
 
-class ObjectValue(NamedTuple):
+class ObjectMetric(NamedTuple):
     """The one value of an Object metric."""
 
     value_milli: int
@@ -56,10 +56,10 @@ class ExternalValues(NamedTuple):
     values_milli: Sequence[int]
 
 
-Answer = PodSamples | ObjectValue | ExternalValues | Unmeasured
+Answer = PodSamples | ObjectMetric | ExternalValues | Unmeasured
 
 
-def read_pod_usage(items: Sequence[PodUsage], resource: str, container: str = "") -> PodSamples | Unmeasured:
+def read_pod_usage(items: Sequence[PodMetrics], resource: str, container: str = "") -> PodSamples | Unmeasured:
     """HPA rules §5: samples of the resource API, summed over a pod's containers or of the one named container.
 
     A pod without containers, or with one that lacks the resource, has no sample; with `container` only that one is
@@ -71,14 +71,14 @@ def read_pod_usage(items: Sequence[PodUsage], resource: str, container: str = ""
     for item in items:
         value = _container_value(item, resource, container) if container else _pod_value(item, resource)
         if value is not None:
-            samples[item.pod] = Sample(value, item.timestamp, item.window)
+            samples[item.pod] = PodSample(value, item.timestamp, item.window)
     return PodSamples(samples)
 
 
 def read_pod_values(values: Iterable[tuple[str, int, datetime, timedelta | None]]) -> PodSamples | Unmeasured:
     """HPA rules §5: samples of the custom API as (pod, milli-value, timestamp, window); no window means 60 seconds."""
     samples = {
-        pod: Sample(value, timestamp, DEFAULT_WINDOW if window is None else window)
+        pod: PodSample(value, timestamp, DEFAULT_WINDOW if window is None else window)
         for pod, value, timestamp, window in values
     }
     return PodSamples(samples) if samples else Unmeasured("no_samples", "no metrics returned from custom metrics API")
@@ -111,7 +111,7 @@ def external_shared_total(values_milli: Iterable[int]) -> int:
     return total
 
 
-def _pod_value(item: PodUsage, resource: str) -> int | None:
+def _pod_value(item: PodMetrics, resource: str) -> int | None:
     if not item.containers:
         return None
     total = 0
@@ -123,7 +123,7 @@ def _pod_value(item: PodUsage, resource: str) -> int | None:
     return wrap_int64(total)
 
 
-def _container_value(item: PodUsage, resource: str, name: str) -> int | None:
+def _container_value(item: PodMetrics, resource: str, name: str) -> int | None:
     for container in item.containers:
         if container.name == name:
             return container.usage_milli.get(resource)

@@ -1,15 +1,19 @@
-"""An autoscaling/v2 HPA as the controller sees it: validated, defaults filled in (HPA rules §4, §12)."""
+"""An autoscaling/v2 HPA as the controller sees it, and the controller's own settings (HPA rules §4, §12)."""
+
+from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import timedelta
 
-from forecaster.hpa.limits import Bounds
-from forecaster.hpa.rules import Behavior
+from forecaster.hpa.behavior import Behavior
+from forecaster.hpa.limits import DOUBLING, DOWNSCALE_STABILIZATION, Growth, ReplicaBounds
+from forecaster.hpa.proposals import Tolerance
 
 OUTSIDE_SOURCES = frozenset({"Object", "External"})
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectReference:
+class CrossVersionObjectReference:
     """A named object of some API: the scale target, or what an Object metric describes."""
 
     kind: str
@@ -43,7 +47,7 @@ class MetricSpec:
     name: str
     target: MetricTarget
     container: str = ""
-    described_object: ObjectReference | None = None
+    described_object: CrossVersionObjectReference | None = None
     selector: str = ""
 
 
@@ -51,17 +55,54 @@ class MetricSpec:
 class HpaSpec:
     """The spec; `min_replicas` None means 1, `behavior` None means the limits of §10."""
 
-    scale_target: ObjectReference
+    scale_target: CrossVersionObjectReference
     max_replicas: int
     metrics: tuple[MetricSpec, ...]
     min_replicas: int | None = None
     behavior: Behavior | None = None
     name: str = ""
     namespace: str = ""
-    bounds: Bounds = field(init=False, repr=False, compare=False)
+    bounds: ReplicaBounds = field(init=False, repr=False, compare=False)
     has_outside_metric: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         least = 1 if self.min_replicas is None else self.min_replicas
-        object.__setattr__(self, "bounds", Bounds(least, self.max_replicas))
+        object.__setattr__(self, "bounds", ReplicaBounds(least, self.max_replicas))
         object.__setattr__(self, "has_outside_metric", any(m.source in OUTSIDE_SOURCES for m in self.metrics))
+
+
+# Flags and feature gates of kube-controller-manager that the arithmetic reads (HPA rules §12).
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureGates:
+    """Gates of Kubernetes 1.36 at their defaults."""
+
+    scale_to_zero: bool = False
+    configurable_tolerance: bool = True
+    pod_level_resources: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Controller:
+    """One controller's settings, at the shipped defaults. `tolerance` is a ratio."""
+
+    tolerance: float = 0.1
+    downscale_stabilization: timedelta = DOWNSCALE_STABILIZATION
+    cpu_initialization_period: timedelta = timedelta(minutes=5)
+    initial_readiness_delay: timedelta = timedelta(seconds=30)
+    sync_period: timedelta = timedelta(seconds=15)
+    growth: Growth = DOUBLING
+    gates: FeatureGates = FeatureGates()
+
+
+SHIPPED = Controller()
+
+
+def tolerance_of(behavior: Behavior | None, controller: Controller) -> Tolerance:
+    """HPA rules §8: each direction's own tolerance where set and the gate allows it, else the controller's flag."""
+    up = down = controller.tolerance
+    if behavior is not None and controller.gates.configurable_tolerance:
+        up = up if behavior.scale_up.tolerance is None else behavior.scale_up.tolerance
+        down = down if behavior.scale_down.tolerance is None else behavior.scale_down.tolerance
+    return Tolerance(up, down)

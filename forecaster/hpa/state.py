@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from forecaster.hpa.conditions import Condition, Conditions, ConditionStatus, ConditionType
-from forecaster.hpa.history import PastRecommendation, PastRecommendations, ScaleEvent, ScaleEvents
+from forecaster.hpa.behavior import PastRecommendation, PastRecommendations, ScaleEvent, ScaleEvents
+from forecaster.hpa.conditions import Conditions, ConditionStatus, ConditionType, HpaCondition
 
 
 class MetricStatus(NamedTuple):
@@ -18,7 +18,7 @@ class MetricStatus(NamedTuple):
     value_milli: int | None = None
 
 
-class ScalingState(NamedTuple):
+class HpaState(NamedTuple):
     """Memory and status of one HPA.
 
     `history` None means that the controller has never seen this HPA. History and events live in the controller's
@@ -35,20 +35,20 @@ class ScalingState(NamedTuple):
     last_scale_time: datetime | None = None
 
 
-NEW = ScalingState()
+NEW_HPA = HpaState()
 
 
-def status_differs(before: ScalingState, after: ScalingState) -> bool:
+def status_differs(before: HpaState, after: HpaState) -> bool:
     """HPA rules §3, step 11: whether the status has to be written; times and messages of conditions do not count."""
     return _status(before) != _status(after)
 
 
-def _status(state: ScalingState) -> tuple[object, ...]:
+def _status(state: HpaState) -> tuple[object, ...]:
     conditions = [condition[:3] for condition in state.conditions]
     return (state.current_replicas, state.desired_replicas, state.current_metrics, state.last_scale_time, conditions)
 
 
-def state_to_json(state: ScalingState) -> dict[str, Any]:
+def state_to_json(state: HpaState) -> dict[str, Any]:
     """The state as dicts, lists, strings and numbers; instants as ISO 8601."""
     return {
         "history": None if state.history is None else [[r.replicas, r.at.isoformat()] for r in state.history],
@@ -62,10 +62,10 @@ def state_to_json(state: ScalingState) -> dict[str, Any]:
     }
 
 
-def state_from_json(stored: Mapping[str, Any]) -> ScalingState:
+def state_from_json(stored: Mapping[str, Any]) -> HpaState:
     """The inverse of `state_to_json`; KeyError, TypeError or ValueError where the form is another."""
     history = stored["history"]
-    return ScalingState(
+    return HpaState(
         history=None if history is None else tuple(PastRecommendation(r, _time(at)) for r, at in history),
         scale_ups=_events(stored["scale_ups"]),
         scale_downs=_events(stored["scale_downs"]),
@@ -87,8 +87,8 @@ def _events(stored: Sequence[Sequence[Any]]) -> ScaleEvents:
 
 def _condition(
     type_: ConditionType, status: ConditionStatus, reason: str, message: str, since: str | None
-) -> Condition:
-    return Condition(type_, status, reason, message, _optional_time(since))
+) -> HpaCondition:
+    return HpaCondition(type_, status, reason, message, _optional_time(since))
 
 
 def _time_to_json(at: datetime | None) -> str | None:

@@ -1,45 +1,50 @@
-"""Reasons, messages and events as the controller words them (HPA rules §3)."""
+"""Reasons, messages, events and status numbers as the controller words them (HPA rules §3, §12)."""
+
+from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from forecaster.hpa.conditions import Clamp, Condition, Stabilization
+from forecaster.domain.quantity import Quantity, QuantityFormat, milli_quantity
+from forecaster.hpa.conditions import Clamp, HpaCondition, Stabilization
+from forecaster.hpa.proposals import MetricProposal, Unmeasured
 from forecaster.hpa.spec import MetricSpec
-from forecaster.hpa.unmeasured import Unmeasured
 
 Action = Literal["scale_up", "scale_down", "none"]
 ErrorKind = Literal["spec", "internal", "none"]
 
 
-class Event(NamedTuple):
+class HpaEvent(NamedTuple):
     """An event that the controller sends about the HPA."""
 
     reason: str
     message: str
 
 
-GET_SCALE_SUCCEEDED = Condition(
+GET_SCALE_SUCCEEDED = HpaCondition(
     "AbleToScale", "True", "SucceededGetScale", "the HPA controller was able to get the target's current scale"
 )
-SCALING_DISABLED = Condition(
+SCALING_DISABLED = HpaCondition(
     "ScalingActive",
     "False",
     "ScalingDisabled",
     "scaling is disabled since the replica count of the target is zero",
 )
-SCALED_TO_ZERO = Condition("ScaledToZero", "True", "ScaledToZero", "the HPA controller scaled the target to zero")
-NOT_SCALED_TO_ZERO = Condition(
+SCALED_TO_ZERO = HpaCondition("ScaledToZero", "True", "ScaledToZero", "the HPA controller scaled the target to zero")
+NOT_SCALED_TO_ZERO = HpaCondition(
     "ScaledToZero", "False", "NotScaledToZero", "the HPA controller did not scale the target to zero"
 )
 
-STABILIZATION: dict[Stabilization, Condition] = {
-    "ReadyForNewScale": Condition("AbleToScale", "True", "ReadyForNewScale", "recommended size matches current size"),
-    "ScaleUpStabilized": Condition(
+STABILIZATION: dict[Stabilization, HpaCondition] = {
+    "ReadyForNewScale": HpaCondition(
+        "AbleToScale", "True", "ReadyForNewScale", "recommended size matches current size"
+    ),
+    "ScaleUpStabilized": HpaCondition(
         "AbleToScale",
         "True",
         "ScaleUpStabilized",
         "recent recommendations were lower than current one, applying the lowest recent recommendation",
     ),
-    "ScaleDownStabilized": Condition(
+    "ScaleDownStabilized": HpaCondition(
         "AbleToScale",
         "True",
         "ScaleDownStabilized",
@@ -47,29 +52,29 @@ STABILIZATION: dict[Stabilization, Condition] = {
     ),
 }
 
-CLAMP: dict[Clamp, Condition] = {
-    "DesiredWithinRange": Condition(
+CLAMP: dict[Clamp, HpaCondition] = {
+    "DesiredWithinRange": HpaCondition(
         "ScalingLimited", "False", "DesiredWithinRange", "the desired count is within the acceptable range"
     ),
-    "TooFewReplicas": Condition(
+    "TooFewReplicas": HpaCondition(
         "ScalingLimited",
         "True",
         "TooFewReplicas",
         "the desired replica count is less than the minimum replica count",
     ),
-    "TooManyReplicas": Condition(
+    "TooManyReplicas": HpaCondition(
         "ScalingLimited",
         "True",
         "TooManyReplicas",
         "the desired replica count is more than the maximum replica count",
     ),
-    "ScaleUpLimit": Condition(
+    "ScaleUpLimit": HpaCondition(
         "ScalingLimited",
         "True",
         "ScaleUpLimit",
         "the desired replica count is increasing faster than the maximum scale rate",
     ),
-    "ScaleDownLimit": Condition(
+    "ScaleDownLimit": HpaCondition(
         "ScalingLimited",
         "True",
         "ScaleDownLimit",
@@ -86,9 +91,9 @@ _FAILURE_REASON = {
 }
 
 
-def scale_unread(message: str) -> Condition:
+def scale_unread(message: str) -> HpaCondition:
     """HPA rules §3, steps 1 and 2."""
-    return Condition(
+    return HpaCondition(
         "AbleToScale",
         "False",
         "FailedGetScale",
@@ -96,9 +101,9 @@ def scale_unread(message: str) -> Condition:
     )
 
 
-def write_failed(message: str) -> Condition:
+def write_failed(message: str) -> HpaCondition:
     """HPA rules §3, step 10."""
-    return Condition(
+    return HpaCondition(
         "AbleToScale",
         "False",
         "FailedUpdateScale",
@@ -106,9 +111,9 @@ def write_failed(message: str) -> Condition:
     )
 
 
-def write_succeeded(replicas: int) -> Condition:
+def write_succeeded(replicas: int) -> HpaCondition:
     """HPA rules §3, step 10."""
-    return Condition(
+    return HpaCondition(
         "AbleToScale",
         "True",
         "SucceededRescale",
@@ -116,9 +121,9 @@ def write_succeeded(replicas: int) -> Condition:
     )
 
 
-def metric_found(metric: MetricSpec) -> Condition:
+def metric_found(metric: MetricSpec) -> HpaCondition:
     """HPA rules §9: a recommendation exists, credited to this metric."""
-    return Condition(
+    return HpaCondition(
         "ScalingActive",
         "True",
         "ValidMetricFound",
@@ -126,9 +131,9 @@ def metric_found(metric: MetricSpec) -> Condition:
     )
 
 
-def metric_failed(metric: MetricSpec, why: Unmeasured) -> Condition:
+def metric_failed(metric: MetricSpec, why: Unmeasured) -> HpaCondition:
     """HPA rules §4, §9: the condition of the first failing metric."""
-    return Condition(
+    return HpaCondition(
         "ScalingActive",
         "False",
         failure_reason(metric, why),
@@ -136,9 +141,9 @@ def metric_failed(metric: MetricSpec, why: Unmeasured) -> Condition:
     )
 
 
-def selector_failed(reason: str, message: str) -> Condition:
+def selector_failed(reason: str, message: str) -> HpaCondition:
     """HPA rules §3, selector checks."""
-    return Condition("ScalingActive", "False", reason, message)
+    return HpaCondition("ScalingActive", "False", reason, message)
 
 
 def failure_reason(metric: MetricSpec, why: Unmeasured) -> str:
@@ -170,3 +175,24 @@ def action(new: int, old: int) -> Action:
     if new > old:
         return "scale_up"
     return "scale_down" if new < old else "none"
+
+
+# How the status and the controller's own metrics show what a pass computed (HPA rules §12).
+
+
+def status_quantity(resource: str, average_milli: int) -> Quantity:
+    """HPA rules §12: an average as the status carries it: memory in binary format, everything else in decimal."""
+    binary = resource == "memory"
+    return milli_quantity(average_milli, QuantityFormat.BINARY_SI if binary else QuantityFormat.DECIMAL_SI)
+
+
+def metric_action(proposal: MetricProposal | Unmeasured, status_replicas: int) -> Action:
+    """HPA rules §12: the proposal of one metric against the current replicas of the *previous* status."""
+    return "none" if isinstance(proposal, Unmeasured) else action(proposal.replicas, status_replicas)
+
+
+def metric_error(proposal: MetricProposal | Unmeasured) -> ErrorKind:
+    """HPA rules §12: an unknown source is the user's fault, every other failure an internal one."""
+    if not isinstance(proposal, Unmeasured):
+        return "none"
+    return "spec" if proposal.cause == "invalid_source" else "internal"

@@ -13,20 +13,18 @@ from typing import TYPE_CHECKING, NamedTuple
 from forecaster.decisions.replicas import proposal
 from forecaster.decisions.targets import UtilizationTarget
 from forecaster.domain.signal import Signal
-from forecaster.hpa.combine import NoRecommendation, combine
-from forecaster.hpa.controller import SHIPPED, tolerance_of
-from forecaster.hpa.history import PastRecommendation, PastRecommendations, ScaleEvents, record_scale_event
-from forecaster.hpa.limits import Bounds, limit
-from forecaster.hpa.unmeasured import Unmeasured
+from forecaster.hpa.behavior import PastRecommendation, PastRecommendations, ScaleEvents, record_scale_event
+from forecaster.hpa.limits import ReplicaBounds, limit
+from forecaster.hpa.proposals import NoRecommendation, Unmeasured, combine
+from forecaster.hpa.spec import SHIPPED, tolerance_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
     from forecaster.decisions.targets import PodTarget
-    from forecaster.hpa.proposals import Proposal
-    from forecaster.hpa.rules import Behavior
-    from forecaster.hpa.tolerance import Tolerance
+    from forecaster.hpa.behavior import Behavior
+    from forecaster.hpa.proposals import MetricProposal, Tolerance
     from forecaster.replay.pods import Pods
 
 NO_SAMPLE = Unmeasured("no_samples", "nothing was measured")
@@ -38,7 +36,7 @@ class Scaler:
     """An HPA under a controller with its shipped settings; `behavior` None means the limits of HPA rules §10."""
 
     targets: tuple[PodTarget, ...]
-    bounds: Bounds
+    bounds: ReplicaBounds
     behavior: Behavior | None = None
     tolerance: Tolerance = field(init=False, repr=False, compare=False)
 
@@ -112,7 +110,7 @@ def _moved(behavior: Behavior | None, memory: Memory, change: int, now: datetime
 def raised(scaler: Scaler, floor: int) -> Scaler:
     """The same HPA with `minReplicas` raised to `floor`, though never above `maxReplicas`."""
     lowest, highest = scaler.bounds.min_replicas, scaler.bounds.max_replicas
-    return scaler if floor <= lowest else replace(scaler, bounds=Bounds(min(floor, highest), highest))
+    return scaler if floor <= lowest else replace(scaler, bounds=ReplicaBounds(min(floor, highest), highest))
 
 
 def with_targets_at(scaler: Scaler, share: float) -> Scaler:
@@ -129,7 +127,7 @@ def _at_share(target: PodTarget, share: float) -> PodTarget:
     return replace(target, amount=target.amount * share)
 
 
-def _proposal(target: PodTarget, demand: float, pods: Pods, tolerance: Tolerance) -> Proposal | Unmeasured:
+def _proposal(target: PodTarget, demand: float, pods: Pods, tolerance: Tolerance) -> MetricProposal | Unmeasured:
     """HPA rules §6, §8: without a ready pod there is no sample of a resource; a rate is measured elsewhere."""
     if math.isnan(demand):
         return NO_SAMPLE

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from forecaster.decisions.targets import Unusable, targets_of
 from forecaster.domain.signal import Signal
-from forecaster.hpa.limits import Bounds
+from forecaster.hpa.limits import ReplicaBounds
 from forecaster.replay import start_up as start_ups
 from forecaster.replay import timing as timings
 from forecaster.replay.scaler import Scaler
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from forecaster.decisions.targets import PodTarget
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.domain.workload import Workload
-    from forecaster.hpa.rules import Behavior
+    from forecaster.hpa.behavior import Behavior
     from forecaster.replay.start_up import StartUp
     from forecaster.replay.timing import Timing
 
@@ -63,7 +63,7 @@ def setup_of(
     usable, unusable = _divided(targets_of(workload, policy))
     if unusable:
         return "; ".join(f"{one.metric}: {one.note}" for one in unusable)
-    scaler = Scaler(usable, Bounds(max(1, hpa.min_replicas), hpa.max_replicas), behavior)
+    scaler = Scaler(usable, ReplicaBounds(max(1, hpa.min_replicas), hpa.max_replicas), behavior)
     return Setup(scaler, capacity or Capacity(cores or 0.0), start_up, timing)
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from forecaster.domain.workload import Resources, Workload, WorkloadId
-    from forecaster.hpa.rules import Behavior
+    from forecaster.hpa.behavior import Behavior
     from forecaster.replay.setup import Capacity
     from forecaster.replay.start_up import StartUp
     from forecaster.replay.timing import Timing

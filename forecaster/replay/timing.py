@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from forecaster.domain.window import MINUTE
-from forecaster.hpa.controller import SHIPPED
+from forecaster.hpa.spec import SHIPPED
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.domain.window import MINUTE
-from forecaster.hpa.controller import SHIPPED
+from forecaster.hpa.spec import SHIPPED
 from forecaster.replay.account import Account, accounted
 from forecaster.replay.pods import Pods, arrived, scaled
 from forecaster.replay.scaler import Memory, next_replicas, raised

@@ -7,15 +7,20 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from forecaster.hpa.controller import Controller, FeatureGates
-from forecaster.hpa.history import PastRecommendation, PastRecommendations, ScaleEvent, ScaleEvents
-from forecaster.hpa.observation import Observation, Scale, ScaleUnread
-from forecaster.hpa.pods import Container, Pod, ReadyCondition
-from forecaster.hpa.rules import Behavior, ScalingPolicy, ScalingRules
-from forecaster.hpa.samples import Answer, ExternalValues, ObjectValue, PodSamples, Sample
-from forecaster.hpa.spec import HpaSpec, MetricSpec, MetricTarget, ObjectReference
-from forecaster.hpa.tolerance import Tolerance
-from forecaster.hpa.unmeasured import Unmeasured
+from forecaster.hpa.behavior import (
+    Behavior,
+    PastRecommendation,
+    PastRecommendations,
+    ScaleEvent,
+    ScaleEvents,
+    ScalingPolicy,
+    ScalingRules,
+)
+from forecaster.hpa.observation import Observation, ScaleSubresource, ScaleUnread
+from forecaster.hpa.pods import HpaPod, PodContainer, ReadyCondition
+from forecaster.hpa.proposals import Tolerance, Unmeasured
+from forecaster.hpa.samples import Answer, ExternalValues, ObjectMetric, PodSample, PodSamples
+from forecaster.hpa.spec import Controller, CrossVersionObjectReference, FeatureGates, HpaSpec, MetricSpec, MetricTarget
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PODS = tuple(f"p{number}" for number in range(8))
@@ -101,7 +106,7 @@ outside_metrics = st.builds(
     st.just("queue"),
     st.builds(MetricTarget, st.just("AverageValue"), average_value_milli=targets)
     | st.builds(MetricTarget, st.just("Value"), value_milli=targets),
-    described_object=st.just(ObjectReference("Ingress", "main")),
+    described_object=st.just(CrossVersionObjectReference("Ingress", "main")),
 )
 metrics = st.lists(resource_metrics | pods_metrics | outside_metrics, min_size=1, max_size=3).map(tuple)
 
@@ -109,7 +114,9 @@ metrics = st.lists(resource_metrics | pods_metrics | outside_metrics, min_size=1
 @st.composite
 def specs(draw: st.DrawFn) -> HpaSpec:
     low, high = sorted(draw(st.tuples(st.integers(0, 30), st.integers(1, 30))))
-    return HpaSpec(ObjectReference("Deployment", "d", "apps/v1"), max(high, 1), draw(metrics), low, draw(behaviors))
+    return HpaSpec(
+        CrossVersionObjectReference("Deployment", "d", "apps/v1"), max(high, 1), draw(metrics), low, draw(behaviors)
+    )
 
 
 controllers = st.builds(
@@ -134,10 +141,10 @@ class Cluster:
     def moment(self) -> datetime:
         return NOW + timedelta(seconds=self.random.randint(-4000, 60))
 
-    def pod(self, name: str) -> Pod:
+    def pod(self, name: str) -> HpaPod:
         phases = ["Running"] * 6 + ["Pending", "Failed", "Succeeded", "Unknown"]
         ready = ReadyCondition(self.random.choice(["True", "True", "False", "Unknown"]), self.moment())
-        return Pod(
+        return HpaPod(
             name,
             self.random.choice(phases),
             deleting=self.chance(8),
@@ -147,35 +154,35 @@ class Cluster:
             labels=LABELS,
         )
 
-    def container(self, name: str) -> Container:
+    def container(self, name: str) -> PodContainer:
         requests = {resource: self.random.randint(0, 10**6) for resource in ("cpu", "memory") if not self.chance(12)}
-        return Container(name, requests)
+        return PodContainer(name, requests)
 
-    def pods(self) -> list[Pod]:
+    def pods(self) -> list[HpaPod]:
         return [self.pod(name) for name in PODS[: self.random.randint(0, len(PODS))]]
 
-    def samples(self) -> dict[str, Sample]:
+    def samples(self) -> dict[str, PodSample]:
         names = self.random.sample([*PODS, "gone"], self.random.randint(0, len(PODS)))
         return {name: self.sample() for name in names}
 
-    def sample(self) -> Sample:
+    def sample(self) -> PodSample:
         value = self.random.choice([0, self.random.randint(-10, 10**6), self.random.randint(0, 10**12)])
-        return Sample(value, self.moment(), timedelta(seconds=self.random.choice([0, 15, 30, 60])))
+        return PodSample(value, self.moment(), timedelta(seconds=self.random.choice([0, 15, 30, 60])))
 
     def answer(self, metric: MetricSpec) -> Answer:
         if self.chance(6):
             return Unmeasured("api_failed", "no answer")
         if metric.source == "Object":
-            return ObjectValue(self.random.randint(-(10**6), 10**12))
+            return ObjectMetric(self.random.randint(-(10**6), 10**12))
         if metric.source == "External":
             return ExternalValues([self.random.randint(-(10**6), 2**62) for _ in range(self.random.randint(1, 3))])
         return PodSamples(self.samples())
 
-    def scale(self) -> Scale | ScaleUnread:
+    def scale(self) -> ScaleSubresource | ScaleUnread:
         if self.chance(10):
             return ScaleUnread("gone")
         selector = self.random.choice(["app=a"] * 8 + ["", "app in ("])
-        return Scale(self.random.randint(0, 35), self.random.randint(0, 35), selector)
+        return ScaleSubresource(self.random.randint(0, 35), self.random.randint(0, 35), selector)
 
     def observation(self, spec: HpaSpec) -> Observation:
         return Observation(

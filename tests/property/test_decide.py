@@ -15,7 +15,7 @@ from forecaster.domain.decision import Hold, Scale
 from forecaster.domain.outlook import Outlook
 from forecaster.domain.signal import DEMAND, Signal
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload
-from forecaster.hpa.history import PastRecommendation
+from forecaster.hpa.behavior import PastRecommendation
 from forecaster.hpa.numbers import MAX_INT32
 from tests.support.builders import GIB, NO_FORECAST, NO_SAMPLE, NOON, STALE, after, ahead, measured, policy, workload_id
 

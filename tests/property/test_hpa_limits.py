@@ -7,28 +7,28 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.hpa.history import PastRecommendations, ScaleEvents, change_since, record_scale_event
-from forecaster.hpa.limits import Bounds, limit, windows
+from forecaster.hpa.behavior import PastRecommendations, ScaleEvents, change_since, record_scale_event
+from forecaster.hpa.limits import ReplicaBounds, limit, windows
 from tests.property.hpa_strategies import NOW, behaviors, events, histories, policies, seconds
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from forecaster.hpa.rules import Behavior, ScalingPolicy
+    from forecaster.hpa.behavior import Behavior, ScalingPolicy
 
 sizes = st.integers(0, 2000)
 
 
 @st.composite
-def bounds_and_size(draw: st.DrawFn) -> tuple[Bounds, int]:
+def bounds_and_size(draw: st.DrawFn) -> tuple[ReplicaBounds, int]:
     low, current, high = sorted(draw(st.tuples(sizes, sizes, st.integers(1, 2000))))
-    return Bounds(low, max(high, 1)), current
+    return ReplicaBounds(low, max(high, 1)), current
 
 
 @given(sizes, bounds_and_size(), behaviors, histories, events, events)
 def test_the_desired_count_stays_within_the_bounds(
     recommendation: int,
-    inside: tuple[Bounds, int],
+    inside: tuple[ReplicaBounds, int],
     behavior: Behavior | None,
     history: PastRecommendations,
     ups: ScaleEvents,
@@ -42,7 +42,7 @@ def test_the_desired_count_stays_within_the_bounds(
 @given(sizes, bounds_and_size(), behaviors, histories, seconds)
 def test_scaling_down_stops_at_the_highest_of_the_window(
     recommendation: int,
-    inside: tuple[Bounds, int],
+    inside: tuple[ReplicaBounds, int],
     behavior: Behavior | None,
     history: PastRecommendations,
     flag: timedelta,
@@ -57,7 +57,7 @@ def test_scaling_down_stops_at_the_highest_of_the_window(
 @given(sizes, bounds_and_size(), behaviors, histories, events, events)
 def test_a_move_goes_towards_the_stabilised_count_and_not_past_it(
     recommendation: int,
-    inside: tuple[Bounds, int],
+    inside: tuple[ReplicaBounds, int],
     behavior: Behavior | None,
     history: PastRecommendations,
     ups: ScaleEvents,
@@ -72,7 +72,7 @@ def test_a_move_goes_towards_the_stabilised_count_and_not_past_it(
 
 @given(sizes, bounds_and_size(), behaviors, histories)
 def test_a_recommendation_is_remembered_as_it_was(
-    recommendation: int, inside: tuple[Bounds, int], behavior: Behavior | None, history: PastRecommendations
+    recommendation: int, inside: tuple[ReplicaBounds, int], behavior: Behavior | None, history: PastRecommendations
 ) -> None:
     bounds, current = inside
     stored = limit(recommendation, current, bounds, behavior, history, NOW).history
@@ -84,7 +84,7 @@ def test_a_recommendation_is_remembered_as_it_was(
 @given(st.tuples(sizes, sizes).map(sorted), bounds_and_size(), behaviors, histories, events, events)
 def test_a_higher_recommendation_never_gives_fewer_replicas(
     two: list[int],
-    inside: tuple[Bounds, int],
+    inside: tuple[ReplicaBounds, int],
     behavior: Behavior | None,
     history: PastRecommendations,
     ups: ScaleEvents,
@@ -98,7 +98,7 @@ def test_a_higher_recommendation_never_gives_fewer_replicas(
 
 @given(bounds_and_size(), behaviors, events, events)
 def test_a_size_that_is_recommended_stays(
-    inside: tuple[Bounds, int], behavior: Behavior | None, ups: ScaleEvents, downs: ScaleEvents
+    inside: tuple[ReplicaBounds, int], behavior: Behavior | None, ups: ScaleEvents, downs: ScaleEvents
 ) -> None:
     bounds, current = inside
     limited = limit(current, current, bounds, behavior, (), NOW, scale_ups=ups, scale_downs=downs)

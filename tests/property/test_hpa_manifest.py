@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.hpa.manifest import Refused, read_manifest
+from forecaster.hpa.manifest import RefusedManifest, read_manifest
+from forecaster.hpa.observation import observe_totals
 from forecaster.hpa.reconcile import reconcile
 from forecaster.hpa.selectors import SelectorError, parse_selector
-from forecaster.hpa.state import ScalingState
-from forecaster.hpa.totals import observe_totals
+from forecaster.hpa.state import HpaState
 from tests.property.hpa_strategies import NOW
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ manifests = fields(
 @given(manifests | junk)
 def test_any_document_is_a_spec_or_faults_with_paths(document: Any) -> None:
     read = read_manifest(document, scale_to_zero=True)
-    if isinstance(read, Refused):
+    if isinstance(read, RefusedManifest):
         assert read.faults
         assert all(fault.detail for fault in read.faults)
     else:
@@ -105,7 +105,7 @@ def test_any_document_is_a_spec_or_faults_with_paths(document: Any) -> None:
 def check_that_it_runs(spec: HpaSpec) -> None:
     totals = {metric.name: 12345 for metric in spec.metrics}
     seen = observe_totals(spec, 3, totals, {"cpu": 500, "memory": 500}, NOW)
-    reconcile(spec, seen, ScalingState(), NOW)
+    reconcile(spec, seen, HpaState(), NOW)
 
 
 @given(st.text(max_size=20) | st.text("ab=!, ()in", max_size=20))

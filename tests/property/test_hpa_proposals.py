@@ -5,15 +5,23 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.hpa.combine import NoRecommendation, Recommendation, combine
-from forecaster.hpa.controller import SHIPPED
-from forecaster.hpa.evaluate import Situation, evaluate
-from forecaster.hpa.proposals import Proposal, Share, from_average, from_total, from_utilization, per_pod_value
+from forecaster.hpa.evaluate import MetricContext, evaluate
+from forecaster.hpa.observation import observe_totals
+from forecaster.hpa.proposals import (
+    CombinedProposal,
+    MetricProposal,
+    NoRecommendation,
+    Share,
+    Tolerance,
+    Unmeasured,
+    combine,
+    from_average,
+    from_total,
+    from_utilization,
+    per_pod_value,
+)
 from forecaster.hpa.samples import PodSamples
-from forecaster.hpa.spec import HpaSpec, MetricSpec, MetricTarget, ObjectReference
-from forecaster.hpa.tolerance import Tolerance
-from forecaster.hpa.totals import observe_totals
-from forecaster.hpa.unmeasured import Unmeasured
+from forecaster.hpa.spec import SHIPPED, CrossVersionObjectReference, HpaSpec, MetricSpec, MetricTarget
 from tests.property.hpa_strategies import NOW, Cluster, loads, replicas, seeds, targets, tolerances
 
 two_loads = st.tuples(loads, loads).map(sorted)
@@ -24,8 +32,8 @@ percents = st.integers(1, 300)
 few = st.integers(0, 20)
 
 
-def replicas_of(proposal: Proposal | Unmeasured) -> int:
-    assert isinstance(proposal, Proposal)
+def replicas_of(proposal: MetricProposal | Unmeasured) -> int:
+    assert isinstance(proposal, MetricProposal)
     return proposal.replicas
 
 
@@ -116,7 +124,7 @@ def test_within_the_tolerance_utilization_moves_nothing(
     use: int, request: int, target: int, current: int, tolerance: Tolerance
 ) -> None:
     proposal = from_utilization(use, request * current, target, current, current, tolerance)
-    assert isinstance(proposal, Proposal)
+    assert isinstance(proposal, MetricProposal)
     assert (proposal.hold == "tolerance") == tolerance.holds(proposal.ratio)
     assert proposal.hold is None or proposal.replicas == current
 
@@ -142,11 +150,11 @@ def test_the_order_of_pods_and_samples_is_irrelevant(
     cluster = Cluster(seed)
     pods, taken = cluster.pods(), list(cluster.samples().items())
     metric = MetricSpec("Resource", resource, MetricTarget("Utilization", percent))
-    one = evaluate(metric, PodSamples(dict(taken)), Situation(5, 5, pods, tolerance, NOW, SHIPPED))
+    one = evaluate(metric, PodSamples(dict(taken)), MetricContext(5, 5, pods, tolerance, NOW, SHIPPED))
     cluster.random.shuffle(pods)
     cluster.random.shuffle(taken)
-    other = evaluate(metric, PodSamples(dict(taken)), Situation(5, 5, pods, tolerance, NOW, SHIPPED))
-    if isinstance(one, Proposal):
+    other = evaluate(metric, PodSamples(dict(taken)), MetricContext(5, 5, pods, tolerance, NOW, SHIPPED))
+    if isinstance(one, MetricProposal):
         assert one == other
     else:
         # With two pods at fault the message names whichever comes first.
@@ -155,32 +163,36 @@ def test_the_order_of_pods_and_samples_is_irrelevant(
 
 
 proposals = st.lists(
-    st.integers(0, 50).map(lambda n: Proposal(n, 1.0)) | st.just(Unmeasured("api_failed", "no answer")),
+    st.integers(0, 50).map(lambda n: MetricProposal(n, 1.0)) | st.just(Unmeasured("api_failed", "no answer")),
     min_size=1,
     max_size=6,
 )
 
 
 @given(proposals, st.randoms(), st.integers(0, 50))
-def test_the_order_of_metrics_is_irrelevant(some: list[Proposal | Unmeasured], random: object, current: int) -> None:
+def test_the_order_of_metrics_is_irrelevant(
+    some: list[MetricProposal | Unmeasured], random: object, current: int
+) -> None:
     shuffled = list(some)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     one, other = combine(some, current), combine(shuffled, current)
-    if isinstance(one, Recommendation):
-        assert isinstance(other, Recommendation)
+    if isinstance(one, CombinedProposal):
+        assert isinstance(other, CombinedProposal)
         assert (one.replicas, one.partial) == (other.replicas, other.partial)
     else:
         assert isinstance(other, NoRecommendation)
 
 
 @given(proposals, st.integers(0, 50))
-def test_a_broken_metric_blocks_scaling_down_and_nothing_else(some: list[Proposal | Unmeasured], current: int) -> None:
-    valid = [proposal.replicas for proposal in some if isinstance(proposal, Proposal)]
+def test_a_broken_metric_blocks_scaling_down_and_nothing_else(
+    some: list[MetricProposal | Unmeasured], current: int
+) -> None:
+    valid = [proposal.replicas for proposal in some if isinstance(proposal, MetricProposal)]
     broken = len(valid) < len(some)
     combined = combine(some, current)
     blocked = not valid or (broken and max(valid) < current)
     assert isinstance(combined, NoRecommendation) == blocked
-    if isinstance(combined, Recommendation):
+    if isinstance(combined, CombinedProposal):
         assert combined.replicas == max(valid)
 
 
@@ -190,9 +202,9 @@ def test_totals_and_pods_that_are_alike_give_one_proposal(
 ) -> None:
     """The functions over totals and the whole way over pods are one rule."""
     metric = MetricSpec("Resource", "cpu", MetricTarget("Utilization", percent))
-    spec = HpaSpec(ObjectReference("Deployment", "d", "apps/v1"), 100, (metric,))
+    spec = HpaSpec(CrossVersionObjectReference("Deployment", "d", "apps/v1"), 100, (metric,))
     seen = observe_totals(spec, current, {"cpu": use}, {"cpu": request}, NOW)
-    situation = Situation(current, current, seen.pods, tolerance, NOW, SHIPPED)
+    situation = MetricContext(current, current, seen.pods, tolerance, NOW, SHIPPED)
     over_pods = evaluate(metric, seen.answers[0], situation)
     assert over_pods == from_utilization(use, request * current, percent, current, current, tolerance)
 

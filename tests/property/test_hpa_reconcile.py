@@ -9,21 +9,19 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.hpa.observation import Observation, Scale
+from forecaster.hpa.observation import Observation, ScaleSubresource, observe_totals
 from forecaster.hpa.reconcile import reconcile
-from forecaster.hpa.state import ScalingState, state_from_json, state_to_json
-from forecaster.hpa.totals import observe_totals
+from forecaster.hpa.state import HpaState, state_from_json, state_to_json
 from tests.property.hpa_strategies import NOW, Cluster, controllers, seeds, specs
 
 if TYPE_CHECKING:
-    from forecaster.hpa.controller import Controller
     from forecaster.hpa.outcome import Pass
-    from forecaster.hpa.spec import HpaSpec
+    from forecaster.hpa.spec import Controller, HpaSpec
 
 
 @given(seeds, specs(), controllers)
 def test_a_pass_takes_whatever_a_cluster_shows(seed: int, spec: HpaSpec, controller: Controller) -> None:
-    state, cluster = ScalingState(), Cluster(seed)
+    state, cluster = HpaState(), Cluster(seed)
     for step in range(3):
         seen = cluster.observation(spec)
         outcome = reconcile(spec, seen, state, NOW + timedelta(seconds=15 * step), controller)
@@ -38,7 +36,7 @@ def check(spec: HpaSpec, seen: Observation, outcome: Pass) -> None:
     if desired.written:
         assert spec.bounds.min_replicas <= desired.replicas <= spec.max_replicas
         assert desired.events[-1].reason == "SuccessfulRescale"
-        assert isinstance(seen.scale, Scale)
+        assert isinstance(seen.scale, ScaleSubresource)
         assert desired.replicas != seen.scale.spec_replicas
 
 
@@ -53,7 +51,7 @@ def test_at_a_fixed_point_another_pass_changes_nothing(
     spec: HpaSpec, replicas: int, totals: dict[str, int], request: int, controller: Controller
 ) -> None:
     seen = observe_totals(spec, replicas, totals, {"cpu": request, "memory": request}, NOW)
-    once = reconcile(spec, seen, ScalingState(), NOW, controller)
+    once = reconcile(spec, seen, HpaState(), NOW, controller)
     if once.desired.written or once.desired.replicas != replicas:
         return
     twice = reconcile(spec, seen, once.state, NOW, controller)
@@ -64,7 +62,7 @@ def test_at_a_fixed_point_another_pass_changes_nothing(
 
 @given(seeds, specs(), controllers, st.integers(0, 5))
 def test_a_run_from_stored_state_is_the_run_itself(seed: int, spec: HpaSpec, controller: Controller, stop: int) -> None:
-    through, cluster = ScalingState(), Cluster(seed)
+    through, cluster = HpaState(), Cluster(seed)
     stored = through
     for step in range(6):
         at, seen = NOW + timedelta(seconds=15 * step), cluster.observation(spec)

@@ -15,7 +15,7 @@ from forecaster.domain.outlook import Ahead, Measured, Outlook, Unknown
 from forecaster.domain.policy import HorizontalPolicy, Policy, VerticalPolicy
 from forecaster.domain.signal import Signal
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
-from forecaster.hpa.history import PastRecommendation
+from forecaster.hpa.behavior import PastRecommendation
 from forecaster.vertical.choice.choose import Sized
 from forecaster.vertical.sizing import NO_SIZING, ContainerSizing, PodSizing
 from tests.support.recommendations import GIB, NOON, workload_id

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from forecaster.hpa.history import PastRecommendation, ScaleEvent
-from forecaster.hpa.observation import Observation, Scale
-from forecaster.hpa.pods import Container, Pod, ReadyCondition
-from forecaster.hpa.rules import Behavior, PolicyType, ScalingPolicy, ScalingRules, SelectPolicy
+from forecaster.hpa.behavior import (
+    Behavior,
+    PastRecommendation,
+    PolicyType,
+    ScaleEvent,
+    ScalingPolicy,
+    ScalingRules,
+    SelectPolicy,
+)
+from forecaster.hpa.observation import Observation, ScaleSubresource
+from forecaster.hpa.pods import HpaPod, PodContainer, ReadyCondition
 from forecaster.hpa.samples import Answer, ExternalValues
-from forecaster.hpa.spec import HpaSpec, MetricSpec, MetricTarget, ObjectReference
+from forecaster.hpa.spec import CrossVersionObjectReference, HpaSpec, MetricSpec, MetricTarget
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-TARGET = ObjectReference("Deployment", "shop", "apps/v1")
+TARGET = CrossVersionObjectReference("Deployment", "shop", "apps/v1")
 CPU = MetricSpec("Resource", "cpu", MetricTarget("Utilization", average_utilization_percent=50))
 QUEUE = MetricSpec("External", "queue", MetricTarget("AverageValue", average_value_milli=30_000))
 
@@ -52,18 +59,18 @@ def hpa(*metrics: MetricSpec, low: int | None = 1, high: int = 100, behavior: Be
     return HpaSpec(TARGET, high, metrics or (QUEUE,), low, behavior, "shop", "web")
 
 
-def pod(name: str = "p0", **fields: object) -> Pod:
+def pod(name: str = "p0", **fields: object) -> HpaPod:
     given: dict[str, object] = {
         "start_time": ago(86_400),
         "ready": ReadyCondition("True", ago(86_000)),
-        "containers": (Container("app", {"cpu": 1000}),),
+        "containers": (PodContainer("app", {"cpu": 1000}),),
         "labels": {"app": "shop"},
     }
-    return Pod(name, **(given | fields))  # type: ignore[arg-type]
+    return HpaPod(name, **(given | fields))  # type: ignore[arg-type]
 
 
 def look(replicas: int, *answers: Answer, status: int | None = None, **fields: object) -> Observation:
-    scale = Scale(replicas, replicas if status is None else status, "app=shop")
+    scale = ScaleSubresource(replicas, replicas if status is None else status, "app=shop")
     pods = [pod(f"p{number}") for number in range(replicas)]
     given: dict[str, object] = {"scale": scale, "pods": pods, "answers": answers}
     return Observation(**(given | fields))  # type: ignore[arg-type]

@@ -10,31 +10,27 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from forecaster.hpa import behavior as both_ways
-from forecaster.hpa import legacy
-from forecaster.hpa.defaults import SCALE_DOWN, SCALE_UP, fill
-from forecaster.hpa.evaluate import Situation, evaluate
-from forecaster.hpa.history import ScaleEvent, change_since, record_scale_event
-from forecaster.hpa.observation import Observation, Scale
-from forecaster.hpa.pods import group_pods
-from forecaster.hpa.proposals import Proposal, from_average, from_utilization
+from forecaster.hpa import limits
+from forecaster.hpa.behavior import ScaleEvent, change_since, record_scale_event
+from forecaster.hpa.convert import SCALE_DOWN, SCALE_UP, fill
+from forecaster.hpa.evaluate import MetricContext, evaluate, requested_usage, total_usage
+from forecaster.hpa.observation import Observation, ScaleSubresource
+from forecaster.hpa.pods import group_pods, requests_by_pod
+from forecaster.hpa.proposals import DEFAULT_TOLERANCE, MetricProposal, Unmeasured, from_average, from_utilization
 from forecaster.hpa.reconcile import reconcile
-from forecaster.hpa.requests import requests_by_pod
 from forecaster.hpa.samples import ExternalValues, PodSamples, read_external_values, read_pod_usage
-from forecaster.hpa.spec import HpaSpec, MetricSpec, MetricTarget, ObjectReference
-from forecaster.hpa.state import ScalingState, status_differs
-from forecaster.hpa.status import metric_action, metric_error, status_quantity
-from forecaster.hpa.tolerance import DEFAULT_TOLERANCE
-from forecaster.hpa.unmeasured import Unmeasured
-from forecaster.hpa.usage import requested_usage, total_usage
+from forecaster.hpa.spec import CrossVersionObjectReference, HpaSpec, MetricSpec, MetricTarget
+from forecaster.hpa.state import HpaState, status_differs
 from forecaster.hpa.validate import validate
+from forecaster.hpa.wording import metric_action, metric_error, status_quantity
 from tests.vectors import hpa_wire as wire
 from tests.vectors.hpa_wire import EPOCH, RESOURCE_SOURCES, Json, at, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from forecaster.hpa.behavior import Behavior, ScalingRules
     from forecaster.hpa.outcome import Pass
-    from forecaster.hpa.rules import Behavior, ScalingRules
     from forecaster.hpa.samples import Answer
     from forecaster.hpa.state import MetricStatus
 
@@ -42,7 +38,7 @@ if TYPE_CHECKING:
 def replica_calculation(given: Json) -> Json:
     current = given["current_replicas"]
     status = given.get("status_replicas")
-    situation = Situation(
+    situation = MetricContext(
         current,
         current if status is None else status,
         [wire.pod(p) for p in given.get("pods") or ()],
@@ -106,7 +102,7 @@ def usage_ratio(given: Json) -> Json:
     return _ratio(from_utilization(sums.usage_milli, sums.request_milli, target, sums.samples, 1, DEFAULT_TOLERANCE))
 
 
-def _ratio(proposal: Proposal | Unmeasured) -> Json:
+def _ratio(proposal: MetricProposal | Unmeasured) -> Json:
     if isinstance(proposal, Unmeasured):
         return {"error": proposal.cause}
     return {
@@ -151,10 +147,10 @@ def _sample(pod: str, sample: Any) -> Json:
 
 
 def limit_legacy(given: Json) -> Json:
-    growth = legacy.growth_limit(
+    growth = limits.growth_limit(
         given["current_replicas"], float(given["scale_up_limit_factor"]), float(given["scale_up_limit_minimum"])
     )
-    replicas, reason = legacy.bound(given["desired_replicas"], given["min_replicas"], given["max_replicas"], growth)
+    replicas, reason = limits.bound(given["desired_replicas"], given["min_replicas"], given["max_replicas"], growth)
     return {"replicas": replicas, "reason": reason}
 
 
@@ -183,7 +179,7 @@ def limit_behavior(given: Json) -> Json:
 
 
 def stabilize_legacy(given: Json) -> Json:
-    replicas, stored = legacy.stabilize(
+    replicas, stored = limits.stabilize(
         wire.history(given["history"]), given["recommendation"], seconds(given["downscale_stabilization_s"]), EPOCH
     )
     return {"replicas": replicas, "history_length": len(stored), "history_replicas": [r.replicas for r in stored]}
@@ -245,16 +241,16 @@ def trace(given: Json) -> Json:
     """The recommendations reach a whole pass as an External metric of one per replica, with no tolerance."""
     metric = MetricSpec("External", "recommendation", MetricTarget("AverageValue", average_value_milli=1000))
     spec = HpaSpec(
-        ObjectReference("Deployment", "d"),
+        CrossVersionObjectReference("Deployment", "d"),
         given["max_replicas"],
         (metric,),
         given["min_replicas"],
         wire.behavior(given.get("behavior")),
     )
     controller = wire.controller(given | {"tolerance": 0.0})
-    current, state, desired = given["start_replicas"], ScalingState(), []
+    current, state, desired = given["start_replicas"], HpaState(), []
     for time_s, recommendation in zip(given["times_s"], given["recommendations"], strict=True):
-        seen = Observation(Scale(current, current, "app=d"), (), (ExternalValues((recommendation * 1000,)),))
+        seen = Observation(ScaleSubresource(current, current, "app=d"), (), (ExternalValues((recommendation * 1000,)),))
         outcome = reconcile(_without_tolerances(spec), seen, state, at(time_s), controller)
         state, current = outcome.state, outcome.desired.replicas
         desired.append(current)
@@ -316,7 +312,7 @@ class Trajectory:
         self.hpa = dict(given["hpa"])
         self.pods: dict[str, Json] = {}
         first = given["steps"][0]["spec_replicas"]
-        self.state = ScalingState(current_replicas=first, desired_replicas=first)
+        self.state = HpaState(current_replicas=first, desired_replicas=first)
         self.controller = wire.controller(given["controller"], given["feature_gates"])
 
     def run(self) -> Json:

@@ -6,29 +6,26 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from forecaster.domain.quantity import milli_quantity
-from forecaster.hpa.conditions import Condition
-from forecaster.hpa.controller import Controller, FeatureGates
-from forecaster.hpa.defaults import GivenRules, fill_behavior
-from forecaster.hpa.history import PastRecommendation, ScaleEvent
+from forecaster.hpa.behavior import Behavior, PastRecommendation, ScaleEvent, ScalingPolicy
+from forecaster.hpa.conditions import HpaCondition
+from forecaster.hpa.convert import GivenRules, fill_behavior
 from forecaster.hpa.limits import Growth
-from forecaster.hpa.observation import Observation, Scale, ScaleUnread
-from forecaster.hpa.pods import Container, Pod, ReadyCondition
-from forecaster.hpa.rules import Behavior, ScalingPolicy
+from forecaster.hpa.observation import Observation, ScaleSubresource, ScaleUnread
+from forecaster.hpa.pods import HpaPod, PodContainer, ReadyCondition
+from forecaster.hpa.proposals import Tolerance, Unmeasured
 from forecaster.hpa.samples import (
     Answer,
     ContainerUsage,
-    ObjectValue,
-    PodUsage,
-    Sample,
+    ObjectMetric,
+    PodMetrics,
+    PodSample,
     read_external_values,
     read_pod_usage,
     read_pod_values,
 )
 from forecaster.hpa.selectors import selector_of_labels
-from forecaster.hpa.spec import HpaSpec, MetricSpec, MetricTarget, ObjectReference
-from forecaster.hpa.state import ScalingState
-from forecaster.hpa.tolerance import Tolerance
-from forecaster.hpa.unmeasured import Unmeasured
+from forecaster.hpa.spec import Controller, CrossVersionObjectReference, FeatureGates, HpaSpec, MetricSpec, MetricTarget
+from forecaster.hpa.state import HpaState
 
 Json = dict[str, Any]
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
@@ -85,14 +82,14 @@ def events(raw: list[Json] | None) -> tuple[ScaleEvent, ...]:
     return tuple(ScaleEvent(e["change"], at(-e["age_s"]), e.get("outdated") or False) for e in raw or ())
 
 
-def previous_state(raw: Json) -> ScalingState:
+def previous_state(raw: Json) -> HpaState:
     status = raw["previous_status"]
     last = status.get("last_scale_time_s")
-    return ScalingState(
+    return HpaState(
         history=None if raw.get("history") is None else history(raw["history"]),
         scale_ups=events(raw.get("scale_up_events")),
         scale_downs=events(raw.get("scale_down_events")),
-        conditions=tuple(Condition(c["type"], c["status"], c["reason"]) for c in status.get("conditions") or ()),
+        conditions=tuple(HpaCondition(c["type"], c["status"], c["reason"]) for c in status.get("conditions") or ()),
         current_replicas=status["current_replicas"],
         desired_replicas=status["desired_replicas"],
         last_scale_time=None if last is None else at(last),
@@ -102,9 +99,9 @@ def previous_state(raw: Json) -> ScalingState:
 # --- pods and samples ------------------------------------------------------------------------------------------------
 
 
-def pod(raw: Json, labels: Json | None = None) -> Pod:
+def pod(raw: Json, labels: Json | None = None) -> HpaPod:
     ready, start = raw.get("ready"), raw.get("start_time_s")
-    return Pod(
+    return HpaPod(
         name=raw["name"],
         phase=raw.get("phase") or "",
         deleting=raw.get("deleting") or False,
@@ -118,21 +115,21 @@ def pod(raw: Json, labels: Json | None = None) -> Pod:
     )
 
 
-def container(raw: Json) -> Container:
-    return Container(raw["name"], raw.get("requests_milli") or {}, raw.get("restart_policy") == "Always")
+def container(raw: Json) -> PodContainer:
+    return PodContainer(raw["name"], raw.get("requests_milli") or {}, raw.get("restart_policy") == "Always")
 
 
-def samples(raw: list[Json]) -> dict[str, Sample]:
+def samples(raw: list[Json]) -> dict[str, PodSample]:
     return {s["pod"]: sample(s) for s in raw}
 
 
-def sample(raw: Json) -> Sample:
-    return Sample(raw["value_milli"], at(raw.get("timestamp_s") or 0), timedelta(seconds=raw.get("window_s") or 0))
+def sample(raw: Json) -> PodSample:
+    return PodSample(raw["value_milli"], at(raw.get("timestamp_s") or 0), timedelta(seconds=raw.get("window_s") or 0))
 
 
-def pod_usage(raw: list[Json]) -> list[PodUsage]:
+def pod_usage(raw: list[Json]) -> list[PodMetrics]:
     return [
-        PodUsage(
+        PodMetrics(
             item["pod"],
             at(item["timestamp_s"]),
             timedelta(seconds=item.get("window_s") or 0),
@@ -151,7 +148,7 @@ def pod_values(raw: list[Json]) -> Answer:
 def object_value(value_milli: int | None) -> Answer:
     if value_milli is None:
         return Unmeasured("no_samples", "no object value")
-    return ObjectValue(value_milli)
+    return ObjectMetric(value_milli)
 
 
 # --- the object ------------------------------------------------------------------------------------------------------
@@ -174,8 +171,8 @@ def metric(raw: Json) -> MetricSpec:
     )
 
 
-def reference(raw: Json) -> ObjectReference:
-    return ObjectReference(raw["kind"], raw["name"], raw.get("api_version") or "")
+def reference(raw: Json) -> CrossVersionObjectReference:
+    return CrossVersionObjectReference(raw["kind"], raw["name"], raw.get("api_version") or "")
 
 
 def hpa(raw: Json) -> HpaSpec:
@@ -220,10 +217,10 @@ def observation(raw: Json) -> Observation:
     )
 
 
-def scale(raw: Json, faults: Json) -> Scale | ScaleUnread:
+def scale(raw: Json, faults: Json) -> ScaleSubresource | ScaleUnread:
     if faults.get("scale_get_fails"):
         return ScaleUnread("the scale subresource was not answered")
-    return Scale(raw["spec_replicas"], raw["status_replicas"], raw["selector"])
+    return ScaleSubresource(raw["spec_replicas"], raw["status_replicas"], raw["selector"])
 
 
 def answer(raw: Json, api: Json, faults: Json) -> Answer:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from forecaster.decisions.targets import PodTarget
-    from forecaster.hpa.tolerance import Tolerance
+    from forecaster.hpa.proposals import Tolerance
 
 
 class Kind(NamedTuple):

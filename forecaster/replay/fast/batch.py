@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from forecaster.decisions.targets import PodTarget
     from forecaster.domain.policy import Policy
     from forecaster.domain.signal import Signal
-    from forecaster.hpa.rules import Behavior
+    from forecaster.hpa.behavior import Behavior
     from forecaster.replay.lane import Lane
     from forecaster.replay.sight import Sight
     from forecaster.replay.timing import Timing

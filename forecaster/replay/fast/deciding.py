@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from forecaster.decisions.surge import FEW
-from forecaster.hpa.tolerance import Tolerance
+from forecaster.hpa.proposals import Tolerance
 from forecaster.replay.fast.asking import combined, proposals
 from forecaster.replay.fast.numbers import UNKNOWN, Counts, Flags
 

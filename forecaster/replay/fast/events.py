@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from forecaster.hpa.rules import ScalingPolicy
+    from forecaster.hpa.behavior import ScalingPolicy
     from forecaster.replay.fast.numbers import Counts, Flags
 
 FREE = -1

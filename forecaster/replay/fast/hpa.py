@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.hpa.controller import SHIPPED
 from forecaster.hpa.limits import windows
 from forecaster.hpa.numbers import MAX_INT32, MIN_INT32
+from forecaster.hpa.spec import SHIPPED
 from forecaster.replay.fast.asking import combined, proposals
 from forecaster.replay.fast.events import Events
 from forecaster.replay.fast.numbers import Counts, Flags, ceil_counts
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from forecaster.domain.signal import Signal
-    from forecaster.hpa.rules import Behavior, ScalingPolicy, ScalingRules
-    from forecaster.hpa.tolerance import Tolerance
+    from forecaster.hpa.behavior import Behavior, ScalingPolicy, ScalingRules
+    from forecaster.hpa.proposals import Tolerance
     from forecaster.replay.fast.asking import Targets
     from forecaster.replay.fast.pods import Pods
 

@@ -11,7 +11,7 @@ from forecaster.decisions.replicas import milli
 from forecaster.hpa.numbers import MAX_INT32
 
 if TYPE_CHECKING:
-    from forecaster.hpa.tolerance import Tolerance
+    from forecaster.hpa.proposals import Tolerance
 
 Counts: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]

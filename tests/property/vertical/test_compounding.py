@@ -14,8 +14,7 @@ import pytest
 from forecaster.domain.decision import Resize
 from forecaster.domain.policy import VerticalPolicy
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload
-from forecaster.hpa.proposals import Proposal, from_utilization
-from forecaster.hpa.tolerance import DEFAULT_TOLERANCE
+from forecaster.hpa.proposals import DEFAULT_TOLERANCE, MetricProposal, from_utilization
 from forecaster.vertical.choice.choose import Specified, choose
 from forecaster.vertical.sizing import ContainerSizing, size
 from tests.support.recommendations import workload_id
@@ -43,7 +42,7 @@ def settled(one: Workload) -> Workload:
         wanted = from_utilization(
             round(TOTAL * 1000), replicas * request, round(target.value * 100), replicas, replicas, DEFAULT_TOLERANCE
         )
-        assert isinstance(wanted, Proposal)
+        assert isinstance(wanted, MetricProposal)
         if wanted.replicas == replicas:
             break
         replicas = wanted.replicas

@@ -13,7 +13,7 @@ from forecaster.decisions.state import ScalingState
 from forecaster.decisions.surge import within_radius
 from forecaster.domain.decision import Hold, Reason
 from forecaster.domain.event import Event
-from forecaster.hpa.history import PastRecommendation
+from forecaster.hpa.behavior import PastRecommendation
 from tests.support.builders import NO_SAMPLE, NOON, after, ahead, decided, minutes, outlooks, policy, workload
 
 SALE = Event(name="sale", replicas=12, start=after(2), end=after(60))

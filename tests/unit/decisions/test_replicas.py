@@ -5,7 +5,7 @@ import pytest
 from forecaster.decisions.replicas import milli, proposal
 from forecaster.decisions.targets import AmountTarget, UtilizationTarget
 from forecaster.domain.signal import Signal
-from forecaster.hpa.tolerance import DEFAULT_TOLERANCE
+from forecaster.hpa.proposals import DEFAULT_TOLERANCE
 
 HALF_CORE = UtilizationTarget(Signal.CPU, 50, 1.0)
 QUARTER_CORE = AmountTarget(Signal.CPU, 0.25)

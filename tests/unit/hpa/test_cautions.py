@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from forecaster.hpa.behavior import ScalingRules
 from forecaster.hpa.cautions import cautions, counts_out_of_reach
-from forecaster.hpa.pods import Container
-from forecaster.hpa.proposals import per_pod_value
-from forecaster.hpa.rules import ScalingRules
-from forecaster.hpa.spec import HpaSpec, ObjectReference
-from forecaster.hpa.tolerance import DEFAULT_TOLERANCE, Tolerance
+from forecaster.hpa.pods import PodContainer
+from forecaster.hpa.proposals import DEFAULT_TOLERANCE, Tolerance, per_pod_value
+from forecaster.hpa.spec import CrossVersionObjectReference, HpaSpec
 from tests.support.hpa import CPU, QUEUE, both, hpa, pod, policy, rules, seconds
 
 
@@ -70,7 +69,7 @@ def test_equal_bounds_never_scale() -> None:
 
 
 def test_one_pod_without_a_request_stops_utilization() -> None:
-    bare = pod("bare", containers=(Container("app"),))
+    bare = pod("bare", containers=(PodContainer("app"),))
     (caution,) = cautions(hpa(QUEUE, CPU), 2, pods=[pod(), bare])
     assert caution.code == "missing-requests"
     assert caution.sentence.startswith("missing request for cpu in container app of Pod bare")
@@ -82,7 +81,7 @@ def test_two_hpas_on_one_target() -> None:
     mine = hpa()
     twin = HpaSpec(mine.scale_target, 5, (QUEUE,), name="twin", namespace="web")
     elsewhere = HpaSpec(mine.scale_target, 5, (QUEUE,), name="twin", namespace="other")
-    another = HpaSpec(ObjectReference("Deployment", "cart"), 5, (QUEUE,), name="cart", namespace="web")
+    another = HpaSpec(CrossVersionObjectReference("Deployment", "cart"), 5, (QUEUE,), name="cart", namespace="web")
     (caution,) = cautions(mine, 5, others=[mine, twin, elsewhere, another])
     assert caution.sentence == ("twin scales Deployment shop too; both stop with AmbiguousSelector, keep one")
     assert not codes(mine, others=[mine, elsewhere, another])

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from forecaster.hpa.conditions import Condition, find_condition, with_condition, without_condition
+from forecaster.hpa.conditions import HpaCondition, find_condition, with_condition, without_condition
 from tests.support.hpa import NOW, ago
 
-READY = Condition("AbleToScale", "True", "ReadyForNewScale", "fine", ago(60))
-ACTIVE = Condition("ScalingActive", "True", "ValidMetricFound", "found", ago(60))
+READY = HpaCondition("AbleToScale", "True", "ReadyForNewScale", "fine", ago(60))
+ACTIVE = HpaCondition("ScalingActive", "True", "ValidMetricFound", "found", ago(60))
 
 
 def test_a_new_condition_goes_to_the_end() -> None:
@@ -13,12 +13,12 @@ def test_a_new_condition_goes_to_the_end() -> None:
 
 
 def test_a_known_condition_keeps_its_place_and_its_time_while_the_status_stays() -> None:
-    again = Condition("AbleToScale", "True", "SucceededRescale", "moved")
+    again = HpaCondition("AbleToScale", "True", "SucceededRescale", "moved")
     assert with_condition((READY, ACTIVE), again, NOW) == (again._replace(last_transition=ago(60)), ACTIVE)
 
 
 def test_the_time_moves_with_the_status() -> None:
-    failed = Condition("AbleToScale", "False", "FailedGetScale", "gone")
+    failed = HpaCondition("AbleToScale", "False", "FailedGetScale", "gone")
     assert with_condition((READY,), failed, NOW)[0].last_transition == NOW
 
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from forecaster.hpa.controller import SHIPPED, Controller, FeatureGates, tolerance_of
-from forecaster.hpa.defaults import SCALE_DOWN, SCALE_UP, GivenRules, fill, fill_behavior
-from forecaster.hpa.tolerance import Tolerance
+from forecaster.hpa.convert import SCALE_DOWN, SCALE_UP, GivenRules, fill, fill_behavior
+from forecaster.hpa.proposals import Tolerance
+from forecaster.hpa.spec import SHIPPED, Controller, FeatureGates, tolerance_of
 from tests.support.hpa import policy, seconds
 
 OWN = fill_behavior(scale_up=GivenRules(tolerance=0.2), scale_down=GivenRules(tolerance=0.3))

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from forecaster.hpa.documents import DocumentError, answers_of, newest_sample, pods_of
-from forecaster.hpa.pods import Container, Pod, ReadyCondition
-from forecaster.hpa.samples import ExternalValues, ObjectValue, PodSamples, Sample
-from forecaster.hpa.spec import MetricSpec, MetricTarget, ObjectReference
-from forecaster.hpa.unmeasured import Unmeasured
+from forecaster.hpa.pods import HpaPod, PodContainer, ReadyCondition
+from forecaster.hpa.proposals import Unmeasured
+from forecaster.hpa.samples import ExternalValues, ObjectMetric, PodSample, PodSamples
+from forecaster.hpa.spec import CrossVersionObjectReference, MetricSpec, MetricTarget
 from tests.support.hpa import CPU, NOW, QUEUE, hpa, seconds
 
 STAMP = "2026-01-01T00:00:00Z"
@@ -35,20 +35,23 @@ POD: dict[str, Any] = {
 }
 METRIC = MetricSpec("Pods", "qps", MetricTarget("AverageValue", average_value_milli=1))
 INGRESS = MetricSpec(
-    "Object", "rps", MetricTarget("Value", value_milli=1), described_object=ObjectReference("Ingress", "main")
+    "Object",
+    "rps",
+    MetricTarget("Value", value_milli=1),
+    described_object=CrossVersionObjectReference("Ingress", "main"),
 )
 
 
 def test_a_pod_keeps_what_the_controller_looks_at() -> None:
     assert pods_of([POD]) == [
-        Pod(
+        HpaPod(
             "a",
             "Running",
             deleting=True,
             start_time=NOW,
             ready=ReadyCondition("True", NOW),
-            containers=[Container("app", {"cpu": 500, "memory": 1_024_000}), Container("bare")],
-            init_containers=[Container("side", {}, restarts_always=True), Container("init")],
+            containers=[PodContainer("app", {"cpu": 500, "memory": 1_024_000}), PodContainer("bare")],
+            init_containers=[PodContainer("side", {}, restarts_always=True), PodContainer("init")],
             pod_requests_milli={"cpu": 1000},
             overhead_milli={"cpu": 10},
             labels={"app": "shop"},
@@ -63,7 +66,7 @@ def test_lists_are_opened(kind: str) -> None:
 
 
 def test_the_least_pod_has_nothing() -> None:
-    assert pods_of([{"kind": "Pod"}]) == [Pod("", "", containers=[], init_containers=[])]
+    assert pods_of([{"kind": "Pod"}]) == [HpaPod("", "", containers=[], init_containers=[])]
 
 
 def test_a_ready_condition_without_time_is_older_than_everything() -> None:
@@ -81,7 +84,7 @@ def test_resource_metrics_are_read_by_pod() -> None:
         }
     ]
     (answer,) = answers_of(hpa(CPU), [{"kind": "PodMetricsList", "items": items}])
-    assert answer == PodSamples({"a": Sample(250, NOW, seconds(60.5))})
+    assert answer == PodSamples({"a": PodSample(250, NOW, seconds(60.5))})
 
 
 def value(kind: str, name: str, amount: str, **fields: Any) -> dict[str, Any]:
@@ -99,8 +102,8 @@ def test_custom_metrics_are_read_by_metric_and_object() -> None:
     ]
     answers = answers_of(hpa(METRIC, INGRESS), [{"kind": "MetricValueList", "items": items}])
     assert answers == [
-        PodSamples({"a": Sample(5000, NOW, seconds(15)), "b": Sample(6000, NOW, seconds(60))}),
-        ObjectValue(10_000_000),
+        PodSamples({"a": PodSample(5000, NOW, seconds(15)), "b": PodSample(6000, NOW, seconds(60))}),
+        ObjectMetric(10_000_000),
     ]
 
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from forecaster.hpa.controller import SHIPPED, Controller, FeatureGates
-from forecaster.hpa.evaluate import Situation, evaluate
+from forecaster.hpa.evaluate import MetricContext, evaluate
 from forecaster.hpa.numbers import MAX_INT32, MAX_INT64
-from forecaster.hpa.pods import Container, ReadyCondition
-from forecaster.hpa.proposals import Proposal
-from forecaster.hpa.samples import Answer, ExternalValues, ObjectValue, PodSamples, Sample
-from forecaster.hpa.spec import MetricSpec, MetricTarget
-from forecaster.hpa.tolerance import DEFAULT_TOLERANCE
-from forecaster.hpa.unmeasured import Unmeasured
+from forecaster.hpa.pods import PodContainer, ReadyCondition
+from forecaster.hpa.proposals import DEFAULT_TOLERANCE, MetricProposal, Unmeasured
+from forecaster.hpa.samples import Answer, ExternalValues, ObjectMetric, PodSample, PodSamples
+from forecaster.hpa.spec import SHIPPED, Controller, FeatureGates, MetricSpec, MetricTarget
 from tests.support.hpa import CPU, NOW, QUEUE, ago, pod
 
 PODS = [pod("a"), pod("b")]
@@ -20,23 +17,23 @@ AVERAGE, TOTAL = MetricTarget("AverageValue", average_value_milli=1000), MetricT
 
 
 def samples(*values: int) -> PodSamples:
-    return PodSamples({name: Sample(value, NOW) for name, value in zip("abcdef", values, strict=False)})
+    return PodSamples({name: PodSample(value, NOW) for name, value in zip("abcdef", values, strict=False)})
 
 
 def ask(
     metric: MetricSpec, answer: Answer, pods: list[object] | None = None, current: int = 2
-) -> Proposal | Unmeasured:
+) -> MetricProposal | Unmeasured:
     matched = PODS if pods is None else pods
-    situation = Situation(current, 4, matched, DEFAULT_TOLERANCE, NOW, SHIPPED)  # type: ignore[arg-type]
+    situation = MetricContext(current, 4, matched, DEFAULT_TOLERANCE, NOW, SHIPPED)  # type: ignore[arg-type]
     return evaluate(metric, answer, situation)
 
 
-def replicas(answer: Proposal | Unmeasured) -> int:
-    assert isinstance(answer, Proposal), answer
+def replicas(answer: MetricProposal | Unmeasured) -> int:
+    assert isinstance(answer, MetricProposal), answer
     return answer.replicas
 
 
-def cause(answer: Proposal | Unmeasured) -> str:
+def cause(answer: MetricProposal | Unmeasured) -> str:
     assert isinstance(answer, Unmeasured), answer
     return answer.cause
 
@@ -48,7 +45,7 @@ def test_of_two_targets_the_average_value_wins(source: str) -> None:
 
 
 def test_a_named_container_is_divided_by_its_own_request() -> None:
-    two = (Container("app", {"cpu": 500}), Container("side", {"cpu": 5000}))
+    two = (PodContainer("app", {"cpu": 500}), PodContainer("side", {"cpu": 5000}))
     metric = MetricSpec("ContainerResource", "cpu", CPU.target, "app")
     assert replicas(ask(metric, samples(500, 500), [pod("a", containers=two), pod("b", containers=two)])) == 4
     lost = MetricSpec("ContainerResource", "cpu", CPU.target, "nowhere")
@@ -67,12 +64,12 @@ def test_an_average_of_cpu_keeps_the_readiness_rules() -> None:
 
 
 def test_object_metrics_need_type_and_field_to_agree() -> None:
-    assert replicas(ask(MetricSpec("Object", "q", TOTAL), ObjectValue(2000))) == 4
-    assert replicas(ask(MetricSpec("Object", "q", AVERAGE), ObjectValue(2000))) == 2
+    assert replicas(ask(MetricSpec("Object", "q", TOTAL), ObjectMetric(2000))) == 4
+    assert replicas(ask(MetricSpec("Object", "q", AVERAGE), ObjectMetric(2000))) == 2
     crossed = MetricTarget("Value", average_value_milli=1000)
-    assert cause(ask(MetricSpec("Object", "q", crossed), ObjectValue(2000))) == "invalid_target"
+    assert cause(ask(MetricSpec("Object", "q", crossed), ObjectMetric(2000))) == "invalid_target"
     crossed = MetricTarget("AverageValue", value_milli=1000)
-    assert cause(ask(MetricSpec("Object", "q", crossed), ObjectValue(2000))) == "invalid_target"
+    assert cause(ask(MetricSpec("Object", "q", crossed), ObjectMetric(2000))) == "invalid_target"
 
 
 def test_external_metrics_look_at_the_average_first() -> None:
@@ -104,10 +101,10 @@ def test_a_target_that_fits_no_formula_is_an_error(metric: MetricSpec, answer: A
 @pytest.mark.parametrize(
     ("metric", "answer"),
     [
-        (CPU, ObjectValue(1)),
-        (MetricSpec("Pods", "q", AVERAGE), ObjectValue(1)),
+        (CPU, ObjectMetric(1)),
+        (MetricSpec("Pods", "q", AVERAGE), ObjectMetric(1)),
         (MetricSpec("Object", "q", AVERAGE), ExternalValues((1,))),
-        (QUEUE, ObjectValue(1)),
+        (QUEUE, ObjectMetric(1)),
     ],
 )
 def test_an_answer_of_another_api_is_an_error(metric: MetricSpec, answer: Answer) -> None:
@@ -116,8 +113,8 @@ def test_an_answer_of_another_api_is_an_error(metric: MetricSpec, answer: Answer
 
 def test_errors_come_in_order() -> None:
     """The sample list, the pods, what is left of the samples, the requests."""
-    bare = [pod("a", containers=(Container("app"),))]
-    pending = [pod("a", phase="Pending", containers=(Container("app"),))]
+    bare = [pod("a", containers=(PodContainer("app"),))]
+    pending = [pod("a", phase="Pending", containers=(PodContainer("app"),))]
     assert cause(ask(CPU, Unmeasured("no_samples", ""), [])) == "no_samples"
     assert cause(ask(CPU, samples(1), [])) == "no_pods"
     assert cause(ask(CPU, samples(1), pending)) == "no_samples_left"
@@ -145,16 +142,16 @@ def test_with_no_ready_pods_a_total_asks_for_none() -> None:
 
 def test_missing_pods_are_filled_in_with_their_own_requests() -> None:
     """10 % in use beside a missing pod of twice the size: 2100 of 3000 is 70 %, above the target, so no change."""
-    large = pod("b", containers=(Container("app", {"cpu": 2000}),))
-    assert ask(CPU, samples(100), [pod("a"), large], current=3) == Proposal(3, 1.4, "direction", 10, 100)
+    large = pod("b", containers=(PodContainer("app", {"cpu": 2000}),))
+    assert ask(CPU, samples(100), [pod("a"), large], current=3) == MetricProposal(3, 1.4, "direction", 10, 100)
 
 
 def test_unready_pods_are_filled_in_with_their_own_requests() -> None:
-    large = pod("b", ready=None, containers=(Container("app", {"cpu": 3000}),))
-    assert ask(CPU, samples(1800, 5), [pod("a"), large]) == Proposal(2, 0.9, "tolerance", 180, 1800)
+    large = pod("b", ready=None, containers=(PodContainer("app", {"cpu": 3000}),))
+    assert ask(CPU, samples(1800, 5), [pod("a"), large]) == MetricProposal(2, 0.9, "tolerance", 180, 1800)
 
 
-def message(answer: Proposal | Unmeasured) -> str:
+def message(answer: MetricProposal | Unmeasured) -> str:
     assert isinstance(answer, Unmeasured), answer
     return answer.message
 
@@ -170,35 +167,35 @@ def test_errors_say_what_the_controller_says() -> None:
         "invalid Pods metric source: neither an average value target was set"
     )
     assert (
-        message(ask(MetricSpec("Object", "q", bare), ObjectValue(1)))
+        message(ask(MetricSpec("Object", "q", bare), ObjectMetric(1)))
         == f"invalid Object metric source: neither {neither}"
     )
     assert message(ask(MetricSpec("External", "q", bare), ExternalValues((1,)))) == (
         f"invalid External metric source: neither {neither}"
     )
     assert message(ask(MetricSpec("Cheese", "q", bare), samples(1))) == 'unknown metric source type "Cheese"'
-    assert message(ask(CPU, ObjectValue(1))) == "the answer for Resource metric cpu is of another kind of metric"
+    assert message(ask(CPU, ObjectMetric(1))) == "the answer for Resource metric cpu is of another kind of metric"
 
 
 def test_an_overflown_external_sum_is_reported_whole() -> None:
     proposal = ask(QUEUE, ExternalValues((MAX_INT64, 1)))
-    assert isinstance(proposal, Proposal)
+    assert isinstance(proposal, MetricProposal)
     assert proposal.average_milli == MAX_INT64
 
 
 def test_unready_and_missing_pods_reach_an_average() -> None:
     four = [pod("a"), pod("b"), pod("c", phase="Pending"), pod("d", phase="Pending")]
     metric = MetricSpec("Pods", "q", AVERAGE)
-    assert ask(metric, samples(3000, 3000), four, current=4) == Proposal(6, 1.5, None, average_milli=3000)
+    assert ask(metric, samples(3000, 3000), four, current=4) == MetricProposal(6, 1.5, None, average_milli=3000)
     lost = [pod("a"), pod("b"), pod("c")]
-    assert ask(metric, samples(100, 100), lost, current=3) == Proposal(2, 0.4, None, average_milli=100)
+    assert ask(metric, samples(100, 100), lost, current=3) == MetricProposal(2, 0.4, None, average_milli=100)
 
 
 def test_the_gate_of_pod_level_requests_reaches_utilization() -> None:
-    level = [pod("a", containers=(Container("app"),), pod_requests_milli={"cpu": 1000})]
+    level = [pod("a", containers=(PodContainer("app"),), pod_requests_milli={"cpu": 1000})]
     off = Controller(gates=FeatureGates(pod_level_resources=False))
     on, without = (
-        evaluate(CPU, samples(500), Situation(1, 1, level, DEFAULT_TOLERANCE, NOW, controller))
+        evaluate(CPU, samples(500), MetricContext(1, 1, level, DEFAULT_TOLERANCE, NOW, controller))
         for controller in (SHIPPED, off)
     )
     assert replicas(on) == 1
@@ -208,8 +205,8 @@ def test_the_gate_of_pod_level_requests_reaches_utilization() -> None:
 def test_samples_of_strangers_count_in_the_multiplier_but_not_in_the_average() -> None:
     """a and b are sampled, c is missing, the sample of d belongs to nobody: 300 % of 3000 over four samples."""
     three = [pod("a"), pod("b"), pod("c")]
-    used = PodSamples({"a": Sample(3000, NOW), "b": Sample(3000, NOW), "d": Sample(1, NOW)})
-    assert ask(CPU, used, three, current=3) == Proposal(16, 4.0, None, 300, 3000)
+    used = PodSamples({"a": PodSample(3000, NOW), "b": PodSample(3000, NOW), "d": PodSample(1, NOW)})
+    assert ask(CPU, used, three, current=3) == MetricProposal(16, 4.0, None, 300, 3000)
 
 
 def test_the_initial_readiness_delay_reaches_the_groups() -> None:

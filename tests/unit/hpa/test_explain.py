@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from forecaster.hpa.conditions import Condition
-from forecaster.hpa.explain import Explanation, aims, explain
-from forecaster.hpa.observation import Observation, Scale, ScaleUnread
+from forecaster.hpa.conditions import HpaCondition
+from forecaster.hpa.explain import PassExplanation, aims, explain
+from forecaster.hpa.observation import Observation, ScaleSubresource, ScaleUnread
+from forecaster.hpa.proposals import Unmeasured
 from forecaster.hpa.reconcile import reconcile
-from forecaster.hpa.samples import PodSamples, Sample
+from forecaster.hpa.samples import PodSample, PodSamples
 from forecaster.hpa.spec import HpaSpec, MetricSpec, MetricTarget
-from forecaster.hpa.state import ScalingState
-from forecaster.hpa.unmeasured import Unmeasured
+from forecaster.hpa.state import HpaState
 from tests.support.hpa import CPU, NOW, QUEUE, both, hpa, look, moved, past, policy, queue_of, rules
 
 CORES = MetricSpec("Resource", "cpu", MetricTarget("AverageValue", average_value_milli=500))
-SEEN = ScalingState(history=())
+SEEN = HpaState(history=())
 
 
-def say(spec: HpaSpec, seen: Observation, state: ScalingState = SEEN) -> Explanation:
+def say(spec: HpaSpec, seen: Observation, state: HpaState = SEEN) -> PassExplanation:
     return explain(spec, seen, state, reconcile(spec, seen, state, NOW), NOW)
 
 
 def cores(*milli: int) -> PodSamples:
-    return PodSamples({f"p{number}": Sample(value, NOW) for number, value in enumerate(milli)})
+    return PodSamples({f"p{number}": PodSample(value, NOW) for number, value in enumerate(milli)})
 
 
 def test_a_rise_that_a_policy_clamps() -> None:
@@ -44,7 +44,7 @@ def test_a_rise_that_a_policy_clamps() -> None:
 
 
 def test_policies_are_told_with_what_moved_before() -> None:
-    state = ScalingState(history=(), scale_ups=(moved(3, 5),))
+    state = HpaState(history=(), scale_ups=(moved(3, 5),))
     said = say(hpa(CORES, behavior=both()), look(4, cores(1300, 1300, 1300, 1300)), state)
     assert "policies up: 4 pods per 15 s allows 5, 100 % per 15 s allows 2; selectPolicy Max" in said.steps
 
@@ -57,7 +57,7 @@ def test_inside_the_tolerance_nothing_is_said_of_it_not_applying() -> None:
 
 
 def test_stabilization_is_told_with_its_window() -> None:
-    said = say(hpa(), look(8, queue_of(90)), ScalingState(history=(past(7, 10),)))
+    said = say(hpa(), look(8, queue_of(90)), HpaState(history=(past(7, 10),)))
     assert "stabilization makes it 7 (ScaleDownStabilized)" in said.summary
     assert (
         "stabilization: window 300 s down: recent recommendations were higher than current one, "
@@ -84,7 +84,7 @@ def test_without_behavior_the_growth_limit_is_told() -> None:
 
 
 def test_a_turned_direction_is_told() -> None:
-    said = say(hpa(CPU), look(2, PodSamples({"p0": Sample(400, NOW)})))
+    said = say(hpa(CPU), look(2, PodSamples({"p0": PodSample(400, NOW)})))
     assert said.steps[0] == (
         "Resource cpu: 40 % of requested cpu in use / 50 % = 2 pods "
         "(counting pods without samples turns the direction around: no change)"
@@ -105,7 +105,7 @@ def test_passes_that_look_at_no_metric_are_told() -> None:
         "At the next sync your HPA does nothing: the target has 0 replicas, which switches scaling off; "
         "it will say ScalingDisabled."
     )
-    old = ScalingState(conditions=(Condition("ScalingLimited", "True", "ScaleUpLimit"),))
+    old = HpaState(conditions=(HpaCondition("ScalingLimited", "True", "ScaleUpLimit"),))
     assert say(hpa(high=5), look(9, queue_of(1)), old).summary == (
         "At the next sync your HPA goes from 9 to maxReplicas 5 in one step, looking at no metric and no policy; "
         "it will say SucceededRescale."
@@ -116,7 +116,7 @@ def test_passes_that_look_at_no_metric_are_told() -> None:
 
 
 def test_a_selector_that_is_missing_is_told() -> None:
-    said = say(hpa(), look(3, queue_of(1), scale=Scale(3, 3, "")))
+    said = say(hpa(), look(3, queue_of(1), scale=ScaleSubresource(3, 3, "")))
     assert said.summary.endswith("the HPA target's scale is missing a selector; it will say InvalidSelector.")
 
 

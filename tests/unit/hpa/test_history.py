@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from forecaster.hpa.history import ScaleEvent, change_since, record_scale_event, remember
+from forecaster.hpa.behavior import ScaleEvent, change_since, record_scale_event, remember
 from tests.support.hpa import NOW, ago, moved, past, policy
 
 MINUTE = (policy("Pods", 1, 15), policy("Percent", 1, 60))

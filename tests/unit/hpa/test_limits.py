@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from forecaster.hpa import behavior, legacy
-from forecaster.hpa.limits import Bounds, Growth, limit, windows
+from forecaster.hpa import behavior, limits
+from forecaster.hpa.limits import Growth, ReplicaBounds, limit, windows
 from tests.support.hpa import NOW, both, moved, past, policy, rules, seconds
 
-WIDE = Bounds(1, 1000)
+WIDE = ReplicaBounds(1, 1000)
 
 
 @pytest.mark.parametrize(("current", "allowed"), [(1, 4), (2, 4), (3, 6), (6, 12)])
@@ -18,18 +18,20 @@ def test_without_behavior_a_pass_may_double_or_reach_four(current: int, allowed:
 
 
 def test_without_behavior_the_lower_of_maximum_and_growth_binds() -> None:
-    assert limit(50, 3, Bounds(1, 5), None, (), NOW)[:1] + limit(50, 3, Bounds(1, 5), None, (), NOW)[3:4] == (
+    assert limit(50, 3, ReplicaBounds(1, 5), None, (), NOW)[:1] + limit(50, 3, ReplicaBounds(1, 5), None, (), NOW)[
+        3:4
+    ] == (
         5,
         "TooManyReplicas",
     )
-    assert limit(50, 3, Bounds(1, 6), None, (), NOW).clamp == "TooManyReplicas"
-    assert limit(50, 3, Bounds(1, 7), None, (), NOW).clamp == "ScaleUpLimit"
+    assert limit(50, 3, ReplicaBounds(1, 6), None, (), NOW).clamp == "TooManyReplicas"
+    assert limit(50, 3, ReplicaBounds(1, 7), None, (), NOW).clamp == "ScaleUpLimit"
 
 
 def test_without_behavior_the_minimum_binds() -> None:
-    limited = limit(1, 3, Bounds(2, 5), None, (), NOW)
+    limited = limit(1, 3, ReplicaBounds(2, 5), None, (), NOW)
     assert (limited.replicas, limited.clamp) == (2, "TooFewReplicas")
-    assert limit(2, 3, Bounds(2, 5), None, (), NOW).clamp == "DesiredWithinRange"
+    assert limit(2, 3, ReplicaBounds(2, 5), None, (), NOW).clamp == "DesiredWithinRange"
 
 
 def test_growth_follows_the_controllers_settings() -> None:
@@ -38,8 +40,8 @@ def test_growth_follows_the_controllers_settings() -> None:
 
 
 def test_without_behavior_an_entry_as_old_as_the_window_still_counts() -> None:
-    assert legacy.stabilize((past(9, 300),), 3, seconds(300), NOW)[0] == 9
-    assert legacy.stabilize((past(9, 301),), 3, seconds(300), NOW)[0] == 3
+    assert limits.stabilize((past(9, 300),), 3, seconds(300), NOW)[0] == 9
+    assert limits.stabilize((past(9, 301),), 3, seconds(300), NOW)[0] == 3
 
 
 def test_without_behavior_old_recommendations_can_push_up() -> None:
@@ -49,14 +51,14 @@ def test_without_behavior_old_recommendations_can_push_up() -> None:
 
 def test_the_last_stale_slot_is_used_again() -> None:
     history = (past(1, 900), past(2, 800), past(3, 10))
-    stored = legacy.stabilize(history, 5, seconds(300), NOW)[1]
+    stored = limits.stabilize(history, 5, seconds(300), NOW)[1]
     assert [entry.replicas for entry in stored] == [1, 5, 3]
     stored = behavior.stabilize(history, 5, 5, seconds(0), seconds(300), NOW)[1]
     assert [entry.replicas for entry in stored] == [1, 5, 3]
 
 
 def test_without_a_stale_slot_the_list_grows() -> None:
-    assert len(legacy.stabilize((past(1, 5),), 5, seconds(300), NOW)[1]) == 2
+    assert len(limits.stabilize((past(1, 5),), 5, seconds(300), NOW)[1]) == 2
 
 
 def test_a_restarted_controller_keeps_its_size_for_a_window() -> None:
@@ -144,10 +146,10 @@ def test_a_limit_above_the_current_size_does_not_raise_it() -> None:
 
 
 def test_bounds_bind_before_policies_where_they_are_closer() -> None:
-    assert limit(50, 10, Bounds(1, 12), both(), (), NOW)[:4:3] == (12, "TooManyReplicas")
-    assert limit(1, 10, Bounds(4, 12), both(), (), NOW)[:4:3] == (4, "TooFewReplicas")
-    assert limit(50, 10, Bounds(1, 20), both(), (), NOW)[:4:3] == (20, "TooManyReplicas")
-    assert limit(0, 10, Bounds(0, 20), both(), (), NOW)[:4:3] == (0, "DesiredWithinRange")
+    assert limit(50, 10, ReplicaBounds(1, 12), both(), (), NOW)[:4:3] == (12, "TooManyReplicas")
+    assert limit(1, 10, ReplicaBounds(4, 12), both(), (), NOW)[:4:3] == (4, "TooFewReplicas")
+    assert limit(50, 10, ReplicaBounds(1, 20), both(), (), NOW)[:4:3] == (20, "TooManyReplicas")
+    assert limit(0, 10, ReplicaBounds(0, 20), both(), (), NOW)[:4:3] == (0, "DesiredWithinRange")
 
 
 def test_additions_of_policies_wrap_at_32_bits() -> None:
@@ -169,7 +171,7 @@ def test_an_unset_window_is_none_up_and_the_controllers_down() -> None:
 
 
 def test_growth_has_the_controllers_numbers_by_default() -> None:
-    assert [legacy.growth_limit(current) for current in (1, 3)] == [4, 6]
+    assert [limits.growth_limit(current) for current in (1, 3)] == [4, 6]
     assert limit(900, 3, WIDE, None, (), NOW, growth=Growth(8, 100)).replicas == 100
 
 
@@ -185,7 +187,10 @@ def test_at_the_current_size_bounds_are_not_consulted() -> None:
 
 
 def test_a_minimum_that_equals_the_policies_limit_is_the_reason() -> None:
-    assert limit(1, 10, Bounds(6, 20), both(None, rules(policy("Pods", 4))), (), NOW)[:4:3] == (6, "TooFewReplicas")
+    assert limit(1, 10, ReplicaBounds(6, 20), both(None, rules(policy("Pods", 4))), (), NOW)[:4:3] == (
+        6,
+        "TooFewReplicas",
+    )
 
 
 def test_pods_policies_take_pods_and_not_percent() -> None:

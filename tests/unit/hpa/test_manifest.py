@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from forecaster.hpa.behavior import ScalingPolicy
 from forecaster.hpa.convert import BEHAVIOR_ANNOTATION, METRICS_ANNOTATION
-from forecaster.hpa.manifest import Refused, read_manifest
-from forecaster.hpa.rules import ScalingPolicy
-from forecaster.hpa.spec import HpaSpec, MetricSpec, MetricTarget, ObjectReference
+from forecaster.hpa.manifest import RefusedManifest, read_manifest
+from forecaster.hpa.spec import CrossVersionObjectReference, HpaSpec, MetricSpec, MetricTarget
 
 NO_MAPPING = ': Invalid value: "NoneType": a manifest is a mapping with apiVersion, kind, metadata, spec'
 PERCENT_80 = MetricSpec("Resource", "cpu", MetricTarget("Utilization", 80))
@@ -32,13 +32,15 @@ def taken(document: Any, **gates: bool) -> HpaSpec:
 
 def refused(document: Any, **gates: bool) -> list[str]:
     read = read_manifest(document, **gates)
-    assert isinstance(read, Refused)
+    assert isinstance(read, RefusedManifest)
     return str(read).splitlines()
 
 
 def test_the_least_manifest_has_every_default() -> None:
     spec = taken(manifest())
-    assert spec == HpaSpec(ObjectReference("Deployment", "shop", "apps/v1"), 10, (PERCENT_80,), 1, None, "shop", "web")
+    assert spec == HpaSpec(
+        CrossVersionObjectReference("Deployment", "shop", "apps/v1"), 10, (PERCENT_80,), 1, None, "shop", "web"
+    )
     assert (spec.bounds.min_replicas, spec.has_outside_metric) == (1, False)
 
 
@@ -111,7 +113,7 @@ def test_every_source_is_read() -> None:
             "Object",
             "r",
             MetricTarget("Value", value_milli=10_000_000),
-            described_object=ObjectReference("Ingress", "i"),
+            described_object=CrossVersionObjectReference("Ingress", "i"),
         ),
         MetricSpec("External", "e", half),
     )
@@ -243,7 +245,7 @@ class TestVersion1:
                 "containerResource": {"name": "cpu", "container": "app", "targetAverageUtilization": 60},
             },
         ]
-        ingress = ObjectReference("Ingress", "i")
+        ingress = CrossVersionObjectReference("Ingress", "i")
         assert self.read({METRICS_ANNOTATION: others}, targetCPUUtilizationPercentage=50).metrics == (
             MetricSpec("Resource", "cpu", MetricTarget("Utilization", 50)),
             MetricSpec("Pods", "pps", MetricTarget("AverageValue", average_value_milli=10**6), selector="a=b"),

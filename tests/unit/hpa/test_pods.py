@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from forecaster.hpa.pods import Groups, Pod, ReadyCondition, group_pods, running_and_ready
-from forecaster.hpa.samples import Sample
+from forecaster.hpa.pods import Groups, HpaPod, ReadyCondition, group_pods, running_and_ready
+from forecaster.hpa.samples import PodSample
 from tests.support.hpa import NOW, ago, pod, seconds
 
 PERIOD, DELAY = seconds(300), seconds(30)
 
 
-def group(one: Pod, resource: str = "cpu", sample: Sample | None = None) -> str:
+def group(one: HpaPod, resource: str = "cpu", sample: PodSample | None = None) -> str:
     samples = {} if sample is None else {one.name: sample}
     groups = group_pods([one], samples, resource, NOW, PERIOD, DELAY)
     return (
@@ -19,7 +19,7 @@ def group(one: Pod, resource: str = "cpu", sample: Sample | None = None) -> str:
     )
 
 
-FRESH = Sample(100, NOW, seconds(30))
+FRESH = PodSample(100, NOW, seconds(30))
 
 
 def test_no_pods_are_four_empty_groups() -> None:
@@ -61,12 +61,12 @@ def test_only_cpu_looks_at_readiness(status: str) -> None:
 
 def test_a_young_pod_counts_once_a_whole_window_is_behind_its_readiness() -> None:
     young = pod(start_time=ago(100), ready=ReadyCondition("True", ago(60)))
-    assert group(young, sample=Sample(1, ago(31), seconds(30))) == "unready"
-    assert group(young, sample=Sample(1, ago(30), seconds(30))) == "ready"
+    assert group(young, sample=PodSample(1, ago(31), seconds(30))) == "unready"
+    assert group(young, sample=PodSample(1, ago(30), seconds(30))) == "ready"
 
 
 def test_a_pod_is_young_strictly_within_the_period() -> None:
-    stale = Sample(1, ago(5000), seconds(30))
+    stale = PodSample(1, ago(5000), seconds(30))
     assert group(pod(start_time=ago(299), ready=ReadyCondition("True", ago(60))), sample=stale) == "unready"
     assert group(pod(start_time=ago(300), ready=ReadyCondition("True", ago(60))), sample=stale) == "ready"
 

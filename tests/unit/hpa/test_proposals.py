@@ -5,21 +5,29 @@ from __future__ import annotations
 import pytest
 
 from forecaster.hpa.numbers import MAX_INT32, MAX_INT64
-from forecaster.hpa.proposals import Proposal, Share, from_average, from_total, from_utilization, per_pod_value
-from forecaster.hpa.tolerance import DEFAULT_TOLERANCE, Tolerance
-from forecaster.hpa.unmeasured import Unmeasured
+from forecaster.hpa.proposals import (
+    DEFAULT_TOLERANCE,
+    MetricProposal,
+    Share,
+    Tolerance,
+    Unmeasured,
+    from_average,
+    from_total,
+    from_utilization,
+    per_pod_value,
+)
 
 TENTH = DEFAULT_TOLERANCE
 
 
-def use(total: int, request: int, target: int, ready: int, current: int, **more: object) -> Proposal:
+def use(total: int, request: int, target: int, ready: int, current: int, **more: object) -> MetricProposal:
     proposal = from_utilization(total, request, target, ready, current, TENTH, **more)  # type: ignore[arg-type]
-    assert isinstance(proposal, Proposal)
+    assert isinstance(proposal, MetricProposal)
     return proposal
 
 
 def test_three_pods_at_80_percent_of_60_become_four() -> None:
-    assert use(2400, 3000, 60, 3, 3) == Proposal(4, 80 / 60, None, utilization_percent=80, average_milli=800)
+    assert use(2400, 3000, 60, 3, 3) == MetricProposal(4, 80 / 60, None, utilization_percent=80, average_milli=800)
 
 
 @pytest.mark.parametrize(("percent", "replicas"), [(55, 10), (45, 10), (44, 9), (56, 12)])
@@ -28,7 +36,7 @@ def test_both_edges_of_the_tolerance_are_inside(percent: int, replicas: int) -> 
 
 
 def test_a_percentage_is_cut_before_it_becomes_a_ratio() -> None:
-    assert use(2239, 4000, 50, 4, 4) == Proposal(4, 1.1, "tolerance", 55, 559)
+    assert use(2239, 4000, 50, 4, 4) == MetricProposal(4, 1.1, "tolerance", 55, 559)
 
 
 def test_unready_pods_dilute_a_rise() -> None:
@@ -59,7 +67,7 @@ def test_a_missing_pod_counts_nothing_in_a_rise() -> None:
 
 
 def test_at_the_target_exactly_missing_pods_are_left_out() -> None:
-    assert use(1500, 3000, 50, 3, 4, missing=Share(1, 1000, 1000)) == Proposal(4, 1.0, "tolerance", 50, 500)
+    assert use(1500, 3000, 50, 3, 4, missing=Share(1, 1000, 1000)) == MetricProposal(4, 1.0, "tolerance", 50, 500)
 
 
 def test_superfluous_samples_count_in_the_last_multiplier() -> None:
@@ -102,7 +110,7 @@ def test_a_hundredfold_sum_wraps_at_64_bits() -> None:
 def test_a_surge_pod_without_sample_does_not_raise_a_fall() -> None:
     """Two samples of 10, target 17, a third pod missing: average 12.333, ceil(2.176) = 3 is above the current 2."""
     proposal = from_average(20_000, 2, 17_000, 2, 2, TENTH, missing=1)
-    assert proposal == Proposal(2, 12_333 / 17_000, "direction", average_milli=10_000)
+    assert proposal == MetricProposal(2, 12_333 / 17_000, "direction", average_milli=10_000)
 
 
 def test_averages_are_cut_toward_zero() -> None:
@@ -120,7 +128,7 @@ def test_plain_averages_leave_unready_pods_out_of_a_fall() -> None:
 
 def test_a_total_is_scaled_by_ready_pods() -> None:
     """Queue 90, target 30, three replicas of which two are ready: six, not nine."""
-    assert from_total(90_000, 30_000, 2, 3, TENTH) == Proposal(6, 3.0, value_milli=90_000)
+    assert from_total(90_000, 30_000, 2, 3, TENTH) == MetricProposal(6, 3.0, value_milli=90_000)
 
 
 def test_a_total_within_the_tolerance_keeps_the_replicas_of_the_spec() -> None:
@@ -128,7 +136,7 @@ def test_a_total_within_the_tolerance_keeps_the_replicas_of_the_spec() -> None:
 
 
 def test_a_total_from_zero_ignores_tolerance_and_pods() -> None:
-    assert from_total(31_000, 30_000, 0, 0, TENTH) == Proposal(2, 31 / 30, value_milli=31_000)
+    assert from_total(31_000, 30_000, 0, 0, TENTH) == MetricProposal(2, 31 / 30, value_milli=31_000)
 
 
 def test_a_total_is_held_at_31_bits() -> None:
@@ -164,39 +172,41 @@ def test_each_direction_has_its_own_tolerance() -> None:
 
 
 def test_an_average_within_the_tolerance_tells_so() -> None:
-    assert from_average(2100, 2, 1000, 2, 7, TENTH) == Proposal(7, 1.05, "tolerance", average_milli=1050)
+    assert from_average(2100, 2, 1000, 2, 7, TENTH) == MetricProposal(7, 1.05, "tolerance", average_milli=1050)
 
 
 def test_an_average_without_unready_pods_needs_no_second_ratio() -> None:
-    assert from_average(3000, 2, 1000, 2, 2, TENTH) == Proposal(3, 1.5, average_milli=1500)
+    assert from_average(3000, 2, 1000, 2, 2, TENTH) == MetricProposal(3, 1.5, average_milli=1500)
 
 
 def test_unready_pods_that_turn_an_average_around_keep_the_size() -> None:
-    assert from_average(3000, 2, 1000, 2, 4, TENTH, unready=2) == Proposal(4, 0.75, "direction", average_milli=1500)
+    assert from_average(3000, 2, 1000, 2, 4, TENTH, unready=2) == MetricProposal(
+        4, 0.75, "direction", average_milli=1500
+    )
 
 
 def test_a_missing_pod_dilutes_a_small_rise() -> None:
-    assert use(1500, 2000, 50, 2, 2, missing=Share(1, 1000, 1000)) == Proposal(2, 1.0, "tolerance", 75, 750)
+    assert use(1500, 2000, 50, 2, 2, missing=Share(1, 1000, 1000)) == MetricProposal(2, 1.0, "tolerance", 75, 750)
 
 
 def test_at_the_target_exactly_unready_pods_are_left_out_too() -> None:
     proposal = use(1500, 3000, 50, 3, 5, missing=Share(1, 1000, 1000), unready=Share(1, 1000))
-    assert proposal == Proposal(5, 1.0, "tolerance", 50, 500)
+    assert proposal == MetricProposal(5, 1.0, "tolerance", 50, 500)
 
 
 def test_a_rise_that_survives_filling_in_is_followed() -> None:
     small = Share(1, 100, 100)
-    assert use(1800, 2000, 50, 2, 3, missing=small) == Proposal(6, 1.7, None, 90, 900)
-    assert use(1800, 2000, 50, 2, 6, missing=small) == Proposal(6, 1.7, None, 90, 900)
+    assert use(1800, 2000, 50, 2, 3, missing=small) == MetricProposal(6, 1.7, None, 90, 900)
+    assert use(1800, 2000, 50, 2, 6, missing=small) == MetricProposal(6, 1.7, None, 90, 900)
 
 
 def test_a_fall_that_ends_at_the_current_size_is_no_hold() -> None:
-    assert use(300, 3000, 50, 3, 3, missing=Share(1, 1000, 1000)) == Proposal(3, 0.64, None, 10, 100)
+    assert use(300, 3000, 50, 3, 3, missing=Share(1, 1000, 1000)) == MetricProposal(3, 0.64, None, 10, 100)
 
 
 def test_a_shared_value_tells_all_its_numbers() -> None:
-    assert per_pod_value(115_000, 30_000, 4, TENTH) == Proposal(4, 115 / 120, "tolerance", average_milli=28_750)
-    assert per_pod_value(90_000, 30_000, 4, TENTH) == Proposal(3, 0.75, average_milli=22_500)
+    assert per_pod_value(115_000, 30_000, 4, TENTH) == MetricProposal(4, 115 / 120, "tolerance", average_milli=28_750)
+    assert per_pod_value(90_000, 30_000, 4, TENTH) == MetricProposal(3, 0.75, average_milli=22_500)
 
 
 def test_an_average_over_no_samples_at_all_is_the_sum() -> None:

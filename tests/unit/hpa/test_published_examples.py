@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 import yaml
 
-from forecaster.hpa.explain import Explanation, aims, explain
+from forecaster.hpa.explain import PassExplanation, aims, explain
 from forecaster.hpa.manifest import read_manifest
-from forecaster.hpa.reconcile import reconcile
-from forecaster.hpa.simulate import carry_on
+from forecaster.hpa.observation import observe_totals
+from forecaster.hpa.reconcile import carry_on, reconcile
 from forecaster.hpa.spec import HpaSpec
-from forecaster.hpa.state import NEW
-from forecaster.hpa.totals import observe_totals
+from forecaster.hpa.state import NEW_HPA
 from tests.support.hpa import NOW
 
 PHP_APACHE = """
@@ -75,10 +74,10 @@ def spec_of(text: str) -> HpaSpec:
     return spec
 
 
-def told(text: str, replicas: int, totals: dict[str, int], requests: dict[str, int] | None = None) -> Explanation:
+def told(text: str, replicas: int, totals: dict[str, int], requests: dict[str, int] | None = None) -> PassExplanation:
     spec = spec_of(text)
     seen = observe_totals(spec, replicas, totals, requests or {}, NOW)
-    return explain(spec, seen, NEW, reconcile(spec, seen, NEW, NOW), NOW)
+    return explain(spec, seen, NEW_HPA, reconcile(spec, seen, NEW_HPA, NOW), NOW)
 
 
 def sizes(text: str, replicas: int, totals: dict[str, int], passes: int, **request: int) -> list[int]:

@@ -6,27 +6,25 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from forecaster.hpa.conditions import Condition
-from forecaster.hpa.controller import Controller, FeatureGates
-from forecaster.hpa.history import ScaleEvent
+from forecaster.hpa.behavior import ScaleEvent, ScalingRules
+from forecaster.hpa.conditions import HpaCondition
 from forecaster.hpa.limits import Growth
-from forecaster.hpa.observation import Observation, Scale, ScaleUnread
+from forecaster.hpa.observation import Observation, ScaleSubresource, ScaleUnread
+from forecaster.hpa.proposals import Unmeasured
 from forecaster.hpa.reconcile import reconcile
-from forecaster.hpa.rules import ScalingRules
-from forecaster.hpa.samples import ExternalValues, PodSamples, Sample
+from forecaster.hpa.samples import ExternalValues, PodSample, PodSamples
 from forecaster.hpa.selectors import selector_of_labels
-from forecaster.hpa.spec import HpaSpec, MetricSpec, MetricTarget, ObjectReference
-from forecaster.hpa.state import MetricStatus, ScalingState
-from forecaster.hpa.unmeasured import Unmeasured
+from forecaster.hpa.spec import Controller, CrossVersionObjectReference, FeatureGates, HpaSpec, MetricSpec, MetricTarget
+from forecaster.hpa.state import HpaState, MetricStatus
 from tests.support.hpa import CPU, NOW, QUEUE, both, hpa, look, moved, past, policy, queue_of, rules, seconds
 
 if TYPE_CHECKING:
     from forecaster.hpa.outcome import Pass
 
 ZERO = Controller(gates=FeatureGates(scale_to_zero=True))
-SCALED_TO_ZERO = ScalingState(conditions=(Condition("ScaledToZero", "True", "ScaledToZero"),))
+SCALED_TO_ZERO = HpaState(conditions=(HpaCondition("ScaledToZero", "True", "ScaledToZero"),))
 BROKEN = Unmeasured("api_failed", "unable to get external metric")
-STORED = ScalingState(history=(past(3, 60),), current_replicas=3, desired_replicas=3)
+STORED = HpaState(history=(past(3, 60),), current_replicas=3, desired_replicas=3)
 
 
 def reasons(outcome: Pass) -> list[str]:
@@ -58,13 +56,13 @@ def test_a_size_that_fits_is_left_alone() -> None:
 
 
 def test_an_hpa_never_seen_is_seeded_with_its_size() -> None:
-    outcome = reconcile(hpa(), look(8, queue_of(90)), ScalingState(), NOW)
+    outcome = reconcile(hpa(), look(8, queue_of(90)), HpaState(), NOW)
     assert (outcome.desired.replicas, reasons(outcome)[0]) == (8, "ScaleDownStabilized")
     assert outcome.state.history == (past(8, 0), past(3, 0))
 
 
 def test_an_hpa_seen_before_is_not_seeded() -> None:
-    assert reconcile(hpa(), look(8, queue_of(90)), ScalingState(history=()), NOW).desired.replicas == 3
+    assert reconcile(hpa(), look(8, queue_of(90)), HpaState(history=()), NOW).desired.replicas == 3
 
 
 def test_a_scale_that_cannot_be_read_stops_the_pass() -> None:
@@ -81,7 +79,7 @@ def test_a_scale_that_cannot_be_read_stops_the_pass() -> None:
 
 
 def test_an_api_version_with_two_slashes_is_the_specs_fault() -> None:
-    spec = HpaSpec(ObjectReference("Deployment", "d", "apps/v1/v2"), 5, (QUEUE,))
+    spec = HpaSpec(CrossVersionObjectReference("Deployment", "d", "apps/v1/v2"), 5, (QUEUE,))
     outcome = reconcile(spec, look(3, queue_of(1)), STORED, NOW)
     assert (outcome.desired.error, reasons(outcome)) == ("spec", ["FailedGetScale"])
 
@@ -104,7 +102,7 @@ def test_below_the_minimum_everything_is_skipped() -> None:
 
 
 def test_an_absent_minimum_is_one() -> None:
-    outcome = reconcile(hpa(low=None), look(2, queue_of(0)), ScalingState(history=()), NOW)
+    outcome = reconcile(hpa(low=None), look(2, queue_of(0)), HpaState(history=()), NOW)
     assert (outcome.desired.replicas, reasons(outcome)[2]) == (1, "TooFewReplicas")
 
 
@@ -138,15 +136,15 @@ def test_back_from_zero_policies_do_not_keep_it_below_the_minimum() -> None:
 
 
 def test_going_to_zero_is_told_on_the_object() -> None:
-    state = ScalingState(history=())
+    state = HpaState(history=())
     outcome = reconcile(hpa(low=0), look(2, queue_of(0)), state, NOW, ZERO)
     assert (outcome.desired.replicas, reasons(outcome)[-1]) == (0, "ScaledToZero")
 
 
 def test_going_to_zero_without_a_metric_from_outside_is_not_the_hpas_doing() -> None:
     metric = MetricSpec("Pods", "qps", MetricTarget("AverageValue", average_value_milli=1000))
-    idle = PodSamples({"p0": Sample(0, NOW), "p1": Sample(0, NOW)})
-    outcome = reconcile(hpa(metric, low=0), look(2, idle), ScalingState(history=()), NOW, ZERO)
+    idle = PodSamples({"p0": PodSample(0, NOW), "p1": PodSample(0, NOW)})
+    outcome = reconcile(hpa(metric, low=0), look(2, idle), HpaState(history=()), NOW, ZERO)
     assert (outcome.desired.replicas, reasons(outcome)[-1]) == (0, "NotScaledToZero")
 
 
@@ -191,7 +189,7 @@ def test_an_unknown_source_is_named() -> None:
     ("selector", "event"), [("", "SelectorRequired"), ("app in (", "InvalidSelector")], ids=["missing", "unparsable"]
 )
 def test_pods_that_cannot_be_told_stop_the_metrics(selector: str, event: str) -> None:
-    outcome = reconcile(hpa(), look(3, queue_of(150), scale=Scale(3, 3, selector)), STORED, NOW)
+    outcome = reconcile(hpa(), look(3, queue_of(150), scale=ScaleSubresource(3, 3, selector)), STORED, NOW)
     assert reasons(outcome) == ["SucceededGetScale", "InvalidSelector"]
     assert events(outcome) == [event, "FailedComputeMetricsReplicas"]
     assert outcome.state.current_metrics == ()
@@ -227,7 +225,7 @@ def test_four_conflicts_are_tried_again() -> None:
 
 
 def test_with_behavior_a_fall_is_remembered_in_its_list() -> None:
-    state = ScalingState(history=(), scale_downs=(moved(9, 100),))
+    state = HpaState(history=(), scale_downs=(moved(9, 100),))
     outcome = reconcile(hpa(behavior=both()), look(6, queue_of(90)), state, NOW)
     assert outcome.state.scale_downs == (ScaleEvent(3, NOW),)
     assert (outcome.desired.action, outcome.state.scale_ups) == ("scale_down", ())
@@ -235,14 +233,14 @@ def test_with_behavior_a_fall_is_remembered_in_its_list() -> None:
 
 
 def test_a_rise_from_stabilisation_alone_has_no_reason() -> None:
-    state = ScalingState(history=(past(5, 10),))
+    state = HpaState(history=(past(5, 10),))
     outcome = reconcile(hpa(), look(3, queue_of(90)), state, NOW)
     assert outcome.desired.events[0].message == "New size: 5; reason: "
 
 
 def test_negative_samples_are_cut_to_zero_replicas() -> None:
     metric = MetricSpec("External", "delta", MetricTarget("Value", value_milli=1000))
-    outcome = reconcile(hpa(metric, low=0), look(2, ExternalValues((-5000,))), ScalingState(history=()), NOW, ZERO)
+    outcome = reconcile(hpa(metric, low=0), look(2, ExternalValues((-5000,))), HpaState(history=()), NOW, ZERO)
     assert outcome.desired.replicas == 0
     assert outcome.state.history == (past(0, 0),)
 
@@ -264,15 +262,15 @@ def test_conditions_keep_their_time_while_their_status_stays() -> None:
         (look(3, queue_of(150)), hpa(behavior=both())),
         (look(0, queue_of(150)), hpa()),
         (look(3, BROKEN), hpa()),
-        (look(3, queue_of(1), scale=Scale(3, 3, "")), hpa()),
+        (look(3, queue_of(1), scale=ScaleSubresource(3, 3, "")), hpa()),
         (look(3, queue_of(1), scale=ScaleUnread("gone")), hpa()),
         (look(3, queue_of(150), write_refused=True), hpa()),
         (look(2, queue_of(0)), hpa(low=0)),
-        (look(2, queue_of(0)), HpaSpec(ObjectReference("Deployment", "d", "a/b/c"), 5, (QUEUE,))),
+        (look(2, queue_of(0)), HpaSpec(CrossVersionObjectReference("Deployment", "d", "a/b/c"), 5, (QUEUE,))),
     ],
 )
 def test_conditions_begin_now_and_are_part_of_the_state(seen: Observation, spec: HpaSpec) -> None:
-    outcome = reconcile(spec, seen, ScalingState(history=()), NOW, ZERO)
+    outcome = reconcile(spec, seen, HpaState(history=()), NOW, ZERO)
     assert {condition.last_transition for condition in outcome.conditions} == {NOW}
     assert outcome.state.conditions == outcome.conditions
 
@@ -302,12 +300,12 @@ def test_one_pod_up_is_a_rise() -> None:
 
 
 def test_a_fall_with_behavior_moves_the_time_of_the_last_scale() -> None:
-    outcome = reconcile(hpa(behavior=both()), look(6, queue_of(90)), ScalingState(history=()), NOW)
+    outcome = reconcile(hpa(behavior=both()), look(6, queue_of(90)), HpaState(history=()), NOW)
     assert outcome.state.last_scale_time == NOW
 
 
 def test_from_one_pod_to_none_is_the_hpas_doing() -> None:
-    outcome = reconcile(hpa(low=0), look(1, queue_of(0)), ScalingState(history=()), NOW, ZERO)
+    outcome = reconcile(hpa(low=0), look(1, queue_of(0)), HpaState(history=()), NOW, ZERO)
     assert reasons(outcome)[-1] == "ScaledToZero"
 
 
@@ -318,14 +316,14 @@ def test_messages_name_what_happened() -> None:
     rise = reconcile(hpa(), look(3, queue_of(150)), STORED, NOW)
     assert told(rise, "ScalingActive").endswith("a replica count from external metric queue()")
     assert told(rise, "AbleToScale").endswith("update the target scale to 5")
-    missing = reconcile(hpa(), look(3, queue_of(1), scale=Scale(3, 3, "")), STORED, NOW)
+    missing = reconcile(hpa(), look(3, queue_of(1), scale=ScaleSubresource(3, 3, "")), STORED, NOW)
     assert missing.desired.events[0].message == "the HPA target's scale is missing a selector"
-    strange = reconcile(hpa(), look(3, queue_of(1), scale=Scale(3, 3, "app in (")), STORED, NOW)
+    strange = reconcile(hpa(), look(3, queue_of(1), scale=ScaleSubresource(3, 3, "app in (")), STORED, NOW)
     assert "unable to parse requirement 'app in ('" in strange.desired.events[0].message
     claimed = look(3, queue_of(1), other_selectors=(selector_of_labels({"app": "shop"}),))
     ambiguous = reconcile(hpa(), claimed, STORED, NOW)
     assert ambiguous.desired.events[0].message == "pods by selector app=shop are controlled by multiple HPAs"
-    bad = HpaSpec(ObjectReference("Deployment", "d", "a/b/c"), 5, (QUEUE,))
+    bad = HpaSpec(CrossVersionObjectReference("Deployment", "d", "a/b/c"), 5, (QUEUE,))
     assert told(reconcile(bad, look(3, queue_of(1)), STORED, NOW), "AbleToScale").endswith("string: a/b/c")
 
 
@@ -336,12 +334,12 @@ def test_tolerances_of_behavior_reach_the_metrics() -> None:
 
 def test_events_of_both_lists_reach_the_policies() -> None:
     slow = both(rules(policy("Pods", 4)), rules(policy("Pods", 4), window_s=0))
-    state = ScalingState(history=(), scale_ups=(moved(3, 10),), scale_downs=(moved(1, 10),))
+    state = HpaState(history=(), scale_ups=(moved(3, 10),), scale_downs=(moved(1, 10),))
     assert reconcile(hpa(behavior=slow), look(5, queue_of(900)), state, NOW).desired.replicas == 7
 
 
 def test_the_status_has_every_number_of_its_metrics() -> None:
-    used = PodSamples({"p0": Sample(500, NOW)})
+    used = PodSamples({"p0": PodSample(500, NOW)})
     total = MetricSpec("External", "total", MetricTarget("Value", value_milli=1000))
     outcome = reconcile(hpa(CPU, total), look(1, used, ExternalValues((1000,))), STORED, NOW)
     assert outcome.state.current_metrics == (
@@ -361,12 +359,12 @@ def test_failures_are_told_in_events_and_conditions() -> None:
     assert unread.desired.events[0].message == "gone"
     broken = reconcile(hpa(), look(3, BROKEN), STORED, NOW)
     assert [event.message for event in broken.desired.events] == ["unable to get external metric"] * 2
-    missing = reconcile(hpa(), look(3, queue_of(1), scale=Scale(3, 3, "")), STORED, NOW)
+    missing = reconcile(hpa(), look(3, queue_of(1), scale=ScaleSubresource(3, 3, "")), STORED, NOW)
     assert len({event.message for event in missing.desired.events}) == 1
 
 
 def test_settings_of_the_controller_reach_the_limits() -> None:
     slow = Controller(growth=Growth(1.5, 1), downscale_stabilization=seconds(30))
     assert reconcile(hpa(), look(4, queue_of(900)), STORED, NOW, slow).desired.replicas == 6
-    state = ScalingState(history=(past(9, 40),))
+    state = HpaState(history=(past(9, 40),))
     assert reconcile(hpa(), look(9, queue_of(90)), state, NOW, slow).desired.replicas == 3

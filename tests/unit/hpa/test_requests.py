@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from forecaster.hpa.pods import Container
-from forecaster.hpa.requests import is_pod_level_resource, pod_request, requests_by_pod
-from forecaster.hpa.unmeasured import Unmeasured
+from forecaster.hpa.pods import PodContainer, is_pod_level_resource, pod_request, requests_by_pod
+from forecaster.hpa.proposals import Unmeasured
 from tests.support.hpa import pod
 
-APP = Container("app", {"cpu": 500})
-SIDECAR = Container("side", {"cpu": 200}, restarts_always=True)
-INIT = Container("init", {"cpu": 2000})
-BARE = Container("bare")
+APP = PodContainer("app", {"cpu": 500})
+SIDECAR = PodContainer("side", {"cpu": 200}, restarts_always=True)
+INIT = PodContainer("init", {"cpu": 2000})
+BARE = PodContainer("bare")
 
 
 def cause(request: object) -> str:
@@ -32,7 +31,7 @@ def test_one_container_without_the_request_fails_the_pod() -> None:
     request = pod_request(pod(containers=(APP, BARE)), "cpu")
     assert request == Unmeasured("missing_request", "missing request for cpu in container bare of Pod p0")
     assert cause(
-        pod_request(pod(containers=(APP,), init_containers=(Container("s", {}, restarts_always=True),)), "cpu")
+        pod_request(pod(containers=(APP,), init_containers=(PodContainer("s", {}, restarts_always=True),)), "cpu")
     )
 
 
@@ -69,20 +68,25 @@ def test_pod_level_requests_of_no_supported_resource_do_not_count() -> None:
     ("init", "expected"),
     [
         ((), 300),
-        ((Container("init", {"memory": 900}),), 900),
-        ((Container("s", {"memory": 100}, restarts_always=True),), 400),
-        ((Container("s", {"memory": 100}, restarts_always=True), Container("init", {"memory": 900})), 1000),
-        ((Container("init", {"memory": 900}), Container("s", {"memory": 100}, restarts_always=True)), 900),
-        ((Container("s", {"memory": 700}, restarts_always=True), Container("init", {"memory": 1})), 1000),
+        ((PodContainer("init", {"memory": 900}),), 900),
+        ((PodContainer("s", {"memory": 100}, restarts_always=True),), 400),
+        ((PodContainer("s", {"memory": 100}, restarts_always=True), PodContainer("init", {"memory": 900})), 1000),
+        ((PodContainer("init", {"memory": 900}), PodContainer("s", {"memory": 100}, restarts_always=True)), 900),
+        ((PodContainer("s", {"memory": 700}, restarts_always=True), PodContainer("init", {"memory": 1})), 1000),
         (
-            (Container("s", {"memory": 1}, restarts_always=True), Container("t", {"memory": 2}, restarts_always=True)),
+            (
+                PodContainer("s", {"memory": 1}, restarts_always=True),
+                PodContainer("t", {"memory": 2}, restarts_always=True),
+            ),
             303,
         ),
     ],
     ids=["app", "init peak", "sidecar", "sidecar under init", "init before sidecar", "running sum", "two sidecars"],
 )
-def test_what_the_pod_level_lacks_comes_from_the_containers(init: tuple[Container, ...], expected: int) -> None:
-    one = pod(containers=(Container("app", {"memory": 300}), BARE), init_containers=init, pod_requests_milli={"cpu": 1})
+def test_what_the_pod_level_lacks_comes_from_the_containers(init: tuple[PodContainer, ...], expected: int) -> None:
+    one = pod(
+        containers=(PodContainer("app", {"memory": 300}), BARE), init_containers=init, pod_requests_milli={"cpu": 1}
+    )
     assert pod_request(one, "memory") == expected
 
 
@@ -95,13 +99,13 @@ def test_what_nobody_requests_is_missing_unless_the_overhead_names_it() -> None:
 
 
 def test_a_request_of_zero_is_a_request() -> None:
-    zero = Container("app", {"memory": 0})
+    zero = PodContainer("app", {"memory": 0})
     assert pod_request(pod(containers=(zero,), pod_requests_milli={"cpu": 1}), "memory") == 0
     assert pod_request(pod(containers=(BARE,), init_containers=(zero,), pod_requests_milli={"cpu": 1}), "memory") == 0
 
 
 def test_a_resource_beyond_the_pod_level_is_summed_over_containers() -> None:
-    one = pod(containers=(Container("app", {"gpu": 3}),), pod_requests_milli={"cpu": 1, "gpu": 9})
+    one = pod(containers=(PodContainer("app", {"gpu": 3}),), pod_requests_milli={"cpu": 1, "gpu": 9})
     assert pod_request(one, "gpu") == 3
 
 
@@ -117,8 +121,8 @@ def test_the_gate_reaches_every_pod() -> None:
 
 
 def test_an_init_container_that_asks_for_nothing_adds_nothing_to_the_peak() -> None:
-    side = Container("side", {"memory": 100}, restarts_always=True)
-    one = pod(containers=(BARE,), init_containers=(side, Container("init")), pod_requests_milli={"cpu": 1})
+    side = PodContainer("side", {"memory": 100}, restarts_always=True)
+    one = pod(containers=(BARE,), init_containers=(side, PodContainer("init")), pod_requests_milli={"cpu": 1})
     assert pod_request(one, "memory") == 100
 
 

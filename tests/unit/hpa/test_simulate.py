@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from forecaster.hpa.amounts import amount, pods, target_amount
-from forecaster.hpa.amounts import seconds as spoken
-from forecaster.hpa.controller import Controller
+from forecaster.hpa.explain import amount, pods, target_amount
+from forecaster.hpa.explain import seconds as spoken
 from forecaster.hpa.limits import Growth
-from forecaster.hpa.observation import Scale, ScaleUnread
-from forecaster.hpa.pods import Container
-from forecaster.hpa.samples import ExternalValues, ObjectValue, PodSamples, Sample
-from forecaster.hpa.simulate import carry_on
-from forecaster.hpa.spec import MetricSpec, MetricTarget
-from forecaster.hpa.totals import observe_totals, requests_of, total_of, totals_of
-from forecaster.hpa.unmeasured import Unmeasured
+from forecaster.hpa.observation import ScaleSubresource, ScaleUnread, observe_totals, requests_of, total_of, totals_of
+from forecaster.hpa.pods import PodContainer
+from forecaster.hpa.proposals import Unmeasured
+from forecaster.hpa.reconcile import carry_on
+from forecaster.hpa.samples import ExternalValues, ObjectMetric, PodSample, PodSamples
+from forecaster.hpa.spec import Controller, MetricSpec, MetricTarget
 from tests.support.hpa import CPU, NOW, QUEUE, both, hpa, look, pod, queue_of, seconds
 
 OBJECT = MetricSpec("Object", "rps", MetricTarget("Value", value_milli=1000))
@@ -23,10 +21,10 @@ def test_a_total_is_spread_evenly_and_sums_to_itself() -> None:
     seen = observe_totals(hpa(CPU), 3, {"cpu": 1000}, {"cpu": 500}, NOW)
     (answer,) = seen.answers
     assert isinstance(answer, PodSamples)
-    assert answer.samples == {"pod-0": Sample(334, NOW), "pod-1": Sample(333, NOW), "pod-2": Sample(333, NOW)}
+    assert answer.samples == {"pod-0": PodSample(334, NOW), "pod-1": PodSample(333, NOW), "pod-2": PodSample(333, NOW)}
     assert total_of(answer) == 1000
-    assert seen.scale == Scale(3, 3, "pod=alike")
-    assert seen.pods[0].containers == (Container("app", {"cpu": 500}),)
+    assert seen.scale == ScaleSubresource(3, 3, "pod=alike")
+    assert seen.pods[0].containers == (PodContainer("app", {"cpu": 500}),)
 
 
 def test_pods_of_totals_have_long_been_ready() -> None:
@@ -37,7 +35,7 @@ def test_pods_of_totals_have_long_been_ready() -> None:
 
 def test_values_from_outside_are_not_spread() -> None:
     seen = observe_totals(hpa(OBJECT, QUEUE), 3, {"rps": 7, "queue": 9}, {}, NOW)
-    assert list(seen.answers) == [ObjectValue(7), ExternalValues((9,))]
+    assert list(seen.answers) == [ObjectMetric(7), ExternalValues((9,))]
 
 
 def test_what_is_not_given_is_not_invented() -> None:
@@ -50,7 +48,7 @@ def test_what_is_not_given_is_not_invented() -> None:
 
 
 def test_pods_may_differ_from_replicas() -> None:
-    assert observe_totals(hpa(), 3, {}, {}, NOW, pods=5).scale == Scale(3, 5, "pod=alike")
+    assert observe_totals(hpa(), 3, {}, {}, NOW, pods=5).scale == ScaleSubresource(3, 5, "pod=alike")
 
 
 def test_a_named_container_holds_the_requests() -> None:
@@ -60,7 +58,9 @@ def test_a_named_container_holds_the_requests() -> None:
 
 def test_totals_and_requests_are_read_back() -> None:
     seen = look(
-        2, queue_of(90), pods=[pod(containers=(Container("a", {"cpu": 5, "memory": 1}), Container("b", {"cpu": 6})))]
+        2,
+        queue_of(90),
+        pods=[pod(containers=(PodContainer("a", {"cpu": 5, "memory": 1}), PodContainer("b", {"cpu": 6})))],
     )
     assert totals_of(hpa(), seen) == {"queue": 90_000}
     assert requests_of(seen) == {"cpu": 11}

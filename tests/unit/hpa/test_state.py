@@ -4,17 +4,17 @@ import json
 
 import pytest
 
-from forecaster.hpa.conditions import Condition
-from forecaster.hpa.state import MetricStatus, ScalingState, state_from_json, state_to_json, status_differs
+from forecaster.hpa.conditions import HpaCondition
+from forecaster.hpa.state import HpaState, MetricStatus, state_from_json, state_to_json, status_differs
 from tests.support.hpa import NOW, ago, moved, past
 
-STATE = ScalingState(
+STATE = HpaState(
     history=(past(3, 60), past(5, 15)),
     scale_ups=(moved(2, 30),),
     scale_downs=(moved(1, 90, outdated=True),),
     conditions=(
-        Condition("AbleToScale", "True", "ReadyForNewScale", "fine", ago(10)),
-        Condition("ScalingActive", "True", "x"),
+        HpaCondition("AbleToScale", "True", "ReadyForNewScale", "fine", ago(10)),
+        HpaCondition("ScalingActive", "True", "x"),
     ),
     current_replicas=3,
     desired_replicas=5,
@@ -23,8 +23,8 @@ STATE = ScalingState(
 )
 
 
-@pytest.mark.parametrize("state", [STATE, ScalingState()], ids=["full", "new"])
-def test_a_stored_state_is_the_state(state: ScalingState) -> None:
+@pytest.mark.parametrize("state", [STATE, HpaState()], ids=["full", "new"])
+def test_a_stored_state_is_the_state(state: HpaState) -> None:
     assert state_from_json(json.loads(json.dumps(state_to_json(state)))) == state
 
 

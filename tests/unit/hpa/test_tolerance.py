@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import math
 
-from forecaster.hpa.tolerance import Tolerance
+from forecaster.hpa.proposals import Tolerance
 
 
 def test_the_upper_edge_is_inside_although_the_difference_is_not() -> None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from forecaster.hpa.pods import Groups
-from forecaster.hpa.proposals import Share
-from forecaster.hpa.samples import Sample
-from forecaster.hpa.usage import (
+from forecaster.hpa.evaluate import (
     RequestedUsage,
     missing_share,
     remaining_samples,
@@ -13,9 +10,12 @@ from forecaster.hpa.usage import (
     total_usage,
     unready_share,
 )
+from forecaster.hpa.pods import Groups
+from forecaster.hpa.proposals import Share
+from forecaster.hpa.samples import PodSample
 from tests.support.hpa import NOW
 
-SAMPLES = {"a": Sample(1, NOW), "b": Sample(20, NOW), "gone": Sample(300, NOW)}
+SAMPLES = {"a": PodSample(1, NOW), "b": PodSample(20, NOW), "gone": PodSample(300, NOW)}
 
 
 def test_ignored_and_unready_pods_lose_their_samples_and_strangers_do_not() -> None:

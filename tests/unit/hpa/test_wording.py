@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from forecaster.hpa import wording
-from forecaster.hpa.proposals import Proposal
-from forecaster.hpa.spec import MetricSpec, MetricTarget, ObjectReference
-from forecaster.hpa.status import metric_action, metric_error, status_quantity
-from forecaster.hpa.unmeasured import Unmeasured
+from forecaster.hpa.proposals import MetricProposal, Unmeasured
+from forecaster.hpa.spec import CrossVersionObjectReference, MetricSpec, MetricTarget
+from forecaster.hpa.wording import metric_action, metric_error, status_quantity
 
 PERCENT, EACH = MetricTarget("Utilization", 50), MetricTarget("AverageValue", average_value_milli=1)
 BROKEN = Unmeasured("api_failed", "no answer")
@@ -21,7 +20,10 @@ BROKEN = Unmeasured("api_failed", "no answer")
         (MetricSpec("Resource", "cpu", EACH), "cpu resource"),
         (MetricSpec("ContainerResource", "cpu", PERCENT), "cpu container resource utilization (percentage of request)"),
         (MetricSpec("Pods", "qps", EACH), "pods metric qps"),
-        (MetricSpec("Object", "qps", EACH, described_object=ObjectReference("Ingress", "i")), "Ingress metric qps"),
+        (
+            MetricSpec("Object", "qps", EACH, described_object=CrossVersionObjectReference("Ingress", "i")),
+            "Ingress metric qps",
+        ),
         (MetricSpec("Object", "qps", EACH), "object metric qps"),
         (MetricSpec("External", "queue", EACH, selector="a=b"), "external metric queue(a=b)"),
     ],
@@ -64,12 +66,12 @@ def test_messages_are_the_controllers() -> None:
 
 
 def test_actions_compare_with_the_previous_status() -> None:
-    assert [metric_action(Proposal(n, 1.0), 5) for n in (4, 5, 6)] == ["scale_down", "none", "scale_up"]
+    assert [metric_action(MetricProposal(n, 1.0), 5) for n in (4, 5, 6)] == ["scale_down", "none", "scale_up"]
     assert metric_action(BROKEN, 5) == "none"
 
 
 def test_only_an_unknown_source_is_the_specs_fault() -> None:
-    assert metric_error(Proposal(1, 1.0)) == "none"
+    assert metric_error(MetricProposal(1, 1.0)) == "none"
     assert metric_error(BROKEN) == "internal"
     assert metric_error(Unmeasured("invalid_source", "")) == "spec"
 

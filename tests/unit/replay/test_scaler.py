@@ -13,25 +13,25 @@ from hypothesis import strategies as st
 from forecaster.decisions.replicas import milli
 from forecaster.decisions.targets import AmountTarget, PodTarget, UtilizationTarget
 from forecaster.domain.signal import Signal
-from forecaster.hpa.limits import Bounds
-from forecaster.hpa.observation import Observation, Scale
-from forecaster.hpa.pods import Container, Pod, ReadyCondition
+from forecaster.hpa.limits import ReplicaBounds
+from forecaster.hpa.observation import Observation, ScaleSubresource
+from forecaster.hpa.pods import HpaPod, PodContainer, ReadyCondition
+from forecaster.hpa.proposals import Unmeasured
 from forecaster.hpa.reconcile import reconcile
-from forecaster.hpa.samples import Answer, ExternalValues, PodSamples, Sample
-from forecaster.hpa.spec import HpaSpec, MetricSpec, MetricTarget, ObjectReference
-from forecaster.hpa.state import NEW
-from forecaster.hpa.unmeasured import Unmeasured
+from forecaster.hpa.samples import Answer, ExternalValues, PodSample, PodSamples
+from forecaster.hpa.spec import CrossVersionObjectReference, HpaSpec, MetricSpec, MetricTarget
+from forecaster.hpa.state import NEW_HPA
 from forecaster.replay.pods import Pods, Starting
 from forecaster.replay.scaler import Memory, Scaler, next_replicas, raised, with_targets_at
 from tests.property.hpa_strategies import behaviors
 
 if TYPE_CHECKING:
-    from forecaster.hpa.rules import Behavior
+    from forecaster.hpa.behavior import Behavior
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SYNC = timedelta(seconds=15)
 LONG_AGO = NOON - timedelta(days=1)
-AT_70_PERCENT = Scaler((UtilizationTarget(Signal.CPU, 70, 1.0),), Bounds(2, 20))
+AT_70_PERCENT = Scaler((UtilizationTarget(Signal.CPU, 70, 1.0),), ReplicaBounds(2, 20))
 
 
 def asked(scaler: Scaler, pods: Pods, cores: float) -> int:
@@ -86,8 +86,8 @@ def test_every_pass_is_the_controllers(
     seen: list[tuple[int, int, dict[Signal, float]]],
     behavior: Behavior | None,
 ) -> None:
-    scaler = Scaler(which, Bounds(least, least + more), behavior)
-    state, memory = NEW, None
+    scaler = Scaler(which, ReplicaBounds(least, least + more), behavior)
+    state, memory = NEW_HPA, None
     for i, (ready, pending, demand) in enumerate(seen):
         now = NOON + i * SYNC
         pods = Pods(ready, (Starting(pending, now + SYNC),) if pending else ())
@@ -104,7 +104,7 @@ def test_every_pass_is_the_controllers(
 def test_more_demand_never_asks_for_fewer_pods_from_the_same_size(
     which: tuple[PodTarget, ...], asked_for: list[float]
 ) -> None:
-    scaler = Scaler(which, Bounds(1, 100))
+    scaler = Scaler(which, ReplicaBounds(1, 100))
     counts = [
         next_replicas(scaler, Pods(6), {Signal.CPU: one, Signal.REQUESTS: one}, Memory(), NOON)[0]
         for one in sorted(asked_for)
@@ -114,7 +114,7 @@ def test_more_demand_never_asks_for_fewer_pods_from_the_same_size(
 
 def spec_of(scaler: Scaler) -> HpaSpec:
     metrics = tuple(metric_of(target) for target in scaler.targets)
-    reference = ObjectReference("Deployment", "web", "apps/v1")
+    reference = CrossVersionObjectReference("Deployment", "web", "apps/v1")
     bounds = scaler.bounds
     return HpaSpec(reference, bounds.max_replicas, metrics, bounds.min_replicas, scaler.behavior)
 
@@ -133,13 +133,13 @@ def observed(scaler: Scaler, pods: Pods, demand: dict[Signal, float], now: datet
     serving = [pod(name, request, ReadyCondition("True", LONG_AGO)) for name in names]
     starting = [pod(f"starting-{i}", request, None) for i in range(pods.pending)]
     answers = [answer(target, demand[target.signal], names, now) for target in scaler.targets]
-    return Observation(Scale(pods.asked, pods.asked, "app=web"), [*serving, *starting], answers)
+    return Observation(ScaleSubresource(pods.asked, pods.asked, "app=web"), [*serving, *starting], answers)
 
 
-def pod(name: str, request: int, ready: ReadyCondition | None) -> Pod:
+def pod(name: str, request: int, ready: ReadyCondition | None) -> HpaPod:
     phase, begun = ("Running", LONG_AGO) if ready else ("Pending", None)
-    container = Container("app", {"cpu": request})
-    return Pod(name, phase, start_time=begun, ready=ready, containers=(container,), labels={"app": "web"})
+    container = PodContainer("app", {"cpu": request})
+    return HpaPod(name, phase, start_time=begun, ready=ready, containers=(container,), labels={"app": "web"})
 
 
 def answer(target: PodTarget, demand: float, names: list[str], now: datetime) -> Answer:
@@ -148,4 +148,4 @@ def answer(target: PodTarget, demand: float, names: list[str], now: datetime) ->
     if target.signal is Signal.REQUESTS:
         return ExternalValues((milli(demand),))
     share, rest = divmod(milli(demand), len(names)) if names else (0, 0)
-    return PodSamples({name: Sample(share + (i < rest), now) for i, name in enumerate(names)})
+    return PodSamples({name: PodSample(share + (i < rest), now) for i, name in enumerate(names)})

@@ -6,7 +6,7 @@ from forecaster.decisions.targets import AmountTarget, UtilizationTarget
 from forecaster.domain.policy import HorizontalPolicy
 from forecaster.domain.signal import Signal
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
-from forecaster.hpa.limits import Bounds
+from forecaster.hpa.limits import ReplicaBounds
 from forecaster.replay.setup import Setup, setup_of
 
 CPU = Target("cpu", TargetType.UTILIZATION, 0.7)
@@ -26,7 +26,7 @@ def test_the_hpa_is_replayed_with_its_own_targets_and_a_pod_is_full_at_its_reque
     replayed = setup(workload(CPU, RATE), requests_metric="http_requests_per_second")
     assert isinstance(replayed, Setup)
     assert replayed.scaler.targets == (UtilizationTarget(Signal.CPU, 70, 0.5), AmountTarget(Signal.REQUESTS, 60.0))
-    assert replayed.scaler.bounds == Bounds(2, 10)
+    assert replayed.scaler.bounds == ReplicaBounds(2, 10)
     assert replayed.capacity.amount == 0.5
 
 

@@ -9,14 +9,14 @@ import pytest
 from forecaster.decisions.targets import UtilizationTarget
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import MINUTE
-from forecaster.hpa.limits import Bounds
+from forecaster.hpa.limits import ReplicaBounds
 from forecaster.replay.pods import Pods
 from forecaster.replay.scaler import Scaler
 from forecaster.replay.setup import Capacity, Setup
 from forecaster.replay.world import NO_FLOOR, Demand, World, after_minute, beginning
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-SETUP = Setup(Scaler((UtilizationTarget(Signal.CPU, 50, 1.0),), Bounds(2, 20)), Capacity(1.0))
+SETUP = Setup(Scaler((UtilizationTarget(Signal.CPU, 50, 1.0),), ReplicaBounds(2, 20)), Capacity(1.0))
 
 
 def played(cores: list[float], floors: list[int] | None = None, replicas: int = 4) -> list[World]:

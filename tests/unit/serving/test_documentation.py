@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from forecaster.hpa.proposals import from_average, per_pod_value
-from forecaster.hpa.tolerance import DEFAULT_TOLERANCE
+from forecaster.hpa.proposals import DEFAULT_TOLERANCE, from_average, per_pod_value
 from forecaster.serving.abstain import ORDER
 from forecaster.serving.access.gate import PATH_MAX
 from forecaster.serving.access.remembered import WAITING
