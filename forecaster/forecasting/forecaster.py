@@ -15,7 +15,7 @@ from forecaster.forecasting.peaks import Peaks, joined, noted
 from forecaster.forecasting.shards import Shards
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from forecaster.demand.fresh import Fresh
     from forecaster.domain.signal import Signal
@@ -62,15 +62,22 @@ class Forecaster:
         return self.peaks_by_span(signal, history, dict.fromkeys(spans, ids), now)
 
     def peaks_by_span(
-        self, signal: Signal, history: Fresh, wanted: Mapping[Span, Collection[WorkloadId]], now: datetime
+        self,
+        signal: Signal,
+        history: Fresh,
+        wanted: Mapping[Span, Collection[WorkloadId]],
+        now: datetime,
+        *,
+        learn: bool = True,
     ) -> dict[Span, Peaks]:
-        """The same where each span is wanted for other workloads: nobody is asked for what nobody wants."""
+        """The same where each span is wanted for other workloads; without `learn` no model is fitted first."""
         if signal not in self.signals:
             self.signals[signal] = Shards(models.create(self.model))
         shards = self.signals[signal]
         members = {span: frozenset(ids) for span, ids in wanted.items()}
         shards.follow(history.weeks.keys, dict.fromkeys(chain.from_iterable(wanted.values())))
-        shards.learn(history, self._due(shards, now), now)
+        if learn:
+            self.learn(signal, history, now)
         windows = {span: steps_of(span, history, now) for span in wanted}
         said = shards.peaks(history, _together(windows, members), now)
         if self.paths:
@@ -79,6 +86,16 @@ class Forecaster:
         own = {span: noted(_joined(asked, said, windows[span], span, members[span], now), notes) for span in windows}
         loans = borrowed(history)
         return {span: with_borrowed(own[span], loans, windows[span]) for span in windows} if loans else own
+
+    def learn(self, signal: Signal, history: Fresh, now: datetime, has_time: Callable[[], bool] = lambda: True) -> int:
+        """Fit the shards of one signal that are due, one after the other while there is time; how many were left."""
+        shards = self.signals[signal]
+        due = self._due(shards, now)
+        for done, shard in enumerate(due):
+            if not has_time():
+                return len(due) - done
+            shards.learn(history, [shard], now)
+        return 0
 
     def masked(self) -> list[MaskedShare]:
         """What of the last week is not learned from as it was measured."""
