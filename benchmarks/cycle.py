@@ -35,7 +35,7 @@ from forecaster.app.compose import build_cycle
 from forecaster.config.settings import Settings, parse
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
-from forecaster.serving.publish import FilePublisher
+from forecaster.publish.publisher import TablePublisher
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.store.history import History
 from forecaster.store.ledger import SqlLedger
@@ -111,7 +111,7 @@ def build(settings: Settings, source: Source, parts: ExitStack) -> tuple[Cycle, 
     """As `forecaster run` builds it, in a directory of its own."""
     directory = Path(parts.enter_context(tempfile.TemporaryDirectory()))
     history = History(Signal, settings.history, now=NOON)
-    publisher = FilePublisher(directory / "table", interval=settings.cycle.interval, version="benchmark")
+    publisher = TablePublisher(directory / "table", interval=settings.cycle.interval, version="benchmark")
     ledger = SqlLedger(f"sqlite:///{directory / 'ledger.sqlite'}", keep=settings.state.keep)
     parts.callback(ledger.close)
     return build_cycle(settings, source, history, publisher=publisher, ledger=ledger), history

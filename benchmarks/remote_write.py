@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 import cramjam
 
 from benchmarks.serving import recommendation
-from forecaster.publish.remote_write.samples import samples_of
-from forecaster.publish.remote_write.settings import RemoteWriteSettings
-from forecaster.publish.remote_write.writer import write_request
+from forecaster.publish.remote_write import samples_of, write_request
+from forecaster.publish.settings import RemoteWriteSettings
 
 if TYPE_CHECKING:
     from forecaster.domain.decision import Recommendation

@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_limits
 
 import models
 from benchmarks.procfs import cpu_seconds, peak_mib, rss_mib
+from forecaster.app.child import ServingProcess
 from forecaster.domain.decision import Clamp, Reason, Recommendation, Resize, Scale, SignalView
 from forecaster.domain.outlook import Ahead
 from forecaster.domain.path import Path as ForecastPath
@@ -29,9 +30,8 @@ from forecaster.domain.signal import Signal
 from forecaster.domain.workload import Resources, WorkloadId
 from forecaster.forecasting.paths import SHOWN, STEPS
 from forecaster.forecasting.shards import ROWS
+from forecaster.publish.publisher import TablePublisher
 from forecaster.serving.address import Address
-from forecaster.serving.process import ServingProcess
-from forecaster.serving.publish import FilePublisher
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +48,7 @@ def main() -> None:
     rows = [recommendation(i) for i in range(options.workloads)]
     with tempfile.TemporaryDirectory() as directory:
         table = Path(directory) / "table"
-        publisher = FilePublisher(table, interval=timedelta(minutes=1), version="0")
+        publisher = TablePublisher(table, interval=timedelta(minutes=1), version="0")
         measure_publishing(publisher, rows)
         measure_paths(table.with_name("with-paths"), rows)
         starts = [measure_start(table) for _ in range(STARTS)]
@@ -60,7 +60,7 @@ def main() -> None:
         measure_reloading(publisher, rows, options.seconds)
 
 
-def measure_publishing(publisher: FilePublisher, rows: list[Recommendation]) -> None:
+def measure_publishing(publisher: TablePublisher, rows: list[Recommendation]) -> None:
     wall, own = time.perf_counter(), time.process_time()
     publisher.publish(datetime.now(UTC), rows)
     wall, own = time.perf_counter() - wall, time.process_time() - own
@@ -71,7 +71,7 @@ def measure_publishing(publisher: FilePublisher, rows: list[Recommendation]) -> 
 def measure_paths(table: Path, rows: list[Recommendation]) -> None:
     """One signal step by step, a tenth of the workloads anew, as after any cycle; and what the model takes for it."""
     kept = {row.id: {Signal.CPU: path()} for row in rows}
-    publisher = FilePublisher(table, interval=timedelta(minutes=1), version="0", paths=lambda: kept)
+    publisher = TablePublisher(table, interval=timedelta(minutes=1), version="0", paths=lambda: kept)
     publisher.publish(datetime.now(UTC), rows)
     for row in rows[::10]:
         kept[row.id] = {Signal.CPU: path()}
@@ -99,7 +99,7 @@ def measure_start(table: Path) -> tuple[float, float]:
         return time.perf_counter() - begin, cpu_seconds(serving.pid or 0)
 
 
-def measure_reloading(publisher: FilePublisher, rows: list[Recommendation], seconds: int) -> None:
+def measure_reloading(publisher: TablePublisher, rows: list[Recommendation], seconds: int) -> None:
     waits = []
     with running(publisher.path) as serving, httpx.Client(base_url=f"http://{serving.address}") as client:
         client.get("/readyz").raise_for_status()

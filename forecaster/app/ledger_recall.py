@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forecaster.serving.chronicle import CHANGES_KEPT, HALF_LIFE, Amounts, Change, Chronicle, PastScores
+from forecaster.publish.decision_history import (
+    CHANGES_KEPT,
+    HALF_LIFE,
+    DecisionChange,
+    DecisionHistory,
+    PastScores,
+    ScoreSums,
+)
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -18,21 +25,21 @@ SIZES_BETWEEN = 2
 workloads sixteen rows each take a second and a half."""
 
 
-def recalled(ledger: SqlLedger, now: datetime) -> Chronicle:
+def recalled(ledger: SqlLedger, now: datetime) -> DecisionHistory:
     """A chronicle that goes on where the process before this one stopped.
 
     Raises:
         StoreError: the database cannot be read.
     """
     found = ledger.recalled(now, changes=CHANGES_KEPT * SIZES_BETWEEN, half_life=HALF_LIFE)
-    chronicle = Chronicle()
+    chronicle = DecisionHistory()
     chronicle.recall(now, map(_change, found.decisions), map(_past, found.scores))
     return chronicle
 
 
-def _change(one: PastDecision) -> tuple[WorkloadId, Change]:
-    return one.id, Change(one.at, one.replicas, one.verdict, one.reason, one.message)
+def _change(one: PastDecision) -> tuple[WorkloadId, DecisionChange]:
+    return one.id, DecisionChange(one.at, one.replicas, one.verdict, one.reason, one.message)
 
 
 def _past(one: FadedScores) -> PastScores:
-    return PastScores(one.id, one.signal, Amounts(*one[2:]))
+    return PastScores(one.id, one.signal, ScoreSums(*one[2:]))

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from forecaster import __version__
 from forecaster.app import telemetry
+from forecaster.app.child import ScalerOptions, ServingProcess, scaler_process
 from forecaster.app.clock import current, evaluation_time
 from forecaster.app.compose import build_cycle, nothing_observed, observed_file
 from forecaster.app.ledger_recall import recalled
@@ -23,14 +24,11 @@ from forecaster.app.telemetry import CountedLedger, CountedPublisher, Metrics
 from forecaster.domain.signal import Signal
 from forecaster.errors import StoreError
 from forecaster.forecasting.paths import Paths
-from forecaster.publish.remote_write.writer import RemoteWriter
-from forecaster.publish.several import Publishers
+from forecaster.publish.decision_history import DecisionHistory
+from forecaster.publish.publisher import Publishers, TablePublisher
+from forecaster.publish.remote_write import RemoteWriter
 from forecaster.serving.address import Address
-from forecaster.serving.chronicle import Chronicle
-from forecaster.serving.keda.process import ScalerOptions, scaler_process
 from forecaster.serving.options import Options, PreviousAdapter, Secure
-from forecaster.serving.process import ServingProcess
-from forecaster.serving.publish import FilePublisher
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.sources.tape import Tape, TapedLedger, TapedSource
 from forecaster.store.history import History
@@ -42,9 +40,9 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
+    from forecaster.app.child import ChildExit
     from forecaster.config.settings import Settings, StateSettings
     from forecaster.ports import Ledger, Publisher, Source
-    from forecaster.serving.kept import Death
     from forecaster.serving.settings import PreviousSettings, ServingSettings
     from forecaster.store.observed import ObservedFile
 
@@ -94,7 +92,7 @@ def build_service(
     metrics = Metrics(__version__)
     ledger = SqlLedger(database_address(settings.state), keep=settings.state.keep)
     paths = Paths()
-    publisher = FilePublisher(
+    publisher = TablePublisher(
         table_path(directory),
         interval=settings.cycle.interval,
         version=__version__,
@@ -196,13 +194,13 @@ def close_ledger(ledger: SqlLedger, log: telemetry.Log) -> None:
         log.warning("scores_lost", error=str(error))
 
 
-def recall(ledger: SqlLedger, now: datetime, log: telemetry.Log) -> Chronicle:
+def recall(ledger: SqlLedger, now: datetime, log: telemetry.Log) -> DecisionHistory:
     """What became of each workload before this start; a database that is away leaves it unknown."""
     try:
         return recalled(ledger, now)
     except StoreError as error:
         log.warning("past_not_recalled", error=str(error))
-        return Chronicle()
+        return DecisionHistory()
 
 
 def restore(snapshots: Snapshots | ObservedFile, log: telemetry.Log) -> None:
@@ -220,7 +218,7 @@ def serving_process(settings: Settings, directory: Path, log: telemetry.Log) -> 
     if not settings.serving.enabled:
         return None
 
-    def tell(death: Death) -> None:
+    def tell(death: ChildExit) -> None:
         log.error("serving_died", code=death.code, restart_in_seconds=death.restart_in_seconds)
 
     given = settings.serving
@@ -269,7 +267,7 @@ def start_scaler(settings: Settings, directory: Path, log: telemetry.Log, parts:
         stale_after=settings.serving.stale_after,
     )
 
-    def tell(death: Death) -> None:
+    def tell(death: ChildExit) -> None:
         log.error("scaler_died", code=death.code, restart_in_seconds=death.restart_in_seconds)
 
     scaler = scaler_process(table_path(directory), options, on_death=tell)

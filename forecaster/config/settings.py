@@ -29,7 +29,7 @@ from forecaster.domain.policies import Policies, merged
 from forecaster.domain.policy import Policy, Selector
 from forecaster.domain.section import Section
 from forecaster.errors import ConfigError, Fault
-from forecaster.publish.remote_write.settings import RemoteWriteSettings
+from forecaster.publish.settings import RemoteWriteSettings
 from forecaster.serving.keda.settings import KedaSettings
 from forecaster.serving.settings import ServingSettings
 from forecaster.sources.queries import Queries

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from forecaster.app.demo_comparison import in_all
+from forecaster.publish.views import RecommendationView, recommendation_view
 from forecaster.replay.start_up import START_UP
 from forecaster.replay.world import SYNC
 from forecaster.report.demo_summary import verdict
-from forecaster.serving.wire import RecommendationView, recommendation_view
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

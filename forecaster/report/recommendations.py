@@ -13,8 +13,8 @@ from rich.table import Table
 
 from forecaster.domain.amounts import UNKNOWN, amount, cpu_of, memory_of
 from forecaster.domain.decision import Hold, Reason, Resize, Scale
+from forecaster.publish.views import recommendation_view
 from forecaster.report.formats import Output
-from forecaster.serving.wire import recommendation_view
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from forecaster.cycle.run import Outcome
     from forecaster.domain.decision import Recommendation, SignalView
     from forecaster.domain.workload import WorkloadId
-    from forecaster.serving.wire import RecommendationView
+    from forecaster.publish.views import RecommendationView
 
 
 COLUMNS = {

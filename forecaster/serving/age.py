@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 if TYPE_CHECKING:
-    from forecaster.serving.table import Meta
+    from forecaster.publish.table import TableMeta
 
 STALE_INTERVALS = 3
 """Intervals without a new table before its values are called stale: one may be late, two may be skipped."""
@@ -22,7 +22,7 @@ class Age(msgspec.Struct, frozen=True):
     stale: bool
 
 
-def age_of(meta: Meta, now: datetime, stale_after: timedelta | None) -> Age:
+def age_of(meta: TableMeta, now: datetime, stale_after: timedelta | None) -> Age:
     """The age of a table at `now`; never negative, whatever the clocks say."""
     limit = timedelta(seconds=STALE_INTERVALS * meta.interval_seconds) if stale_after is None else stale_after
     age = max(now - meta.published_at, timedelta(0))

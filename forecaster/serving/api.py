@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
+    from forecaster.publish.table import TableEntry
     from forecaster.serving.reader import Table, TableReader
-    from forecaster.serving.table import Entry
 
 
 class RecommendationPage(Age, frozen=True, kw_only=True, rename={"next_page": "continue"}):
@@ -93,7 +93,7 @@ class Api:
         return age_of(table.meta, self._clock(), self._stale_after)
 
 
-def _one(table: Table, *, namespace: str, name: str, kind: str | None) -> Entry:
+def _one(table: Table, *, namespace: str, name: str, kind: str | None) -> TableEntry:
     found = [entry for entry in table.named(namespace, name) if kind in {None, entry.kind}]
     wanted = f"{kind or 'workload'} {namespace}/{name}"
     if not found:

@@ -11,8 +11,8 @@ from forecaster.serving.values import Answer, Moment, NotNamed, value_of
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
+    from forecaster.publish.table import TableEntry
     from forecaster.serving.reader import Table
-    from forecaster.serving.table import Entry
 
 
 class Asked(NamedTuple):
@@ -48,7 +48,7 @@ def answer(table: Table, asked: Asked, moment: Moment) -> Answer | NotThere:
     return value_of(published, asked.metric, moment, signal=asked.signal, target=asked.target)
 
 
-def entry_of(table: Table, namespace: str, name: str, kind: str) -> Entry | NotNamed | NotThere:
+def entry_of(table: Table, namespace: str, name: str, kind: str) -> TableEntry | NotNamed | NotThere:
     """The one workload of that name, and of that kind where one is given."""
     found = [entry for entry in table.named(namespace, name) if kind in {"", entry.kind}]
     if not found:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from starlette.responses import Response
 
+from forecaster.publish.views import RecommendationView
 from forecaster.serving.api import OneRecommendation, RecommendationPage
 from forecaster.serving.problem import Problem
 from forecaster.serving.query import FILTERS, LIMIT, LIMIT_MAX
 from forecaster.serving.values import METRICS, SIGNALS
-from forecaster.serving.wire import RecommendationView
 from forecaster.serving.workloads import Accuracies, Decisions, Explanation, Forecasts, Single
 
 if TYPE_CHECKING:

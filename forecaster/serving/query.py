@@ -16,7 +16,7 @@ from forecaster.serving.problem import ProblemError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from forecaster.serving.table import Entry
+    from forecaster.publish.table import TableEntry
 
 FILTERS = ("namespace", "kind", "verdict", "reason")
 LIMIT = 500
@@ -32,7 +32,7 @@ class Query:
     limit: int = LIMIT
     after: Key | None = None
 
-    def accepts(self, entry: Entry) -> bool:
+    def accepts(self, entry: TableEntry) -> bool:
         """Does this row pass every filter?"""
         return all(getattr(entry, field) == value for field, value in self.wanted)
 
@@ -53,7 +53,7 @@ def parse_query(parameters: Mapping[str, str]) -> Query:
     )
 
 
-def page(entries: Sequence[Entry], query: Query) -> tuple[list[Entry], str | None]:
+def page(entries: Sequence[TableEntry], query: Query) -> tuple[list[TableEntry], str | None]:
     """The rows of one page and the token of the next, None on the last.
 
     The token names the last row, not a position: it stays good when the table is replaced between two pages.
@@ -64,8 +64,8 @@ def page(entries: Sequence[Entry], query: Query) -> tuple[list[Entry], str | Non
     return rows, _token(rows[-1].key) if len(found) > query.limit else None
 
 
-def _first(entries: Iterable[Entry], query: Query, count: int) -> list[Entry]:
-    found: list[Entry] = []
+def _first(entries: Iterable[TableEntry], query: Query, count: int) -> list[TableEntry]:
+    found: list[TableEntry] = []
     for entry in entries:
         if query.accepts(entry):
             found.append(entry)

@@ -11,7 +11,7 @@ from forecaster.domain.outlook import Ahead
 from forecaster.domain.workload import Resources, Target, TargetType, WorkloadId
 
 if TYPE_CHECKING:
-    from forecaster.serving.wire import (
+    from forecaster.publish.views import (
         AmountsView,
         ContainerView,
         ForecastView,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from forecaster.errors import StoreError
-from forecaster.serving.chronicle import Past
-from forecaster.serving.table import Entry, Header, read_header
+from forecaster.publish.decision_history import WorkloadHistory
+from forecaster.publish.table import TableEntry, TableHeader, read_header
 from forecaster.serving.values import Published
 
 if TYPE_CHECKING:
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PIECE = 1 << 18
-_past = msgspec.json.Decoder(Past)
+_past = msgspec.json.Decoder(WorkloadHistory)
 _decoder: msgspec.json.Decoder[Published | None] = msgspec.json.Decoder(Published | None)
 
 
 class Table:
     """One published table: index in memory, records in its file, which stays readable after it has been replaced."""
 
-    def __init__(self, descriptor: int, records_at: int, header: Header) -> None:
+    def __init__(self, descriptor: int, records_at: int, header: TableHeader) -> None:
         self.meta = header.meta
         self.entries = entries = header.entries
         """Ordered by `Entry.key`."""
@@ -40,27 +40,27 @@ class Table:
             self._places[entry.namespace].setdefault(entry.name, place)
         weakref.finalize(self, os.close, descriptor)
 
-    def named(self, namespace: str, name: str) -> list[Entry]:
+    def named(self, namespace: str, name: str) -> list[TableEntry]:
         """The workloads of that name: none, one, or one of each kind."""
         first = self._places.get(namespace, {}).get(name)
         if first is None:
             return []
         return list(takewhile(lambda entry: entry.key[:2] == (namespace, name), islice(self.entries, first, None)))
 
-    def published(self, entry: Entry) -> Published | None:
+    def published(self, entry: TableEntry) -> Published | None:
         """What autoscalers read of a workload; None where its policy publishes nothing."""
         return _decoder.decode(entry.values)
 
-    def record(self, entry: Entry) -> msgspec.Raw:
+    def record(self, entry: TableEntry) -> msgspec.Raw:
         """The record of a workload, as it goes over the wire."""
         return msgspec.Raw(os.pread(self._descriptor, entry.size, self._records_at + entry.offset))
 
-    def past(self, entry: Entry) -> Past:
+    def past(self, entry: TableEntry) -> WorkloadHistory:
         """What became of a workload lately."""
         at = self._records_at + entry.offset + entry.size
         return _past.decode(os.pread(self._descriptor, entry.past_size, at))
 
-    def paths(self, entry: Entry) -> bytes:
+    def paths(self, entry: TableEntry) -> bytes:
         """Its forecast step by step, as it was kept."""
         at = self._records_at + entry.offset + entry.size + entry.past_size
         return os.pread(self._descriptor, entry.paths_size, at)

@@ -10,14 +10,14 @@ import msgspec
 from starlette.responses import Response
 
 from forecaster.decisions.explain import explanation
+from forecaster.publish.decision_history import AccuracyView, DecisionChange  # noqa: TC001  msgspec resolves them, too
+from forecaster.publish.forecast_paths import PathView, QuantileView, decoded_paths, path_view
+from forecaster.publish.views import UNITS, RecommendationView, SignalItem
 from forecaster.serving.age import Age, age_of
 from forecaster.serving.asked import Asked, NotThere, answer, entry_of, moment_at
-from forecaster.serving.chronicle import AccuracyView, Change  # noqa: TC001  msgspec resolves them, too
-from forecaster.serving.paths import PathView, QuantileView, kept_paths, path_view
 from forecaster.serving.problem import ProblemError
 from forecaster.serving.read_back import recommendation_of
 from forecaster.serving.values import NotKnown, NotNamed, Value
-from forecaster.serving.wire import UNITS, RecommendationView, SignalItem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from forecaster.serving.paths import KeptPath
+    from forecaster.publish.forecast_paths import ForecastPath
+    from forecaster.publish.table import TableEntry
     from forecaster.serving.reader import Table
-    from forecaster.serving.table import Entry
 
 _view = msgspec.json.Decoder(RecommendationView)
 
@@ -60,7 +60,7 @@ class Forecasts(Age, frozen=True, kw_only=True):
 class Decisions(Age, frozen=True, kw_only=True):
     """The last changes of the recommended count, the newest first."""
 
-    decisions: tuple[Change, ...]
+    decisions: tuple[DecisionChange, ...]
 
 
 class Explanation(Age, frozen=True, kw_only=True):
@@ -108,7 +108,7 @@ class Workloads:
     async def forecasts(self, request: Request) -> Response:
         """Quantiles of every signal over the window that a decision can still reach, and step by step."""
         table, entry = self._found(request)
-        paths, now = kept_paths(table.paths(entry)), self._clock()
+        paths, now = decoded_paths(table.paths(entry)), self._clock()
         signals = _view.decode(table.record(entry)).signals
         outlooks = tuple(_outlook(one, paths.get(one.signal), now) for one in signals)
         return _json(Forecasts(*self._age(table), forecasts=outlooks))
@@ -151,7 +151,7 @@ class Workloads:
             )
         )
 
-    def _found(self, request: Request) -> tuple[Table, Entry]:
+    def _found(self, request: Request) -> tuple[Table, TableEntry]:
         table, names = self._table(), request.path_params
         entry = entry_of(table, names["namespace"], names["name"], names["kind"])
         if isinstance(entry, (NotNamed, NotThere)):
@@ -163,7 +163,7 @@ class Workloads:
         return age.published_at, age.age_seconds, age.stale
 
 
-def _outlook(item: SignalItem, path: KeptPath | None, now: datetime) -> OutlookView:
+def _outlook(item: SignalItem, path: ForecastPath | None, now: datetime) -> OutlookView:
     ahead = item.forecast
     quantiles = (
         ((0.1, ahead.low), (0.5, ahead.median), (ahead.quantile, ahead.peak), (0.95, ahead.high)) if ahead else ()

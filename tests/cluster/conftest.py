@@ -21,7 +21,7 @@ from tests.support.waiting import wait_until
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from forecaster.serving.process import ServingProcess
+    from forecaster.app.child import ServingProcess
 
 _numbers = count(1)
 

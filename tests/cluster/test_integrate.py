@@ -13,12 +13,12 @@ import pytest
 import yaml
 from starlette.applications import Starlette
 
+from forecaster.app.child import ServingProcess
 from forecaster.config.settings import parse
 from forecaster.domain.window import MINUTE
-from forecaster.publish.remote_write.settings import RemoteWriteSettings
-from forecaster.publish.remote_write.writer import RemoteWriter
+from forecaster.publish.remote_write import RemoteWriter
+from forecaster.publish.settings import RemoteWriteSettings
 from forecaster.serving.address import Address
-from forecaster.serving.process import ServingProcess
 from forecaster.serving.reader import TableReader
 from forecaster.serving.seams.pages import Seams
 from tests.support.asgi import Client

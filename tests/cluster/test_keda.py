@@ -12,9 +12,9 @@ import httpx
 import pytest
 import yaml
 
+from forecaster.app.child import ServingProcess
 from forecaster.serving.address import Address
 from forecaster.serving.options import Options, Secure
-from forecaster.serving.process import ServingProcess
 from tests.support.control_plane.binaries import why_not
 from tests.support.control_plane.deployed import ROOT
 from tests.support.control_plane.keda import PROGRAMS, running_keda

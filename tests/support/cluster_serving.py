@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 import httpx
 
+from forecaster.app.child import ServingProcess
 from forecaster.domain.decision import Reason
 from forecaster.domain.workload import Target, TargetType
 from forecaster.serving.address import Address
 from forecaster.serving.options import Options, Secure
-from forecaster.serving.process import ServingProcess
 from tests.support.control_plane.authority import Authority
 from tests.support.published import publisher
 from tests.support.recommendations import ahead, recommendation, signal_view, workload_id

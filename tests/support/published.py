@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
-from forecaster.serving.publish import FilePublisher
+from forecaster.publish.publisher import TablePublisher
 from forecaster.serving.reader import TableReader
 from tests.support.recommendations import NOON, recommendation
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from forecaster.serving.reader import Table
 
 
-def publisher(path: Path, *, paths: Callable[[], Any] = dict, **policy: Any) -> FilePublisher:
+def publisher(path: Path, *, paths: Callable[[], Any] = dict, **policy: Any) -> TablePublisher:
     """A publisher whose workloads are all in mode publish."""
     policies = Policies(Policy.model_validate({"mode": "publish", **policy}))
-    return FilePublisher(path, interval=timedelta(minutes=1), version="1.2.3", policies=policies, paths=paths)
+    return TablePublisher(path, interval=timedelta(minutes=1), version="1.2.3", policies=policies, paths=paths)
 
 
 def served(path: Path, *rows: Recommendation, at: datetime = NOON, **policy: Any) -> TableReader:

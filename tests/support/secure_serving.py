@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import httpx
 
+from forecaster.app.child import ServingProcess
 from forecaster.serving.address import Address
 from forecaster.serving.options import Options, Secure
-from forecaster.serving.process import ServingProcess
 from tests.support.control_plane.authority import Authority
 from tests.support.review_server import ReviewServer
 from tests.support.waiting import PATIENCE, wait_until

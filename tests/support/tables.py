@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
-from forecaster.serving.publish import FilePublisher
+from forecaster.publish.publisher import TablePublisher
 from tests.support.recommendations import NOON, recommendation
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.domain.decision import Recommendation
-    from forecaster.serving.gauges import Level
+    from forecaster.publish.gauges import Level
 
 
 def publish(
@@ -26,7 +26,7 @@ def publish(
     gauges: Level = "none",
 ) -> Path:
     """One table with these rows, one workload if none is given; `mode` is that of all of them."""
-    publisher = FilePublisher(
+    publisher = TablePublisher(
         path,
         interval=timedelta(minutes=1),
         version="1.2.3",

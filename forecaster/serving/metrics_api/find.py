@@ -12,9 +12,9 @@ from forecaster.serving.values import METRICS, SIGNALS, NotKnown, NotNamed, Valu
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from forecaster.publish.table import TableEntry
     from forecaster.serving.metrics_api.question import Question
     from forecaster.serving.reader import Table
-    from forecaster.serving.table import Entry
     from forecaster.serving.values import Moment, Published
 
 
@@ -28,7 +28,7 @@ class Refusal(NamedTuple):
 class Found(NamedTuple):
     """A number and whose it is."""
 
-    entry: Entry
+    entry: TableEntry
     value: Value
 
     def labels(self) -> dict[str, str]:
@@ -44,7 +44,7 @@ class Found(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    entry: Entry
+    entry: TableEntry
     published: Published
     signal: str
 
@@ -68,7 +68,7 @@ def find(table: Table, moment: Moment, namespace: str, metric: str, asked: Quest
     return one_value(matching[0].entry, matching[0].published, metric, moment, matching[0].signal)
 
 
-def one_value(entry: Entry, published: Published, metric: str, moment: Moment, signal: str) -> Found | Refusal:
+def one_value(entry: TableEntry, published: Published, metric: str, moment: Moment, signal: str) -> Found | Refusal:
     """The value of a workload that is known to be meant."""
     answer = value_of(published, metric, moment, signal=signal)
     if isinstance(answer, NotNamed):
@@ -79,7 +79,7 @@ def one_value(entry: Entry, published: Published, metric: str, moment: Moment, s
     return Found(entry, answer)
 
 
-def _candidates(offered: Iterable[tuple[Entry, Published]], metric: str, asked: Question) -> Iterator[_Candidate]:
+def _candidates(offered: Iterable[tuple[TableEntry, Published]], metric: str, asked: Question) -> Iterator[_Candidate]:
     for entry, published in offered:
         for signal in _signals(published, metric, asked):
             yield _Candidate(entry, published, signal)
@@ -92,7 +92,7 @@ def _signals(published: Published, metric: str, asked: Question) -> tuple[str, .
     return SIGNALS if asked.by_signal else signals_of(published) or ("",)
 
 
-def _nothing(namespace: str, asked: Question, entries: Sequence[Entry], offered: Sequence[object]) -> Refusal:
+def _nothing(namespace: str, asked: Question, entries: Sequence[TableEntry], offered: Sequence[object]) -> Refusal:
     names = ", ".join(asked.names)[:200]
     if entries and not offered:
         message = f"{namespace}/{names} is not published: set its policy to mode: publish"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from forecaster.serving.wire import ForecastView, RecommendationView
+    from forecaster.publish.views import ForecastView, RecommendationView
 
 
 class Deciding(NamedTuple):

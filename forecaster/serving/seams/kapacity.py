@@ -15,8 +15,8 @@ from forecaster.serving.seams.deciding import deciding
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from forecaster.publish.views import RecommendationView
     from forecaster.serving.values import Moment, Value
-    from forecaster.serving.wire import RecommendationView
 
 UNTIL_AT_LEAST = timedelta(minutes=5)
 """A result that has expired is none to Kapacity: this much for whoever carries it over once a minute."""

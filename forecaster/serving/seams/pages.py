@@ -10,12 +10,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from forecaster.domain.published import REPLICAS
+from forecaster.publish.table import TableEntry
+from forecaster.publish.views import RecommendationView
 from forecaster.serving.asked import Asked, NotThere, answer, entry_of, moment_at
 from forecaster.serving.problem import ProblemError
 from forecaster.serving.seams import kapacity, watermark
-from forecaster.serving.table import Entry
 from forecaster.serving.values import NotKnown, NotNamed, Value
-from forecaster.serving.wire import RecommendationView
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,7 +83,7 @@ class Seams:
             return NotKnown(self._reader.fault)
         moment = moment_at(table, self._clock(), self._stale_after)
         entry = entry_of(table, asked.namespace, asked.name, asked.kind)
-        if not isinstance(entry, Entry):
+        if not isinstance(entry, TableEntry):
             return entry
         value = answer(table, asked, moment)
         return Found(value, _view.decode(table.record(entry)), moment) if isinstance(value, Value) else value

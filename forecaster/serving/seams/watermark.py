@@ -16,8 +16,8 @@ import msgspec
 from forecaster.serving.seams.deciding import deciding
 
 if TYPE_CHECKING:
+    from forecaster.publish.views import RecommendationView
     from forecaster.serving.values import Value
-    from forecaster.serving.wire import RecommendationView
 
 
 class TargetRef(msgspec.Struct, frozen=True):

@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from forecaster.domain.window import MINUTE
-from forecaster.publish.remote_write.settings import RemoteWriteSettings
-from forecaster.publish.remote_write.writer import RemoteWriter
+from forecaster.publish.remote_write import RemoteWriter
+from forecaster.publish.settings import RemoteWriteSettings
 from tests.support.prometheus import RealPrometheus
 from tests.support.recommendations import ahead, recommendation, signal_view
 from tests.support.waiting import PATIENCE

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
+from forecaster.app.child import ChildExit, ServingProcess
 from forecaster.errors import StoreError
 from forecaster.serving.address import Address
-from forecaster.serving.kept import Death
-from forecaster.serving.process import ServingProcess
 from tests.support.recommendations import recommendation, workload_id
 from tests.support.tables import publish
 from tests.support.waiting import PATIENCE, wait_until
@@ -34,11 +33,11 @@ class Served:
     """A running serving process and what became of its children."""
 
     def __init__(self, table: Path) -> None:
-        self.deaths: list[Death] = []
+        self.deaths: list[ChildExit] = []
         self.died = threading.Event()
         self.process = ServingProcess(table, ANY_PORT, on_death=self._note)
 
-    def _note(self, death: Death) -> None:
+    def _note(self, death: ChildExit) -> None:
         self.deaths.append(death)
         self.died.set()
 
@@ -76,7 +75,7 @@ def test_a_killed_process_is_replaced_and_clients_only_wait(served: Served) -> N
     os.kill(pid, signal.SIGKILL)
     assert served.died.wait(PATIENCE)
     assert served.get("/healthz").status_code == 200
-    assert served.deaths == [Death(-signal.SIGKILL, 0.2)]
+    assert served.deaths == [ChildExit(-signal.SIGKILL, 0.2)]
     assert served.process.pid != pid
 
 
@@ -101,7 +100,7 @@ def test_it_ends_with_its_parent_however_that_dies(tmp_path: Path) -> None:
     parent = textwrap.dedent(f"""
         import pathlib, sys, time
         from forecaster.serving.address import Address
-        from forecaster.serving.process import ServingProcess
+        from forecaster.app.child import ServingProcess
         process = ServingProcess(pathlib.Path({str(tmp_path / "table")!r}), Address("127.0.0.1", 0))
         process.start()
         print(process.address.port, flush=True)

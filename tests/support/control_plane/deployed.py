@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
+from forecaster.app.child import ServingProcess
 from forecaster.serving.address import Address
 from forecaster.serving.options import Options, Secure
-from forecaster.serving.process import ServingProcess
 from tests.support.waiting import PATIENCE, wait_until
 
 if TYPE_CHECKING:

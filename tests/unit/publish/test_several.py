@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from forecaster.errors import StoreError
-from forecaster.publish.several import Publishers
+from forecaster.publish.publisher import Publishers
 from tests.support.recommendations import NOON, recommendation
 
 if TYPE_CHECKING:

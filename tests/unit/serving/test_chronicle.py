@@ -9,7 +9,14 @@ from forecaster.domain.decision import Reason
 from forecaster.domain.report import CycleReport
 from forecaster.domain.score import ForecastScore
 from forecaster.domain.signal import Signal
-from forecaster.serving.chronicle import CHANGES_KEPT, FORGOTTEN_AFTER, Amounts, Change, Chronicle, PastScores
+from forecaster.publish.decision_history import (
+    CHANGES_KEPT,
+    FORGOTTEN_AFTER,
+    DecisionChange,
+    DecisionHistory,
+    PastScores,
+    ScoreSums,
+)
 from tests.support.recommendations import NOON, recommendation, workload_id
 
 WEB = workload_id("web")
@@ -24,7 +31,7 @@ def report(*scores: ForecastScore, at: datetime = NOON) -> CycleReport:
 
 
 def test_a_decision_is_noted_when_it_changes() -> None:
-    chronicle = Chronicle()
+    chronicle = DecisionHistory()
     for minute, replicas in enumerate([5, 5, 6, 6, None, None, 6]):
         at = NOON + timedelta(minutes=minute)
         chronicle.follow([recommendation(at=at, replicas=replicas, reason=Reason.FORECAST)], None)
@@ -33,7 +40,7 @@ def test_a_decision_is_noted_when_it_changes() -> None:
 
 
 def test_what_is_told_follows_every_change_and_every_score() -> None:
-    chronicle, told = Chronicle(), []
+    chronicle, told = DecisionHistory(), []
     cycles = [(5, []), (5, []), (6, []), (6, [score(NOON)]), (6, [])]
     for minute, (replicas, scores) in enumerate(cycles):
         at = NOON + timedelta(minutes=minute)
@@ -45,14 +52,14 @@ def test_what_is_told_follows_every_change_and_every_score() -> None:
 
 
 def test_only_the_last_changes_are_kept() -> None:
-    chronicle = Chronicle()
+    chronicle = DecisionHistory()
     for count in range(1, 50):
         chronicle.follow([recommendation(replicas=count)], None)
     assert [change.replicas for change in chronicle.of(WEB).decisions] == list(range(49, 49 - CHANGES_KEPT, -1))
 
 
 def test_a_workload_that_is_gone_for_long_is_forgotten() -> None:
-    chronicle = Chronicle()
+    chronicle = DecisionHistory()
     chronicle.follow([recommendation()], report(score(NOON)))
     chronicle.follow([recommendation(workload_id("other"), at=NOON + FORGOTTEN_AFTER)], None)
     assert chronicle.of(WEB).decisions
@@ -62,16 +69,16 @@ def test_a_workload_that_is_gone_for_long_is_forgotten() -> None:
 
 
 def test_a_cycle_that_sees_nobody_forgets_nobody() -> None:
-    chronicle = Chronicle()
+    chronicle = DecisionHistory()
     chronicle.follow([recommendation()], None)
     chronicle.follow([], None)
     assert chronicle.of(WEB).decisions
 
 
 def test_it_goes_on_from_what_another_process_has_seen() -> None:
-    chronicle, before = Chronicle(), NOON - timedelta(hours=1)
-    past = [(WEB, Change(before, count, "scale", "forecast", "")) for count in (4, 5, 5)]
-    chronicle.recall(NOON, past, [PastScores(WEB, "cpu", Amounts(1.0, 0.0, 0.9, 1.0, 2.0))])
+    chronicle, before = DecisionHistory(), NOON - timedelta(hours=1)
+    past = [(WEB, DecisionChange(before, count, "scale", "forecast", "")) for count in (4, 5, 5)]
+    chronicle.recall(NOON, past, [PastScores(WEB, "cpu", ScoreSums(1.0, 0.0, 0.9, 1.0, 2.0))])
     chronicle.follow([recommendation(replicas=5)], report(score(NOON)))
     assert [change.replicas for change in chronicle.of(WEB).decisions] == [5, 4]
     (cpu,) = chronicle.of(WEB).accuracy
@@ -79,7 +86,7 @@ def test_it_goes_on_from_what_another_process_has_seen() -> None:
 
 
 def test_accuracy_is_that_of_the_forecasts_that_have_matured() -> None:
-    chronicle = Chronicle()
+    chronicle = DecisionHistory()
     chronicle.follow([recommendation()], report(score(NOON), score(NOON, upper=1.8)))
     (cpu,) = chronicle.of(WEB).accuracy
     assert (cpu.signal, cpu.forecasts, cpu.coverage, cpu.quantile) == ("cpu", 2.0, 0.5, 0.9)
@@ -87,14 +94,14 @@ def test_accuracy_is_that_of_the_forecasts_that_have_matured() -> None:
 
 
 def test_a_report_counts_once() -> None:
-    chronicle = Chronicle()
+    chronicle = DecisionHistory()
     for _ in range(3):
         chronicle.follow([recommendation()], report(score(NOON)))
     assert chronicle.of(WEB).accuracy[0].forecasts == 1.0
 
 
 def test_a_forecast_of_yesterday_counts_half() -> None:
-    chronicle = Chronicle()
+    chronicle = DecisionHistory()
     tomorrow = NOON + timedelta(days=1)
     chronicle.follow([recommendation()], report(score(NOON, upper=1.0)))
     chronicle.follow([recommendation()], report(score(tomorrow), at=tomorrow))
@@ -102,6 +109,6 @@ def test_a_forecast_of_yesterday_counts_half() -> None:
 
 
 def test_where_nothing_was_measured_there_is_no_ratio() -> None:
-    chronicle = Chronicle()
+    chronicle = DecisionHistory()
     chronicle.follow([recommendation()], report(score(NOON, actual=0.0)))
     assert chronicle.of(WEB).accuracy[0].error_ratio is None

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from forecaster.hpa.proposals import DEFAULT_TOLERANCE, from_average, per_pod_value
+from forecaster.publish.gauges import FAMILIES
 from forecaster.serving.abstain import ORDER
 from forecaster.serving.access.gate import PATH_MAX
 from forecaster.serving.access.remembered import WAITING
@@ -18,7 +19,6 @@ from forecaster.serving.door.connection import BODY_MAX, HEADER_LINES_MAX, HEADE
 from forecaster.serving.door.door import CONNECTIONS, HANDSHAKE_SECONDS, HANDSHAKES
 from forecaster.serving.door.lobby import ROOM, SILENCE_SECONDS
 from forecaster.serving.door.server import KEEP_ALIVE_SECONDS
-from forecaster.serving.gauges import FAMILIES
 from forecaster.serving.metrics_api.question import LONGEST, MOST_COMMAS
 from forecaster.serving.reader import TableReader
 from tests.support.asgi import Client

@@ -6,20 +6,20 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from forecaster.domain.decision import Reason
-from forecaster.serving.chronicle import AccuracyView, Past
-from forecaster.serving.gauges import FAMILIES, Level, workload_gauges
-from forecaster.serving.table import Row
-from forecaster.serving.wire import recommendation_view
+from forecaster.publish.decision_history import AccuracyView, WorkloadHistory
+from forecaster.publish.gauges import FAMILIES, Level, workload_gauges
+from forecaster.publish.table import TableRow
+from forecaster.publish.views import recommendation_view
 from tests.support.recommendations import recommendation, signal_view, workload_id
 
 WEB = {"namespace": "shop", "kind": "Deployment", "workload": "web"}
 CPU = {**WEB, "signal": "cpu"}
 
 
-def row(**changed: object) -> Row:
+def row(**changed: object) -> TableRow:
     one = replace(recommendation(), signals=(signal_view("cpu"),))
-    past = Past(accuracy=(AccuracyView("cpu", 10.0, 0.8, 0.85, 0.12),))
-    return Row(recommendation_view(replace(one, **changed)), None, past)  # type: ignore[arg-type]
+    past = WorkloadHistory(accuracy=(AccuracyView("cpu", 10.0, 0.8, 0.85, 0.12),))
+    return TableRow(recommendation_view(replace(one, **changed)), None, past)  # type: ignore[arg-type]
 
 
 def samples(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
@@ -30,7 +30,7 @@ def samples(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
     }
 
 
-def gauge(level: Level, family: str, labels: dict[str, str], *rows: Row) -> float | None:
+def gauge(level: Level, family: str, labels: dict[str, str], *rows: TableRow) -> float | None:
     return samples(workload_gauges(rows or (row(),), level).decode()).get((family, frozenset(labels.items())))
 
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 from forecaster.domain.decision import Clamp, Reason
 from forecaster.domain.policy import Policy
 from forecaster.domain.workload import Target, TargetType
-from forecaster.serving.offer import offer
+from forecaster.publish.offer import offer
 from forecaster.serving.values import Consumer, Published, Sample
 from tests.support.recommendations import NOON, ahead, recommendation, signal_view
 

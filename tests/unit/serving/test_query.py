@@ -2,19 +2,19 @@ from __future__ import annotations
 
 import pytest
 
+from forecaster.publish.table import TableEntry
 from forecaster.serving.problem import ProblemError
 from forecaster.serving.query import page, parse_query
-from forecaster.serving.table import Entry
 
 
-def entry(name: str, namespace: str = "shop", verdict: str = "scale", reason: str = "forecast") -> Entry:
-    return Entry(namespace, name, "Deployment", verdict, reason, 0, 0)
+def entry(name: str, namespace: str = "shop", verdict: str = "scale", reason: str = "forecast") -> TableEntry:
+    return TableEntry(namespace, name, "Deployment", verdict, reason, 0, 0)
 
 
 ENTRIES = tuple(entry(name) for name in "abcde")
 
 
-def names(rows: list[Entry]) -> str:
+def names(rows: list[TableEntry]) -> str:
     return "".join(row.name for row in rows)
 
 

@@ -9,8 +9,8 @@ import msgspec
 from forecaster.domain.container import ContainerSize, Risk
 from forecaster.domain.decision import Reason, Resize
 from forecaster.domain.workload import Resources, Target, TargetType
+from forecaster.publish.views import RecommendationView, recommendation_view
 from forecaster.serving.read_back import recommendation_of
-from forecaster.serving.wire import RecommendationView, recommendation_view
 from tests.support.recommendations import GIB, recommendation
 
 NOW, WANTED = Resources(1.0, None, GIB, GIB), Resources(0.5, None, GIB, GIB)

@@ -10,10 +10,10 @@ from forecaster.decisions.explain import explanation
 from forecaster.domain.decision import Reason
 from forecaster.domain.path import Path as ForecastPath
 from forecaster.domain.signal import Signal
+from forecaster.publish.views import recommendation_view
 from forecaster.serving.app import create_app
 from forecaster.serving.read_back import recommendation_of
 from forecaster.serving.reader import TableReader
-from forecaster.serving.wire import recommendation_view
 from tests.support.asgi import Client
 from tests.support.published import publisher, served
 from tests.support.recommendations import NOON, recommendation, signal_view, workload_id

@@ -3,8 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from forecaster.publish.remote_write.samples import Sample, samples_of
-from forecaster.publish.remote_write.settings import RemoteWriteSettings
+from forecaster.publish.remote_write import SeriesSample, samples_of
+from forecaster.publish.settings import RemoteWriteSettings
 from tests.support.recommendations import NOON, ahead, recommendation, signal_view
 
 BEGIN = NOON + timedelta(minutes=3)
@@ -13,7 +13,7 @@ KIND, NAMESPACE, WEB = ("kind", "Deployment"), ("namespace", "shop"), ("workload
 CPU = ("signal", "cpu")
 
 
-def written(row: object = ONE, **settings: object) -> dict[str, Sample]:
+def written(row: object = ONE, **settings: object) -> dict[str, SeriesSample]:
     """By the name of the metric and the quantile, if it has one."""
     found = samples_of([row], RemoteWriteSettings.model_validate(settings))  # type: ignore[list-item]
     return {dict(one.labels)["__name__"] + dict(one.labels).get("quantile", ""): one for one in found}
@@ -21,7 +21,7 @@ def written(row: object = ONE, **settings: object) -> dict[str, Sample]:
 
 def test_a_forecast_stands_at_the_time_it_speaks_of() -> None:
     labels = (("__name__", "forecaster_demand_forecast"), KIND, NAMESPACE, ("quantile", "0.9"), CPU, WEB)
-    assert written()["forecaster_demand_forecast0.9"] == Sample(labels, 1.75, BEGIN)
+    assert written()["forecaster_demand_forecast0.9"] == SeriesSample(labels, 1.75, BEGIN)
 
 
 def test_or_at_the_time_it_was_made() -> None:

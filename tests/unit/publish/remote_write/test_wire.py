@@ -8,8 +8,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.publish.remote_write.samples import Sample
-from forecaster.publish.remote_write.writer import varint, write_request
+from forecaster.publish.remote_write import SeriesSample, varint, write_request
 
 if TYPE_CHECKING:
     from typing import Any
@@ -41,7 +40,7 @@ def published_messages() -> Any:
 WRITE_REQUEST = published_messages()
 NAMES = st.text(min_size=1, max_size=300)
 SAMPLES = st.builds(
-    Sample,
+    SeriesSample,
     st.lists(st.tuples(NAMES, NAMES), max_size=5).map(tuple),
     st.floats(allow_nan=False),
     st.integers(0, 2**32).map(lambda second: datetime.fromtimestamp(second / 8, UTC)),
@@ -49,7 +48,7 @@ SAMPLES = st.builds(
 
 
 @given(st.lists(SAMPLES, max_size=4))
-def test_the_library_reads_back_what_was_written(samples: list[Sample]) -> None:
+def test_the_library_reads_back_what_was_written(samples: list[SeriesSample]) -> None:
     read = WRITE_REQUEST.FromString(write_request(samples))
     found = [
         (tuple((label.name, label.value) for label in one.labels), one.samples[0].value, one.samples[0].timestamp)

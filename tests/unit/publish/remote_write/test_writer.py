@@ -7,8 +7,8 @@ import cramjam
 import pytest
 
 from forecaster.errors import StoreError
-from forecaster.publish.remote_write.settings import RemoteWriteSettings
-from forecaster.publish.remote_write.writer import RemoteWriter
+from forecaster.publish.remote_write import RemoteWriter
+from forecaster.publish.settings import RemoteWriteSettings
 from tests.support.http_server import Asked, Reply, Server
 from tests.support.recommendations import NOON, recommendation, workload_id
 

@@ -11,9 +11,9 @@ from forecaster.decisions.decide import decide
 from forecaster.decisions.state import ScalingState
 from forecaster.domain.policy import Policy
 from forecaster.domain.workload import Target, TargetType
+from forecaster.publish.offer import offer
 from forecaster.serving.keda.scaler import active
 from forecaster.serving.keda.trigger import Trigger, parse_trigger
-from forecaster.serving.offer import offer
 from forecaster.serving.values import Moment, Value, value_of
 from tests.support.builders import NO_FORECAST, NOON, hpa, outlooks, workload
 

@@ -6,8 +6,9 @@ ratios 0-1, instants RFC 3339 in UTC.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it decodes
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -15,9 +16,13 @@ from forecaster.domain.decision import Clamp, LeadTime, Recommendation, Resize, 
 from forecaster.domain.signal import Signal
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from forecaster.domain.container import ContainerSize, Risk
+    from forecaster.domain.decision import Hold
     from forecaster.domain.outlook import Ahead
-    from forecaster.domain.workload import Resources
+    from forecaster.domain.workload import Resources, WorkloadId
+
 
 UNITS = {str(signal): signal.unit for signal in Signal}
 
@@ -221,3 +226,33 @@ def _lead_time(lead: LeadTime) -> LeadTimeView:
 
 def _clamp(clamp: Clamp) -> ClampView:
     return ClampView(clamp.rule, clamp.before, clamp.after, clamp.why)
+
+
+# Sizes in their public form: decided by the hour, told in every cycle.
+
+
+class _SizeView(NamedTuple):
+    decided: Resize | Hold
+    now: Resources
+    view: ResourcesView
+
+
+@dataclass(slots=True)
+class SizeViews:
+    """`resources_view`, made again only for a decision that is another object than in the cycle before."""
+
+    said: dict[WorkloadId, _SizeView] = field(default_factory=dict)
+
+    def of(self, one: Recommendation) -> ResourcesView:
+        """What `resources_view` makes of it."""
+        before = self.said.get(one.id)
+        if before is not None and before.decided is one.resources and before.now is one.resources_now:
+            return before.view
+        view = resources_view(one)
+        self.said[one.id] = _SizeView(one.resources, one.resources_now, view)
+        return view
+
+    def forget_others(self, here: Container[WorkloadId]) -> None:
+        """Keep only what was said of these."""
+        if any(id_ not in here for id_ in self.said):
+            self.said = {id_: said for id_, said in self.said.items() if id_ in here}

@@ -1,4 +1,4 @@
-"""FilePublisher: the computing process hands its table over through a file."""
+"""Publishers of a cycle's table: into the file that the serving process reads, and several of them at once."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.workload import WorkloadId
-from forecaster.serving.chronicle import Chronicle
-from forecaster.serving.gauges import workload_gauges
-from forecaster.serving.offer import offer
-from forecaster.serving.paths import EncodedPaths
+from forecaster.errors import StoreError
+from forecaster.publish.decision_history import DecisionHistory
+from forecaster.publish.forecast_paths import EncodedPaths
+from forecaster.publish.gauges import workload_gauges
+from forecaster.publish.offer import offer
+from forecaster.publish.table import CycleSummary, TableMeta, TableRow, write_table
+from forecaster.publish.views import SizeViews, recommendation_view
 from forecaster.serving.reader import TableReader
-from forecaster.serving.sizes_told import SizesTold
-from forecaster.serving.table import CycleSummary, Meta, Row, write_table
-from forecaster.serving.wire import recommendation_view
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -25,14 +25,41 @@ if TYPE_CHECKING:
     from forecaster.domain.path import Path as ForecastPath
     from forecaster.domain.report import CycleReport
     from forecaster.domain.signal import Signal
-    from forecaster.serving.gauges import Level
+    from forecaster.ports import Publisher
+    from forecaster.publish.gauges import Level
     from forecaster.serving.values import Published
+
+
+class Publishers:
+    """`Publisher` to each of them in turn; one that fails keeps it from no other."""
+
+    def __init__(self, *publishers: Publisher) -> None:
+        self._publishers = publishers
+
+    def publish(self, at: datetime, recommendations: Sequence[Recommendation]) -> None:
+        """To all of them.
+
+        Raises:
+            StoreError: with what each one says that failed.
+        """
+        faults = []
+        for publisher in self._publishers:
+            try:
+                publisher.publish(at, recommendations)
+            except StoreError as error:
+                faults.append(str(error))
+        if faults:
+            raise StoreError("; ".join(faults))
+
+
+# FilePublisher: the computing process hands its table over through a file.
+
 
 FAILURES_SHOWN = 20
 """Failures of a cycle that go into the table; all of them are in its log."""
 
 
-class FilePublisher:
+class TablePublisher:
     """`Publisher` into the file that the serving process watches.
 
     `chronicle` is what was known before this process. `paths`, `metrics` and `last_report` are asked at every
@@ -47,7 +74,7 @@ class FilePublisher:
         version: str,
         policies: Policies | None = None,
         gauges: Level = "none",
-        chronicle: Chronicle | None = None,
+        chronicle: DecisionHistory | None = None,
         paths: Callable[[], Mapping[WorkloadId, Mapping[Signal, ForecastPath]]] = dict,
         metrics: Callable[[], str] = str,
         last_report: Callable[[], CycleReport | None] = lambda: None,
@@ -58,10 +85,10 @@ class FilePublisher:
         self._policies = policies or Policies(Policy())
         self._offers: Mapping[WorkloadId, Published | None] = last_offers(path)
         self._gauges = gauges
-        self._chronicle = chronicle or Chronicle()
+        self._chronicle = chronicle or DecisionHistory()
         self._ask_paths = paths
         self._paths = EncodedPaths()
-        self._sizes = SizesTold()
+        self._sizes = SizeViews()
         self._metrics = metrics
         self._last_report = last_report
 
@@ -80,13 +107,13 @@ class FilePublisher:
         self._sizes.forget_others(offers)
         write_table(self.path, self._meta(at, report), rows, workload_gauges(rows, self._gauges))
 
-    def _row(self, one: Recommendation, offered: Published | None) -> Row:
+    def _row(self, one: Recommendation, offered: Published | None) -> TableRow:
         past, record = self._chronicle.told(one.id)
         view = recommendation_view(one, resources=self._sizes.of(one))
-        return Row(view, offered, past, self._paths.of(one.id), record)
+        return TableRow(view, offered, past, self._paths.of(one.id), record)
 
-    def _meta(self, at: datetime, report: CycleReport | None) -> Meta:
-        return Meta(
+    def _meta(self, at: datetime, report: CycleReport | None) -> TableMeta:
+        return TableMeta(
             published_at=at,
             interval_seconds=self._interval.total_seconds(),
             version=self._version,

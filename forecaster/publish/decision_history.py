@@ -25,7 +25,7 @@ FORGOTTEN_AFTER = timedelta(days=1)
 """A workload that failed or could not be seen for some cycles is no new one when it is back."""
 
 
-class Change(msgspec.Struct, frozen=True, gc=False):
+class DecisionChange(msgspec.Struct, frozen=True, gc=False):
     """A decision that differs from the one before."""
 
     at: datetime
@@ -50,41 +50,43 @@ class AccuracyView(msgspec.Struct, frozen=True, gc=False):
     """Sum of absolute errors of the median by sum of peaks."""
 
 
-class Past(msgspec.Struct, frozen=True):
+class WorkloadHistory(msgspec.Struct, frozen=True):
     """Of one workload."""
 
-    decisions: tuple[Change, ...] = ()
+    decisions: tuple[DecisionChange, ...] = ()
     accuracy: tuple[AccuracyView, ...] = ()
 
 
 _encoder = msgspec.json.Encoder()
 
 
-class Told(NamedTuple):
+class HistoryRecord(NamedTuple):
     """What is remembered of a workload, and the bytes of it: both stand until something changes."""
 
-    past: Past
+    past: WorkloadHistory
     record: bytes
 
 
-class Chronicle:
+class DecisionHistory:
     """Follows all workloads from cycle to cycle, in memory, from what was known of them before."""
 
     def __init__(self) -> None:
-        self._changes: dict[WorkloadId, deque[Change]] = {}
-        self._sums: dict[WorkloadId, dict[str, Sums]] = {}
+        self._changes: dict[WorkloadId, deque[DecisionChange]] = {}
+        self._sums: dict[WorkloadId, dict[str, FadingSums]] = {}
         self._seen: dict[WorkloadId, datetime] = {}
-        self._told: dict[WorkloadId, Told] = {}
+        self._told: dict[WorkloadId, HistoryRecord] = {}
         self._reported: datetime | None = None
 
-    def recall(self, now: datetime, changes: Iterable[tuple[WorkloadId, Change]], past: Iterable[PastScores]) -> None:
+    def recall(
+        self, now: datetime, changes: Iterable[tuple[WorkloadId, DecisionChange]], past: Iterable[PastScores]
+    ) -> None:
         """Begin with what the process before this one saw: changes of each workload, oldest first, and scores."""
         for id_, change in changes:
             kept = self._changes.setdefault(id_, deque(maxlen=CHANGES_KEPT))
             if _differs(kept, change.replicas, change.reason):
                 kept.append(change)
         for id_, signal, amounts in past:
-            self._sums.setdefault(id_, {}).setdefault(signal, Sums()).gather(now, amounts)
+            self._sums.setdefault(id_, {}).setdefault(signal, FadingSums()).gather(now, amounts)
         self._seen = dict.fromkeys((*self._changes, *self._sums), now)
         self._told.clear()
 
@@ -109,30 +111,30 @@ class Chronicle:
             self._sums.pop(id_, None)
             self._told.pop(id_, None)
 
-    def of(self, id_: WorkloadId) -> Past:
+    def of(self, id_: WorkloadId) -> WorkloadHistory:
         """What is remembered of a workload, the newest change first."""
         return self.told(id_).past
 
-    def told(self, id_: WorkloadId) -> Told:
+    def told(self, id_: WorkloadId) -> HistoryRecord:
         """The same, with the record that goes into the table."""
         told = self._told.get(id_)
         if told is None:
             past = self._past(id_)
-            told = self._told[id_] = Told(past, _encoder.encode(past))
+            told = self._told[id_] = HistoryRecord(past, _encoder.encode(past))
         return told
 
-    def _past(self, id_: WorkloadId) -> Past:
+    def _past(self, id_: WorkloadId) -> WorkloadHistory:
         sums = self._sums.get(id_, {})
         views = tuple(one.view(signal) for signal, one in sorted(sums.items()))
-        return Past(tuple(reversed(self._changes.get(id_, ()))), views)
+        return WorkloadHistory(tuple(reversed(self._changes.get(id_, ()))), views)
 
     def _score(self, scores: Iterable[ForecastScore]) -> None:
         for score in scores:
             self._told.pop(score.id, None)
-            self._sums.setdefault(score.id, {}).setdefault(score.signal.value, Sums()).add(score)
+            self._sums.setdefault(score.id, {}).setdefault(score.signal.value, FadingSums()).add(score)
 
 
-class Amounts(NamedTuple):
+class ScoreSums(NamedTuple):
     """Sums over matured forecasts of one signal; errors and peaks in its unit."""
 
     forecasts: float
@@ -147,10 +149,10 @@ class PastScores(NamedTuple):
 
     id: WorkloadId
     signal: str
-    amounts: Amounts
+    amounts: ScoreSums
 
 
-class Sums:
+class FadingSums:
     """The same, in which the past fades."""
 
     __slots__ = ("_absolute_error", "_actual", "_at", "_count", "_covered", "_quantiles")
@@ -161,10 +163,10 @@ class Sums:
 
     def add(self, score: ForecastScore) -> None:
         """One more has matured."""
-        one = Amounts(1, score.covered, score.quantile, score.absolute_error, score.actual)
+        one = ScoreSums(1, score.covered, score.quantile, score.absolute_error, score.actual)
         self.gather(score.matured_at, one)
 
-    def gather(self, at: datetime, amounts: Amounts) -> None:
+    def gather(self, at: datetime, amounts: ScoreSums) -> None:
         """Some more have, all at this time."""
         kept = 1.0 if self._at is None else 0.5 ** max((at - self._at) / HALF_LIFE, 0.0)
         self._at = at
@@ -185,15 +187,15 @@ class Sums:
         )
 
 
-def _note(changes: deque[Change], one: Recommendation) -> bool:
+def _note(changes: deque[DecisionChange], one: Recommendation) -> bool:
     """Whether it was another decision than before, and was noted."""
     decided = one.replicas
     replicas, verdict = (decided.replicas, "scale") if isinstance(decided, Scale) else (None, "hold")
     if not _differs(changes, replicas, decided.reason.value):
         return False
-    changes.append(Change(one.at, replicas, verdict, decided.reason.value, decided.message))
+    changes.append(DecisionChange(one.at, replicas, verdict, decided.reason.value, decided.message))
     return True
 
 
-def _differs(changes: deque[Change], replicas: int | None, reason: str) -> bool:
+def _differs(changes: deque[DecisionChange], replicas: int | None, reason: str) -> bool:
     return not changes or (changes[-1].replicas, changes[-1].reason) != (replicas, reason)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from forecaster.serving.chronicle import Past
-    from forecaster.serving.table import Row
-    from forecaster.serving.wire import RecommendationView, SignalItem
+    from forecaster.publish.decision_history import WorkloadHistory
+    from forecaster.publish.table import TableRow
+    from forecaster.publish.views import RecommendationView, SignalItem
 
 Level = Literal["none", "counts", "all"]
 FAMILIES = {
@@ -31,7 +31,7 @@ OUTER = (("0.1", "low"), ("0.5", "median"), ("0.95", "high"))
 Sample = tuple[str, str, float]
 
 
-def workload_gauges(rows: Sequence[Row], level: Level) -> bytes:
+def workload_gauges(rows: Sequence[TableRow], level: Level) -> bytes:
     """All families of a level in the text format of Prometheus; empty at level none."""
     lines: dict[str, list[str]] = {family: [] for family in FAMILIES}
     if level != "none":
@@ -45,7 +45,7 @@ def _head(family: str) -> str:
     return f"# HELP {family} {FAMILIES[family]}\n# TYPE {family} gauge\n"
 
 
-def _samples(row: Row, level: Level) -> Iterator[Sample]:
+def _samples(row: TableRow, level: Level) -> Iterator[Sample]:
     labels = _identity(row.view)
     yield from _counts(row.view, labels)
     for signal in row.view.signals:
@@ -84,7 +84,7 @@ def _forecasts(view: RecommendationView, labels: str) -> Iterator[Sample]:
             yield "forecaster_workload_forecast", which, getattr(ahead, field)
 
 
-def _past(past: Past, labels: str) -> Iterator[Sample]:
+def _past(past: WorkloadHistory, labels: str) -> Iterator[Sample]:
     for one in past.accuracy:
         signal = f'{labels},signal="{one.signal}"'
         yield "forecaster_workload_coverage_ratio", signal, one.coverage

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 import msgspec
 
 from forecaster.errors import StoreError
-from forecaster.serving.chronicle import Past
+from forecaster.publish.decision_history import WorkloadHistory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from forecaster.publish.views import RecommendationView
     from forecaster.serving.values import Published
-    from forecaster.serving.wire import RecommendationView
 
 MAGIC = b"fcTable2"
 PREFIX = struct.Struct("<8sII")
@@ -39,7 +39,7 @@ class CycleSummary(msgspec.Struct, frozen=True, kw_only=True):
     failures: tuple[str, ...] = ()
 
 
-class Meta(msgspec.Struct, frozen=True, kw_only=True):
+class TableMeta(msgspec.Struct, frozen=True, kw_only=True):
     """What is true for the whole table."""
 
     published_at: datetime
@@ -52,7 +52,7 @@ class Meta(msgspec.Struct, frozen=True, kw_only=True):
     cycle: CycleSummary | None = None
 
 
-class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class TableEntry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Where the record of one workload lies, and what lists are filtered by."""
 
     namespace: str
@@ -75,31 +75,31 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return (self.namespace, self.name, self.kind)
 
 
-class Row(NamedTuple):
+class TableRow(NamedTuple):
     """One workload of a table: its record, and what autoscalers read of it; None where its policy publishes nothing."""
 
     view: RecommendationView
     published: Published | None
-    past: Past = Past()
+    past: WorkloadHistory = WorkloadHistory()
     paths: bytes = b""
     past_record: bytes = b""
     """`past` as it lies in the table, from who has it already."""
 
 
-class Header(msgspec.Struct, frozen=True, kw_only=True):
+class TableHeader(msgspec.Struct, frozen=True, kw_only=True):
     """Everything but the records."""
 
-    meta: Meta
-    entries: tuple[Entry, ...]
+    meta: TableMeta
+    entries: tuple[TableEntry, ...]
     gauges_at: int = 0
     """Where the gauges begin, counted from the first record; they go on to the end."""
 
 
 _encoder = msgspec.json.Encoder()
-_decoder = msgspec.json.Decoder(Header)
+_decoder = msgspec.json.Decoder(TableHeader)
 
 
-def write_table(path: Path, meta: Meta, rows: Sequence[Row], gauges: bytes = b"") -> None:
+def write_table(path: Path, meta: TableMeta, rows: Sequence[TableRow], gauges: bytes = b"") -> None:
     """Replace the table as a whole: readers see the old one or the new one, never half of either.
 
     It is not forced to the disk: the next cycle writes it again, and a torn one is recognised.
@@ -121,7 +121,7 @@ def write_table(path: Path, meta: Meta, rows: Sequence[Row], gauges: bytes = b""
         ) from error
 
 
-def read_header(file: BinaryIO) -> tuple[Header, int]:
+def read_header(file: BinaryIO) -> tuple[TableHeader, int]:
     """The header of a table and the offset of its records.
 
     Raises:
@@ -137,9 +137,9 @@ def read_header(file: BinaryIO) -> tuple[Header, int]:
         raise StoreError(f"its header is not understood: {error}") from error
 
 
-def _encode(meta: Meta, rows: Sequence[Row], gauges: bytes) -> list[bytes]:
+def _encode(meta: TableMeta, rows: Sequence[TableRow], gauges: bytes) -> list[bytes]:
     rows = sorted(rows, key=lambda row: (row.view.namespace, row.view.name, row.view.kind))
-    entries: list[Entry] = []
+    entries: list[TableEntry] = []
     records: list[bytes] = []
     offset = 0
     for row in rows:
@@ -147,17 +147,17 @@ def _encode(meta: Meta, rows: Sequence[Row], gauges: bytes) -> list[bytes]:
         entries.append(_entry(row, offset, len(record), len(past)))
         records += record, past, row.paths
         offset += len(record) + len(past) + len(row.paths)
-    header = _encoder.encode(Header(meta=meta, entries=tuple(entries), gauges_at=offset))
+    header = _encoder.encode(TableHeader(meta=meta, entries=tuple(entries), gauges_at=offset))
     body = b"".join([*records, gauges])
     checksum = zlib.crc32(body, zlib.crc32(header))
     return [PREFIX.pack(MAGIC, checksum, len(header)), header, body]
 
 
-def _entry(row: Row, offset: int, size: int, past_size: int) -> Entry:
+def _entry(row: TableRow, offset: int, size: int, past_size: int) -> TableEntry:
     view, values = row.view, msgspec.Raw(_encoder.encode(row.published))
     verdict, reason = view.replicas.verdict, view.replicas.reason
     sizes = past_size, len(row.paths)
-    return Entry(view.namespace, view.name, view.kind, verdict, reason, offset, size, values, *sizes)
+    return TableEntry(view.namespace, view.name, view.kind, verdict, reason, offset, size, values, *sizes)
 
 
 def _prefix(file: BinaryIO) -> tuple[int, int]:

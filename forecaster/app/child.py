@@ -1,0 +1,245 @@
+"""Child processes of the computing one: the serving process and KEDA's scaler, started again whenever they end."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from forecaster.errors import StoreError
+from forecaster.serving.address import Address, listen
+from forecaster.serving.options import Options
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import timedelta
+    from pathlib import Path
+
+
+BACKOFF_SECONDS = (0.2, 1.0, 5.0, 30.0)
+"""Waits before the first, second, ... restart; the last one repeats."""
+HEALTHY_SECONDS = 60.0
+"""After this long alive, the next death counts as the first again."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChildExit:
+    """The child ended without being asked to."""
+
+    code: int
+    restart_in_seconds: float
+
+
+class SupervisedChild:
+    """Runs `command` with the descriptors it inherits.
+
+    The child ends with this process, however this process ends: it reads a pipe of which we hold the other end.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        *,
+        descriptors: Sequence[int] = (),
+        on_death: Callable[[ChildExit], None] = lambda _death: None,
+    ) -> None:
+        self._name = name
+        self._command = list(command)
+        self._descriptors = tuple(descriptors)
+        self._on_death = on_death
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+        self._child: subprocess.Popen[bytes] | None = None
+        self._keeper: threading.Thread | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The present child."""
+        return None if self._child is None else self._child.pid
+
+    def start(self) -> None:
+        """Start the first child."""
+        self._child = self._spawn()
+        self._keeper = threading.Thread(target=self._keep, args=[self._child], name=self._name, daemon=True)
+        self._keeper.start()
+
+    def stop(self, timeout: float = 10.0) -> None:
+        """Let the child finish its requests; after `timeout` seconds kill it."""
+        with self._lock:
+            self._stopping.set()
+            child = self._child
+        if child is None or self._keeper is None:
+            return
+        child.terminate()
+        self._keeper.join(timeout)
+        child.kill()  # does nothing to one that has ended
+        self._keeper.join()
+
+    def _keep(self, first: subprocess.Popen[bytes]) -> None:
+        """Runs in a thread: waits for the end of each child and starts the next."""
+        child: subprocess.Popen[bytes] | None = first
+        deaths = 0
+        while child is not None:
+            code, lived = _outlive(child)
+            if self._stopping.is_set():
+                return
+            deaths = 1 if lived > HEALTHY_SECONDS else deaths + 1
+            wait = BACKOFF_SECONDS[min(deaths, len(BACKOFF_SECONDS)) - 1]
+            self._on_death(ChildExit(code, wait))
+            self._stopping.wait(wait)
+            child = self._replace()
+
+    def _replace(self) -> subprocess.Popen[bytes] | None:
+        with self._lock:
+            self._child = None if self._stopping.is_set() else self._spawn()
+            return self._child
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
+        # A session of its own: Ctrl-C reaches only us, and we stop the child in order.
+        return subprocess.Popen(  # noqa: S603  our own interpreter and module
+            self._command,
+            stdin=subprocess.PIPE,
+            pass_fds=self._descriptors,
+            start_new_session=True,
+        )
+
+
+def _outlive(child: subprocess.Popen[bytes]) -> tuple[int, float]:
+    """Wait for the end of a child: its exit code and how long that took."""
+    begin = time.monotonic()
+    with child:  # closes our end of the pipe as well
+        code = child.wait()
+    return code, time.monotonic() - begin
+
+
+# ServingProcess: how the computing process starts the serving one, keeps it alive and stops it.
+
+
+class ServingProcess:
+    """One child that answers on one socket, or two.
+
+    The sockets are opened here and inherited by every child: while a dead one is replaced, clients wait in their
+    queues instead of being refused, and an address that is taken is known before anything starts.
+    """
+
+    def __init__(
+        self,
+        table: Path,
+        address: Address,
+        *,
+        secure_address: Address | None = None,
+        options: Options | None = None,
+        on_death: Callable[[ChildExit], None] = lambda _death: None,
+    ) -> None:
+        self._table = table
+        self.address = address
+        """Where it answers; once started, with the port that the system chose."""
+        self.secure_address = secure_address
+        """The same with TLS, where the options ask for it."""
+        self._options = options or Options()
+        self._on_death = on_death
+        self._sockets: list[socket.socket] = []
+        self._kept: SupervisedChild | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The present child."""
+        return None if self._kept is None else self._kept.pid
+
+    def start(self) -> None:
+        """Listen and start the first child.
+
+        Raises:
+            StoreError: nothing can listen on that address.
+        """
+        self.address, plain = self._listen(self.address)
+        descriptors = {"--fd": plain}
+        if self.secure_address is not None:
+            self.secure_address, descriptors["--secure-fd"] = self._listen(self.secure_address)
+        command = _serving_command(self._table, descriptors, self._options)
+        self._kept = SupervisedChild("serving", command, descriptors=[*descriptors.values()], on_death=self._on_death)
+        self._kept.start()
+
+    def stop(self, timeout: float = 10.0) -> None:
+        """Let the child finish its requests; after `timeout` seconds kill it."""
+        if self._kept is None:
+            return
+        self._kept.stop(timeout)
+        self._close()
+
+    def _listen(self, address: Address) -> tuple[Address, int]:
+        try:
+            listener = listen(address)
+        except OSError as error:
+            self._close()
+            raise StoreError(f"serving: {error.strerror}") from error
+        self._sockets.append(listener)
+        return Address(*listener.getsockname()[:2]), listener.fileno()
+
+    def _close(self) -> None:
+        while self._sockets:
+            self._sockets.pop().close()
+
+
+def _serving_command(table: Path, descriptors: Mapping[str, int], options: Options) -> list[str]:
+    sockets = [text for option, number in descriptors.items() for text in (option, str(number))]
+    told = msgspec.json.encode(options).decode()
+    given = ["--with-parent", "--table", str(table), *sockets, "--options", told]
+    return [sys.executable, "-m", "forecaster.serving", *given]
+
+
+# How the computing process starts the scaler's process. It loads no gRPC itself.
+
+
+class ScalerOptions(NamedTuple):
+    """Where the scaler listens, and who may ask it."""
+
+    address: Address
+    certificate: Path | None = None
+    key: Path | None = None
+    client_ca: Path | None = None
+    client_names: Sequence[str] = ()
+    stale_after: timedelta | None = None
+
+
+def scaler_process(
+    table: Path, options: ScalerOptions, *, on_death: Callable[[ChildExit], None] = lambda _death: None
+) -> SupervisedChild:
+    """The child that answers KEDA, not yet started.
+
+    Raises:
+        StoreError: gRPC is not installed, or nothing can listen on the address.
+    """
+    if find_spec("grpc") is None:
+        raise StoreError("keda.enabled: gRPC is not installed; install kube-forecaster with its extra `keda`")
+    _probe(options.address)
+    return SupervisedChild("keda", _scaler_command(table, options), on_death=on_death)
+
+
+def _probe(address: Address) -> None:
+    """The child opens its port itself; that it can is found out here, where it stops the start."""
+    try:
+        listen(address).close()
+    except OSError as error:
+        raise StoreError(f"keda: {error.strerror}") from error
+
+
+def _scaler_command(table: Path, options: ScalerOptions) -> list[str]:
+    command = [sys.executable, "-m", "forecaster.serving.keda", "--with-parent"]
+    command += ["--table", str(table), "--address", str(options.address)]
+    files = {"--certificate": options.certificate, "--key": options.key, "--client-ca": options.client_ca}
+    for option, path in files.items():
+        command += [option, str(path)] if path else []
+    for name in options.client_names:
+        command += ["--client-name", name]
+    if options.stale_after is not None:
+        command += ["--stale-after", str(options.stale_after.total_seconds())]
+    return command
