@@ -31,7 +31,7 @@ from forecaster.domain.workload import Resources, WorkloadId
 from forecaster.forecasting.paths import SHOWN, STEPS
 from forecaster.forecasting.shards import ROWS
 from forecaster.publish.publisher import TablePublisher
-from forecaster.serving.address import Address
+from forecaster.serving.options import Address
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

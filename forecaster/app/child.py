@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from forecaster.errors import StoreError
-from forecaster.serving.address import Address, listen
-from forecaster.serving.options import Options
+from forecaster.serving.options import Address, ServingOptions, listen
 
 if TYPE_CHECKING:
     import socket
@@ -136,7 +135,7 @@ class ServingProcess:
         address: Address,
         *,
         secure_address: Address | None = None,
-        options: Options | None = None,
+        options: ServingOptions | None = None,
         on_death: Callable[[ChildExit], None] = lambda _death: None,
     ) -> None:
         self._table = table
@@ -144,7 +143,7 @@ class ServingProcess:
         """Where it answers; once started, with the port that the system chose."""
         self.secure_address = secure_address
         """The same with TLS, where the options ask for it."""
-        self._options = options or Options()
+        self._options = options or ServingOptions()
         self._on_death = on_death
         self._sockets: list[socket.socket] = []
         self._kept: SupervisedChild | None = None
@@ -189,7 +188,7 @@ class ServingProcess:
             self._sockets.pop().close()
 
 
-def _serving_command(table: Path, descriptors: Mapping[str, int], options: Options) -> list[str]:
+def _serving_command(table: Path, descriptors: Mapping[str, int], options: ServingOptions) -> list[str]:
     sockets = [text for option, number in descriptors.items() for text in (option, str(number))]
     told = msgspec.json.encode(options).decode()
     given = ["--with-parent", "--table", str(table), *sockets, "--options", told]

@@ -27,8 +27,7 @@ from forecaster.forecasting.paths import Paths
 from forecaster.publish.decision_history import DecisionHistory
 from forecaster.publish.publisher import Publishers, TablePublisher
 from forecaster.publish.remote_write import RemoteWriter
-from forecaster.serving.address import Address
-from forecaster.serving.options import Options, PreviousAdapter, Secure
+from forecaster.serving.options import Address, SecureOptions, ServingOptions, UpstreamOptions
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.sources.tape import Tape, TapedLedger, TapedSource
 from forecaster.store.history import History
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
     from forecaster.app.child import ChildExit
     from forecaster.config.settings import Settings, StateSettings
     from forecaster.ports import Ledger, Publisher, Source
-    from forecaster.serving.settings import PreviousSettings, ServingSettings
+    from forecaster.serving.settings import ServingSettings, UpstreamSettings
     from forecaster.store.observed import ObservedFile
 
 
@@ -231,26 +230,26 @@ def serving_process(settings: Settings, directory: Path, log: telemetry.Log) -> 
     )
 
 
-def serving_options(given: ServingSettings) -> Options:
+def serving_options(given: ServingSettings) -> ServingOptions:
     """The settings of the serving process as it is told them."""
     stale_after, secure = given.stale_after, given.secure
-    secured = Secure(
+    secured = SecureOptions(
         certificate=str(secure.certificate_file),
         key=str(secure.key_file),
         kubeconfig=str(secure.kubeconfig or ""),
         service=secure.service,
         previous=previous_adapter(secure.previous) if secure.previous.server else None,
     )
-    return Options(
+    return ServingOptions(
         stale_after_seconds=None if stale_after is None else stale_after.total_seconds(),
         secure=secured if secure.enabled else None,
     )
 
 
-def previous_adapter(given: PreviousSettings) -> PreviousAdapter:
+def previous_adapter(given: UpstreamSettings) -> UpstreamOptions:
     """The adapter behind us as the serving process is told it."""
     address = urlsplit(given.server)
-    return PreviousAdapter(address.hostname or "", address.port or 443, str(given.ca_file), str(given.token_file))
+    return UpstreamOptions(address.hostname or "", address.port or 443, str(given.ca_file), str(given.token_file))
 
 
 def start_scaler(settings: Settings, directory: Path, log: telemetry.Log, parts: ExitStack) -> None:

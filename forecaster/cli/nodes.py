@@ -66,7 +66,7 @@ def _serve(
     from forecaster.app.clock import current, evaluation_time
     from forecaster.cli.look import Observer
     from forecaster.cli.nodes_watch import NodeWatch, serve
-    from forecaster.serving.address import parse_address
+    from forecaster.serving.options import parse_address
 
     try:
         where = parse_address(address)

@@ -16,15 +16,15 @@ from forecaster.app.serve import stop_on_signals
 from forecaster.cli.look import Look, Observer
 from forecaster.errors import StoreError
 from forecaster.report.nodes_metrics import metrics_text
-from forecaster.serving.address import listen
 from forecaster.serving.node_load import NodeLoad, Snapshot
+from forecaster.serving.options import listen
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable
 
     from forecaster.config.settings import CycleSettings
-    from forecaster.serving.address import Address
+    from forecaster.serving.options import Address
 
 STALE_INTERVALS = 3
 """Cycles that may be missed before nothing is said any more."""

@@ -30,8 +30,7 @@ from forecaster.domain.policy import Policy, Selector
 from forecaster.domain.section import Section
 from forecaster.errors import ConfigError, Fault
 from forecaster.publish.settings import RemoteWriteSettings
-from forecaster.serving.keda.settings import KedaSettings
-from forecaster.serving.settings import ServingSettings
+from forecaster.serving.settings import KedaSettings, ServingSettings
 from forecaster.sources.queries import Queries
 from forecaster.sources.settings import PrometheusSettings
 from forecaster.store.history import HistorySettings

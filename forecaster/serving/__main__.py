@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from forecaster.serving.address import Address, address_argument, listen
-from forecaster.serving.apiserver.config import AccessError
+from forecaster.kube.config import ClientConfigError
 from forecaster.serving.assemble import assemble
-from forecaster.serving.options import Options
+from forecaster.serving.options import Address, ServingOptions, address_argument, listen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         plain = _socket(given.fd, given.address)
         secure = _socket(given.secure_fd, given.secure_address) if given.options.secure else None
         server = assemble(given.table, given.options, plain, secure)
-    except (OSError, AccessError) as error:
+    except (OSError, ClientConfigError) as error:
         sys.stderr.write(f"forecaster serving: {error}\n")
         return 1
     _allow_descriptors()
@@ -61,14 +60,14 @@ def _parser() -> argparse.ArgumentParser:
         "--secure-address", type=address_argument, help="the same for TLS, where the options ask for it"
     )
     secured.add_argument("--secure-fd", type=int)
-    parser.add_argument("--options", type=_options, default=Options(), metavar="JSON", help="see options.py")
+    parser.add_argument("--options", type=_options, default=ServingOptions(), metavar="JSON", help="see options.py")
     parser.add_argument("--with-parent", action="store_true", help="stop when standard input ends")
     return parser
 
 
-def _options(text: str) -> Options:
+def _options(text: str) -> ServingOptions:
     try:
-        return msgspec.json.decode(text, type=Options)
+        return msgspec.json.decode(text, type=ServingOptions)
     except msgspec.DecodeError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
 

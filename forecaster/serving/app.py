@@ -14,12 +14,12 @@ from starlette.routing import Route
 from forecaster import __version__
 from forecaster.serving.api import Api
 from forecaster.serving.asked import moment_at
+from forecaster.serving.external_metrics import MetricsApi
 from forecaster.serving.front import Front
+from forecaster.serving.integrations import IntegrationPages
 from forecaster.serving.metrics import CountRequests, ServingMetrics
-from forecaster.serving.metrics_api.answers import MetricsApi
 from forecaster.serving.openapi import WORKLOAD, OpenApi
 from forecaster.serving.problem import ProblemError, answer_problem, answer_refusal
-from forecaster.serving.seams.pages import Seams
 from forecaster.serving.watch import watching
 from forecaster.serving.workloads import Workloads
 
@@ -54,7 +54,7 @@ def create_app(
 
     api = Api(reader, clock, stale_after, secured.fault if secured else str)
     workloads = Workloads(api.table, clock, stale_after)
-    seams = Seams(reader, clock, stale_after)
+    seams = IntegrationPages(reader, clock, stale_after)
     pages = _pages(reader, api, workloads, seams, metrics, secured)
     metrics_api = MetricsApi(seen)
     if secured is None:
@@ -67,7 +67,7 @@ def _pages(
     reader: TableReader,
     api: Api,
     workloads: Workloads,
-    seams: Seams,
+    seams: IntegrationPages,
     metrics: ServingMetrics,
     secured: Secured | None,
 ) -> Starlette:

@@ -6,8 +6,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from forecaster.serving.access.gate import OPEN
-from forecaster.serving.metrics_api.answers import MetricsApi, Request
-from forecaster.serving.metrics_api.reply import failure
+from forecaster.serving.external_metrics import ApiRequest, MetricsApi
+from forecaster.serving.reply import failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from forecaster.serving.access.gate import Gate
-    from forecaster.serving.metrics_api.reply import Reply
     from forecaster.serving.owner.previous import Previous
+    from forecaster.serving.reply import HttpReply
 
 KUBERNETES = ("/apis", "/openapi")
 OPEN_BESIDE = OPEN | {"/metrics"}
@@ -57,18 +57,18 @@ class Front:
         else:
             await self._pages(scope, receive, send)
 
-    async def _kubernetes(self, request: Request, send: Send) -> None:
+    async def _kubernetes(self, request: ApiRequest, send: Send) -> None:
         if self._previous is not None and self._previous.has(request):
             await self._send("previous", await self._previous.answer(request), send)
         else:
             await self._send("metrics_api", self._metrics_api.answer(request), send)
 
-    async def _refusal(self, scope: Scope, gate: Gate) -> Reply | None:
+    async def _refusal(self, scope: Scope, gate: Gate) -> HttpReply | None:
         if scope["state"].get("secure"):
             return await gate.refusal(scope)
         return None if scope["path"] in OPEN_BESIDE else ELSEWHERE
 
-    async def _send(self, handler: str, reply: Reply, send: Send) -> None:
+    async def _send(self, handler: str, reply: HttpReply, send: Send) -> None:
         self._count(handler, reply.status)
         length = str(len(reply.body)).encode()
         headers = [(b"content-type", reply.content_type), (b"content-length", length), *reply.headers]
@@ -76,7 +76,7 @@ class Front:
         await send({"type": "http.response.body", "body": reply.body})
 
 
-def _request(scope: Scope) -> Request:
+def _request(scope: Scope) -> ApiRequest:
     accept = if_none_match = b""
     headers: list[tuple[bytes, Any]] = scope["headers"]
     for name, value in headers:
@@ -84,4 +84,4 @@ def _request(scope: Scope) -> Request:
             accept = value
         elif name == b"if-none-match":
             if_none_match = value
-    return Request(scope["method"], scope["path"], scope["query_string"], accept.decode("latin-1"), if_none_match)
+    return ApiRequest(scope["method"], scope["path"], scope["query_string"], accept.decode("latin-1"), if_none_match)

@@ -1,11 +1,67 @@
-"""What the computing process tells the serving one at its start: one JSON argument."""
+"""What the serving process is started with: where to listen, and its options as one JSON argument."""
 
 from __future__ import annotations
 
+import argparse
+import socket
+from typing import NamedTuple
+
 import msgspec
 
+BACKLOG = 2048
+PORT_MAX = 65535
 
-class PreviousAdapter(msgspec.Struct, frozen=True, omit_defaults=True):
+
+class Address(NamedTuple):
+    """Host and port; port 0 lets the system choose."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def parse_address(text: str) -> Address:
+    """`HOST:PORT`, `[IPV6]:PORT`, or `:PORT` for every interface.
+
+    Raises:
+        ValueError: it is something else.
+
+    >>> parse_address("[::1]:8080")
+    Address(host='::1', port=8080)
+    """
+    host, colon, port = text.rpartition(":")
+    if not colon or not (port.isascii() and port.isdigit()) or int(port) > PORT_MAX:
+        raise ValueError(f"{text!r} is not HOST:PORT with a port from 0 to {PORT_MAX}")
+    return Address(host.strip("[]") or "0.0.0.0", int(port))  # noqa: S104  stated as the meaning of ":PORT"
+
+
+def address_argument(text: str) -> Address:
+    """The same as the type of an argument, so that its error is told."""
+    try:
+        return parse_address(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def listen(address: Address) -> socket.socket:
+    """A listening socket.
+
+    Raises:
+        OSError: the address is taken, not ours or not allowed; the text names it and the remedy.
+    """
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    try:
+        return socket.create_server(address, family=family, backlog=BACKLOG)
+    except OSError as error:
+        raise OSError(error.errno, f"cannot listen on {address}: {error.strerror}; choose another address") from error
+
+
+# What the computing process tells the serving one at its start: one JSON argument.
+
+
+class UpstreamOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     """The adapter that had the group of external metrics before us."""
 
     host: str
@@ -14,7 +70,7 @@ class PreviousAdapter(msgspec.Struct, frozen=True, omit_defaults=True):
     token_file: str
 
 
-class Secure(msgspec.Struct, frozen=True, omit_defaults=True):
+class SecureOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     """The door with TLS, authentication and authorisation."""
 
     certificate: str
@@ -23,12 +79,12 @@ class Secure(msgspec.Struct, frozen=True, omit_defaults=True):
     """Empty: the pod's own service account."""
     service: str = ""
     """`namespace/name` of our Service, by which the owner of an API group is told from others."""
-    previous: PreviousAdapter | None = None
+    previous: UpstreamOptions | None = None
 
 
-class Options(msgspec.Struct, frozen=True, omit_defaults=True):
+class ServingOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     """Everything beside the table and the sockets."""
 
     stale_after_seconds: float | None = None
     """None: three intervals of the table."""
-    secure: Secure | None = None
+    secure: SecureOptions | None = None

@@ -8,24 +8,23 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from forecaster.kube.client import ApiClient, AsyncApiClient
+from forecaster.kube.config import ClientConfig, client_config_source
 from forecaster.serving.access.gate import Gate
 from forecaster.serving.access.trust import Trust
-from forecaster.serving.apiserver.client import ApiServer
-from forecaster.serving.apiserver.config import Access, from_kubeconfig, in_cluster
-from forecaster.serving.apiserver.connections import Connections
 from forecaster.serving.background import kept_running
-from forecaster.serving.metrics_api.discovery import GROUPS
+from forecaster.serving.discovery import GROUPS
 from forecaster.serving.owner.previous import THREADS, TIMEOUT_SECONDS, Previous
 from forecaster.serving.owner.watch import OwnerWatch
-from forecaster.serving.tls.certificates import Certificates
+from forecaster.serving.tls import ServingCertificates
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 
     from forecaster.serving.access.audit import Audit
     from forecaster.serving.access.front_proxy import FrontProxy
-    from forecaster.serving.metrics_api.discovery import Discovery
-    from forecaster.serving.options import PreviousAdapter, Secure
+    from forecaster.serving.discovery import Discovery
+    from forecaster.serving.options import SecureOptions, UpstreamOptions
 
 POLL_SECONDS = 1.0
 """Between two looks at the files of the certificate."""
@@ -36,14 +35,14 @@ class Secured:
 
     Raises:
         OSError: there is no good serving certificate.
-        AccessError: there is no way to the API server.
+        ClientConfigError: there is no way to the API server.
     """
 
-    def __init__(self, options: Secure, audit: Audit) -> None:
-        self.certificates = Certificates(Path(options.certificate), Path(options.key))
+    def __init__(self, options: SecureOptions, audit: Audit) -> None:
+        self.certificates = ServingCertificates(Path(options.certificate), Path(options.key))
         self.certificates.refresh()
         self.certificates.current()
-        self.api_server = ApiServer(from_kubeconfig(Path(options.kubeconfig)) if options.kubeconfig else in_cluster())
+        self.api_server = AsyncApiClient(ApiClient(client_config_source(options.kubeconfig)))
         self.gate = Gate(self.api_server, audit.denied)
         self.drop_peers: Callable[[], None] = lambda: None
         """Ends the connections whose certificates were verified with another CA; the server has them."""
@@ -82,7 +81,7 @@ class Secured:
         names = [f"{group.version}.{group.name}" for group in GROUPS]
         return OwnerWatch(self.api_server, service, names, lambda why: audit.note("group_has_another_owner", why=why))
 
-    def _stand_before(self, connections: Connections) -> Previous:
+    def _stand_before(self, connections: AsyncApiClient) -> Previous:
         return Previous(connections, self._learn, time.monotonic)
 
     def _learn(self, found: Discovery) -> None:
@@ -106,6 +105,7 @@ class Secured:
                     self._audit.note(event, why=why)
 
 
-def _connections(previous: PreviousAdapter) -> Connections:
-    ca, token = Path(previous.ca_file), Path(previous.token_file)
-    return Connections(Access(previous.host, previous.port, ca_file=ca, token_file=token), THREADS, TIMEOUT_SECONDS)
+def _connections(previous: UpstreamOptions) -> AsyncApiClient:
+    server = f"https://{previous.host}:{previous.port}"
+    config = ClientConfig(server, ca_file=previous.ca_file, token_file=previous.token_file)
+    return AsyncApiClient(ApiClient(lambda: config, connections=THREADS, timeout=TIMEOUT_SECONDS), THREADS)

@@ -18,9 +18,9 @@ from forecaster.config.settings import parse
 from forecaster.domain.window import MINUTE
 from forecaster.publish.remote_write import RemoteWriter
 from forecaster.publish.settings import RemoteWriteSettings
-from forecaster.serving.address import Address
+from forecaster.serving.integrations import IntegrationPages
+from forecaster.serving.options import Address
 from forecaster.serving.reader import TableReader
-from forecaster.serving.seams.pages import Seams
 from tests.support.asgi import Client
 from tests.support.control_plane.binaries import cache
 from tests.support.control_plane.deployed import ROOT
@@ -122,7 +122,7 @@ class TestOtherControllers:
 def seams(folder: Path) -> Client:
     reader = TableReader(publish(folder / "table", mode="publish"))
     reader.refresh()
-    return Client(Starlette(routes=Seams(reader, lambda: NOON + timedelta(seconds=20), None).routes()))
+    return Client(Starlette(routes=IntegrationPages(reader, lambda: NOON + timedelta(seconds=20), None).routes()))
 
 
 class TestPrometheus:

@@ -13,8 +13,7 @@ import pytest
 import yaml
 
 from forecaster.app.child import ServingProcess
-from forecaster.serving.address import Address
-from forecaster.serving.options import Options, Secure
+from forecaster.serving.options import Address, SecureOptions, ServingOptions
 from tests.support.control_plane.binaries import why_not
 from tests.support.control_plane.deployed import ROOT
 from tests.support.control_plane.keda import PROGRAMS, running_keda
@@ -187,9 +186,9 @@ def allowed_token(cluster: ControlPlane, namespace: str) -> dict[str, str]:
 def secure_door(cluster: ControlPlane, table: Path) -> Iterator[str]:
     """The serving process with TLS and rights, registered for nothing."""
     pair = cluster.authority.issue("json", "localhost")
-    secure = Secure(certificate=str(pair.certificate), key=str(pair.key), kubeconfig=str(cluster.kubeconfig))
+    secure = SecureOptions(certificate=str(pair.certificate), key=str(pair.key), kubeconfig=str(cluster.kubeconfig))
     anywhere = Address("127.0.0.1", 0)
-    process = ServingProcess(table, anywhere, secure_address=anywhere, options=Options(secure=secure))
+    process = ServingProcess(table, anywhere, secure_address=anywhere, options=ServingOptions(secure=secure))
     process.start()
     try:
         assert process.secure_address

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from forecaster.serving.options import PreviousAdapter
+from forecaster.serving.options import UpstreamOptions
 from tests.support.cluster_serving import GROUP, ClusterServing, autoscaler, known, unknown
 from tests.support.control_plane.authority import Authority
 from tests.support.control_plane.workloads import deployment, replicas
@@ -40,10 +40,10 @@ class OldAdapter(Running):
         super().__init__(answering(self._respond), tls, lazy=True)
 
     @property
-    def address(self) -> PreviousAdapter:
+    def address(self) -> UpstreamOptions:
         """As we are told it."""
         port = int(self.url.rsplit(":", 1)[1])
-        return PreviousAdapter("localhost", port, str(self.authority.certificate), str(self.token))
+        return UpstreamOptions("localhost", port, str(self.authority.certificate), str(self.token))
 
     def _respond(self, asked: Asked) -> Reply:
         self.asked.append(asked.path)

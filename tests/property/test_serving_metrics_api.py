@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from forecaster.domain.quantity import parse_quantity
 from forecaster.hpa.selectors import SelectorError, parse_selector
-from forecaster.serving.metrics_api.answers import MetricsApi, Request
-from forecaster.serving.metrics_api.quantity import quantity
-from forecaster.serving.metrics_api.question import question
+from forecaster.serving.external_metrics import ApiRequest, MetricsApi
+from forecaster.serving.metric_lists import quantity
+from forecaster.serving.selection import workload_selector
 from forecaster.serving.values import Moment
 from tests.support.published import table_of
 from tests.support.recommendations import NOON
@@ -45,7 +45,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
 )
 def test_every_request_is_answered(table: Table, method: str, path: str, query: bytes, accept: str) -> None:
     api = MetricsApi(lambda: (table, Moment(NOON + timedelta(seconds=1), NOON, fresh=True)))
-    reply = api.answer(Request(method, path, query, accept))
+    reply = api.answer(ApiRequest(method, path, query, accept))
     document = msgspec.json.decode(reply.body)
     if reply.status == 200:
         assert document["kind"] != "Status"
@@ -57,7 +57,7 @@ def test_every_request_is_answered(table: Table, method: str, path: str, query: 
 
 @given(SELECTOR_SIGNS | st.text(max_size=100))
 def test_a_selector_is_understood_or_refused_in_a_sentence(text: str) -> None:
-    found = question(text)
+    found = workload_selector(text)
     try:
         parse_selector(text)
     except SelectorError:

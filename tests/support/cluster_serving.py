@@ -13,8 +13,7 @@ import httpx
 from forecaster.app.child import ServingProcess
 from forecaster.domain.decision import Reason
 from forecaster.domain.workload import Target, TargetType
-from forecaster.serving.address import Address
-from forecaster.serving.options import Options, Secure
+from forecaster.serving.options import Address, SecureOptions, ServingOptions
 from tests.support.control_plane.authority import Authority
 from tests.support.published import publisher
 from tests.support.recommendations import ahead, recommendation, signal_view, workload_id
@@ -54,12 +53,12 @@ class ClusterServing:
         self._complaints: list[str] = []
         me = plane.user("forecaster")
         self._certificate = self.renew()
-        secure = Secure(str(self._certificate.certificate), str(self._certificate.key), str(me), **secured)
+        secure = SecureOptions(str(self._certificate.certificate), str(self._certificate.key), str(me), **secured)
         self.process = ServingProcess(
             self.table,
             Address("127.0.0.1", 0),
             secure_address=Address("127.0.0.1", 0),
-            options=Options(secure=secure, stale_after_seconds=stale_after),
+            options=ServingOptions(secure=secure, stale_after_seconds=stale_after),
         )
 
     def renew(self, *names: str) -> Any:

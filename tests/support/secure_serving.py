@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import httpx
 
 from forecaster.app.child import ServingProcess
-from forecaster.serving.address import Address
-from forecaster.serving.options import Options, Secure
+from forecaster.serving.options import Address, SecureOptions, ServingOptions
 from tests.support.control_plane.authority import Authority
 from tests.support.review_server import ReviewServer
 from tests.support.waiting import PATIENCE, wait_until
@@ -34,12 +33,14 @@ class SecureServing:
         self.issuer = Authority(folder, "serving-ca")
         self.certificate = self.issuer.issue("serving", SERVICE, "localhost", "127.0.0.1")
         self.proxy = self.reviews.front_proxy.issue("proxy", common_name="front-proxy-client")
-        secure = Secure(str(self.certificate.certificate), str(self.certificate.key), str(self.reviews.kubeconfig))
+        secure = SecureOptions(
+            str(self.certificate.certificate), str(self.certificate.key), str(self.reviews.kubeconfig)
+        )
         self.process = ServingProcess(
             table,
             Address("127.0.0.1", 0),
             secure_address=Address("127.0.0.1", 0),
-            options=Options(secure=secure),
+            options=ServingOptions(secure=secure),
         )
 
     def __enter__(self) -> Self:

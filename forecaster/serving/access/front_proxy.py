@@ -12,12 +12,12 @@ from urllib.parse import unquote
 
 import msgspec
 
-from forecaster.serving.access.user import User, authenticated
+from forecaster.kube.reviews import User, authenticated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from forecaster.serving.door.connection import Peer
+    from forecaster.serving.connection import Peer
 
 CONFIG_MAP = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 Headers = Sequence[tuple[bytes, bytes]]

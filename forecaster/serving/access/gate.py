@@ -4,45 +4,27 @@ from __future__ import annotations
 
 import hashlib
 from http import HTTPStatus
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
+from forecaster.kube.client import ApiError
+from forecaster.kube.reviews import MASTERS, User, is_allowed, token_user
 from forecaster.serving.access.attributes import Attributes, attributes
 from forecaster.serving.access.front_proxy import FrontProxy
 from forecaster.serving.access.remembered import Remembered, TooManyError
-from forecaster.serving.access.reviews import (
-    ACCESS_REVIEWS,
-    TOKEN_REVIEWS,
-    AccessAnswer,
-    TokenAnswer,
-    access_review,
-    token_review,
-    user_of,
-)
-from forecaster.serving.access.user import MASTERS, User
-from forecaster.serving.apiserver.client import ApiServerError
-from forecaster.serving.metrics_api.reply import Reply, failure
+from forecaster.serving.reply import HttpReply, failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import TypeVar
 
-    import msgspec
     from starlette.types import Scope
 
-    T = TypeVar("T")
+    from forecaster.kube.reviews import Reviewer
 
 OPEN = frozenset({"/healthz", "/livez", "/readyz"})
 """For probes, which show no credentials."""
 TOKEN_MAX = 16 * 1024
 PATH_MAX = 1024
 """Twice what two names of 253 characters can need. Longer ones are not worth a review, nor the memory of its answer."""
-
-
-class Reviewer(Protocol):
-    """Whoever answers reviews: the API server."""
-
-    async def create(self, path: str, body: msgspec.Struct, kind: type[T]) -> T:
-        """One review, answered. Raises ApiServerError."""
 
 
 class Denial(NamedTuple):
@@ -66,7 +48,7 @@ class Gate:
         self._tokens: Remembered[_Token, User | None] = Remembered(self._review_token)
         self._rights: Remembered[tuple[User, Attributes], bool] = Remembered(self._review_access)
 
-    async def refusal(self, scope: Scope) -> Reply | None:
+    async def refusal(self, scope: Scope) -> HttpReply | None:
         """None for those who may pass."""
         path = scope["path"]
         if path in OPEN or path.startswith("/openapi/"):
@@ -75,11 +57,11 @@ class Gate:
             return self._refused(HTTPStatus.REQUEST_URI_TOO_LONG, f"the path has {len(path)} characters", scope)
         try:
             return await self._judged(scope)
-        except (ApiServerError, TooManyError) as error:
+        except (ApiError, TooManyError) as error:
             why = str(error) or "too many questions to the API server"
             return self._refused(HTTPStatus.INTERNAL_SERVER_ERROR, "rights cannot be checked now", scope, detail=why)
 
-    async def _judged(self, scope: Scope) -> Reply | None:
+    async def _judged(self, scope: Scope) -> HttpReply | None:
         user, path = await self._user(scope), scope["path"]
         if user is None:
             return self._refused(HTTPStatus.UNAUTHORIZED, "no credentials that anybody vouches for", scope)
@@ -98,14 +80,17 @@ class Gate:
         return await self._tokens.of(token) if token else None
 
     async def _review_token(self, token: _Token) -> User | None:
-        answer = await self._reviewer.create(TOKEN_REVIEWS, token_review(token.text), TokenAnswer)
+        user = await token_user(self._reviewer, token.text)
         token.text = ""
-        return user_of(answer)
+        return user
 
     async def _review_access(self, key: tuple[User, Attributes]) -> bool:
-        return (await self._reviewer.create(ACCESS_REVIEWS, access_review(*key), AccessAnswer)).status.allowed
+        user, what = key
+        return await is_allowed(self._reviewer, user, what.right)
 
-    def _refused(self, status: HTTPStatus, message: str, scope: Scope, *, user: str = "", detail: str = "") -> Reply:
+    def _refused(
+        self, status: HTTPStatus, message: str, scope: Scope, *, user: str = "", detail: str = ""
+    ) -> HttpReply:
         client = scope["client"][0] if scope["client"] else ""
         what = f"{scope['method']} {scope['path'][:200]}"
         self._denied(Denial(status, detail or message, user, client, what))

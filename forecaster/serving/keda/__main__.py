@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 import uvloop
 
-from forecaster.serving.address import address_argument
-from forecaster.serving.keda.credentials import CertificateFiles, Certificates
-from forecaster.serving.keda.scaler import Scaler
+from forecaster.serving.keda.credentials import CertificateFiles, ScalerCertificates
 from forecaster.serving.keda.server import Watched, serve
 from forecaster.serving.keda.service import ScalerService
+from forecaster.serving.keda.trigger import TriggerValues
+from forecaster.serving.options import address_argument
 from forecaster.serving.reader import TableReader
 
 if TYPE_CHECKING:
@@ -30,10 +30,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     reader = TableReader(options.table)
     limit = None if options.stale_after is None else timedelta(seconds=options.stale_after)
-    service = ScalerService(Scaler(reader, lambda: datetime.now(UTC), limit), options.client_name)
+    service = ScalerService(TriggerValues(reader, lambda: datetime.now(UTC), limit), options.client_name)
     try:
         files = _files(options)
-        credentials = None if files is None else Certificates(files).credentials()
+        credentials = None if files is None else ScalerCertificates(files).credentials()
         uvloop.run(serve(Watched(reader, service), options.address, credentials, lambda: _stopped(options.with_parent)))
     except (OSError, RuntimeError, ssl.SSLError) as error:
         sys.stderr.write(f"forecaster keda: {error}\n")

@@ -19,7 +19,7 @@ class CertificateFiles(NamedTuple):
     client_ca: Path | None
 
 
-class Certificates:
+class ScalerCertificates:
     """What is loaded now, and what the files hold since."""
 
     def __init__(self, files: CertificateFiles) -> None:

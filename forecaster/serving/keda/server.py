@@ -12,8 +12,8 @@ from forecaster.serving.watch import watching
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from forecaster.serving.address import Address
     from forecaster.serving.keda.service import ScalerService
+    from forecaster.serving.options import Address
     from forecaster.serving.reader import TableReader
 
 GRACE_SECONDS = 2.0

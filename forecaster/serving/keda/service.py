@@ -11,8 +11,7 @@ from google.protobuf.message import DecodeError
 from forecaster.serving.access.audit import Audit
 from forecaster.serving.asked import NotThere
 from forecaster.serving.keda import externalscaler_pb2 as wire
-from forecaster.serving.keda.scaler import active
-from forecaster.serving.keda.trigger import Trigger, parse_trigger
+from forecaster.serving.keda.trigger import Trigger, active, parse_trigger
 from forecaster.serving.values import NotKnown, NotNamed, Value
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
     from google.protobuf.message import Message
 
-    from forecaster.serving.keda.scaler import Scaler
+    from forecaster.serving.keda.trigger import TriggerValues
 
     Context: TypeAlias = grpc.aio.ServicerContext[Any, Any]
     Reference: TypeAlias = wire.ScaledObjectRef | None
@@ -36,7 +35,7 @@ LOOK_SECONDS = 1.0
 class ScalerService:
     """One handler for each call. With `client_names`, only clients whose certificate has one of them are answered."""
 
-    def __init__(self, scaler: Scaler, client_names: Collection[str] = (), audit: Audit | None = None) -> None:
+    def __init__(self, scaler: TriggerValues, client_names: Collection[str] = (), audit: Audit | None = None) -> None:
         self._scaler = scaler
         self._client_names = frozenset(client_names)
         self._audit = audit or Audit()

@@ -1,4 +1,4 @@
-"""What a ScaledObject's trigger asks for. Pure."""
+"""What a ScaledObject's trigger asks for, and the answer from the newest table. No gRPC."""
 
 from __future__ import annotations
 
@@ -7,11 +7,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.domain.published import COUNTS, DEMAND, KEDA_PREFIX
 from forecaster.domain.quantity import QuantityError, parse_quantity
-from forecaster.serving.asked import Asked
-from forecaster.serving.values import METRICS, SIGNALS, NotNamed
+from forecaster.serving.abstain import HOLD, NEUTRAL
+from forecaster.serving.asked import Asked, NotThere, answer, moment_at
+from forecaster.serving.values import METRICS, SIGNALS, NotKnown, NotNamed, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from datetime import datetime, timedelta
+
+    from forecaster.serving.reader import TableReader
+    from forecaster.serving.values import Answer
+
 
 SHORT = {metric.removeprefix("forecaster_"): metric for metric in METRICS}
 """Triggers say `demand`, `floor` or `replicas`."""
@@ -59,3 +65,35 @@ def _amount(text: str) -> float | None:
     except QuantityError:
         return None
     return value if math.isfinite(value) and value >= 0 else None
+
+
+# Answers triggers from the newest table. Ignorance is an error that KEDA counts towards its fallback, never a 0.
+
+
+KEEPING = frozenset({NEUTRAL, HOLD})
+"""Values that stand for a present count, not for demand."""
+
+
+class TriggerValues:
+    """The trigger's number and whether there is anything to do."""
+
+    def __init__(self, reader: TableReader, clock: Callable[[], datetime], stale_after: timedelta | None) -> None:
+        self._reader = reader
+        self._clock = clock
+        self._stale_after = stale_after
+
+    def value(self, trigger: Trigger) -> Answer | NotThere:
+        """The number now, or why there is none."""
+        table = self._reader.table
+        if table is None:
+            return NotKnown(self._reader.fault)
+        return answer(table, trigger.asked, moment_at(table, self._clock(), self._stale_after))
+
+
+def active(trigger: Trigger, value: Value) -> bool:
+    """Does the workload have, or soon have, more to do than the trigger's activation?
+
+    Demand is that at the lead time, so a workload at zero is woken before its load arrives. A count that is kept for
+    want of knowledge stays active whatever the activation: ignorance scales nothing to zero.
+    """
+    return value.value > (0.0 if value.source in KEEPING else trigger.activation)

@@ -13,17 +13,17 @@ from urllib.parse import quote
 
 import msgspec
 
-from forecaster.serving.apiserver.connections import Answer, UnreachableError
-from forecaster.serving.metrics_api.discovery import CUSTOM, EXTERNAL, Discovery, Group, Resource
-from forecaster.serving.metrics_api.paths import ExternalValue, value_call
-from forecaster.serving.metrics_api.reply import Reply, failure
+from forecaster.kube.client import ApiRequest as ApiRequest
+from forecaster.kube.client import RawAnswer, UnreachableError
+from forecaster.serving.discovery import CUSTOM, EXTERNAL, ApiGroup, ApiResource, Discovery
+from forecaster.serving.external_metrics import ApiRequest, ExternalValue, value_call
 from forecaster.serving.owner.breaker import Breaker
+from forecaster.serving.reply import HttpReply, failure
 from forecaster.serving.values import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from forecaster.serving.metrics_api.answers import Request
 
 THREADS = 16
 WAITING = 256
@@ -37,7 +37,7 @@ AWAY = failure(HTTPStatus.SERVICE_UNAVAILABLE, "the previous metrics adapter doe
 class Connected(Protocol):
     """A way to the adapter."""
 
-    async def exchange(self, method: str, target: str, body: bytes | None = None) -> Answer:
+    async def exchange(self, request: ApiRequest) -> RawAnswer:
         """One request. Raises UnreachableError."""
 
 
@@ -52,14 +52,14 @@ class Previous:
         self._clock = clock
         self._breaker = Breaker()
         self._waiting = 0
-        self._known: tuple[Resource, ...] = ()
+        self._known: tuple[ApiResource, ...] = ()
 
-    def has(self, request: Request) -> bool:
+    def has(self, request: ApiRequest) -> bool:
         """Whether this is the adapter's to answer: a value of the external group whose name is not one of ours."""
         call = value_call(request.path) if request.method == "GET" else None
         return isinstance(call, ExternalValue) and call.metric not in METRICS
 
-    async def answer(self, request: Request) -> Reply:
+    async def answer(self, request: ApiRequest) -> HttpReply:
         """What the adapter says, its refusals included."""
         if self._waiting >= WAITING:
             return BUSY
@@ -67,19 +67,19 @@ class Previous:
             return AWAY
         self._waiting += 1
         try:
-            found = await self._connections.exchange("GET", target_of(request))
+            found = await self._connections.exchange(ApiRequest("GET", target_of(request)))
         except UnreachableError:
             self._breaker.failed(self._clock())
             return AWAY
         finally:
             self._waiting -= 1
         self._breaker.answered()
-        return Reply(found.status, found.body, found.content_type.encode("latin-1") or b"application/json")
+        return HttpReply(found.status, found.body, found.content_type.encode("latin-1") or b"application/json")
 
     async def look(self) -> None:
         """Learn which metrics it has. When it is away, they are still listed: they will be back."""
         try:
-            answer = await self._connections.exchange("GET", DISCOVERY)
+            answer = await self._connections.exchange(ApiRequest("GET", DISCOVERY))
         except UnreachableError:
             return
         found = _resources(answer)
@@ -94,7 +94,7 @@ class Previous:
             await asyncio.sleep(LOOK_SECONDS)
 
 
-def target_of(request: Request) -> str:
+def target_of(request: ApiRequest) -> str:
     """The same request, spelled anew: nothing that our own parser let pass can mean something else there."""
     query = quote(request.query.decode("latin-1"), safe="=&%+,()!._-~")
     return quote(request.path, safe="/") + (f"?{query}" if query else "")
@@ -104,7 +104,7 @@ class _Listed(msgspec.Struct, frozen=True):
     resources: tuple[dict[str, Any], ...] = ()
 
 
-def _resources(answer: Answer) -> tuple[Resource, ...]:
+def _resources(answer: RawAnswer) -> tuple[ApiResource, ...]:
     """What its discovery lists; nothing where that is not understood."""
     if answer.status != HTTPStatus.OK:
         return ()
@@ -113,10 +113,10 @@ def _resources(answer: Answer) -> tuple[Resource, ...]:
     except msgspec.DecodeError:
         return ()
     names = (one.get("name") for one in listed)
-    return tuple(Resource(name, "ExternalMetricValueList") for name in names if isinstance(name, str) and name)
+    return tuple(ApiResource(name, "ExternalMetricValueList") for name in names if isinstance(name, str) and name)
 
 
-def _with(group: Group, theirs: tuple[Resource, ...]) -> Group:
+def _with(group: ApiGroup, theirs: tuple[ApiResource, ...]) -> ApiGroup:
     """Ours last: `kubectl get` asks for the last resource of a kind."""
     others = tuple(one for one in theirs if one.name not in METRICS)
     return group._replace(resources=(*others, *group.resources))

@@ -16,7 +16,7 @@ import pytest
 
 from forecaster.app.child import ChildExit, ServingProcess
 from forecaster.errors import StoreError
-from forecaster.serving.address import Address
+from forecaster.serving.options import Address
 from tests.support.recommendations import recommendation, workload_id
 from tests.support.tables import publish
 from tests.support.waiting import PATIENCE, wait_until
@@ -99,7 +99,7 @@ def test_a_taken_address_is_an_error_before_anything_starts(tmp_path: Path) -> N
 def test_it_ends_with_its_parent_however_that_dies(tmp_path: Path) -> None:
     parent = textwrap.dedent(f"""
         import pathlib, sys, time
-        from forecaster.serving.address import Address
+        from forecaster.serving.options import Address
         from forecaster.app.child import ServingProcess
         process = ServingProcess(pathlib.Path({str(tmp_path / "table")!r}), Address("127.0.0.1", 0))
         process.start()

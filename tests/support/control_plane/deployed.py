@@ -21,8 +21,7 @@ import httpx
 import pytest
 
 from forecaster.app.child import ServingProcess
-from forecaster.serving.address import Address
-from forecaster.serving.options import Options, Secure
+from forecaster.serving.options import Address, SecureOptions, ServingOptions
 from tests.support.waiting import PATIENCE, wait_until
 
 if TYPE_CHECKING:
@@ -85,14 +84,14 @@ class Deployed:
     def serve(self) -> Iterator[ServingProcess]:
         """The serving process on the address of the Service."""
         certificate, key = self.mounted_certificates()
-        secure = Secure(
+        secure = SecureOptions(
             certificate=str(certificate),
             key=str(key),
             kubeconfig=str(self.account("forecaster")),
             service=f"{NAMESPACE}/{SERVICE}",
         )
         process = ServingProcess(
-            self.table, Address("127.0.0.1", 0), secure_address=self.address, options=Options(secure=secure)
+            self.table, Address("127.0.0.1", 0), secure_address=self.address, options=ServingOptions(secure=secure)
         )
         process.start()
         try:

@@ -13,18 +13,18 @@ import yaml
 from forecaster.app.serve import serving_options
 from forecaster.config.settings import parse
 from forecaster.errors import ConfigError
-from forecaster.serving.options import Options, PreviousAdapter, Secure
+from forecaster.serving.options import SecureOptions, ServingOptions, UpstreamOptions
 
 PAIR = {"certificate_file": "/tls/tls.crt", "key_file": "/tls/tls.key"}
 
 
-def options(**serving: Any) -> Options:
+def options(**serving: Any) -> ServingOptions:
     told = serving_options(parse({"serving": serving}, "settings.yaml").serving)
-    return msgspec.json.decode(msgspec.json.encode(told), type=Options)  # as it goes over the command line
+    return msgspec.json.decode(msgspec.json.encode(told), type=ServingOptions)  # as it goes over the command line
 
 
 def test_by_default_there_is_no_secure_door() -> None:
-    assert options() == Options()
+    assert options() == ServingOptions()
 
 
 def test_staleness_is_told_in_seconds() -> None:
@@ -33,14 +33,14 @@ def test_staleness_is_told_in_seconds() -> None:
 
 def test_a_secure_door_has_its_certificate_and_our_service() -> None:
     told = options(secure={"enabled": True, **PAIR, "service": "forecaster/forecaster"})
-    assert told.secure == Secure("/tls/tls.crt", "/tls/tls.key", service="forecaster/forecaster")
+    assert told.secure == SecureOptions("/tls/tls.crt", "/tls/tls.key", service="forecaster/forecaster")
 
 
 @pytest.mark.parametrize(("server", "port"), [("https://old.keda.svc", 443), ("https://old.keda.svc:6443", 6443)])
 def test_the_adapter_behind_us_is_an_address_and_an_authority(server: str, port: int) -> None:
     told = options(secure={"enabled": True, **PAIR, "previous": {"server": server, "ca_file": "/old/ca.crt"}})
     assert told.secure is not None
-    assert told.secure.previous == PreviousAdapter(
+    assert told.secure.previous == UpstreamOptions(
         "old.keda.svc", port, "/old/ca.crt", "/var/run/secrets/kubernetes.io/serviceaccount/token"
     )
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from forecaster.serving.address import Address, parse_address
+from forecaster.serving.options import Address, parse_address
 
 
 @pytest.mark.parametrize(

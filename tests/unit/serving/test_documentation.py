@@ -15,12 +15,11 @@ from forecaster.serving.abstain import ORDER
 from forecaster.serving.access.gate import PATH_MAX
 from forecaster.serving.access.remembered import WAITING
 from forecaster.serving.app import create_app
-from forecaster.serving.door.connection import BODY_MAX, HEADER_LINES_MAX, HEADERS_MAX, PATIENCE_SECONDS, URL_MAX
-from forecaster.serving.door.door import CONNECTIONS, HANDSHAKE_SECONDS, HANDSHAKES
-from forecaster.serving.door.lobby import ROOM, SILENCE_SECONDS
-from forecaster.serving.door.server import KEEP_ALIVE_SECONDS
-from forecaster.serving.metrics_api.question import LONGEST, MOST_COMMAS
+from forecaster.serving.connection import BODY_MAX, HEADER_LINES_MAX, HEADERS_MAX, PATIENCE_SECONDS, URL_MAX
+from forecaster.serving.listener import CONNECTIONS, HANDSHAKE_SECONDS, HANDSHAKES, SILENCE_SECONDS, SILENT_MAX
 from forecaster.serving.reader import TableReader
+from forecaster.serving.selection import COMMAS_MAX, SELECTOR_MAX
+from forecaster.serving.server import KEEP_ALIVE_SECONDS
 from tests.support.asgi import Client
 from tests.support.recommendations import NOON
 from tests.support.tables import publish
@@ -79,12 +78,12 @@ def test_every_word_of_abstaining_has_its_row() -> None:
 @pytest.mark.parametrize(
     "stated",
     [
-        f"{SILENCE_SECONDS:g} s, outside of TLS; {ROOM:,} at a time",
+        f"{SILENCE_SECONDS:g} s, outside of TLS; {SILENT_MAX:,} at a time",
         f"{HANDSHAKE_SECONDS:g} s; {HANDSHAKES} at a time",
         f"| {PATIENCE_SECONDS:g} s each |",
         f"{KEEP_ALIVE_SECONDS} s; strangers go first when there are {CONNECTIONS:,} connections",
         f"{URL_MAX // 1024} KiB, {HEADERS_MAX // 1024} KiB in {HEADER_LINES_MAX} lines, {BODY_MAX // 1024} KiB",
-        f"{PATH_MAX:,} characters; {LONGEST:,} characters with {MOST_COMMAS} commas",
+        f"{PATH_MAX:,} characters; {SELECTOR_MAX:,} characters with {COMMAS_MAX} commas",
         f"{WAITING} at a time, each asked once",
     ],
 )

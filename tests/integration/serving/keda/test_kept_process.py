@@ -11,7 +11,7 @@ import pytest
 
 from forecaster.app.child import ScalerOptions, scaler_process
 from forecaster.errors import StoreError
-from forecaster.serving.address import Address
+from forecaster.serving.options import Address
 from tests.support.control_plane.authority import Authority
 from tests.support.keda import ask, reference
 from tests.support.ports import free_ports

@@ -4,7 +4,7 @@ import pytest
 
 from forecaster.serving.access.front_proxy import FrontProxy, front_proxy
 from forecaster.serving.access.user import User
-from forecaster.serving.door.connection import Peer
+from forecaster.serving.connection import Peer
 
 PROXY = FrontProxy(ca="PEM", allowed_names=frozenset({"front-proxy-client"}))
 PEER = Peer("front-proxy-client")

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forecaster.serving.door.door import same_trust
-from forecaster.serving.tls.context import server_context
+from forecaster.serving.listener import same_trust
+from forecaster.serving.tls import server_context
 from tests.support.control_plane.authority import Authority
 
 if TYPE_CHECKING:

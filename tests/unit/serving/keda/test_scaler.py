@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from forecaster.serving.asked import Asked, NotThere
-from forecaster.serving.keda.scaler import Scaler, active
-from forecaster.serving.keda.trigger import Trigger
+from forecaster.serving.keda.trigger import Trigger, TriggerValues, active
 from forecaster.serving.reader import TableReader
 from forecaster.serving.values import NotKnown, NotNamed, Value
 from tests.support.recommendations import NOON, recommendation, workload_id
@@ -22,10 +21,10 @@ CPU = Trigger(Asked("shop", "web", signal="cpu", target=0.5), activation=0.0)
 SOON = NOON + timedelta(seconds=20)
 
 
-def scaler(folder: Path, *rows: Recommendation, mode: str = "publish") -> Scaler:
+def scaler(folder: Path, *rows: Recommendation, mode: str = "publish") -> TriggerValues:
     reader = TableReader(publish(folder / "table", *rows, mode=mode))
     reader.refresh()
-    return Scaler(reader, lambda: SOON, None)
+    return TriggerValues(reader, lambda: SOON, None)
 
 
 def test_the_number_is_the_demand_that_is_forecast(tmp_path: Path) -> None:
@@ -35,7 +34,7 @@ def test_the_number_is_the_demand_that_is_forecast(tmp_path: Path) -> None:
 
 
 def test_before_the_first_table_nothing_is_known(tmp_path: Path) -> None:
-    found = Scaler(TableReader(tmp_path / "table"), lambda: NOON, None).value(CPU)
+    found = TriggerValues(TableReader(tmp_path / "table"), lambda: NOON, None).value(CPU)
     assert isinstance(found, NotKnown)
     assert "no table has been published" in found.message
 

@@ -12,8 +12,7 @@ from forecaster.decisions.state import ScalingState
 from forecaster.domain.policy import Policy
 from forecaster.domain.workload import Target, TargetType
 from forecaster.publish.offer import offer
-from forecaster.serving.keda.scaler import active
-from forecaster.serving.keda.trigger import Trigger, parse_trigger
+from forecaster.serving.keda.trigger import Trigger, active, parse_trigger
 from forecaster.serving.values import Moment, Value, value_of
 from tests.support.builders import NO_FORECAST, NOON, hpa, outlooks, workload
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from forecaster.domain.decision import Reason, Scale
-from forecaster.serving.metrics_api.answers import MetricsApi, Request
+from forecaster.serving.external_metrics import ApiRequest, MetricsApi
 from forecaster.serving.values import Moment
 from tests.support.published import table_of
 from tests.support.recommendations import NOON, recommendation, signal_view, workload_id
@@ -16,7 +16,7 @@ from tests.support.recommendations import NOON, recommendation, signal_view, wor
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from forecaster.serving.metrics_api.reply import Reply
+    from forecaster.serving.reply import HttpReply
 
 EXTERNAL = "/apis/external.metrics.k8s.io/v1beta1"
 CUSTOM = "/apis/custom.metrics.k8s.io/v1beta2"
@@ -37,16 +37,16 @@ def api(tmp_path: Path) -> MetricsApi:
     return MetricsApi(lambda: (table, LATER))
 
 
-def ask(api: MetricsApi, path: str, selector: str | None = None, **request: Any) -> Reply:
+def ask(api: MetricsApi, path: str, selector: str | None = None, **request: Any) -> HttpReply:
     query = b"" if selector is None else ("labelSelector=" + quoted(selector)).encode()
-    return api.answer(Request(**({"method": "GET", "path": path, "query": query} | request)))
+    return api.answer(ApiRequest(**({"method": "GET", "path": path, "query": query} | request)))
 
 
 def quoted(text: str) -> str:
     return text.replace("=", "%3D").replace(",", "%2C").replace(" ", "+").replace("!", "%21")
 
 
-def body(reply: Reply) -> Any:
+def body(reply: HttpReply) -> Any:
     return msgspec.json.decode(reply.body)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from forecaster.serving.metrics_api.discovery import AGGREGATED, Discovery
+from forecaster.serving.discovery import AGGREGATED, Discovery
 
 DISCOVERY = Discovery()
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from forecaster.serving.apiserver.connections import Answer, UnreachableError
-from forecaster.serving.metrics_api.answers import Request
+from forecaster.serving.external_metrics import ApiRequest
 from forecaster.serving.owner.breaker import FAILURES, PAUSE_SECONDS, Breaker
 from forecaster.serving.owner.previous import Previous
 
 if TYPE_CHECKING:
-    from forecaster.serving.metrics_api.discovery import Discovery
+    from forecaster.serving.discovery import Discovery
 
 SHOP = "/apis/external.metrics.k8s.io/v1beta1/namespaces/shop"
-QUEUE = Request("GET", f"{SHOP}/s0-queue", b"labelSelector=scaledobject.keda.sh%2Fname%3Dweb")
+QUEUE = ApiRequest("GET", f"{SHOP}/s0-queue", b"labelSelector=scaledobject.keda.sh%2Fname%3Dweb")
 
 
 class Adapter:
@@ -47,14 +47,14 @@ def previous(adapter: Adapter, learned: list[Discovery] | None = None, clock: Cl
     ("request_", "theirs"),
     [
         (QUEUE, True),
-        (Request("GET", f"{SHOP}/forecaster_demand"), False),
-        (Request("GET", f"{SHOP}/a/b"), False),
-        (Request("POST", f"{SHOP}/s0-queue"), False),
-        (Request("GET", "/apis/external.metrics.k8s.io/v1beta1"), False),
-        (Request("GET", "/apis/custom.metrics.k8s.io/v1beta2/namespaces/shop/deployments.apps/web/x"), False),
+        (ApiRequest("GET", f"{SHOP}/forecaster_demand"), False),
+        (ApiRequest("GET", f"{SHOP}/a/b"), False),
+        (ApiRequest("POST", f"{SHOP}/s0-queue"), False),
+        (ApiRequest("GET", "/apis/external.metrics.k8s.io/v1beta1"), False),
+        (ApiRequest("GET", "/apis/custom.metrics.k8s.io/v1beta2/namespaces/shop/deployments.apps/web/x"), False),
     ],
 )
-def test_values_of_other_names_are_the_adapters(request_: Request, theirs: bool) -> None:  # noqa: FBT001
+def test_values_of_other_names_are_the_adapters(request_: ApiRequest, theirs: bool) -> None:  # noqa: FBT001
     assert previous(Adapter()).has(request_) is theirs
 
 
@@ -69,7 +69,7 @@ def test_a_request_goes_on_as_it_came_and_so_does_the_answer() -> None:
 @pytest.mark.parametrize("metric", ["a b", "a\r\nX-Remote-User: admin", "a?b", "é", "a#b", "%2e%2e"])
 def test_odd_names_are_spelled_so_that_they_stay_one_name(metric: str) -> None:
     adapter = Adapter()
-    asyncio.run(previous(adapter).answer(Request("GET", f"{SHOP}/{metric}", b"a=b c\r\n")))
+    asyncio.run(previous(adapter).answer(ApiRequest("GET", f"{SHOP}/{metric}", b"a=b c\r\n")))
     (asked,) = adapter.asked
     path, _, query = asked.removeprefix("GET ").partition("?")
     assert path.count("/") == SHOP.count("/") + 1

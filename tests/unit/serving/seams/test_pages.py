@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from starlette.applications import Starlette
 
+from forecaster.serving.integrations import IntegrationPages
 from forecaster.serving.problem import ProblemError, answer_problem
 from forecaster.serving.reader import TableReader
-from forecaster.serving.seams.pages import Seams
 from tests.support.asgi import Client
 from tests.support.recommendations import NOON, ahead, recommendation, signal_view, workload_id
 from tests.support.tables import publish
@@ -39,7 +39,7 @@ ASKED = {
 def client(folder: Path, *rows: Recommendation, mode: str = "publish") -> Client:
     reader = TableReader(publish(folder / "table", *rows, mode=mode))
     reader.refresh()
-    seams = Seams(reader, lambda: NOW, None)
+    seams = IntegrationPages(reader, lambda: NOW, None)
     return Client(Starlette(routes=seams.routes(), exception_handlers={ProblemError: answer_problem}))
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from forecaster.serving.tls.certificates import Certificates
+from forecaster.serving.tls import ServingCertificates
 from tests.support.control_plane.authority import Authority
 
 if TYPE_CHECKING:
@@ -19,26 +19,26 @@ def authority(tmp_path: Path) -> Authority:
 
 
 @pytest.fixture
-def certificates(authority: Authority) -> Certificates:
-    found = Certificates(*authority.issue("serving", "localhost"))
+def certificates(authority: Authority) -> ServingCertificates:
+    found = ServingCertificates(*authority.issue("serving", "localhost"))
     found.refresh()
     return found
 
 
-def test_a_context_stays_while_nothing_changes(certificates: Certificates) -> None:
+def test_a_context_stays_while_nothing_changes(certificates: ServingCertificates) -> None:
     before = certificates.current()
     certificates.refresh()
     assert certificates.current() is before
 
 
-def test_it_speaks_current_protocols_and_gives_no_tickets(certificates: Certificates) -> None:
+def test_it_speaks_current_protocols_and_gives_no_tickets(certificates: ServingCertificates) -> None:
     context = certificates.current()
     assert context.minimum_version is ssl.TLSVersion.TLSv1_2
     assert context.num_tickets == 0
     assert context.options & ssl.OP_NO_TICKET
 
 
-def test_a_new_pair_is_a_new_context(certificates: Certificates, authority: Authority) -> None:
+def test_a_new_pair_is_a_new_context(certificates: ServingCertificates, authority: Authority) -> None:
     before = certificates.current()
     authority.issue("serving", "localhost")
     certificates.refresh()
@@ -47,7 +47,7 @@ def test_a_new_pair_is_a_new_context(certificates: Certificates, authority: Auth
 
 
 def test_a_certificate_that_does_not_fit_its_key_leaves_the_last_good_pair(
-    certificates: Certificates, authority: Authority
+    certificates: ServingCertificates, authority: Authority
 ) -> None:
     before = certificates.current()
     other = authority.issue("other", "localhost")
@@ -61,7 +61,7 @@ def test_a_certificate_that_does_not_fit_its_key_leaves_the_last_good_pair(
     assert not certificates.fault
 
 
-def test_files_that_are_gone_leave_the_last_good_pair(certificates: Certificates, authority: Authority) -> None:
+def test_files_that_are_gone_leave_the_last_good_pair(certificates: ServingCertificates, authority: Authority) -> None:
     before = certificates.current()
     authority.certificate.with_name("serving.key").unlink()
     certificates.refresh()
@@ -70,7 +70,7 @@ def test_files_that_are_gone_leave_the_last_good_pair(certificates: Certificates
 
 
 def test_client_certificates_are_asked_for_once_there_is_an_authority(
-    certificates: Certificates, authority: Authority
+    certificates: ServingCertificates, authority: Authority
 ) -> None:
     assert certificates.current().verify_mode is ssl.CERT_NONE
     certificates.trust(authority.certificate.read_text())
@@ -79,7 +79,7 @@ def test_client_certificates_are_asked_for_once_there_is_an_authority(
     assert len(certificates.current().get_ca_certs()) == 1
 
 
-def test_an_authority_that_is_none_changes_nothing(certificates: Certificates) -> None:
+def test_an_authority_that_is_none_changes_nothing(certificates: ServingCertificates) -> None:
     before = certificates.current()
     certificates.trust("no certificate")
     certificates.refresh()
@@ -88,7 +88,7 @@ def test_an_authority_that_is_none_changes_nothing(certificates: Certificates) -
 
 
 def test_without_any_good_pair_there_is_nothing_to_serve_with(tmp_path: Path) -> None:
-    absent = Certificates(tmp_path / "none.crt", tmp_path / "none.key")
+    absent = ServingCertificates(tmp_path / "none.crt", tmp_path / "none.key")
     absent.refresh()
     with pytest.raises(OSError, match=r"none\.crt is not used"):
         absent.current()

@@ -1,4 +1,4 @@
-"""The one number that a request means: an HPA sums the items of a list, so there is never more than one."""
+"""The one number that a label selector means: an HPA sums the items of a list, so there is never more than one."""
 
 from __future__ import annotations
 
@@ -6,26 +6,66 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.domain.published import DEMAND
-from forecaster.serving.metrics_api.question import KIND, LABELS, NAMESPACE, SIGNAL, WORKLOAD
+from forecaster.hpa.selectors import Selector, SelectorError, parse_selector
 from forecaster.serving.values import METRICS, SIGNALS, NotKnown, NotNamed, Value, signals_of, value_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from forecaster.publish.table import TableEntry
-    from forecaster.serving.metrics_api.question import Question
     from forecaster.serving.reader import Table
     from forecaster.serving.values import Moment, Published
 
 
-class Refusal(NamedTuple):
+WORKLOAD, KIND, NAMESPACE, SIGNAL = LABELS = ("workload", "kind", "namespace", "signal")
+SELECTOR_MAX = 4096
+"""Characters of a selector: what an HPA builds from its own has some dozens."""
+COMMAS_MAX = 256
+
+
+class WorkloadSelector(NamedTuple):
+    """A selector that was understood."""
+
+    names: tuple[str, ...]
+    """The workloads it may mean: nothing is searched for, these are looked up."""
+    selector: Selector
+    by_signal: bool
+    """Whether it says something of the signal."""
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether all its requirements hold."""
+        return self.selector.matches(labels)
+
+
+def workload_selector(text: str) -> WorkloadSelector | str:
+    """The question behind a selector, or what is wrong with it in a sentence."""
+    if len(text) > SELECTOR_MAX or text.count(",") > COMMAS_MAX:
+        return f"the label selector is too long: {SELECTOR_MAX} characters and {COMMAS_MAX} commas are the most"
+    try:
+        selector = parse_selector(text)
+    except SelectorError as error:
+        return str(error)[:300]
+    named = [set(one.values) for one in selector.requirements if one.key == WORKLOAD and one.operator == "in"]
+    if not named:
+        return f"say which workload: {WORKLOAD}=NAME, and {KIND}= where two kinds share it"
+    return WorkloadSelector(
+        tuple(sorted(set.intersection(*named))),
+        selector,
+        any(one.key == SIGNAL for one in selector.requirements),
+    )
+
+
+# The one number that a request means: an HPA sums the items of a list, so there is never more than one.
+
+
+class NoValue(NamedTuple):
     """Why there is no number, with the status that says so."""
 
     status: HTTPStatus
     message: str
 
 
-class Found(NamedTuple):
+class WorkloadValue(NamedTuple):
     """A number and whose it is."""
 
     entry: TableEntry
@@ -54,45 +94,51 @@ class _Candidate(NamedTuple):
         return labels | {SIGNAL: self.signal} if self.signal else labels
 
 
-def find(table: Table, moment: Moment, namespace: str, metric: str, asked: Question) -> Found | Refusal:
+def find(table: Table, moment: Moment, namespace: str, metric: str, asked: WorkloadSelector) -> WorkloadValue | NoValue:
     """The value of one metric in one namespace."""
     if metric not in METRICS:
-        return Refusal(HTTPStatus.NOT_FOUND, f"no metric {metric[:64]}; there are {', '.join(METRICS)}")
+        return NoValue(HTTPStatus.NOT_FOUND, f"no metric {metric[:64]}; there are {', '.join(METRICS)}")
     entries = [entry for name in asked.names for entry in table.named(namespace, name)]
     offered = [(entry, published) for entry in entries if (published := table.published(entry)) is not None]
     matching = [one for one in _candidates(offered, metric, asked) if asked.matches(one.labels())]
     if not matching:
         return _nothing(namespace, asked, entries, offered)
     if len(matching) > 1:
-        return Refusal(HTTPStatus.BAD_REQUEST, _several(matching))
+        return NoValue(HTTPStatus.BAD_REQUEST, _several(matching))
     return one_value(matching[0].entry, matching[0].published, metric, moment, matching[0].signal)
 
 
-def one_value(entry: TableEntry, published: Published, metric: str, moment: Moment, signal: str) -> Found | Refusal:
+def one_value(
+    entry: TableEntry, published: Published, metric: str, moment: Moment, signal: str
+) -> WorkloadValue | NoValue:
     """The value of a workload that is known to be meant."""
     answer = value_of(published, metric, moment, signal=signal)
     if isinstance(answer, NotNamed):
-        return Refusal(HTTPStatus.BAD_REQUEST, answer.message)
+        return NoValue(HTTPStatus.BAD_REQUEST, answer.message)
     if isinstance(answer, NotKnown):
         whose = f"{metric} of {entry.kind} {entry.namespace}/{entry.name}"
-        return Refusal(HTTPStatus.SERVICE_UNAVAILABLE, f"{whose} is not known: {answer.message}")
-    return Found(entry, answer)
+        return NoValue(HTTPStatus.SERVICE_UNAVAILABLE, f"{whose} is not known: {answer.message}")
+    return WorkloadValue(entry, answer)
 
 
-def _candidates(offered: Iterable[tuple[TableEntry, Published]], metric: str, asked: Question) -> Iterator[_Candidate]:
+def _candidates(
+    offered: Iterable[tuple[TableEntry, Published]], metric: str, asked: WorkloadSelector
+) -> Iterator[_Candidate]:
     for entry, published in offered:
         for signal in _signals(published, metric, asked):
             yield _Candidate(entry, published, signal)
 
 
-def _signals(published: Published, metric: str, asked: Question) -> tuple[str, ...]:
+def _signals(published: Published, metric: str, asked: WorkloadSelector) -> tuple[str, ...]:
     """A signal that is named is a candidate even while nothing is known of it: its policy says what to answer then."""
     if metric != DEMAND:
         return ("",)
     return SIGNALS if asked.by_signal else signals_of(published) or ("",)
 
 
-def _nothing(namespace: str, asked: Question, entries: Sequence[TableEntry], offered: Sequence[object]) -> Refusal:
+def _nothing(
+    namespace: str, asked: WorkloadSelector, entries: Sequence[TableEntry], offered: Sequence[object]
+) -> NoValue:
     names = ", ".join(asked.names)[:200]
     if entries and not offered:
         message = f"{namespace}/{names} is not published: set its policy to mode: publish"
@@ -100,7 +146,7 @@ def _nothing(namespace: str, asked: Question, entries: Sequence[TableEntry], off
         message = f"no value of {namespace}/{names} has these labels; a value has {', '.join(LABELS)}"
     else:
         message = f"no workload {names} in namespace {namespace[:64]}"
-    return Refusal(HTTPStatus.NOT_FOUND, message)
+    return NoValue(HTTPStatus.NOT_FOUND, message)
 
 
 def _several(matching: list[_Candidate]) -> str:

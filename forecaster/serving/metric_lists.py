@@ -1,16 +1,40 @@
-"""The wire types: lists of values, and the same as a Table for `kubectl get`."""
+"""Wire types of external and custom metrics: lists of values, and the Table that `kubectl get` prints."""
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from forecaster.serving.metrics_api.quantity import quantity
-
 if TYPE_CHECKING:
-    from forecaster.serving.metrics_api.find import Found
+    from forecaster.serving.selection import WorkloadValue
+
+
+MILLI_MAX = 9_200_000_000_000_000_000
+"""Milli-units that still fit a signed 64-bit integer, which is what the HPA's controller counts in."""
+
+
+def quantity(value: float) -> str:
+    """Decimal SI, whole or in milli-units, rounded up as the HPA does (HPA rules §2) and held within 0 and 9.2e15.
+
+    The inner rounding takes back what the multiplication adds: 1.001 are 1001 m and not 1002 m.
+
+    Raises:
+        ValueError: the value is not a number.
+
+    >>> quantity(12.5), quantity(3.0), quantity(8e9)
+    ('12500m', '3', '8000000000')
+    """
+    if math.isnan(value):
+        raise ValueError("NaN is no quantity")
+    milli = math.ceil(round(min(max(value * 1000, 0.0), MILLI_MAX), 6))
+    return f"{milli}m" if milli % 1000 else str(milli // 1000)
+
+
+# The wire types: lists of values, and the same as a Table for `kubectl get`.
+
 
 EXTERNAL = "external.metrics.k8s.io/v1beta1"
 CUSTOM = "custom.metrics.k8s.io/v1beta2"
@@ -68,14 +92,14 @@ class MetricValueList(msgspec.Struct, frozen=True, rename="camel"):
     metadata: dict[str, str] = {}
 
 
-def external(found: Found) -> ExternalMetricValueList:
+def external(found: WorkloadValue) -> ExternalMetricValueList:
     """A list of the one value."""
     value = found.value
     item = ExternalMetricValue(value.metric, found.labels(), instant(value.at), quantity(value.value))
     return ExternalMetricValueList((item,))
 
 
-def custom(found: Found) -> MetricValueList:
+def custom(found: WorkloadValue) -> MetricValueList:
     """A list of the one value, with its workload as the object."""
     entry, value = found.entry, found.value
     whose = ObjectReference(entry.kind, entry.namespace, entry.name, GROUP_OF_KIND.get(entry.kind, ""))
@@ -88,7 +112,7 @@ def instant(at: datetime) -> str:
     return at.astimezone(UTC).replace(microsecond=0, tzinfo=None).isoformat() + "Z"
 
 
-COLUMNS = (
+TABLE_COLUMNS = (
     ("Metric", "Which number."),
     ("Workload", "The workload that the value belongs to."),
     ("Signal", "Which demand; empty for counts."),
@@ -98,7 +122,7 @@ COLUMNS = (
 )
 
 
-def print_table(found: Found, now: datetime) -> dict[str, Any]:
+def print_table(found: WorkloadValue, now: datetime) -> dict[str, Any]:
     """meta.k8s.io/v1 Table: what `kubectl get` prints."""
     value, entry = found.value, found.entry
     cells = [
@@ -116,7 +140,8 @@ def print_table(found: Found, now: datetime) -> dict[str, Any]:
         "apiVersion": "meta.k8s.io/v1",
         "metadata": {},
         "columnDefinitions": [
-            {"name": name, "type": "string", "format": "", "description": text, "priority": 0} for name, text in COLUMNS
+            {"name": name, "type": "string", "format": "", "description": text, "priority": 0}
+            for name, text in TABLE_COLUMNS
         ],
         "rows": [{"cells": cells, "object": partial}],
     }

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from forecaster.domain.published import DEMAND, FLOOR, REPLICAS
-from forecaster.serving.metrics_api.reply import Reply
+from forecaster.serving.reply import HttpReply
 from forecaster.serving.values import METRICS
 
 if TYPE_CHECKING:
@@ -24,19 +24,19 @@ AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryLi
 OBJECTS = ("deployments.apps", "statefulsets.apps")
 
 
-class Resource(NamedTuple):
+class ApiResource(NamedTuple):
     """One line of a discovery document."""
 
     name: str
     kind: str
 
 
-class Group(NamedTuple):
+class ApiGroup(NamedTuple):
     """One API group in its one version."""
 
     name: str
     version: str
-    resources: tuple[Resource, ...]
+    resources: tuple[ApiResource, ...]
 
     @property
     def group_version(self) -> str:
@@ -44,16 +44,16 @@ class Group(NamedTuple):
         return f"{self.name}/{self.version}"
 
 
-EXTERNAL = Group(
+EXTERNAL = ApiGroup(
     "external.metrics.k8s.io",
     "v1beta1",
     # They all are of one kind, and `kubectl get` asks for the last resource of a kind: the demand shall be it.
-    tuple(Resource(name, "ExternalMetricValueList") for name in (FLOOR, REPLICAS, DEMAND)),
+    tuple(ApiResource(name, "ExternalMetricValueList") for name in (FLOOR, REPLICAS, DEMAND)),
 )
-CUSTOM = Group(
+CUSTOM = ApiGroup(
     "custom.metrics.k8s.io",
     "v1beta2",
-    tuple(Resource(f"{what}/{name}", "MetricValueList") for what in OBJECTS for name in METRICS),
+    tuple(ApiResource(f"{what}/{name}", "MetricValueList") for what in OBJECTS for name in METRICS),
 )
 GROUPS = (EXTERNAL, CUSTOM)
 
@@ -61,15 +61,15 @@ GROUPS = (EXTERNAL, CUSTOM)
 class Discovery:
     """The documents of some groups: legacy by path, and all of them in one."""
 
-    def __init__(self, groups: Sequence[Group] = GROUPS) -> None:
+    def __init__(self, groups: Sequence[ApiGroup] = GROUPS) -> None:
         self._documents = {path: _reply(document) for path, document in _documents(groups).items()}
         body = msgspec.json.encode(_aggregated(groups))
         self._etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'.encode()
         tagged = ((b"etag", self._etag), (b"vary", b"Accept"))
-        self._aggregated = Reply(HTTPStatus.OK, body, AGGREGATED.encode(), tagged)
-        self._unchanged = Reply(HTTPStatus.NOT_MODIFIED, b"", AGGREGATED.encode(), tagged)
+        self._aggregated = HttpReply(HTTPStatus.OK, body, AGGREGATED.encode(), tagged)
+        self._unchanged = HttpReply(HTTPStatus.NOT_MODIFIED, b"", AGGREGATED.encode(), tagged)
 
-    def answer(self, path: str, accept: str = "", if_none_match: bytes = b"") -> Reply | None:
+    def answer(self, path: str, accept: str = "", if_none_match: bytes = b"") -> HttpReply | None:
         """The document at this path; None where there is none."""
         if path == "/apis" and _wants_aggregated(accept):
             return self._unchanged if if_none_match == self._etag else self._aggregated
@@ -83,11 +83,11 @@ def _wants_aggregated(accept: str) -> bool:
     return any(wanted <= part for part in parts)
 
 
-def _reply(document: dict[str, Any]) -> Reply:
-    return Reply(HTTPStatus.OK, msgspec.json.encode(document))
+def _reply(document: dict[str, Any]) -> HttpReply:
+    return HttpReply(HTTPStatus.OK, msgspec.json.encode(document))
 
 
-def _documents(groups: Sequence[Group]) -> dict[str, dict[str, Any]]:
+def _documents(groups: Sequence[ApiGroup]) -> dict[str, dict[str, Any]]:
     documents: dict[str, dict[str, Any]] = {
         "/apis": {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(one) for one in groups]}
     }
@@ -98,7 +98,7 @@ def _documents(groups: Sequence[Group]) -> dict[str, dict[str, Any]]:
     return documents
 
 
-def _openapi(groups: Sequence[Group]) -> dict[str, dict[str, Any]]:
+def _openapi(groups: Sequence[ApiGroup]) -> dict[str, dict[str, Any]]:
     """Valid and empty: the values have no schema that a client could use, and 404 is an error in the cluster's log."""
     about = {"title": "forecaster", "version": "v1"}
     paths = [f"apis/{one.group_version}" for one in groups]
@@ -111,12 +111,12 @@ def _openapi(groups: Sequence[Group]) -> dict[str, dict[str, Any]]:
     }
 
 
-def _group(group: Group) -> dict[str, Any]:
+def _group(group: ApiGroup) -> dict[str, Any]:
     version = {"groupVersion": group.group_version, "version": group.version}
     return {"name": group.name, "versions": [version], "preferredVersion": version}
 
 
-def _resources(group: Group) -> dict[str, Any]:
+def _resources(group: ApiGroup) -> dict[str, Any]:
     return {
         "kind": "APIResourceList",
         "apiVersion": "v1",
@@ -128,12 +128,12 @@ def _resources(group: Group) -> dict[str, Any]:
     }
 
 
-def _aggregated(groups: Sequence[Group]) -> dict[str, Any]:
+def _aggregated(groups: Sequence[ApiGroup]) -> dict[str, Any]:
     items = [{"metadata": {"name": one.name, "creationTimestamp": None}, "versions": [_version(one)]} for one in groups]
     return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}
 
 
-def _version(group: Group) -> dict[str, Any]:
+def _version(group: ApiGroup) -> dict[str, Any]:
     """Subresources have no line of their own in this form; the objects of custom metrics are not resources of ours."""
     resources = [
         {

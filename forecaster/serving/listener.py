@@ -1,4 +1,4 @@
-"""One listening socket: who comes in, in which order, and at which pace."""
+"""A listening socket: which connections come in, in which order, and at which pace."""
 
 from __future__ import annotations
 
@@ -9,12 +9,67 @@ import ssl
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from forecaster.serving.door.lobby import Lobby
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from forecaster.serving.door.connection import Connection
+    from forecaster.serving.connection import Connection
+
+
+SILENCE_SECONDS = 5.0
+"""How long a connection may stay silent."""
+SILENT_MAX = 4096
+"""How many may wait at a time; one more sends away the one that has waited longest."""
+
+
+class SilentConnections:
+    """Waits for the first byte of each connection and passes on those that speak."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, speaks: Callable[[socket.socket], None]) -> None:
+        self._loop = loop
+        self._speaks = speaks
+        self._waiting: dict[socket.socket, asyncio.TimerHandle] = {}
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def enter(self, connection: socket.socket) -> None:
+        """Let it wait."""
+        if len(self._waiting) >= SILENT_MAX:
+            self._send_away(next(iter(self._waiting)))
+        self._waiting[connection] = self._loop.call_later(SILENCE_SECONDS, self._send_away, connection)
+        self._loop.add_reader(connection, self._spoke, connection)
+
+    def close(self) -> None:
+        """Send all away."""
+        for connection in list(self._waiting):
+            self._send_away(connection)
+
+    def _spoke(self, connection: socket.socket) -> None:
+        self._forget(connection)
+        if _says_something(connection):
+            self._speaks(connection)
+        else:
+            connection.close()
+
+    def _send_away(self, connection: socket.socket) -> None:
+        self._forget(connection)
+        connection.close()
+
+    def _forget(self, connection: socket.socket) -> None:
+        self._waiting.pop(connection).cancel()
+        self._loop.remove_reader(connection)
+
+
+def _says_something(connection: socket.socket) -> bool:
+    """Whether there is a byte to read, and not the end."""
+    try:
+        return bool(connection.recv(1, socket.MSG_PEEK))
+    except OSError:
+        return False
+
+
+# One listening socket: who comes in, in which order, and at which pace.
+
 
 HANDSHAKE_SECONDS = 5.0
 HANDSHAKES = 256
@@ -26,7 +81,7 @@ CONNECTIONS = 1024
 OUT_OF_DESCRIPTORS = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
-class Door:
+class Listener:
     """Accepts from one socket; with a context, speaks TLS. Has the face of an asyncio server for uvicorn."""
 
     def __init__(
@@ -45,7 +100,7 @@ class Door:
         self._refused = refused
         self._loop = asyncio.get_running_loop()
         self._speaking: asyncio.Queue[socket.socket] = asyncio.Queue()
-        self._lobby = Lobby(self._loop, self._speaking.put_nowait)
+        self._lobby = SilentConnections(self._loop, self._speaking.put_nowait)
         self._handshakes: dict[asyncio.Task[None], None] = {}
         self._tasks = [self._loop.create_task(self._accept()), self._loop.create_task(self._let_in())]
 

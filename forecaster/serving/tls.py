@@ -1,19 +1,43 @@
-"""Certificates: the newest good context, however often files and CA are replaced."""
+"""TLS of the secure listener: one context at a time, replaced when the certificate or the CA of proxies changes."""
 
 from __future__ import annotations
 
+import ssl
 from typing import TYPE_CHECKING
 
-from forecaster.serving.tls.context import server_context
-
 if TYPE_CHECKING:
-    import ssl
     from pathlib import Path
+
+
+def server_context(certificate: Path, key: Path, proxy_ca: str = "") -> ssl.SSLContext:
+    """TLS 1.2 and 1.3, HTTP/1.1, no session tickets; client certificates are asked for if there is a CA to verify them.
+
+    Only the CA of proxies is loaded. With a second one nobody could tell which of them vouched for a certificate, and
+    any user's certificate with the right name would make its owner a proxy, that is, everybody. A ticket would outlive
+    the CA that the session was verified with.
+
+    Raises:
+        OSError: a file cannot be read or is no certificate, the key does not belong to it, or the CA is no CA.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.num_tickets = 0
+    context.options |= ssl.OP_NO_TICKET | ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
+    context.set_alpn_protocols(["http/1.1"])
+    context.load_cert_chain(certificate, key)
+    if proxy_ca:
+        context.load_verify_locations(cadata=proxy_ca)
+        context.verify_mode = ssl.CERT_OPTIONAL
+    return context
+
+
+# Certificates: the newest good context, however often files and CA are replaced.
+
 
 Stamp = tuple[tuple[int, int], ...]
 
 
-class Certificates:
+class ServingCertificates:
     """Watches the serving certificate and is told the CA of proxies.
 
     A pair that does not fit, as there is between the writing of two files, leaves the last good one in place.

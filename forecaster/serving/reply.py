@@ -22,7 +22,7 @@ REASONS = {
 }
 
 
-class Reply(msgspec.Struct, frozen=True, gc=False):
+class HttpReply(msgspec.Struct, frozen=True, gc=False):
     """One HTTP answer, without the transport. Thousands are kept: the garbage collector need not look at them."""
 
     status: int
@@ -31,7 +31,7 @@ class Reply(msgspec.Struct, frozen=True, gc=False):
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
-class Status(msgspec.Struct, frozen=True, rename="camel"):
+class RefusalStatus(msgspec.Struct, frozen=True, rename="camel"):
     """meta.k8s.io/v1 Status of a refusal."""
 
     message: str
@@ -43,14 +43,14 @@ class Status(msgspec.Struct, frozen=True, rename="camel"):
     status: str = "Failure"
 
 
-def failure(status: HTTPStatus, message: str) -> Reply:
+def failure(status: HTTPStatus, message: str) -> HttpReply:
     """A refusal. The message reaches conditions and events that tenants read: nothing of the inside belongs in it.
 
     There is never a Retry-After: clients of the Go library would sleep on it within one sync of an HPA.
     """
-    return Reply(status, msgspec.json.encode(Status(message, REASONS.get(status, "Unknown"), status)))
+    return HttpReply(status, msgspec.json.encode(RefusalStatus(message, REASONS.get(status, "Unknown"), status)))
 
 
-def success(value: msgspec.Struct) -> Reply:
+def success(value: msgspec.Struct) -> HttpReply:
     """An object that was asked for."""
-    return Reply(HTTPStatus.OK, msgspec.json.encode(value))
+    return HttpReply(HTTPStatus.OK, msgspec.json.encode(value))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
-from forecaster.serving.door.connection import Connection
-from forecaster.serving.door.door import Door
+from forecaster.serving.connection import Connection
+from forecaster.serving.listener import Listener
 
 if TYPE_CHECKING:
     import socket
@@ -23,7 +23,7 @@ KEEP_ALIVE_SECONDS = 120
 """Longer than the 90 s after which the aggregator drops an idle connection: it must be the one to close."""
 
 
-class Server(uvicorn.Server):
+class HttpServer(uvicorn.Server):
     """Serves one application on a plain socket, and on one with TLS where there is a context."""
 
     def __init__(
@@ -74,13 +74,13 @@ class Server(uvicorn.Server):
             if connection.secure:
                 connection.shutdown()
 
-    def _door(self, listener: socket.socket, context: Callable[[], ssl.SSLContext] | None) -> Door:
+    def _door(self, listener: socket.socket, context: Callable[[], ssl.SSLContext] | None) -> Listener:
         def make() -> Connection:
             state, app_state = self.server_state, self.lifespan.state
             return Connection(self.config, state, app_state, secure=context is not None, refused=self._refused)
 
         connections: Any = self.server_state.connections
-        return Door(listener, make, lambda: connections, context, self._refused)
+        return Listener(listener, make, lambda: connections, context, self._refused)
 
 
 def _config(app: ASGIApp) -> uvicorn.Config:

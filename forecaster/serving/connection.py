@@ -146,10 +146,10 @@ class Connection(HttpToolsProtocol):
 
     def _refuse(self, status: HTTPStatus) -> None:
         self._refusal = status
-        raise _RefusedError(status.phrase)
+        raise _LimitError(status.phrase)
 
 
-class _RefusedError(Exception):
+class _LimitError(Exception):
     """Ends parsing; the parser passes it on as its own error."""
 
 

@@ -1,0 +1,200 @@
+"""Requests under /apis and /openapi: external and custom metrics, from the path to the reply."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from forecaster.serving.discovery import Discovery
+from forecaster.serving.metric_lists import custom, external, print_table
+from forecaster.serving.reply import HttpReply, failure, success
+from forecaster.serving.selection import NoValue, WorkloadValue, find, workload_selector
+from forecaster.serving.values import KNOWN, METRICS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from forecaster.serving.reader import Table
+    from forecaster.serving.values import Moment, Value
+
+
+EXTERNAL = "/apis/external.metrics.k8s.io/v1beta1/namespaces/"
+CUSTOM = "/apis/custom.metrics.k8s.io/v1beta2/namespaces/"
+KINDS = {"deployments.apps": "Deployment", "statefulsets.apps": "StatefulSet"}
+"""Resources whose objects have values."""
+SUBRESOURCES = frozenset({"status", "finalize"})
+"""The path of a metric of such a name means part of the namespace itself."""
+
+
+class ExternalValue(NamedTuple):
+    """A value call of the external group."""
+
+    namespace: str
+    metric: str
+
+
+class ObjectValue(NamedTuple):
+    """A value call of the custom group for one object."""
+
+    namespace: str
+    resource: str
+    name: str
+    metric: str
+
+
+def value_call(path: str) -> ExternalValue | ObjectValue | None:
+    """The value that a path asks for."""
+    if path.startswith(EXTERNAL):
+        return _external_call(path[len(EXTERNAL) :].split("/"))
+    if path.startswith(CUSTOM):
+        return _object_call(path[len(CUSTOM) :].split("/"))
+    return None
+
+
+def _external_call(parts: list[str]) -> ExternalValue | None:
+    if len(parts) != len(ExternalValue._fields) or not all(parts) or parts[1] in SUBRESOURCES:
+        return None
+    return ExternalValue(*parts)
+
+
+def _object_call(parts: list[str]) -> ObjectValue | None:
+    if len(parts) != len(ObjectValue._fields) or not all(parts):
+        return None
+    return ObjectValue(*parts)
+
+
+# Repeated: replies to requests that come again. An HPA asks for the same value four times before it can change.
+
+
+REPLIES_MAX = 20_000
+"""Replies kept; at half a kilobyte each they are 10 MB."""
+QUERY_MAX = 512
+"""Bytes of a query that is worth keeping: an HPA's is a quarter of that, and others shall not fill the memory."""
+
+
+class RecentReplies:
+    """Replies of one fresh table: what is known does not change before the next. A Table for people shows an age."""
+
+    def __init__(self) -> None:
+        self._table: Table | None = None
+        self._replies: dict[str, HttpReply] = {}
+
+    def get(self, table: Table, moment: Moment, request: ApiRequest) -> HttpReply | None:
+        """The reply to the same request."""
+        if self._table is not table or not moment.fresh:
+            self._table, self._replies = table, {}
+        return None if request.wants_table else self._replies.get(_key(request))
+
+    def keep(self, request: ApiRequest, reply: HttpReply, value: Value) -> None:
+        """For the next time, unless its truth depends on the time."""
+        if value.source in KNOWN and len(self._replies) < REPLIES_MAX and len(request.query) <= QUERY_MAX:
+            self._replies[_key(request)] = reply
+
+
+def _key(request: ApiRequest) -> str:
+    """One string: some thousand tuples would be work for the garbage collector."""
+    return f"{request.path}?{request.query.decode('latin-1')}"
+
+
+# Every request under /apis and /openapi, from the question to the reply.
+
+
+GET = frozenset({"GET", "HEAD"})
+EMPTY: HttpReply = failure(HTTPStatus.SERVICE_UNAVAILABLE, "nothing has been computed yet")
+
+
+class ApiRequest(NamedTuple):
+    """What matters of a request here."""
+
+    method: str
+    path: str
+    query: bytes = b""
+    accept: str = ""
+    if_none_match: bytes = b""
+
+    def parameters(self) -> dict[str, str]:
+        """Query parameters, the last of each name; those that mean nothing here are ignored, as other servers do."""
+        text = self.query.decode("utf-8", "replace")
+        return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=32))
+
+    @property
+    def wants_table(self) -> bool:
+        """Whether a person looks at it through `kubectl get`."""
+        return "as=Table" in self.accept and "v=v1;" in self.accept + ";"
+
+
+class MetricsApi:
+    """Answers from whatever table is served at the moment."""
+
+    def __init__(self, seen: Callable[[], tuple[Table, Moment] | None], discovery: Discovery | None = None) -> None:
+        self._seen = seen
+        self.discovery = discovery or Discovery()
+        """Replaced as a whole where an adapter behind us has metrics of its own."""
+        self._repeated = RecentReplies()
+
+    def answer(self, request: ApiRequest) -> HttpReply:
+        """One request."""
+        if request.method not in GET:
+            return failure(HTTPStatus.METHOD_NOT_ALLOWED, f"{request.method} is not supported: values are only read")
+        found = self.discovery.answer(request.path, request.accept, request.if_none_match)
+        return found or self.value(request)
+
+    def value(self, request: ApiRequest) -> HttpReply:
+        """A value call, or nothing that exists."""
+        seen = self._seen()
+        if seen is not None and (reply := self._repeated.get(*seen, request)):
+            return reply
+        call = value_call(request.path)
+        if call is None:
+            return failure(HTTPStatus.NOT_FOUND, "the server could not find the requested resource")
+        try:
+            parameters = request.parameters()
+        except ValueError:
+            return failure(HTTPStatus.BAD_REQUEST, "too many query parameters")
+        if parameters.get("watch", "") in {"1", "true"}:
+            return failure(HTTPStatus.METHOD_NOT_ALLOWED, "values cannot be watched")
+        return EMPTY if seen is None else self._value(call, parameters, request, *seen)
+
+    def _value(
+        self,
+        call: ExternalValue | ObjectValue,
+        parameters: dict[str, str],
+        request: ApiRequest,
+        table: Table,
+        moment: Moment,
+    ) -> HttpReply:
+        if isinstance(call, ExternalValue):
+            found = _external_value(table, moment, call, parameters.get("labelSelector", ""))
+        else:
+            found = _object_value(table, moment, call, parameters.get("metricLabelSelector", ""))
+        if isinstance(found, NoValue):
+            return failure(*found)
+        if request.wants_table:
+            return HttpReply(HTTPStatus.OK, msgspec.json.encode(print_table(found, moment.now)))
+        reply = success(external(found) if isinstance(call, ExternalValue) else custom(found))
+        self._repeated.keep(request, reply, found.value)
+        return reply
+
+
+def _external_value(table: Table, moment: Moment, call: ExternalValue, selector: str) -> WorkloadValue | NoValue:
+    if call.metric not in METRICS:
+        return NoValue(HTTPStatus.NOT_FOUND, f"no metric {call.metric[:64]}; there are {', '.join(METRICS)}")
+    asked = workload_selector(selector)
+    if isinstance(asked, str):
+        return NoValue(HTTPStatus.BAD_REQUEST, asked)
+    return find(table, moment, call.namespace, call.metric, asked)
+
+
+def _object_value(table: Table, moment: Moment, call: ObjectValue, selector: str) -> WorkloadValue | NoValue:
+    """The object is named by the path; a selector, if there is one, says which signal."""
+    kind = KINDS.get(call.resource)
+    if kind is None or call.metric not in METRICS:
+        return NoValue(HTTPStatus.NOT_FOUND, f"no metric {call.metric[:64]} of {call.resource[:64]}")
+    named = ",".join(filter(None, (f"workload={call.name}", f"kind={kind}", selector)))
+    asked = workload_selector(named)
+    if isinstance(asked, str):
+        return NoValue(HTTPStatus.BAD_REQUEST, asked)
+    return find(table, moment, call.namespace, call.metric, asked)
