@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from forecaster.domain.signal import Signal
     from forecaster.ports import Publisher
     from forecaster.publish.gauges import Level
-    from forecaster.serving.values import Published
+    from forecaster.serving.values import WorkloadOffer
 
 
 class Publishers:
@@ -83,7 +83,7 @@ class TablePublisher:
         self._interval = interval
         self._version = version
         self._policies = policies or Policies(Policy())
-        self._offers: Mapping[WorkloadId, Published | None] = last_offers(path)
+        self._offers: Mapping[WorkloadId, WorkloadOffer | None] = last_offers(path)
         self._gauges = gauges
         self._chronicle = chronicle or DecisionHistory()
         self._ask_paths = paths
@@ -107,7 +107,7 @@ class TablePublisher:
         self._sizes.forget_others(offers)
         write_table(self.path, self._meta(at, report), rows, workload_gauges(rows, self._gauges))
 
-    def _row(self, one: Recommendation, offered: Published | None) -> TableRow:
+    def _row(self, one: Recommendation, offered: WorkloadOffer | None) -> TableRow:
         past, record = self._chronicle.told(one.id)
         view = recommendation_view(one, resources=self._sizes.of(one))
         return TableRow(view, offered, past, self._paths.of(one.id), record)
@@ -122,7 +122,7 @@ class TablePublisher:
         )
 
 
-def last_offers(path: Path) -> dict[WorkloadId, Published | None]:
+def last_offers(path: Path) -> dict[WorkloadId, WorkloadOffer | None]:
     """What the process before this one published: its numbers are the last ones known, if nothing is known now."""
     reader = TableReader(path)
     reader.refresh()

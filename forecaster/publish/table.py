@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.publish.views import RecommendationView
-    from forecaster.serving.values import Published
+    from forecaster.serving.values import WorkloadOffer
 
 MAGIC = b"fcTable2"
 PREFIX = struct.Struct("<8sII")
@@ -79,7 +79,7 @@ class TableRow(NamedTuple):
     """One workload of a table: its record, and what autoscalers read of it; None where its policy publishes nothing."""
 
     view: RecommendationView
-    published: Published | None
+    published: WorkloadOffer | None
     past: WorkloadHistory = WorkloadHistory()
     paths: bytes = b""
     past_record: bytes = b""

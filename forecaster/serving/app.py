@@ -12,15 +12,14 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from forecaster import __version__
-from forecaster.serving.api import Api
-from forecaster.serving.asked import moment_at
 from forecaster.serving.external_metrics import MetricsApi
 from forecaster.serving.front import Front
 from forecaster.serving.integrations import IntegrationPages
 from forecaster.serving.metrics import CountRequests, ServingMetrics
 from forecaster.serving.openapi import WORKLOAD, OpenApi
-from forecaster.serving.problem import ProblemError, answer_problem, answer_refusal
-from forecaster.serving.watch import watching
+from forecaster.serving.reader import watching
+from forecaster.serving.rest import ProblemError, RecommendationPages, answer_problem, answer_refusal
+from forecaster.serving.values import moment_at
 from forecaster.serving.workloads import Workloads
 
 if TYPE_CHECKING:
@@ -29,9 +28,9 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from forecaster.serving.reader import Table, TableReader
+    from forecaster.serving.reader import PublishedTable, TableReader
     from forecaster.serving.secured import Secured
-    from forecaster.serving.values import Moment
+    from forecaster.serving.values import AskedAt
 
 
 def create_app(
@@ -48,11 +47,11 @@ def create_app(
     """
     metrics = metrics or ServingMetrics(reader, clock, stale_after)
 
-    def seen() -> tuple[Table, Moment] | None:
+    def seen() -> tuple[PublishedTable, AskedAt] | None:
         table = reader.table
         return None if table is None else (table, moment_at(table, clock(), stale_after))
 
-    api = Api(reader, clock, stale_after, secured.fault if secured else str)
+    api = RecommendationPages(reader, clock, stale_after, secured.fault if secured else str)
     workloads = Workloads(api.table, clock, stale_after)
     seams = IntegrationPages(reader, clock, stale_after)
     pages = _pages(reader, api, workloads, seams, metrics, secured)
@@ -65,7 +64,7 @@ def create_app(
 
 def _pages(
     reader: TableReader,
-    api: Api,
+    api: RecommendationPages,
     workloads: Workloads,
     seams: IntegrationPages,
     metrics: ServingMetrics,

@@ -17,8 +17,8 @@ from forecaster.serving.values import KNOWN, METRICS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from forecaster.serving.reader import Table
-    from forecaster.serving.values import Moment, Value
+    from forecaster.serving.reader import PublishedTable
+    from forecaster.serving.values import AskedAt, OfferedValue
 
 
 EXTERNAL = "/apis/external.metrics.k8s.io/v1beta1/namespaces/"
@@ -79,16 +79,16 @@ class RecentReplies:
     """Replies of one fresh table: what is known does not change before the next. A Table for people shows an age."""
 
     def __init__(self) -> None:
-        self._table: Table | None = None
+        self._table: PublishedTable | None = None
         self._replies: dict[str, HttpReply] = {}
 
-    def get(self, table: Table, moment: Moment, request: ApiRequest) -> HttpReply | None:
+    def get(self, table: PublishedTable, moment: AskedAt, request: ApiRequest) -> HttpReply | None:
         """The reply to the same request."""
         if self._table is not table or not moment.fresh:
             self._table, self._replies = table, {}
         return None if request.wants_table else self._replies.get(_key(request))
 
-    def keep(self, request: ApiRequest, reply: HttpReply, value: Value) -> None:
+    def keep(self, request: ApiRequest, reply: HttpReply, value: OfferedValue) -> None:
         """For the next time, unless its truth depends on the time."""
         if value.source in KNOWN and len(self._replies) < REPLIES_MAX and len(request.query) <= QUERY_MAX:
             self._replies[_key(request)] = reply
@@ -129,7 +129,9 @@ class ApiRequest(NamedTuple):
 class MetricsApi:
     """Answers from whatever table is served at the moment."""
 
-    def __init__(self, seen: Callable[[], tuple[Table, Moment] | None], discovery: Discovery | None = None) -> None:
+    def __init__(
+        self, seen: Callable[[], tuple[PublishedTable, AskedAt] | None], discovery: Discovery | None = None
+    ) -> None:
         self._seen = seen
         self.discovery = discovery or Discovery()
         """Replaced as a whole where an adapter behind us has metrics of its own."""
@@ -163,8 +165,8 @@ class MetricsApi:
         call: ExternalValue | ObjectValue,
         parameters: dict[str, str],
         request: ApiRequest,
-        table: Table,
-        moment: Moment,
+        table: PublishedTable,
+        moment: AskedAt,
     ) -> HttpReply:
         if isinstance(call, ExternalValue):
             found = _external_value(table, moment, call, parameters.get("labelSelector", ""))
@@ -179,7 +181,9 @@ class MetricsApi:
         return reply
 
 
-def _external_value(table: Table, moment: Moment, call: ExternalValue, selector: str) -> WorkloadValue | NoValue:
+def _external_value(
+    table: PublishedTable, moment: AskedAt, call: ExternalValue, selector: str
+) -> WorkloadValue | NoValue:
     if call.metric not in METRICS:
         return NoValue(HTTPStatus.NOT_FOUND, f"no metric {call.metric[:64]}; there are {', '.join(METRICS)}")
     asked = workload_selector(selector)
@@ -188,7 +192,7 @@ def _external_value(table: Table, moment: Moment, call: ExternalValue, selector:
     return find(table, moment, call.namespace, call.metric, asked)
 
 
-def _object_value(table: Table, moment: Moment, call: ObjectValue, selector: str) -> WorkloadValue | NoValue:
+def _object_value(table: PublishedTable, moment: AskedAt, call: ObjectValue, selector: str) -> WorkloadValue | NoValue:
     """The object is named by the path; a selector, if there is one, says which signal."""
     kind = KINDS.get(call.resource)
     if kind is None or call.metric not in METRICS:

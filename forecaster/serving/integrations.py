@@ -18,16 +18,24 @@ from starlette.routing import Route
 from forecaster.domain.published import REPLICAS
 from forecaster.publish.table import TableEntry
 from forecaster.publish.views import RecommendationView
-from forecaster.serving.asked import Asked, NotThere, answer, entry_of, moment_at
-from forecaster.serving.problem import ProblemError
-from forecaster.serving.values import NotKnown, NotNamed, Value
+from forecaster.serving.rest import ProblemError
+from forecaster.serving.values import (
+    MetricRequest,
+    NotKnown,
+    NotNamed,
+    NotThere,
+    OfferedValue,
+    answer,
+    entry_of,
+    moment_at,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from forecaster.publish.views import ForecastView
     from forecaster.serving.reader import TableReader
-    from forecaster.serving.values import Moment
+    from forecaster.serving.values import AskedAt
 
 
 class Deciding(NamedTuple):
@@ -72,7 +80,9 @@ class KapacityResult(msgspec.Struct, frozen=True, rename={"api_version": "apiVer
     data: dict[str, str]
 
 
-def kapacity_result(portrait: ObjectName, value: Value, view: RecommendationView, moment: Moment) -> KapacityResult:
+def kapacity_result(
+    portrait: ObjectName, value: OfferedValue, view: RecommendationView, moment: AskedAt
+) -> KapacityResult:
     """The count now, and from the beginning of the forecast window on; it expires with that window."""
     counts, until = {_epoch(moment.now): round(value.value)}, moment.now + UNTIL_AT_LEAST
     ahead = deciding(view)
@@ -135,7 +145,7 @@ class WatermarkErrorReply(msgspec.Struct, frozen=True):
     error: WatermarkError
 
 
-def watermark_reply(value: Value, view: RecommendationView) -> WatermarkReply:
+def watermark_reply(value: OfferedValue, view: RecommendationView) -> WatermarkReply:
     """The answer for a count."""
     count = math.ceil(value.value)
     return WatermarkReply(count, count, max(count, _widest(view)), value.at, view.replicas.message)
@@ -166,9 +176,9 @@ _recommendation = msgspec.json.Decoder(RecommendationView)
 class OfferedCount(NamedTuple):
     """A number with all that is said about it."""
 
-    value: Value
+    value: OfferedValue
     view: RecommendationView
-    moment: Moment
+    moment: AskedAt
 
 
 class IntegrationPages:
@@ -189,7 +199,7 @@ class IntegrationPages:
     async def kapacity_result(self, request: Request) -> Response:
         """For `kubectl apply`."""
         names = request.path_params
-        found = self._found(Asked(names["namespace"], names["name"], names["kind"], REPLICAS))
+        found = self._found(MetricRequest(names["namespace"], names["name"], names["kind"], REPLICAS))
         if not isinstance(found, OfferedCount):
             raise _problem(found, "GET /api/v1/recommendations lists what there is and why something is not known.")
         portrait = Metadata(names["portrait"], names["namespace"])
@@ -198,12 +208,12 @@ class IntegrationPages:
     async def watermark_recommendation(self, request: Request) -> Response:
         """For WatermarkPodAutoscaler, which takes errors inside an answer."""
         target = await _target(request)
-        found = self._found(Asked(target.namespace, target.name, target.kind, REPLICAS))
+        found = self._found(MetricRequest(target.namespace, target.name, target.kind, REPLICAS))
         if isinstance(found, OfferedCount):
             return _json(reply(found.value, found.view))
         return _json(ErrorReply(Error(STATUS[type(found)], found.message)))
 
-    def _found(self, asked: Asked) -> OfferedCount | NotKnown | NotNamed | NotThere:
+    def _found(self, asked: MetricRequest) -> OfferedCount | NotKnown | NotNamed | NotThere:
         table = self._reader.table
         if table is None:
             return NotKnown(self._reader.fault)
@@ -214,7 +224,7 @@ class IntegrationPages:
         value = answer(table, asked, moment)
         return (
             OfferedCount(value, _recommendation.decode(table.record(entry)), moment)
-            if isinstance(value, Value)
+            if isinstance(value, OfferedValue)
             else value
         )
 

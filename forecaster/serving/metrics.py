@@ -10,7 +10,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, gen
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from starlette.responses import StreamingResponse
 
-from forecaster.serving.age import age_of
+from forecaster.serving.values import age_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from forecaster.serving.reader import Table, TableReader
+    from forecaster.serving.reader import PublishedTable, TableReader
 
 
 class ServingMetrics:
@@ -83,7 +83,7 @@ class ServingMetrics:
         pieces = chain((self._own(table),), table.gauges() if table is not None and fresh else ())
         return StreamingResponse(_each(pieces), media_type=CONTENT_TYPE_LATEST)
 
-    def _own(self, table: Table | None) -> bytes:
+    def _own(self, table: PublishedTable | None) -> bytes:
         """Without a table there is no age: an absent series, not a zero."""
         self._failures.set(self._reader.failures)
         self._rows.set(0 if table is None else len(table.entries))

@@ -8,9 +8,7 @@ import msgspec
 from starlette.responses import Response
 
 from forecaster.publish.views import RecommendationView
-from forecaster.serving.api import OneRecommendation, RecommendationPage
-from forecaster.serving.problem import Problem
-from forecaster.serving.query import FILTERS, LIMIT, LIMIT_MAX
+from forecaster.serving.rest import FILTERS, LIMIT, LIMIT_MAX, Problem, RecommendationPage, SingleRecommendation
 from forecaster.serving.values import METRICS, SIGNALS
 from forecaster.serving.workloads import Accuracies, Decisions, Explanation, Forecasts, Single
 
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
 WORKLOAD = "/api/v1/namespaces/{namespace}/workloads/{kind}/{name}"
 TYPES = (
     RecommendationPage,
-    OneRecommendation,
+    SingleRecommendation,
     RecommendationView,
     Forecasts,
     Decisions,
@@ -71,7 +69,9 @@ def _operations() -> dict[str, dict[str, Any]]:
     return {
         "/api/v1/recommendations": _operation("Recommendations, page by page", RecommendationPage, _list_parameters()),
         "/api/v1/recommendations/{namespace}/{name}": _operation(
-            "One recommendation", OneRecommendation, [_in_path("namespace"), _in_path("name"), _in_query("kind", TEXT)]
+            "One recommendation",
+            SingleRecommendation,
+            [_in_path("namespace"), _in_path("name"), _in_query("kind", TEXT)],
         ),
         f"{WORKLOAD}/forecasts": _operation("Quantiles of every signal over the window ahead", Forecasts, ours),
         f"{WORKLOAD}/decisions": _operation("The last changes of the recommended count", Decisions, ours),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import weakref
 from collections import defaultdict
+from contextlib import asynccontextmanager, suppress
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
@@ -13,18 +15,19 @@ import msgspec
 from forecaster.errors import StoreError
 from forecaster.publish.decision_history import WorkloadHistory
 from forecaster.publish.table import TableEntry, TableHeader, read_header
-from forecaster.serving.values import Published
+from forecaster.serving.values import WorkloadOffer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
+
 
 PIECE = 1 << 18
 _past = msgspec.json.Decoder(WorkloadHistory)
-_decoder: msgspec.json.Decoder[Published | None] = msgspec.json.Decoder(Published | None)
+_decoder: msgspec.json.Decoder[WorkloadOffer | None] = msgspec.json.Decoder(WorkloadOffer | None)
 
 
-class Table:
+class PublishedTable:
     """One published table: index in memory, records in its file, which stays readable after it has been replaced."""
 
     def __init__(self, descriptor: int, records_at: int, header: TableHeader) -> None:
@@ -47,7 +50,7 @@ class Table:
             return []
         return list(takewhile(lambda entry: entry.key[:2] == (namespace, name), islice(self.entries, first, None)))
 
-    def published(self, entry: TableEntry) -> Published | None:
+    def published(self, entry: TableEntry) -> WorkloadOffer | None:
         """What autoscalers read of a workload; None where its policy publishes nothing."""
         return _decoder.decode(entry.values)
 
@@ -78,7 +81,7 @@ class TableReader:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.table: Table | None = None
+        self.table: PublishedTable | None = None
         self.fault = f"no table has been published at {path} yet"
         """Why the newest file is not served; empty when it is."""
         self.failures = 0
@@ -107,7 +110,32 @@ class TableReader:
             self.fault = f"the table {self.path} cannot be served: {error}"
 
 
-def _open(path: Path) -> Table:
+def _open(path: Path) -> PublishedTable:
     with path.open("rb") as file:
         header, records_at = read_header(file)
-        return Table(os.dup(file.fileno()), records_at, header)
+        return PublishedTable(os.dup(file.fileno()), records_at, header)
+
+
+# Watching the published table from an event loop.
+
+
+POLL_SECONDS = 0.25
+"""How often the file is looked at: one stat. A new table is served within this time."""
+
+
+@asynccontextmanager
+async def watching(reader: TableReader) -> AsyncIterator[None]:
+    """The newest table, loaded once before the block begins and kept up to date while it lasts."""
+    await asyncio.to_thread(reader.refresh)
+    watch = asyncio.create_task(_watch(reader))
+    yield
+    watch.cancel()
+    with suppress(asyncio.CancelledError):
+        await watch
+
+
+async def _watch(reader: TableReader) -> None:
+    """Loads new tables beside the requests: none of them waits for it."""
+    while True:
+        await asyncio.sleep(POLL_SECONDS)
+        await asyncio.to_thread(reader.refresh)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.domain.published import DEMAND
 from forecaster.hpa.selectors import Selector, SelectorError, parse_selector
-from forecaster.serving.values import METRICS, SIGNALS, NotKnown, NotNamed, Value, signals_of, value_of
+from forecaster.serving.values import METRICS, SIGNALS, NotKnown, NotNamed, OfferedValue, signals_of, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from forecaster.publish.table import TableEntry
-    from forecaster.serving.reader import Table
-    from forecaster.serving.values import Moment, Published
+    from forecaster.serving.reader import PublishedTable
+    from forecaster.serving.values import AskedAt, WorkloadOffer
 
 
 WORKLOAD, KIND, NAMESPACE, SIGNAL = LABELS = ("workload", "kind", "namespace", "signal")
@@ -69,7 +69,7 @@ class WorkloadValue(NamedTuple):
     """A number and whose it is."""
 
     entry: TableEntry
-    value: Value
+    value: OfferedValue
 
     def labels(self) -> dict[str, str]:
         """What the number is about, and where it comes from."""
@@ -85,7 +85,7 @@ class WorkloadValue(NamedTuple):
 
 class _Candidate(NamedTuple):
     entry: TableEntry
-    published: Published
+    published: WorkloadOffer
     signal: str
 
     def labels(self) -> dict[str, str]:
@@ -94,7 +94,9 @@ class _Candidate(NamedTuple):
         return labels | {SIGNAL: self.signal} if self.signal else labels
 
 
-def find(table: Table, moment: Moment, namespace: str, metric: str, asked: WorkloadSelector) -> WorkloadValue | NoValue:
+def find(
+    table: PublishedTable, moment: AskedAt, namespace: str, metric: str, asked: WorkloadSelector
+) -> WorkloadValue | NoValue:
     """The value of one metric in one namespace."""
     if metric not in METRICS:
         return NoValue(HTTPStatus.NOT_FOUND, f"no metric {metric[:64]}; there are {', '.join(METRICS)}")
@@ -109,7 +111,7 @@ def find(table: Table, moment: Moment, namespace: str, metric: str, asked: Workl
 
 
 def one_value(
-    entry: TableEntry, published: Published, metric: str, moment: Moment, signal: str
+    entry: TableEntry, published: WorkloadOffer, metric: str, moment: AskedAt, signal: str
 ) -> WorkloadValue | NoValue:
     """The value of a workload that is known to be meant."""
     answer = value_of(published, metric, moment, signal=signal)
@@ -122,14 +124,14 @@ def one_value(
 
 
 def _candidates(
-    offered: Iterable[tuple[TableEntry, Published]], metric: str, asked: WorkloadSelector
+    offered: Iterable[tuple[TableEntry, WorkloadOffer]], metric: str, asked: WorkloadSelector
 ) -> Iterator[_Candidate]:
     for entry, published in offered:
         for signal in _signals(published, metric, asked):
             yield _Candidate(entry, published, signal)
 
 
-def _signals(published: Published, metric: str, asked: WorkloadSelector) -> tuple[str, ...]:
+def _signals(published: WorkloadOffer, metric: str, asked: WorkloadSelector) -> tuple[str, ...]:
     """A signal that is named is a candidate even while nothing is known of it: its policy says what to answer then."""
     if metric != DEMAND:
         return ("",)

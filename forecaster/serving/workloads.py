@@ -13,11 +13,20 @@ from forecaster.decisions.explain import explanation
 from forecaster.publish.decision_history import AccuracyView, DecisionChange  # noqa: TC001  msgspec resolves them, too
 from forecaster.publish.forecast_paths import PathView, QuantileView, decoded_paths, path_view
 from forecaster.publish.views import UNITS, RecommendationView, SignalItem
-from forecaster.serving.age import Age, age_of
-from forecaster.serving.asked import Asked, NotThere, answer, entry_of, moment_at
-from forecaster.serving.problem import ProblemError
 from forecaster.serving.read_back import recommendation_of
-from forecaster.serving.values import NotKnown, NotNamed, Value
+from forecaster.serving.rest import ProblemError
+from forecaster.serving.values import (
+    MetricRequest,
+    NotKnown,
+    NotNamed,
+    NotThere,
+    OfferedValue,
+    TableAge,
+    age_of,
+    answer,
+    entry_of,
+    moment_at,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +36,7 @@ if TYPE_CHECKING:
 
     from forecaster.publish.forecast_paths import ForecastPath
     from forecaster.publish.table import TableEntry
-    from forecaster.serving.reader import Table
+    from forecaster.serving.reader import PublishedTable
 
 _view = msgspec.json.Decoder(RecommendationView)
 
@@ -51,25 +60,25 @@ class OutlookView(msgspec.Struct, frozen=True):
     path: PathView | None
 
 
-class Forecasts(Age, frozen=True, kw_only=True):
+class Forecasts(TableAge, frozen=True, kw_only=True):
     """All signals of a workload."""
 
     forecasts: tuple[OutlookView, ...]
 
 
-class Decisions(Age, frozen=True, kw_only=True):
+class Decisions(TableAge, frozen=True, kw_only=True):
     """The last changes of the recommended count, the newest first."""
 
     decisions: tuple[DecisionChange, ...]
 
 
-class Explanation(Age, frozen=True, kw_only=True):
+class Explanation(TableAge, frozen=True, kw_only=True):
     """Lines to read from top to bottom: what was seen, what was forecast, every clamp, the number and why."""
 
     lines: list[str]
 
 
-class Accuracies(Age, frozen=True, kw_only=True):
+class Accuracies(TableAge, frozen=True, kw_only=True):
     """How the forecasts of a workload turned out."""
 
     accuracy: tuple[AccuracyView, ...]
@@ -99,7 +108,7 @@ class Workloads:
     """The handlers; they share the table, the clock and the limit of staleness."""
 
     def __init__(
-        self, table: Callable[[], Table], clock: Callable[[], datetime], stale_after: timedelta | None
+        self, table: Callable[[], PublishedTable], clock: Callable[[], datetime], stale_after: timedelta | None
     ) -> None:
         self._table = table
         self._clock = clock
@@ -133,9 +142,11 @@ class Workloads:
         """One metric as HPAs read it, with the same abstaining; what cannot be said is 503 and never 0."""
         table, entry = self._found(request)
         now, names = self._clock(), request.path_params
-        asked = Asked(entry.namespace, entry.name, entry.kind, names["metric"], request.query_params.get("signal", ""))
+        asked = MetricRequest(
+            entry.namespace, entry.name, entry.kind, names["metric"], request.query_params.get("signal", "")
+        )
         found = answer(table, asked, moment_at(table, now, self._stale_after))
-        if not isinstance(found, Value):
+        if not isinstance(found, OfferedValue):
             raise _problem(found)
         replicas = _view.decode(table.record(entry)).replicas
         return _json(
@@ -151,14 +162,14 @@ class Workloads:
             )
         )
 
-    def _found(self, request: Request) -> tuple[Table, TableEntry]:
+    def _found(self, request: Request) -> tuple[PublishedTable, TableEntry]:
         table, names = self._table(), request.path_params
         entry = entry_of(table, names["namespace"], names["name"], names["kind"])
         if isinstance(entry, (NotNamed, NotThere)):
             raise _problem(entry)
         return table, entry
 
-    def _age(self, table: Table) -> tuple[datetime, float, bool]:
+    def _age(self, table: PublishedTable) -> tuple[datetime, float, bool]:
         age = age_of(table.meta, self._clock(), self._stale_after)
         return age.published_at, age.age_seconds, age.stale
 

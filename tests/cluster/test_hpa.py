@@ -18,9 +18,8 @@ from forecaster.app.serve import build_service, state_directory
 from forecaster.config.settings import parse
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import MINUTE
-from forecaster.serving.asked import Asked, answer, moment_at
 from forecaster.serving.reader import TableReader
-from forecaster.serving.values import Value
+from forecaster.serving.values import MetricRequest, OfferedValue, answer, moment_at
 from tests.support.control_plane.commands import SYNC_SECONDS
 from tests.support.control_plane.deployed import ROOT
 from tests.support.control_plane.workloads import deployment, external_hpa
@@ -180,8 +179,8 @@ def asked_for(table: Path, at: datetime) -> int:
     reader = TableReader(table)
     reader.refresh()
     assert reader.table
-    asked = Asked("shop", "checkout", signal="cpu", target=PER_REPLICA)
+    asked = MetricRequest("shop", "checkout", signal="cpu", target=PER_REPLICA)
     value = answer(reader.table, asked, moment_at(reader.table, at, None))
-    assert isinstance(value, Value)
+    assert isinstance(value, OfferedValue)
     assert value.source in {"forecast", "measured"}
     return math.ceil(round(value.value, 3) / PER_REPLICA)

@@ -17,12 +17,12 @@ from forecaster.hpa.selectors import SelectorError, parse_selector
 from forecaster.serving.external_metrics import ApiRequest, MetricsApi
 from forecaster.serving.metric_lists import quantity
 from forecaster.serving.selection import workload_selector
-from forecaster.serving.values import Moment
+from forecaster.serving.values import AskedAt
 from tests.support.published import table_of
 from tests.support.recommendations import NOON
 
 if TYPE_CHECKING:
-    from forecaster.serving.reader import Table
+    from forecaster.serving.reader import PublishedTable
 
 REFUSALS = {400, 404, 405, 503}
 SELECTOR_SIGNS = st.text(st.sampled_from("=!(), \tinotwrklad-./web"), max_size=200)
@@ -33,7 +33,7 @@ PATHS = st.lists(PIECES | st.text(max_size=8), max_size=9).map(lambda parts: "/"
 
 
 @pytest.fixture(scope="module")
-def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
+def table(tmp_path_factory: pytest.TempPathFactory) -> PublishedTable:
     return table_of(tmp_path_factory.mktemp("property") / "table")
 
 
@@ -43,8 +43,8 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
     query=st.binary(max_size=80) | SELECTOR_SIGNS.map(lambda text: b"labelSelector=" + quote(text).encode()),
     accept=st.text(max_size=60),
 )
-def test_every_request_is_answered(table: Table, method: str, path: str, query: bytes, accept: str) -> None:
-    api = MetricsApi(lambda: (table, Moment(NOON + timedelta(seconds=1), NOON, fresh=True)))
+def test_every_request_is_answered(table: PublishedTable, method: str, path: str, query: bytes, accept: str) -> None:
+    api = MetricsApi(lambda: (table, AskedAt(NOON + timedelta(seconds=1), NOON, fresh=True)))
     reply = api.answer(ApiRequest(method, path, query, accept))
     document = msgspec.json.decode(reply.body)
     if reply.status == 200:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.domain.decision import Recommendation
-    from forecaster.serving.reader import Table
+    from forecaster.serving.reader import PublishedTable
 
 
 def publisher(path: Path, *, paths: Callable[[], Any] = dict, **policy: Any) -> TablePublisher:
@@ -34,7 +34,7 @@ def served(path: Path, *rows: Recommendation, at: datetime = NOON, **policy: Any
     return reader
 
 
-def table_of(path: Path, *rows: Recommendation, **policy: Any) -> Table:
+def table_of(path: Path, *rows: Recommendation, **policy: Any) -> PublishedTable:
     """That table."""
     table = served(path, *rows, **policy).table
     assert table is not None

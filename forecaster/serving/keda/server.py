@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import grpc
 import grpc.aio
 
-from forecaster.serving.watch import watching
+from forecaster.serving.reader import watching
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -9,10 +9,9 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from forecaster.serving.access.audit import Audit
-from forecaster.serving.asked import NotThere
 from forecaster.serving.keda import externalscaler_pb2 as wire
 from forecaster.serving.keda.trigger import Trigger, active, parse_trigger
-from forecaster.serving.values import NotKnown, NotNamed, Value
+from forecaster.serving.values import NotKnown, NotNamed, NotThere, OfferedValue
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection
@@ -75,7 +74,7 @@ class ScalerService:
         said: bool | None = None
         while True:
             value = self._scaler.value(trigger)
-            if isinstance(value, Value) and active(trigger, value) is not said:
+            if isinstance(value, OfferedValue) and active(trigger, value) is not said:
                 said = active(trigger, value)
                 yield wire.IsActiveResponse(result=said)
             await asyncio.sleep(LOOK_SECONDS)
@@ -89,9 +88,9 @@ class ScalerService:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, trigger.message)
         return trigger
 
-    async def _known(self, trigger: Trigger, context: Context) -> Value:
+    async def _known(self, trigger: Trigger, context: Context) -> OfferedValue:
         found = self._scaler.value(trigger)
-        if not isinstance(found, Value):
+        if not isinstance(found, OfferedValue):
             await context.abort(_code(found), found.message)
         return found
 

@@ -7,9 +7,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.domain.published import COUNTS, DEMAND, KEDA_PREFIX
 from forecaster.domain.quantity import QuantityError, parse_quantity
-from forecaster.serving.abstain import HOLD, NEUTRAL
-from forecaster.serving.asked import Asked, NotThere, answer, moment_at
-from forecaster.serving.values import METRICS, SIGNALS, NotKnown, NotNamed, Value
+from forecaster.serving.values import (
+    HOLD,
+    METRICS,
+    NEUTRAL,
+    SIGNALS,
+    MetricRequest,
+    NotKnown,
+    NotNamed,
+    NotThere,
+    OfferedValue,
+    answer,
+    moment_at,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -26,7 +36,7 @@ SHORT = {metric.removeprefix("forecaster_"): metric for metric in METRICS}
 class Trigger(NamedTuple):
     """One number, what one replica carries of it, and from where on the workload counts as active."""
 
-    asked: Asked
+    asked: MetricRequest
     activation: float
 
     @property
@@ -55,7 +65,7 @@ def parse_trigger(namespace: str, scaled_object: str, metadata: Mapping[str, str
     if activation is None:
         return NotNamed("trigger activationTarget: a quantity is expected, e.g. 0 or 50m")
     workload = metadata.get("workload") or scaled_object
-    return Trigger(Asked(namespace, workload, metadata.get("kind", ""), metric, signal, target), activation)
+    return Trigger(MetricRequest(namespace, workload, metadata.get("kind", ""), metric, signal, target), activation)
 
 
 def _amount(text: str) -> float | None:
@@ -90,7 +100,7 @@ class TriggerValues:
         return answer(table, trigger.asked, moment_at(table, self._clock(), self._stale_after))
 
 
-def active(trigger: Trigger, value: Value) -> bool:
+def active(trigger: Trigger, value: OfferedValue) -> bool:
     """Does the workload have, or soon have, more to do than the trigger's activation?
 
     Demand is that at the lead time, so a workload at zero is woken before its load arrives. A count that is kept for

@@ -11,7 +11,6 @@ import pytest
 
 from forecaster.hpa.proposals import DEFAULT_TOLERANCE, from_average, per_pod_value
 from forecaster.publish.gauges import FAMILIES
-from forecaster.serving.abstain import ORDER
 from forecaster.serving.access.gate import PATH_MAX
 from forecaster.serving.access.remembered import WAITING
 from forecaster.serving.app import create_app
@@ -20,6 +19,7 @@ from forecaster.serving.listener import CONNECTIONS, HANDSHAKE_SECONDS, HANDSHAK
 from forecaster.serving.reader import TableReader
 from forecaster.serving.selection import COMMAS_MAX, SELECTOR_MAX
 from forecaster.serving.server import KEEP_ALIVE_SECONDS
+from forecaster.serving.values import ORDER
 from tests.support.asgi import Client
 from tests.support.recommendations import NOON
 from tests.support.tables import publish

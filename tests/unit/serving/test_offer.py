@@ -7,14 +7,14 @@ from forecaster.domain.decision import Clamp, Reason
 from forecaster.domain.policy import Policy
 from forecaster.domain.workload import Target, TargetType
 from forecaster.publish.offer import offer
-from forecaster.serving.values import Consumer, Published, Sample
+from forecaster.serving.values import MetricTarget, OfferedNumber, WorkloadOffer
 from tests.support.recommendations import NOON, ahead, recommendation, signal_view
 
 PUBLISH = Policy.model_validate({"mode": "publish"})
 ONE = replace(recommendation(), signals=(signal_view("cpu"),), clamps=())
 
 
-def offered(one: object = ONE, before: Published | None = None, **policy: object) -> Published:
+def offered(one: object = ONE, before: WorkloadOffer | None = None, **policy: object) -> WorkloadOffer:
     found = offer(one, Policy.model_validate({"mode": "publish", **policy}), before)  # type: ignore[arg-type]
     assert found is not None
     return found
@@ -25,27 +25,27 @@ def test_a_policy_that_only_observes_offers_nothing() -> None:
 
 
 def test_demand_is_the_forecast_peak() -> None:
-    assert offered().demands == (Sample(1.75, NOON, "forecast", signal="cpu", quantile=0.9),)
+    assert offered().demands == (OfferedNumber(1.75, NOON, "forecast", signal="cpu", quantile=0.9),)
 
 
 def test_a_forecast_below_the_measured_demand_lowers_nothing_unless_the_policy_says_so() -> None:
     busy = replace(ONE, signals=(replace(signal_view("cpu"), measured=2.5),))
-    assert offered(busy).demands == (Sample(2.5, NOON, "measured", signal="cpu"),)
+    assert offered(busy).demands == (OfferedNumber(2.5, NOON, "measured", signal="cpu"),)
     assert offered(busy, horizontal={"scale_in_by_forecast": True}).demands[0].value == 1.75
 
 
 def test_without_a_forecast_the_measured_demand_is_served() -> None:
     blind = replace(ONE, signals=(replace(signal_view("cpu"), forecast=None, forecast_replicas=None),))
-    assert offered(blind).demands == (Sample(1.234567, NOON, "measured", signal="cpu"),)
+    assert offered(blind).demands == (OfferedNumber(1.234567, NOON, "measured", signal="cpu"),)
     assert offered(blind).floor is None
 
 
 def test_a_forecast_that_is_only_watched_is_nobody_to_act_on() -> None:
     found = offered(replace(ONE, watched=True))
-    assert found.demands == (Sample(1.234567, NOON, "measured", signal="cpu"),)
+    assert found.demands == (OfferedNumber(1.234567, NOON, "measured", signal="cpu"),)
     assert found.replicas is not None
     assert found.replicas.source == "measured"
-    assert found.floor == Sample(ONE.signals[0].reactive_replicas, NOON, "measured")
+    assert found.floor == OfferedNumber(ONE.signals[0].reactive_replicas, NOON, "measured")
 
 
 def test_a_watched_forecast_is_no_demand_where_nothing_is_measured_either() -> None:
@@ -62,13 +62,13 @@ def test_the_timestamp_is_that_of_the_newest_sample() -> None:
 
 def test_the_count_is_what_it_was_before_the_clamps_that_the_hpa_applies_itself() -> None:
     clamps = (Clamp("forecast", 4, 6, ""), Clamp("stabilization", 6, 9, ""), Clamp("bounds", 9, 8, ""))
-    assert offered(replace(ONE, clamps=clamps)).replicas == Sample(6, NOON, "forecast")
-    assert offered(replace(ONE, clamps=clamps[:1])).replicas == Sample(5, NOON, "forecast")
+    assert offered(replace(ONE, clamps=clamps)).replicas == OfferedNumber(6, NOON, "forecast")
+    assert offered(replace(ONE, clamps=clamps[:1])).replicas == OfferedNumber(5, NOON, "forecast")
 
 
 def test_the_floor_is_the_most_that_a_forecast_asks_for() -> None:
     two = (signal_view("cpu"), replace(signal_view("memory"), forecast_replicas=8))
-    assert offered(replace(ONE, signals=two)).floor == Sample(8, NOON, "forecast")
+    assert offered(replace(ONE, signals=two)).floor == OfferedNumber(8, NOON, "forecast")
 
 
 def test_metrics_of_others_are_not_ours_to_serve() -> None:
@@ -78,14 +78,14 @@ def test_metrics_of_others_are_not_ours_to_serve() -> None:
 
 def test_readers_are_the_targets_of_the_hpa_that_name_our_metrics() -> None:
     targets = (Target("cpu", TargetType.UTILIZATION, 0.7), Target("forecaster_demand", TargetType.AVERAGE_VALUE, 0.5))
-    assert offered(replace(ONE, targets=targets)).consumers == (Consumer("forecaster_demand", "AverageValue", 0.5),)
+    assert offered(replace(ONE, targets=targets)).consumers == (MetricTarget("forecaster_demand", "AverageValue", 0.5),)
 
 
 def test_where_knowledge_ends_its_last_numbers_stay_and_are_marked() -> None:
     hold = replace(recommendation(replicas=None, reason=Reason.SOURCE_DOWN, now=5), signals=())
     later = replace(hold, at=NOON + timedelta(minutes=3))
     found = offered(later, before=offered())
-    assert found.demands == (Sample(1.75, NOON, "forecast", known=False, signal="cpu", quantile=0.9),)
+    assert found.demands == (OfferedNumber(1.75, NOON, "forecast", known=False, signal="cpu", quantile=0.9),)
     assert (found.replicas_now, found.replicas_held) == (5, 3)
     assert found.why == "source-down"
 

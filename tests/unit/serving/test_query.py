@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from forecaster.publish.table import TableEntry
-from forecaster.serving.problem import ProblemError
-from forecaster.serving.query import page, parse_query
+from forecaster.serving.rest import ProblemError, page, parse_query
 
 
 def entry(name: str, namespace: str = "shop", verdict: str = "scale", reason: str = "forecast") -> TableEntry:

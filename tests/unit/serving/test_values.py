@@ -4,34 +4,45 @@ from datetime import timedelta
 
 import pytest
 
-from forecaster.serving.values import Consumer, Moment, NotKnown, NotNamed, Published, Sample, Value, value_of
+from forecaster.serving.values import (
+    AskedAt,
+    MetricTarget,
+    NotKnown,
+    NotNamed,
+    OfferedNumber,
+    OfferedValue,
+    WorkloadOffer,
+    value_of,
+)
 from tests.support.recommendations import NOON
 
-CPU = Sample(6.4, NOON, "forecast", signal="cpu", quantile=0.85)
-MEMORY = Sample(8e9, NOON, "measured", signal="memory")
-WEB = Published(
+CPU = OfferedNumber(6.4, NOON, "forecast", signal="cpu", quantile=0.85)
+MEMORY = OfferedNumber(8e9, NOON, "measured", signal="memory")
+WEB = WorkloadOffer(
     replicas_now=7,
     replicas_held=7,
     demands=(CPU, MEMORY),
-    replicas=Sample(13, NOON, "forecast"),
-    floor=Sample(12, NOON, "forecast"),
-    consumers=(Consumer("forecaster_demand", "AverageValue", 0.5),),
+    replicas=OfferedNumber(13, NOON, "forecast"),
+    floor=OfferedNumber(12, NOON, "forecast"),
+    consumers=(MetricTarget("forecaster_demand", "AverageValue", 0.5),),
     abstain="auto",
     last_for_seconds=600,
 )
-NOW = Moment(NOON + timedelta(seconds=20), NOON, fresh=True)
+NOW = AskedAt(NOON + timedelta(seconds=20), NOON, fresh=True)
 
 
-def web(**changed: object) -> Published:
-    return Published(**{field: getattr(WEB, field) for field in WEB.__struct_fields__} | changed)  # type: ignore[arg-type]
+def web(**changed: object) -> WorkloadOffer:
+    return WorkloadOffer(**{field: getattr(WEB, field) for field in WEB.__struct_fields__} | changed)  # type: ignore[arg-type]
 
 
-def lost(sample: Sample) -> Sample:
-    return Sample(sample.value, sample.at, sample.source, known=False, signal=sample.signal, quantile=sample.quantile)
+def lost(sample: OfferedNumber) -> OfferedNumber:
+    return OfferedNumber(
+        sample.value, sample.at, sample.source, known=False, signal=sample.signal, quantile=sample.quantile
+    )
 
 
 def test_demand_is_that_of_the_signal_asked_for() -> None:
-    assert value_of(WEB, "forecaster_demand", NOW, signal="cpu") == Value(
+    assert value_of(WEB, "forecaster_demand", NOW, signal="cpu") == OfferedValue(
         "forecaster_demand", 6.4, NOON, "forecast", "cpu", 0.85
     )
 
@@ -39,14 +50,14 @@ def test_demand_is_that_of_the_signal_asked_for() -> None:
 @pytest.mark.parametrize(("metric", "count"), [("forecaster_replicas", 13), ("forecaster_floor", 12)])
 def test_counts_belong_to_no_signal(metric: str, count: int) -> None:
     answer = value_of(WEB, metric, NOW)
-    assert isinstance(answer, Value)
+    assert isinstance(answer, OfferedValue)
     assert (answer.value, answer.signal) == (count, "")
     assert isinstance(value_of(WEB, metric, NOW, signal="cpu"), NotNamed)
 
 
 def test_the_only_signal_need_not_be_named() -> None:
     answer = value_of(web(demands=(CPU,)), "forecaster_demand", NOW)
-    assert isinstance(answer, Value)
+    assert isinstance(answer, OfferedValue)
     assert answer.signal == "cpu"
 
 
@@ -61,43 +72,43 @@ def test_what_does_not_exist_is_said_to() -> None:
 
 def test_age_is_that_of_the_sample() -> None:
     answer = value_of(WEB, "forecaster_replicas", NOW)
-    assert isinstance(answer, Value)
+    assert isinstance(answer, OfferedValue)
     assert answer.age(NOW.now) == timedelta(seconds=20)
     assert answer.age(NOON - timedelta(seconds=5)) == timedelta(0)
 
 
 def test_a_value_that_is_no_longer_known_is_the_last_one_and_keeps_its_time() -> None:
-    later = Moment(NOON + timedelta(minutes=5), NOON + timedelta(minutes=5), fresh=True)
+    later = AskedAt(NOON + timedelta(minutes=5), NOON + timedelta(minutes=5), fresh=True)
     answer = value_of(web(demands=(lost(CPU),)), "forecaster_demand", later)
-    assert answer == Value("forecaster_demand", 6.4, NOON, "last", "cpu", 0.85)
+    assert answer == OfferedValue("forecaster_demand", 6.4, NOON, "last", "cpu", 0.85)
 
 
 def test_then_it_keeps_the_count_by_the_target_of_the_hpa() -> None:
-    later = Moment(NOON + timedelta(minutes=11), NOON + timedelta(minutes=11), fresh=True)
+    later = AskedAt(NOON + timedelta(minutes=11), NOON + timedelta(minutes=11), fresh=True)
     answer = value_of(web(demands=(lost(CPU),)), "forecaster_demand", later)
-    assert answer == Value("forecaster_demand", 3.5, later.published_at, "neutral", "cpu", None)
+    assert answer == OfferedValue("forecaster_demand", 3.5, later.published_at, "neutral", "cpu", None)
 
 
 def test_other_readers_say_their_own_target() -> None:
-    later = Moment(NOON + timedelta(minutes=11), NOON + timedelta(minutes=11), fresh=True)
+    later = AskedAt(NOON + timedelta(minutes=11), NOON + timedelta(minutes=11), fresh=True)
     unread = web(demands=(), consumers=(), why="no-data")
     assert value_of(unread, "forecaster_demand", later, signal="cpu") == NotKnown("no-data")
     answer = value_of(unread, "forecaster_demand", later, signal="cpu", target=2.0)
-    assert isinstance(answer, Value)
+    assert isinstance(answer, OfferedValue)
     assert answer.value == 14.0
 
 
 def test_a_count_is_kept_as_it_is() -> None:
     answer = value_of(web(replicas=None), "forecaster_replicas", NOW)
-    assert isinstance(answer, Value)
+    assert isinstance(answer, OfferedValue)
     assert (answer.value, answer.source) == (7.0, "neutral")
 
 
 def test_nothing_in_a_stale_table_is_known() -> None:
     """The computing process died: last for its time, then an error, since the count is out of date as well."""
-    dead = Moment(NOON + timedelta(minutes=9), NOON, fresh=False)
+    dead = AskedAt(NOON + timedelta(minutes=9), NOON, fresh=False)
     answer = value_of(WEB, "forecaster_demand", dead, signal="cpu")
-    assert isinstance(answer, Value)
+    assert isinstance(answer, OfferedValue)
     assert (answer.source, answer.value) == ("last", 6.4)
     answer = value_of(WEB, "forecaster_demand", dead._replace(now=NOON + timedelta(minutes=11)), signal="cpu")
     assert isinstance(answer, NotKnown)

@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from forecaster.serving.asked import Asked, NotThere
 from forecaster.serving.keda.trigger import Trigger, TriggerValues, active
 from forecaster.serving.reader import TableReader
-from forecaster.serving.values import NotKnown, NotNamed, Value
+from forecaster.serving.values import MetricRequest, NotKnown, NotNamed, NotThere, OfferedValue
 from tests.support.recommendations import NOON, recommendation, workload_id
 from tests.support.tables import publish
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
     from forecaster.domain.decision import Recommendation
 
-CPU = Trigger(Asked("shop", "web", signal="cpu", target=0.5), activation=0.0)
+CPU = Trigger(MetricRequest("shop", "web", signal="cpu", target=0.5), activation=0.0)
 SOON = NOON + timedelta(seconds=20)
 
 
@@ -29,7 +28,7 @@ def scaler(folder: Path, *rows: Recommendation, mode: str = "publish") -> Trigge
 
 def test_the_number_is_the_demand_that_is_forecast(tmp_path: Path) -> None:
     found = scaler(tmp_path).value(CPU)
-    assert isinstance(found, Value)
+    assert isinstance(found, OfferedValue)
     assert (found.value, found.source) == (1.75, "forecast")
 
 
@@ -53,7 +52,7 @@ def test_a_workload_that_is_only_observed_is_not_read(tmp_path: Path) -> None:
 def test_two_kinds_of_one_name_have_to_be_told_apart(tmp_path: Path) -> None:
     both = scaler(tmp_path, recommendation(), recommendation(workload_id(kind="StatefulSet")))
     assert isinstance(both.value(CPU), NotNamed)
-    assert isinstance(both.value(Trigger(CPU.asked._replace(kind="StatefulSet"), 0)), Value)
+    assert isinstance(both.value(Trigger(CPU.asked._replace(kind="StatefulSet"), 0)), OfferedValue)
 
 
 @pytest.mark.parametrize(
@@ -68,5 +67,5 @@ def test_two_kinds_of_one_name_have_to_be_told_apart(tmp_path: Path) -> None:
     ],
 )
 def test_active_is_what_has_or_will_have_load(value: float, source: str, activation: float, *, expected: bool) -> None:
-    found = Value("forecaster_demand", value, NOON, source, "cpu", None)
+    found = OfferedValue("forecaster_demand", value, NOON, source, "cpu", None)
     assert active(Trigger(CPU.asked, activation), found) is expected

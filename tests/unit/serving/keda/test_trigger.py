@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.serving.asked import Asked
 from forecaster.serving.keda.trigger import Trigger, parse_trigger
-from forecaster.serving.values import NotNamed
+from forecaster.serving.values import MetricRequest, NotNamed
 
 CPU = {"signal": "cpu", "target": "500m"}
 
@@ -18,7 +17,7 @@ def trigger(**metadata: str) -> Trigger:
 
 
 def test_demand_of_a_signal_is_divided_by_what_one_replica_carries() -> None:
-    assert trigger(**CPU).asked == Asked("shop", "web", "", "forecaster_demand", "cpu", 0.5)
+    assert trigger(**CPU).asked == MetricRequest("shop", "web", "", "forecaster_demand", "cpu", 0.5)
 
 
 def test_the_workload_may_have_another_name_than_the_scaled_object_but_no_other_namespace() -> None:

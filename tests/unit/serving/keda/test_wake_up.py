@@ -13,7 +13,7 @@ from forecaster.domain.policy import Policy
 from forecaster.domain.workload import Target, TargetType
 from forecaster.publish.offer import offer
 from forecaster.serving.keda.trigger import Trigger, active, parse_trigger
-from forecaster.serving.values import Moment, Value, value_of
+from forecaster.serving.values import AskedAt, OfferedValue, value_of
 from tests.support.builders import NO_FORECAST, NOON, hpa, outlooks, workload
 
 if TYPE_CHECKING:
@@ -33,9 +33,9 @@ def is_active(now: float | Unknown, coming: float | Unknown) -> bool | None:
     recommendation, _ = decide(asleep, seen, policy, ScalingState(), NOON)
     published = offer(recommendation, policy)
     assert published
-    moment = Moment(NOON + timedelta(seconds=10), NOON, fresh=True)
+    moment = AskedAt(NOON + timedelta(seconds=10), NOON, fresh=True)
     value = value_of(published, "forecaster_demand", moment, signal="requests", target=trigger.asked.target)
-    return active(trigger, value) if isinstance(value, Value) else None
+    return active(trigger, value) if isinstance(value, OfferedValue) else None
 
 
 @pytest.mark.parametrize(

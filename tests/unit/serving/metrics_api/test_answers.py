@@ -9,7 +9,7 @@ import pytest
 
 from forecaster.domain.decision import Reason, Scale
 from forecaster.serving.external_metrics import ApiRequest, MetricsApi
-from forecaster.serving.values import Moment
+from forecaster.serving.values import AskedAt
 from tests.support.published import table_of
 from tests.support.recommendations import NOON, recommendation, signal_view, workload_id
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 EXTERNAL = "/apis/external.metrics.k8s.io/v1beta1"
 CUSTOM = "/apis/custom.metrics.k8s.io/v1beta2"
 SHOP = f"{EXTERNAL}/namespaces/shop"
-LATER = Moment(NOON + timedelta(seconds=20), NOON, fresh=True)
+LATER = AskedAt(NOON + timedelta(seconds=20), NOON, fresh=True)
 
 
 @pytest.fixture

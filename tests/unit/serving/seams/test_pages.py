@@ -11,8 +11,8 @@ import pytest
 from starlette.applications import Starlette
 
 from forecaster.serving.integrations import IntegrationPages
-from forecaster.serving.problem import ProblemError, answer_problem
 from forecaster.serving.reader import TableReader
+from forecaster.serving.rest import ProblemError, answer_problem
 from tests.support.asgi import Client
 from tests.support.recommendations import NOON, ahead, recommendation, signal_view, workload_id
 from tests.support.tables import publish

@@ -1,0 +1,254 @@
+"""/api/v1/recommendations: pages of the published table, and refusals as JSON (RFC 9457)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from bisect import bisect_right
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from forecaster.serving.values import TableAge, age_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from datetime import datetime, timedelta
+
+    from starlette.requests import Request
+
+    from forecaster.publish.table import TableEntry
+    from forecaster.serving.reader import PublishedTable, TableReader
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """The body of every error."""
+
+    status: int
+    title: str
+    detail: str
+    remedy: str
+
+
+class ProblemError(Exception):
+    """Ends a request with this problem."""
+
+    def __init__(self, status: HTTPStatus, detail: str, remedy: str) -> None:
+        super().__init__(detail)
+        self.problem = Problem(status, status.phrase, detail, remedy)
+
+
+REMEDIES = {
+    HTTPStatus.NOT_FOUND: "Ask /api/v1/recommendations for the list.",
+    HTTPStatus.METHOD_NOT_ALLOWED: "This interface is read-only: use GET.",
+}
+
+
+def answer_problem(_request: Request, error: Exception) -> Response:
+    """The response for a `ProblemError`."""
+    if not isinstance(error, ProblemError):
+        raise error
+    return problem_response(error.problem)
+
+
+def answer_refusal(request: Request, error: Exception) -> Response:
+    """The response for what the router refuses: unknown paths and verbs."""
+    if not isinstance(error, HTTPException):
+        raise error
+    status = HTTPStatus(error.status_code)
+    detail = f"{request.method} {request.url.path}: {status.phrase.lower()}"
+    problem = Problem(status, status.phrase, detail, REMEDIES.get(status, ""))
+    return problem_response(problem, error.headers)
+
+
+def problem_response(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
+    """A problem as an HTTP response."""
+    body = msgspec.json.encode(problem)
+    return Response(body, problem.status, headers, media_type="application/problem+json")
+
+
+# Lists of recommendations: filters, pages, and the token that leads to the next page. Pure.
+
+
+FILTERS = ("namespace", "kind", "verdict", "reason")
+LIMIT = 500
+LIMIT_MAX = 5000
+Key = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ListQuery:
+    """What a list was asked for."""
+
+    wanted: tuple[tuple[str, str], ...] = ()
+    limit: int = LIMIT
+    after: Key | None = None
+
+    def accepts(self, entry: TableEntry) -> bool:
+        """Does this row pass every filter?"""
+        return all(getattr(entry, field) == value for field, value in self.wanted)
+
+
+def parse_query(parameters: Mapping[str, str]) -> ListQuery:
+    """The query of a URL.
+
+    Raises:
+        ProblemError: an unknown parameter, or a value out of range.
+    """
+    unknown = sorted(set(parameters) - {*FILTERS, "limit", "continue"})
+    if unknown:
+        raise _bad(f"unknown parameter {unknown[0]!r}", f"Use {', '.join(FILTERS)}, limit or continue.")
+    return ListQuery(
+        wanted=tuple((field, parameters[field]) for field in FILTERS if field in parameters),
+        limit=_limit(parameters.get("limit", str(LIMIT))),
+        after=_key(parameters["continue"]) if "continue" in parameters else None,
+    )
+
+
+def page(entries: Sequence[TableEntry], query: ListQuery) -> tuple[list[TableEntry], str | None]:
+    """The rows of one page and the token of the next, None on the last.
+
+    The token names the last row, not a position: it stays good when the table is replaced between two pages.
+    """
+    start = 0 if query.after is None else bisect_right(entries, query.after, key=lambda entry: entry.key)
+    found = _first(entries[start:], query, query.limit + 1)
+    rows = found[: query.limit]
+    return rows, _token(rows[-1].key) if len(found) > query.limit else None
+
+
+def _first(entries: Iterable[TableEntry], query: ListQuery, count: int) -> list[TableEntry]:
+    found: list[TableEntry] = []
+    for entry in entries:
+        if query.accepts(entry):
+            found.append(entry)
+            if len(found) == count:
+                break
+    return found
+
+
+def _limit(text: str) -> int:
+    if text.isascii() and text.isdigit() and len(text) <= len(str(LIMIT_MAX)) and 1 <= int(text) <= LIMIT_MAX:
+        return int(text)
+    raise _bad(f"limit {text[:20]!r} is not allowed", f"Use a whole number from 1 to {LIMIT_MAX}.")
+
+
+def _token(key: Key) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode(key)).decode().rstrip("=")
+
+
+def _key(token: str) -> Key:
+    try:
+        raw = base64.urlsafe_b64decode(token.encode() + b"=" * (-len(token) % 4))
+        key: Key = msgspec.json.decode(raw, type=Key)
+    except (binascii.Error, msgspec.DecodeError, UnicodeEncodeError) as error:
+        raise _bad("the continue token is not one of ours", "Start again without it.") from error
+    return key
+
+
+def _bad(detail: str, remedy: str) -> ProblemError:
+    return ProblemError(HTTPStatus.BAD_REQUEST, detail, remedy)
+
+
+# Answers from the published table. Nothing is computed here but ages.
+
+
+class RecommendationPage(TableAge, frozen=True, kw_only=True, rename={"next_page": "continue"}):
+    """Some recommendations, all of the same age, and the token of the next page."""
+
+    items: list[msgspec.Raw]
+    next_page: str | None
+
+
+class SingleRecommendation(TableAge, frozen=True, kw_only=True):
+    """One recommendation and its age."""
+
+    recommendation: msgspec.Raw
+
+
+class Readiness(TableAge, frozen=True, kw_only=True):
+    """The table that is served; `fault` says why a newer file is not."""
+
+    version: str
+    workloads: int
+    fault: str
+
+
+class RecommendationPages:
+    """The handlers; they share the reader, the clock and the limit of staleness."""
+
+    def __init__(
+        self,
+        reader: TableReader,
+        clock: Callable[[], datetime],
+        stale_after: timedelta | None,
+        fault: Callable[[], str] = str,
+    ) -> None:
+        self._reader = reader
+        self._fault = fault
+        self._clock = clock
+        self._stale_after = stale_after
+
+    async def readyz(self, _request: Request) -> Response:
+        """200 from the first table on, however old it grows: a process that is not ready cannot abstain either."""
+        if why := self._fault():
+            raise _unavailable(why, "Callers cannot be told apart before that is mended.")
+        table = self.table()
+        age = self._age(table)
+        version, workloads = table.meta.version, len(table.entries)
+        return _json(Readiness(*_fields(age), version=version, workloads=workloads, fault=self._reader.fault))
+
+    async def recommendations(self, request: Request) -> Response:
+        """A page of the table, filtered."""
+        query = parse_query(request.query_params)
+        table = self.table()
+        rows, next_page = page(table.entries, query)
+        items = [table.record(entry) for entry in rows]
+        return _json(RecommendationPage(*_fields(self._age(table)), items=items, next_page=next_page))
+
+    async def recommendation(self, request: Request) -> Response:
+        """The recommendation for one workload."""
+        table = self.table()
+        entry = _one(table, **request.path_params, kind=request.query_params.get("kind"))
+        return _json(SingleRecommendation(*_fields(self._age(table)), recommendation=table.record(entry)))
+
+    def table(self) -> PublishedTable:
+        """The table that is served; before the first one, the problem that there is none."""
+        if self._reader.table is None:
+            raise _unavailable(
+                self._reader.fault, "Wait for the first cycle, or look at the log of the computing process."
+            )
+        return self._reader.table
+
+    def _age(self, table: PublishedTable) -> TableAge:
+        return age_of(table.meta, self._clock(), self._stale_after)
+
+
+def _one(table: PublishedTable, *, namespace: str, name: str, kind: str | None) -> TableEntry:
+    found = [entry for entry in table.named(namespace, name) if kind in {None, entry.kind}]
+    wanted = f"{kind or 'workload'} {namespace}/{name}"
+    if not found:
+        raise ProblemError(
+            HTTPStatus.NOT_FOUND,
+            f"no {wanted} in the table",
+            "Check the spelling and the selectors; /api/v1/recommendations?namespace= lists what there is.",
+        )
+    if len(found) > 1:
+        kinds = ", ".join(entry.kind for entry in found)
+        raise ProblemError(HTTPStatus.CONFLICT, f"{wanted} is one of {kinds}", f"Add ?kind= with one of {kinds}.")
+    return found[0]
+
+
+def _unavailable(detail: str, remedy: str) -> ProblemError:
+    return ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, detail, remedy)
+
+
+def _fields(age: TableAge) -> tuple[datetime, float, bool]:
+    return age.published_at, age.age_seconds, age.stale
+
+
+def _json(value: msgspec.Struct) -> Response:
+    return Response(msgspec.json.encode(value), media_type="application/json")
