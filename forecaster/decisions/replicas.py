@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from forecaster.decisions.targets import AmountTarget, PodTarget
 from forecaster.domain.signal import Signal
-from forecaster.hpa.proposals import NOBODY, MetricProposal, Share, from_average, from_utilization, per_pod_value
+from forecaster.hpa.proposals import NO_SHARE, MetricProposal, Share, from_average, from_utilization, per_pod_value
 
 if TYPE_CHECKING:
     from forecaster.hpa.proposals import Tolerance, Unmeasured
@@ -38,5 +38,5 @@ def proposal(
     if isinstance(target, AmountTarget):
         return from_average(usage, ready, milli(target.amount), ready, current, tolerance, unready=starting)
     request = milli(target.request)
-    unready = Share(starting, starting * request) if starting else NOBODY
+    unready = Share(starting, starting * request) if starting else NO_SHARE
     return from_utilization(usage, ready * request, target.percent, ready, current, tolerance, unready=unready)

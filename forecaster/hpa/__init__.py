@@ -1,20 +1,20 @@
-"""The HorizontalPodAutoscaler of Kubernetes 1.36, exact in every corner, as pure functions.
+"""The HorizontalPodAutoscaler of Kubernetes 1.36, exact in every corner, as pure scalar functions.
 
 Values in, values out: no clock, no network, no cluster. docs/hpa.md has the rules under the section numbers that the
 docstrings name. Values are integer milli-units, targets too, utilization is whole percent, tolerances are ratios.
+`forecaster.horizontal` has the same rules on arrays and is tested against this package.
 
 What other rooms call, from small to whole:
 
 - one metric, from totals: `proposals.from_utilization`, `from_average`, `from_total`, `per_pod_value`
-  -> `Proposal` (or `Unmeasured`); `tolerance.Tolerance`, `controller.tolerance_of(behavior, controller)`
-- one metric, from pods: `evaluate.evaluate(metric, answer, situation)`
-- several metrics: `combine.combine(proposals, current)` -> `Recommendation` or `NoRecommendation`
+  -> `MetricProposal` (or `Unmeasured`); `proposals.Tolerance`, `spec.tolerance_of(behavior, controller)`
+- one metric, from pods: `evaluate.evaluate(metric, answer, context)`
+- several metrics: `proposals.combine(proposals, current)` -> `CombinedProposal` or `NoRecommendation`
 - limits: `limits.limit(recommendation, current, bounds, behavior, history, now, ...)` -> `Limited`
-- after a write: `history.record_scale_event(events, change, now, policies)`
+- after a write: `behavior.record_scale_event(events, change, now, policies)`
 - a whole pass: `reconcile.reconcile(spec, observation, state, now, controller)` -> `(desired, conditions, state)`;
-  `state.state_to_json` and `state_from_json` keep the state
-- a manifest: `manifest.read_manifest(mapping)` -> `HpaSpec` or `Refused` with every fault;
+  several: `reconcile.carry_on`; `state.state_to_json` and `state_from_json` write and read the state
+- a manifest: `manifest.read_manifest(mapping)` -> `HpaSpec` or `RefusedManifest` with every fault;
   `manifest.spec_from_wire(spec)` for one that an API server has already taken
-- what to make of it: `explain.explain`, `explain.aims`, `cautions.cautions`, `simulate.carry_on`,
-  `totals.observe_totals`
+- what to make of it: `explain.explain`, `explain.aims`, `cautions.cautions`, `observation.observe_totals`
 """

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from forecaster.hpa.conditions import Clamp, Stabilization
 from forecaster.hpa.numbers import MAX_INT32, MIN_INT32, ceil_to_int32, truncate_to_int32, wrap_int32
+
+if TYPE_CHECKING:
+    from forecaster.hpa.conditions import Clamp, Stabilization
 
 PolicyType = Literal["Pods", "Percent"]
 SelectPolicy = Literal["Max", "Min", "Disabled"]
@@ -46,12 +48,6 @@ class Behavior:
 
     scale_up: ScalingRules
     scale_down: ScalingRules
-
-
-# What one HPA remembers between passes: recommendations and scale events, in slots that are used again.
-#
-# Both lists live in the controller's memory only. An outdated entry is not removed: its slot is overwritten by the next
-# entry, so order in the list is not order in time.
 
 
 PastRecommendations = tuple["PastRecommendation", ...]
@@ -107,9 +103,6 @@ def record_scale_event(
     else:
         kept.append(ScaleEvent(change, now))
     return tuple(kept)
-
-
-# Limits where the HPA has `spec.behavior` (HPA rules §11): stabilise both ways, then rate limits and bounds.
 
 
 def stabilize(

@@ -48,7 +48,7 @@ def cautions(
 ) -> tuple[Caution, ...]:
     """All cautions about one HPA at its current size.
 
-    `pods` are the target's, `others` the other HPAs of the namespace, `vertical_resources` the resources whose
+    `pods` are the target's, `others` the other HPAs of the namespace, `vertical_resources` the resources of which the
     requests something else changes, `raised_for` how long a forecast would hold a raised value.
     """
     tolerance = tolerance_of(spec.behavior, controller)
@@ -158,7 +158,7 @@ def _shared_target(spec: HpaSpec, others: Iterable[HpaSpec]) -> Caution | None:
 
 
 def _same_signal(spec: HpaSpec, vertical_resources: frozenset[str]) -> Caution | None:
-    """Utilisation is usage over request: whoever changes the request changes what the HPA sees."""
+    """Utilisation is usage over request: a change of the request changes what the HPA sees."""
     for metric in spec.metrics:
         if metric.target.average_utilization_percent is not None and metric.name in vertical_resources:
             return Caution(

@@ -131,9 +131,6 @@ _BLOCKS = {
 }
 
 
-# What the API server fills in before the controller sees an object (HPA rules §12).
-
-
 _PERIOD = timedelta(seconds=15)
 
 MIN_REPLICAS = 1

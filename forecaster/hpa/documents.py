@@ -44,7 +44,7 @@ def pods_of(documents: Iterable[Any]) -> list[HpaPod]:
 
 
 def answers_of(spec: HpaSpec, documents: Sequence[Any]) -> list[Answer]:
-    """What the metrics APIs answered, one answer per metric of the spec; a metric nobody mentions has no samples."""
+    """The answers of the metrics APIs, one per metric of the spec; one that no document mentions has no samples."""
     for document in documents:
         if not isinstance(document, Mapping) or document.get("kind") not in KINDS:
             raise DocumentError(f"a metrics document has kind {', '.join(KINDS)}; got {_kind(document)}")

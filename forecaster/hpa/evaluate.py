@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.hpa.numbers import truncated_quotient, wrap_int64
 from forecaster.hpa.pods import Groups, HpaPod, group_pods, requests_by_pod, running_and_ready
@@ -27,7 +25,12 @@ from forecaster.hpa.samples import (
     external_shared_total,
     external_total,
 )
-from forecaster.hpa.spec import Controller, MetricSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from forecaster.hpa.spec import Controller, MetricSpec
 
 SOURCES = frozenset({"Resource", "ContainerResource", "Pods", "Object", "External"})
 NO_PODS = Unmeasured("no_pods", "no pods returned by selector while calculating replica count")
@@ -189,11 +192,8 @@ def _wrong_answer(metric: MetricSpec) -> Unmeasured:
     return Unmeasured("api_failed", f"the answer for {metric.source} metric {metric.name} is of another kind of metric")
 
 
-# Sums over pods and their samples, between the groups of §6 and the formulas of §8.
-
-
 class RequestedUsage(NamedTuple):
-    """HPA rules §8.1: sums over the samples whose pod has a request, and how many those are: the ready pods."""
+    """HPA rules §8.1: sums over the samples of pods that have a request, and how many those are: the ready pods."""
 
     usage_milli: int
     request_milli: int

@@ -5,61 +5,27 @@ Everything said here is read from the values of a pass; nothing is decided a sec
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.domain.quantity import QuantityFormat, milli_quantity
 from forecaster.hpa import behavior as both_ways
 from forecaster.hpa import limits
-from forecaster.hpa.behavior import ScalingPolicy, ScalingRules
 from forecaster.hpa.conditions import ConditionType, find_condition
 from forecaster.hpa.limits import Limited, windows
 from forecaster.hpa.observation import Observation, ScaleSubresource, total_of
-from forecaster.hpa.outcome import Pass
 from forecaster.hpa.proposals import MetricProposal, Unmeasured
-from forecaster.hpa.samples import Answer
 from forecaster.hpa.spec import SHIPPED, Controller, HpaSpec, MetricSpec, tolerance_of
-from forecaster.hpa.state import HpaState
 from forecaster.hpa.wording import STABILIZATION
 
+if TYPE_CHECKING:
+    from datetime import datetime, timedelta
+
+    from forecaster.hpa.behavior import ScalingPolicy, ScalingRules
+    from forecaster.hpa.outcome import Pass
+    from forecaster.hpa.samples import Answer
+    from forecaster.hpa.state import HpaState
+
 RESOURCE_SOURCES = frozenset({"Resource", "ContainerResource"})
-
-
-def amount(metric: MetricSpec, milli: int) -> str:
-    """A measured amount: `5.2 cores`, `3Gi` of memory, or the plain number."""
-    if metric.source in RESOURCE_SOURCES and metric.name == "cpu":
-        return f"{_decimal(milli)} cores"
-    text = target_amount(metric, milli)
-    return _decimal(milli) if text.endswith("m") and abs(milli) > 1000 else text  # noqa: PLR2004 - one whole unit
-
-
-def _decimal(milli: int) -> str:
-    """Thousandths as a decimal number, exact."""
-    sign, whole, rest = "-" if milli < 0 else "", *divmod(abs(milli), 1000)
-    return f"{sign}{whole}.{rest:03}".rstrip("0").rstrip(".")
-
-
-def target_amount(metric: MetricSpec, milli: int) -> str:
-    """A target as the manifest writes it: `500m`, `1Gi`, `1k`."""
-    binary = metric.source in RESOURCE_SOURCES and metric.name == "memory"
-    return str(milli_quantity(milli, QuantityFormat.BINARY_SI if binary else QuantityFormat.DECIMAL_SI))
-
-
-def pods(count: int) -> str:
-    """`1 pod`, `2 pods`."""
-    return f"{count} pod" if count == 1 else f"{count} pods"
-
-
-def seconds(duration: timedelta) -> str:
-    """`300 s`."""
-    return f"{duration.total_seconds():g} s"
-
-
-# What an HPA aims at, and what one pass of it does, in sentences.
-#
-# Everything said here is read from the values of a pass; nothing is decided a second time.
-
-
 _CONDITIONS: tuple[ConditionType, ...] = ("AbleToScale", "ScalingActive", "ScalingLimited", "ScaledToZero")
 
 
@@ -292,3 +258,33 @@ def _reason(outcome: Pass, kind: ConditionType) -> str:
 def _message(outcome: Pass, kind: ConditionType) -> str:
     condition = find_condition(outcome.conditions, kind)
     return "" if condition is None else condition.message
+
+
+def amount(metric: MetricSpec, milli: int) -> str:
+    """A measured amount: `5.2 cores`, `3Gi` of memory, or the plain number."""
+    if metric.source in RESOURCE_SOURCES and metric.name == "cpu":
+        return f"{_decimal(milli)} cores"
+    text = target_amount(metric, milli)
+    return _decimal(milli) if text.endswith("m") and abs(milli) > 1000 else text  # noqa: PLR2004 - one whole unit
+
+
+def target_amount(metric: MetricSpec, milli: int) -> str:
+    """A target as the manifest writes it: `500m`, `1Gi`, `1k`."""
+    binary = metric.source in RESOURCE_SOURCES and metric.name == "memory"
+    return str(milli_quantity(milli, QuantityFormat.BINARY_SI if binary else QuantityFormat.DECIMAL_SI))
+
+
+def pods(count: int) -> str:
+    """`1 pod`, `2 pods`."""
+    return f"{count} pod" if count == 1 else f"{count} pods"
+
+
+def seconds(duration: timedelta) -> str:
+    """`300 s`."""
+    return f"{duration.total_seconds():g} s"
+
+
+def _decimal(milli: int) -> str:
+    """Thousandths as a decimal number, exact."""
+    sign, whole, rest = "-" if milli < 0 else "", *divmod(abs(milli), 1000)
+    return f"{sign}{whole}.{rest:03}".rstrip("0").rstrip(".")

@@ -96,11 +96,6 @@ def qualified_name_faults(path: str, name: str) -> FieldFaults:
         )
 
 
-# Whether a manifest has the shape of an HPA: fields known, numbers numbers, quantities quantities (HPA rules §12).
-#
-# The API server decodes before it validates. What it would refuse or drop there is a fault here, with its path.
-
-
 Schema = str | dict[str, Any] | list[Any]
 
 STRING, INTEGER, QUANTITY, LABELS = "string", "integer", "quantity", "labels"

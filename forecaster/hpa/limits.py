@@ -8,54 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.hpa import behavior as both_ways
 from forecaster.hpa.behavior import Behavior, PastRecommendations, ScaleEvents, remember
-from forecaster.hpa.conditions import Clamp, Stabilization
 from forecaster.hpa.numbers import truncate_to_int32
 
-
-def stabilize_down(
-    history: PastRecommendations, recommendation: int, window: timedelta, now: datetime
-) -> tuple[int, PastRecommendations]:
-    """HPA rules §10: the highest recommendation of the window, and the history with this one stored.
-
-    An entry whose age equals the window still counts. The result may exceed the current size.
-    """
-    cutoff = now - window
-    highest, stale = recommendation, None
-    for slot, (replicas, at) in enumerate(history):
-        if at < cutoff:
-            stale = slot
-        elif replicas > highest:
-            highest = replicas
-    return highest, remember(history, recommendation, now, stale)
-
-
-def down_stabilization_reason(stabilized: int, recommendation: int) -> Stabilization:
-    """HPA rules §10: the reason of `AbleToScale`."""
-    return "ReadyForNewScale" if stabilized == recommendation else "ScaleDownStabilized"
-
-
-def growth_limit(current: int, factor: float = 2.0, minimum: float = 4.0) -> int:
-    """HPA rules §10: twice the current size, and four pods at least; there is no period."""
-    return truncate_to_int32(max(factor * current, minimum))
-
-
-def bound(stabilized: int, min_replicas: int, max_replicas: int, growth: int) -> tuple[int, Clamp]:
-    """HPA rules §10: `minReplicas` first, then `maxReplicas` or the growth limit, whichever is lower."""
-    if stabilized < min_replicas:
-        return min_replicas, "TooFewReplicas"
-    if stabilized > min(max_replicas, growth):
-        return (growth, "ScaleUpLimit") if max_replicas > growth else (max_replicas, "TooManyReplicas")
-    return stabilized, "DesiredWithinRange"
-
-
-# From a recommendation to the desired count: stabilisation, rate limits, bounds (HPA rules §10, §11).
-#
-# `limit` is the one entrance; it walks §11 where the HPA has `spec.behavior` and §10 where it has none. The history goes
-# in and comes out with the recommendation stored as it was before stabilisation.
+if TYPE_CHECKING:
+    from forecaster.hpa.conditions import Clamp, Stabilization
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +93,43 @@ def _limit_without_behavior(
     window: timedelta,
     growth: Growth,
 ) -> Limited:
-    stabilized, stored = stabilize(history, recommendation, window, now)
+    stabilized, stored = stabilize_down(history, recommendation, window, now)
     largest = growth_limit(current, growth.factor, growth.minimum)
     replicas, clamp = bound(stabilized, bounds.min_replicas, bounds.max_replicas, largest)
-    return Limited(replicas, stabilized, stabilization_reason(stabilized, recommendation), clamp, stored)
+    return Limited(replicas, stabilized, down_stabilization_reason(stabilized, recommendation), clamp, stored)
+
+
+def stabilize_down(
+    history: PastRecommendations, recommendation: int, window: timedelta, now: datetime
+) -> tuple[int, PastRecommendations]:
+    """HPA rules §10: the highest recommendation of the window, and the history with this one stored.
+
+    An entry whose age equals the window still counts. The result may exceed the current size.
+    """
+    cutoff = now - window
+    highest, stale = recommendation, None
+    for slot, (replicas, at) in enumerate(history):
+        if at < cutoff:
+            stale = slot
+        elif replicas > highest:
+            highest = replicas
+    return highest, remember(history, recommendation, now, stale)
+
+
+def down_stabilization_reason(stabilized: int, recommendation: int) -> Stabilization:
+    """HPA rules §10: the reason of `AbleToScale`."""
+    return "ReadyForNewScale" if stabilized == recommendation else "ScaleDownStabilized"
+
+
+def growth_limit(current: int, factor: float = 2.0, minimum: float = 4.0) -> int:
+    """HPA rules §10: twice the current size, and four pods at least; there is no period."""
+    return truncate_to_int32(max(factor * current, minimum))
+
+
+def bound(stabilized: int, min_replicas: int, max_replicas: int, growth: int) -> tuple[int, Clamp]:
+    """HPA rules §10: `minReplicas` first, then `maxReplicas` or the growth limit, whichever is lower."""
+    if stabilized < min_replicas:
+        return min_replicas, "TooFewReplicas"
+    if stabilized > min(max_replicas, growth):
+        return (growth, "ScaleUpLimit") if max_replicas > growth else (max_replicas, "TooManyReplicas")
+    return stabilized, "DesiredWithinRange"

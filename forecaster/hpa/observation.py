@@ -7,15 +7,18 @@ total has no answer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.hpa.pods import HpaPod, PodContainer, ReadyCondition, pod_request
 from forecaster.hpa.proposals import Unmeasured
 from forecaster.hpa.samples import Answer, ExternalValues, ObjectMetric, PodSample, PodSamples
-from forecaster.hpa.selectors import Selector
-from forecaster.hpa.spec import HpaSpec, MetricSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from forecaster.hpa.selectors import Selector
+    from forecaster.hpa.spec import HpaSpec, MetricSpec
 
 WRITE_ATTEMPTS = 5
 
@@ -53,12 +56,6 @@ class Observation(NamedTuple):
     def write_fails(self) -> bool:
         """HPA rules §3, step 10: a conflict is tried again, five times in all."""
         return self.write_refused or self.write_conflicts >= WRITE_ATTEMPTS
-
-
-# An observation made of totals: pods that are alike and ready, and a load spread evenly over them.
-#
-# For questions such as "what would this HPA do with 12 pods and 5.2 cores?", where no pod objects are at hand. Nothing
-# else is invented: requests and totals come from the caller, and a metric without a total has no answer.
 
 
 LABELS = {"pod": "alike"}

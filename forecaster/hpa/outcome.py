@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from forecaster.hpa import wording
 from forecaster.hpa.behavior import record_scale_event
 from forecaster.hpa.conditions import Conditions, find_condition, with_condition, without_condition
-from forecaster.hpa.limits import Limited
-from forecaster.hpa.observation import Observation, ScaleSubresource
 from forecaster.hpa.proposals import CombinedProposal, MetricProposal, Unmeasured
-from forecaster.hpa.spec import Controller, HpaSpec
 from forecaster.hpa.state import HpaState, MetricStatus
 from forecaster.hpa.wording import Action, ErrorKind, HpaEvent
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from forecaster.hpa.limits import Limited
+    from forecaster.hpa.observation import Observation, ScaleSubresource
+    from forecaster.hpa.spec import Controller, HpaSpec
 
 Branch = Literal["unread", "disabled", "above_max", "below_min", "metrics"]
 
@@ -64,36 +67,33 @@ class PassInput(NamedTuple):
         return condition is not None and condition.status == "True"
 
 
-# The end of a pass: the write of the scale, what is remembered of it, the status (HPA rules §3, steps 10 and 11).
-
-
-def write(outlook: PassInput, desired: Desired) -> Pass:
+def write(given: PassInput, desired: Desired) -> Pass:
     """HPA rules §3, step 10: the write, its event, its condition."""
-    state, now, current = outlook.state, outlook.now, outlook.scale.spec_replicas
-    if outlook.observation.write_fails:
-        return _write_failed(outlook, desired)
+    state, now, current = given.state, given.now, given.scale.spec_replicas
+    if given.observation.write_fails:
+        return _write_failed(given, desired)
     conditions = with_condition(state.conditions, wording.write_succeeded(desired.replicas), now)
-    conditions = _zero_condition(outlook, conditions, desired.replicas)
-    event = HpaEvent("SuccessfulRescale", f"New size: {desired.replicas}; reason: {_rescale_reason(outlook, desired)}")
+    conditions = _zero_condition(given, conditions, desired.replicas)
+    event = HpaEvent("SuccessfulRescale", f"New size: {desired.replicas}; reason: {_rescale_reason(given, desired)}")
     written = desired._replace(action=wording.action(desired.replicas, current), events=(*desired.events, event))
-    return close(outlook._replace(state=_moved(outlook, desired.replicas)), written, conditions)
+    return close(given._replace(state=_moved(given, desired.replicas)), written, conditions)
 
 
-def _write_failed(outlook: PassInput, desired: Desired) -> Pass:
+def _write_failed(given: PassInput, desired: Desired) -> Pass:
     """HPA rules §3, step 10: no event is remembered, the old desired count stays, the recommendation is kept."""
-    message = "the write was refused" if outlook.observation.write_refused else "the object kept changing"
+    message = "the write was refused" if given.observation.write_refused else "the object kept changing"
     event = HpaEvent("FailedRescale", f"New size: {desired.replicas}; error: {message}")
-    conditions = with_condition(outlook.state.conditions, wording.write_failed(message), outlook.now)
+    conditions = with_condition(given.state.conditions, wording.write_failed(message), given.now)
     failed = desired._replace(
-        replicas=outlook.state.desired_replicas, written=False, error="internal", events=(*desired.events, event)
+        replicas=given.state.desired_replicas, written=False, error="internal", events=(*desired.events, event)
     )
-    return close(outlook, failed, conditions)
+    return close(given, failed, conditions)
 
 
-def _moved(outlook: PassInput, replicas: int) -> HpaState:
+def _moved(given: PassInput, replicas: int) -> HpaState:
     """HPA rules §11.4: remember the change, with `behavior` only, and when it was made."""
-    state, now, behavior = outlook.state, outlook.now, outlook.spec.behavior
-    change = replicas - outlook.scale.spec_replicas
+    state, now, behavior = given.state, given.now, given.spec.behavior
+    change = replicas - given.scale.spec_replicas
     if behavior is None:
         return state._replace(last_scale_time=now)
     if change > 0:
@@ -103,38 +103,38 @@ def _moved(outlook: PassInput, replicas: int) -> HpaState:
     return state._replace(scale_downs=downs, last_scale_time=now)
 
 
-def _zero_condition(outlook: PassInput, conditions: Conditions, replicas: int) -> Conditions:
+def _zero_condition(given: PassInput, conditions: Conditions, replicas: int) -> Conditions:
     """HPA rules §3, step 10: remember on the object whether this HPA itself brought the target to zero."""
-    if not outlook.controller.gates.scale_to_zero:
+    if not given.controller.gates.scale_to_zero:
         return without_condition(conditions, "ScaledToZero")
-    spec = outlook.spec
+    spec = given.spec
     own_doing = (
-        outlook.scale.spec_replicas > 0 and replicas == 0 and spec.bounds.min_replicas == 0 and spec.has_outside_metric
+        given.scale.spec_replicas > 0 and replicas == 0 and spec.bounds.min_replicas == 0 and spec.has_outside_metric
     )
     condition = wording.SCALED_TO_ZERO if own_doing else wording.NOT_SCALED_TO_ZERO
-    return with_condition(conditions, condition, outlook.now)
+    return with_condition(conditions, condition, given.now)
 
 
-def _rescale_reason(outlook: PassInput, desired: Desired) -> str:
+def _rescale_reason(given: PassInput, desired: Desired) -> str:
     """HPA rules §3, steps 5 and 7: the sentence of the event."""
     if desired.branch == "above_max":
         return "Current number of replicas above Spec.MaxReplicas"
     if desired.branch == "below_min":
         return "Current number of replicas below Spec.MinReplicas"
     recommendation = desired.recommendation
-    if recommendation is None or recommendation.replicas < outlook.scale.spec_replicas:
+    if recommendation is None or recommendation.replicas < given.scale.spec_replicas:
         return "All metrics below target"
-    if recommendation.replicas == outlook.scale.spec_replicas:
+    if recommendation.replicas == given.scale.spec_replicas:
         return ""
-    return f"{wording.metric_name(outlook.spec.metrics[recommendation.metric])} above target"
+    return f"{wording.metric_name(given.spec.metrics[recommendation.metric])} above target"
 
 
-def close(outlook: PassInput, desired: Desired, conditions: Conditions) -> Pass:
+def close(given: PassInput, desired: Desired, conditions: Conditions) -> Pass:
     """HPA rules §3, step 11: the status after the pass."""
-    metrics = zip(outlook.spec.metrics, desired.proposals, strict=False)
-    state = outlook.state._replace(
+    metrics = zip(given.spec.metrics, desired.proposals, strict=False)
+    state = given.state._replace(
         conditions=conditions,
-        current_replicas=outlook.scale.spec_replicas,
+        current_replicas=given.scale.spec_replicas,
         desired_replicas=desired.replicas,
         current_metrics=tuple(
             [

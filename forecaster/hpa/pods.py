@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.hpa.numbers import wrap_int64
 from forecaster.hpa.proposals import Unmeasured
-from forecaster.hpa.samples import PodSample
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime, timedelta
+
+    from forecaster.hpa.samples import PodSample
 
 
 class ReadyCondition(NamedTuple):
@@ -106,9 +109,6 @@ def _warming_up(
     return status == "False" and last_transition - pod.start_time < initial_readiness_delay
 
 
-# What pods request (HPA rules §7); needed for utilisation only, and then from every matched pod.
-
-
 def requests_by_pod(
     pods: Iterable[HpaPod], resource: str, container: str = "", *, pod_level_resources: bool = True
 ) -> dict[str, int] | Unmeasured:
@@ -160,7 +160,7 @@ def _pod_level_request(pod: HpaPod, resource: str) -> int | Unmeasured:
 
 
 def _aggregated_request(pod: HpaPod, resource: str) -> int | None:
-    """The larger of the running containers' sum and the peak while init containers run; None where nobody asks."""
+    """The larger of the running containers' sum and the peak while init containers run; None where none is stated."""
     running = [c.requests_milli[resource] for c in _long_running(pod) if resource in c.requests_milli]
     peak: int | None = None
     sidecars = 0

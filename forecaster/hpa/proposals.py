@@ -8,9 +8,8 @@ samples travels as `Share`s; callers that know only totals leave them empty.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from forecaster.hpa.numbers import (
     MAX_INT64,
@@ -21,6 +20,9 @@ from forecaster.hpa.numbers import (
     wrap_int32,
     wrap_int64,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 Cause = Literal[
     "api_failed",  # the metrics API did not answer
@@ -40,9 +42,6 @@ class Unmeasured(NamedTuple):
 
     cause: Cause
     message: str
-
-
-# The band around 1.0 in which a usage ratio changes nothing (HPA rules §8).
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +67,6 @@ class Tolerance:
 
 
 DEFAULT_TOLERANCE = Tolerance()
-
-
-# Replica proposals of single metrics (HPA rules §8): formulas over totals, no pods, no clock.
-#
-# Every source and target of §4 ends in one of four functions: `from_utilization` (§8.1), `from_average` (§8.2),
-# `from_total` (§8.3), `per_pod_value` (§8.4). Values are integer milli-units, targets too, utilisation is whole percent,
-# replicas are ints. What the pods contribute beyond the counted samples travels as `Share`s; callers that know only
-# totals leave them empty.
 
 
 Hold = Literal["tolerance", "direction"]
@@ -105,7 +96,7 @@ class Share(NamedTuple):
     fill_milli: int = 0
 
 
-NOBODY = Share()
+NO_SHARE = Share()
 NO_REQUESTS = Unmeasured("no_request_for_sampled_pods", "no metrics returned matched known pods")
 
 
@@ -126,8 +117,8 @@ def from_utilization(
     tolerance: Tolerance,
     *,
     samples: int | None = None,
-    missing: Share = NOBODY,
-    unready: Share = NOBODY,
+    missing: Share = NO_SHARE,
+    unready: Share = NO_SHARE,
 ) -> MetricProposal | Unmeasured:
     """HPA rules §8.1: utilisation of requests, cut to whole percent before it becomes a ratio.
 
@@ -251,9 +242,6 @@ def _reported_average(usage: float, status_replicas: int, *, keep_overflow: bool
     if keep_overflow and usage >= float(MAX_INT64):
         return MAX_INT64
     return ceil_to_int64(usage / status_replicas) if status_replicas else None
-
-
-# From the proposals of all metrics to one recommendation (HPA rules §9).
 
 
 class CombinedProposal(NamedTuple):

@@ -7,9 +7,7 @@ fare.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from datetime import datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.hpa import wording
 from forecaster.hpa.behavior import PastRecommendation
@@ -25,12 +23,17 @@ from forecaster.hpa.observation import (
     totals_of,
 )
 from forecaster.hpa.outcome import Branch, Desired, Pass, PassInput, close, write
-from forecaster.hpa.pods import HpaPod
 from forecaster.hpa.proposals import CombinedProposal, MetricProposal, NoRecommendation, Unmeasured, combine
 from forecaster.hpa.selectors import Selector, SelectorError, parse_selector
 from forecaster.hpa.spec import SHIPPED, Controller, HpaSpec, tolerance_of
 from forecaster.hpa.state import NEW_HPA, HpaState
 from forecaster.hpa.wording import ErrorKind, HpaEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from forecaster.hpa.pods import HpaPod
 
 
 def reconcile(
@@ -42,24 +45,24 @@ def reconcile(
         return _scale_unread(state, f"unexpected GroupVersion string: {spec.scale_target.api_version}", "spec", now)
     if isinstance(scale, ScaleUnread):
         return _scale_unread(state, scale.message, "internal", now)
-    outlook = PassInput(spec, observation, scale, _scale_read(state, scale.spec_replicas, now), now, controller)
-    match choose_branch(outlook):
+    given = PassInput(spec, observation, scale, _scale_read(state, scale.spec_replicas, now), now, controller)
+    match choose_branch(given):
         case "disabled":
-            return _disabled(outlook)
+            return _disabled(given)
         case "above_max":
-            return write(outlook, Desired(spec.max_replicas, written=True, branch="above_max"))
+            return write(given, Desired(spec.max_replicas, written=True, branch="above_max"))
         case "below_min":
-            return write(outlook, Desired(spec.bounds.min_replicas, written=True, branch="below_min"))
+            return write(given, Desired(spec.bounds.min_replicas, written=True, branch="below_min"))
         case _:
-            return _follow_metrics(outlook)
+            return _follow_metrics(given)
 
 
-def choose_branch(outlook: PassInput) -> Branch:
+def choose_branch(given: PassInput) -> Branch:
     """HPA rules §3, step 5: zero replicas switch scaling off unless this HPA did it; out of bounds skips metrics."""
-    spec, current = outlook.spec, outlook.scale.spec_replicas
+    spec, current = given.spec, given.scale.spec_replicas
     if current == 0:
         may_return = spec.bounds.min_replicas != 0 or spec.has_outside_metric
-        return "metrics" if outlook.was_scaled_to_zero and may_return else "disabled"
+        return "metrics" if given.was_scaled_to_zero and may_return else "disabled"
     if current > spec.max_replicas:
         return "above_max"
     return "below_min" if current < spec.bounds.min_replicas else "metrics"
@@ -85,52 +88,52 @@ def _scale_read(state: HpaState, current: int, now: datetime) -> HpaState:
     return state._replace(history=history, conditions=conditions)
 
 
-def _disabled(outlook: PassInput) -> Pass:
+def _disabled(given: PassInput) -> Pass:
     """HPA rules §3, step 5: nothing computed, nothing written; with the gate off a left-over ScaledToZero goes."""
-    conditions = with_condition(outlook.state.conditions, wording.SCALING_DISABLED, outlook.now)
-    if not outlook.controller.gates.scale_to_zero:
+    conditions = with_condition(given.state.conditions, wording.SCALING_DISABLED, given.now)
+    if not given.controller.gates.scale_to_zero:
         conditions = without_condition(conditions, "ScaledToZero")
-    current = outlook.scale.spec_replicas
-    return close(outlook, Desired(current, written=False, branch="disabled"), conditions)
+    current = given.scale.spec_replicas
+    return close(given, Desired(current, written=False, branch="disabled"), conditions)
 
 
-def _follow_metrics(outlook: PassInput) -> Pass:
+def _follow_metrics(given: PassInput) -> Pass:
     """HPA rules §3, steps 6 to 10: metrics, recommendation, limits, write."""
-    pods = _matched_pods(outlook)
+    pods = _matched_pods(given)
     if isinstance(pods, HpaEvent):
-        return _no_recommendation(outlook, pods)
-    proposals = _proposals(outlook, pods)
-    recommendation = combine(proposals, outlook.scale.spec_replicas)
+        return _no_recommendation(given, pods)
+    proposals = _proposals(given, pods)
+    recommendation = combine(proposals, given.scale.spec_replicas)
     if isinstance(recommendation, NoRecommendation):
-        return _metrics_failed(outlook, proposals, recommendation.metric)
-    limited = _limited(outlook, recommendation)
-    replicas = _raised_from_zero(outlook, limited.replicas)
+        return _metrics_failed(given, proposals, recommendation.metric)
+    limited = _limited(given, recommendation)
+    replicas = _raised_from_zero(given, limited.replicas)
     partial = recommendation.partial
     desired = Desired(
         replicas,
-        written=replicas != outlook.scale.spec_replicas,
+        written=replicas != given.scale.spec_replicas,
         branch="metrics",
         error="internal" if partial else "none",
-        events=_failure_events(outlook.spec, proposals) if partial else (),
+        events=_failure_events(given.spec, proposals) if partial else (),
         proposals=proposals,
         recommendation=recommendation,
         limited=limited,
     )
-    conditions = _limited_conditions(outlook, recommendation, limited)
-    reached = outlook._replace(state=outlook.state._replace(history=limited.history, conditions=conditions))
+    conditions = _limited_conditions(given, recommendation, limited)
+    reached = given._replace(state=given.state._replace(history=limited.history, conditions=conditions))
     return write(reached, desired) if desired.written else close(reached, desired, conditions)
 
 
-def _limited(outlook: PassInput, recommendation: CombinedProposal) -> Limited:
+def _limited(given: PassInput, recommendation: CombinedProposal) -> Limited:
     """HPA rules §3, steps 7 and 8: nothing below zero, then the limits with all that is remembered."""
-    spec, state, controller = outlook.spec, outlook.state, outlook.controller
+    spec, state, controller = given.spec, given.state, given.controller
     return limit(
         max(recommendation.replicas, 0),
-        outlook.scale.spec_replicas,
+        given.scale.spec_replicas,
         spec.bounds,
         spec.behavior,
         state.history or (),
-        outlook.now,
+        given.now,
         scale_ups=state.scale_ups,
         scale_downs=state.scale_downs,
         downscale_stabilization=controller.downscale_stabilization,
@@ -138,25 +141,25 @@ def _limited(outlook: PassInput, recommendation: CombinedProposal) -> Limited:
     )
 
 
-def _limited_conditions(outlook: PassInput, recommendation: CombinedProposal, limited: Limited) -> Conditions:
+def _limited_conditions(given: PassInput, recommendation: CombinedProposal, limited: Limited) -> Conditions:
     """HPA rules §3: a metric was found, what stabilization did, which limit binds."""
-    credited = outlook.spec.metrics[recommendation.metric]
-    conditions = with_condition(outlook.state.conditions, wording.metric_found(credited), outlook.now)
-    conditions = with_condition(conditions, wording.STABILIZATION[limited.stabilization], outlook.now)
-    return with_condition(conditions, wording.CLAMP[limited.clamp], outlook.now)
+    credited = given.spec.metrics[recommendation.metric]
+    conditions = with_condition(given.state.conditions, wording.metric_found(credited), given.now)
+    conditions = with_condition(conditions, wording.STABILIZATION[limited.stabilization], given.now)
+    return with_condition(conditions, wording.CLAMP[limited.clamp], given.now)
 
 
-def _raised_from_zero(outlook: PassInput, replicas: int) -> int:
+def _raised_from_zero(given: PassInput, replicas: int) -> int:
     """HPA rules §3, step 9: back from zero an HPA goes to its minimum at least, whatever the policies allow."""
-    least = outlook.spec.bounds.min_replicas
-    if outlook.scale.spec_replicas == 0 and replicas < least and outlook.was_scaled_to_zero:
+    least = given.spec.bounds.min_replicas
+    if given.scale.spec_replicas == 0 and replicas < least and given.was_scaled_to_zero:
         return least
     return replicas
 
 
-def _matched_pods(outlook: PassInput) -> Sequence[HpaPod] | HpaEvent:
+def _matched_pods(given: PassInput) -> Sequence[HpaPod] | HpaEvent:
     """HPA rules §3, selector checks: the pods of the target, or why they cannot be told."""
-    text = outlook.scale.selector
+    text = given.scale.selector
     if not text:
         return HpaEvent("SelectorRequired", "the HPA target's scale is missing a selector")
     try:
@@ -165,8 +168,8 @@ def _matched_pods(outlook: PassInput) -> Sequence[HpaPod] | HpaEvent:
         return HpaEvent(
             "InvalidSelector", f"couldn't convert selector into a corresponding internal selector object: {error}"
         )
-    pods = [pod for pod in outlook.observation.pods if selector.matches(pod.labels)]
-    others = outlook.observation.other_selectors
+    pods = [pod for pod in given.observation.pods if selector.matches(pod.labels)]
+    others = given.observation.other_selectors
     if others and any(_claimed(pod, others) for pod in pods):
         return HpaEvent("AmbiguousSelector", f"pods by selector {text} are controlled by multiple HPAs")
     return pods
@@ -176,35 +179,35 @@ def _claimed(pod: HpaPod, selectors: Sequence[Selector]) -> bool:
     return any(selector.matches(pod.labels) for selector in selectors)
 
 
-def _proposals(outlook: PassInput, pods: Sequence[HpaPod]) -> tuple[MetricProposal | Unmeasured, ...]:
+def _proposals(given: PassInput, pods: Sequence[HpaPod]) -> tuple[MetricProposal | Unmeasured, ...]:
     """HPA rules §9: every metric by itself, in order."""
-    spec, scale, controller = outlook.spec, outlook.scale, outlook.controller
+    spec, scale, controller = given.spec, given.scale, given.controller
     tolerance = tolerance_of(spec.behavior, controller)
-    situation = MetricContext(scale.spec_replicas, scale.status_replicas, pods, tolerance, outlook.now, controller)
-    answers = outlook.observation.answers
+    situation = MetricContext(scale.spec_replicas, scale.status_replicas, pods, tolerance, given.now, controller)
+    answers = given.observation.answers
     return tuple([evaluate(metric, answer, situation) for metric, answer in zip(spec.metrics, answers, strict=True)])
 
 
-def _metrics_failed(outlook: PassInput, proposals: tuple[MetricProposal | Unmeasured, ...], first: int) -> Pass:
+def _metrics_failed(given: PassInput, proposals: tuple[MetricProposal | Unmeasured, ...], first: int) -> Pass:
     """HPA rules §9: the first failing metric gives the condition."""
     why = proposals[first]
     assert isinstance(why, Unmeasured)  # noqa: S101 - combine() names a metric that failed
-    condition = wording.metric_failed(outlook.spec.metrics[first], why)
-    events = _failure_events(outlook.spec, proposals)
-    conditions = with_condition(outlook.state.conditions, condition, outlook.now)
-    return _computed_nothing(outlook, conditions, events, why.message, proposals)
+    condition = wording.metric_failed(given.spec.metrics[first], why)
+    events = _failure_events(given.spec, proposals)
+    conditions = with_condition(given.state.conditions, condition, given.now)
+    return _computed_nothing(given, conditions, events, why.message, proposals)
 
 
-def _no_recommendation(outlook: PassInput, event: HpaEvent) -> Pass:
+def _no_recommendation(given: PassInput, event: HpaEvent) -> Pass:
     """HPA rules §3, selector checks: no metric is looked at."""
     reason = "InvalidSelector" if event.reason == "SelectorRequired" else event.reason
     condition = wording.selector_failed(reason, event.message)
-    conditions = with_condition(outlook.state.conditions, condition, outlook.now)
-    return _computed_nothing(outlook, conditions, (event,), event.message, ())
+    conditions = with_condition(given.state.conditions, condition, given.now)
+    return _computed_nothing(given, conditions, (event,), event.message, ())
 
 
 def _computed_nothing(
-    outlook: PassInput,
+    given: PassInput,
     conditions: Conditions,
     events: tuple[HpaEvent, ...],
     message: str,
@@ -212,14 +215,14 @@ def _computed_nothing(
 ) -> Pass:
     """HPA rules §3, step 6: the old desired count stays, nothing is remembered."""
     desired = Desired(
-        outlook.state.desired_replicas,
+        given.state.desired_replicas,
         written=False,
         branch="metrics",
         error="internal",
         events=(*events, HpaEvent("FailedComputeMetricsReplicas", message)),
         proposals=proposals,
     )
-    return close(outlook, desired, conditions)
+    return close(given, desired, conditions)
 
 
 def _failure_events(spec: HpaSpec, proposals: Sequence[MetricProposal | Unmeasured]) -> tuple[HpaEvent, ...]:
@@ -228,12 +231,6 @@ def _failure_events(spec: HpaSpec, proposals: Sequence[MetricProposal | Unmeasur
         for metric, proposal in zip(spec.metrics, proposals, strict=True)
         if isinstance(proposal, Unmeasured)
     )
-
-
-# Many passes of one HPA under a load that stays as it is.
-#
-# Every pass is `reconcile`; between passes only this is assumed: a write takes effect at once, the pods are alike and
-# ready at the next pass, and totals spread evenly over them. Start-up time is left out, so a real cluster is slower.
 
 
 class Step(NamedTuple):

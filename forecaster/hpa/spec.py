@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
-from forecaster.hpa.behavior import Behavior
 from forecaster.hpa.limits import DOUBLING, DOWNSCALE_STABILIZATION, Growth, ReplicaBounds
 from forecaster.hpa.proposals import Tolerance
+
+if TYPE_CHECKING:
+    from forecaster.hpa.behavior import Behavior
 
 OUTSIDE_SOURCES = frozenset({"Object", "External"})
 
@@ -69,9 +72,6 @@ class HpaSpec:
         least = 1 if self.min_replicas is None else self.min_replicas
         object.__setattr__(self, "bounds", ReplicaBounds(least, self.max_replicas))
         object.__setattr__(self, "has_outside_metric", any(m.source in OUTSIDE_SOURCES for m in self.metrics))
-
-
-# Flags and feature gates of kube-controller-manager that the arithmetic reads (HPA rules §12).
 
 
 @dataclass(frozen=True, slots=True)

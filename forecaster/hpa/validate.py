@@ -111,9 +111,6 @@ def _policy_faults(path: str, policy: Wire) -> FieldFaults:
         yield invalid(f"{path}.periodSeconds", period, f"must be less than or equal to {LONGEST_PERIOD_S}")
 
 
-# What the API server refuses in one entry of `spec.metrics` (HPA rules §12).
-
-
 MetricWire = Mapping[str, Any]
 
 TARGET_TYPES = frozenset({"Utilization", "Value", "AverageValue"})

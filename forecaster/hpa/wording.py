@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from forecaster.domain.quantity import Quantity, QuantityFormat, milli_quantity
 from forecaster.hpa.conditions import Clamp, HpaCondition, Stabilization
 from forecaster.hpa.proposals import MetricProposal, Unmeasured
-from forecaster.hpa.spec import MetricSpec
+
+if TYPE_CHECKING:
+    from forecaster.hpa.spec import MetricSpec
 
 Action = Literal["scale_up", "scale_down", "none"]
 ErrorKind = Literal["spec", "internal", "none"]
@@ -175,9 +177,6 @@ def action(new: int, old: int) -> Action:
     if new > old:
         return "scale_up"
     return "scale_down" if new < old else "none"
-
-
-# How the status and the controller's own metrics show what a pass computed (HPA rules §12).
 
 
 def status_quantity(resource: str, average_milli: int) -> Quantity:

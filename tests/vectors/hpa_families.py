@@ -179,7 +179,7 @@ def limit_behavior(given: Json) -> Json:
 
 
 def stabilize_legacy(given: Json) -> Json:
-    replicas, stored = limits.stabilize(
+    replicas, stored = limits.stabilize_down(
         wire.history(given["history"]), given["recommendation"], seconds(given["downscale_stabilization_s"]), EPOCH
     )
     return {"replicas": replicas, "history_length": len(stored), "history_replicas": [r.replicas for r in stored]}

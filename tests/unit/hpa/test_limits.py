@@ -40,8 +40,8 @@ def test_growth_follows_the_controllers_settings() -> None:
 
 
 def test_without_behavior_an_entry_as_old_as_the_window_still_counts() -> None:
-    assert limits.stabilize((past(9, 300),), 3, seconds(300), NOW)[0] == 9
-    assert limits.stabilize((past(9, 301),), 3, seconds(300), NOW)[0] == 3
+    assert limits.stabilize_down((past(9, 300),), 3, seconds(300), NOW)[0] == 9
+    assert limits.stabilize_down((past(9, 301),), 3, seconds(300), NOW)[0] == 3
 
 
 def test_without_behavior_old_recommendations_can_push_up() -> None:
@@ -51,14 +51,14 @@ def test_without_behavior_old_recommendations_can_push_up() -> None:
 
 def test_the_last_stale_slot_is_used_again() -> None:
     history = (past(1, 900), past(2, 800), past(3, 10))
-    stored = limits.stabilize(history, 5, seconds(300), NOW)[1]
+    stored = limits.stabilize_down(history, 5, seconds(300), NOW)[1]
     assert [entry.replicas for entry in stored] == [1, 5, 3]
     stored = behavior.stabilize(history, 5, 5, seconds(0), seconds(300), NOW)[1]
     assert [entry.replicas for entry in stored] == [1, 5, 3]
 
 
 def test_without_a_stale_slot_the_list_grows() -> None:
-    assert len(limits.stabilize((past(1, 5),), 5, seconds(300), NOW)[1]) == 2
+    assert len(limits.stabilize_down((past(1, 5),), 5, seconds(300), NOW)[1]) == 2
 
 
 def test_a_restarted_controller_keeps_its_size_for_a_window() -> None:
