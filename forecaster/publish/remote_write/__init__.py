@@ -1,1 +1,0 @@
-"""Offers into a receiver of Prometheus remote write. No rule of what is offered."""

@@ -1,1 +1,0 @@
-"""Certificates and trust of the secure door, reloaded when they change."""
