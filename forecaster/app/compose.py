@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from threadpoolctl import threadpool_limits
@@ -76,6 +77,7 @@ def single_cycle(
         ledger=Nowhere(),
         fits=ALL_AT_ONCE,
         observed=observed,
+        learns_first=True,
     )
 
 
@@ -88,6 +90,7 @@ def build_cycle(
     ledger: Ledger,
     fits: int = FITS,
     observed: Observed | None = None,
+    learns_first: bool = False,
 ) -> Cycle:
     """The parts of a cycle put together, in a process that is made ready for them."""
     prepare_process()
@@ -100,6 +103,8 @@ def build_cycle(
         ledger=ledger,
         seconds=time.perf_counter,
         judge=LearnedJudge(observed=observed or nothing_observed(settings)),
+        learns_first=learns_first,
+        budget=timedelta(hours=1) if learns_first else settings.cycle.interval / 2,
     )
 
 

@@ -94,6 +94,12 @@ class Metrics:
         self._late = Counter(
             "forecaster_late_starts", "Starts skipped because a cycle was still running.", registry=registry
         )
+        self._late_steps = Counter(
+            "forecaster_late_steps",
+            "Optional steps that found no time in their cycle and waited for the next.",
+            ["step"],
+            registry=registry,
+        )
         self._at = Gauge(
             "forecaster_evaluation_timestamp_seconds", "Evaluation time of the last cycle.", registry=registry
         )
@@ -138,6 +144,8 @@ class Metrics:
         self._at.set(report.at.timestamp())
         self._late.inc(report.late_starts)
         self._failures.inc(len(report.failures))
+        for step in report.late_steps:
+            self._late_steps.labels(step).inc()
         for step, seconds in report.steps.items():
             self._steps.labels(step).observe(seconds)
         _replace(self._series, report.series)

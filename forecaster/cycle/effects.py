@@ -1,4 +1,4 @@
-"""Step 7: hand the recommendations over and keep them. What cannot be kept is said; what can be handed over is."""
+"""Hand the recommendations over and record them. What cannot be recorded is said; what can be handed over is."""
 
 from __future__ import annotations
 
@@ -15,25 +15,24 @@ if TYPE_CHECKING:
     from forecaster.ports import Ledger, Publisher
 
 
-def take_effect(
-    publisher: Publisher,
-    ledger: Ledger,
-    recommendations: Sequence[Recommendation],
-    scores: Sequence[ForecastScore],
-    now: datetime,
+def publish_and_record(
+    publisher: Publisher, ledger: Ledger, recommendations: Sequence[Recommendation], now: datetime
 ) -> list[str]:
     """Publish first, then record: a full disk must not keep a number from those who wait for it."""
-    tried = (
-        lambda: publisher.publish(now, recommendations),
-        lambda: ledger.record(now, recommendations),
-        lambda: ledger.score(scores),
-    )
-    return [message for attempt in tried if (message := _failure_of(attempt))]
+    return [
+        *_failure_of(lambda: publisher.publish(now, recommendations)),
+        *_failure_of(lambda: ledger.record(now, recommendations)),
+    ]
 
 
-def _failure_of(attempt: Callable[[], None]) -> str:
+def record_scores(ledger: Ledger, scores: Sequence[ForecastScore]) -> tuple[str, ...]:
+    """Record the errors of forecasts that have matured; the sentence of what could not be kept."""
+    return _failure_of(lambda: ledger.score(scores))
+
+
+def _failure_of(attempt: Callable[[], None]) -> tuple[str, ...]:
     try:
         attempt()
     except StoreError as error:
-        return str(error)
-    return ""
+        return (str(error),)
+    return ()

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from forecaster.cycle.targets import Targets
+    from forecaster.demand.fresh import Fresh
     from forecaster.demand.throttling import Hours
     from forecaster.domain.policies import Policies
     from forecaster.domain.policy import Policy
@@ -92,7 +93,7 @@ class Outlooks(Mapping[Signal, Outlook]):
         known, least = self.sight.newest[signal].span(self.id), max(self.policy.min_history, span.lead_time)
         if known < least:
             return Unknown(f"{spoken_duration(known)} of history; {spoken_duration(least)} is the least")
-        peaks = self.sight.peaks[signal].get(span)
+        peaks = self.sight.peaks.get(signal, {}).get(span)
         if not peaks:
             return Unknown("no forecast was made")
         if self.voice is Voice.SEASONAL:
@@ -114,25 +115,51 @@ class Outlooks(Mapping[Signal, Outlook]):
         return Ahead("seasonal-naive-day", quantile, peak, peak, peak, peak, peaks.begin, peaks.until, "", LEVELS, same)
 
 
-def look_ahead(
+@dataclass(frozen=True, slots=True)
+class Demands:
+    """Latest demand by signal, usage with what makes demand of it, and by span the workloads each signal decides."""
+
+    latest: Mapping[Signal, Newest] = field(default_factory=dict)
+    usage: Mapping[Signal, Fresh] = field(default_factory=dict)
+    driven: Mapping[Signal, Mapping[Span, list[WorkloadId]]] = field(default_factory=dict)
+
+
+def demands_of(
     history: Histories,
-    forecaster: Forecaster,
     policies: Policies,
     targets: Targets,
-    now: datetime,
-    *,
     throttled: Mapping[WorkloadId, Sequence[Hours]] = NEVER,
-    coverage: Coverage | None = None,
-) -> Sight:
-    """Newest usage, and forecasts of demand, of all signals. Nothing is forecast from a source that is down."""
+) -> Demands:
+    """What is known of the present; nothing from a source that is down."""
     if targets.down:
-        return Sight()
+        return Demands()
     wanted = driven(targets, policies)
     usage = usage_of(history, wanted, targets.inventory.workloads, throttled)
-    ahead = {signal: forecaster.peaks_by_span(signal, usage[signal], wanted[signal], now) for signal in wanted}
-    seen = {signal: newest(history.window(signal, MINUTE)) for signal in DEMAND}
+    return Demands({signal: newest(history.window(signal, MINUTE)) for signal in DEMAND}, usage, wanted)
+
+
+def forecasts_of(
+    forecaster: Forecaster,
+    targets: Targets,
+    demands: Demands,
+    history: Histories,
+    now: datetime,
+    coverage: Coverage | None = None,
+) -> Sight:
+    """What is known now, with forecasts by the models that are fitted. Nothing is forecast from a source that is down.
+
+    A signal whose forecast fails as a whole has none, with the reason; the others go on.
+    """
+    if targets.down:
+        return Sight()
+    ahead, failures = {}, []
+    for signal, wanted in demands.driven.items():
+        try:
+            ahead[signal] = forecaster.peaks_by_span(signal, demands.usage[signal], wanted, now, learn=False)
+        except Exception as error:  # noqa: BLE001  a boundary by signal
+            failures.append(f"forecast of {signal}: {type(error).__name__}: {error}")
     weeks = {signal: Yesterday(history.window(signal, FIVE_MINUTES)) for signal in ahead}
-    return Sight(seen, ahead, tuple(forecaster.failures()), weeks, coverage or Coverage())
+    return Sight(demands.latest, ahead, (*failures, *forecaster.failures()), weeks, coverage or Coverage())
 
 
 def driven(targets: Targets, policies: Policies) -> dict[Signal, dict[Span, list[WorkloadId]]]:

@@ -1,40 +1,47 @@
-"""One cycle of the main job, as a list of steps (`forecaster/steps`, one file each).
+"""One cycle of the main job, as a list of steps (one file each in this folder).
 
-A step that fails as a whole (the source is down, the disk is full) is one line in the report and leaves the later
-steps with what is known; a workload that fails is one line, too, and the others go on.
+What decides comes first: targets, observations, demand, forecasts, decisions, offers. Sizes, gates, scores and fits come
+after it, each behind a boundary of its own, and wait for the next cycle where the budget of this one is spent. A step
+that fails as a whole (the source is down, the disk is full) is one line in the report and leaves the later steps with
+what is known; a workload that fails is one line, too, and the others go on.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.cycle.catch_up import catch_up
 from forecaster.cycle.containers import Containers
-from forecaster.cycle.effects import take_effect
+from forecaster.cycle.effects import publish_and_record, record_scores
 from forecaster.cycle.garbage import expect_records
-from forecaster.cycle.judge import Judge
+from forecaster.cycle.gates import Renewed
+from forecaster.cycle.judge import Judge, held
 from forecaster.cycle.load_ahead import LoadsAhead
-from forecaster.cycle.outlook import look_ahead
+from forecaster.cycle.outlook import Demands, Sight, demands_of, forecasts_of
 from forecaster.cycle.scoring import Scoring
 from forecaster.cycle.sizes import Sizes
-from forecaster.cycle.stopwatch import Stopwatch
-from forecaster.cycle.targets import find_targets
+from forecaster.cycle.steps import Steps
+from forecaster.cycle.targets import Targets, find_targets
 from forecaster.demand.throttling import Throttling
-from forecaster.domain.decision import Scale
+from forecaster.domain.decision import Reason, Scale
+from forecaster.domain.history import Inventory
 from forecaster.domain.report import CycleReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from datetime import datetime
 
-    from forecaster.cycle.targets import Targets
     from forecaster.domain.decision import Recommendation
-    from forecaster.domain.history import Inventory
     from forecaster.domain.policies import Policies
+    from forecaster.domain.score import ForecastScore
     from forecaster.forecasting.forecaster import Forecaster
     from forecaster.ports import Histories, Ledger, Publisher, Source
+
+BUDGET = timedelta(seconds=30)
+"""Half of the shortest interval: optional work begun later could delay the next cycle."""
 
 
 class Outcome(NamedTuple):
@@ -47,7 +54,7 @@ class Outcome(NamedTuple):
 
 @dataclass(slots=True)
 class Cycle:
-    """The parts, built by `service`, and what lives from one cycle to the next."""
+    """The parts, composed by `app`, and what lives from one cycle to the next."""
 
     source: Source
     history: Histories
@@ -63,61 +70,122 @@ class Cycle:
     sizes: Sizes = field(default_factory=Sizes)
     scoring: Scoring = field(default_factory=Scoring)
     inventory: Inventory | None = None
+    learns_first: bool = False
+    """Fit, size and judge before deciding: a single cycle has no next one."""
+    budget: timedelta = BUDGET
 
     def run(self, now: datetime) -> Outcome:
         """Everything for one evaluation time."""
-        watch = Stopwatch(self.seconds)
-        with watch.step("targets"):
-            targets = find_targets(self.source, self.inventory, now)
-            self.inventory = targets.inventory
-            expect_records(len(targets.inventory.workloads))
-            self.judge.observed.lead_times.look(targets, now)
-            policies = self.judge.observed.in_force(self.policies)
-        with watch.step("histories"):
-            missing = catch_up(self.history, self.source, targets, now)
-        with watch.step("forecasts"):
-            sight = look_ahead(
-                self.history,
-                self.forecaster,
-                policies,
-                targets,
-                now,
-                throttled=self.throttling.hours,
-                coverage=self.judge.observed.coverage,
-            )
-        with watch.step("sizes"):
-            unread = self._renew_sizes(targets, now)
-        with watch.step("gates"):
-            gates = self.judge.observed.gates.renew(self.history, policies, targets, now)
-        with watch.step("decisions"):
-            decided, failed = self.judge.decide_all(targets, sight, self.sizes, policies, now)
-        with watch.step("scores"):
-            scores = self.scoring.matured(self.history, sight, policies, now, self.judge.observed.coverage)
-        with watch.step("effects"):
-            unkept = take_effect(self.publisher, self.ledger, decided, scores, now)
+        steps = Steps(self.seconds, self.budget)
+        targets = steps.run("targets", lambda: self._targets(now), self._lost(now))
+        policies = self.judge.observed.in_force(self.policies)
+        missing = steps.run("observations", lambda: catch_up(self.history, self.source, targets, now), [])
+        demands = steps.run("demand", lambda: self._demands(targets, policies), Demands())
+        learned = Learned()
+        if self.learns_first:
+            learned = self._learn(steps, targets, policies, demands, now)
+        sight = steps.run("forecasts", lambda: self._forecasts(targets, demands, now), Sight(demands.latest))
+        decided, failed = steps.run(
+            "decisions",
+            lambda: self.judge.decide_all(targets, sight, self.sizes, policies, now),
+            (_all_held(targets, "deciding failed", now), []),
+        )
+        unkept = steps.run("offers", lambda: publish_and_record(self.publisher, self.ledger, decided, now), [])
+        if not self.learns_first:
+            learned = self._learn(steps, targets, policies, demands, now)
+        scores = steps.optional("scores", lambda: self._score(sight, policies, now), Scored())
         report = CycleReport(
             at=now,
-            steps=watch.steps,
+            steps=steps.seconds,
             series=sight.series(),
             newest_sample_age=sight.ages(),
             verdicts=verdicts_of(decided),
-            failures=(*targets.inventory.faults, *missing, *unread, *sight.failures, *gates.failures, *failed, *unkept),
-            scores=tuple(scores),
+            failures=(
+                *targets.inventory.faults,
+                *missing,
+                *learned.unread,
+                *sight.failures,
+                *learned.gates.failures,
+                *failed,
+                *unkept,
+                *scores.unkept,
+                *steps.failures,
+            ),
+            scores=scores.scores,
             masked=tuple(self.forecaster.masked()),
-            gates=tuple(gates.moved),
+            gates=tuple(learned.gates.moved),
             standings=self.judge.observed.gates.standings(),
+            late_steps=tuple(steps.late),
         )
         return Outcome(targets.inventory, decided, report)
+
+    def _targets(self, now: datetime) -> Targets:
+        targets = find_targets(self.source, self.inventory, now)
+        self.inventory = targets.inventory
+        expect_records(len(targets.inventory.workloads))
+        self.judge.observed.lead_times.look(targets, now)
+        return targets
+
+    def _lost(self, now: datetime) -> Targets:
+        """The workloads of the cycle before, held because nothing is known of the present ones."""
+        return Targets(self.inventory or Inventory(now, ()), "the workloads could not be read")
+
+    def _demands(self, targets: Targets, policies: Policies) -> Demands:
+        return demands_of(self.history, policies, targets, self.throttling.hours)
+
+    def _forecasts(self, targets: Targets, demands: Demands, now: datetime) -> Sight:
+        return forecasts_of(self.forecaster, targets, demands, self.history, now, self.judge.observed.coverage)
+
+    def _learn(self, steps: Steps, targets: Targets, policies: Policies, demands: Demands, now: datetime) -> Learned:
+        """What is good to know and may be late: fits, sizes, gates."""
+        if targets.down:
+            return Learned()
+        steps.optional("fits", lambda: self._fit(demands, now, steps), None)
+        unread = steps.optional("sizes", lambda: self._renew_sizes(targets, now), [])
+        gates = steps.optional(
+            "gates",
+            lambda: self.judge.observed.gates.renew(self.history, policies, targets, now),
+            Renewed([], []),
+        )
+        return Learned(unread, gates)
+
+    def _fit(self, demands: Demands, now: datetime, steps: Steps) -> None:
+        for signal, usage in demands.usage.items():
+            self.forecaster.follow(signal, usage, demands.driven[signal])
+            if self.forecaster.learn(signal, usage, now, steps.has_time):
+                steps.late.append(f"fits of {signal}")
 
     def _renew_sizes(self, targets: Targets, now: datetime) -> list[str]:
         """Containers, what throttles and fills them, and what they should have; a sentence for what was not read."""
         workloads = targets.inventory.workloads
-        unread = [] if targets.down else self.containers.catch_up(self.source, now)
+        unread = self.containers.catch_up(self.source, now)
         self.throttling.follow(self.containers.facts, self.containers.read)
         self.judge.observed.capacities.renew(self.history, self.containers, self.policies, workloads)
-        loads = None if targets.down else LoadsAhead(self.history, self.forecaster, self.policies, now)
+        loads = LoadsAhead(self.history, self.forecaster, self.policies, now)
         self.sizes.renew(self.history, self.containers, self.policies, workloads, loads)
         return unread
+
+    def _score(self, sight: Sight, policies: Policies, now: datetime) -> Scored:
+        scores = self.scoring.matured(self.history, sight, policies, now, self.judge.observed.coverage)
+        return Scored(tuple(scores), record_scores(self.ledger, scores))
+
+
+class Learned(NamedTuple):
+    """What the optional steps leave for the report."""
+
+    unread: list[str] = []  # noqa: RUF012  never written to
+    gates: Renewed = Renewed([], [])
+
+
+class Scored(NamedTuple):
+    """Forecasts that matured, and why they could not be recorded."""
+
+    scores: tuple[ForecastScore, ...] = ()
+    unkept: tuple[str, ...] = ()
+
+
+def _all_held(targets: Targets, message: str, now: datetime) -> list[Recommendation]:
+    return [held(workload, Reason.FAILED, message, now) for workload in targets.inventory.workloads]
 
 
 def verdicts_of(recommendations: Iterable[Recommendation]) -> Counter[tuple[str, str]]:

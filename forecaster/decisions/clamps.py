@@ -85,11 +85,11 @@ def _stabilized(
     """HPA rules §10; a price of changes reads further back than the window, so it is kept for longer."""
     window = policy.scale_down_stabilization
     if not policy.churn_price:
-        return limits.stabilize(history, replicas, window, now)
+        return limits.stabilize_down(history, replicas, window, now)
     kept = max(window, longest(policy.churn_price))
-    _, remembered = limits.stabilize(history, replicas, kept, now)
+    _, remembered = limits.stabilize_down(history, replicas, kept, now)
     recent = tuple(one for one in history if one.at >= now - window)
-    return limits.stabilize(recent, replicas, window, now)[0], remembered
+    return limits.stabilize_down(recent, replicas, window, now)[0], remembered
 
 
 def _why(step: str, reasons: _Reasons) -> str:

@@ -46,6 +46,8 @@ class CycleReport:
     """Workloads whose policy asks for a gate by (standing, voice) of the forecast."""
     masked: tuple[MaskedShare, ...] = ()
     """What forecasts do not learn from as it was measured; only workloads of which there is some."""
+    late_steps: tuple[str, ...] = ()
+    """Optional steps that found no time in this cycle and wait for the next."""
     late_starts: int = 0
     """Starts that were skipped since the previous cycle because that one was still running."""
 

@@ -71,11 +71,8 @@ class Forecaster:
         learn: bool = True,
     ) -> dict[Span, Peaks]:
         """The same where each span is wanted for other workloads; without `learn` no model is fitted first."""
-        if signal not in self.signals:
-            self.signals[signal] = Shards(models.create(self.model))
-        shards = self.signals[signal]
+        shards = self.follow(signal, history, wanted)
         members = {span: frozenset(ids) for span, ids in wanted.items()}
-        shards.follow(history.weeks.keys, dict.fromkeys(chain.from_iterable(wanted.values())))
         if learn:
             self.learn(signal, history, now)
         windows = {span: steps_of(span, history, now) for span in wanted}
@@ -86,6 +83,14 @@ class Forecaster:
         own = {span: noted(_joined(asked, said, windows[span], span, members[span], now), notes) for span in windows}
         loans = borrowed(history)
         return {span: with_borrowed(own[span], loans, windows[span]) for span in windows} if loans else own
+
+    def follow(self, signal: Signal, history: Fresh, wanted: Mapping[Span, Collection[WorkloadId]]) -> Shards:
+        """The shards of one signal, with the workloads that are there now."""
+        if signal not in self.signals:
+            self.signals[signal] = Shards(models.create(self.model))
+        shards = self.signals[signal]
+        shards.follow(history.weeks.keys, dict.fromkeys(chain.from_iterable(wanted.values())))
+        return shards
 
     def learn(self, signal: Signal, history: Fresh, now: datetime, has_time: Callable[[], bool] = lambda: True) -> int:
         """Fit the shards of one signal that are due, one after the other while there is time; how many were left."""

@@ -167,6 +167,7 @@ class CycleOnFakes:
         model: str = "last-value",
         settings: HistorySettings = SHORT,
         start: datetime = NOON,
+        learns_first: bool = True,
     ) -> None:
         self.source = FakeSource(list(loads))
         self.history = History(Signal, settings, now=start)
@@ -180,6 +181,8 @@ class CycleOnFakes:
             publisher=self.publisher,
             ledger=self.ledger,
             seconds=iter(range(1_000_000)).__next__,
+            learns_first=learns_first,
+            budget=timedelta(hours=1),
         )
 
     def run(self, now: datetime = NOON) -> Outcome:

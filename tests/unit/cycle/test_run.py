@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from forecaster.cycle.sizes import Sizes
 from forecaster.decisions.explain import explanation
 from forecaster.domain.decision import Hold, Reason, Resize, Scale
 from forecaster.domain.policies import Policies
@@ -86,19 +87,38 @@ class TestQuiet:
         assert dict(report.series) == {Signal.CPU: 2, Signal.MEMORY: 2, Signal.REQUESTS: 0}
         assert dict(report.newest_sample_age) == {Signal.CPU: 0.0, Signal.MEMORY: 0.0}
 
-    def test_report_has_the_time_of_each_step(self) -> None:
-        report = CycleOnFakes(load()).run().report
-        assert list(report.steps) == [
-            "targets",
-            "histories",
-            "forecasts",
-            "sizes",
-            "gates",
-            "decisions",
-            "scores",
-            "effects",
-        ]
-        assert report.seconds == 8.0
+    def test_what_decides_comes_before_what_may_be_late(self) -> None:
+        report = CycleOnFakes(load(), learns_first=False).run().report
+        needed = ["targets", "observations", "demand", "forecasts", "decisions", "offers"]
+        assert list(report.steps) == [*needed, "fits", "sizes", "gates", "scores"]
+        assert all(seconds > 0 for seconds in report.steps.values())
+
+
+class TestOptionalWork:
+    def test_that_fails_costs_one_line_and_no_decision(self) -> None:
+        stage = CycleOnFakes(load(cpu=3.0), learns_first=False)
+        stage.cycle.sizes = BrokenSizes()
+        outcome = stage.run()
+        assert named(outcome, "web").wanted_replicas == 6
+        assert outcome.report.failures == ("sizes: RuntimeError: no size today",)
+        assert len(stage.publisher.published) == 1
+
+    def test_waits_for_the_next_cycle_where_the_budget_is_spent_and_says_so(self) -> None:
+        stage = CycleOnFakes(load(cpu=3.0), learns_first=False)
+        stage.cycle.budget = timedelta(seconds=2)
+        outcome = stage.run()
+        assert named(outcome, "web").wanted_replicas == 6
+        assert outcome.report.late_steps == ("fits", "sizes", "gates", "scores")
+
+    def test_a_service_forecasts_from_its_second_cycle_on(self) -> None:
+        """The first one decides by measured demand and fits its models afterwards."""
+        outcomes = CycleOnFakes(load(), learns_first=False).run_minutes(0, 1)
+        assert [one.recommendations[0].signals[0].forecast is not None for one in outcomes] == [False, True]
+
+
+class BrokenSizes(Sizes):
+    def renew(self, *args: object, **kwargs: object) -> None:
+        raise RuntimeError("no size today")
 
 
 class TestSourceDown:

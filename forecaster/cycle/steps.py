@@ -1,0 +1,54 @@
+"""The steps of one cycle: each is timed, and each has a boundary of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import timedelta
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Steps:
+    """What the steps of one cycle cost and what went wrong in them; `clock` gives seconds and measures durations only.
+
+    `budget` is the time from the beginning of the cycle after which no optional work is begun.
+    """
+
+    clock: Callable[[], float]
+    budget: timedelta
+    seconds: dict[str, float] = field(default_factory=dict)
+    """Duration by step."""
+    failures: list[str] = field(default_factory=list)
+    late: list[str] = field(default_factory=list)
+    """Optional steps that found no time and wait for the next cycle."""
+    began: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.began = self.clock()
+
+    def run(self, name: str, step: Callable[[], T], otherwise: T) -> T:
+        """The result of a step, or `otherwise` and one line in the report where it fails: the later steps go on."""
+        began = self.clock()
+        try:
+            return step()
+        except Exception as error:  # noqa: BLE001  the boundary of a step: what comes after it must not be lost
+            self.failures.append(f"{name}: {type(error).__name__}: {error}")
+            return otherwise
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + self.clock() - began
+
+    def optional(self, name: str, step: Callable[[], T], otherwise: T) -> T:
+        """The same for work that may wait: begun only while there is time."""
+        if self.has_time():
+            return self.run(name, step, otherwise)
+        self.late.append(name)
+        return otherwise
+
+    def has_time(self) -> bool:
+        """Whether optional work may be begun."""
+        return self.clock() - self.began < self.budget.total_seconds()
