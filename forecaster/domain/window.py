@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 MINUTE = timedelta(minutes=1)
 FIVE_MINUTES = timedelta(minutes=5)
+HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, eq=False)
