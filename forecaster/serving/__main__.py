@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from forecaster.kube.config import ClientConfigError
-from forecaster.serving.assemble import assemble
+from forecaster.serving.app import assemble
 from forecaster.serving.options import Address, ServingOptions, address_argument, listen
 
 if TYPE_CHECKING:

@@ -1,9 +1,11 @@
-"""The HTTP face of the serving process: health, metrics and the read-only API."""
+"""The application of the serving process: access, metrics API and pages, and how its parts are put together."""
 
 from __future__ import annotations
 
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -12,25 +14,106 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from forecaster import __version__
-from forecaster.serving.external_metrics import MetricsApi
-from forecaster.serving.front import Front
+from forecaster.serving.access.audit import Audit
+from forecaster.serving.access.gate import OPEN
+from forecaster.serving.external_metrics import ApiRequest, MetricsApi
 from forecaster.serving.integrations import IntegrationPages
 from forecaster.serving.metrics import CountRequests, ServingMetrics
 from forecaster.serving.openapi import WORKLOAD, OpenApi
-from forecaster.serving.reader import watching
+from forecaster.serving.reader import TableReader, watching
+from forecaster.serving.reply import failure
 from forecaster.serving.rest import ProblemError, RecommendationPages, answer_problem, answer_refusal
+from forecaster.serving.secured import Secured
+from forecaster.serving.server import HttpServer
 from forecaster.serving.values import moment_at
 from forecaster.serving.workloads import Workloads
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import AsyncIterator, Callable
-    from datetime import datetime, timedelta
+    from pathlib import Path
 
     from starlette.requests import Request
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from forecaster.serving.reader import PublishedTable, TableReader
-    from forecaster.serving.secured import Secured
+    from forecaster.serving.access.gate import Gate
+    from forecaster.serving.options import ServingOptions
+    from forecaster.serving.owner.previous import Previous
+    from forecaster.serving.reader import PublishedTable
+    from forecaster.serving.reply import HttpReply
     from forecaster.serving.values import AskedAt
+
+
+KUBERNETES = ("/apis", "/openapi")
+OPEN_BESIDE = OPEN | {"/metrics"}
+"""What the plain door still answers where there is a secure one."""
+ELSEWHERE = failure(HTTPStatus.FORBIDDEN, "this is answered on the secure port only")
+
+
+class FrontApplication:
+    """One ASGI application for both doors.
+
+    With a gate, the plain door is left with probes and metrics, and every request of the secure one passes the gate.
+    """
+
+    def __init__(
+        self,
+        metrics_api: MetricsApi,
+        pages: ASGIApp,
+        count: Callable[[str, int], None],
+        gate: Gate | None = None,
+        previous: Previous | None = None,
+    ) -> None:
+        self._metrics_api = metrics_api
+        self._pages = pages
+        self._count = count
+        self._gate = gate
+        self._previous = previous
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request, or the lifespan of the process."""
+        if scope["type"] != "http":
+            await self._pages(scope, receive, send)
+            return
+        refusal = None if self._gate is None else await self._refusal(scope, self._gate)
+        if refusal is not None:
+            await self._send("refused", refusal, send)
+        elif scope["path"].startswith(KUBERNETES):
+            await self._kubernetes(_api_request(scope), send)
+        else:
+            await self._pages(scope, receive, send)
+
+    async def _kubernetes(self, request: ApiRequest, send: Send) -> None:
+        if self._previous is not None and self._previous.has(request):
+            await self._send("previous", await self._previous.answer(request), send)
+        else:
+            await self._send("metrics_api", self._metrics_api.answer(request), send)
+
+    async def _refusal(self, scope: Scope, gate: Gate) -> HttpReply | None:
+        if scope["state"].get("secure"):
+            return await gate.refusal(scope)
+        return None if scope["path"] in OPEN_BESIDE else ELSEWHERE
+
+    async def _send(self, handler: str, reply: HttpReply, send: Send) -> None:
+        self._count(handler, reply.status)
+        length = str(len(reply.body)).encode()
+        headers = [(b"content-type", reply.content_type), (b"content-length", length), *reply.headers]
+        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+        await send({"type": "http.response.body", "body": reply.body})
+
+
+def _api_request(scope: Scope) -> ApiRequest:
+    accept = if_none_match = b""
+    headers: list[tuple[bytes, Any]] = scope["headers"]
+    for name, value in headers:
+        if name == b"accept":
+            accept = value
+        elif name == b"if-none-match":
+            if_none_match = value
+    return ApiRequest(scope["method"], scope["path"], scope["query_string"], accept.decode("latin-1"), if_none_match)
+
+
+# The HTTP face of the serving process: health, metrics and the read-only API.
 
 
 def create_app(
@@ -40,7 +123,7 @@ def create_app(
     stale_after: timedelta | None = None,
     secured: Secured | None = None,
     metrics: ServingMetrics | None = None,
-) -> Front:
+) -> FrontApplication:
     """The application on top of a reader; where there is a secure door, for those who may.
 
     A table is stale after `stale_after`; when that is None, after three of its own intervals.
@@ -57,9 +140,9 @@ def create_app(
     pages = _pages(reader, api, workloads, seams, metrics, secured)
     metrics_api = MetricsApi(seen)
     if secured is None:
-        return Front(metrics_api, pages, metrics.count)
+        return FrontApplication(metrics_api, pages, metrics.count)
     secured.discovered = lambda found: setattr(metrics_api, "discovery", found)
-    return Front(metrics_api, pages, metrics.count, secured.gate, secured.previous)
+    return FrontApplication(metrics_api, pages, metrics.count, secured.gate, secured.previous)
 
 
 def _pages(
@@ -104,3 +187,34 @@ async def _lifespan(reader: TableReader, secured: Secured | None) -> AsyncIterat
 async def healthz(_request: Request) -> Response:
     """The process is alive, whatever it has to serve."""
     return PlainTextResponse("ok\n")
+
+
+# Builds the serving process: which part stands where.
+
+
+def assemble(
+    table: Path, options: ServingOptions, plain: socket.socket, secure: socket.socket | None = None
+) -> HttpServer:
+    """The server with all its parts.
+
+    Raises:
+        OSError: there is no good serving certificate.
+        ClientConfigError: there is no way to the API server.
+    """
+    reader, audit = TableReader(table), Audit()
+    stale_after = None if options.stale_after_seconds is None else timedelta(seconds=options.stale_after_seconds)
+    metrics = ServingMetrics(reader, _now, stale_after, audit.denials)
+    if options.secure is None or secure is None:
+        app = create_app(reader, clock=_now, stale_after=stale_after, metrics=metrics)
+        return HttpServer(app, plain, refused=audit.refused)
+    secured = Secured(options.secure, audit)
+    app = create_app(reader, clock=_now, stale_after=stale_after, metrics=metrics, secured=secured)
+    server = HttpServer(app, plain, secure, secured.certificates.current, audit.refused)
+    secured.drop_peers = server.drop_peers
+    if secured.owners:
+        metrics.owners = secured.owners.owners
+    return server
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

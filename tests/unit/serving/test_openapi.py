@@ -21,13 +21,13 @@ from tests.support.recommendations import NOON, recommendation, workload_id
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from forecaster.serving.front import Front
+    from forecaster.serving.app import FrontApplication
 
 SCHEMA = schemathesis.openapi.from_dict(document("1"))
 
 
 @pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory) -> Front:
+def app(tmp_path_factory: pytest.TempPathFactory) -> FrontApplication:
     path: Path = tmp_path_factory.mktemp("openapi") / "table"
     rows = [
         recommendation(),
@@ -42,12 +42,12 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Front:
 
 @SCHEMA.parametrize()
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
-def test_every_answer_is_as_promised(app: Front, case: schemathesis.Case) -> None:
+def test_every_answer_is_as_promised(app: FrontApplication, case: schemathesis.Case) -> None:
     # A token that fits its schema need not be ours, and a name need not be that of one thing alone.
     case.call_and_validate(app=app, excluded_checks=[positive_data_acceptance])
 
 
-def test_the_document_is_served(app: Front) -> None:
+def test_the_document_is_served(app: FrontApplication) -> None:
     served = Client(app).get("/api/v1/openapi.json").json()
     assert served["openapi"] == "3.1.0"
     assert len(served["paths"]) == 7
