@@ -18,11 +18,10 @@ from forecaster.cycle.outlook import Sight, span_of
 from forecaster.cycle.sizes import Sizes
 from forecaster.cycle.targets import Targets
 from forecaster.demand.newest import newest
-from forecaster.domain.history import Inventory
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import DEMAND, Signal
-from forecaster.domain.window import MINUTE, Window
+from forecaster.domain.window import MINUTE, Inventory, Window
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
 from forecaster.forecasting.peaks import LEVELS, Peaks
 from forecaster.vertical.choice.choose import Sized

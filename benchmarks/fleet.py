@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.domain.history import Block, Inventory
 from forecaster.domain.signal import DEMAND, Signal
-from forecaster.domain.window import MINUTE
+from forecaster.domain.window import MINUTE, Block, Inventory
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
 
 if TYPE_CHECKING:

@@ -24,8 +24,7 @@ import models
 from benchmarks.procfs import cpu_seconds, peak_mib, rss_mib
 from forecaster.app.child import ServingProcess
 from forecaster.domain.decision import Clamp, Reason, Recommendation, Resize, Scale, SignalView
-from forecaster.domain.outlook import Ahead
-from forecaster.domain.path import Path as ForecastPath
+from forecaster.domain.outlook import Ahead, ForecastPath
 from forecaster.domain.signal import Signal
 from forecaster.domain.workload import Resources, WorkloadId
 from forecaster.forecasting.paths import SHOWN, STEPS

@@ -18,9 +18,9 @@ import numpy as np
 
 from benchmarks.procfs import peak_mib, rss_mib
 from forecaster.domain.decision import Reason, Recommendation, Resize, Scale
-from forecaster.domain.history import Block
-from forecaster.domain.score import ForecastScore
+from forecaster.domain.report import ForecastScore
 from forecaster.domain.signal import DEMAND, Signal
+from forecaster.domain.window import Block
 from forecaster.domain.workload import Resources, WorkloadId
 from forecaster.store.history import FIVE_MINUTES, MINUTE, History, HistorySettings
 from forecaster.store.ledger import SqlLedger

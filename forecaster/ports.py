@@ -8,12 +8,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime, timedelta
 
-    from forecaster.domain.container import ContainerBlock, ContainerFacts
     from forecaster.domain.decision import Recommendation
-    from forecaster.domain.history import Block, Inventory
-    from forecaster.domain.score import ForecastScore
+    from forecaster.domain.report import ForecastScore
     from forecaster.domain.signal import Signal
-    from forecaster.domain.window import Gap, Window
+    from forecaster.domain.window import Block, Gap, Inventory, Window
+    from forecaster.domain.workload import ContainerBlock, ContainerFacts
 
 
 class Source(Protocol):

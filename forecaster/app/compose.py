@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from forecaster.config.settings import Settings
     from forecaster.domain.decision import Recommendation
-    from forecaster.domain.score import ForecastScore
+    from forecaster.domain.report import ForecastScore
     from forecaster.domain.workload import WorkloadId
     from forecaster.ports import Histories, Ledger, Publisher, Source
 

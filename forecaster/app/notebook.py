@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from forecaster.domain.history import Block
+    from forecaster.domain.window import Block
 
 FIVE_MINUTES = timedelta(minutes=5)
 

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from structlog.typing import EventDict, Processor, WrappedLogger
 
     from forecaster.domain.decision import Recommendation
-    from forecaster.domain.report import CycleReport
-    from forecaster.domain.score import ForecastScore
+    from forecaster.domain.report import CycleReport, ForecastScore
     from forecaster.domain.signal import Signal
     from forecaster.ports import Ledger, Publisher
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.domain.history import Block
+    from forecaster.domain.window import Block
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.sources.exported import Exported
     from forecaster.sources.recording import Recording

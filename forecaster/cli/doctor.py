@@ -11,7 +11,7 @@ from forecaster.cli.options import ConfigFile, Namespaces, PrometheusUrl, settin
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from forecaster.domain.check import Check
+    from forecaster.domain.report import Check
 
 
 def doctor(prometheus: PrometheusUrl = None, config: ConfigFile = None, namespaces: Namespaces = None) -> None:

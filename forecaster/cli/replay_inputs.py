@@ -15,9 +15,9 @@ from forecaster.app.clock import instant
 from forecaster.cli.hpa_inputs import specs_of
 from forecaster.cli.options import matching, settings_of
 from forecaster.cli.replay_options import Played, Priced
-from forecaster.domain.duration import parse_duration
 from forecaster.domain.policies import Policies, merged
 from forecaster.domain.quantity import QuantityError, parse_quantity
+from forecaster.domain.settings import parse_duration
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import Resources, Workload

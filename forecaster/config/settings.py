@@ -1,4 +1,4 @@
-"""Settings of the process and policies of the workloads, from one YAML file; every fault is reported at once.
+"""Settings of the process and policies of the workloads: YAML, environment, command line; all faults at once.
 
 prometheus:   how to reach it                        (sources/settings.py)
 queries:      what to ask                            (sources/queries.py)
@@ -15,19 +15,20 @@ overrides:    - match: {namespace, kind, name}; policy: {...}
 
 from __future__ import annotations
 
+import os
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import yaml
-from pydantic import Field, ValidationError, ValidationInfo, field_validator
+from pydantic import Field, ValidationError, ValidationInfo, create_model, field_validator
+from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError
 
 import models
 from forecaster.config.faults import faults_of, faults_of_overrides
-from forecaster.domain.duration import Duration
 from forecaster.domain.policies import Policies, merged
-from forecaster.domain.policy import Policy, Selector
-from forecaster.domain.section import Section
+from forecaster.domain.policy import Policy, WorkloadSelector
+from forecaster.domain.settings import Duration, Section
 from forecaster.errors import ConfigError, Fault
 from forecaster.publish.settings import RemoteWriteSettings
 from forecaster.serving.settings import KedaSettings, ServingSettings
@@ -122,7 +123,7 @@ class StateSettings(Section):
 class Override(Section):
     """A policy for some workloads; what it leaves out stays as in the defaults."""
 
-    match: Selector = Selector()
+    match: WorkloadSelector = WorkloadSelector()
     policy: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -157,8 +158,12 @@ class Settings(Section):
         return Policies(self.policy, tuple((one.match, one.policy) for one in self.overrides))
 
 
+PREFIX = "FORECASTER__"
+"""Of environment variables that are settings: `FORECASTER__PROMETHEUS__URL` is `prometheus.url`."""
+
+
 def load(path: Path | None = None, given: Mapping[str, object] | None = None) -> Settings:
-    """Settings of a file, or of all `*.yaml` of a folder, with what was given on the command line put over them.
+    """Settings of a file, or of all `*.yaml` of a folder; over them the environment, and over it the command line.
 
     Files of a folder are put over each other in the order of their names: a mounted ConfigMap may be made of parts.
 
@@ -168,7 +173,27 @@ def load(path: Path | None = None, given: Mapping[str, object] | None = None) ->
     value: Mapping[str, object] = {}
     for file in _files(path):
         value = merged(value, _read(file))
-    return parse(merged(value, given or {}), str(path or "command line"))
+    value = merged(value, environment())
+    return parse(merged(value, given or {}), str(path or "environment and command line"))
+
+
+def environment() -> dict[str, object]:
+    """What variables such as `FORECASTER__PROMETHEUS__URL` say, by section; lists are JSON.
+
+    Raises:
+        ConfigError: a variable names no section, or its list is no JSON.
+    """
+    sections = {name: (field.annotation, field) for name, field in Settings.model_fields.items()}
+    named = [name for name in os.environ if name.startswith(PREFIX)]
+    unknown = [name for name in named if name.removeprefix(PREFIX).partition("__")[0].lower() not in sections]
+    if unknown:
+        allowed = f"a section follows {PREFIX}: {', '.join(sections)}"
+        raise ConfigError("environment", [Fault(name, "(not shown)", allowed) for name in unknown])
+    known: type[BaseSettings] = create_model("Environment", __base__=BaseSettings, **sections)  # type: ignore[call-overload]
+    try:
+        return EnvSettingsSource(known, env_prefix=PREFIX, env_nested_delimiter="__")()
+    except SettingsError as error:
+        raise ConfigError("environment", [Fault(PREFIX, "(not shown)", f"JSON for a list; {error}")]) from error
 
 
 def parse(value: Mapping[str, object], origin: str) -> Settings:

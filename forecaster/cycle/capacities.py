@@ -19,7 +19,7 @@ from forecaster.decisions.targets import AmountTarget, Unusable, full_pod, state
 from forecaster.demand.capacity import Capacity, fullest, learned, rolled_out, settled
 from forecaster.demand.censored import throttled
 from forecaster.demand.throttling import SPAN
-from forecaster.domain.filled import Filled
+from forecaster.domain.policy import PodCapacity
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.domain.workload import WorkloadId
@@ -65,7 +65,7 @@ class Capacities:
     known: dict[tuple[WorkloadId, Signal], Capacity] = field(default_factory=dict)
     rolling: dict[tuple[WorkloadId, Signal], str] = field(default_factory=dict)
     """Versions that came in the last hour: what they cost is known after their first whole one."""
-    filled: dict[WorkloadId, dict[str, Filled]] = field(default_factory=dict)
+    filled: dict[WorkloadId, dict[str, PodCapacity]] = field(default_factory=dict)
     """What differs from what is assumed."""
     read: datetime | None = None
     waiting: deque[Workload] = field(default_factory=deque)
@@ -119,7 +119,7 @@ class Capacities:
         hour = {signal: _hour(weeks[signal], workload.id, self.read) for signal in SIGNALS}
         strained = throttled(max(told))
         version = version_of(containers.facts.images.get(id_, "") for id_ in ids)
-        found: dict[str, Filled] = {}
+        found: dict[str, PodCapacity] = {}
         for target in targets_of(workload, policy):
             if not isinstance(target, Unusable) and target.signal in {Signal.CPU, Signal.REQUESTS}:
                 self._learn(workload, target, hour, version, strained=strained)
@@ -157,13 +157,13 @@ def learns(policy: HorizontalPolicy) -> bool:
     return policy.sizing == "worth" and policy.peak_target is None
 
 
-def filling(capacity: Capacity | None, target: PodTarget) -> dict[str, Filled]:
+def filling(capacity: Capacity | None, target: PodTarget) -> dict[str, PodCapacity]:
     """What the decision takes for a full pod in place of what it would assume; empty where that is the same."""
     assumed = full_pod(replace(target, full=None), None)
     if capacity is None or abs(capacity.amount / assumed - 1.0) < NOTABLE:
         return {}
     what = "throttled above" if capacity.amount < assumed else "carried well"
-    return {target.signal: Filled(capacity.amount, f"learned from {capacity.minutes / 60:.0f} h, {what}")}
+    return {target.signal: PodCapacity(capacity.amount, f"learned from {capacity.minutes / 60:.0f} h, {what}")}
 
 
 def cost_of(hour: Mapping[Signal, Floats]) -> float | None:

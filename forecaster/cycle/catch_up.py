@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.domain.history import Block
 from forecaster.domain.signal import Signal
-from forecaster.domain.window import MINUTE, Gap
+from forecaster.domain.window import MINUTE, Block, Gap
 from forecaster.errors import SourceError, SourceUnavailable, StoreError
 
 if TYPE_CHECKING:

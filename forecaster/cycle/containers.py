@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.domain.container import ContainerFacts, ContainerId
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES
+from forecaster.domain.workload import ContainerFacts, ContainerId
 from forecaster.errors import SourceError
 from forecaster.ports import ContainerSource
 
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.domain.container import ContainerBlock
-    from forecaster.domain.workload import WorkloadId
+    from forecaster.domain.workload import ContainerBlock, WorkloadId
     from forecaster.ports import Source
 
     Floats = NDArray[np.float32]

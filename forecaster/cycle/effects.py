@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from forecaster.domain.decision import Recommendation
-    from forecaster.domain.score import ForecastScore
+    from forecaster.domain.report import ForecastScore
     from forecaster.ports import Ledger, Publisher
 
 

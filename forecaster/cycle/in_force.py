@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import timedelta
 
-    from forecaster.domain.filled import Filled
-    from forecaster.domain.policy import Policy
+    from forecaster.domain.policy import PodCapacity, Policy
     from forecaster.domain.workload import WorkloadId
 
 
@@ -25,7 +24,7 @@ class Made(NamedTuple):
 
     stated: Policy
     rung: timedelta | None
-    filled: Mapping[str, Filled]
+    filled: Mapping[str, PodCapacity]
     policy: Policy
 
 
@@ -34,7 +33,7 @@ class InForce(Policies):
     """Workloads of one policy and one lead time share the result; those whose capacity was learned have their own."""
 
     rungs: Mapping[WorkloadId, timedelta] = field(default_factory=dict)
-    filled: Mapping[WorkloadId, Mapping[str, Filled]] = field(default_factory=dict)
+    filled: Mapping[WorkloadId, Mapping[str, PodCapacity]] = field(default_factory=dict)
     own: dict[WorkloadId, Made] = field(default_factory=dict)
     """Kept from cycle to cycle."""
     shared: dict[tuple[int, timedelta], Policy] = field(default_factory=dict)
@@ -51,13 +50,15 @@ class InForce(Policies):
             self.shared[key] = with_observed(policy, rung, {})
         return self.shared[key]
 
-    def _own(self, id_: WorkloadId, policy: Policy, rung: timedelta | None, filled: Mapping[str, Filled]) -> Policy:
+    def _own(
+        self, id_: WorkloadId, policy: Policy, rung: timedelta | None, filled: Mapping[str, PodCapacity]
+    ) -> Policy:
         made = self.own.get(id_)
         if made is None or made.stated is not policy or made.rung != rung or made.filled is not filled:
             made = self.own[id_] = Made(policy, rung, filled, with_observed(policy, rung, filled))
         return made.policy
 
 
-def with_observed(policy: Policy, rung: timedelta | None, filled: Mapping[str, Filled]) -> Policy:
+def with_observed(policy: Policy, rung: timedelta | None, filled: Mapping[str, PodCapacity]) -> Policy:
     """One policy with a measured lead time and learned capacities."""
     return policy.model_copy(update={"horizontal": policy.horizontal.with_observed(rung, filled)})

@@ -15,10 +15,9 @@ from forecaster.vertical.sizing import LEAST_DAYS, ContainerSizing
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from forecaster.domain.container import ContainerFacts
     from forecaster.domain.policies import Policies
     from forecaster.domain.policy import VerticalPolicy
-    from forecaster.domain.workload import Resources, WorkloadId
+    from forecaster.domain.workload import ContainerFacts, Resources, WorkloadId
     from forecaster.vertical.sizing import PodSizing
 
 _BY = {"image": "of its image", "workload": "of its name in workloads called alike", "chart": "of its chart"}

@@ -17,8 +17,8 @@ from forecaster.decisions.quantile import stated_quantile
 from forecaster.decisions.targets import signals_of
 from forecaster.demand.newest import Newest, newest
 from forecaster.demand.yesterday import Yesterday
-from forecaster.domain.duration import spoken_duration
 from forecaster.domain.outlook import Ahead, Outlook, Unknown
+from forecaster.domain.settings import spoken_duration
 from forecaster.domain.signal import DEMAND, Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.forecasting.forecaster import Span

@@ -14,7 +14,7 @@ from forecaster.cycle.outlook import span_of
 from forecaster.decisions.quantile import stated_quantile
 from forecaster.decisions.rehearsal import Days, Rule, evidence_of_all
 from forecaster.decisions.targets import Unusable, full_pod, targets_of
-from forecaster.domain.duration import spoken_duration
+from forecaster.domain.settings import spoken_duration
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.forecasting.peaks import LEVELS
 from forecaster.forecasting.rehearsal import BEFORE, look_back_at_all

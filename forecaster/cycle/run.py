@@ -27,8 +27,8 @@ from forecaster.cycle.steps import Steps
 from forecaster.cycle.targets import Targets, find_targets
 from forecaster.demand.throttling import Throttling
 from forecaster.domain.decision import Reason, Scale
-from forecaster.domain.history import Inventory
 from forecaster.domain.report import CycleReport
+from forecaster.domain.window import Inventory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.policies import Policies
-    from forecaster.domain.score import ForecastScore
+    from forecaster.domain.report import ForecastScore
     from forecaster.forecasting.forecaster import Forecaster
     from forecaster.ports import Histories, Ledger, Publisher, Source
 

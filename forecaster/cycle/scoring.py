@@ -12,7 +12,7 @@ from forecaster.cycle.outlook import corrects
 from forecaster.decisions.coverage import Coverage
 from forecaster.decisions.quantile import stated_quantile
 from forecaster.domain.outlook import Ahead
-from forecaster.domain.score import ForecastScore
+from forecaster.domain.report import ForecastScore
 from forecaster.domain.window import MINUTE
 
 if TYPE_CHECKING:

@@ -22,10 +22,9 @@ if TYPE_CHECKING:
 
     from forecaster.cycle.containers import Containers
     from forecaster.cycle.load_ahead import LoadsAhead
-    from forecaster.domain.container import ContainerFacts, ContainerId
     from forecaster.domain.policies import Policies
     from forecaster.domain.policy import VerticalPolicy
-    from forecaster.domain.workload import Workload, WorkloadId
+    from forecaster.domain.workload import ContainerFacts, ContainerId, Workload, WorkloadId
     from forecaster.ports import Histories
     from forecaster.vertical.choice.load_ahead import PodLoad
 

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime, timedelta
 
-    from forecaster.domain.event import Event
+    from forecaster.domain.event import ScheduledEvent
 
 
 class Floor(NamedTuple):
@@ -26,7 +26,7 @@ class Freeze(NamedTuple):
     until: datetime
 
 
-def floor_at(events: Iterable[Event], now: datetime, lead_time: timedelta) -> Floor | None:
+def floor_at(events: Iterable[ScheduledEvent], now: datetime, lead_time: timedelta) -> Floor | None:
     """The highest floor of the events that are on or begin within the lead time."""
     floors = [
         Floor(event.replicas, event.name, until)
@@ -36,7 +36,7 @@ def floor_at(events: Iterable[Event], now: datetime, lead_time: timedelta) -> Fl
     return max(floors, default=None)
 
 
-def freeze_at(events: Iterable[Event], now: datetime) -> Freeze | None:
+def freeze_at(events: Iterable[ScheduledEvent], now: datetime) -> Freeze | None:
     """The maintenance window that is on; of several, the one that ends last."""
     on = [Freeze(event.name, until) for event in events if event.freeze and (until := event.lasts_until(now))]
     return max(on, key=lambda one: one.until, default=None)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forecaster.domain.amounts import amount, pod
+from forecaster.domain.amounts import amount, duration_text, pod
 from forecaster.domain.decision import Clamp, Hold, Recommendation, Resize, SignalView
-from forecaster.domain.spoken import spoken_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +58,7 @@ def _signal(view: SignalView) -> Iterator[str]:
 def _lead_time(one: Recommendation) -> Iterator[str]:
     """From when on the peak was looked for; of no interest where no peak was."""
     if one.lead_time and any(view.forecast for view in one.signals):
-        yield f"  lead time {spoken_duration(one.lead_time.value)}: {one.lead_time.origin}"
+        yield f"  lead time {duration_text(one.lead_time.value)}: {one.lead_time.origin}"
 
 
 def _ahead(ahead: Ahead, signal: str) -> str:

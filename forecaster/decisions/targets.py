@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from forecaster.domain.amounts import amount
-from forecaster.domain.published import COUNTS, named
+from forecaster.domain.published import COUNTS, own_metric
 from forecaster.domain.signal import DEMAND as DEMAND_SIGNALS
 from forecaster.domain.signal import Signal
 from forecaster.domain.workload import Target, TargetType
@@ -15,8 +15,7 @@ from forecaster.domain.workload import Target, TargetType
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from forecaster.domain.filled import Filled
-    from forecaster.domain.policy import HorizontalPolicy
+    from forecaster.domain.policy import HorizontalPolicy, PodCapacity
     from forecaster.domain.workload import Resources, Workload
 
 
@@ -31,7 +30,7 @@ class UtilizationTarget:
     signal: Signal
     percent: int
     request: float
-    full: Filled | None = None
+    full: PodCapacity | None = None
     words: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -48,7 +47,7 @@ class AmountTarget:
 
     signal: Signal
     amount: float
-    full: Filled | None = None
+    full: PodCapacity | None = None
     words: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -70,7 +69,7 @@ class Unusable:
 PodTarget = UtilizationTarget | AmountTarget
 
 
-def _filled_words(full: Filled | None, signal: Signal) -> str:
+def _filled_words(full: PodCapacity | None, signal: Signal) -> str:
     return f", full at {amount(full.amount, signal)} ({full.why})" if full else ""
 
 
@@ -106,7 +105,7 @@ def targets_of(workload: Workload, policy: HorizontalPolicy) -> tuple[PodTarget 
     return tuple(_with_full(target, policy.filled) for target in found) if policy.filled else found
 
 
-def _with_full(target: PodTarget | Unusable, filled: Mapping[str, Filled]) -> PodTarget | Unusable:
+def _with_full(target: PodTarget | Unusable, filled: Mapping[str, PodCapacity]) -> PodTarget | Unusable:
     if isinstance(target, Unusable) or target.signal not in filled:
         return target
     return _full_at(target, filled[target.signal])
@@ -138,12 +137,12 @@ def _share_of_request(signal: Signal, target: Target, resources: Resources) -> P
 
 
 def _is_count(metric: str) -> bool:
-    ours = named(metric)
+    ours = own_metric(metric)
     return ours is not None and ours.metric in COUNTS
 
 
 def _signal(metric: str, policy: HorizontalPolicy) -> Signal | None:
-    ours = named(metric)
+    ours = own_metric(metric)
     if ours is not None:
         return Signal(ours.signal) if ours.signal in DEMAND_SIGNALS else Signal(policy.demand_signal)
     if metric in {Signal.CPU.value, Signal.MEMORY.value}:
@@ -171,5 +170,5 @@ def _amount(signal: Signal, amount: float) -> AmountTarget:
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _full_at(target: PodTarget, full: Filled) -> PodTarget:
+def _full_at(target: PodTarget, full: PodCapacity) -> PodTarget:
     return replace(target, full=full)

@@ -11,8 +11,7 @@ from forecaster.demand.censored import throttled
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from forecaster.domain.container import ContainerFacts
-    from forecaster.domain.workload import WorkloadId
+    from forecaster.domain.workload import ContainerFacts, WorkloadId
 
 SPAN = timedelta(hours=1)
 """What a reading tells about."""

@@ -1,7 +1,8 @@
-"""Numbers as people of the field read them; the only place that turns units into text."""
+"""Amounts and durations as people of the field read them; the only place that turns units into text."""
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from forecaster.domain.signal import Signal
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from forecaster.domain.workload import Resources
+
 
 UNKNOWN = "–"
 UNITS = {str(signal): signal.unit for signal in Signal}
@@ -62,3 +64,20 @@ def memory_of(resources: Resources) -> str:
 def _pair(request: float | None, limit: float | None, spoken: Callable[[float], str]) -> str:
     first, second = (UNKNOWN if value is None else spoken(value) for value in (request, limit))
     return first if first == second else f"{first}/{second}"
+
+
+# A duration in text. `Duration` needs pydantic, for which the serving process has no room; this does not.
+
+
+def duration_text(value: timedelta) -> str:
+    """The shortest exact text of a duration that is not negative: `parse_duration` reads it back."""
+    minutes, seconds = divmod(value, timedelta(minutes=1))
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    whole = "".join(f"{count}{unit}" for count, unit in ((days, "d"), (hours, "h"), (minutes, "m")) if count)
+    return whole + _spoken_seconds(seconds) or "0s"
+
+
+def _spoken_seconds(value: timedelta) -> str:
+    """Up to six decimals; nothing for zero."""
+    return f"{value / timedelta(seconds=1):.6f}".rstrip("0").rstrip(".") + "s" if value else ""

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
-    from forecaster.domain.container import ContainerSize
     from forecaster.domain.outlook import Ahead
-    from forecaster.domain.workload import Resources, Target, WorkloadId
+    from forecaster.domain.workload import ContainerSize, Resources, Target, WorkloadId
 
 
 class Reason(StrEnum):

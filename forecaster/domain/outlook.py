@@ -1,4 +1,4 @@
-"""What is known of one signal of one workload at the moment of deciding."""
+"""What is known of one signal of one workload: measured now, forecast for the coming window, and step by step."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from forecaster.domain.signal import Signal
 
@@ -58,3 +58,21 @@ class Outlook:
     signal: Signal
     measured: Measured | Unknown
     ahead: Ahead | Unknown
+
+
+# A forecast step by step.
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastPath:
+    """Quantiles of one signal of one workload for each of the coming steps, in the signal's unit.
+
+    `values[k]` has one quantile a level for the mean demand from `begin + k * step` to `begin + (k + 1) * step`.
+    """
+
+    made_at: datetime
+    begin: datetime
+    step: timedelta
+    levels: tuple[float, ...]
+    values: tuple[tuple[float, ...], ...]
+    model: str

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
-from forecaster.domain.duration import Duration
-from forecaster.domain.event import Event
-from forecaster.domain.filled import Filled
+from forecaster.domain.event import ScheduledEvent
+from forecaster.domain.settings import Duration
+
+
+class PodCapacity(NamedTuple):
+    """An amount in the signal's unit, and where it comes from."""
+
+    amount: float
+    why: str
+
+
+# What the owner of a workload wants. One model for configuration files, tests and notebooks.
+
 
 Positive = Annotated[Duration, Field(gt=timedelta(0))]
 Ratio = Annotated[float, Field(gt=0, le=1)]
@@ -25,14 +35,14 @@ class _Frozen(BaseModel):
 class HorizontalPolicy(_Frozen):
     """How many replicas."""
 
-    _filled: Mapping[str, Filled] = PrivateAttr(default_factory=dict)
+    _filled: Mapping[str, PodCapacity] = PrivateAttr(default_factory=dict)
 
     @property
-    def filled(self) -> Mapping[str, Filled]:
+    def filled(self) -> Mapping[str, PodCapacity]:
         """What fills one pod by signal, where it was learned; no setting."""
         return self._filled
 
-    def with_observed(self, lead_time: timedelta | None, filled: Mapping[str, Filled]) -> HorizontalPolicy:
+    def with_observed(self, lead_time: timedelta | None, filled: Mapping[str, PodCapacity]) -> HorizontalPolicy:
         """The same with what was seen of a workload in place of what it leaves open."""
         policy = self.model_copy(update={"lead_time": self.lead_time or lead_time})
         policy._filled = filled if self.peak_target is None else {}  # noqa: SLF001  its own
@@ -138,7 +148,7 @@ class HorizontalPolicy(_Frozen):
         "advise",
         description="At max_replicas. advise: say which maximum the load would need. honour: only keep to it.",
     )
-    events: tuple[Event, ...] = Field(
+    events: tuple[ScheduledEvent, ...] = Field(
         (),
         description=(
             "Known events, each with a name and either `start` and `end`, or `cron`, `duration` and `time_zone`; while "
@@ -324,7 +334,7 @@ class Policy(_Frozen):
     publish: PublishPolicy = PublishPolicy()
 
 
-class Selector(_Frozen):
+class WorkloadSelector(_Frozen):
     """Shell patterns; a workload is meant when all three match."""
 
     namespace: str = Field("*", description="Pattern of the namespace, e.g. `team-*`.")

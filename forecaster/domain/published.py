@@ -20,7 +20,7 @@ KEDA_PREFIX = "forecaster-"
 _OF_KEDA = re.compile(rf"s[0-9]+-{KEDA_PREFIX}(\w+)", re.ASCII)
 
 
-class Named(NamedTuple):
+class OwnMetric(NamedTuple):
     """One of our metrics; of demand, the signal where the name says it."""
 
     metric: str
@@ -28,16 +28,16 @@ class Named(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def named(metric: str) -> Named | None:
+def own_metric(metric: str) -> OwnMetric | None:
     """Which of our metrics an HPA means by a name; None for everybody else's.
 
     >>> named("s1-forecaster-cpu")
     Named(metric='forecaster_demand', signal='cpu')
     """
     if metric == DEMAND or metric in COUNTS:
-        return Named(metric)
+        return OwnMetric(metric)
     found = _OF_KEDA.fullmatch(metric)
     if found is None:
         return None
     count = f"forecaster_{found[1]}"
-    return Named(count) if count in COUNTS else Named(DEMAND, found[1])
+    return OwnMetric(count) if count in COUNTS else OwnMetric(DEMAND, found[1])

@@ -1,4 +1,4 @@
-"""What one cycle did, for logs and metrics."""
+"""What was found: by one cycle, by forecasts that matured, by `forecaster doctor`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,44 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from forecaster.domain.score import ForecastScore
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import WorkloadId
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastScore:
+    """One matured forecast of the peak over a window, beside what was measured there. Amounts in the signal's unit."""
+
+    id: WorkloadId
+    signal: Signal
+    made_at: datetime
+    matured_at: datetime
+    model: str
+    quantile: float
+    median: float
+    upper: float
+    """The forecast quantile of the peak."""
+    actual: float
+    """The measured peak over the same window."""
+
+    @property
+    def covered(self) -> bool:
+        """Did the peak stay at or below the quantile?"""
+        return self.actual <= self.upper
+
+    @property
+    def absolute_error(self) -> float:
+        """|actual - median|."""
+        return abs(self.actual - self.median)
+
+    @property
+    def pinball_loss(self) -> float:
+        """Loss of the quantile (Koenker and Bassett 1978): q · (y - f) above the forecast, (1 - q) · (f - y) below."""
+        missed = self.actual - self.upper
+        return max(self.quantile * missed, (self.quantile - 1.0) * missed)
+
+
+# What one cycle did, for logs and metrics.
 
 
 class MaskedShare(NamedTuple):
@@ -55,3 +90,16 @@ class CycleReport:
     def seconds(self) -> float:
         """Time spent in all steps."""
         return sum(self.steps.values())
+
+
+# What `forecaster doctor` finds about one thing that is needed.
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing tried: whether it works, what was seen, and what to do if it does not."""
+
+    name: str
+    ok: bool
+    detail: str
+    remedy: str = ""

@@ -1,10 +1,17 @@
-"""A workload as the cluster's own series describe it: who it is, how many pods it has, what its HPA wants."""
+"""Workloads and their containers: identity, pods, HPA, requests and limits, usage."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime, timedelta
+
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class WorkloadId(NamedTuple):
@@ -68,3 +75,71 @@ class Workload:
     ready_replicas: int
     resources: Resources = field(default_factory=Resources)
     autoscaler: Autoscaler | None = None
+
+
+# Containers of a workload's pods: who they are, what they have and use, what they should have, and what that risks.
+
+
+class ContainerId(NamedTuple):
+    """A container of all pods of a workload."""
+
+    workload: WorkloadId
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.workload}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ContainerBlock:
+    """Usage of the hottest pod's container on one regular grid, `values[i, j]` of `ids[i]` at `start + j * step`.
+
+    Cores or bytes, float64, NaN where the source had no such sample; a value describes the time that ends at its
+    instant. `ids` holds each container once.
+    """
+
+    ids: tuple[ContainerId, ...]
+    start: datetime
+    step: timedelta
+    values: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerFacts:
+    """What is told about containers at one time; what nobody tells is absent."""
+
+    images: Mapping[ContainerId, str] = field(default_factory=dict)
+    """Of the app containers, all of them."""
+    init: frozenset[ContainerId] = frozenset()
+    """Init containers that end before the load comes; sidecars are not among them."""
+    resources: Mapping[ContainerId, Resources] = field(default_factory=dict)
+    oom_limits: Mapping[ContainerId, float] = field(default_factory=dict)
+    """Highest memory limit in bytes at which the container was OOM-killed within a week."""
+    held_back: Mapping[ContainerId, float] = field(default_factory=dict)
+    """Share of time in which its CPU was throttled, or stalled as PSI has it; ratio."""
+
+
+@dataclass(frozen=True, slots=True)
+class Risk:
+    """What a size risks and wastes until the next change; None where there is no such bound.
+
+    For CPU `over_request` and `over_limit` are shares of time, for memory chances that a peak passes. `idle_hours` is
+    expected core-hours or byte-hours that are requested and not used, over the policy's horizon.
+    """
+
+    over_request: float | None
+    over_limit: float | None
+    idle_hours: float
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerSize:
+    """One container: `wanted` is `now` in what is kept. Risks are None for a resource about which nothing is known."""
+
+    name: str
+    """Empty where the source tells pods and not containers: then it is the pod as a whole."""
+    now: Resources
+    wanted: Resources
+    cpu: Risk | None
+    memory: Risk | None
+    message: str

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from forecaster.domain.decision import Recommendation
-    from forecaster.domain.report import CycleReport
-    from forecaster.domain.score import ForecastScore
+    from forecaster.domain.report import CycleReport, ForecastScore
     from forecaster.domain.workload import WorkloadId
 
 CHANGES_KEPT = 8

@@ -10,7 +10,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from forecaster.domain.path import Path
+    from forecaster.domain.outlook import ForecastPath
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import WorkloadId
 
@@ -55,9 +55,9 @@ class EncodedPaths:
     """Every workload's paths as bytes, encoded again only when they have changed."""
 
     def __init__(self) -> None:
-        self._known: dict[WorkloadId, tuple[Mapping[Signal, Path], bytes]] = {}
+        self._known: dict[WorkloadId, tuple[Mapping[Signal, ForecastPath], bytes]] = {}
 
-    def renew(self, paths: Mapping[WorkloadId, Mapping[Signal, Path]]) -> None:
+    def renew(self, paths: Mapping[WorkloadId, Mapping[Signal, ForecastPath]]) -> None:
         """Take over what there is now."""
         before = self._known
         self._known = {
@@ -87,11 +87,11 @@ def _step(kept: ForecastPath, begin: datetime, step: timedelta, values: tuple[fl
     return StepView(begin, begin + step, tuple(map(QuantileView, kept.quantiles, values)))
 
 
-def _encoded(paths: Mapping[Signal, Path]) -> bytes:
+def _encoded(paths: Mapping[Signal, ForecastPath]) -> bytes:
     return _encoder.encode([_kept(signal, path) for signal, path in sorted(paths.items())])
 
 
-def _kept(signal: Signal, path: Path) -> ForecastPath:
+def _kept(signal: Signal, path: ForecastPath) -> ForecastPath:
     seconds = path.step.total_seconds()
     return ForecastPath(signal.value, path.model, path.made_at, path.begin, seconds, path.levels, path.values)
 

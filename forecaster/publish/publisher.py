@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.domain.decision import Recommendation
-    from forecaster.domain.path import Path as ForecastPath
+    from forecaster.domain.outlook import ForecastPath
     from forecaster.domain.report import CycleReport
     from forecaster.domain.signal import Signal
     from forecaster.ports import Publisher

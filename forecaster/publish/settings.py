@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, SecretStr, field_validator
 
-from forecaster.domain.section import Section
+from forecaster.domain.settings import Section
 
 
 class RemoteWriteSettings(Section):

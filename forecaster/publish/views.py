@@ -18,10 +18,9 @@ from forecaster.domain.signal import Signal
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from forecaster.domain.container import ContainerSize, Risk
     from forecaster.domain.decision import Hold
     from forecaster.domain.outlook import Ahead
-    from forecaster.domain.workload import Resources, WorkloadId
+    from forecaster.domain.workload import ContainerSize, Resources, Risk, WorkloadId
 
 
 UNITS = {str(signal): signal.unit for signal in Signal}

@@ -16,9 +16,8 @@ from forecaster.cycle.gates import Gates
 from forecaster.cycle.targets import Targets
 from forecaster.decisions.gate import Gate, Standing, Voice
 from forecaster.demand.yesterday import Yesterday
-from forecaster.domain.history import Inventory
 from forecaster.domain.policies import Policies
-from forecaster.domain.window import MINUTE
+from forecaster.domain.window import MINUTE, Inventory
 from forecaster.replay.contestants import with_horizontal
 from forecaster.replay.foresee import History
 from forecaster.replay.refusal import lead_time_of
@@ -29,10 +28,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.domain.history import Block
     from forecaster.domain.policy import Policy
     from forecaster.domain.signal import Signal
-    from forecaster.domain.window import Gap, Window
+    from forecaster.domain.window import Block, Gap, Window
     from forecaster.replay.foresight import Foresight
     from forecaster.replay.sight import Sight
     from forecaster.replay.terms import Terms

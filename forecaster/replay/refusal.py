@@ -8,7 +8,7 @@ import numpy as np
 
 from forecaster.decisions.lead_time import lead_time
 from forecaster.decisions.targets import stated_pod
-from forecaster.domain.duration import spoken_duration
+from forecaster.domain.settings import spoken_duration
 from forecaster.domain.window import MINUTE
 from forecaster.replay.setup import Setup, setup_of
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from forecaster.decisions.quantile import stated_quantile
-from forecaster.domain.duration import spoken_duration
+from forecaster.domain.settings import spoken_duration
 from forecaster.forecasting.forecaster import Span
 from forecaster.replay.compare import play_lanes, scene_of, with_setup_at
 from forecaster.replay.contestants import OURS, with_horizontal

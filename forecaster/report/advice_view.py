@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from forecaster.cycle.joint import JointAdvice
-    from forecaster.domain.container import ContainerSize
+    from forecaster.domain.workload import ContainerSize
     from forecaster.vertical.admission.proof import Proof
     from forecaster.vertical.advice.advice import Advice
     from forecaster.vertical.advice.prices import Prices

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from forecaster.domain.duration import spoken_duration
+from forecaster.domain.settings import spoken_duration
 from forecaster.replay.lane import with_targets_at
 from forecaster.replay.tuning import LEVEL, override_of
 

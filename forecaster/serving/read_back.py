@@ -5,10 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from forecaster.domain.container import ContainerSize, Risk
 from forecaster.domain.decision import Clamp, Hold, LeadTime, Reason, Recommendation, Resize, Scale, SignalView
 from forecaster.domain.outlook import Ahead
-from forecaster.domain.workload import Resources, Target, TargetType, WorkloadId
+from forecaster.domain.workload import ContainerSize, Resources, Risk, Target, TargetType, WorkloadId
 
 if TYPE_CHECKING:
     from forecaster.publish.views import (

@@ -8,8 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from forecaster.domain.duration import Duration
-from forecaster.domain.section import Section
+from forecaster.domain.settings import Duration, Section
 
 
 class UpstreamSettings(Section):

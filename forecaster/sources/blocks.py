@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from forecaster.domain.history import Block
+from forecaster.domain.window import Block
 from forecaster.domain.workload import WorkloadId
 from forecaster.sources.samples import matrix_of
 from forecaster.sources.wire import Series

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.domain.container import ContainerBlock, ContainerFacts, ContainerId
-from forecaster.domain.workload import Resources
+from forecaster.domain.workload import ContainerBlock, ContainerFacts, ContainerId, Resources
 from forecaster.sources.blocks import workload_of
 from forecaster.sources.samples import matrix_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from forecaster.domain.history import Inventory
+from forecaster.domain.window import Inventory
 from forecaster.domain.workload import Autoscaler, Resources, Workload, WorkloadId
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from forecaster.domain.duration import parse_duration
+from forecaster.domain.settings import parse_duration
 from forecaster.domain.signal import Signal
 from forecaster.domain.workload import TargetType
 from forecaster.sources import promql

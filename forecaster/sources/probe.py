@@ -6,7 +6,7 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from forecaster.domain.check import Check
+from forecaster.domain.report import Check
 from forecaster.errors import SourceError, SourceUnavailable
 from forecaster.sources.failures import Denied, shown_url
 from forecaster.sources.probe_data import probe_data

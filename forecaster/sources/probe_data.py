@@ -6,8 +6,8 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from forecaster.domain.check import Check
-from forecaster.domain.duration import spoken_duration
+from forecaster.domain.report import Check
+from forecaster.domain.settings import spoken_duration
 from forecaster.domain.signal import Signal
 from forecaster.errors import SourceError
 from forecaster.sources.wire import at_instant

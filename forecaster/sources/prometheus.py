@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.domain.container import ContainerFacts
-from forecaster.domain.history import Block
 from forecaster.domain.signal import Signal
+from forecaster.domain.window import Block
+from forecaster.domain.workload import ContainerFacts
 from forecaster.errors import SourceRefused
 from forecaster.sources import request_rates
 from forecaster.sources.blocks import block_of
@@ -29,9 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from forecaster.domain.container import ContainerBlock
-    from forecaster.domain.history import Inventory
-    from forecaster.domain.workload import WorkloadId
+    from forecaster.domain.window import Inventory
+    from forecaster.domain.workload import ContainerBlock, WorkloadId
     from forecaster.sources.facts import Row
     from forecaster.sources.queries import Queries
     from forecaster.sources.settings import PrometheusSettings

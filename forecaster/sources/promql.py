@@ -6,7 +6,7 @@ import re
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from forecaster.domain.duration import spoken_duration
+from forecaster.domain.settings import spoken_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

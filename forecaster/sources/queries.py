@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from forecaster.domain.duration import Duration
+from forecaster.domain.settings import Duration
 from forecaster.domain.signal import DEMAND, Signal
 from forecaster.sources import promql
 from forecaster.sources.container_templates import CONTAINER_FACTS, CONTAINER_USAGE

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from forecaster.domain.history import Block, Inventory
 from forecaster.domain.signal import Signal
+from forecaster.domain.window import Block, Inventory
 from forecaster.domain.workload import Workload, WorkloadId
 from forecaster.errors import SourceError, SourceRefused, SourceUnavailable, StoreError
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.domain.decision import Recommendation
-    from forecaster.domain.score import ForecastScore
+    from forecaster.domain.report import ForecastScore
     from forecaster.ports import Ledger, Source
 
 MAGIC = b"fcTape01"

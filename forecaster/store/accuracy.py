@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from forecaster.domain.score import ForecastScore
+    from forecaster.domain.report import ForecastScore
 
 
 @dataclass(slots=True)

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from forecaster.domain.duration import Duration
-from forecaster.domain.history import Block
-from forecaster.domain.window import Gap, Window
+from forecaster.domain.settings import Duration
+from forecaster.domain.window import Block, Gap, Window
 from forecaster.store.averages import means
 from forecaster.store.ring import Ring
 from forecaster.store.spans import spans

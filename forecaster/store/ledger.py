@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from forecaster.domain.decision import Recommendation
-    from forecaster.domain.score import ForecastScore
+    from forecaster.domain.report import ForecastScore
     from forecaster.store.accuracy import AccuracyOf
 
 HOUR = 3600

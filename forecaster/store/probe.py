@@ -7,7 +7,7 @@ import tempfile
 from typing import TYPE_CHECKING
 
 from forecaster.domain.amounts import memory
-from forecaster.domain.check import Check
+from forecaster.domain.report import Check
 
 if TYPE_CHECKING:
     from pathlib import Path

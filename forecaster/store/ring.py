@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.domain.history import Block
+    from forecaster.domain.window import Block
     from forecaster.domain.workload import WorkloadId
 
 CHUNK = 512

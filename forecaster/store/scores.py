@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from forecaster.domain.score import ForecastScore
+    from forecaster.domain.report import ForecastScore
     from forecaster.domain.workload import WorkloadId
     from forecaster.store.database import Database
 

@@ -10,9 +10,8 @@ from math import isclose
 from typing import TYPE_CHECKING
 
 from forecaster.domain.amounts import amount
-from forecaster.domain.container import ContainerSize, Risk
 from forecaster.domain.decision import Hold, Reason, Resize
-from forecaster.domain.workload import Resources, Target, TargetType
+from forecaster.domain.workload import ContainerSize, Resources, Risk, Target, TargetType
 from forecaster.vertical.choice.mechanism import Mechanism
 from forecaster.vertical.scale_point import request_beside_hpa
 from forecaster.vertical.wording import clause, load_clause

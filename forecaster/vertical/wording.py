@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from forecaster.domain.amounts import amount
-from forecaster.domain.duration import spoken_duration
+from forecaster.domain.settings import spoken_duration
 from forecaster.vertical.choice.mechanism import Mechanism
 
 if TYPE_CHECKING:

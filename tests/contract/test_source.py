@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from forecaster.domain.history import Block
+    from forecaster.domain.window import Block
     from forecaster.ports import Source
 
 MINUTE = timedelta(minutes=1)

@@ -12,7 +12,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forecaster.domain.event import Event
+from forecaster.domain.event import ScheduledEvent
 from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.signal import Signal
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload
@@ -53,14 +53,14 @@ rates = st.builds(Target, st.just("rate"), st.just(TargetType.AVERAGE_VALUE), st
 
 
 @st.composite
-def events(draw: st.DrawFn) -> Event:
+def events(draw: st.DrawFn) -> ScheduledEvent:
     """A floor or a maintenance window, once or again and again."""
     what: dict[str, object] = draw(st.sampled_from([{"freeze": True}, *({"replicas": count} for count in (2, 9, 25))]))
     if draw(st.booleans()):
         repeated = {"cron": f"*/{draw(st.integers(5, 20))} * * * *", "duration": draw(minutes) + timedelta(minutes=1)}
-        return Event.model_validate({"name": "often", **what, **repeated})
+        return ScheduledEvent.model_validate({"name": "often", **what, **repeated})
     start = NOON + draw(minutes) * draw(st.integers(0, 4))
-    return Event.model_validate(
+    return ScheduledEvent.model_validate(
         {"name": "once", **what, "start": start, "end": start + draw(seconds) + draw(minutes) + timedelta(seconds=1)}
     )
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forecaster.domain.event import Event
+from forecaster.domain.event import ScheduledEvent
 from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.signal import Signal
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload
@@ -47,14 +47,14 @@ phases = st.lists(
 
 
 @st.composite
-def events(draw: st.DrawFn) -> Event:
+def events(draw: st.DrawFn) -> ScheduledEvent:
     """A floor or a maintenance window, once or again and again."""
     what: dict[str, object] = draw(st.sampled_from([{"freeze": True}, {"replicas": 3}, {"replicas": 9}]))
     if draw(st.booleans()):
         cron, duration = f"*/{draw(st.integers(9, 25))} * * * *", draw(odd) + MINUTE
-        return Event.model_validate({"name": "often", **what, "cron": cron, "duration": duration})
+        return ScheduledEvent.model_validate({"name": "often", **what, "cron": cron, "duration": duration})
     start = NOON + draw(odd) * draw(st.integers(0, 4))
-    return Event.model_validate({"name": "once", **what, "start": start, "end": start + draw(odd) + MINUTE})
+    return ScheduledEvent.model_validate({"name": "once", **what, "start": start, "end": start + draw(odd) + MINUTE})
 
 
 policies = st.builds(

@@ -10,8 +10,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from forecaster.domain.history import Block
 from forecaster.domain.signal import Signal
+from forecaster.domain.window import Block
 from forecaster.domain.workload import WorkloadId
 from forecaster.store.ring import Ring
 

@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.domain.history import Block
 from forecaster.domain.signal import Signal
+from forecaster.domain.window import Block
 from forecaster.domain.workload import WorkloadId
 from forecaster.store.history import FIVE_MINUTES, MINUTE, History, HistorySettings
 

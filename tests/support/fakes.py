@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.cycle.run import Cycle
-from forecaster.domain.history import Block, Inventory
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.signal import Signal
-from forecaster.domain.window import MINUTE
+from forecaster.domain.window import MINUTE, Block, Inventory
 from forecaster.errors import SourceUnavailable, StoreError
 from forecaster.forecasting.forecaster import Forecaster
 from forecaster.store.history import History, HistorySettings
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from forecaster.cycle.run import Outcome
     from forecaster.domain.decision import Recommendation
-    from forecaster.domain.score import ForecastScore
+    from forecaster.domain.report import ForecastScore
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.errors import SourceError
 

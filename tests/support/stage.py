@@ -9,11 +9,11 @@ import numpy as np
 
 from forecaster.app.demo import Stage
 from forecaster.cycle.run import Outcome
-from forecaster.domain.history import Inventory
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.report import CycleReport
 from forecaster.domain.signal import Signal
+from forecaster.domain.window import Inventory
 from forecaster.sources.recording import Recording
 from tests.support.builders import workload
 from tests.support.recommendations import NOON, recommendation, workload_id

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime, timedelta
 
-    from forecaster.domain.event import Event
+    from forecaster.domain.event import ScheduledEvent
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.replay.fast.numbers import Counts, Flags
     from forecaster.replay.sight import Sight
@@ -38,6 +38,6 @@ def calendar_of(policies: Sequence[HorizontalPolicy], sight: Sight) -> Calendar 
     return Calendar(np.stack([floors[lead] for lead in leads], axis=1), frozen)
 
 
-def _floors(events: Iterable[Event], instants: Sequence[datetime], lead: timedelta) -> Counts:
+def _floors(events: Iterable[ScheduledEvent], instants: Sequence[datetime], lead: timedelta) -> Counts:
     found = (floor_at(events, now, lead) for now in instants)
     return np.array([floor.replicas if floor else 0 for floor in found], np.int64)

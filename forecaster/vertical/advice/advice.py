@@ -17,9 +17,8 @@ from forecaster.vertical.rules.resource_list import CPU, MEMORY, MILLI
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from forecaster.domain.container import ContainerSize
     from forecaster.domain.decision import Recommendation, Resize
-    from forecaster.domain.workload import Target, Workload
+    from forecaster.domain.workload import ContainerSize, Target, Workload
     from forecaster.vertical.admission.cluster import Cluster
     from forecaster.vertical.admission.surroundings import Wanted
 

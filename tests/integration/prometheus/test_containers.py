@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from forecaster.domain.container import ContainerId
 from forecaster.domain.signal import Signal
-from forecaster.domain.workload import Resources, WorkloadId
+from forecaster.domain.workload import ContainerId, Resources, WorkloadId
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.sources.queries import Queries
 from forecaster.sources.settings import PrometheusSettings

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.domain.history import Block
+    from forecaster.domain.window import Block
     from tests.integration.conftest import FilledWeek
     from tests.support.cluster_week import Week
     from tests.support.prometheus import Binaries

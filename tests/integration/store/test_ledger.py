@@ -12,7 +12,7 @@ from sqlalchemy import create_engine, text
 
 from forecaster.app.ledger_recall import recalled
 from forecaster.domain.decision import Reason
-from forecaster.domain.score import ForecastScore
+from forecaster.domain.report import ForecastScore
 from forecaster.domain.signal import Signal
 from forecaster.errors import ConfigError, StoreError
 from forecaster.store.ledger import SqlLedger

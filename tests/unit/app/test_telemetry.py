@@ -13,8 +13,7 @@ import structlog
 
 from forecaster.app import telemetry
 from forecaster.app.telemetry import CountedLedger, Metrics
-from forecaster.domain.report import CycleReport, MaskedShare
-from forecaster.domain.score import ForecastScore
+from forecaster.domain.report import CycleReport, ForecastScore, MaskedShare
 from forecaster.domain.signal import Signal
 from forecaster.errors import StoreError
 from tests.support.recommendations import workload_id

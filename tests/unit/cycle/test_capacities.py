@@ -11,10 +11,9 @@ import pytest
 from forecaster.cycle.observed import Observed
 from forecaster.cycle.rehearse import pods_of
 from forecaster.decisions.explain import explanation
-from forecaster.domain.container import ContainerBlock, ContainerFacts, ContainerId
 from forecaster.domain.policies import Policies
 from forecaster.domain.signal import Signal
-from forecaster.domain.workload import Target, TargetType
+from forecaster.domain.workload import ContainerBlock, ContainerFacts, ContainerId, Target, TargetType
 from tests.support.builders import NOON, after, hpa, minutes, policy, workload
 from tests.support.fakes import CycleOnFakes, FakeSource, Load, named
 

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 from forecaster.cycle.catch_up import pods_block
 from forecaster.cycle.targets import Targets, find_targets
-from forecaster.domain.history import Inventory
 from forecaster.domain.signal import Signal
-from forecaster.domain.window import MINUTE
+from forecaster.domain.window import MINUTE, Inventory
 from tests.support.builders import NOON, after, workload
 from tests.support.fakes import FakeSource, load, nobody_answers
 

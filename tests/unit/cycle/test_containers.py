@@ -11,13 +11,12 @@ import pytest
 
 from forecaster.cycle.containers import COLUMNS, KEPT, Containers
 from forecaster.cycle.sizes import Sizes
-from forecaster.domain.container import ContainerBlock, ContainerFacts, ContainerId
 from forecaster.domain.decision import Hold, Reason, Resize
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES
-from forecaster.domain.workload import Resources
+from forecaster.domain.workload import ContainerBlock, ContainerFacts, ContainerId, Resources
 from forecaster.errors import SourceUnavailable
 from forecaster.store.history import History
 from forecaster.vertical.choice.oom import RAISE

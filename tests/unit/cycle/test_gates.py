@@ -15,11 +15,10 @@ from forecaster.cycle.rehearse import pods_of
 from forecaster.cycle.targets import Targets
 from forecaster.decisions.gate import Standing
 from forecaster.demand.yesterday import Yesterday
-from forecaster.domain.history import Inventory
 from forecaster.domain.policies import Policies
-from forecaster.domain.policy import Selector
+from forecaster.domain.policy import WorkloadSelector
 from forecaster.domain.signal import Signal
-from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window
+from forecaster.domain.window import FIVE_MINUTES, MINUTE, Inventory, Window
 from forecaster.domain.workload import Target, TargetType
 from forecaster.errors import StoreError
 from forecaster.store.observed import ObservedFile
@@ -101,7 +100,7 @@ def test_a_few_newcomers_at_a_time_and_everyone_has_his_turn() -> None:
 
 def test_who_publishes_comes_first_then_who_has_an_hpa_and_before_all_whom_somebody_waits_for() -> None:
     alone, named = workload("alone", autoscaler=None), workload("named", autoscaler=None)
-    mine = Policies(policy(gate=True), ((Selector(name="web"), {"mode": "publish"}),))
+    mine = Policies(policy(gate=True), ((WorkloadSelector(name="web"), {"mode": "publish"}),))
     gates = Gates(newcomers=1, first=lambda id_: id_ == named.id)
     history = Weeks(np.stack([daily(4)] * 4), "alone", "cart", "web", "named")
     order = []

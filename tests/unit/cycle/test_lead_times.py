@@ -13,9 +13,9 @@ from forecaster.cycle.outlook import span_of
 from forecaster.cycle.targets import Targets
 from forecaster.decisions.explain import explanation
 from forecaster.domain.decision import Reason
-from forecaster.domain.history import Inventory
 from forecaster.domain.policies import Policies
-from forecaster.domain.policy import Policy, Selector
+from forecaster.domain.policy import Policy, WorkloadSelector
+from forecaster.domain.window import Inventory
 from forecaster.errors import StoreError
 from forecaster.store.observed import ObservedFile
 from tests.support.builders import after, minutes, policy, workload
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 WEB, CART = workload("web"), workload("cart")
 STATED = Policies(Policy())
-OWN = Policies(Policy(), ((Selector(name="cart"), {"horizontal": {"lead_time": "7m"}}),))
+OWN = Policies(Policy(), ((WorkloadSelector(name="cart"), {"horizontal": {"lead_time": "7m"}}),))
 
 
 def pods(of: Workload, replicas: int, ready: int) -> Workload:

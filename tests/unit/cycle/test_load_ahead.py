@@ -12,11 +12,10 @@ from forecaster.cycle.containers import Containers
 from forecaster.cycle.load_ahead import LoadsAhead
 from forecaster.cycle.sizes import Sizes
 from forecaster.demand.fresh import Fresh
-from forecaster.domain.history import Block
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import Signal
-from forecaster.domain.window import FIVE_MINUTES
+from forecaster.domain.window import FIVE_MINUTES, Block
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType
 from forecaster.forecasting.forecaster import Forecaster, Span
 from forecaster.store.history import History

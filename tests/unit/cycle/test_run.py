@@ -13,7 +13,7 @@ from forecaster.cycle.sizes import Sizes
 from forecaster.decisions.explain import explanation
 from forecaster.domain.decision import Hold, Reason, Resize, Scale
 from forecaster.domain.policies import Policies
-from forecaster.domain.policy import Policy, Selector
+from forecaster.domain.policy import Policy, WorkloadSelector
 from forecaster.domain.signal import DEMAND, Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.domain.workload import Resources
@@ -278,7 +278,9 @@ class TestWorkload:
     def test_gets_its_own_policy(self) -> None:
         own = {"horizontal": {"max_replicas": 5, "lead_time": "10m"}}
         stage = CycleOnFakes(
-            load("web", cpu=9.0), load("cart", cpu=9.0), policies=Policies(Policy(), ((Selector(name="cart"), own),))
+            load("web", cpu=9.0),
+            load("cart", cpu=9.0),
+            policies=Policies(Policy(), ((WorkloadSelector(name="cart"), own),)),
         )
         outcome = stage.run()
         assert [named(outcome, name).wanted_replicas for name in ("web", "cart")] == [18, 5]
@@ -376,7 +378,7 @@ class TestScores:
         assert {round(score.actual, 3) for score in outcomes[6].report.scores} == {2.7}
 
     def test_are_of_the_window_that_the_policy_of_the_workload_looks_at(self) -> None:
-        own = Policies(Policy(), ((Selector(name="late-*"), {"horizontal": {"lead_time": "5m"}}),))
+        own = Policies(Policy(), ((WorkloadSelector(name="late-*"), {"horizontal": {"lead_time": "5m"}}),))
         stage = CycleOnFakes(*(load(f"{kind}-{i}") for i in range(10) for kind in ("web", "late")), policies=own)
         stage.run_minutes(0, 12)
         waited = {(s.id.name.split("-")[0], s.matured_at - s.made_at) for s in stage.ledger.scores}

@@ -12,12 +12,12 @@ from forecaster.decisions.decide import decide
 from forecaster.decisions.state import ScalingState
 from forecaster.decisions.surge import within_radius
 from forecaster.domain.decision import Hold, Reason
-from forecaster.domain.event import Event
+from forecaster.domain.event import ScheduledEvent
 from forecaster.hpa.behavior import PastRecommendation
 from tests.support.builders import NO_SAMPLE, NOON, after, ahead, decided, minutes, outlooks, policy, workload
 
-SALE = Event(name="sale", replicas=12, start=after(2), end=after(60))
-REPAIR = Event(name="repair", freeze=True, start=after(-5), end=after(60))
+SALE = ScheduledEvent(name="sale", replicas=12, start=after(2), end=after(60))
+REPAIR = ScheduledEvent(name="repair", freeze=True, start=after(-5), end=after(60))
 
 
 def past(*replicas_at: tuple[int, float]) -> tuple[PastRecommendation, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from forecaster.demand.throttling import KEPT, Hours, Throttling
-from forecaster.domain.container import ContainerFacts, ContainerId
+from forecaster.domain.workload import ContainerFacts, ContainerId
 from tests.support.builders import NOON
 from tests.support.recommendations import workload_id
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.domain.duration import parse_duration, spoken_duration
+from forecaster.domain.settings import parse_duration, spoken_duration
 
 
 @pytest.mark.parametrize(

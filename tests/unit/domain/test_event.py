@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pydantic import ValidationError
 
-from forecaster.domain.cron import parse_cron
-from forecaster.domain.event import Event
+from forecaster.domain.event import ScheduledEvent, parse_cron
 
 BERLIN = {"cron": "0 8 * * mon-fri", "duration": "10h", "time_zone": "Europe/Berlin", "name": "office", "replicas": 9}
 
@@ -29,21 +28,21 @@ def at(text: str) -> datetime:
     ],
 )
 def test_a_schedule_holds_in_its_time_zone(now: str, until: str | None) -> None:
-    assert Event.model_validate(BERLIN).lasts_until(at(now)) == (at(until) if until else None)
+    assert ScheduledEvent.model_validate(BERLIN).lasts_until(at(now)) == (at(until) if until else None)
 
 
 def test_it_is_seen_a_lead_time_ahead() -> None:
-    event = Event.model_validate(BERLIN)
+    event = ScheduledEvent.model_validate(BERLIN)
     assert event.lasts_until(at("2026-01-05T06:55"), timedelta(minutes=5)) == at("2026-01-05T17:00")
 
 
 def test_an_event_over_midnight_lasts_into_the_next_day() -> None:
-    night = Event.model_validate({**BERLIN, "cron": "0 22 * * *", "duration": "8h"})
+    night = ScheduledEvent.model_validate({**BERLIN, "cron": "0 22 * * *", "duration": "8h"})
     assert night.lasts_until(at("2026-01-06T03:00")) == at("2026-01-06T05:00")
 
 
 def test_a_single_event_is_on_between_its_ends() -> None:
-    event = Event(name="match", replicas=5, start=at("2026-01-05T12:00"), end=at("2026-01-05T14:00"))
+    event = ScheduledEvent(name="match", replicas=5, start=at("2026-01-05T12:00"), end=at("2026-01-05T14:00"))
     assert event.lasts_until(at("2026-01-05T13:00")) == at("2026-01-05T14:00")
     assert event.lasts_until(at("2026-01-05T14:00")) is None
 
@@ -66,12 +65,12 @@ def test_a_single_event_is_on_between_its_ends() -> None:
 )
 def test_what_makes_no_sense_is_refused(given: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
-        Event.model_validate(given)
+        ScheduledEvent.model_validate(given)
 
 
 def test_either_kind_of_day_will_do_as_in_cron() -> None:
     cron = parse_cron("0 0 13 * fri")
-    zone = Event.model_validate(BERLIN).time_zone
+    zone = ScheduledEvent.model_validate(BERLIN).time_zone
     from zoneinfo import ZoneInfo  # noqa: PLC0415  for this story
 
     day = timedelta(days=1)

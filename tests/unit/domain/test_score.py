@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from forecaster.domain.score import ForecastScore
+from forecaster.domain.report import ForecastScore
 from forecaster.domain.signal import Signal
 from tests.support.recommendations import NOON, workload_id
 

@@ -6,8 +6,7 @@ import msgspec
 import pytest
 
 from forecaster.domain.decision import Reason
-from forecaster.domain.report import CycleReport
-from forecaster.domain.score import ForecastScore
+from forecaster.domain.report import CycleReport, ForecastScore
 from forecaster.domain.signal import Signal
 from forecaster.publish.decision_history import (
     CHANGES_KEPT,

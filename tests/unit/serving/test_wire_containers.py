@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import msgspec
 
-from forecaster.domain.container import ContainerSize, Risk
 from forecaster.domain.decision import Reason, Resize
-from forecaster.domain.workload import Resources, Target, TargetType
+from forecaster.domain.workload import ContainerSize, Resources, Risk, Target, TargetType
 from forecaster.publish.views import RecommendationView, recommendation_view
 from forecaster.serving.read_back import recommendation_of
 from tests.support.recommendations import GIB, recommendation

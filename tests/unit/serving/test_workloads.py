@@ -8,7 +8,7 @@ import pytest
 
 from forecaster.decisions.explain import explanation
 from forecaster.domain.decision import Reason
-from forecaster.domain.path import Path as ForecastPath
+from forecaster.domain.outlook import ForecastPath
 from forecaster.domain.signal import Signal
 from forecaster.publish.views import recommendation_view
 from forecaster.serving.app import create_app

@@ -13,7 +13,7 @@ from forecaster.sources.wire import MalformedAnswer, Series, answer_of
 from tests.support.http_server import matrix
 
 if TYPE_CHECKING:
-    from forecaster.domain.history import Block
+    from forecaster.domain.window import Block
 
 START = datetime(2024, 5, 6, 12, 0, tzinfo=UTC)
 T0 = START.timestamp()

@@ -8,9 +8,8 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from forecaster.domain.container import ContainerId
 from forecaster.domain.signal import Signal
-from forecaster.domain.workload import Resources, WorkloadId
+from forecaster.domain.workload import ContainerId, Resources, WorkloadId
 from forecaster.sources.containers import container_block, container_of, facts_of
 from forecaster.sources.facts import Row
 from forecaster.sources.queries import Queries

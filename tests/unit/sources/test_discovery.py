@@ -9,7 +9,7 @@ from forecaster.sources.discovery import inventory_of, specifications_of
 from forecaster.sources.facts import Facts, Row
 
 if TYPE_CHECKING:
-    from forecaster.domain.history import Inventory
+    from forecaster.domain.window import Inventory
 
 AT = datetime(2024, 5, 6, 12, 0, tzinfo=UTC)
 WEB = WorkloadId("shop", "Deployment", "web")

@@ -13,7 +13,7 @@ from forecaster.sources.settings import PrometheusSettings
 from tests.support.http_server import Reply, Server, page, vector, verdict
 
 if TYPE_CHECKING:
-    from forecaster.domain.check import Check
+    from forecaster.domain.report import Check
     from tests.support.http_server import Asked
 
 NOW = datetime(2024, 5, 6, 12, 0, 30, tzinfo=UTC)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from forecaster.domain.history import Block
+    from forecaster.domain.window import Block
     from tests.support.http_server import Asked, Reply
 
 NOON = datetime(2024, 5, 6, 12, 0, tzinfo=UTC)

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from forecaster.domain.history import Block
 from forecaster.domain.signal import Signal
+from forecaster.domain.window import Block
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError
 from forecaster.store.ring import Ring

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from forecaster.domain.history import Block
 from forecaster.domain.signal import Signal
-from forecaster.domain.window import Gap
+from forecaster.domain.window import Block, Gap
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError
 from forecaster.store.history import FIVE_MINUTES, MINUTE, History, HistorySettings

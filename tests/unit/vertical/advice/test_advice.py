@@ -5,9 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from forecaster.domain.container import ContainerSize
 from forecaster.domain.decision import Hold, Reason, Recommendation, Resize, Scale
-from forecaster.domain.workload import Resources, Workload, WorkloadId
+from forecaster.domain.workload import ContainerSize, Resources, Workload, WorkloadId
 from forecaster.vertical.admission.cluster import Cluster, split
 from forecaster.vertical.advice.advice import Advice, advise, sum_of
 from forecaster.vertical.advice.baselines import krr, vpa
