@@ -23,8 +23,8 @@ from forecaster.domain.outlook import Ahead, Measured, Outlook, Unknown
 from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.signal import Signal
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
+from forecaster.forecasting.backtest import backtest
 from forecaster.forecasting.peaks import LEVELS
-from forecaster.forecasting.rehearsal import look_back
 from models import Panel, Window, create
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ class Series:
     def _days(self, history: Floats, now: int) -> Days | None:
         """The newest days, in pods."""
         bins, rest = in_bins(history, now, self.width)
-        looked = look_back(bins * self.unit / POD, self.width, to_come=rest, reach=self.reach, days=REHEARSED_DAYS)
+        looked = backtest(bins * self.unit / POD, self.width, to_come=rest, reach=self.reach, days=REHEARSED_DAYS)
         return Days(*looked) if looked else None
 
 

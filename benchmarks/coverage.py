@@ -17,7 +17,7 @@ from forecaster.app import traces
 from forecaster.decisions.coverage import Coverage
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import MINUTE
-from forecaster.forecasting.forecaster import Span
+from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.forecasting.peaks import LEVELS
 from forecaster.replay.foresee import Question, foresee
 from forecaster.replay.sight import sight_of
@@ -48,7 +48,7 @@ def looked(lead: int, days: int) -> tuple[Floats, Floats, Floats]:
     minutes = days * 24 * 60 - lead - WINDOW - 1
     begin = recorded.end - days * 24 * 60 * MINUTE
     sight = sight_of(recorded, begin, minutes)
-    question = Question("adaptive", Span(lead * MINUTE, WINDOW * MINUTE), every=EVERY)
+    question = Question("adaptive", PeakSpan(lead * MINUTE, WINDOW * MINUTE), every=EVERY)
     said = foresee(sight, [Signal.CPU], question).values[Signal.CPU][::EVERY]
     demand = recorded.of(Signal.CPU)
     now = recorded.column(begin) + np.arange(0, minutes, EVERY)

@@ -17,13 +17,13 @@ from forecaster.cycle.judge import Judge
 from forecaster.cycle.outlook import Sight, span_of
 from forecaster.cycle.sizes import Sizes
 from forecaster.cycle.targets import Targets
-from forecaster.demand.newest import newest
+from forecaster.demand.latest import latest
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import DEMAND, Signal
 from forecaster.domain.window import MINUTE, Inventory, Window
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
-from forecaster.forecasting.peaks import LEVELS, Peaks
+from forecaster.forecasting.peaks import LEVELS, PeakForecasts
 from forecaster.vertical.choice.choose import Sized
 from forecaster.vertical.sizing import ContainerSizing
 
@@ -53,16 +53,16 @@ def sight_of(workloads: tuple[Workload, ...], now: datetime, rng: np.random.Gene
     seen, ahead = {}, {}
     for signal in DEMAND:
         total = pods[:, None] * PER_POD[signal] * rng.uniform(0.5, 1.5, (len(ids), 180))
-        seen[signal] = newest(Window(ids, now - 179 * MINUTE, MINUTE, total.astype(np.float32)))
+        seen[signal] = latest(Window(ids, now - 179 * MINUTE, MINUTE, total.astype(np.float32)))
         ahead[signal] = {span_of(Policy()): _peaks(ids, total[:, -1], now, rng)}
     return Sight(seen, ahead)
 
 
-def _peaks(ids: tuple[WorkloadId, ...], level: np.ndarray, now: datetime, rng: np.random.Generator) -> Peaks:
+def _peaks(ids: tuple[WorkloadId, ...], level: np.ndarray, now: datetime, rng: np.random.Generator) -> PeakForecasts:
     values = np.sort(level[:, None] * rng.uniform(0.8, 1.4, (len(ids), len(LEVELS))), axis=1)
     row = {id_: i for i, id_ in enumerate(ids)}
     begin = now + timedelta(minutes=3)
-    return Peaks(begin, begin + timedelta(minutes=3), row, values, ("ridge",) * len(ids), ("",) * len(ids), {})
+    return PeakForecasts(begin, begin + timedelta(minutes=3), row, values, ("ridge",) * len(ids), ("",) * len(ids), {})
 
 
 def measure(count: int, cycles: int) -> list[float]:

@@ -23,13 +23,12 @@ import pandas as pd
 from benchmarks.fleet import NOON, Fleet
 from forecaster.app import traces
 from forecaster.app.compose import prepare_process
-from forecaster.demand.around import Around
-from forecaster.demand.fresh import Fresh, fresh
-from forecaster.demand.learned_from import DAY, Part, cleaned, traits_of
+from forecaster.demand.fresh import DemandContext, FreshHistory, fresh
+from forecaster.demand.masks import COLUMNS_A_DAY, CleanedPart, cleaned, traits_of
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window
-from forecaster.forecasting.cleaning import Group, cleaned_weeks
-from forecaster.forecasting.forecaster import Forecaster, Span
+from forecaster.forecasting.cleaning import ShardHistory, cleaned_weeks
+from forecaster.forecasting.forecaster import Forecaster, PeakSpan
 from forecaster.replay.foresee import History
 from forecaster.replay.sight import sight_of
 from models import Panel, create
@@ -45,13 +44,13 @@ if TYPE_CHECKING:
 
 PAGE = Path("docs/decisions.md")
 BEGIN, END = "<!-- demand: begin -->", "<!-- demand: end -->"
-WEEKS = 14 * DAY
+WEEKS = 14 * COLUMNS_A_DAY
 EVERY = timedelta(hours=3)
 """How often models are fitted here; the service does it every six hours."""
 CUTS, AHEAD, LEVELS = 12, 12, (0.1, 0.5, 0.9, 0.95)
 COMPARED = 90
 WORKLOADS = 10_000
-SPAN = Span(timedelta(minutes=3), timedelta(minutes=5))
+SPAN = PeakSpan(timedelta(minutes=3), timedelta(minutes=5))
 
 
 class Cut(NamedTuple):
@@ -74,9 +73,9 @@ def bundled() -> str:
     warm, fits, moved, masked = 0, 0, [], []
     for step in range(sight.minutes * MINUTE // EVERY + 1):
         now = begin + step * EVERY
-        around = Around(Signal.CPU, pods.cut(now), workloads)
+        around = DemandContext(Signal.CPU, pods.cut(now), workloads)
         history = cpu.cut(now, around)
-        demand, cleaning = cleaned_weeks(Group(tuple(workloads), rows, history, around), cleaning)
+        demand, cleaning = cleaned_weeks(ShardHistory(tuple(workloads), rows, history, around), cleaning)
         usage = history.rows(rows)
         warm, fits = warm + int((cleaning.traits.warm_up > 0).sum()), fits + len(rows)
         moved.append(np.mean(np.nansum(np.abs(demand - usage), axis=1) / np.nansum(usage, axis=1)))
@@ -90,7 +89,7 @@ def bundled() -> str:
 def shared(folder: Path) -> str:
     """The shared traces by five minutes, of which nobody knows the pods."""
     cuts = [cut for series in _series(folder) for cut in _cuts(*series)]
-    newest = [cut.masked[-DAY:] for cut in cuts]
+    newest = [cut.masked[-COLUMNS_A_DAY:] for cut in cuts]
     some = [cut for cut in cuts if cut.masked.any() and len(cut.came) == AHEAD and not np.isnan(cut.came).any()]
     order = np.random.default_rng(0).permutation(len(some))[:COMPARED].tolist()
     losses = np.array([[_loss(values, some[i].came) for values in (some[i].usage, some[i].demand)] for i in order])
@@ -119,7 +118,7 @@ def _cuts(signal: Signal, values: Floats) -> Iterator[Cut]:
         if np.isnan(usage[0, -1]):
             continue
         nothing = np.full(usage.shape, np.float32(np.nan))
-        part = Part(usage, nothing, np.zeros(usage.shape, np.bool_))
+        part = CleanedPart(usage, nothing, np.zeros(usage.shape, np.bool_))
         found = cleaned(part, traits_of(signal, [None], usage, np.zeros(1)), usage)
         yield Cut(usage, found.values, found.why[0] > 0, values[end : end + AHEAD])
 
@@ -165,17 +164,17 @@ def _kept(fleet: Fleet) -> dict[Signal, Floats]:
     return {signal: fleet.demand(signal, seconds).astype(np.float32) for signal in (Signal.CPU, Signal.PODS)}
 
 
-def _shown(fleet: Fleet, seen: dict[Signal, Floats], *, cleaning: bool) -> Fresh:
+def _shown(fleet: Fleet, seen: dict[Signal, Floats], *, cleaning: bool) -> FreshHistory:
     """Two minutes after the clock's cut, so that the newest hours are cut anew."""
     at = NOON + 2 * MINUTE
 
-    def cut(signal: Signal, around: Around | None = None) -> Fresh:
+    def cut(signal: Signal, around: DemandContext | None = None) -> FreshHistory:
         weeks = Window(fleet.ids, NOON - (WEEKS - 1) * FIVE_MINUTES, FIVE_MINUTES, seen[signal])
         minutes = np.repeat(seen[signal][:, -36:], 5, axis=1)
         return fresh(weeks, Window(fleet.ids, at - 179 * MINUTE, MINUTE, minutes), around)
 
     workloads = {one.id: one for one in fleet.workloads}
-    return cut(Signal.CPU, Around(Signal.CPU, cut(Signal.PODS), workloads) if cleaning else None)
+    return cut(Signal.CPU, DemandContext(Signal.CPU, cut(Signal.PODS), workloads) if cleaning else None)
 
 
 def main() -> None:

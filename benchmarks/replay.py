@@ -18,7 +18,7 @@ from forecaster.app.compose import prepare_process
 from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.signal import Signal
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
-from forecaster.forecasting.forecaster import Span
+from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.replay.fast.run import play_all
 from forecaster.replay.foresee import Question, foresee
 from forecaster.replay.foresight import Foresight
@@ -29,7 +29,7 @@ from forecaster.replay.traces import Traces
 
 BEGIN = datetime(2026, 3, 1, tzinfo=UTC)
 MINUTES, PAST = 1440, 180
-SPAN = Span(timedelta(minutes=3), timedelta(minutes=3))
+SPAN = PeakSpan(timedelta(minutes=3), timedelta(minutes=3))
 LEVELS = (0.5, 0.9, 0.99)
 TARGET = Target("cpu", TargetType.UTILIZATION, 0.7)
 

@@ -27,7 +27,7 @@ from forecaster.domain.decision import Clamp, Reason, Recommendation, Resize, Sc
 from forecaster.domain.outlook import Ahead, ForecastPath
 from forecaster.domain.signal import Signal
 from forecaster.domain.workload import Resources, WorkloadId
-from forecaster.forecasting.paths import SHOWN, STEPS
+from forecaster.forecasting.paths import PATH_LEVELS, STEPS
 from forecaster.forecasting.shards import ROWS
 from forecaster.publish.publisher import TablePublisher
 from forecaster.serving.options import Address
@@ -79,16 +79,16 @@ def measure_paths(table: Path, rows: list[Recommendation]) -> None:
     panel = models.Panel(week, datetime(2026, 1, 1, tzinfo=UTC), timedelta(minutes=5), tuple(map(str, range(ROWS))))
     with threadpool_limits(1):
         fitted = models.create("adaptive").fit(panel)
-        fitted.forecast(STEPS, SHOWN)
+        fitted.forecast(STEPS, PATH_LEVELS)
         own = time.process_time()
-        fitted.forecast(STEPS, SHOWN)
+        fitted.forecast(STEPS, PATH_LEVELS)
         print(f"paths of {ROWS} workloads: {(time.process_time() - own) * 1000:.0f} ms of CPU")
 
 
 def path() -> ForecastPath:
     now, step = datetime.now(UTC), timedelta(minutes=5)
-    values = np.sort(np.random.default_rng().random((STEPS, len(SHOWN))).round(4)).tolist()
-    return ForecastPath(now, now, step, SHOWN, tuple(map(tuple, values)), "adaptive")
+    values = np.sort(np.random.default_rng().random((STEPS, len(PATH_LEVELS))).round(4)).tolist()
+    return ForecastPath(now, now, step, PATH_LEVELS, tuple(map(tuple, values)), "adaptive")
 
 
 def measure_start(table: Path) -> tuple[float, float]:

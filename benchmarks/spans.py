@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.app.compose import prepare_process
-from forecaster.demand.fresh import Fresh
+from forecaster.demand.fresh import FreshHistory
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window
 from forecaster.domain.workload import WorkloadId
-from forecaster.forecasting.forecaster import Forecaster, Span
+from forecaster.forecasting.forecaster import Forecaster, PeakSpan
 from forecaster.forecasting.shards import ROWS, Shards
 from models import Adaptive
 
@@ -40,7 +40,7 @@ def main() -> None:
     history = waves(PARTS * ROWS)
     forecaster = Forecaster("adaptive", fits=PARTS, signals={Signal.CPU: Shards(FittedOnce())})
     ids = history.weeks.keys
-    spans = [Span(lead * MINUTE, 3 * MINUTE) for lead in LEADS]
+    spans = [PeakSpan(lead * MINUTE, 3 * MINUTE) for lead in LEADS]
     each = len(ids) // len(spans)
     asked = {
         "one span": {spans[1]: ids},
@@ -64,7 +64,7 @@ class FittedOnce:
         return replace(self.first, history=panel)
 
 
-def waves(count: int) -> Fresh:
+def waves(count: int) -> FreshHistory:
     """Two weeks of daily waves with noise, each at its own level."""
     rng = np.random.default_rng(1)
     wave = 5 + 2 * np.sin(np.arange(POINTS) / DAY * 2 * np.pi)
@@ -73,10 +73,10 @@ def waves(count: int) -> Fresh:
         row[:] = wave * rng.uniform(0.5, 3.0) + rng.random(POINTS)
     ids = tuple(WorkloadId("shop", "Deployment", f"service-{i}") for i in range(count))
     weeks = Window(ids, NOW - (POINTS - 1) * FIVE_MINUTES, FIVE_MINUTES, values)
-    return Fresh(weeks, np.empty((count, 0), np.float32), NOW)
+    return FreshHistory(weeks, np.empty((count, 0), np.float32), NOW)
 
 
-def cost(forecaster: Forecaster, history: Fresh, wanted: Mapping[Span, Sequence[WorkloadId]]) -> float:
+def cost(forecaster: Forecaster, history: FreshHistory, wanted: Mapping[PeakSpan, Sequence[WorkloadId]]) -> float:
     """Seconds of CPU, the least of five after one, in which models are fitted."""
     seconds = []
     for _ in range(6):

@@ -19,7 +19,7 @@ from forecaster.app.compose import prepare_process
 from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.signal import Signal
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
-from forecaster.forecasting.forecaster import Span
+from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.horizontal.learned import WEIGHTS, save
 from forecaster.replay.foresee import Question, foresee
 from forecaster.replay.lane import Lane, with_targets_at
@@ -29,7 +29,7 @@ from forecaster.replay.traces import Traces
 from forecaster.replay.training import train
 
 DAYS, WARM = 9, 2
-SPAN = Span(timedelta(minutes=3), timedelta(minutes=3))
+SPAN = PeakSpan(timedelta(minutes=3), timedelta(minutes=3))
 MADE_UP = 24
 SHARES = (0.8, 1.0, 1.25)
 POLICY = Policy(horizontal=HorizontalPolicy(gate=False, scale_in_by_forecast=True))

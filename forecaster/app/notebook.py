@@ -9,7 +9,7 @@ import numpy as np
 
 from forecaster.app.clock import current, evaluation_time
 from forecaster.domain.signal import Signal
-from forecaster.forecasting.panels import key_of
+from forecaster.forecasting.peaks import key_of
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.sources.queries import Queries
 from forecaster.sources.recorded import load_recording

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.demand.per_pod import per_pod
-from forecaster.demand.rows import values_of
+from forecaster.demand.capacity import per_pod
+from forecaster.demand.fresh import values_of
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES
 from forecaster.domain.workload import Resources, TargetType, WorkloadId

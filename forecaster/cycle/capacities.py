@@ -16,9 +16,8 @@ import msgspec
 import numpy as np
 
 from forecaster.decisions.targets import AmountTarget, Unusable, full_pod, stated_pod, targets_of
-from forecaster.demand.capacity import Capacity, fullest, learned, rolled_out, settled
-from forecaster.demand.censored import throttled
-from forecaster.demand.throttling import SPAN
+from forecaster.demand.capacity import LearnedCapacity, fullest, learned, rolled_out, settled
+from forecaster.demand.censored import SPAN, throttled
 from forecaster.domain.policy import PodCapacity
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
@@ -62,7 +61,7 @@ class KeptCapacity(msgspec.Struct, frozen=True):
 class Capacities:
     """What was learned by workload and signal, and who has not been looked at since the last reading."""
 
-    known: dict[tuple[WorkloadId, Signal], Capacity] = field(default_factory=dict)
+    known: dict[tuple[WorkloadId, Signal], LearnedCapacity] = field(default_factory=dict)
     rolling: dict[tuple[WorkloadId, Signal], str] = field(default_factory=dict)
     """Versions that came in the last hour: what they cost is known after their first whole one."""
     filled: dict[WorkloadId, dict[str, PodCapacity]] = field(default_factory=dict)
@@ -99,7 +98,7 @@ class Capacities:
     def restore(self, kept: tuple[KeptCapacity, ...]) -> None:
         """As it was; it is in force again with the next reading."""
         self.known = {
-            (WorkloadId(*one.id), Signal(one.signal)): Capacity(one.amount, one.minutes, one.version, one.cost)
+            (WorkloadId(*one.id), Signal(one.signal)): LearnedCapacity(one.amount, one.minutes, one.version, one.cost)
             for one in kept
         }
 
@@ -130,7 +129,7 @@ class Capacities:
         self, workload: Workload, target: PodTarget, hour: Mapping[Signal, Floats], version: str, *, strained: bool
     ) -> None:
         key, fresh, cost = (workload.id, target.signal), full_pod(target, None), cost_of(hour)
-        before = self.known.get(key) or Capacity(fresh, version=version, cost=cost)
+        before = self.known.get(key) or LearnedCapacity(fresh, version=version, cost=cost)
         if version != before.version and self.rolling.get(key) != version:
             self.rolling[key] = version
             return
@@ -157,7 +156,7 @@ def learns(policy: HorizontalPolicy) -> bool:
     return policy.sizing == "worth" and policy.peak_target is None
 
 
-def filling(capacity: Capacity | None, target: PodTarget) -> dict[str, PodCapacity]:
+def filling(capacity: LearnedCapacity | None, target: PodTarget) -> dict[str, PodCapacity]:
     """What the decision takes for a full pod in place of what it would assume; empty where that is the same."""
     assumed = full_pod(replace(target, full=None), None)
     if capacity is None or abs(capacity.amount / assumed - 1.0) < NOTABLE:

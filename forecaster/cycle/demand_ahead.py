@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.cycle.usage import usage_of
-from forecaster.demand.rows import values_of
+from forecaster.demand.fresh import values_of
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES
-from forecaster.forecasting.forecaster import Span
+from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.forecasting.peaks import LEVELS
 from forecaster.vertical.admission.cluster import name_of
 from forecaster.vertical.nodes.ahead import WindowAhead
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.forecasting.forecaster import Forecaster
-    from forecaster.forecasting.peaks import Peaks
+    from forecaster.forecasting.peaks import PeakForecasts
     from forecaster.ports import Histories
     from forecaster.vertical.nodes.joint import Floats
 
 _EDGES = tuple(timedelta(minutes=minutes) for minutes in (0, 15, 30, 60, 120, 240, 480, 720, 1440))
-SPANS = tuple(Span(begin, until - begin) for begin, until in pairwise(_EDGES))
+SPANS = tuple(PeakSpan(begin, until - begin) for begin, until in pairwise(_EDGES))
 """Windows of the coming day, longer the further away: a node takes minutes to start, a reservation hours."""
 BLOCK = timedelta(hours=1)
 """Past blocks that tell how workloads move together: two weeks are 336, enough for the 95 % quantile of a sum."""
@@ -82,9 +82,9 @@ def _ranks(history: Histories, signal: Signal, ids: Sequence[WorkloadId]) -> tup
 
 def _window(
     now: datetime,
-    span: Span,
+    span: PeakSpan,
     ids: Sequence[WorkloadId],
-    peaks: Mapping[Signal, Peaks],
+    peaks: Mapping[Signal, PeakForecasts],
     ranks: Mapping[Signal, tuple[Floats, bool]],
     memory_now: Mapping[WorkloadId, float],
 ) -> WindowAhead:
@@ -103,7 +103,7 @@ def _window(
     return WindowAhead(begin, begin + span.length, tuple(map(name_of, ids)), cpu, memory, dependence_known=known)
 
 
-def _quantiles(peaks: Peaks, ids: Sequence[WorkloadId]) -> Floats:
+def _quantiles(peaks: PeakForecasts, ids: Sequence[WorkloadId]) -> Floats:
     return np.array([peaks.values[peaks.row[id_]] for id_ in ids]).reshape(len(ids), len(LEVELS))
 
 

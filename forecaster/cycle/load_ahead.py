@@ -9,13 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from forecaster.decisions.targets import Unusable, stated_pod, targets_of
-from forecaster.demand.around import Around
-from forecaster.demand.fresh import Fresh
-from forecaster.demand.rows import values_of
+from forecaster.demand.fresh import DemandContext, FreshHistory, values_of
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES
-from forecaster.forecasting.forecaster import Span
-from forecaster.forecasting.further import column_of, further_peaks
+from forecaster.forecasting.forecaster import PeakSpan, column_of, further_peaks
 from forecaster.forecasting.peaks import HIGH, LOW, MEDIAN
 from forecaster.vertical.choice.load_ahead import Counts, Forecast, LoadAhead, PodLoad, load_ahead
 from forecaster.vertical.choice.seen import DAY
@@ -73,9 +70,9 @@ class LoadsAhead:
     def _of(
         self, signal: Signal, group: Sequence[tuple[Workload, Shared]], vertical: VerticalPolicy
     ) -> dict[WorkloadId, PodLoad]:
-        around = Around(signal, self._whole(Signal.PODS), {one.id: one for one, _ in group})
+        around = DemandContext(signal, self._whole(Signal.PODS), {one.id: one for one, _ in group})
         whole = replace(self._whole(signal), around=around)
-        span = Span(FIVE_MINUTES * 0, min(vertical.horizon, DAY))
+        span = PeakSpan(FIVE_MINUTES * 0, min(vertical.horizon, DAY))
         ids = [one.id for one, _ in group]
         said = further_peaks(self.forecaster, signal, whole, span, ids, self.now)
         known = [(one, shared) for one, shared in group if one.id in said]
@@ -85,10 +82,10 @@ class LoadsAhead:
         ahead = ahead.only_raising() if vertical.load_forecast == "raise" else ahead
         return dict(zip([one.id for one, _ in known], ahead.rows(), strict=True))
 
-    def _whole(self, signal: Signal) -> Fresh:
+    def _whole(self, signal: Signal) -> FreshHistory:
         """Up to the clock's own cut."""
         weeks = self.history.window(signal, FIVE_MINUTES)
-        return Fresh(weeks, np.empty((len(weeks.keys), 0), np.float32), weeks.end)
+        return FreshHistory(weeks, np.empty((len(weeks.keys), 0), np.float32), weeks.end)
 
     def _ahead(
         self,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from forecaster.domain.amounts import amount
-from forecaster.forecasting.newcomers import family as named_alike
+from forecaster.forecasting.cold_start import family as named_alike
 from forecaster.vertical.choice.choose import Sized
 from forecaster.vertical.choice.oom import RAISE
 from forecaster.vertical.choice.relatives import MEMORY_QUANTILE, QUANTILE, Family, Inherited, Kin, inherited

@@ -15,13 +15,12 @@ from forecaster.decisions.gate import Voice
 from forecaster.decisions.lead_time import lead_time
 from forecaster.decisions.quantile import stated_quantile
 from forecaster.decisions.targets import signals_of
-from forecaster.demand.newest import Newest, newest
-from forecaster.demand.yesterday import Yesterday
+from forecaster.demand.latest import DayAgo, Latest, latest
 from forecaster.domain.outlook import Ahead, Outlook, Unknown
 from forecaster.domain.settings import spoken_duration
 from forecaster.domain.signal import DEMAND, Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
-from forecaster.forecasting.forecaster import Span
+from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.forecasting.peaks import LEVELS
 
 if TYPE_CHECKING:
@@ -29,17 +28,17 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from forecaster.cycle.targets import Targets
-    from forecaster.demand.fresh import Fresh
-    from forecaster.demand.throttling import Hours
+    from forecaster.demand.censored import ThrottledTime
+    from forecaster.demand.fresh import FreshHistory
     from forecaster.domain.policies import Policies
     from forecaster.domain.policy import Policy
     from forecaster.domain.workload import WorkloadId
     from forecaster.forecasting.forecaster import Forecaster
-    from forecaster.forecasting.peaks import Peaks
+    from forecaster.forecasting.peaks import PeakForecasts
     from forecaster.ports import Histories
 
 
-NEVER: Mapping[WorkloadId, Sequence[Hours]] = MappingProxyType({})
+NEVER: Mapping[WorkloadId, Sequence[ThrottledTime]] = MappingProxyType({})
 """Nobody was throttled, as far as is known."""
 
 
@@ -47,11 +46,11 @@ NEVER: Mapping[WorkloadId, Sequence[Hours]] = MappingProxyType({})
 class Sight:
     """What this cycle knows of all workloads, as arrays: newest demand and forecast peaks by signal."""
 
-    newest: Mapping[Signal, Newest] = field(default_factory=dict)
-    peaks: Mapping[Signal, Mapping[Span, Peaks]] = field(default_factory=dict)
+    latest: Mapping[Signal, Latest] = field(default_factory=dict)
+    peaks: Mapping[Signal, Mapping[PeakSpan, PeakForecasts]] = field(default_factory=dict)
     failures: tuple[str, ...] = ()
     """Why some forecasts are missing, one sentence each."""
-    yesterday: Mapping[Signal, Yesterday] = field(default_factory=dict)
+    yesterday: Mapping[Signal, DayAgo] = field(default_factory=dict)
     coverage: Coverage = field(default_factory=Coverage)
     """How often earlier forecasts held."""
 
@@ -105,7 +104,7 @@ class Outlooks(Mapping[Signal, Outlook]):
             return ahead
         return replace(ahead, quantile=quantile, note="; ".join(filter(None, (ahead.note, level.why))))
 
-    def _as_yesterday(self, signal: Signal, peaks: Peaks) -> Ahead | Unknown:
+    def _as_yesterday(self, signal: Signal, peaks: PeakForecasts) -> Ahead | Unknown:
         """The same window a day before, for certain: seasonal naive knows no spread."""
         peak = self.sight.yesterday[signal].peak(self.id, peaks.begin, peaks.until)
         if peak is None:
@@ -119,23 +118,23 @@ class Outlooks(Mapping[Signal, Outlook]):
 class Demands:
     """Latest demand by signal, usage with what makes demand of it, and by span the workloads each signal decides."""
 
-    latest: Mapping[Signal, Newest] = field(default_factory=dict)
-    usage: Mapping[Signal, Fresh] = field(default_factory=dict)
-    driven: Mapping[Signal, Mapping[Span, list[WorkloadId]]] = field(default_factory=dict)
+    latest: Mapping[Signal, Latest] = field(default_factory=dict)
+    usage: Mapping[Signal, FreshHistory] = field(default_factory=dict)
+    driven: Mapping[Signal, Mapping[PeakSpan, list[WorkloadId]]] = field(default_factory=dict)
 
 
 def demands_of(
     history: Histories,
     policies: Policies,
     targets: Targets,
-    throttled: Mapping[WorkloadId, Sequence[Hours]] = NEVER,
+    throttled: Mapping[WorkloadId, Sequence[ThrottledTime]] = NEVER,
 ) -> Demands:
     """What is known of the present; nothing from a source that is down."""
     if targets.down:
         return Demands()
     wanted = driven(targets, policies)
     usage = usage_of(history, wanted, targets.inventory.workloads, throttled)
-    return Demands({signal: newest(history.window(signal, MINUTE)) for signal in DEMAND}, usage, wanted)
+    return Demands({signal: latest(history.window(signal, MINUTE)) for signal in DEMAND}, usage, wanted)
 
 
 def forecasts_of(
@@ -158,13 +157,13 @@ def forecasts_of(
             ahead[signal] = forecaster.peaks_by_span(signal, demands.usage[signal], wanted, now, learn=False)
         except Exception as error:  # noqa: BLE001  a boundary by signal
             failures.append(f"forecast of {signal}: {type(error).__name__}: {error}")
-    weeks = {signal: Yesterday(history.window(signal, FIVE_MINUTES)) for signal in ahead}
+    weeks = {signal: DayAgo(history.window(signal, FIVE_MINUTES)) for signal in ahead}
     return Sight(demands.latest, ahead, (*failures, *forecaster.failures()), weeks, coverage or Coverage())
 
 
-def driven(targets: Targets, policies: Policies) -> dict[Signal, dict[Span, list[WorkloadId]]]:
+def driven(targets: Targets, policies: Policies) -> dict[Signal, dict[PeakSpan, list[WorkloadId]]]:
     """The workloads whose count each signal decides, by span: nobody needs a forecast of the others."""
-    found: dict[Signal, dict[Span, list[WorkloadId]]] = {signal: defaultdict(list) for signal in DEMAND}
+    found: dict[Signal, dict[PeakSpan, list[WorkloadId]]] = {signal: defaultdict(list) for signal in DEMAND}
     for workload in targets.inventory.workloads:
         with suppress(Exception):  # what is wrong with a workload is told when it is its turn to be decided
             policy = policies.of(workload.id)
@@ -179,6 +178,6 @@ def corrects(policy: Policy) -> bool:
     return policy.horizontal.coverage_correction and policy.horizontal.sizing == "quantile"
 
 
-def span_of(policy: Policy) -> Span:
+def span_of(policy: Policy) -> PeakSpan:
     """The span in which this policy looks for the peak."""
-    return Span(lead_time(policy.horizontal).value, policy.horizontal.window)
+    return PeakSpan(lead_time(policy.horizontal).value, policy.horizontal.window)

@@ -16,8 +16,8 @@ from forecaster.decisions.rehearsal import Days, Rule, evidence_of_all
 from forecaster.decisions.targets import Unusable, full_pod, targets_of
 from forecaster.domain.settings import spoken_duration
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
+from forecaster.forecasting.backtest import BEFORE, backtests
 from forecaster.forecasting.peaks import LEVELS
-from forecaster.forecasting.rehearsal import BEFORE, look_back_at_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from forecaster.domain.signal import Signal
     from forecaster.domain.window import Window
     from forecaster.domain.workload import Workload, WorkloadId
-    from forecaster.forecasting.forecaster import Span
+    from forecaster.forecasting.forecaster import PeakSpan
     from forecaster.ports import Histories
 
     Floats = NDArray[np.float64]
@@ -55,7 +55,7 @@ class Case:
     signal: Signal
     bins: Floats
     pod: float
-    span: Span
+    span: PeakSpan
     rule: Rule
 
 
@@ -140,7 +140,7 @@ def _evidence(together: Sequence[Case]) -> list[list[Evidence]]:
     span, rule = together[0].span, together[0].rule
     bins = np.stack([case.bins / case.pod for case in together])
     reach = (span.lead_time + span.length) // MINUTE
-    days = look_back_at_all(bins, FIVE_MINUTES // MINUTE, to_come=0, reach=reach, days=REHEARSED_DAYS)
+    days = backtests(bins, FIVE_MINUTES // MINUTE, to_come=0, reach=reach, days=REHEARSED_DAYS)
     if days is None:
         return [[] for _ in together]
     return evidence_of_all(Days(*days), LEVELS, span.lead_time // MINUTE - 1, rule)

@@ -25,7 +25,7 @@ from forecaster.cycle.scoring import Scoring
 from forecaster.cycle.sizes import Sizes
 from forecaster.cycle.steps import Steps
 from forecaster.cycle.targets import Targets, find_targets
-from forecaster.demand.throttling import Throttling
+from forecaster.demand.censored import Throttling
 from forecaster.domain.decision import Reason, Scale
 from forecaster.domain.report import CycleReport
 from forecaster.domain.window import Inventory

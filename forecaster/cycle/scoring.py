@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from forecaster.domain.signal import Signal
     from forecaster.domain.window import Window
     from forecaster.domain.workload import WorkloadId
-    from forecaster.forecasting.peaks import Peaks
+    from forecaster.forecasting.peaks import PeakForecasts
     from forecaster.ports import Histories
 
 ROUNDS = 10
@@ -41,7 +41,7 @@ class Pending:
 
     made_at: datetime
     signal: Signal
-    peaks: Peaks
+    peaks: PeakForecasts
 
 
 @dataclass(slots=True)

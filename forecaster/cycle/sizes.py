@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from forecaster.cycle.newcomers import with_relatives
-from forecaster.demand.per_pod import per_pod
-from forecaster.demand.rows import values_of
+from forecaster.demand.capacity import per_pod
+from forecaster.demand.fresh import values_of
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES
 from forecaster.domain.workload import Resources

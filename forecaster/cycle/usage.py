@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forecaster.demand.around import Around
-from forecaster.demand.fresh import fresh
+from forecaster.demand.fresh import DemandContext, fresh
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from forecaster.demand.fresh import Fresh
-    from forecaster.demand.throttling import Hours
+    from forecaster.demand.censored import ThrottledTime
+    from forecaster.demand.fresh import FreshHistory
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.ports import Histories
 
@@ -22,12 +21,12 @@ def usage_of(
     history: Histories,
     signals: Iterable[Signal],
     workloads: Iterable[Workload],
-    throttled: Mapping[WorkloadId, Sequence[Hours]],
-) -> dict[Signal, Fresh]:
+    throttled: Mapping[WorkloadId, Sequence[ThrottledTime]],
+) -> dict[Signal, FreshHistory]:
     """Weeks up to the newest minute of these signals."""
     pods, here = _cut(history, Signal.PODS), {one.id: one for one in workloads}
-    return {signal: _cut(history, signal, Around(signal, pods, here, throttled)) for signal in signals}
+    return {signal: _cut(history, signal, DemandContext(signal, pods, here, throttled)) for signal in signals}
 
 
-def _cut(history: Histories, signal: Signal, around: Around | None = None) -> Fresh:
+def _cut(history: Histories, signal: Signal, around: DemandContext | None = None) -> FreshHistory:
     return fresh(history.window(signal, FIVE_MINUTES), history.window(signal, MINUTE), around)

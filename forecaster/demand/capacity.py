@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
+    Floats = NDArray[np.floating]
+
 
 SEEN = 0.99
 """Rank of the load per pod under which service was good: what is known to work, not the one lucky minute."""
@@ -30,7 +32,7 @@ CHANGED = 0.15
 
 
 @dataclass(frozen=True, slots=True)
-class Capacity:
+class LearnedCapacity:
     """Amount one pod carries, in the signal's unit; `minutes` behind it, and the version it was learned from."""
 
     amount: float
@@ -57,7 +59,7 @@ def fullest(load_per_pod: Floats) -> NDArray[np.bool_]:
 
 
 def learned(
-    before: Capacity,
+    before: LearnedCapacity,
     load_per_pod: Floats,
     strained: NDArray[np.bool_],
     *,
@@ -65,7 +67,7 @@ def learned(
     version: str,
     most: float = np.inf,
     each: int = 1,
-) -> Capacity:
+) -> LearnedCapacity:
     """Capacity after more time with settled pods: `load_per_pod` [column], NaN unknown, and which were strained.
 
     Strained: throttled, latency above its objective, requests shed or queued. Loads that were carried well raise the
@@ -80,10 +82,10 @@ def learned(
     seen = max(min(carried, bound, most), target)
     minutes = before.minutes + each * int(known.sum())
     weight = minutes / (minutes + ENOUGH)
-    return Capacity(weight * seen + (1 - weight) * before.amount, minutes, version, before.cost)
+    return LearnedCapacity(weight * seen + (1 - weight) * before.amount, minutes, version, before.cost)
 
 
-def rolled_out(before: Capacity, version: str, cost: float | None, fresh: float) -> Capacity:
+def rolled_out(before: LearnedCapacity, version: str, cost: float | None, fresh: float) -> LearnedCapacity:
     """The capacity at the beginning of another version: the same, or `fresh` and to be learned anew if its cost moved.
 
     `cost` is what its traffic costs, usage per unit; None where nobody knows.
@@ -91,5 +93,19 @@ def rolled_out(before: Capacity, version: str, cost: float | None, fresh: float)
     if version == before.version:
         return before
     if before.cost and cost and abs(cost / before.cost - 1.0) > CHANGED:
-        return Capacity(fresh, 0, version, cost)
+        return LearnedCapacity(fresh, 0, version, cost)
     return replace(before, version=version, cost=cost if cost is not None else before.cost)
+
+
+# What one pod used: total demand over ready pods. Arrays are [workload, time], newest last.
+
+
+def per_pod(total: Floats, pods: Floats) -> Floats:
+    """Usage of one pod at each common instant: total demand over ready pods.
+
+    Instants with no ready pod are gaps: a total without a pod is the remainder of a pod that is gone.
+    """
+    common = min(total.shape[1], pods.shape[1])
+    used, ready = total[:, total.shape[1] - common :], pods[:, pods.shape[1] - common :]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(ready >= 1, used / ready, np.nan)

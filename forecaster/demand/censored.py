@@ -7,7 +7,9 @@ Arrays are [workload, column], newest last; masks are True where demand is censo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -16,6 +18,10 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.floating]
     Mask = NDArray[np.bool_]
+    from datetime import datetime
+
+    from forecaster.domain.workload import ContainerFacts, WorkloadId
+
 
 AT_CAPACITY = 0.005
 """Usage this close to the capacity of the ready pods is cut off by it. Demand that merely passes by is as close in one
@@ -113,3 +119,40 @@ def _runs(true: Mask, least: int) -> Mask:
     before = np.maximum.accumulate(np.where(true, np.int32(-1), columns), axis=1)
     after = np.minimum.accumulate(np.where(true, np.int32(true.shape[1]), columns)[:, ::-1], axis=1)[:, ::-1]
     return np.asarray(true & (after - before > least))
+
+
+# When containers of a workload were throttled: hours, as far back as models learn from.
+
+
+SPAN = timedelta(hours=1)
+"""What a reading tells about."""
+KEPT = timedelta(days=14)
+
+
+class ThrottledTime(NamedTuple):
+    """Time in which a workload was throttled: after `begin`, up to `end`."""
+
+    begin: datetime
+    end: datetime
+
+
+@dataclass(slots=True)
+class Throttling:
+    """The throttled hours of the workloads that had any, in their order; forgotten at a restart."""
+
+    hours: dict[WorkloadId, list[ThrottledTime]] = field(default_factory=dict)
+    told: datetime | None = None
+
+    def follow(self, facts: ContainerFacts, at: datetime | None) -> None:
+        """Take in what was told about the hour before `at`, once; None when nothing was told."""
+        if at is None or at == self.told:
+            return
+        self.told = at
+        for workload in {id_.workload for id_, share in facts.held_back.items() if throttled(share)}:
+            before = self.hours.setdefault(workload, [])
+            if before and before[-1].end >= at - SPAN:
+                before[-1] = ThrottledTime(before[-1].begin, at)
+            else:
+                before.append(ThrottledTime(at - SPAN, at))
+        kept = {id_: [one for one in hours if one.end > at - KEPT] for id_, hours in self.hours.items()}
+        self.hours = {id_: hours for id_, hours in kept.items() if hours}

@@ -1,28 +1,34 @@
-"""Five-minute points that end at the newest minute: what was just measured reaches the forecast."""
+"""History as it is asked about: points that end at the latest minute, with what is known beside the usage."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from forecaster.domain.signal import Signal
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from numpy.typing import NDArray
 
-    from forecaster.demand.around import Around
     from forecaster.domain.window import Window
 
     Rows = slice | NDArray[np.intp]
+    from collections.abc import Mapping, Sequence
+
+    from forecaster.demand.censored import ThrottledTime
+    from forecaster.domain.workload import Workload, WorkloadId
+
 
 LEAST_KNOWN = 3
 """A point of five minutes needs as many known ones, as the kept points do."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fresh:
+class FreshHistory:
     """Weeks of points whose newest few hours are cut anew to end at `end`; rows as in `weeks`.
 
     Older points keep the clock's cut, so they are up to four minutes early: what a model reads there changes by the
@@ -34,7 +40,7 @@ class Fresh:
     end: datetime
     minutes: Window | None = None
     """What the newest hours were cut from; rows as in itself."""
-    around: Around | None = None
+    around: DemandContext | None = None
     """By which usage becomes demand; without it nobody corrects it."""
 
     def rows(self, rows: Rows, newest: int | None = None) -> NDArray[np.float32]:
@@ -50,14 +56,14 @@ class Fresh:
         return out
 
 
-def fresh(weeks: Window, minutes: Window, around: Around | None = None) -> Fresh:
+def fresh(weeks: Window, minutes: Window, around: DemandContext | None = None) -> FreshHistory:
     """Cut the minutes anew. Where they end with the clock's own cut, the kept points are these already."""
     width = weeks.step // minutes.step
     if minutes.end <= weeks.end:
-        return Fresh(weeks, np.empty((len(weeks.keys), 0), np.float32), weeks.end, minutes, around)
+        return FreshHistory(weeks, np.empty((len(weeks.keys), 0), np.float32), weeks.end, minutes, around)
     points = min(minutes.values.shape[1] // width, weeks.values.shape[1])
     newest = minutes.values[:, minutes.values.shape[1] - points * width :].reshape(-1, points, width)
-    return Fresh(weeks, _aligned(_means(newest), minutes, weeks), minutes.end, minutes, around)
+    return FreshHistory(weeks, _aligned(_means(newest), minutes, weeks), minutes.end, minutes, around)
 
 
 def _means(bins: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -77,3 +83,36 @@ def _aligned(recent: NDArray[np.float32], minutes: Window, weeks: Window) -> NDA
     padded = np.vstack([recent, np.full((1, recent.shape[1]), np.nan, np.float32)])
     result: NDArray[np.float32] = padded[order]
     return result
+
+
+# What a window knows of some workloads.
+
+
+def values_of(window: Window, ids: Sequence[WorkloadId], newest: int | None = None) -> NDArray[np.float32]:
+    """[workload, time] of the newest columns, by default of all; gaps for those that have no row; a copy."""
+    columns = window.values.shape[1] if newest is None else newest
+    at = np.array([window.row.get(id_, -1) for id_ in ids], np.intp)
+    found = np.full((len(ids), columns), np.nan, np.float32)
+    found[at >= 0] = window.values[at[at >= 0], window.values.shape[1] - columns :]
+    return found
+
+
+# What is known beside the usage of a signal: ready pods, what the cluster says of each workload, and throttling.
+
+
+@dataclass(frozen=True, slots=True)
+class DemandContext:
+    """What usage is to be understood by. `throttled` has the hours of the workloads that had any.
+
+    Limits, throttling and the number of pods hold down CPU; other signals need none of it.
+    """
+
+    signal: Signal
+    pods: FreshHistory
+    workloads: Mapping[WorkloadId, Workload]
+    throttled: Mapping[WorkloadId, Sequence[ThrottledTime]] = field(default_factory=dict)
+
+    @property
+    def of_pods(self) -> bool:
+        """Whether pods hold this signal down."""
+        return self.signal is Signal.CPU

@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.demand.learned_from import DAY, Masked, Part, Traits, cleaned, traits_of
-from forecaster.demand.rows import values_of
-from forecaster.demand.usual import other_days
+from forecaster.demand.fresh import values_of
+from forecaster.demand.masks import COLUMNS_A_DAY, CleanedPart, Masked, Traits, cleaned, other_days, traits_of
 from forecaster.demand.warm_up import AFTER, DURING, of_each, starts_of, unusual, with_starts
 from forecaster.domain.window import FIVE_MINUTES
-from forecaster.forecasting.masked import masked_now, remarks_of, shares_of, with_now
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,30 +22,30 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.demand.around import Around
-    from forecaster.demand.fresh import Fresh
+    from forecaster.demand.fresh import DemandContext, FreshHistory
     from forecaster.domain.workload import WorkloadId
 
     Floats = NDArray[np.floating]
     Bins = NDArray[np.intp]
 
+
 OPEN = 48
 """Columns that are still cleaned anew: an outage is told from load that moved after three hours, and the newest three
 hours are cut every minute."""
 SETTLE = 2 * OPEN
-REMEMBERED = 12
+STARTS_HELD = 12
 """Starts of each workload that tell what its pods use to start."""
-WEEK = 7 * DAY
+WEEK = 7 * COLUMNS_A_DAY
 SECONDS = int(FIVE_MINUTES.total_seconds())
 
 
-class Group(NamedTuple):
+class ShardHistory(NamedTuple):
     """The workloads of a shard, where they are in the history of a signal, and what is around it."""
 
     ids: Sequence[WorkloadId]
     rows: Bins
-    history: Fresh
-    around: Around
+    history: FreshHistory
+    around: DemandContext
 
     @property
     def end(self) -> int:
@@ -55,7 +53,7 @@ class Group(NamedTuple):
         return int(self.history.weeks.end.timestamp()) // SECONDS + 1
 
 
-class Kept(NamedTuple):
+class Corrections(NamedTuple):
     """Corrected values: of which workload of the shard, in which column since the epoch."""
 
     row: Bins
@@ -72,7 +70,7 @@ class Cleaning:
     """[workload, start] what a pod used to start, newest last; NaN none."""
     looked: datetime
     """Until when starts were looked for."""
-    kept: Kept
+    kept: Corrections
     open: int
     """The first column since the epoch that is cleaned anew."""
     masked: Mapping[WorkloadId, Mapping[Masked, float]]
@@ -87,7 +85,7 @@ class Cleaning:
         return with_now(self.remarks, self.now) if self.now else self.remarks
 
 
-def cleaned_weeks(group: Group, before: Cleaning | None) -> tuple[Floats, Cleaning]:
+def cleaned_weeks(group: ShardHistory, before: Cleaning | None) -> tuple[Floats, Cleaning]:
     """[workload, column] demand of all weeks, and what is to be remembered for the columns that come."""
     usage = group.history.rows(group.rows)
     starts = _starts(group, usage, before)
@@ -102,7 +100,7 @@ def cleaned_weeks(group: Group, before: Cleaning | None) -> tuple[Floats, Cleani
     return whole.values, Cleaning(traits, starts, group.history.end, kept, first, masked, remarks, now)
 
 
-def cleaned_since(group: Group, before: Cleaning) -> tuple[Floats, Cleaning]:
+def cleaned_since(group: ShardHistory, before: Cleaning) -> tuple[Floats, Cleaning]:
     """The same at the cost of the newest columns; what is remembered grows by what they corrected."""
     values = group.history.rows(group.rows)
     count = values.shape[1]
@@ -117,9 +115,9 @@ def cleaned_since(group: Group, before: Cleaning) -> tuple[Floats, Cleaning]:
     return values, _settled(after, usage[:, lead:], demand, group.end) if width > SETTLE else after
 
 
-def _starts(group: Group, weeks: Floats, before: Cleaning | None) -> Floats:
+def _starts(group: ShardHistory, weeks: Floats, before: Cleaning | None) -> Floats:
     """What pods used to start, after a look at the newest hours; no start is counted twice."""
-    remembered = before.starts if before else np.full((len(group.ids), REMEMBERED), np.nan)
+    remembered = before.starts if before else np.full((len(group.ids), STARTS_HELD), np.nan)
     minutes, pods = group.history.minutes, group.around.pods.minutes
     if not group.around.of_pods or minutes is None or pods is None or minutes.end != pods.end:
         return remembered
@@ -131,23 +129,23 @@ def _starts(group: Group, weeks: Floats, before: Cleaning | None) -> Floats:
         seen = seen.take(seen.column >= again)
     if not len(seen.row):
         return remembered
-    return with_starts(remembered, unusual(seen, other_days(weeks, 0, DAY).usual, count))
+    return with_starts(remembered, unusual(seen, other_days(weeks, 0, COLUMNS_A_DAY).usual, count))
 
 
-def _part(group: Group, usage: Floats, lead: int) -> Part:
+def _part(group: ShardHistory, usage: Floats, lead: int) -> CleanedPart:
     """With the ready pods and throttled hours of the same columns, which hold down CPU alone."""
     throttled = np.zeros(usage.shape, np.bool_)
     if not group.around.of_pods:
-        return Part(usage, np.broadcast_to(np.float32(np.nan), usage.shape), throttled, lead)
+        return CleanedPart(usage, np.broadcast_to(np.float32(np.nan), usage.shape), throttled, lead)
     first, hours = group.end - usage.shape[1], group.around.throttled
     for row in (row for row, id_ in enumerate(group.ids) if id_ in hours) if hours else ():
         for one in hours[group.ids[row]]:
             begin, end = (int(at.timestamp()) // SECONDS - first + 1 for at in (one.begin, one.end))
             throttled[row, max(0, begin) : max(0, end)] = True
-    return Part(usage, _ready(group, usage.shape[1]), throttled, lead)
+    return CleanedPart(usage, _ready(group, usage.shape[1]), throttled, lead)
 
 
-def _ready(group: Group, count: int) -> Floats:
+def _ready(group: ShardHistory, count: int) -> Floats:
     """[workload, column] ready pods in the newest columns; NaN where nothing is known of them."""
     pods, row = group.around.pods, group.around.pods.weeks.row
     known = min(count, pods.weeks.values.shape[1])
@@ -161,12 +159,12 @@ def _ready(group: Group, count: int) -> Floats:
     return np.pad(ready, ((0, 0), (count - known, 0)), constant_values=np.nan)
 
 
-def _corrections(usage: Floats, demand: Floats, first: int) -> Kept:
+def _corrections(usage: Floats, demand: Floats, first: int) -> Corrections:
     row, column = np.nonzero((usage != demand) & ~(np.isnan(usage) & np.isnan(demand)))
-    return Kept(row, column + first, demand[row, column])
+    return Corrections(row, column + first, demand[row, column])
 
 
-def _lay_over(values: Floats, kept: Kept, first: int) -> None:
+def _lay_over(values: Floats, kept: Corrections, first: int) -> None:
     there = kept.column >= first
     values[kept.row[there], kept.column[there] - first] = kept.values[there]
 
@@ -175,5 +173,50 @@ def _settled(before: Cleaning, usage: Floats, demand: Floats, end: int) -> Clean
     """What was corrected before the newest hours stays so."""
     closed = usage.shape[1] - OPEN
     more = _corrections(usage[:, :closed], demand[:, :closed], end - usage.shape[1])
-    kept = Kept(*(np.concatenate(parts) for parts in zip(before.kept, more, strict=True)))
+    kept = Corrections(*(np.concatenate(parts) for parts in zip(before.kept, more, strict=True)))
     return replace(before, kept=kept, open=end - OPEN)
+
+
+# What of the last week is not learned from as it was measured: in numbers for metrics, in words for `explain`.
+
+
+def shares_of(
+    ids: Sequence[WorkloadId], why: NDArray[np.uint8], usage: Floats
+) -> dict[WorkloadId, dict[Masked, float]]:
+    """Part of the known columns of `why` and `usage` [workload, column], by reason; only where there is some."""
+    known = np.maximum(np.count_nonzero(~np.isnan(usage), axis=1), 1).tolist()
+    rows = np.flatnonzero(why.any(axis=1)).tolist()
+    found = {row: np.bincount(why[row], minlength=max(Masked) + 1).tolist() for row in rows}
+    return {
+        ids[row]: {reason: counts[reason] / known[row] for reason in Masked if counts[reason]}
+        for row, counts in found.items()
+    }
+
+
+def remarks_of(
+    ids: Sequence[WorkloadId], masked: Mapping[WorkloadId, Mapping[Masked, float]], warm_up: Floats
+) -> dict[WorkloadId, str]:
+    """A sentence on each workload of which something is masked, or whose pods take `warm_up` [workload] to start."""
+    said = {
+        id_: [f"{sum(parts.values()):.1%} of the last week is masked ({_listed(parts)})"]
+        for id_, parts in masked.items()
+    }
+    for row in np.flatnonzero(warm_up > 0).tolist():
+        left_out = f"{5 * warm_up[row]:.2g} core-minutes that each new pod takes to start are left out"
+        said.setdefault(ids[row], []).append(left_out)
+    return {id_: "; ".join(parts) for id_, parts in said.items()}
+
+
+def masked_now(ids: Sequence[WorkloadId], why: NDArray[np.uint8]) -> dict[WorkloadId, Masked]:
+    """Whose newest column of `why` [workload, column] is masked."""
+    return {ids[row]: Masked(why[row, -1]) for row in np.flatnonzero(why[:, -1:].any(axis=1)).tolist()}
+
+
+def with_now(remarks: Mapping[WorkloadId, str], now: Mapping[WorkloadId, Masked]) -> Mapping[WorkloadId, str]:
+    """The sentences, begun with what is masked now."""
+    begun = {id_: f"now {why.words}: what is usual stands in" for id_, why in now.items()}
+    return {**remarks, **{id_: "; ".join(filter(None, (said, remarks.get(id_)))) for id_, said in begun.items()}}
+
+
+def _listed(parts: Mapping[Masked, float]) -> str:
+    return ", ".join(f"{why.words} {part:.1%}" for why, part in parts.items())

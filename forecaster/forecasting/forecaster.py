@@ -7,24 +7,28 @@ from datetime import datetime, timedelta
 from itertools import chain
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 import models
 from forecaster.domain.report import MaskedShare
-from forecaster.forecasting.newcomers import borrowed, with_borrowed
-from forecaster.forecasting.paths import SHOWN, STEPS, Paths
-from forecaster.forecasting.peaks import Peaks, joined, noted
+from forecaster.forecasting.cold_start import borrowed, with_borrowed
+from forecaster.forecasting.paths import PATH_LEVELS, STEPS, Paths
+from forecaster.forecasting.peaks import LEVELS, PeakForecasts, joined, noted
 from forecaster.forecasting.shards import Shards
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from forecaster.demand.fresh import Fresh
+    from numpy.typing import NDArray
+
+    from forecaster.demand.fresh import FreshHistory
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import WorkloadId
     from forecaster.forecasting.shards import Shard
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class PeakSpan:
     """From when to when after now the peak is looked for."""
 
     lead_time: timedelta
@@ -51,12 +55,12 @@ class Forecaster:
     def peaks(
         self,
         signal: Signal,
-        history: Fresh,
-        spans: Iterable[Span],
+        history: FreshHistory,
+        spans: Iterable[PeakSpan],
         now: datetime,
         *,
         wanted: Collection[WorkloadId] | None = None,
-    ) -> dict[Span, Peaks]:
+    ) -> dict[PeakSpan, PeakForecasts]:
         """Forecasts for each span, from the newest samples: of the wanted workloads, by default of all."""
         ids = history.weeks.keys if wanted is None else wanted
         return self.peaks_by_span(signal, history, dict.fromkeys(spans, ids), now)
@@ -64,12 +68,12 @@ class Forecaster:
     def peaks_by_span(
         self,
         signal: Signal,
-        history: Fresh,
-        wanted: Mapping[Span, Collection[WorkloadId]],
+        history: FreshHistory,
+        wanted: Mapping[PeakSpan, Collection[WorkloadId]],
         now: datetime,
         *,
         learn: bool = True,
-    ) -> dict[Span, Peaks]:
+    ) -> dict[PeakSpan, PeakForecasts]:
         """The same where each span is wanted for other workloads; without `learn` no model is fitted first."""
         shards = self.follow(signal, history, wanted)
         members = {span: frozenset(ids) for span, ids in wanted.items()}
@@ -84,7 +88,9 @@ class Forecaster:
         loans = borrowed(history)
         return {span: with_borrowed(own[span], loans, windows[span]) for span in windows} if loans else own
 
-    def follow(self, signal: Signal, history: Fresh, wanted: Mapping[Span, Collection[WorkloadId]]) -> Shards:
+    def follow(
+        self, signal: Signal, history: FreshHistory, wanted: Mapping[PeakSpan, Collection[WorkloadId]]
+    ) -> Shards:
         """The shards of one signal, with the workloads that are there now."""
         if signal not in self.signals:
             self.signals[signal] = Shards(models.create(self.model))
@@ -92,7 +98,9 @@ class Forecaster:
         shards.follow(history.weeks.keys, dict.fromkeys(chain.from_iterable(wanted.values())))
         return shards
 
-    def learn(self, signal: Signal, history: Fresh, now: datetime, has_time: Callable[[], bool] = lambda: True) -> int:
+    def learn(
+        self, signal: Signal, history: FreshHistory, now: datetime, has_time: Callable[[], bool] = lambda: True
+    ) -> int:
         """Fit the shards of one signal that are due, one after the other while there is time; how many were left."""
         shards = self.signals[signal]
         due = self._due(shards, now)
@@ -122,11 +130,11 @@ class Forecaster:
             if reasons
         ]
 
-    def _look_along(self, paths: Paths, signal: Signal, history: Fresh, now: datetime) -> None:
+    def _look_along(self, paths: Paths, signal: Signal, history: FreshHistory, now: datetime) -> None:
         """Renew the paths of those whose turn it is."""
         shards = self.signals[signal]
         paths.forget(signal, shards.shards)
-        said = shards.paths(history, paths.due(signal, shards.shards), STEPS, SHOWN)
+        said = shards.paths(history, paths.due(signal, shards.shards), STEPS, PATH_LEVELS)
         paths.take(signal, said, begin=history.end, now=now)
 
     def _due(self, shards: Shards, now: datetime) -> list[int]:
@@ -141,7 +149,7 @@ class Forecaster:
 
 
 def _together(
-    windows: Mapping[Span, models.Window], members: Mapping[Span, frozenset[WorkloadId]]
+    windows: Mapping[PeakSpan, models.Window], members: Mapping[PeakSpan, frozenset[WorkloadId]]
 ) -> dict[models.Window, frozenset[WorkloadId]]:
     """Who wants each window: spans that differ by a minute or two are often the same steps to a model."""
     found: dict[models.Window, frozenset[WorkloadId]] = {}
@@ -154,10 +162,10 @@ def _joined(
     shards: Sequence[Shard],
     said: Sequence[Mapping[models.Window, models.Peak]],
     window: models.Window,
-    span: Span,
+    span: PeakSpan,
     members: frozenset[WorkloadId],
     now: datetime,
-) -> Peaks:
+) -> PeakForecasts:
     waiting = sum(shard.fitted_at is None for shard in shards)
     soon = f"its model is being fitted; {waiting} of {len(shards)} parts are waiting"
     answers = []
@@ -170,7 +178,7 @@ def _joined(
     return joined(answers, begin, begin + span.length)
 
 
-def steps_of(span: Span, history: Fresh, now: datetime) -> models.Window:
+def steps_of(span: PeakSpan, history: FreshHistory, now: datetime) -> models.Window:
     """The steps of the model that touch a span."""
     begin = now + span.lead_time - history.end
     return steps_between(begin, begin + span.length, history.weeks.step)
@@ -179,3 +187,36 @@ def steps_of(span: Span, history: Fresh, now: datetime) -> models.Window:
 def steps_between(begin: timedelta, until: timedelta, step: timedelta) -> models.Window:
     """The steps after the newest bin that touch the time from `begin` to `until`; step 1 is the first one."""
     return models.Window(max(1, begin // step + 1), max(1, -(-until // step)))
+
+
+# One more question to the models that there are: nothing is fitted for it, and only few workloads are asked about.
+
+
+def further_peaks(
+    forecaster: Forecaster,
+    signal: Signal,
+    history: FreshHistory,
+    span: PeakSpan,
+    ids: Collection[WorkloadId],
+    now: datetime,
+) -> dict[WorkloadId, NDArray[np.float64]]:
+    """Quantiles at `LEVELS` of the largest demand in a span; workloads whose model is silent are absent.
+
+    `history` has the rows of the last regular forecast of this cycle.
+    """
+    if signal not in forecaster.signals:
+        return {}
+    wanted, window = frozenset(ids), steps_of(span, history, now)
+    shards = forecaster.signals[signal]
+    found: dict[WorkloadId, NDArray[np.float64]] = {}
+    for shard, said in zip(shards.shards, shards.peaks(history, {window: wanted}, now), strict=True):
+        if (peak := said.get(window)) is None:
+            continue
+        rows = zip(shard.ids, peak.provenance.rows(shard.keys).tolist(), strict=True)
+        found |= {id_: np.asarray(peak.values[row]) for id_, row in rows if row >= 0 and id_ in wanted}
+    return found
+
+
+def column_of(level: float) -> int:
+    """Where a level is among `LEVELS`."""
+    return LEVELS.index(level)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 STEPS = 12
 """Of five minutes."""
-SHOWN = (0.1, 0.5, 0.9, 0.95)
+PATH_LEVELS = (0.1, 0.5, 0.9, 0.95)
 ROUNDS = 10
 """After so many cycles at the latest a workload has a new one."""
 DIGITS = 4

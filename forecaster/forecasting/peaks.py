@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.domain.outlook import Ahead, Unknown
+from models import Panel
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -16,8 +17,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from forecaster.demand.fresh import FreshHistory
     from forecaster.domain.workload import WorkloadId
     from models import Peak
+
 
 LOW, MEDIAN, HIGH = 0.1, 0.5, 0.95
 LEVELS = (LOW, 0.25, MEDIAN, 0.65, 0.8, 0.85, 0.9, HIGH, 0.99)
@@ -27,7 +30,7 @@ _LOW, _MEDIAN, _HIGH = (_COLUMN[level] for level in (LOW, MEDIAN, HIGH))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Peaks:
+class PeakForecasts:
     """Quantiles of the largest demand between `begin` and `until`: `values[row[id]]` has one value per level."""
 
     begin: datetime
@@ -74,7 +77,7 @@ def _at(values: list[float], quantile: float) -> float:
 
 def joined(
     parts: Iterable[tuple[Sequence[WorkloadId], Sequence[str], Peak | str]], begin: datetime, until: datetime
-) -> Peaks:
+) -> PeakForecasts:
     """The answers of all shards as one: workloads, their keys and what was said, or why nothing was."""
     row: dict[WorkloadId, int] = {}
     unknown: dict[WorkloadId, str] = {}
@@ -91,10 +94,10 @@ def joined(
         values.append(answer.values)
         models.extend(answer.provenance.models)
         notes.extend(answer.provenance.reasons)
-    return Peaks(begin, until, row, np.concatenate(values), tuple(models), tuple(notes), unknown)
+    return PeakForecasts(begin, until, row, np.concatenate(values), tuple(models), tuple(notes), unknown)
 
 
-def noted(peaks: Peaks, remarks: Mapping[WorkloadId, str]) -> Peaks:
+def noted(peaks: PeakForecasts, remarks: Mapping[WorkloadId, str]) -> PeakForecasts:
     """With a remark on some workloads behind what is noted of their forecasts."""
     notes = list(peaks.notes)
     for id_, remark in remarks.items():
@@ -102,3 +105,22 @@ def noted(peaks: Peaks, remarks: Mapping[WorkloadId, str]) -> Peaks:
         if row is not None:
             notes[row] = f"{notes[row]}; {remark}" if notes[row] else remark
     return replace(peaks, notes=tuple(notes)) if remarks else peaks
+
+
+# Kept history as panels for models.
+
+
+def panel_of(history: FreshHistory, values: NDArray[np.floating], keys: tuple[str, ...]) -> Panel:
+    """Some rows of a history, or what was made of them.
+
+    The window names instants at which a bin ends, the panel those where it begins. Its bins carry the names of the
+    clock's cut also when they end up to four minutes later: models tell times by their differences, and a panel that
+    changed its phase every minute would be another one to them.
+    """
+    weeks = history.weeks
+    return Panel(values, weeks.start - weeks.step, weeks.step, keys)
+
+
+def key_of(id_: WorkloadId) -> str:
+    """The name of a workload's series inside `models`; neither part can contain a slash."""
+    return "/".join(id_)

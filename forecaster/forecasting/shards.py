@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import models
-from forecaster.forecasting.cleaning import Group, cleaned_since, cleaned_weeks
-from forecaster.forecasting.panels import key_of, panel_of
-from forecaster.forecasting.peaks import LEVELS
+from forecaster.forecasting.cleaning import ShardHistory, cleaned_since, cleaned_weeks
+from forecaster.forecasting.peaks import LEVELS, key_of, panel_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from forecaster.demand.fresh import Fresh
+    from forecaster.demand.fresh import FreshHistory
     from forecaster.domain.workload import WorkloadId
     from forecaster.forecasting.cleaning import Bins, Cleaning
 
@@ -103,13 +102,13 @@ class Shards:
         for shard in self.shards:
             shard.rows = np.fromiter((row[id_] for id_ in shard.ids), np.intp, len(shard.ids))
 
-    def learn(self, history: Fresh, due: list[int], now: datetime) -> None:
+    def learn(self, history: FreshHistory, due: list[int], now: datetime) -> None:
         """Fit these shards anew."""
         for i in due:
             self.shards[i].learn(self.model, _weeks(self.shards[i], history), now)
 
     def peaks(
-        self, history: Fresh, windows: Mapping[models.Window, Collection[WorkloadId]], now: datetime
+        self, history: FreshHistory, windows: Mapping[models.Window, Collection[WorkloadId]], now: datetime
     ) -> list[Mapping[models.Window, models.Peak]]:
         """What each shard says of those of these windows that some of its workloads want."""
         asked = [(shard, wanted_by(shard.ids, windows)) for shard in self.shards]
@@ -120,7 +119,7 @@ class Shards:
         return {id_: remark for shard in self.shards if shard.cleaning for id_, remark in shard.cleaning.said().items()}
 
     def paths(
-        self, history: Fresh, due: Iterable[Shard], steps: int, levels: Sequence[float]
+        self, history: FreshHistory, due: Iterable[Shard], steps: int, levels: Sequence[float]
     ) -> Iterator[tuple[Shard, models.Forecast]]:
         """What these shards say step by step."""
         for shard in due:
@@ -138,20 +137,20 @@ class Shards:
         return [i for at, i in sorted(old)[:1] if at <= before]
 
 
-def _weeks(shard: Shard, history: Fresh) -> models.Panel:
+def _weeks(shard: Shard, history: FreshHistory) -> models.Panel:
     """What a model is to learn from: demand where it is known what is around it, else usage."""
     if history.around is None:
         return panel_of(history, history.rows(shard.rows), shard.keys)
-    group = Group(shard.ids, shard.rows, history, history.around)
+    group = ShardHistory(shard.ids, shard.rows, history, history.around)
     values, shard.cleaning = cleaned_weeks(group, shard.cleaning)
     return panel_of(history, values, shard.keys)
 
 
-def _newest(shard: Shard, history: Fresh) -> models.Panel:
+def _newest(shard: Shard, history: FreshHistory) -> models.Panel:
     """The same up to now, for a model that has learned."""
     if history.around is None or shard.cleaning is None:
         return panel_of(history, history.rows(shard.rows), shard.keys)
-    group = Group(shard.ids, shard.rows, history, history.around)
+    group = ShardHistory(shard.ids, shard.rows, history, history.around)
     values, shard.cleaning = cleaned_since(group, shard.cleaning)
     return panel_of(history, values, shard.keys)
 

@@ -10,7 +10,7 @@ from forecaster.cycle.stopwatch import Stopwatch
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.window import MINUTE
-from forecaster.forecasting.forecaster import Span
+from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.replay.comparison import Compared, Comparison, Curve
 from forecaster.replay.contestants import OURS, Source, at_share, line_up
 from forecaster.replay.fast.batch import covers
@@ -114,7 +114,7 @@ class Foresights:
     terms: Terms
     foresee: Foresee
     watch: Stopwatch
-    made: dict[tuple[str, Span], Foresight]
+    made: dict[tuple[str, PeakSpan], Foresight]
     stood: dict[int, tuple[Stood, ...]]
     """Where the forecast stood on each row, if somebody is gated."""
 
@@ -137,7 +137,7 @@ class Foresights:
         """[minute] whether the gate lets this contestant's forecast have its say; None where nobody is gated."""
         return acting_of(self.stood[row], self.scene.sight.minutes) if contestant.gated else None
 
-    def _behind_gates(self, key: tuple[str, Span]) -> Foresight:
+    def _behind_gates(self, key: tuple[str, PeakSpan]) -> Foresight:
         """The same forecasts, in which yesterday's load speaks where a gate lets it."""
         gated = (f"{key[0]} behind its gate", key[1])
         if gated not in self.made:
@@ -147,13 +147,13 @@ class Foresights:
                 self.made[gated] = spoken(self.made[key], self.stood, course)
         return self.made[gated]
 
-    def _span(self, contestant: Contestant, row: int) -> Span:
+    def _span(self, contestant: Contestant, row: int) -> PeakSpan:
         if contestant.source is Source.TRUTH:
             return needed_span(self.scene.setups[row])
         policy = self.scene.policies[row].horizontal
-        return Span(lead_time_of(policy, self.terms), policy.window)
+        return PeakSpan(lead_time_of(policy, self.terms), policy.window)
 
-    def _made(self, contestant: Contestant, span: Span) -> Foresight:
+    def _made(self, contestant: Contestant, span: PeakSpan) -> Foresight:
         if contestant.source is Source.TRUTH:
             return perfect(self.scene.sight, span)
         signals = sorted({target.signal for one in self.scene.setups.values() for target in one.scaler.targets})

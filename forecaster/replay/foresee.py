@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from forecaster.demand.around import Around
-from forecaster.demand.fresh import LEAST_KNOWN, Fresh, fresh
+from forecaster.demand.fresh import LEAST_KNOWN, DemandContext, FreshHistory, fresh
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window
 from forecaster.forecasting.forecaster import Forecaster
@@ -29,8 +28,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.domain.workload import WorkloadId
-    from forecaster.forecasting.forecaster import Span
-    from forecaster.forecasting.peaks import Peaks
+    from forecaster.forecasting.forecaster import PeakSpan
+    from forecaster.forecasting.peaks import PeakForecasts
     from forecaster.replay.sight import Sight
 
 WEEKS = timedelta(days=14)
@@ -53,7 +52,7 @@ class Question:
     """Which model is asked, about which span, how often it is fitted, and how often it is asked."""
 
     model: str
-    span: Span
+    span: PeakSpan
     refit_after: timedelta = timedelta(hours=6)
     every: int = 1
     """Minutes between two questions; what was said last holds in between."""
@@ -99,12 +98,12 @@ def key_of(sight: Sight, signals: Sequence[Signal], question: Question, version:
 
 
 def _asked(
-    forecaster: Forecaster, histories: Mapping[Signal, History], signal: Signal, span: Span, now: datetime
+    forecaster: Forecaster, histories: Mapping[Signal, History], signal: Signal, span: PeakSpan, now: datetime
 ) -> NDArray[np.float64]:
     """[workload, level]."""
     seen, pods = histories[signal], histories[Signal.PODS]
-    around = Around(signal, pods.cut(now), {one.id: one for one in seen.sight.traces.workloads})
-    peaks: Peaks = forecaster.peaks(signal, seen.cut(now, around), [span], now)[span]
+    around = DemandContext(signal, pods.cut(now), {one.id: one for one in seen.sight.traces.workloads})
+    peaks: PeakForecasts = forecaster.peaks(signal, seen.cut(now, around), [span], now)[span]
     ids = [one.id for one in seen.sight.traces.workloads]
     found = np.full((len(ids), len(LEVELS)), np.nan)
     rows = [peaks.row.get(id_, -1) for id_ in ids]
@@ -136,7 +135,7 @@ class History:
         minutes = np.pad(values, ((0, 0), (RECENT // MINUTE, 0)), constant_values=np.nan)
         return cls(sight, minutes, padded, ends)
 
-    def cut(self, now: datetime, around: Around | None = None) -> Fresh:
+    def cut(self, now: datetime, around: DemandContext | None = None) -> FreshHistory:
         """The newest weeks up to the minute."""
         return fresh(self.weeks(now), self.minutes(now), around)
 

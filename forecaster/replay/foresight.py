@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.domain.signal import Signal
-    from forecaster.forecasting.forecaster import Span
+    from forecaster.forecasting.forecaster import PeakSpan
 
 EVERY_MINUTE = slice(None)
 
@@ -26,7 +26,7 @@ class Foresight:
     """
 
     name: str
-    span: Span
+    span: PeakSpan
     levels: tuple[float, ...]
     values: Mapping[Signal, NDArray[np.float64]]
 

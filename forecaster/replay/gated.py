@@ -15,7 +15,7 @@ import numpy as np
 from forecaster.cycle.gates import Gates
 from forecaster.cycle.targets import Targets
 from forecaster.decisions.gate import Gate, Standing, Voice
-from forecaster.demand.yesterday import Yesterday
+from forecaster.demand.latest import DayAgo
 from forecaster.domain.policies import Policies
 from forecaster.domain.window import MINUTE, Inventory
 from forecaster.replay.contestants import with_horizontal
@@ -113,14 +113,14 @@ def spoken(foresight: Foresight, courses: Mapping[int, Sequence[Stood]], course:
     """The foresight in which yesterday's load speaks where a gate gives it the word."""
     values = {signal: found.copy() for signal, found in foresight.values.items()}
     sight = course.sight
-    said: dict[tuple[Signal, int], Yesterday] = {}
+    said: dict[tuple[Signal, int], DayAgo] = {}
     for row, stood in courses.items():
         for minute in naive_minutes(stood, sight.minutes):
             now = sight.instant(minute)
             begin = now + foresight.span.lead_time
             for signal, found in values.items():
                 if (signal, minute) not in said:
-                    said[signal, minute] = Yesterday(course.history(signal).weeks(now))
+                    said[signal, minute] = DayAgo(course.history(signal).weeks(now))
                 id_ = sight.traces.workloads[row].id
                 peak = said[signal, minute].peak(id_, begin, begin + foresight.span.length)
                 found[minute, row] = np.nan if peak is None else peak

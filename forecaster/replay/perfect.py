@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.domain.window import MINUTE
-from forecaster.forecasting.forecaster import Span
+from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.replay.account import HOUR, Account
 from forecaster.replay.foresight import Foresight
 
@@ -21,13 +21,13 @@ PERFECT = "perfect-foresight"
 LEVELS = (0.5,)
 
 
-def needed_span(setup: Setup) -> Span:
+def needed_span(setup: Setup) -> PeakSpan:
     """From now until the pods serve that the next decision asks for: nothing later has to be known now."""
     latest = MINUTE + setup.timing.first_floored * setup.timing.sync + setup.start_up.longest
-    return Span(timedelta(), math.ceil(latest / MINUTE) * MINUTE)
+    return PeakSpan(timedelta(), math.ceil(latest / MINUTE) * MINUTE)
 
 
-def perfect(sight: Sight, span: Span) -> Foresight:
+def perfect(sight: Sight, span: PeakSpan) -> Foresight:
     """The true maximum over `span` after every minute; unmeasured minutes are left out."""
     count = span.length // MINUTE
     values = {}

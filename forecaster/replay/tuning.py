@@ -16,7 +16,7 @@ import numpy as np
 
 from forecaster.decisions.quantile import stated_quantile
 from forecaster.domain.settings import spoken_duration
-from forecaster.forecasting.forecaster import Span
+from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.replay.compare import play_lanes, scene_of, with_setup_at
 from forecaster.replay.contestants import OURS, with_horizontal
 from forecaster.replay.foresee import Question, foresee
@@ -126,7 +126,7 @@ def tune(
     scene = scene_of(traces, policies, begin, begin + days * timedelta(days=1), terms)
     refused, proposals = dict(scene.left_out), []
     signals = sorted({target.signal for one in scene.setups.values() for target in one.scaler.targets})
-    foresights: dict[Span, Foresight] = {}
+    foresights: dict[PeakSpan, Foresight] = {}
     for row in scene.setups:
         candidates = [present_of(scene.policies[row], terms), *_grid(scene.policies[row], terms)]
         for span in {span_of(one, scene.policies[row]) for one in candidates} - foresights.keys():
@@ -225,13 +225,13 @@ def _grid(policy: Policy, terms: Terms) -> Iterator[Candidate]:
         yield Candidate(quantile, lead + longer, window, share)
 
 
-def span_of(one: Candidate, policy: Policy) -> Span:
+def span_of(one: Candidate, policy: Policy) -> PeakSpan:
     """Where this candidate looks for the peak."""
-    return Span(one.lead_time, policy.horizontal.window)
+    return PeakSpan(one.lead_time, policy.horizontal.window)
 
 
 def _lanes(
-    scene: Scene, row: int, candidates: Sequence[Candidate], foresights: Mapping[Span, Foresight]
+    scene: Scene, row: int, candidates: Sequence[Candidate], foresights: Mapping[PeakSpan, Foresight]
 ) -> Iterator[Lane]:
     replicas, policy = scene.sight.traces.pods_at(row, scene.sight.begin), scene.policies[row]
     for one in candidates:

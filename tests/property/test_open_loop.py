@@ -8,19 +8,18 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forecaster.demand.around import Around
-from forecaster.demand.fresh import fresh
+from forecaster.demand.fresh import DemandContext, fresh
 from forecaster.demand.warm_up import starting, without_warm_up
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window
 from forecaster.domain.workload import Resources
-from forecaster.forecasting.forecaster import Forecaster, Span
+from forecaster.forecasting.forecaster import Forecaster, PeakSpan
 from tests.support.builders import NOON, hpa, minutes, workload
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from forecaster.demand.fresh import Fresh
+    from forecaster.demand.fresh import FreshHistory
     from forecaster.domain.workload import WorkloadId
 
 DAYS = 4
@@ -82,15 +81,15 @@ def test_and_so_is_its_forecast_once_some_starts_were_seen(
     assert np.allclose(said, demand, rtol=0.02)
 
 
-SOON = Span(minutes(3), minutes(3))
+SOON = PeakSpan(minutes(3), minutes(3))
 
 
-def history(pods: np.ndarray, demand: float, extra: float, long: int, passed: int) -> Fresh:
+def history(pods: np.ndarray, demand: float, extra: float, long: int, passed: int) -> FreshHistory:
     """As the service holds it, so many minutes after noon."""
     at, one = NOON + minutes(passed), workload(resources=Resources(cpu_request=1.0), autoscaler=hpa(highest=1000))
     usage = usage_of(pods, demand, extra, long)
     (cpu, cpu_minutes), (ready, ready_minutes) = (cut((one.id,), values, at) for values in (usage, pods))
-    around = Around(Signal.CPU, fresh(ready, ready_minutes), {one.id: one})
+    around = DemandContext(Signal.CPU, fresh(ready, ready_minutes), {one.id: one})
     return fresh(cpu, cpu_minutes, around)
 
 

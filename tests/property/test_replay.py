@@ -16,7 +16,7 @@ from forecaster.domain.event import ScheduledEvent
 from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.signal import Signal
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload
-from forecaster.forecasting.forecaster import Span
+from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.replay.fast.batch import covers
 from forecaster.replay.fast.run import play_all
 from forecaster.replay.foresight import Foresight
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from forecaster.replay.advice import Situation
 
 LEVELS = (0.5, 0.85, 0.99)
-SPAN = Span(timedelta(minutes=3), timedelta(minutes=3))
+SPAN = PeakSpan(timedelta(minutes=3), timedelta(minutes=3))
 PAST = 4
 """Minutes of demand before the replay begins."""
 

@@ -15,7 +15,7 @@ from forecaster.domain.event import ScheduledEvent
 from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.signal import Signal
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload
-from forecaster.forecasting.forecaster import Span
+from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.replay.fast.batch import covers
 from forecaster.replay.fast.run import play_all
 from forecaster.replay.foresight import Foresight
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from forecaster.replay.advice import Situation
 
 MINUTE = timedelta(minutes=1)
-SPAN = Span(3 * MINUTE, 3 * MINUTE)
+SPAN = PeakSpan(3 * MINUTE, 3 * MINUTE)
 PAST = 3
 SIGNALS = (Signal.CPU, Signal.REQUESTS)
 FULL = {Signal.CPU: 1.0, Signal.REQUESTS: 30.0}

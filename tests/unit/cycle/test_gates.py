@@ -14,7 +14,7 @@ from forecaster.cycle.observed import Observed
 from forecaster.cycle.rehearse import pods_of
 from forecaster.cycle.targets import Targets
 from forecaster.decisions.gate import Standing
-from forecaster.demand.yesterday import Yesterday
+from forecaster.demand.latest import DayAgo
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import WorkloadSelector
 from forecaster.domain.signal import Signal
@@ -223,7 +223,7 @@ def test_from_a_source_that_is_down_nobody_is_judged() -> None:
 def test_yesterday_is_the_largest_of_the_same_minutes_a_day_ago() -> None:
     values = np.zeros((1, 600))
     values[0, 600 - 1 - 288 + 1] = 7.0
-    one = Yesterday(Weeks(values, "web").weeks)
+    one = DayAgo(Weeks(values, "web").weeks)
     assert one.peak(WEB.id, NOON + minutes(3), NOON + minutes(6)) == 7.0
     assert one.peak(WEB.id, NOON + minutes(20), NOON + minutes(26)) == 0.0
     assert one.peak(CART.id, NOON, NOON + minutes(6)) is None

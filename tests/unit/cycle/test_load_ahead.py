@@ -11,13 +11,13 @@ import pytest
 from forecaster.cycle.containers import Containers
 from forecaster.cycle.load_ahead import LoadsAhead
 from forecaster.cycle.sizes import Sizes
-from forecaster.demand.fresh import Fresh
+from forecaster.demand.fresh import FreshHistory
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES, Block
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType
-from forecaster.forecasting.forecaster import Forecaster, Span
+from forecaster.forecasting.forecaster import Forecaster, PeakSpan
 from forecaster.store.history import History
 from forecaster.vertical.sizing import size
 from tests.support.builders import GIB, NOON, workload
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 DAYS = 6
 REQUESTED = Resources(1.0, None, GIB, GIB)
 ALONE = workload("web", autoscaler=None, resources=REQUESTED, replicas=2)
-SOON = Span(timedelta(minutes=3), timedelta(minutes=3))
+SOON = PeakSpan(timedelta(minutes=3), timedelta(minutes=3))
 
 
 def rising() -> np.ndarray:
@@ -53,7 +53,7 @@ def loads(history: History, policies: Policies | None = None, *, fitted: bool = 
     forecaster = Forecaster("last-value")
     weeks = history.window(Signal.CPU, FIVE_MINUTES)
     if fitted:
-        whole = Fresh(weeks, np.empty((len(weeks.keys), 0), np.float32), weeks.end)
+        whole = FreshHistory(weeks, np.empty((len(weeks.keys), 0), np.float32), weeks.end)
         forecaster.peaks(Signal.CPU, whole, [SOON], NOON)
     return LoadsAhead(history, forecaster, policies or Policies(Policy()), NOON)
 

@@ -7,42 +7,48 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.demand.capacity import Capacity, fullest, learned, rolled_out, settled
+from forecaster.demand.capacity import LearnedCapacity, fullest, learned, rolled_out, settled
 
 CALM = np.zeros(1000, bool)
 
 
 def test_loads_that_were_carried_well_raise_it() -> None:
-    after = learned(Capacity(40.0), np.full(1000, 80.0), CALM, target=40.0, version="v1")
+    after = learned(LearnedCapacity(40.0), np.full(1000, 80.0), CALM, target=40.0, version="v1")
     assert 75 < after.amount < 80
     assert (after.minutes, after.version) == (1000, "v1")
 
 
 def test_loads_that_strained_the_pods_lower_it_though_not_below_the_target() -> None:
     load = np.full(1000, 30.0)
-    after = learned(Capacity(50.0), load, ~CALM, target=40.0, version="v1")
+    after = learned(LearnedCapacity(50.0), load, ~CALM, target=40.0, version="v1")
     assert 40 <= after.amount < 41
 
 
 def test_a_few_minutes_move_it_little() -> None:
-    after = learned(Capacity(40.0), np.full(6, 80.0), CALM[:6], target=40.0, version="v1")
+    after = learned(LearnedCapacity(40.0), np.full(6, 80.0), CALM[:6], target=40.0, version="v1")
     assert 40 < after.amount < 45
 
 
 def test_nothing_seen_changes_nothing() -> None:
-    assert learned(Capacity(7.0, 30), np.full(5, np.nan), CALM[:5], target=1.0, version="v2").amount == 7.0
+    assert learned(LearnedCapacity(7.0, 30), np.full(5, np.nan), CALM[:5], target=1.0, version="v2").amount == 7.0
 
 
 def test_a_rollout_that_costs_as_much_keeps_what_was_learned() -> None:
-    assert rolled_out(Capacity(80.0, 500, "v1", 0.010), "v2", 0.0105, 40.0) == Capacity(80.0, 500, "v2", 0.0105)
+    assert rolled_out(LearnedCapacity(80.0, 500, "v1", 0.010), "v2", 0.0105, 40.0) == LearnedCapacity(
+        80.0, 500, "v2", 0.0105
+    )
 
 
 def test_a_rollout_that_costs_more_is_learned_anew() -> None:
-    assert rolled_out(Capacity(80.0, 500, "v1", 0.010), "v2", 0.018, 40.0) == Capacity(40.0, 0, "v2", 0.018)
+    assert rolled_out(LearnedCapacity(80.0, 500, "v1", 0.010), "v2", 0.018, 40.0) == LearnedCapacity(
+        40.0, 0, "v2", 0.018
+    )
 
 
 def test_loads_that_were_carried_well_raise_it_no_further_than_the_limit() -> None:
-    assert learned(Capacity(40.0), np.full(1000, 80.0), CALM, target=40.0, version="v1", most=50.0).amount <= 50.0
+    assert (
+        learned(LearnedCapacity(40.0), np.full(1000, 80.0), CALM, target=40.0, version="v1", most=50.0).amount <= 50.0
+    )
 
 
 def test_pods_that_came_or_went_in_a_minute_say_nothing() -> None:
@@ -59,5 +65,5 @@ def test_of_a_throttled_hour_the_fullest_quarter_was_too_full() -> None:
 @given(st.floats(1, 100), st.floats(1, 100), st.lists(st.floats(0, 200), min_size=1, max_size=50), st.booleans())
 def test_the_target_bounds_it_from_below(target: float, before: float, load: list[float], strained: bool) -> None:  # noqa: FBT001  drawn
     mask = np.full(len(load), strained)
-    after = learned(Capacity(max(before, target)), np.array(load), mask, target=target, version="v1")
+    after = learned(LearnedCapacity(max(before, target)), np.array(load), mask, target=target, version="v1")
     assert after.amount >= target - 1e-9 or after.amount == pytest.approx(target)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from forecaster.demand.learned_from import DAY, Cleaned, Masked, Part, cleaned, traits_of
-from forecaster.demand.usual import other_days
+from forecaster.demand.masks import COLUMNS_A_DAY, Cleaned, CleanedPart, Masked, cleaned, other_days, traits_of
 from forecaster.domain.signal import Signal
 from forecaster.domain.workload import Resources, Workload
 from tests.support.builders import hpa, workload
@@ -18,14 +17,14 @@ UNLIMITED = workload(resources=Resources(cpu_request=1.0), autoscaler=hpa(highes
 
 def days(count: int) -> np.ndarray:
     """Quiet nights, and noons at which four cores are wanted."""
-    return (2.0 - 1.9 * np.cos(2 * np.pi * np.arange(count * DAY) / DAY))[None].astype(np.float32)
+    return (2.0 - 1.9 * np.cos(2 * np.pi * np.arange(count * COLUMNS_A_DAY) / COLUMNS_A_DAY))[None].astype(np.float32)
 
 
 def clean(usage: np.ndarray, one: Workload = LIMITED, pods: float = 4.0, throttled: slice | None = None) -> Cleaned:
     mask = np.zeros(usage.shape, np.bool_)
     if throttled:
         mask[0, throttled] = True
-    part = Part(usage, np.full(usage.shape, np.float32(pods)), mask)
+    part = CleanedPart(usage, np.full(usage.shape, np.float32(pods)), mask)
     return cleaned(part, traits_of(Signal.CPU, [one], usage, NOBODY), usage)
 
 
@@ -39,13 +38,15 @@ def test_free_demand_is_usage() -> None:
 def test_where_pods_are_at_their_limit_other_days_say_what_was_wanted() -> None:
     wanted = days(6)
     usage = wanted.copy()
-    usage[0, -DAY:] = np.minimum(usage[0, -DAY:], 2.0)
+    usage[0, -COLUMNS_A_DAY:] = np.minimum(usage[0, -COLUMNS_A_DAY:], 2.0)
     pods = np.full(usage.shape, np.float32(8.0))
-    pods[0, -DAY:] = 2.0
+    pods[0, -COLUMNS_A_DAY:] = 2.0
     found = cleaned(
-        Part(usage, pods, np.zeros(usage.shape, np.bool_)), traits_of(Signal.CPU, [LIMITED], usage, NOBODY), usage
+        CleanedPart(usage, pods, np.zeros(usage.shape, np.bool_)),
+        traits_of(Signal.CPU, [LIMITED], usage, NOBODY),
+        usage,
     )
-    assert set(found.why[0, -DAY:].tolist()) == {0, Masked.LIMIT}
+    assert set(found.why[0, -COLUMNS_A_DAY:].tolist()) == {0, Masked.LIMIT}
     assert found.values[0] == pytest.approx(wanted[0], abs=0.15)
 
 
@@ -63,7 +64,7 @@ def test_full_pods_at_the_most_replicas_are_masked_where_no_limit_says_more() ->
 
 
 def test_a_throttled_hour_is_masked() -> None:
-    hour = slice(4 * DAY, 4 * DAY + 12)
+    hour = slice(4 * COLUMNS_A_DAY, 4 * COLUMNS_A_DAY + 12)
     usage = days(5)
     usage[0, hour] *= 0.5
     found = clean(usage, pods=8.0, throttled=hour)
@@ -72,7 +73,7 @@ def test_a_throttled_hour_is_masked() -> None:
 
 
 def test_an_outage_and_its_return_become_what_is_usual() -> None:
-    noon = 4 * DAY + DAY // 2
+    noon = 4 * COLUMNS_A_DAY + COLUMNS_A_DAY // 2
     usage = days(5)
     usage[0, noon : noon + 10], usage[0, noon + 10 : noon + 14] = 0.0, 9.0
     found = clean(usage, pods=16.0)
@@ -89,28 +90,28 @@ def test_an_outage_on_the_first_days_is_not_told_from_a_new_level() -> None:
 @pytest.mark.parametrize("signal", [Signal.MEMORY, Signal.REQUESTS])
 def test_pods_hold_down_cpu_alone(signal: Signal) -> None:
     usage = days(5)
-    part = Part(usage, np.full(usage.shape, 4.0), np.zeros(usage.shape, np.bool_))
+    part = CleanedPart(usage, np.full(usage.shape, 4.0), np.zeros(usage.shape, np.bool_))
     assert not cleaned(part, traits_of(signal, [LIMITED], usage, NOBODY), usage).why.any()
 
 
 def test_unknown_workloads_and_gaps_are_left_as_they_are() -> None:
     usage = days(5)
     usage[0, 100:200] = np.nan
-    part = Part(usage, np.full(usage.shape, np.nan), np.zeros(usage.shape, np.bool_))
+    part = CleanedPart(usage, np.full(usage.shape, np.nan), np.zeros(usage.shape, np.bool_))
     found = cleaned(part, traits_of(Signal.CPU, [None], usage, NOBODY), usage)
     assert np.array_equal(found.values, usage, equal_nan=True)
 
 
 def test_nothing_is_usual_before_three_other_days_are_known() -> None:
-    least, usual = other_days(days(2), 0, DAY)
+    least, usual = other_days(days(2), 0, COLUMNS_A_DAY)
     assert np.isnan(least).all()
     assert np.isnan(usual).all()
 
 
 def test_the_same_weekday_of_another_week_is_nearer_than_the_other_days() -> None:
     usage = days(14)
-    usage[0, 4 * DAY : 5 * DAY] *= 0.5
-    usage[0, 11 * DAY : 12 * DAY] = np.nan
-    usual = other_days(usage, 0, DAY).usual[0]
-    assert usual[11 * DAY : 12 * DAY] == pytest.approx(0.5 * days(1)[0])
-    assert usual[-DAY:] == pytest.approx(days(1)[0], rel=1e-5)
+    usage[0, 4 * COLUMNS_A_DAY : 5 * COLUMNS_A_DAY] *= 0.5
+    usage[0, 11 * COLUMNS_A_DAY : 12 * COLUMNS_A_DAY] = np.nan
+    usual = other_days(usage, 0, COLUMNS_A_DAY).usual[0]
+    assert usual[11 * COLUMNS_A_DAY : 12 * COLUMNS_A_DAY] == pytest.approx(0.5 * days(1)[0])
+    assert usual[-COLUMNS_A_DAY:] == pytest.approx(days(1)[0], rel=1e-5)

@@ -5,7 +5,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from forecaster.demand.newest import Newest, newest
+from forecaster.demand.latest import Latest, latest
 from forecaster.domain.outlook import Measured, Unknown
 from forecaster.domain.window import MINUTE, Window
 from tests.support.builders import NOON, after, minutes
@@ -15,11 +15,11 @@ GAP = np.nan
 WEB, CART = workload_id("web"), workload_id("cart")
 
 
-def seen(*rows: list[float]) -> Newest:
+def seen(*rows: list[float]) -> Latest:
     """Minutes up to noon of the web, then of the cart."""
     values = np.array(rows, np.float32).reshape(len(rows), len(rows[0]) if rows else 3)
     columns = values.shape[1]
-    return newest(Window((WEB, CART)[: len(rows)], after(1 - columns), MINUTE, values))
+    return latest(Window((WEB, CART)[: len(rows)], after(1 - columns), MINUTE, values))
 
 
 def test_the_newest_value_comes_with_its_instant() -> None:
@@ -41,7 +41,7 @@ def test_zero_is_a_value() -> None:
 
 
 @pytest.mark.parametrize("one", [seen([GAP, GAP]), seen(), seen([])], ids=["only gaps", "no row", "no column"])
-def test_a_workload_without_a_sample_is_unknown(one: Newest) -> None:
+def test_a_workload_without_a_sample_is_unknown(one: Latest) -> None:
     assert one.measured(WEB, minutes(5)) == Unknown("no sample")
     assert one.age() is None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecaster.demand.per_pod import per_pod
+from forecaster.demand.capacity import per_pod
 
 GAP = np.nan
 

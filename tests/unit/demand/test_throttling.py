@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from forecaster.demand.throttling import KEPT, Hours, Throttling
+from forecaster.demand.censored import KEPT, ThrottledTime, Throttling
 from forecaster.domain.workload import ContainerFacts, ContainerId
 from tests.support.builders import NOON
 from tests.support.recommendations import workload_id
@@ -21,7 +21,9 @@ def test_hours_in_which_a_container_was_throttled_are_kept_as_one() -> None:
     throttling = Throttling()
     for hour, share in enumerate((0.5, 0.4, 0.1, 0.5)):
         throttling.follow(told(share), NOON + hour * HOUR)
-    assert throttling.hours == {WEB: [Hours(NOON - HOUR, NOON + HOUR), Hours(NOON + 2 * HOUR, NOON + 3 * HOUR)]}
+    assert throttling.hours == {
+        WEB: [ThrottledTime(NOON - HOUR, NOON + HOUR), ThrottledTime(NOON + 2 * HOUR, NOON + 3 * HOUR)]
+    }
 
 
 def test_what_was_told_is_taken_in_once() -> None:

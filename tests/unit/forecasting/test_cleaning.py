@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pytest
 
-from forecaster.demand.around import Around
-from forecaster.demand.fresh import Fresh, fresh
+from forecaster.demand.fresh import DemandContext, FreshHistory, fresh
 from forecaster.domain.outlook import Ahead
 from forecaster.domain.report import MaskedShare
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window
 from forecaster.domain.workload import Resources
-from forecaster.forecasting.cleaning import SETTLE, Group, cleaned_since, cleaned_weeks
-from forecaster.forecasting.forecaster import Forecaster, Span
+from forecaster.forecasting.cleaning import SETTLE, ShardHistory, cleaned_since, cleaned_weeks
+from forecaster.forecasting.forecaster import Forecaster, PeakSpan
 from tests.support.builders import NOON, hpa, minutes, workload
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 DAY = 288
 WEB = workload(resources=Resources(cpu_request=0.5, cpu_limit=1.0), autoscaler=hpa(highest=100))
-AT_ONCE = Span(minutes(0), minutes(5))
+AT_ONCE = PeakSpan(minutes(0), minutes(5))
 
 
 class Days(NamedTuple):
@@ -40,12 +39,12 @@ def days(count: int) -> Days:
     return Days((2.0 - 1.8 * np.cos(2 * np.pi * clock)) * np.exp(noise), np.full(count * DAY, 10.0))
 
 
-def shown(seen: Days, passed: int = 0) -> Fresh:
+def shown(seen: Days, passed: int = 0) -> FreshHistory:
     """As the service sees the first columns, all but the last `passed`, at the clock's own cut."""
     usage, pods = (part[: len(part) - passed] for part in seen)
     end = NOON - passed * FIVE_MINUTES
     ready, cpu = (_windows(part, end) for part in (pods, usage))
-    return fresh(*cpu, Around(Signal.CPU, fresh(*ready), {WEB.id: WEB}))
+    return fresh(*cpu, DemandContext(Signal.CPU, fresh(*ready), {WEB.id: WEB}))
 
 
 def _windows(values: np.ndarray, end: datetime) -> tuple[Window, Window]:
@@ -70,7 +69,7 @@ def test_a_throttled_week_does_not_lower_next_weeks_forecast(model: str) -> None
     held.usage[-7 * DAY : -DAY // 4], held.pods[-7 * DAY :] = np.minimum(wanted.usage[-7 * DAY : -DAY // 4], 2.0), 2.0
     held.usage[-DAY // 4 :] = wanted.usage[-DAY // 4 :] * 0.5
     at_noon = Forecaster(model).peaks(
-        Signal.CPU, shown(held, DAY // 4), [Span(minutes(355), minutes(5))], NOON - minutes(360)
+        Signal.CPU, shown(held, DAY // 4), [PeakSpan(minutes(355), minutes(5))], NOON - minutes(360)
     )
     (peaks,) = at_noon.values()
     assert peaks.values[0, 2] == pytest.approx(3.8, abs=0.4)
@@ -80,9 +79,9 @@ def test_a_throttled_week_that_nobody_cleans_does() -> None:
     wanted = days(14)
     wanted.usage[-7 * DAY :] = np.minimum(wanted.usage[-7 * DAY :], 2.0)
     cut = shown(wanted, DAY // 4)
-    raw = Fresh(cut.weeks, cut.recent, cut.end)
+    raw = FreshHistory(cut.weeks, cut.recent, cut.end)
     said = Forecaster("seasonal-naive-day").peaks(
-        Signal.CPU, raw, [Span(minutes(355), minutes(5))], NOON - minutes(360)
+        Signal.CPU, raw, [PeakSpan(minutes(355), minutes(5))], NOON - minutes(360)
     )
     assert next(iter(said.values())).values[0, 2] < 2.1
 
@@ -117,12 +116,12 @@ def test_columns_that_came_later_are_cleaned_as_the_weeks_are() -> None:
     seen, later = days(8), 3 * DAY // 2
     noon = slice(-DAY - 20, -DAY + 20)
     seen.usage[noon], seen.pods[noon] = np.minimum(seen.usage[noon], 2.0), 2.0
-    group = [Group((WEB.id,), np.array([0]), one, one.around) for one in (shown(seen, later), shown(seen))]
+    group = [ShardHistory((WEB.id,), np.array([0]), one, one.around) for one in (shown(seen, later), shown(seen))]
     _, cleaning = cleaned_weeks(group[0], None)
     in_steps = cleaning
     for passed in range(later, -1, -1):
         one = shown(seen, passed)
-        values, in_steps = cleaned_since(Group((WEB.id,), np.array([0]), one, one.around), in_steps)
+        values, in_steps = cleaned_since(ShardHistory((WEB.id,), np.array([0]), one, one.around), in_steps)
     at_once, _ = cleaned_since(group[1], cleaning)
     whole, _ = cleaned_weeks(group[1], None)
     assert values == pytest.approx(whole, rel=0.02)

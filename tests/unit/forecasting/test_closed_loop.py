@@ -10,14 +10,13 @@ import pytest
 
 from forecaster.decisions.decide import decide
 from forecaster.decisions.state import ScalingState
-from forecaster.demand.around import Around
-from forecaster.demand.fresh import Fresh, fresh
+from forecaster.demand.fresh import DemandContext, FreshHistory, fresh
 from forecaster.domain.decision import Scale
 from forecaster.domain.outlook import Measured, Outlook
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window
 from forecaster.domain.workload import Resources
-from forecaster.forecasting.forecaster import Forecaster, Span
+from forecaster.forecasting.forecaster import Forecaster, PeakSpan
 from tests.support.builders import NOON, hpa, minutes, policy, workload
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ DEMAND = 20.0
 EXTRA, LONG, START = 0.4, 4, 3
 """A pod is ready three minutes after it was asked for, and uses so much more for four minutes."""
 HISTORY, RECENT = 4 * 1440, 180
-SPAN = Span(minutes(3), minutes(3))
+SPAN = PeakSpan(minutes(3), minutes(3))
 POLICY = policy(scale_down_stabilization=minutes(5))
 
 
@@ -76,9 +75,9 @@ class Loop:
         verdict = recommendation.replicas
         return (verdict.replicas if isinstance(verdict, Scale) else one.replicas), float(peaks.values[0, -3])
 
-    def _shown(self, now: datetime, one: Workload) -> Fresh:
+    def _shown(self, now: datetime, one: Workload) -> FreshHistory:
         ready, cpu = (_windows(one.id, np.array(part[-HISTORY:]), now) for part in (self.pods, self.usage))
-        return fresh(*cpu, Around(Signal.CPU, fresh(*ready), {one.id: one}) if self.cleaning else None)
+        return fresh(*cpu, DemandContext(Signal.CPU, fresh(*ready), {one.id: one}) if self.cleaning else None)
 
 
 def _windows(id_: WorkloadId, values: np.ndarray, now: datetime) -> tuple[Window, Window]:

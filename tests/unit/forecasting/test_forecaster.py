@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import models
-from forecaster.demand.fresh import Fresh
+from forecaster.demand.fresh import FreshHistory
 from forecaster.domain.outlook import Ahead, Unknown
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES, Window
-from forecaster.forecasting.forecaster import Forecaster, Span, steps_between
+from forecaster.forecasting.forecaster import Forecaster, PeakSpan, steps_between
 from forecaster.forecasting.shards import ROWS, Shards
 from models import LastValue
 from tests.support.builders import NOON, minutes
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from models import Fitted, Panel
 
-SOON = Span(minutes(3), minutes(3))
+SOON = PeakSpan(minutes(3), minutes(3))
 HOUR = timedelta(hours=1)
 
 
@@ -47,9 +47,9 @@ def window(count: int, *, at: datetime = NOON, value: float = 1.0) -> Window:
     return Window(ids, at - 287 * FIVE_MINUTES, FIVE_MINUTES, np.full((count, 288), value, np.float32))
 
 
-def whole(weeks: Window) -> Fresh:
+def whole(weeks: Window) -> FreshHistory:
     """A history whose newest points are those of the clock's own cut."""
-    return Fresh(weeks, np.empty((len(weeks.keys), 0), np.float32), weeks.end)
+    return FreshHistory(weeks, np.empty((len(weeks.keys), 0), np.float32), weeks.end)
 
 
 def forecaster(model: Counting, fits: int = 100) -> Forecaster:
@@ -72,7 +72,7 @@ def test_the_forecast_is_for_the_time_after_the_lead_time() -> None:
 
 
 def test_each_span_is_answered() -> None:
-    later = Span(minutes(10), minutes(5))
+    later = PeakSpan(minutes(10), minutes(5))
     peaks = Forecaster("last-value").peaks(Signal.CPU, whole(window(1)), [SOON, later], NOON)
     assert [peaks[span].begin - NOON for span in (SOON, later)] == [minutes(3), minutes(10)]
 
@@ -108,7 +108,7 @@ class Listening:
 
 
 def test_a_span_is_forecast_for_those_who_want_it() -> None:
-    later, seen = Span(minutes(20), minutes(3)), window(3)
+    later, seen = PeakSpan(minutes(20), minutes(3)), window(3)
     first, second, third = seen.keys
     peaks = Forecaster("last-value").peaks_by_span(
         Signal.CPU, whole(seen), {SOON: [first, third], later: [second]}, NOON
@@ -119,7 +119,7 @@ def test_a_span_is_forecast_for_those_who_want_it() -> None:
 
 def test_spans_that_are_the_same_steps_to_a_model_are_asked_for_once() -> None:
     model, seen = Listening(), window(2)
-    wanted = {SOON: seen.keys[:1], Span(minutes(4), minutes(3)): seen.keys[1:]}
+    wanted = {SOON: seen.keys[:1], PeakSpan(minutes(4), minutes(3)): seen.keys[1:]}
     one = Forecaster("listening", HOUR, 100, {Signal.CPU: Shards(model)})
     peaks = one.peaks_by_span(Signal.CPU, whole(seen), wanted, NOON)
     assert model.asked == [(2, (models.Window(1, 2),))]
@@ -128,7 +128,7 @@ def test_spans_that_are_the_same_steps_to_a_model_are_asked_for_once() -> None:
 
 def test_a_part_is_not_asked_for_what_only_others_want() -> None:
     model, seen = Listening(), window(ROWS + 1)
-    wanted = {SOON: seen.keys[:ROWS], Span(minutes(20), minutes(3)): seen.keys[ROWS:]}
+    wanted = {SOON: seen.keys[:ROWS], PeakSpan(minutes(20), minutes(3)): seen.keys[ROWS:]}
     Forecaster("listening", HOUR, 100, {Signal.CPU: Shards(model)}).peaks_by_span(Signal.CPU, whole(seen), wanted, NOON)
     assert model.asked == [(ROWS, (models.Window(1, 2),)), (1, (models.Window(5, 5),))]
 

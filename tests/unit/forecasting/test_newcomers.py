@@ -5,24 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from forecaster.demand.fresh import Fresh
+from forecaster.demand.fresh import FreshHistory
 from forecaster.domain.outlook import Ahead
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES, Window
 from forecaster.domain.workload import WorkloadId
-from forecaster.forecasting.forecaster import Forecaster, Span
-from forecaster.forecasting.newcomers import borrowed, family
+from forecaster.forecasting.cold_start import borrowed, family
+from forecaster.forecasting.forecaster import Forecaster, PeakSpan
 from tests.support.builders import NOON, minutes
 
 DAYS, DAY = 8, 288
-SOON = Span(minutes(3), minutes(30))
+SOON = PeakSpan(minutes(3), minutes(30))
 
 
 def workload(name: str, namespace: str = "shop") -> WorkloadId:
     return WorkloadId(namespace, "Deployment", name)
 
 
-def history(*ids: WorkloadId, young: int = 24) -> Fresh:
+def history(*ids: WorkloadId, young: int = 24) -> FreshHistory:
     """Steep rises at noon every day; the last workload has `young` points."""
     bins = np.arange(DAYS * DAY)
     rng = np.random.default_rng(1)
@@ -30,10 +30,10 @@ def history(*ids: WorkloadId, young: int = 24) -> Fresh:
     values = (rise * (1 + 0.02 * rng.standard_normal((len(ids), len(bins))))).astype(np.float32)
     values[-1, :-young] = np.nan
     weeks = Window(ids, NOON - (DAYS * DAY - 1) * FIVE_MINUTES, FIVE_MINUTES, values)
-    return Fresh(weeks, np.empty((len(ids), 0), np.float32), NOON)
+    return FreshHistory(weeks, np.empty((len(ids), 0), np.float32), NOON)
 
 
-def newcomer_of(seen: Fresh) -> Ahead:
+def newcomer_of(seen: FreshHistory) -> Ahead:
     peaks = Forecaster("last-value").peaks(Signal.CPU, seen, [SOON], NOON)[SOON]
     ahead = peaks.ahead(seen.weeks.keys[-1], 0.5)
     assert isinstance(ahead, Ahead)
@@ -71,4 +71,4 @@ def test_after_two_days_a_workload_stands_on_its_own() -> None:
 def test_in_a_young_history_nobody_can_lend() -> None:
     whole = history(workload("web-1"), workload("web-2"), workload("web-3"))
     weeks = Window(whole.weeks.keys, whole.weeks.start, FIVE_MINUTES, whole.weeks.values[:, -3 * DAY :])
-    assert borrowed(Fresh(weeks, whole.recent, whole.end)) is None
+    assert borrowed(FreshHistory(weeks, whole.recent, whole.end)) is None

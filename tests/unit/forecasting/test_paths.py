@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from forecaster.demand.fresh import Fresh
+from forecaster.demand.fresh import FreshHistory
 from forecaster.domain.outlook import Ahead
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES, Window
-from forecaster.forecasting.forecaster import Forecaster, Span
+from forecaster.forecasting.forecaster import Forecaster, PeakSpan
 from forecaster.forecasting.paths import ROUNDS, STEPS, Paths
 from forecaster.forecasting.shards import ROWS, Shards
 from models import LastValue
@@ -23,14 +23,14 @@ from tests.support.recommendations import workload_id
 if TYPE_CHECKING:
     from models import Fitted, Panel
 
-SOON = Span(minutes(3), minutes(3))
+SOON = PeakSpan(minutes(3), minutes(3))
 
 
-def seen(count: int, value: float = 1.23456) -> Fresh:
+def seen(count: int, value: float = 1.23456) -> FreshHistory:
     """A day of five-minute points that are all the same, of so many workloads."""
     ids = tuple(workload_id(f"web-{i}") for i in range(count))
     weeks = Window(ids, NOON - 287 * FIVE_MINUTES, FIVE_MINUTES, np.full((count, 288), value, np.float32))
-    return Fresh(weeks, np.empty((count, 0), np.float32), weeks.end)
+    return FreshHistory(weeks, np.empty((count, 0), np.float32), weeks.end)
 
 
 def test_a_path_is_an_hour_by_five_minutes() -> None:

@@ -8,16 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecaster.domain.outlook import Ahead
-from forecaster.forecasting.peaks import LEVELS, Peaks
+from forecaster.forecasting.peaks import LEVELS, PeakForecasts
 from tests.support.builders import after
 from tests.support.recommendations import workload_id
 
 WEB = workload_id()
 VALUES = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 9.0)
-PEAKS = Peaks(after(3), after(6), {WEB: 0}, np.array([VALUES]), ("ridge",), ("held",), {})
+PEAKS = PeakForecasts(after(3), after(6), {WEB: 0}, np.array([VALUES]), ("ridge",), ("held",), {})
 
 
-def ahead(quantile: float, peaks: Peaks = PEAKS) -> Ahead:
+def ahead(quantile: float, peaks: PeakForecasts = PEAKS) -> Ahead:
     one = peaks.ahead(WEB, quantile)
     assert isinstance(one, Ahead)
     return one

@@ -10,7 +10,7 @@ import pytest
 
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import MINUTE
-from forecaster.forecasting.forecaster import Span
+from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.replay.foresee import Question, foresee, kept_or_foreseen
 from forecaster.replay.sight import Sight, sight_of
 from forecaster.replay.traces import Traces
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-SPAN = Span(minutes(3), minutes(3))
+SPAN = PeakSpan(minutes(3), minutes(3))
 BEGIN = NOON + minutes(2)
 """Off the grid of five minutes, so that points are cut anew."""
 
@@ -107,7 +107,7 @@ def test_the_same_question_about_the_same_history_is_asked_once() -> None:
     assert cache.found == 1
     assert np.array_equal(first.values[Signal.CPU], again.values[Signal.CPU])
     kept_or_foreseen(seen, [Signal.CPU], question, cache, "2")
-    kept_or_foreseen(seen, [Signal.CPU], Question("last-value", Span(minutes(5), minutes(3))), cache, "1")
+    kept_or_foreseen(seen, [Signal.CPU], Question("last-value", PeakSpan(minutes(5), minutes(3))), cache, "1")
     seen.traces.values[Signal.CPU][0, 0] += 1.0
     kept_or_foreseen(seen, [Signal.CPU], question, cache, "1")
     assert cache.found == 1

@@ -10,7 +10,7 @@ from forecaster.decisions.gate import Gate, Standing, Voice
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import Signal
-from forecaster.forecasting.forecaster import Span
+from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.replay import Terms, Traces, compare
 from forecaster.replay.contestants import HPA, gated_with, policy_with
 from forecaster.replay.foresight import Foresight
@@ -76,7 +76,9 @@ def test_it_acts_from_the_day_on_that_let_it() -> None:
 def test_yesterday_speaks_where_it_has_the_word() -> None:
     recorded = traces(2 * DAY, 2 * DAY)
     sight = sight_of(recorded, NOON, 2 * DAY - 1)
-    flat = Foresight("model", Span(minutes(5), minutes(5)), (0.5, 0.9), {Signal.CPU: np.full((2 * DAY - 1, 1, 2), 3.0)})
+    flat = Foresight(
+        "model", PeakSpan(minutes(5), minutes(5)), (0.5, 0.9), {Signal.CPU: np.full((2 * DAY - 1, 1, 2), 3.0)}
+    )
     stood = (Stood(0, ACTING), Stood(DAY, SEASONAL))
     assert naive_minutes(stood, DAY + 2) == [DAY, DAY + 1]
     said = spoken(flat, {0: stood}, Course(sight, Terms())).values[Signal.CPU][:, 0]

@@ -23,7 +23,7 @@ SOME_TIME = datetime(2026, 1, 5, tzinfo=UTC)
 """The prior knows no calendar; a panel has to begin somewhere."""
 
 
-class LookBack(NamedTuple):
+class Backtest(NamedTuple):
     """One series or many, by the minute, in their unit."""
 
     demand: Floats
@@ -35,13 +35,13 @@ class LookBack(NamedTuple):
     """The largest of the same window a day before."""
 
 
-def look_back(bins: Floats, width: int, *, to_come: int, reach: int, days: int) -> LookBack | None:
+def backtest(bins: Floats, width: int, *, to_come: int, reach: int, days: int) -> Backtest | None:
     """The newest days of a series [bin] of `width` minutes; None when it is too short."""
-    looked = look_back_at_all(bins[None], width, to_come=to_come, reach=reach, days=days)
-    return LookBack(*(part[0] for part in looked)) if looked else None
+    looked = backtests(bins[None], width, to_come=to_come, reach=reach, days=days)
+    return Backtest(*(part[0] for part in looked)) if looked else None
 
 
-def look_back_at_all(bins: Floats, width: int, *, to_come: int, reach: int, days: int) -> LookBack | None:
+def backtests(bins: Floats, width: int, *, to_come: int, reach: int, days: int) -> Backtest | None:
     """The newest days of series [series, bin] of `width` minutes that are known equally long; None if too short.
 
     Of the newest bin `to_come` minutes are not over yet. A bin is constant, and known as soon as it has begun. The
@@ -56,7 +56,7 @@ def look_back_at_all(bins: Floats, width: int, *, to_come: int, reach: int, days
     seen = minutes[:, ticks - 1]
     before = minutes[:, ticks[0] - DAY : ticks[-1] - DAY + reach]
     yesterday = np.lib.stride_tricks.sliding_window_view(before, reach, axis=1).max(axis=-1)
-    return LookBack(minutes[:, ticks], seen, _peaks(values, ticks, seen, width, reach), yesterday)
+    return Backtest(minutes[:, ticks], seen, _peaks(values, ticks, seen, width, reach), yesterday)
 
 
 def _peaks(values: Floats, ticks: NDArray[np.intp], seen: Floats, width: int, reach: int) -> Floats:

@@ -1,7 +1,7 @@
 """What models learn from: demand, not usage.
 
 What pods use to start is left out. Where demand was not free to show, the same time of other days stands in for it.
-Arrays are [workload, column] by five minutes, newest last.
+Arrays are [workload, column] by five minutes, latest last.
 """
 
 from __future__ import annotations
@@ -12,22 +12,89 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from forecaster.demand import censored
-from forecaster.demand.usual import other_days
 from forecaster.demand.warm_up import without_warm_up
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
+
+    Floats = NDArray[np.floating]
+    from collections.abc import Sequence
 
     from forecaster.domain.workload import Workload
 
-    Floats = NDArray[np.floating]
     Codes = NDArray[np.uint8]
 
-DAY = 24 * 60 * 60 // int(FIVE_MINUTES.total_seconds())
+
+KNOWN_DAYS = 3
+"""So many other days must be known at a time of the day before it has a usual value."""
+JITTER = 3
+"""Columns by which the same thing may come earlier or later on another day."""
+
+
+class OtherDays(NamedTuple):
+    """[workload, column] of some columns; NaN where too few other days are known."""
+
+    least: Floats
+    """The lowest of the other days, a few columns around."""
+    usual: Floats
+    """The same weekday of the week before or after, else the median of the days."""
+
+
+def other_days(values: Floats, first: int, day: int) -> OtherDays:
+    """Of the columns from `first` on; `day` is the number of columns in a day."""
+    count = values.shape[1]
+    columns = np.arange(first, count) + -count % day
+    slots, where = np.unique(columns % day, return_inverse=True)
+    low, known = _ordered(_lowest_around(values), slots, day)
+    own = _folded(_lowest_around(values), day)[:, columns // day, columns % day]
+    least = np.where(own <= low[:, 0, where], low[:, min(1, low.shape[1] - 1), where], low[:, 0, where])
+    enough = known[:, where] - ~np.isnan(own) >= KNOWN_DAYS
+    return OtherDays(np.where(enough, least, np.nan), _usual(values, first, day, slots, where))
+
+
+def _usual(values: Floats, first: int, day: int, slots: NDArray[np.intp], where: NDArray[np.intp]) -> Floats:
+    ordered, known = _ordered(values, slots, day)
+    middle = np.take_along_axis(ordered, np.maximum(known - 1, 0)[:, None] // 2, axis=1)[:, 0]
+    median = np.where(known >= KNOWN_DAYS, middle, np.nan)[:, where]
+    near = np.full(median.shape, np.nan)
+    for week in (7 * day, -7 * day):
+        begin, end = max(first, week), min(values.shape[1], values.shape[1] + week)
+        if begin < end:
+            part = near[:, begin - first : end - first]
+            np.copyto(part, values[:, begin - week : end - week], where=np.isnan(part))
+    return np.where(np.isnan(near) | np.isnan(median), median, near)
+
+
+def _ordered(values: Floats, slots: NDArray[np.intp], day: int) -> tuple[Floats, NDArray[np.intp]]:
+    """[workload, day, slot] in ascending order, unknown last, and how many days are known."""
+    ordered = np.sort(_folded(values, day)[:, :, slots], axis=1)
+    return ordered, np.count_nonzero(~np.isnan(ordered), axis=1)
+
+
+def _folded(values: Floats, day: int) -> Floats:
+    """[workload, day, slot]; the newest column is the last slot of the last day."""
+    padded = np.pad(values, ((0, 0), (-values.shape[1] % day, 0)), constant_values=np.nan)
+    return padded.reshape(len(values), -1, day)
+
+
+def _lowest_around(values: Floats) -> Floats:
+    """The lowest known value within a few columns."""
+    lowest = values.copy()
+    for shift in range(1, JITTER + 1):
+        np.fmin(lowest[:, shift:], values[:, :-shift], out=lowest[:, shift:])
+        np.fmin(lowest[:, :-shift], values[:, shift:], out=lowest[:, :-shift])
+    return lowest
+
+
+# What models learn from: demand, not usage.
+#
+# What pods use to start is left out. Where demand was not free to show, the same time of other days stands in for it.
+# Arrays are [workload, column] by five minutes, newest last.
+
+
+COLUMNS_A_DAY = 24 * 60 * 60 // int(FIVE_MINUTES.total_seconds())
 
 
 class Masked(IntEnum):
@@ -76,7 +143,7 @@ class Traits(NamedTuple):
     """Its mean."""
 
 
-class Part(NamedTuple):
+class CleanedPart(NamedTuple):
     """Columns to clean, the newest of a history, after `lead` columns that are only looked at."""
 
     usage: Floats
@@ -110,7 +177,7 @@ def traits_of(signal: Signal, workloads: Sequence[Workload | None], history: Flo
     )
 
 
-def cleaned(part: Part, traits: Traits, history: Floats) -> Cleaned:
+def cleaned(part: CleanedPart, traits: Traits, history: Floats) -> Cleaned:
     """The columns of `part` after its lead, as demand.
 
     `history` ends with the same columns; what is older there tells what is usual. Usage that was held down becomes
@@ -124,7 +191,7 @@ def cleaned(part: Part, traits: Traits, history: Floats) -> Cleaned:
     return Cleaned(demand[:, part.lead :], why[:, part.lead :])
 
 
-def _without_warm_up(part: Part, traits: Traits) -> Floats:
+def _without_warm_up(part: CleanedPart, traits: Traits) -> Floats:
     demand = part.usage.copy()
     rows = np.flatnonzero(traits.warm_up > 0)
     if len(rows):
@@ -132,7 +199,7 @@ def _without_warm_up(part: Part, traits: Traits) -> Floats:
     return demand
 
 
-def _held_down(part: Part, traits: Traits) -> Codes:
+def _held_down(part: CleanedPart, traits: Traits) -> Codes:
     why = np.zeros(part.usage.shape, np.uint8)
     why[censored.on_ceiling(part.usage, traits.ceiling)] = Masked.CEILING
     why[censored.at_maximum(part.usage, part.pods, traits.most, traits.capacity)] = Masked.MAXIMUM
@@ -146,7 +213,7 @@ def _stood_in(demand: Floats, why: Codes, history: Floats) -> tuple[Floats, Code
     first = history.shape[1] - demand.shape[1]
     free = history.copy()
     free[:, first:] = np.where(why > 0, np.nan, demand)
-    least, usual = other_days(free, first, DAY)
+    least, usual = other_days(free, first, COLUMNS_A_DAY)
     why[censored.outages(demand, least, usual)] = Masked.OUTAGE
     instead = np.where(why == Masked.OUTAGE, usual, np.fmax(demand, usual))
     return np.where(why > 0, instead, demand).astype(demand.dtype), why

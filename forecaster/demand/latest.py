@@ -1,4 +1,4 @@
-"""The newest measured demand of every workload, and how old it is."""
+"""The latest measured demand of every workload and its age, and what the same time was a day ago."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Newest:
+class Latest:
     """Newest value per workload.
 
     `silent` counts the columns since then; it is the length of the window where there is none. `known` counts the
@@ -57,14 +57,14 @@ class Newest:
         return best * self.step if best < self.columns else None
 
 
-def newest(window: Window) -> Newest:
+def latest(window: Window) -> Latest:
     """Look up the last known column of each row."""
     known = ~np.isnan(window.values)
     columns = int(known.shape[1])
     silent = np.where(known.any(axis=1), known[:, ::-1].argmax(axis=1), columns) if columns else np.zeros(len(known))
     last = np.clip(columns - 1 - silent, 0, None).astype(np.intp)
     values = np.take_along_axis(window.values, last[:, None], axis=1)[:, 0] if columns else np.zeros(len(known))
-    return Newest(
+    return Latest(
         row=window.row,
         values=values.tolist(),
         silent=silent.astype(int).tolist(),
@@ -77,3 +77,25 @@ def newest(window: Window) -> Newest:
 
 def _minutes(age: timedelta) -> str:
     return f"{age.total_seconds() / 60:.0f} min"
+
+
+# What the coming minutes were a day ago: the forecast of seasonal naive, where nothing decides better.
+
+
+DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class DayAgo:
+    """Looks a day back in a window of some weeks."""
+
+    weeks: Window
+
+    def peak(self, id_: WorkloadId, begin: datetime, until: datetime) -> float | None:
+        """The largest value between these instants of the day before; None where nothing is known of it."""
+        first = -(-(begin - DAY - self.weeks.start) // self.weeks.step)
+        last = -(-(until - DAY - self.weeks.start) // self.weeks.step)
+        if id_ not in self.weeks.row or first < 0:
+            return None
+        values = self.weeks.values[self.weeks.row[id_], first : last + 1]
+        return float(np.nanmax(values)) if values.size and not np.isnan(values).all() else None

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.forecasting.panels import key_of, panel_of
-from forecaster.forecasting.peaks import LEVELS
+from forecaster.forecasting.peaks import LEVELS, key_of, panel_of
 from models import DAY, Prior, lent
 from models.relatives import GROWN_DAYS, YOUNG_DAYS
 
@@ -26,19 +25,19 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.demand.fresh import Fresh
+    from forecaster.demand.fresh import FreshHistory
     from forecaster.domain.workload import WorkloadId
-    from forecaster.forecasting.peaks import Peaks
+    from forecaster.forecasting.peaks import PeakForecasts
     from models import Lent, Window
 
 ENDING = re.compile(r"(?:-(?:v?\d+|[a-f\d]{8,10}|blue|canary|green|preview|primary|stable))+$")
-RELATIVES = 16
+DONORS = 16
 """Compared with each other before one lends."""
 SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Borrowed:
+class BorrowedHistory:
     """Newcomers and the panel in which they have a past."""
 
     ids: tuple[WorkloadId, ...]
@@ -51,7 +50,7 @@ def family(id_: WorkloadId) -> tuple[str, str]:
     return id_.kind, ENDING.sub("", id_.name)
 
 
-def borrowed(history: Fresh) -> Borrowed | None:
+def borrowed(history: FreshHistory) -> BorrowedHistory | None:
     """The newcomers of a signal to whom somebody lends; None when there are none, as in most cycles."""
     young, grown = _ages(history)
     if not (len(young) and len(grown)):
@@ -59,15 +58,15 @@ def borrowed(history: Fresh) -> Borrowed | None:
     keys = history.weeks.keys
     families: Mapping[tuple[str, str], list[int]] = _families(grown.tolist(), keys)
     some = [row for row in young.tolist() if family(keys[row]) in families]
-    lenders = {row for one in {family(keys[row]) for row in some} for row in families[one][:RELATIVES]}
+    lenders = {row for one in {family(keys[row]) for row in some} for row in families[one][:DONORS]}
     rows = [*some, *sorted(lenders)]
     values = history.rows(np.array(rows, np.intp))
     found = lent(panel_of(history, values, tuple(key_of(keys[row]) for row in rows)), _groups(rows, keys))
     ids = [keys[row] for row in some if key_of(keys[row]) in found.lenders]
-    return Borrowed(tuple(ids), found) if ids else None
+    return BorrowedHistory(tuple(ids), found) if ids else None
 
 
-def with_borrowed(peaks: Peaks, borrowed: Borrowed, window: Window) -> Peaks:
+def with_borrowed(peaks: PeakForecasts, borrowed: BorrowedHistory, window: Window) -> PeakForecasts:
     """The forecasts with those of newcomers averaged, and the note from whom the other half is."""
     ids = [id_ for id_ in borrowed.ids if id_ in peaks.row]
     if not ids:
@@ -87,7 +86,7 @@ def _note(own: str, lender: str) -> str:
     return f"{own}; {half}" if own else half
 
 
-def _ages(history: Fresh) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _ages(history: FreshHistory) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Rows with less than two days, and rows that were there five days ago: an hour's samples tell."""
     day = DAY // history.weeks.step
     newest = history.weeks.values[:, -GROWN_DAYS * day :]
