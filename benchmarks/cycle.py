@@ -37,7 +37,7 @@ from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.publish.publisher import TablePublisher
 from forecaster.sources.prometheus import PrometheusSource
-from forecaster.store.history import History
+from forecaster.store.history import HistoryStore
 from forecaster.store.ledger import SqlLedger
 from tests.support.prometheus import RealPrometheus
 
@@ -107,10 +107,10 @@ def _throw_away(session: requests.Session, url: str, form: Mapping[str, str]) ->
             pass
 
 
-def build(settings: Settings, source: Source, parts: ExitStack) -> tuple[Cycle, History]:
+def build(settings: Settings, source: Source, parts: ExitStack) -> tuple[Cycle, HistoryStore]:
     """As `forecaster run` builds it, in a directory of its own."""
     directory = Path(parts.enter_context(tempfile.TemporaryDirectory()))
-    history = History(Signal, settings.history, now=NOON)
+    history = HistoryStore(Signal, settings.history, now=NOON)
     publisher = TablePublisher(directory / "table", interval=settings.cycle.interval, version="benchmark")
     ledger = SqlLedger(f"sqlite:///{directory / 'ledger.sqlite'}", keep=settings.state.keep)
     parts.callback(ledger.close)
@@ -156,7 +156,7 @@ def show(now: datetime, cost: Cost) -> None:
     )
 
 
-def summary(costs: list[Cost], steady: int, history: History) -> dict[str, object]:
+def summary(costs: list[Cost], steady: int, history: HistoryStore) -> dict[str, object]:
     """Medians, and the worst, of the steady cycles; the first cycle as it was."""
     first, last = costs[0], costs[-steady:]
     rings = sum(history.window(signal, step).values.nbytes for signal in Signal for step in (MINUTE, FIVE_MINUTES))

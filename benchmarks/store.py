@@ -22,7 +22,7 @@ from forecaster.domain.report import ForecastScore
 from forecaster.domain.signal import DEMAND, Signal
 from forecaster.domain.window import Block
 from forecaster.domain.workload import Resources, WorkloadId
-from forecaster.store.history import FIVE_MINUTES, MINUTE, History, HistorySettings
+from forecaster.store.history import FIVE_MINUTES, MINUTE, HistorySettings, HistoryStore
 from forecaster.store.ledger import SqlLedger
 from forecaster.store.snapshot import Snapshots
 
@@ -58,7 +58,7 @@ def timed(what: str) -> Iterator[None]:
 
 def measure_rings(ids: tuple[WorkloadId, ...], kept: timedelta, directory: Path) -> None:
     settings = HistorySettings(weeks_kept=kept)
-    history = History(DEMAND, settings, now=NOON)
+    history = HistoryStore(DEMAND, settings, now=NOON)
     before = rss_mib()
     with timed("back-fill, slices of six hours, generation included"):
         for gap in history.gaps(NOON):
@@ -79,7 +79,7 @@ def slices(gap: Gap, ids: tuple[WorkloadId, ...]) -> Iterator[Block]:
         start += columns * gap.step
 
 
-def measure_cycles(history: History, ids: tuple[WorkloadId, ...]) -> None:
+def measure_cycles(history: HistoryStore, ids: tuple[WorkloadId, ...]) -> None:
     slowest = 0.0
     with timed("five cycles: gaps, three columns, one five-minute point"):
         for minute in range(1, 6):
@@ -100,14 +100,14 @@ def measure_cycles(history: History, ids: tuple[WorkloadId, ...]) -> None:
             history.window(signal, FIVE_MINUTES)
 
 
-def measure_snapshot(history: History, settings: HistorySettings, directory: Path) -> None:
+def measure_snapshot(history: HistoryStore, settings: HistorySettings, directory: Path) -> None:
     path, before = directory / "history", peak_mib()
     with timed("snapshot saved"):
         Snapshots(path, history).save()
     print(f"snapshot {path.stat().st_size / 2**20:.0f} MiB; peak grew by {peak_mib() - before:.0f}")
     now = max(ring.newest for pair in history.rings.values() for ring in (pair.minutes, pair.weeks))
     with timed("snapshot read"):
-        Snapshots(path, History(DEMAND, settings, now=now)).load()
+        Snapshots(path, HistoryStore(DEMAND, settings, now=now)).load()
 
 
 def measure_ledger(ids: tuple[WorkloadId, ...], address: str) -> None:

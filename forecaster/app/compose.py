@@ -20,8 +20,8 @@ from forecaster.domain.signal import Signal
 from forecaster.errors import StoreError
 from forecaster.forecasting.forecaster import FITS, Forecaster
 from forecaster.sources.prometheus import PrometheusSource
-from forecaster.store.history import History
-from forecaster.store.observed import ObservedFile
+from forecaster.store.history import HistoryStore
+from forecaster.store.state import ObservedFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -72,7 +72,7 @@ def single_cycle(
     return build_cycle(
         settings,
         source or PrometheusSource(settings.prometheus, settings.queries),
-        History(Signal, settings.history, now=now),
+        HistoryStore(Signal, settings.history, now=now),
         publisher=Nowhere(),
         ledger=Nowhere(),
         fits=ALL_AT_ONCE,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from forecaster.domain.workload import WorkloadId
     from forecaster.store.ledger import SqlLedger
-    from forecaster.store.recalled import FadedScores, PastDecision
+    from forecaster.store.past import FadedScores, PastDecision
 
 SIZES_BETWEEN = 2
 """The ledger has changes of sizes, too: so many rows are read for each change of the count. At a start with 10,000

@@ -30,7 +30,7 @@ from forecaster.publish.remote_write import RemoteWriter
 from forecaster.serving.options import Address, SecureOptions, ServingOptions, UpstreamOptions
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.sources.tape import Tape, TapedLedger, TapedSource
-from forecaster.store.history import History
+from forecaster.store.history import HistoryStore
 from forecaster.store.ledger import SqlLedger
 from forecaster.store.snapshot import Snapshots
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from forecaster.config.settings import Settings, StateSettings
     from forecaster.ports import Ledger, Publisher, Source
     from forecaster.serving.settings import ServingSettings, UpstreamSettings
-    from forecaster.store.observed import ObservedFile
+    from forecaster.store.state import ObservedFile
 
 
 def serve(settings: Settings) -> int:
@@ -83,7 +83,7 @@ def build_service(
 ) -> Service:
     """The service with its real parts, its history restored; `parts` closes them."""
     now = evaluation_time(clock(), settings.cycle.interval)
-    history = History(Signal, settings.history, now=now)
+    history = HistoryStore(Signal, settings.history, now=now)
     snapshots = Snapshots(directory / "history.snapshot", history)
     restore(snapshots, log)
     observed = observed_file(settings, nothing_observed(settings))

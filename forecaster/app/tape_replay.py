@@ -18,7 +18,7 @@ from forecaster.config.settings import Settings, parse
 from forecaster.domain.signal import Signal
 from forecaster.forecasting.forecaster import FITS
 from forecaster.sources.tape import TapeReader, encoded
-from forecaster.store.history import History
+from forecaster.store.history import HistoryStore
 from forecaster.store.snapshot import Snapshots
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Retold(NamedTuple):
 
 
 def beginning(
-    settings: Settings, history: History, now: datetime, *, fits: int = FITS, observed: Observed | None = None
+    settings: Settings, history: HistoryStore, now: datetime, *, fits: int = FITS, observed: Observed | None = None
 ) -> bytes:
     """What a tape begins with."""
     told = {name: value for name, value in settings.model_dump(mode="json").items() if name in PORTABLE}
@@ -95,8 +95,8 @@ def retell(path: Path) -> Iterator[Retold]:
         yield Retold(now, outcome, tape.decided())
 
 
-def _restored(settings: Settings, begun: Beginning) -> History:
-    history = History(Signal, settings.history, now=begun.at)
+def _restored(settings: Settings, begun: Beginning) -> HistoryStore:
+    history = HistoryStore(Signal, settings.history, now=begun.at)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "history"
         path.write_bytes(begun.history)

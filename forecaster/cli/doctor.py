@@ -18,7 +18,7 @@ def doctor(prometheus: PrometheusUrl = None, config: ConfigFile = None, namespac
     """Try address, authentication, every query, sample age, history length, clock and store; say what is wrong."""
     from forecaster.app.clock import current
     from forecaster.sources.probe import probe
-    from forecaster.store.probe import probe_state
+    from forecaster.store.state import probe_state
 
     settings = settings_of(config, prometheus, namespaces)
     checks = [*probe(settings.prometheus, settings.queries, current()), *probe_state(settings.state.directory)]

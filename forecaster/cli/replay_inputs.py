@@ -23,13 +23,13 @@ from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import Resources, Workload
 from forecaster.errors import ConfigError, Fault, SourceRefused
 from forecaster.hpa.spec import SHIPPED
-from forecaster.replay.foresee import foresee, kept_or_foreseen
+from forecaster.replay.foresee import ForecastCache, foresee, kept_or_foreseen
 from forecaster.replay.manifest import autoscaler_of
 from forecaster.replay.setup import Capacity
 from forecaster.replay.start_up import START_UP
 from forecaster.replay.terms import Prices, Terms
 from forecaster.replay.timing import Timing
-from forecaster.store.kept_forecasts import KeptForecasts, usual_directory
+from forecaster.store.forecast_cache import ForecastCache, usual_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import WorkloadId
     from forecaster.hpa.spec import HpaSpec
     from forecaster.replay.compare import Foresee
-    from forecaster.replay.foresee import ForecastCache, Question
+    from forecaster.replay.foresee import Question
     from forecaster.replay.foresight import Foresight
     from forecaster.replay.sight import Sight
     from forecaster.replay.traces import Traces
@@ -190,7 +190,7 @@ def known_models(names: Iterable[str]) -> None:
 def _foresee(options: Played) -> Foresee:
     if options.no_cache:
         return foresee
-    return Kept(KeptForecasts(options.cache or usual_directory()), models_version())
+    return Kept(ForecastCache(options.cache or usual_directory()), models_version())
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,14 +11,15 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from forecaster.domain.settings import Duration
 from forecaster.domain.window import Block, Gap, Window
-from forecaster.store.averages import means
-from forecaster.store.ring import Ring
-from forecaster.store.spans import spans
+from forecaster.store.ring import Ring, spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from numpy.typing import NDArray
+
     from forecaster.domain.signal import Signal
+
 
 MINUTE = timedelta(minutes=1)
 FIVE_MINUTES = timedelta(minutes=5)
@@ -58,7 +59,7 @@ class Rings:
         )
 
 
-class History:
+class HistoryStore:
     """What is known of every workload, ending at the evaluation time of the current cycle.
 
     One cycle asks `gaps(now)`, has a source answer them and writes the blocks; then it reads windows. A five-minute
@@ -157,3 +158,18 @@ def _averaged(minutes: Window, signal: Signal, end: datetime, points: int) -> Bl
 
 def _floor(at: datetime) -> datetime:
     return at - (at - EPOCH) % FIVE_MINUTES
+
+
+# From minutes to five minutes.
+
+
+def means(minutes: NDArray[np.float32], *, size: int, at_least: int) -> NDArray[np.float64]:
+    """Mean of every `size` neighbouring columns, over the known ones; NaN where fewer than `at_least` are known.
+
+    [rows, size * n] in, [rows, n] out.
+    """
+    grouped = minutes.reshape(len(minutes), minutes.shape[1] // size, size)
+    known = np.isfinite(grouped)
+    count = known.sum(axis=2)
+    total = np.where(known, grouped, 0.0).sum(axis=2, dtype=np.float64)
+    return np.where(count >= at_least, total / np.maximum(count, 1), np.nan)

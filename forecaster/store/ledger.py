@@ -9,11 +9,17 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlalchemy import bindparam, delete, select, update
 
 from forecaster.domain.workload import WorkloadId
-from forecaster.store.database import Database
-from forecaster.store.decided import Decided, changed, decided
-from forecaster.store.recalled import FadedScores, PastDecision, faded_scores, newest_decisions
+from forecaster.store.database import Database, decisions, is_workload, scores, workloads
+from forecaster.store.past import (
+    DecisionRow,
+    FadedScores,
+    PastDecision,
+    changed,
+    decision_row,
+    faded_scores,
+    latest_decisions,
+)
 from forecaster.store.scores import WaitingScores, join_hours, read_scores, write_scores
-from forecaster.store.tables import decisions, is_workload, scores, workloads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,7 +28,7 @@ if TYPE_CHECKING:
 
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.report import ForecastScore
-    from forecaster.store.accuracy import AccuracyOf
+    from forecaster.store.scores import AccuracyOf
 
 HOUR = 3600
 IDENTITY = ("namespace", "name", "kind")
@@ -33,7 +39,7 @@ class Decision:
     """A change of a decision, as it was kept."""
 
     at: datetime
-    decided: Decided
+    decision_row: DecisionRow
     message: str
     resources_message: str
 
@@ -42,7 +48,7 @@ class Known(NamedTuple):
     """What the ledger remembers of a workload between cycles: its row and what is written there."""
 
     row: int
-    decided: Decided
+    decision_row: DecisionRow
 
 
 class Recalled(NamedTuple):
@@ -77,7 +83,9 @@ class SqlLedger:
         tidy = now - self._tidied_at >= HOUR
         with self._database.transaction() as connection:
             known = self._known if self._known is not None else _read_known(connection)
-            news = [(one, after) for one in recommendations if changed(_before(known, one.id), after := decided(one))]
+            news = [
+                (one, after) for one in recommendations if changed(_before(known, one.id), after := decision_row(one))
+            ]
             if news:
                 known = self._write(connection, now, known, news)
             if tidy:
@@ -102,7 +110,7 @@ class SqlLedger:
         Raises:
             StoreError: the database cannot be read.
         """
-        columns = [decisions.c[name] for name in Decided._fields]
+        columns = [decisions.c[name] for name in DecisionRow._fields]
         with self._database.transaction() as connection:
             rows = connection.execute(
                 select(decisions.c.at, decisions.c.message, decisions.c.resources_message, *columns)
@@ -110,9 +118,9 @@ class SqlLedger:
                 .where(*is_workload(workload), decisions.c.at >= int(since.timestamp()))
                 .order_by(decisions.c.at)
             )
-            return [Decision(_instant(at), Decided(*rest), one, other) for at, one, other, *rest in rows]
+            return [Decision(_instant(at), DecisionRow(*rest), one, other) for at, one, other, *rest in rows]
 
-    def newest(self) -> dict[WorkloadId, Decided]:
+    def newest(self) -> dict[WorkloadId, DecisionRow]:
         """The newest decision about every workload.
 
         Raises:
@@ -128,7 +136,7 @@ class SqlLedger:
             StoreError: the database cannot be read.
         """
         with self._database.transaction() as connection:
-            return Recalled(list(newest_decisions(connection, changes)), list(faded_scores(connection, now, half_life)))
+            return Recalled(list(latest_decisions(connection, changes)), list(faded_scores(connection, now, half_life)))
 
     def accuracy_of(self, workload: WorkloadId, since: datetime) -> list[AccuracyOf]:
         """How the forecasts of a workload turned out, oldest first, as far as it has been written.
@@ -155,12 +163,12 @@ class SqlLedger:
         connection: Connection,
         now: int,
         known: Mapping[WorkloadId, Known],
-        news: Sequence[tuple[Recommendation, Decided]],
+        news: Sequence[tuple[Recommendation, DecisionRow]],
     ) -> dict[WorkloadId, Known]:
         """The state of these workloads and the change that led to it."""
         insert = self._database.insert(workloads)
         state = [dict(one.id._asdict(), seen_at=now, **after._asdict()) for one, after in news]
-        renewed = {name: insert.excluded[name] for name in ("seen_at", *Decided._fields)}
+        renewed = {name: insert.excluded[name] for name in ("seen_at", *DecisionRow._fields)}
         connection.execute(insert.on_conflict_do_update(index_elements=IDENTITY, set_=renewed), state)
         if all(one.id in known for one, _ in news):
             found = {**known, **{one.id: Known(known[one.id].row, after) for one, after in news}}
@@ -189,19 +197,19 @@ class SqlLedger:
 
 
 def _read_known(connection: Connection) -> dict[WorkloadId, Known]:
-    columns = (workloads.c.id, *(workloads.c[name] for name in (*WorkloadId._fields, *Decided._fields)))
+    columns = (workloads.c.id, *(workloads.c[name] for name in (*WorkloadId._fields, *DecisionRow._fields)))
     return {
-        WorkloadId(namespace, kind, name): Known(row, Decided(*rest))
+        WorkloadId(namespace, kind, name): Known(row, DecisionRow(*rest))
         for row, namespace, kind, name, *rest in connection.execute(select(*columns))
     }
 
 
-def _before(known: Mapping[WorkloadId, Known], workload: WorkloadId) -> Decided | None:
+def _before(known: Mapping[WorkloadId, Known], workload: WorkloadId) -> DecisionRow | None:
     found = known.get(workload)
     return None if found is None else found.decided
 
 
-def _change(row: int, at: int, one: Recommendation, after: Decided) -> dict[str, object]:
+def _change(row: int, at: int, one: Recommendation, after: DecisionRow) -> dict[str, object]:
     messages = {"message": one.replicas.message, "resources_message": one.resources.message}
     return dict(after._asdict(), workload=row, at=at, **messages)
 

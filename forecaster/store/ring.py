@@ -9,7 +9,6 @@ import numpy as np
 
 from forecaster.domain.window import Window
 from forecaster.errors import StoreError
-from forecaster.store.spans import spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 
     from forecaster.domain.window import Block
     from forecaster.domain.workload import WorkloadId
+
 
 CHUNK = 512
 """Rows handled at a time, so that temporaries stay at a few MiB however many workloads there are."""
@@ -248,3 +248,16 @@ def _newest_known(known: NDArray[np.bool_], first: int) -> NDArray[np.int64]:
     """Column of the last true value of every row, counted from `first`; the one before `first` where there is none."""
     last = first + known.shape[1] - 1 - np.argmax(known[:, ::-1], axis=1)
     return np.where(known.any(axis=1), last, first - 1)
+
+
+# Runs of true values, as half-open index pairs.
+
+
+def spans(mask: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """`[start, stop)` of every run of true values, in order.
+
+    >>> spans(np.array([True, True, False, True]))
+    [(0, 2), (3, 4)]
+    """
+    edges = np.flatnonzero(np.diff(mask, prepend=False, append=False))
+    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))

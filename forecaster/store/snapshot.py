@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.domain.signal import Signal
-    from forecaster.store.history import History
+    from forecaster.store.history import HistoryStore
 
 MAGIC = b"fcRings1"
 PREFIX = struct.Struct("<8sI")
@@ -56,7 +56,7 @@ _decoder = msgspec.json.Decoder(list[RingHeader])
 class Snapshots:
     """Saves the history to one file and reads it back."""
 
-    def __init__(self, path: Path, history: History) -> None:
+    def __init__(self, path: Path, history: HistoryStore) -> None:
         self.path = path
         self._history = history
 
@@ -98,7 +98,7 @@ class Snapshots:
         return True
 
 
-def _write(file: BinaryIO, history: History) -> None:
+def _write(file: BinaryIO, history: HistoryStore) -> None:
     checksum = 0
     for part in _content(history):
         checksum = zlib.crc32(part, checksum)
@@ -106,7 +106,7 @@ def _write(file: BinaryIO, history: History) -> None:
     file.write(CHECKSUM.pack(checksum))
 
 
-def _content(history: History) -> Iterator[bytes | memoryview]:
+def _content(history: HistoryStore) -> Iterator[bytes | memoryview]:
     rings = [(signal, ring) for signal, pair in history.rings.items() for ring in (pair.minutes, pair.weeks)]
     header = _encoder.encode([_header(signal, ring) for signal, ring in rings])
     yield PREFIX.pack(MAGIC, len(header))
@@ -132,7 +132,7 @@ def _parts(ring: Ring) -> Iterator[memoryview]:
         yield np.ascontiguousarray(values[row : row + CHUNK], FLOAT).data
 
 
-def _read(file: BufferedReader, history: History) -> dict[Signal, Rings]:
+def _read(file: BufferedReader, history: HistoryStore) -> dict[Signal, Rings]:
     content = _Content(file)
     headers = _headers(content)
     stored = {(header.signal, header.step_seconds): _ring(header, content, history) for header in headers}
@@ -181,7 +181,7 @@ def _headers(content: _Content) -> list[RingHeader]:
         raise StoreError(f"it is damaged: {error}") from error
 
 
-def _ring(header: RingHeader, content: _Content, history: History) -> Ring:
+def _ring(header: RingHeader, content: _Content, history: HistoryStore) -> Ring:
     """The ring of a header, as long as the settings say now."""
     ring = Ring(step=timedelta(seconds=header.step_seconds), columns=_columns(header, history), newest=header.newest)
     answered = np.unpackbits(np.frombuffer(header.answered, np.uint8), count=header.columns).astype(np.bool_)
@@ -189,7 +189,7 @@ def _ring(header: RingHeader, content: _Content, history: History) -> Ring:
     return ring
 
 
-def _columns(header: RingHeader, history: History) -> int:
+def _columns(header: RingHeader, history: HistoryStore) -> int:
     """How many columns are kept at that resolution.
 
     Raises:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import Block
 from forecaster.domain.workload import WorkloadId
-from forecaster.store.history import FIVE_MINUTES, MINUTE, History, HistorySettings
+from forecaster.store.history import FIVE_MINUTES, MINUTE, HistorySettings, HistoryStore
 
 if TYPE_CHECKING:
     from forecaster.domain.window import Gap
@@ -45,9 +45,9 @@ def instants(gap: Gap) -> set[tuple[timedelta, datetime]]:
     return {(gap.step, gap.start + i * gap.step) for i in range(gap.columns)}
 
 
-def run(cycles: list[tuple[int, list[bool]]]) -> tuple[History, datetime]:
+def run(cycles: list[tuple[int, list[bool]]]) -> tuple[HistoryStore, datetime]:
     """Some cycles, in each of which some of the gaps are not answered; then one in which all are."""
-    now, history, answered = START, History([Signal.CPU], SETTINGS, now=START), set[tuple[timedelta, datetime]]()
+    now, history, answered = START, HistoryStore([Signal.CPU], SETTINGS, now=START), set[tuple[timedelta, datetime]]()
     for ahead, failing in [*cycles, (1, [])]:
         now += ahead * MINUTE
         for i, gap in enumerate(history.gaps(now)):

@@ -15,7 +15,7 @@ from forecaster.domain.signal import Signal
 from forecaster.domain.window import MINUTE, Block, Inventory
 from forecaster.errors import SourceUnavailable, StoreError
 from forecaster.forecasting.forecaster import Forecaster
-from forecaster.store.history import History, HistorySettings
+from forecaster.store.history import HistorySettings, HistoryStore
 from tests.support.builders import NOON, workload
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class CycleOnFakes:
         learns_first: bool = True,
     ) -> None:
         self.source = FakeSource(list(loads))
-        self.history = History(Signal, settings, now=start)
+        self.history = HistoryStore(Signal, settings, now=start)
         self.publisher = FakePublisher()
         self.ledger = FakeLedger()
         self.cycle = Cycle(
@@ -198,7 +198,7 @@ def named(outcome: Outcome, name: str) -> Recommendation:
     return next(one for one in outcome.recommendations if one.id.name == name)
 
 
-def kept(history: History, signal: Signal, id_: WorkloadId) -> list[float]:
+def kept(history: HistoryStore, signal: Signal, id_: WorkloadId) -> list[float]:
     """The minutes known of one workload, oldest first."""
     window = history.window(signal, MINUTE)
     return window.values[window.keys.index(id_)].tolist()

@@ -7,7 +7,7 @@ from datetime import timedelta
 from forecaster.app.serve import recall
 from forecaster.errors import StoreError
 from forecaster.store.ledger import Recalled
-from forecaster.store.recalled import FadedScores, PastDecision
+from forecaster.store.past import FadedScores, PastDecision
 from tests.support.recommendations import NOON, workload_id
 
 WEB = workload_id("web")

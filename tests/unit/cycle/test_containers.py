@@ -18,7 +18,7 @@ from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES
 from forecaster.domain.workload import ContainerBlock, ContainerFacts, ContainerId, Resources
 from forecaster.errors import SourceUnavailable
-from forecaster.store.history import History
+from forecaster.store.history import HistoryStore
 from forecaster.vertical.choice.oom import RAISE
 from forecaster.vertical.sizing import size
 from tests.support.builders import GIB, NOON, workload
@@ -128,7 +128,7 @@ def test_a_source_that_knows_no_containers_is_left_alone() -> None:
 class TestSizes:
     def sized(self, source: Telling) -> Sizes:
         sizes = Sizes()
-        sizes.renew(History(Signal, SHORT, now=NOON), read(source), Policies(Policy()), [WEB])
+        sizes.renew(HistoryStore(Signal, SHORT, now=NOON), read(source), Policies(Policy()), [WEB])
         return sizes
 
     def test_are_those_of_each_container(self) -> None:
@@ -187,7 +187,7 @@ class TestNewcomer:
             since={new: NOON - timedelta(hours=2)},
         )
         sizes = Sizes()
-        sizes.renew(History(Signal, SHORT, now=NOON), read(source), Policies(Policy()), [WEB, self.CART])
+        sizes.renew(HistoryStore(Signal, SHORT, now=NOON), read(source), Policies(Policy()), [WEB, self.CART])
         return size(self.CART, sizes.of(self.CART.id), Policy().vertical)
 
     def test_gets_what_its_relative_takes_as_widely_as_one_relative_deserves(self) -> None:

@@ -21,7 +21,7 @@ from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Inventory, Window
 from forecaster.domain.workload import Target, TargetType
 from forecaster.errors import StoreError
-from forecaster.store.observed import ObservedFile
+from forecaster.store.state import ObservedFile
 from tests.support.builders import CPU_HALF, NOON, hpa, minutes, policy, workload
 
 if TYPE_CHECKING:

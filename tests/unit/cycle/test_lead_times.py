@@ -17,7 +17,7 @@ from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy, WorkloadSelector
 from forecaster.domain.window import Inventory
 from forecaster.errors import StoreError
-from forecaster.store.observed import ObservedFile
+from forecaster.store.state import ObservedFile
 from tests.support.builders import after, minutes, policy, workload
 from tests.support.fakes import CycleOnFakes, Load, load, named, nobody_answers
 

@@ -18,7 +18,7 @@ from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES, Block
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan
-from forecaster.store.history import History
+from forecaster.store.history import HistoryStore
 from forecaster.vertical.sizing import size
 from tests.support.builders import GIB, NOON, workload
 from tests.support.fakes import SHORT
@@ -40,15 +40,15 @@ def rising() -> np.ndarray:
     return total
 
 
-def kept(total: np.ndarray, pods: float = 2.0) -> History:
-    history = History(Signal, SHORT.model_copy(update={"weeks_kept": timedelta(days=DAYS)}), now=NOON)
+def kept(total: np.ndarray, pods: float = 2.0) -> HistoryStore:
+    history = HistoryStore(Signal, SHORT.model_copy(update={"weeks_kept": timedelta(days=DAYS)}), now=NOON)
     start = NOON - (len(total) - 1) * FIVE_MINUTES
     for signal, values in (("cpu", total), ("memory", total * 0 + GIB), ("pods", total * 0 + pods)):
         history.write(Block(Signal(signal), (ALONE.id,), start, FIVE_MINUTES, values[None]))
     return history
 
 
-def loads(history: History, policies: Policies | None = None, *, fitted: bool = True) -> LoadsAhead:
+def loads(history: HistoryStore, policies: Policies | None = None, *, fitted: bool = True) -> LoadsAhead:
     """The last value is forecast, so that the forecast is known."""
     forecaster = Forecaster("last-value")
     weeks = history.window(Signal.CPU, FIVE_MINUTES)

@@ -9,7 +9,7 @@ from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy, WorkloadSelector
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES, Block
-from forecaster.store.history import History
+from forecaster.store.history import HistoryStore
 from forecaster.vertical.sizing import NO_SIZING
 from tests.support.builders import GIB, NOON, workload
 from tests.support.fakes import SHORT
@@ -18,20 +18,20 @@ WEB, CART = workload("web"), workload("cart")
 DAY = 288
 
 
-def history(**rows: np.ndarray) -> History:
+def history(**rows: np.ndarray) -> HistoryStore:
     """One day of five-minute points of the web."""
-    kept = History(Signal, SHORT, now=NOON)
+    kept = HistoryStore(Signal, SHORT, now=NOON)
     for signal, values in rows.items():
         start = NOON - (len(values) - 1) * FIVE_MINUTES
         kept.write(Block(Signal(signal), (WEB.id,), start, FIVE_MINUTES, values[None, :]))
     return kept
 
 
-def a_day(cpu: float = 2.0) -> History:
+def a_day(cpu: float = 2.0) -> HistoryStore:
     return history(cpu=np.full(DAY, cpu), memory=np.full(DAY, GIB), pods=np.full(DAY, 4.0))
 
 
-def renewed(kept: History, policies: Policies | None = None) -> Sizes:
+def renewed(kept: HistoryStore, policies: Policies | None = None) -> Sizes:
     sizes = Sizes()
     sizes.renew(kept, Containers(), policies or Policies(Policy()), [WEB, CART])
     return sizes

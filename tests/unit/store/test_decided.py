@@ -5,18 +5,18 @@ from dataclasses import replace
 import pytest
 
 from forecaster.domain.decision import Hold, Reason, Recommendation
-from forecaster.store.decided import changed, decided
+from forecaster.store.past import changed, decision_row
 from tests.support.recommendations import recommendation
 
 BEFORE = recommendation(cpu_request=1.0)
 
 
 def is_change(after: Recommendation) -> bool:
-    return changed(decided(BEFORE), decided(after))
+    return changed(decision_row(BEFORE), decision_row(after))
 
 
 def test_the_first_decision_is_a_change() -> None:
-    assert changed(None, decided(BEFORE))
+    assert changed(None, decision_row(BEFORE))
 
 
 @pytest.mark.parametrize("request_now", [1.0, 1.04, 0.96])
@@ -45,7 +45,7 @@ def test_everything_else_is_a_change(after: Recommendation) -> None:
 
 
 def test_an_amount_that_appears_is_a_change() -> None:
-    without = decided(BEFORE)._replace(cpu_limit=None)
+    without = decision_row(BEFORE)._replace(cpu_limit=None)
     assert changed(without, without._replace(cpu_limit=1.0, cpu_request=1.01))
 
 

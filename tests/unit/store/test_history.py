@@ -8,15 +8,15 @@ import pytest
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import Block, Gap
 from forecaster.domain.workload import WorkloadId
-from forecaster.store.history import FIVE_MINUTES, MINUTE, History, HistorySettings
+from forecaster.store.history import FIVE_MINUTES, MINUTE, HistorySettings, HistoryStore
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 WEB = WorkloadId("shop", "Deployment", "web")
 SETTINGS = HistorySettings(minutes_kept=timedelta(minutes=30), weeks_kept=timedelta(days=1))
 
 
-def history(now: datetime = NOON) -> History:
-    return History([Signal.CPU], SETTINGS, now=now)
+def history(now: datetime = NOON) -> HistoryStore:
+    return HistoryStore([Signal.CPU], SETTINGS, now=now)
 
 
 def answer(gap: Gap, value: float = 1.0) -> Block:
@@ -98,7 +98,7 @@ def test_a_late_minute_completes_its_five_minute_point() -> None:
 
 
 def test_workloads_without_samples_give_their_memory_back() -> None:
-    kept = History([Signal.CPU], SETTINGS.model_copy(update={"forget_after": timedelta(hours=1)}), now=NOON)
+    kept = HistoryStore([Signal.CPU], SETTINGS.model_copy(update={"forget_after": timedelta(hours=1)}), now=NOON)
     kept.write(Block(Signal.CPU, (WEB,), NOON, FIVE_MINUTES, np.array([[1.0]])))
     kept.gaps(at(55))
     assert kept.forget() == 0

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forecaster.store.probe import probe_state
+from forecaster.store.state import probe_state
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ from forecaster.domain.signal import Signal
 from forecaster.domain.window import Block, Gap
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError
-from forecaster.store.history import FIVE_MINUTES, MINUTE, History, HistorySettings
+from forecaster.store.history import FIVE_MINUTES, MINUTE, HistorySettings, HistoryStore
 from forecaster.store.snapshot import MAGIC, Snapshots
 from tests.support.full_disk import full_disk
 
@@ -23,11 +23,11 @@ IDS = tuple(WorkloadId("shop", "Deployment", name) for name in ("web", "cafÃ© â˜
 SIGNALS = (Signal.CPU, Signal.MEMORY)
 
 
-def empty(now: datetime = NOON, *, kept: timedelta = DAY, signals: tuple[Signal, ...] = SIGNALS) -> History:
-    return History(signals, HistorySettings(minutes_kept=timedelta(minutes=30), weeks_kept=kept), now=now)
+def empty(now: datetime = NOON, *, kept: timedelta = DAY, signals: tuple[Signal, ...] = SIGNALS) -> HistoryStore:
+    return HistoryStore(signals, HistorySettings(minutes_kept=timedelta(minutes=30), weeks_kept=kept), now=now)
 
 
-def filled(now: datetime = NOON) -> History:
+def filled(now: datetime = NOON) -> HistoryStore:
     history, random = empty(now), np.random.default_rng(7)
     for gap in history.gaps(now):
         values = random.random((len(IDS), gap.columns))
@@ -35,7 +35,7 @@ def filled(now: datetime = NOON) -> History:
     return history
 
 
-def restored(path: Path, into: History) -> History:
+def restored(path: Path, into: HistoryStore) -> HistoryStore:
     assert Snapshots(path, into).load()
     return into
 

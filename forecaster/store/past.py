@@ -1,0 +1,154 @@
+"""Decisions and scores as rows of the ledger, and those that a new process starts from."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+from sqlalchemy import case, func, select
+
+from forecaster.domain.decision import Resize, Scale
+from forecaster.domain.workload import Resources, WorkloadId
+from forecaster.store.database import decisions, scores, workloads
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import Connection
+
+    from forecaster.domain.decision import Recommendation
+
+
+CHANGE = 0.05
+"""Requests and limits follow a quantile that moves a little in every cycle. Below 5 % no one would roll pods for it, so
+it is no new decision; the reference is the last one kept, so that slow drift is kept as well."""
+UNDECIDED = Resources()
+
+
+class DecisionRow(NamedTuple):
+    """The columns of a decision, named as in the tables. `replicas` and the amounts are None while holding."""
+
+    replicas_now: int
+    replicas: int | None
+    verdict: str
+    reason: str
+    cpu_request: float | None
+    cpu_limit: float | None
+    memory_request: float | None
+    memory_limit: float | None
+    resources_verdict: str
+    resources_reason: str
+
+
+def decision_row(recommendation: Recommendation) -> DecisionRow:
+    """The decision without its explanation."""
+    horizontal, vertical = recommendation.replicas, recommendation.resources
+    wanted = vertical.resources if isinstance(vertical, Resize) else UNDECIDED
+    return DecisionRow(
+        recommendation.replicas_now,
+        horizontal.replicas if isinstance(horizontal, Scale) else None,
+        "scale" if isinstance(horizontal, Scale) else "hold",
+        horizontal.reason.value,
+        wanted.cpu_request,
+        wanted.cpu_limit,
+        wanted.memory_request,
+        wanted.memory_limit,
+        "resize" if isinstance(vertical, Resize) else "hold",
+        vertical.reason.value,
+    )
+
+
+def changed(before: DecisionRow | None, after: DecisionRow) -> bool:
+    """Is this another decision? Amounts may drift by less than `CHANGE`."""
+    if before == after:
+        return False
+    if before is None or _exact(before) != _exact(after):
+        return True
+    return not all(map(_near, _amounts(before), _amounts(after)))
+
+
+def _exact(one: DecisionRow) -> tuple[object, ...]:
+    return one[:4] + one[8:]
+
+
+def _amounts(one: DecisionRow) -> tuple[float | None, ...]:
+    return (one.cpu_request, one.cpu_limit, one.memory_request, one.memory_limit)
+
+
+def _near(before: float | None, after: float | None) -> bool:
+    if before is None or after is None:
+        return before is after
+    return math.isclose(before, after, rel_tol=CHANGE)
+
+
+# What a new process wants to know of all workloads at once: their newest decisions, and how forecasts turned out.
+
+
+IDENTITY = tuple(workloads.c[name] for name in WorkloadId._fields)
+BUCKET = timedelta(hours=6)
+"""Scores of so many hours fade alike."""
+SCORES_BACK = timedelta(days=7)
+"""Beyond, with a half-life of a day, less than a hundredth is left."""
+
+
+class PastDecision(NamedTuple):
+    """A decision about the count as it was kept; `replicas` is None while holding."""
+
+    id: WorkloadId
+    at: datetime
+    replicas: int | None
+    verdict: str
+    reason: str
+    message: str
+
+
+class FadedScores(NamedTuple):
+    """Sums over the matured forecasts of one signal, in which older ones count less."""
+
+    id: WorkloadId
+    signal: str
+    forecasts: float
+    covered: float
+    quantiles: float
+    absolute_error: float
+    actual: float
+
+
+def latest_decisions(connection: Connection, count: int) -> Iterator[PastDecision]:
+    """At most so many of each workload, the oldest of them first."""
+    other = decisions.alias()
+    least = (
+        select(other.c.at)
+        .where(other.c.workload == workloads.c.id)
+        .order_by(other.c.at.desc())
+        .limit(1)
+        .offset(count - 1)
+        .scalar_subquery()
+    )
+    kept = (decisions.c[name] for name in ("at", "replicas", "verdict", "reason", "message"))
+    rows = connection.execute(
+        select(*IDENTITY, *kept)
+        .join(decisions, workloads.c.id == decisions.c.workload)
+        .where(decisions.c.at >= func.coalesce(least, 0))
+        .order_by(workloads.c.id, decisions.c.at)
+    )
+    for namespace, kind, name, at, *rest in rows:
+        yield PastDecision(WorkloadId(namespace, kind, name), datetime.fromtimestamp(at, UTC), *rest)
+
+
+def faded_scores(connection: Connection, now: datetime, half_life: timedelta) -> Iterator[FadedScores]:
+    """Of each workload and signal, over all models: what matured a half-life ago counts half."""
+    seconds = int(now.timestamp())
+    bucket = (seconds - scores.c.at) // int(BUCKET.total_seconds())
+    weights = {k: 0.5 ** ((k + 0.5) * (BUCKET / half_life)) for k in range(SCORES_BACK // BUCKET)}
+    weight = case(weights, value=bucket, else_=0.0)
+    amounts = (scores.c[name] for name in ("count", "covered", "quantiles", "absolute_error", "actual"))
+    rows = connection.execute(
+        select(*IDENTITY, scores.c.signal, *(func.sum(amount * weight) for amount in amounts))
+        .join(scores, workloads.c.id == scores.c.workload)
+        .where(scores.c.at > seconds - int(SCORES_BACK.total_seconds()), scores.c.at <= seconds)
+        .group_by(*IDENTITY, scores.c.signal)
+    )
+    for namespace, kind, name, *rest in rows:
+        yield FadedScores(WorkloadId(namespace, kind, name), *rest)
