@@ -275,3 +275,36 @@ class TestKeda:
     )
     def test_who_may_ask_is_said_without_contradiction(self, text: str, allowed: str) -> None:
         assert allowed in faults(text)["keda"][1]
+
+
+class TestEnvironment:
+    """Variables stand over the file and below the command line."""
+
+    def test_names_a_setting_by_its_path(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        file = tmp_path / "settings.yaml"
+        file.write_text("prometheus: {url: http://file:9090, retries: 7}")
+        monkeypatch.setenv("FORECASTER__PROMETHEUS__URL", "http://environment:9090")
+        found = load(file).prometheus
+        assert (found.url, found.retries) == ("http://environment:9090", 7)
+        assert load(file, {"prometheus": {"url": "http://option:9090"}}).prometheus.url == "http://option:9090"
+
+    def test_that_is_wrong_is_a_fault_with_its_path(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("FORECASTER__POLICY__HORIZONTAL__QUANTILE", "2")
+        with pytest.raises(ConfigError, match=r"environment and command line: .*\n.*policy.horizontal.quantile"):
+            load()
+
+    @pytest.mark.parametrize("name", ["FORECASTER__PROMETHEOS__URL", "FORECASTER__"])
+    def test_that_names_no_section_is_refused(self, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+        monkeypatch.setenv(name, "secret")
+        with pytest.raises(ConfigError, match=name) as refused:
+            load()
+        assert "secret" not in str(refused.value)
+
+    def test_that_is_no_json_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("FORECASTER__OVERRIDES", "[nope")
+        with pytest.raises(ConfigError, match="overrides"):
+            load()
+
+    def test_of_other_tools_is_left_alone(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("FORECASTER_CACHE", "/somewhere")
+        assert load() == Settings()
