@@ -118,6 +118,6 @@ def _schemas() -> dict[str, Any]:
     """What the types say, with the recommendation in the place of the bytes that are passed on."""
     _, schemas = msgspec.json.schema_components(TYPES, ref_template="#/components/schemas/{name}")
     whole = {"$ref": "#/components/schemas/RecommendationView"}
-    schemas["OneRecommendation"]["properties"]["recommendation"] = whole
+    schemas["SingleRecommendation"]["properties"]["recommendation"] = whole
     schemas["RecommendationPage"]["properties"]["items"] = {"type": "array", "items": whole}
     return schemas
