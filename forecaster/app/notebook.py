@@ -9,11 +9,11 @@ import numpy as np
 
 from forecaster.app.clock import current, evaluation_time
 from forecaster.domain.signal import Signal
+from forecaster.domain.window import MINUTE
 from forecaster.forecasting.peaks import key_of
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.sources.queries import Queries
 from forecaster.sources.recorded import load_recording
-from forecaster.sources.recording import MINUTE
 from forecaster.sources.settings import PrometheusSettings
 from models import Panel, PanelError
 

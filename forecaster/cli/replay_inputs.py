@@ -29,7 +29,7 @@ from forecaster.replay.setup import Capacity
 from forecaster.replay.start_up import START_UP
 from forecaster.replay.terms import Prices, Terms
 from forecaster.replay.timing import Timing
-from forecaster.store.forecast_cache import ForecastCache, usual_directory
+from forecaster.store.forecast_cache import ForecastFiles, usual_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -190,7 +190,7 @@ def known_models(names: Iterable[str]) -> None:
 def _foresee(options: Played) -> Foresee:
     if options.no_cache:
         return foresee
-    return Kept(ForecastCache(options.cache or usual_directory()), models_version())
+    return Kept(ForecastFiles(options.cache or usual_directory()), models_version())
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
+from forecaster.domain.amounts import duration_text
 from forecaster.domain.policies import merged, overlap
 from forecaster.domain.policy import Policy, WorkloadSelector
-from forecaster.domain.settings import spoken_duration
 from forecaster.errors import Fault
 
 if TYPE_CHECKING:
@@ -109,4 +109,4 @@ def _sentence(kind: str, message: str) -> str:
 def _spoken(written: re.Match[str]) -> str:
     """Bounds of durations come as Python writes them."""
     parts = (part.split("=") for part in written[1].split(", ") if part)
-    return spoken_duration(timedelta(**{name: int(amount) for name, amount in parts}))
+    return duration_text(timedelta(**{name: int(amount) for name, amount in parts}))

@@ -16,8 +16,8 @@ from forecaster.decisions.lead_time import lead_time
 from forecaster.decisions.quantile import stated_quantile
 from forecaster.decisions.targets import signals_of
 from forecaster.demand.latest import DayAgo, Latest, latest
+from forecaster.domain.amounts import duration_text
 from forecaster.domain.outlook import Ahead, Outlook, Unknown
-from forecaster.domain.settings import spoken_duration
 from forecaster.domain.signal import DEMAND, Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.forecasting.forecaster import PeakSpan
@@ -91,7 +91,7 @@ class Outlooks(Mapping[Signal, Outlook]):
         span = span_of(self.policy)
         known, least = self.sight.newest[signal].span(self.id), max(self.policy.min_history, span.lead_time)
         if known < least:
-            return Unknown(f"{spoken_duration(known)} of history; {spoken_duration(least)} is the least")
+            return Unknown(f"{duration_text(known)} of history; {duration_text(least)} is the least")
         peaks = self.sight.peaks.get(signal, {}).get(span)
         if not peaks:
             return Unknown("no forecast was made")

@@ -14,7 +14,7 @@ from forecaster.cycle.outlook import span_of
 from forecaster.decisions.quantile import stated_quantile
 from forecaster.decisions.rehearsal import Days, Rule, evidence_of_all
 from forecaster.decisions.targets import Unusable, full_pod, targets_of
-from forecaster.domain.settings import spoken_duration
+from forecaster.domain.amounts import duration_text
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.forecasting.backtest import BEFORE, backtests
 from forecaster.forecasting.peaks import LEVELS
@@ -85,7 +85,7 @@ def cases_of(workload: Workload, policy: Policy, past: Past) -> list[Case] | str
     """
     span = span_of(policy)
     if span.lead_time + span.length > FARTHEST:
-        return f"it looks further ahead than {spoken_duration(FARTHEST)}"
+        return f"it looks further ahead than {duration_text(FARTHEST)}"
     found = [
         Case(workload.id, signal, bins, pod, span, rule_of(policy.horizontal))
         for signal, pod in pods_of(workload, policy.horizontal).items()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
-    Floats = NDArray[np.floating]
+    Amounts = NDArray[np.floating]
 
 
 SEEN = 0.99
@@ -97,10 +97,7 @@ def rolled_out(before: LearnedCapacity, version: str, cost: float | None, fresh:
     return replace(before, version=version, cost=cost if cost is not None else before.cost)
 
 
-# What one pod used: total demand over ready pods. Arrays are [workload, time], newest last.
-
-
-def per_pod(total: Floats, pods: Floats) -> Floats:
+def per_pod(total: Amounts, pods: Amounts) -> Amounts:
     """Usage of one pod at each common instant: total demand over ready pods.
 
     Instants with no ready pod are gaps: a total without a pod is the remainder of a pod that is gone.

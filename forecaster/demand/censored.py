@@ -121,9 +121,6 @@ def _runs(true: Mask, least: int) -> Mask:
     return np.asarray(true & (after - before > least))
 
 
-# When containers of a workload were throttled: hours, as far back as models learn from.
-
-
 SPAN = timedelta(hours=1)
 """What a reading tells about."""
 KEPT = timedelta(days=14)

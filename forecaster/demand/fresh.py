@@ -85,9 +85,6 @@ def _aligned(recent: NDArray[np.float32], minutes: Window, weeks: Window) -> NDA
     return result
 
 
-# What a window knows of some workloads.
-
-
 def values_of(window: Window, ids: Sequence[WorkloadId], newest: int | None = None) -> NDArray[np.float32]:
     """[workload, time] of the newest columns, by default of all; gaps for those that have no row; a copy."""
     columns = window.values.shape[1] if newest is None else newest
@@ -95,9 +92,6 @@ def values_of(window: Window, ids: Sequence[WorkloadId], newest: int | None = No
     found = np.full((len(ids), columns), np.nan, np.float32)
     found[at >= 0] = window.values[at[at >= 0], window.values.shape[1] - columns :]
     return found
-
-
-# What is known beside the usage of a signal: ready pods, what the cluster says of each workload, and throttling.
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.domain.outlook import Measured, Unknown
+from forecaster.domain.window import DAY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,12 +78,6 @@ def latest(window: Window) -> Latest:
 
 def _minutes(age: timedelta) -> str:
     return f"{age.total_seconds() / 60:.0f} min"
-
-
-# What the coming minutes were a day ago: the forecast of seasonal naive, where nothing decides better.
-
-
-DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,12 +88,6 @@ def _lowest_around(values: Floats) -> Floats:
     return lowest
 
 
-# What models learn from: demand, not usage.
-#
-# What pods use to start is left out. Where demand was not free to show, the same time of other days stands in for it.
-# Arrays are [workload, column] by five minutes, newest last.
-
-
 COLUMNS_A_DAY = 24 * 60 * 60 // int(FIVE_MINUTES.total_seconds())
 
 

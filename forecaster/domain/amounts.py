@@ -66,9 +66,6 @@ def _pair(request: float | None, limit: float | None, spoken: Callable[[float], 
     return first if first == second else f"{first}/{second}"
 
 
-# A duration in text. `Duration` needs pydantic, for which the serving process has no room; this does not.
-
-
 def duration_text(value: timedelta) -> str:
     """The shortest exact text of a duration that is not negative: `parse_duration` reads it back."""
     minutes, seconds = divmod(value, timedelta(minutes=1))

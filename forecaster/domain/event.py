@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-MINUTE = timedelta(minutes=1)
 SUNDAY = 7
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 MONTHS = {name: i for i, name in enumerate(_MONTHS, 1)}
@@ -121,9 +120,6 @@ def _positive(text: str, field: _Field) -> int:
     if not (text.isascii() and text.isdigit() and int(text) > 0):
         raise ValueError(f"step {text!r} of {field.name} is not a whole number above 0")
     return int(text)
-
-
-# A known event: a sale, a match, a maintenance window; once, or whenever a schedule says so.
 
 
 class ScheduledEvent(BaseModel):

@@ -60,9 +60,6 @@ class Outlook:
     ahead: Ahead | Unknown
 
 
-# A forecast step by step.
-
-
 @dataclass(frozen=True, slots=True)
 class ForecastPath:
     """Quantiles of one signal of one workload for each of the coming steps, in the signal's unit.

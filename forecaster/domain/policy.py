@@ -19,9 +19,6 @@ class PodCapacity(NamedTuple):
     why: str
 
 
-# What the owner of a workload wants. One model for configuration files, tests and notebooks.
-
-
 Positive = Annotated[Duration, Field(gt=timedelta(0))]
 Ratio = Annotated[float, Field(gt=0, le=1)]
 

@@ -47,9 +47,6 @@ class ForecastScore:
         return max(self.quantile * missed, (self.quantile - 1.0) * missed)
 
 
-# What one cycle did, for logs and metrics.
-
-
 class MaskedShare(NamedTuple):
     """Part of a workload's last week in which demand was not free to show, for one of few reasons; ratio."""
 
@@ -90,9 +87,6 @@ class CycleReport:
     def seconds(self) -> float:
         """Time spent in all steps."""
         return sum(self.steps.values())
-
-
-# What `forecaster doctor` finds about one thing that is needed.
 
 
 @dataclass(frozen=True, slots=True)

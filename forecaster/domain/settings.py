@@ -17,11 +17,6 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-# Durations as Prometheus and Kubernetes write them: `90s`, `5m`, `1h30m`, `14d`.
-
-
-__all__ = ["Duration", "parse_duration", "spoken_duration"]
-
 _DURATION_UNITS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[dhms])", re.ASCII)
 _WHOLE_DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|[dhms]))+", re.ASCII)

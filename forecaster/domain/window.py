@@ -64,9 +64,6 @@ class Gap:
         return (self.end - self.start) // self.step + 1
 
 
-# Measured demand on its way from a source into the rings.
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
     """Values of one signal for many workloads on one regular grid.

@@ -77,9 +77,6 @@ class Workload:
     autoscaler: Autoscaler | None = None
 
 
-# Containers of a workload's pods: who they are, what they have and use, what they should have, and what that risks.
-
-
 class ContainerId(NamedTuple):
     """A container of all pods of a workload."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from forecaster.domain.window import DAY, MINUTE
 from forecaster.forecasting.peaks import LEVELS
 from models import Panel, Window
 from models.rehearsal import rehearsed_peaks
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-DAY = 1440
+MINUTES_A_DAY = DAY // MINUTE
 BEFORE = 2
 """Days behind the first rehearsed one: one to look back on, and one for a rhythm."""
 SOME_TIME = datetime(2026, 1, 5, tzinfo=UTC)
@@ -49,12 +50,12 @@ def backtests(bins: Floats, width: int, *, to_come: int, reach: int, days: int) 
     """
     values = _filled(bins)
     minutes = np.repeat(values, width, axis=1)[:, : values.shape[1] * width - to_come]
-    whole = min(days, minutes.shape[1] // DAY - BEFORE)
+    whole = min(days, minutes.shape[1] // MINUTES_A_DAY - BEFORE)
     if whole < 1:
         return None
-    ticks = np.arange(minutes.shape[1] - whole * DAY, minutes.shape[1])
+    ticks = np.arange(minutes.shape[1] - whole * MINUTES_A_DAY, minutes.shape[1])
     seen = minutes[:, ticks - 1]
-    before = minutes[:, ticks[0] - DAY : ticks[-1] - DAY + reach]
+    before = minutes[:, ticks[0] - MINUTES_A_DAY : ticks[-1] - MINUTES_A_DAY + reach]
     yesterday = np.lib.stride_tricks.sliding_window_view(before, reach, axis=1).max(axis=-1)
     return Backtest(minutes[:, ticks], seen, _peaks(values, ticks, seen, width, reach), yesterday)
 

@@ -177,9 +177,6 @@ def _settled(before: Cleaning, usage: Floats, demand: Floats, end: int) -> Clean
     return replace(before, kept=kept, open=end - OPEN)
 
 
-# What of the last week is not learned from as it was measured: in numbers for metrics, in words for `explain`.
-
-
 def shares_of(
     ids: Sequence[WorkloadId], why: NDArray[np.uint8], usage: Floats
 ) -> dict[WorkloadId, dict[Masked, float]]:

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from forecaster.domain.window import DAY
 from forecaster.forecasting.peaks import LEVELS, key_of, panel_of
-from models import DAY, Prior, lent
+from models import Prior, lent
 from models.relatives import GROWN_DAYS, YOUNG_DAYS
 
 if TYPE_CHECKING:

@@ -189,9 +189,6 @@ def steps_between(begin: timedelta, until: timedelta, step: timedelta) -> models
     return models.Window(max(1, begin // step + 1), max(1, -(-until // step)))
 
 
-# One more question to the models that there are: nothing is fitted for it, and only few workloads are asked about.
-
-
 def further_peaks(
     forecaster: Forecaster,
     signal: Signal,

@@ -107,9 +107,6 @@ def noted(peaks: PeakForecasts, remarks: Mapping[WorkloadId, str]) -> PeakForeca
     return replace(peaks, notes=tuple(notes)) if remarks else peaks
 
 
-# Kept history as panels for models.
-
-
 def panel_of(history: FreshHistory, values: NDArray[np.floating], keys: tuple[str, ...]) -> Panel:
     """Some rows of a history, or what was made of them.
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from forecaster.decisions.lead_time import lead_time
 from forecaster.decisions.targets import stated_pod
-from forecaster.domain.settings import spoken_duration
+from forecaster.domain.amounts import duration_text
 from forecaster.domain.window import MINUTE
 from forecaster.replay.setup import Setup, setup_of
 
@@ -63,13 +63,13 @@ def _too_short(policy: Policy, sight: Sight, terms: Terms) -> str:
     past = sight.begin - sight.traces.start + MINUTE
     if length <= ahead:
         return (
-            f"{spoken_duration(length)} are replayed, and a decision looks {spoken_duration(ahead)} ahead "
+            f"{duration_text(length)} are replayed, and a decision looks {duration_text(ahead)} ahead "
             "(lead_time + window); replay a longer time"
         )
     if past < max(lead, policy.min_history):
         return (
-            f"{spoken_duration(past)} of history before the replay is less than "
-            f"{spoken_duration(max(lead, policy.min_history))} (the larger of lead_time and min_history)"
+            f"{duration_text(past)} of history before the replay is less than "
+            f"{duration_text(max(lead, policy.min_history))} (the larger of lead_time and min_history)"
         )
     return ""
 

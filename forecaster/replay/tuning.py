@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from forecaster.decisions.quantile import stated_quantile
-from forecaster.domain.settings import spoken_duration
+from forecaster.domain.amounts import duration_text
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.replay.compare import play_lanes, scene_of, with_setup_at
 from forecaster.replay.contestants import OURS, with_horizontal
@@ -141,7 +141,7 @@ def tune(
 
 
 def _thin(begin: datetime, until: datetime) -> str:
-    days, length = (until - begin) // timedelta(days=1), spoken_duration(until - begin)
+    days, length = (until - begin) // timedelta(days=1), duration_text(until - begin)
     return f"{days} whole days ({length}) to replay say too little; {LEAST_DAYS} are the least"
 
 
@@ -243,10 +243,10 @@ def override_of(one: Proposal) -> dict[str, object]:
     """The proposal as an entry of `overrides` in the settings: only what changes."""
     named = {
         "quantile": (one.present.quantile, one.chosen.quantile),
-        "lead_time": (spoken_duration(one.present.lead_time), spoken_duration(one.chosen.lead_time)),
+        "lead_time": (duration_text(one.present.lead_time), duration_text(one.chosen.lead_time)),
         "scale_down_stabilization": (
-            spoken_duration(one.present.stabilization),
-            spoken_duration(one.chosen.stabilization),
+            duration_text(one.present.stabilization),
+            duration_text(one.chosen.stabilization),
         ),
     }
     changed = {name: after for name, (before, after) in named.items() if before != after}

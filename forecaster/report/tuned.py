@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from forecaster.domain.settings import spoken_duration
+from forecaster.domain.amounts import duration_text
 from forecaster.replay.lane import with_targets_at
 from forecaster.replay.tuning import LEVEL, override_of
 
@@ -50,8 +50,8 @@ def _expected(one: Proposal) -> Iterator[str]:
 
 def _setting(one: Candidate) -> str:
     return (
-        f"quantile {one.quantile:g}, lead time {spoken_duration(one.lead_time)}, "
-        f"stabilization {spoken_duration(one.stabilization)}"
+        f"quantile {one.quantile:g}, lead time {duration_text(one.lead_time)}, "
+        f"stabilization {duration_text(one.stabilization)}"
     )
 
 

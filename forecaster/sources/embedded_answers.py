@@ -12,9 +12,9 @@ import numpy as np
 
 from forecaster.domain.settings import parse_duration
 from forecaster.domain.signal import Signal
+from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import TargetType
 from forecaster.sources import promql
-from forecaster.sources.recording import MINUTE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -6,8 +6,8 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
+from forecaster.domain.amounts import duration_text
 from forecaster.domain.report import Check
-from forecaster.domain.settings import spoken_duration
 from forecaster.domain.signal import Signal
 from forecaster.errors import SourceError
 from forecaster.sources.wire import at_instant
@@ -104,7 +104,7 @@ def _age(source: PrometheusSource, at: datetime) -> Check:
     return Check(
         "sample age",
         age <= _STALE,
-        f"the newest sample is {spoken_duration(age)} old",
+        f"the newest sample is {duration_text(age)} old",
         "see whether the targets are up",
     )
 
@@ -119,15 +119,15 @@ def _interval(source: PrometheusSource, at: datetime) -> Check:
     return Check(
         "scrape interval",
         source.queries.preset == "recorded" or window >= _RATES_PER_WINDOW * interval,
-        f"one sample every {spoken_duration(interval)}, rates over {spoken_duration(window)}",
-        f"set queries.rate_window to {spoken_duration(_RATES_PER_WINDOW * interval)}",
+        f"one sample every {duration_text(interval)}, rates over {duration_text(window)}",
+        f"set queries.rate_window to {duration_text(_RATES_PER_WINDOW * interval)}",
     )
 
 
 def _history(source: PrometheusSource, at: datetime) -> Check:
     counts = {back: len(source.latest(Signal.CPU, at - back).ids) for back in _LOOKED_BACK}
     reach = max((back for back, count in counts.items() if count), default=timedelta(0))
-    told = ", ".join(f"{spoken_duration(back)}: {count}" for back, count in counts.items())
+    told = ", ".join(f"{duration_text(back)}: {count}" for back, count in counts.items())
     return Check("history", reach >= _ENOUGH, f"workloads with CPU so long ago: {told}", _SHORT)
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from forecaster.domain.signal import Signal
-from forecaster.domain.window import Block
+from forecaster.domain.window import MINUTE, Block
 from forecaster.domain.workload import ContainerFacts
 from forecaster.errors import SourceRefused
 from forecaster.sources import request_rates
@@ -27,7 +26,7 @@ from forecaster.sources.wire import MalformedAnswer, at_instant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from forecaster.domain.window import Inventory
     from forecaster.domain.workload import ContainerBlock, WorkloadId
@@ -38,8 +37,6 @@ if TYPE_CHECKING:
 
 _FIRST_SLICE = 12
 """Points of the first slice, before the number of series is known: an hour at five minutes."""
-
-_MINUTE = timedelta(minutes=1)
 
 
 class PrometheusSource:
@@ -83,11 +80,11 @@ class PrometheusSource:
 
     def latest(self, signal: Signal, at: datetime) -> Block:
         """The demand of every workload at exactly `at`: one column."""
-        query = self._query(signal, _MINUTE, at)
+        query = self._query(signal, MINUTE, at)
         if not query:
-            return _nothing(signal, Grid(at, _MINUTE, 1))
+            return _nothing(signal, Grid(at, MINUTE, 1))
         answer = self._client.custom_query(query, at, name=signal.value)
-        return self._block(signal, answer, Grid(at, _MINUTE, 1))
+        return self._block(signal, answer, Grid(at, MINUTE, 1))
 
     def history(self, signal: Signal, start: datetime, end: datetime, step: timedelta) -> Iterator[Block]:
         """Demand at every multiple of `step` from `start` to `end`, in slices of about `samples_per_answer`."""

@@ -6,7 +6,7 @@ import re
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from forecaster.domain.settings import spoken_duration
+from forecaster.domain.amounts import duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -37,7 +37,7 @@ def equalities(labels: Mapping[str, str]) -> str:
 
 def duration(span: timedelta) -> str:
     """A PromQL duration of whole seconds, such as `2m`; names of recorded series can carry it, too."""
-    return spoken_duration(timedelta(seconds=round(span.total_seconds())))
+    return duration_text(timedelta(seconds=round(span.total_seconds())))
 
 
 def filled(template: str, values: Mapping[str, str]) -> str:

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.domain.signal import DEMAND, Signal
+from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
-from forecaster.sources.recording import MINUTE, Recording
+from forecaster.sources.recording import Recording
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import threading
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from forecaster.domain.signal import Signal
+from forecaster.domain.window import MINUTE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.domain.workload import Workload, WorkloadId
-
-MINUTE = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -117,9 +117,6 @@ def is_workload(workload: WorkloadId) -> tuple[ColumnElement[bool], ...]:
     return tuple(workloads.c[field] == value for field, value in workload._asdict().items())
 
 
-# The connection of the ledger: SQLite or PostgreSQL, opened when first needed, every error told in our words.
-
-
 WAIT_SECONDS = 5
 """How long a locked or silent database may hold up a cycle."""
 REMEDIES = {

@@ -21,7 +21,7 @@ LIMIT = 4 * 2**30
 
 
 @dataclass(frozen=True, slots=True)
-class ForecastCache:
+class ForecastFiles:
     """A directory of `<key>.npz`. What is damaged is computed anew; a full disk keeps nothing and stops nobody."""
 
     directory: Path

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from forecaster.domain.settings import Duration
-from forecaster.domain.window import Block, Gap, Window
+from forecaster.domain.window import FIVE_MINUTES, MINUTE, Block, Gap, Window
 from forecaster.store.ring import Ring, spans
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from forecaster.domain.signal import Signal
 
 
-MINUTE = timedelta(minutes=1)
-FIVE_MINUTES = timedelta(minutes=5)
 PER_POINT = FIVE_MINUTES // MINUTE
 REST_OF_POINT = FIVE_MINUTES - MINUTE
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -158,9 +156,6 @@ def _averaged(minutes: Window, signal: Signal, end: datetime, points: int) -> Bl
 
 def _floor(at: datetime) -> datetime:
     return at - (at - EPOCH) % FIVE_MINUTES
-
-
-# From minutes to five minutes.
 
 
 def means(minutes: NDArray[np.float32], *, size: int, at_least: int) -> NDArray[np.float64]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import bindparam, delete, select, update
 
+from forecaster.domain.window import HOUR
 from forecaster.domain.workload import WorkloadId
 from forecaster.store.database import Database, decisions, is_workload, scores, workloads
 from forecaster.store.past import (
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from forecaster.domain.report import ForecastScore
     from forecaster.store.scores import AccuracyOf
 
-HOUR = 3600
 IDENTITY = ("namespace", "name", "kind")
 
 
@@ -80,7 +80,7 @@ class SqlLedger:
             StoreError: nothing of this cycle was kept.
         """
         now = int(at.timestamp())
-        tidy = now - self._tidied_at >= HOUR
+        tidy = now - self._tidied_at >= HOUR.total_seconds()
         with self._database.transaction() as connection:
             known = self._known if self._known is not None else _read_known(connection)
             news = [
@@ -127,7 +127,7 @@ class SqlLedger:
             StoreError: the database cannot be read.
         """
         with self._database.transaction() as connection:
-            return {id_: known.decided for id_, known in _read_known(connection).items()}
+            return {id_: known.decision_row for id_, known in _read_known(connection).items()}
 
     def recalled(self, now: datetime, *, changes: int, half_life: timedelta) -> Recalled:
         """What a new process wants to know: the newest so many decisions of all workloads, and their faded scores.
@@ -206,7 +206,7 @@ def _read_known(connection: Connection) -> dict[WorkloadId, Known]:
 
 def _before(known: Mapping[WorkloadId, Known], workload: WorkloadId) -> DecisionRow | None:
     found = known.get(workload)
-    return None if found is None else found.decided
+    return None if found is None else found.decision_row
 
 
 def _change(row: int, at: int, one: Recommendation, after: DecisionRow) -> dict[str, object]:

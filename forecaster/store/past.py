@@ -82,9 +82,6 @@ def _near(before: float | None, after: float | None) -> bool:
     return math.isclose(before, after, rel_tol=CHANGE)
 
 
-# What a new process wants to know of all workloads at once: their newest decisions, and how forecasts turned out.
-
-
 IDENTITY = tuple(workloads.c[name] for name in WorkloadId._fields)
 BUCKET = timedelta(hours=6)
 """Scores of so many hours fade alike."""

@@ -250,9 +250,6 @@ def _newest_known(known: NDArray[np.bool_], first: int) -> NDArray[np.int64]:
     return np.where(known.any(axis=1), last, first - 1)
 
 
-# Runs of true values, as half-open index pairs.
-
-
 def spans(mask: NDArray[np.bool_]) -> list[tuple[int, int]]:
     """`[start, stop)` of every run of true values, in order.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import delete, func, select
 
+from forecaster.domain.window import DAY, HOUR
 from forecaster.errors import StoreError
 from forecaster.store.database import SUMS, is_workload, scores, workloads
 
@@ -65,16 +66,12 @@ class AccuracyOf:
     accuracy: Accuracy
 
 
-# Scores of forecasts: sums by the hour that wait in memory, and the rows that they become.
-
-
-HOUR = 3600
-DAY = 24 * HOUR
+AN_HOUR, A_DAY = int(HOUR.total_seconds()), int(DAY.total_seconds())
 EVERY = 600
 """Seconds between writes: a crash loses at most these."""
 WAITING = 200_000
 """Sums that wait for a database that is away; beyond, the oldest are given up (60 MB)."""
-HOURLY_FOR = 2 * DAY
+HOURLY_FOR = 2 * A_DAY
 """Hours are joined into days after this: 30,000 series for a month are 2 million rows instead of 20."""
 
 
@@ -149,8 +146,8 @@ def read_scores(connection: Connection, workload: WorkloadId, since: datetime) -
 
 def join_hours(database: Database, connection: Connection, now: int) -> None:
     """Hours of days that have been over for long become days; the row of midnight takes in the others."""
-    hourly = (scores.c.at < (now - HOURLY_FOR) // DAY * DAY, scores.c.at % DAY != 0)
-    keys = (scores.c.workload, scores.c.signal, scores.c.model, scores.c.at - scores.c.at % DAY)
+    hourly = (scores.c.at < (now - HOURLY_FOR) // A_DAY * A_DAY, scores.c.at % A_DAY != 0)
+    keys = (scores.c.workload, scores.c.signal, scores.c.model, scores.c.at - scores.c.at % A_DAY)
     days = select(*keys, *(func.sum(scores.c[name]) for name in SUMS)).where(*hourly).group_by(*keys)
     connection.execute(_adding(database).from_select(("workload", "signal", "model", "at", *SUMS), days))
     connection.execute(delete(scores).where(*hourly))
@@ -164,7 +161,7 @@ def _adding(database: Database) -> Any:
 
 
 def _key(score: ForecastScore) -> Key:
-    return Key(score.id, str(score.signal), score.model, int(score.matured_at.timestamp()) // HOUR * HOUR)
+    return Key(score.id, str(score.signal), score.model, int(score.matured_at.timestamp()) // AN_HOUR * AN_HOUR)
 
 
 def _columns(sums: Accuracy) -> dict[str, float]:

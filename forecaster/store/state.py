@@ -59,9 +59,6 @@ class ObservedFile:
         return True
 
 
-# Whether what outlives the process can be kept: tried for `forecaster doctor`.
-
-
 FREE_BYTES = 2 * 2**30
 """A snapshot of 10,000 workloads and its successor, and a month of decisions."""
 

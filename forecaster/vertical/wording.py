@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forecaster.domain.amounts import amount
-from forecaster.domain.settings import spoken_duration
+from forecaster.domain.amounts import amount, duration_text
 from forecaster.vertical.choice.mechanism import Mechanism
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ def clause(
     horizon: timedelta,
 ) -> str:
     """`400m, 4 % of the coming 24h above it`, or the chance of a peak for memory."""
-    ahead = spoken_duration(horizon)
+    ahead = duration_text(horizon)
     if metric == "cpu":
         return f"{amount(request, metric)}, {_share(over_request)} of the coming {ahead} above it"
     bound = over_request if over_limit is None else over_limit

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.domain.settings import parse_duration, spoken_duration
+from forecaster.domain.amounts import duration_text
+from forecaster.domain.settings import parse_duration
 
 
 @pytest.mark.parametrize(
@@ -42,9 +43,9 @@ def test_what_is_no_text_is_left_to_the_type() -> None:
     ],
 )
 def test_durations_are_spoken_as_short_as_they_can_be(duration: timedelta, text: str) -> None:
-    assert spoken_duration(duration) == text
+    assert duration_text(duration) == text
 
 
 @given(st.timedeltas(timedelta(0), timedelta(days=4000)))
 def test_what_is_spoken_reads_back_as_the_same(duration: timedelta) -> None:
-    assert parse_duration(spoken_duration(duration)) == duration
+    assert parse_duration(duration_text(duration)) == duration

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.store.forecast_cache import ForecastCache
+from forecaster.store.forecast_cache import ForecastFiles
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,7 +16,7 @@ ARRAYS = {"cpu": np.arange(6.0).reshape(1, 2, 3)}
 
 
 def test_what_was_put_is_there(tmp_path: Path) -> None:
-    cache = ForecastCache(tmp_path / "new")
+    cache = ForecastFiles(tmp_path / "new")
     cache.put("key", ARRAYS)
     found = cache.get("key")
     assert found is not None
@@ -24,11 +24,11 @@ def test_what_was_put_is_there(tmp_path: Path) -> None:
 
 
 def test_what_was_never_put_is_not(tmp_path: Path) -> None:
-    assert ForecastCache(tmp_path).get("key") is None
+    assert ForecastFiles(tmp_path).get("key") is None
 
 
 def test_a_damaged_file_is_as_good_as_none(tmp_path: Path) -> None:
-    cache = ForecastCache(tmp_path)
+    cache = ForecastFiles(tmp_path)
     cache.put("key", ARRAYS)
     path = tmp_path / "key.npz"
     path.write_bytes(path.read_bytes()[:100])
@@ -37,11 +37,11 @@ def test_a_damaged_file_is_as_good_as_none(tmp_path: Path) -> None:
 
 def test_objects_are_not_loaded(tmp_path: Path) -> None:
     np.savez(tmp_path / "key.npz", cpu=np.array([{}], object))
-    assert ForecastCache(tmp_path).get("key") is None
+    assert ForecastFiles(tmp_path).get("key") is None
 
 
 def test_beyond_the_limit_the_least_recently_used_goes(tmp_path: Path) -> None:
-    cache = ForecastCache(tmp_path, limit=800)
+    cache = ForecastFiles(tmp_path, limit=800)
     for at, key in enumerate(("old", "new")):
         cache.put(key, ARRAYS)
         os.utime(tmp_path / f"{key}.npz", (at, at))
@@ -53,5 +53,5 @@ def test_beyond_the_limit_the_least_recently_used_goes(tmp_path: Path) -> None:
 def test_where_nothing_can_be_kept_nothing_is(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
-    ForecastCache(blocked).put("key", ARRAYS)
-    assert ForecastCache(blocked).get("key") is None
+    ForecastFiles(blocked).put("key", ARRAYS)
+    assert ForecastFiles(blocked).get("key") is None
