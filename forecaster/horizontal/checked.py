@@ -1,0 +1,127 @@
+"""The border: what came in, with everything impossible masked by a code, so that no arithmetic behind it can fail.
+
+A row with an impossible policy, target or count of pods is failed as a whole. A demand that is NaN, infinite, negative
+or beyond counting is not known. Masked numbers are replaced by harmless ones; other rows are not touched.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from forecaster.horizontal.inputs import EVENT, IMPOSSIBLE, KNOWN, NO_SAMPLE, READY, REPLICAS, TARGET, UNREADABLE
+from forecaster.horizontal.numbers import LARGEST
+from forecaster.hpa.numbers import MAX_INT32
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from forecaster.horizontal.inputs import Inputs, PolicyColumns, Rules, TargetColumns
+    from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
+
+
+class Checked(NamedTuple):
+    """`Inputs` that can be computed with: numbers are possible everywhere, and masks say where they mean something."""
+
+    rules: Rules
+    policy: PolicyColumns
+    targets: TargetColumns
+    failed: Codes
+    """[row] the position in `inputs.CHECKED` of what is impossible, 0 where all is possible."""
+    current: Counts
+    ready: Counts
+    unseen: Codes
+    """[target, row] `KNOWN`, or why there is no measurement."""
+    measured: Floats
+    """[target, row] 0 where unknown."""
+    known: Flags
+    """[target, row] whether it is measured."""
+    peak: Floats
+    """[target, row] 0 where unknown."""
+    foreseen: Flags
+    """[target, row] whether it is measured and its peak is forecast."""
+    quantiles: Sequence[Floats]
+    """[target][level, row] 0 where the distribution is not known."""
+    distributed: Flags
+    """[target, row] whether it is measured and the distribution of its peak is known."""
+    event_floor: Counts
+
+
+def checked(inputs: Inputs) -> Checked:
+    """The inputs of a decision, checked."""
+    failed = _failed(inputs)
+    current, ready, event_floor = inputs.current, inputs.ready, inputs.event_floor
+    if failed.any():
+        current, ready, event_floor = (np.where(failed > 0, 0, one) for one in (current, ready, event_floor))
+    known = _possible(inputs.measured)
+    foreseen = known & _possible(inputs.peak)
+    distributed, quantiles = _distributions(inputs, known)
+    return Checked(
+        rules=inputs.rules,
+        policy=inputs.policy.possible,
+        targets=inputs.targets.possible,
+        failed=failed,
+        current=current,
+        ready=ready,
+        unseen=_unseen(inputs, known),
+        measured=_where(known, inputs.measured),
+        known=known,
+        peak=_where(foreseen, inputs.peak),
+        foreseen=foreseen,
+        quantiles=quantiles,
+        distributed=distributed,
+        event_floor=event_floor,
+    )
+
+
+def _failed(inputs: Inputs) -> Codes:
+    failed = inputs.policy.impossible
+    current, ready, event = (_beyond(one) for one in (inputs.current, inputs.ready, inputs.event_floor))
+    masks = {TARGET: _target(inputs), REPLICAS: current, READY: ready, EVENT: event, UNREADABLE: inputs.unreadable}
+    for code, mask in masks.items():
+        if mask.any():
+            failed = np.where(mask & ((failed == 0) | (code == UNREADABLE)), np.int8(code), failed)
+    return failed
+
+
+def _beyond(counts: Counts) -> Flags:
+    return np.asarray((counts < 0) | (counts > MAX_INT32))
+
+
+def _target(inputs: Inputs) -> Flags:
+    """Where a target divides by nothing, or the requests of all pods together leave 64 bits."""
+    bad, request = inputs.targets.impossible, inputs.targets.request
+    pods = float(inputs.current.max(initial=0))
+    if request.size and pods * float(request.max()) >= _MOST:
+        bad = bad | (inputs.current.astype(np.float64) * request >= _MOST).any(axis=0)
+    return bad
+
+
+_MOST = 2.0**62
+
+
+def _possible(amounts: Floats) -> Flags:
+    """Where an amount can be counted; NaN and infinity cannot."""
+    return np.asarray((amounts >= 0.0) & (amounts <= LARGEST))
+
+
+def _where(known: Flags, amounts: Floats) -> Floats:
+    return amounts if known.all() else np.where(known, amounts, 0.0)
+
+
+def _unseen(inputs: Inputs, known: Flags) -> Codes:
+    if known.all():
+        return np.zeros(known.shape, np.int8)
+    missing = np.where(inputs.unseen == KNOWN, np.int8(NO_SAMPLE), inputs.unseen)
+    said = np.where(np.isnan(inputs.measured), missing, np.int8(IMPOSSIBLE))
+    return np.where(known, np.int8(KNOWN), said)
+
+
+def _distributions(inputs: Inputs, known: Flags) -> tuple[Flags, Sequence[Floats]]:
+    """Only newsvendor sizing reads them; a distribution with a hole is not known."""
+    if inputs.rules.sizing == "quantile" or not inputs.rules.levels or not inputs.rules.kinds:
+        return np.zeros_like(known), ()
+    whole = [_possible(one).all(axis=0) for one in inputs.quantiles]
+    distributed = known & np.array(whole)
+    return distributed, [_where(one, two) for one, two in zip(distributed, inputs.quantiles, strict=True)]

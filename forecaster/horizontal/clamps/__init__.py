@@ -1,0 +1,46 @@
+"""The clamps in their order, one file each: its rule on arrays, and its sentence.
+
+Bounds come last, so that no rule can undo one; floors come after stabilization, so that they end when they end.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from forecaster.horizontal.clamps import (
+    blast_radius,
+    bounds,
+    change_budget,
+    churn_price,
+    events,
+    forecast,
+    outage_hold,
+    stabilization,
+)
+from forecaster.horizontal.clamps.clamp import Clamp
+
+if TYPE_CHECKING:
+    from forecaster.horizontal.clamps.clamp import Cycle
+    from forecaster.horizontal.numbers import Counts
+
+CLAMPS = (
+    Clamp("forecast", forecast.limited, forecast.sentence),
+    Clamp("blast radius", blast_radius.limited, blast_radius.sentence),
+    Clamp("stabilization", stabilization.limited, stabilization.sentence),
+    Clamp("churn", churn_price.limited, churn_price.sentence),
+    Clamp("changes", change_budget.limited, change_budget.sentence),
+    Clamp("outage", outage_hold.limited, outage_hold.sentence),
+    Clamp("event", events.limited, events.sentence),
+    Clamp("bounds", bounds.limited, bounds.sentence),
+)
+RECOMMENDATION = 1
+"""Position of the clamp after which a count is remembered: before stabilization (HPA rules §10)."""
+
+
+def clamped(count: Counts, at: Cycle) -> tuple[Counts, ...]:
+    """The counts [clamp][row] after each clamp."""
+    counts = []
+    for clamp in CLAMPS:
+        count = clamp.limited(count, at)
+        counts.append(count)
+    return tuple(counts)

@@ -1,0 +1,35 @@
+"""The blast radius: how far a forecast may move a count in one cycle, whatever it says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from forecaster.horizontal.clamps.clamp import Cycle, Step
+    from forecaster.horizontal.numbers import Counts, Floats
+
+FEW = 4
+"""Pods that a forecast may always add or take: what the HPA, too, allows however small a workload is (its §10)."""
+
+
+def limited(count: Counts, at: Cycle) -> Counts:
+    """No further from the current replicas than the radius, but as far as the measured demand asks."""
+    if not at.seen.policy.bounds_surge:
+        return count
+    near, reactive = within_radius(count, at.seen.current, at.seen.policy.surge), at.desired.reactive
+    raised, lowered = np.maximum(near, reactive), np.minimum(near, reactive)
+    return np.where(count > reactive, raised, np.where(count < reactive, lowered, count))
+
+
+def within_radius(count: Counts, current: Counts, surge: Floats) -> Counts:
+    """The count [row], no further from `current` than `surge` of it or `FEW` pods; a NaN is no bound."""
+    free = np.isnan(surge)
+    radius = np.maximum(FEW, np.ceil(np.where(free, 0.0, surge) * current)).astype(np.int64)
+    return np.where(free, count, np.minimum(np.maximum(count, current - radius), current + radius))
+
+
+def sentence(step: Step) -> str:
+    """How far it may move."""
+    return f"a forecast moves {step.policy.surge:.0%} at most"

@@ -1,0 +1,46 @@
+"""What a clamp is: a rule on arrays, and its sentence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from forecaster.domain.policy import HorizontalPolicy
+    from forecaster.horizontal.checked import Checked
+    from forecaster.horizontal.decisions import Decisions
+    from forecaster.horizontal.desired import Desired
+    from forecaster.horizontal.numbers import Counts
+    from forecaster.horizontal.state import State
+
+
+class Cycle(NamedTuple):
+    """What a clamp may look at: this cycle's rows, what they ask for, and what is remembered of earlier cycles."""
+
+    seen: Checked
+    desired: Desired
+    state: State
+    """With this cycle's outages and an empty slot for this cycle."""
+    now: float
+
+
+class Step(NamedTuple):
+    """One row in which a clamp changed the count, and the policy it followed."""
+
+    decisions: Decisions
+    row: int
+    before: int
+    after: int
+    policy: HorizontalPolicy
+
+
+class Clamp(NamedTuple):
+    """One rule that may change a count."""
+
+    name: str
+    """As records call it."""
+    limited: Callable[[Counts, Cycle], Counts]
+    """The count [row] after it, of the count before it."""
+    sentence: Callable[[Step], str]
+    """Why it changed the count of a row."""

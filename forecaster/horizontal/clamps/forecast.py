@@ -1,0 +1,26 @@
+"""The forecast: it raises what the measured demand asks for, and lowers it where the policy says so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from forecaster.horizontal.clamps.clamp import Cycle, Step
+    from forecaster.horizontal.numbers import Counts
+
+
+def limited(count: Counts, at: Cycle) -> Counts:
+    """Both sides joined, by `desired`."""
+    del count
+    return at.desired.joined
+
+
+def sentence(step: Step) -> str:
+    """By which rule of sizing the count was raised or lowered."""
+    side = "raises" if step.after > step.before else "lowers"
+    inputs = step.decisions.inputs
+    quantile = float(inputs.policy.quantile[step.row])
+    if inputs.rules.sizing == "newsvendor":
+        price = 1 - quantile
+        return f"{side} what the measured demand asks for: each pod is expected to be used for {price:.0%} or more"
+    return f"the p{quantile * 100:g} of the coming peak {side} what the measured demand asks for"

@@ -1,0 +1,163 @@
+"""After an outage of samples or of load the count before stays the floor for a while: callers come back all at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from forecaster.horizontal.inputs import IMPOSSIBLE, KNOWN, NO_SAMPLE, NOT_READ, STALE
+from forecaster.horizontal.numbers import LARGEST
+from forecaster.horizontal.state import BACK, GONE, NONE, SILENCE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from forecaster.horizontal.checked import Checked
+    from forecaster.horizontal.clamps.clamp import Cycle, Step
+    from forecaster.horizontal.inputs import Inputs
+    from forecaster.horizontal.numbers import Counts, Flags, Floats
+    from forecaster.horizontal.state import State
+
+GONE_SHARE = 0.1
+"""Load below this share of what was expected at the very least (its 10 % quantile) has not fallen, it has gone."""
+BACK_SHARE = 0.5
+"""It is back when it reaches this share again."""
+LONGEST = 1e9
+"""Seconds; an age beyond is none."""
+CAUSES = [np.int8(cause) for cause in (GONE, BACK, SILENCE, NONE)]
+
+
+def limited(count: Counts, at: Cycle) -> Counts:
+    """The count [row], raised to the floor of an outage."""
+    if not at.seen.policy.holds_outages:
+        return count
+    return np.maximum(count, np.where(at.seen.policy.outage_hold > 0.0, at.state.floor, 0))
+
+
+def looked_at(state: State, seen: Checked, inputs: Inputs, now: float, *, scales: Flags, silent: Flags) -> State:
+    """The state after a look at the load of rows that scale, and at rows that are `silent` for want of samples.
+
+    An outage begins, goes on, is over, or its load has come back, from when the hold runs anew.
+    """
+    hold = seen.policy.outage_hold
+    if not seen.policy.holds_outages:
+        return state
+    scales, silent = scales & (hold > 0.0), silent & (hold > 0.0)
+    loads = _loads(state, seen)
+    gone = _gone(state, loads, scales)
+    over = scales & (gone < 0) & (state.until < now)
+    back = scales & (gone < 0) & ~over & _returned(state, loads)
+    lost, went = gone >= 0, np.maximum(gone, 0)
+    return replace(
+        _silenced(state, seen, inputs, silent),
+        cause=np.select([lost, back, silent, over], CAUSES, state.cause),
+        floor=np.select([lost, silent, over], [np.maximum(seen.current, state.floor), seen.current, 0], state.floor),
+        until=np.where(lost | back | silent, now + hold, state.until),
+        gone=np.where(lost, gone, np.where(silent | over, -1, state.gone)),
+        least=np.where(lost, np.take_along_axis(state.expected, went[None], axis=0)[0], state.least),
+        expected=_expected(state, seen, inputs, scales),
+    )
+
+
+class _Load(NamedTuple):
+    """One signal of the rows: its place in the state, and what is measured of it; NaN where nothing is."""
+
+    signal: int
+    measured: Floats
+
+
+def _loads(state: State, seen: Checked) -> list[_Load]:
+    """In the order of the targets; two targets on one signal have the same measurement."""
+    found: dict[int, Floats] = {}
+    for target, kind in enumerate(seen.rules.kinds):
+        measured = np.where(seen.known[target], seen.measured[target], np.nan)
+        found.setdefault(state.signals.index(kind.signal), measured)
+    return [_Load(*one) for one in found.items()]
+
+
+def _gone(state: State, loads: list[_Load], rows: Flags) -> Counts:
+    """The signal [row] whose load has gone, of several the first; -1 for none."""
+    gone = np.full(len(rows), -1)
+    for signal, measured in loads:
+        least = state.expected[signal]
+        gone = np.where((gone < 0) & rows & (least > 0.0) & (measured <= GONE_SHARE * least), signal, gone)
+    return gone
+
+
+def _returned(state: State, loads: list[_Load]) -> Flags:
+    """Where the load that has gone is back."""
+    back = np.zeros(state.rows, np.bool_)
+    for signal, measured in loads:
+        back |= (state.cause == GONE) & (state.gone == signal) & (measured >= BACK_SHARE * state.least)
+    return back
+
+
+def _expected(state: State, seen: Checked, inputs: Inputs, rows: Flags) -> Floats:
+    """[signal, row] the least load that is forecast, where it fills a pod at least: less is no outage to fear."""
+    expected = np.where(rows, np.nan, state.expected)
+    for target, kind in enumerate(seen.rules.kinds):
+        low, signal = inputs.low[target], state.signals.index(kind.signal)
+        counts = rows & (low >= seen.targets.full[target]) & (low <= LARGEST)
+        expected[signal] = np.where(counts, low, expected[signal])
+    return expected
+
+
+def _silenced(state: State, seen: Checked, inputs: Inputs, silent: Flags) -> State:
+    """With the reasons why samples are missing."""
+    if not silent.any():
+        return state
+    missing, age = np.where(silent, np.int8(KNOWN), state.missing), np.where(silent, np.nan, state.missing_age)
+    for target, kind in enumerate(seen.rules.kinds):
+        signal = state.signals.index(kind.signal)
+        missing[signal] = np.where(silent, seen.unseen[target], missing[signal])
+        age[signal] = np.where(silent, inputs.age[target], age[signal])
+    return replace(state, missing=missing, missing_age=age)
+
+
+def sentence(step: Step) -> str:
+    """Why there was an outage, and until when its floor holds."""
+    state, row = step.decisions.state, step.row
+    until = datetime.fromtimestamp(float(state.until[row]), UTC)
+    return f"{_why(step)}; floor until {until:%H:%M} UTC"
+
+
+def _why(step: Step) -> str:
+    state, row = step.decisions.state, step.row
+    cause = int(state.cause[row])
+    if cause == SILENCE:
+        return "samples were missing: " + "; ".join(_missing(step))
+    signal = state.signals[int(state.gone[row])]
+    return f"{signal} load has gone" if cause == GONE else f"{signal} load is back after an outage"
+
+
+def _missing(step: Step) -> Iterator[str]:
+    """One sentence a signal without samples."""
+    state, row, limit = step.decisions.state, step.row, step.decisions.inputs.policy.max_sample_age[step.row]
+    for signal, code, age in zip(state.signals, state.missing[:, row], state.missing_age[:, row], strict=True):
+        if code != KNOWN:
+            yield f"{signal}: {unseen_sentence(int(code), signal, float(age), float(limit))}"
+
+
+_UNSEEN = {
+    NO_SAMPLE: "no sample",
+    IMPOSSIBLE: "what was measured is no amount",
+}
+
+
+def unseen_sentence(code: int, signal: str, age_seconds: float, limit_seconds: float) -> str:
+    """Why a signal has no measurement."""
+    if code == NOT_READ:
+        return f"{signal} is not among the signals read"
+    if code == STALE:
+        return _stale(age_seconds, limit_seconds)
+    return _UNSEEN[code]
+
+
+def _stale(age_seconds: float, limit_seconds: float) -> str:
+    """`demand.newest` has these words, too, where the ages are known."""
+    if not age_seconds <= LONGEST:
+        return "the newest sample is too old"
+    return f"the newest sample is {age_seconds / 60:.0f} min old, {limit_seconds / 60:.0f} min is the limit"

@@ -1,0 +1,47 @@
+"""Stabilization: down only to the highest recommendation of the window (HPA rules §10).
+
+An entry whose age equals the window still counts. A row that is seen for the first time recommended the size it has.
+Unlike the HPA, which keeps an outdated entry until its slot is written again, nothing older than the window counts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forecaster.horizontal.numbers import UNKNOWN
+
+if TYPE_CHECKING:
+    from forecaster.horizontal.clamps.clamp import Cycle, Step
+    from forecaster.horizontal.numbers import Counts, Floats
+    from forecaster.horizontal.ring import Ring
+
+
+def limited(count: Counts, at: Cycle) -> Counts:
+    """The highest of this recommendation and those of the window."""
+    policy, state = at.seen.policy, at.state
+    window = policy.stabilization if policy.window is None else policy.window
+    highest = np.maximum(count, highest_since(state.recommendations, window, at.now))
+    if state.begun.all():
+        return highest
+    return np.where(state.begun, highest, np.maximum(highest, at.seen.current))
+
+
+def highest_since(recommendations: Ring, window: float | Floats, now: float) -> Counts:
+    """The highest recommendation [row] of the last `window` seconds, one for all rows or one each."""
+    if isinstance(window, float):
+        slots = recommendations.since(now - window)
+    else:
+        old = now - window
+        by_slot = zip(recommendations.times, recommendations.values, strict=True)
+        slots = tuple(np.where(time >= old, value, UNKNOWN) for time, value in by_slot)
+    highest = slots[-1].astype(np.int64)
+    for slot in slots[:-1]:
+        np.maximum(highest, slot, out=highest)
+    return highest
+
+
+def sentence(step: Step) -> str:
+    """The length of the window."""
+    return f"highest recommendation of the last {step.policy.scale_down_stabilization.total_seconds():g} s"

@@ -1,0 +1,289 @@
+"""What rows with the same rules are decided from at one instant, as arrays over rows.
+
+What a policy says as a number is a column; only what changes the steps themselves is a rule. So a fleet has a handful
+of groups, whatever its owners write.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self
+
+import numpy as np
+
+from forecaster.horizontal.numbers import LARGEST, Band
+from forecaster.hpa.numbers import MAX_INT32
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
+
+Sizing = Literal["quantile", "newsvendor"]
+
+
+class Kind(NamedTuple):
+    """How a target divides a demand: by shares of a request or by an amount; among ready pods or among all pods."""
+
+    signal: str
+    of_request: bool
+    of_all_pods: bool = False
+    """As an External metric of type AverageValue (HPA rules §8.4)."""
+
+
+class Rules(NamedTuple):
+    """What is the same for rows that are decided together."""
+
+    sizing: Sizing
+    scale_in_by_forecast: bool
+    kinds: tuple[Kind, ...]
+    """One a target, in the order of the HPA."""
+    levels: tuple[float, ...] = ()
+    """Of the quantiles that a forecast has."""
+
+    @property
+    def wakes(self) -> bool:
+        """Whether a forecast may take the last pod and bring the first one back, where the minimum is 0."""
+        return self.sizing == "newsvendor" and self.scale_in_by_forecast
+
+    @property
+    def signals(self) -> tuple[str, ...]:
+        """The signals of the targets, each once."""
+        return tuple(dict.fromkeys(kind.signal for kind in self.kinds))
+
+
+@dataclass(frozen=True, eq=False)
+class PolicyColumns:
+    """The numbers of the policies, [row] each."""
+
+    tolerance: Floats
+    """Ratio."""
+    surge: Floats
+    """How far a forecast may move a count, as a ratio of it; NaN for no bound."""
+    stabilization: Floats
+    """Seconds."""
+    churn_price: Floats
+    """Minutes of one pod, 0 for none."""
+    changes_per_hour: Counts
+    """0 for no bound."""
+    outage_hold: Floats
+    """Seconds, 0 for none."""
+    headroom: Floats
+    """Ratio added to the demand by newsvendor sizing."""
+    quantile: Floats
+    """Of the coming peak, stated or from the price of a missing pod."""
+    min_replicas: Counts
+    max_replicas: Counts
+    lead_time: Floats
+    """Seconds; decided by nothing here, told with events."""
+    max_sample_age: Floats
+    """Seconds; told where a sample is too old."""
+
+    @cached_property
+    def impossible(self) -> Codes:
+        """[row] the position in `CHECKED` of a number that no decision can be made with, 0 where all are possible."""
+        code = np.zeros(len(self.tolerance), np.int8)
+        for position, bad in enumerate(self._impossible(), 1):
+            code = np.where((code == 0) & bad, np.int8(position), code)
+        return code
+
+    def _impossible(self) -> Sequence[Flags]:
+        """One mask [row] for each name of `CHECKED`."""
+        lowest, highest = self.min_replicas, self.max_replicas
+        return (
+            ~_between(self.tolerance, 0.0, 1.0),
+            ~(np.isnan(self.surge) | _between(self.surge, 0.0, 1e6)),
+            ~_between(self.stabilization, 0.0, _YEAR),
+            ~_between(self.churn_price, 0.0, _YEAR),
+            self.changes_per_hour < 0,
+            ~_between(self.outage_hold, 0.0, _YEAR),
+            ~_between(self.headroom, 0.0, 1e6),
+            ~((self.quantile > 0.0) & (self.quantile < 1.0)),
+            (lowest < 0) | (lowest > highest),
+            (highest < 1) | (highest > MAX_INT32),
+        )
+
+    @cached_property
+    def possible(self) -> PolicyColumns:
+        """The same with harmless numbers in place of impossible ones: those rows are masked."""
+        bad = self.impossible > 0
+        if not bad.any():
+            return self
+        columns = {one.name: getattr(self, one.name) for one in fields(self)}
+        return PolicyColumns(**{name: np.where(bad, HARMLESS[name], column) for name, column in columns.items()})
+
+    @cached_property
+    def band(self) -> Band:
+        """The edges of the tolerance."""
+        return Band.of(self.tolerance)
+
+    @cached_property
+    def price(self) -> Floats:
+        """The share of a pod that has to be used, ratio."""
+        return 1.0 - self.quantile
+
+    @cached_property
+    def window(self) -> float | None:
+        """The window of stabilization in seconds where all rows have the same."""
+        return _single(self.stabilization)
+
+    @cached_property
+    def keep(self) -> float:
+        """The longest time that a recommendation is looked back for, in seconds."""
+        longest = np.maximum(self.stabilization, self.churn_price * 60.0)
+        return float(longest.max(initial=0.0))
+
+    @cached_property
+    def bounds_surge(self) -> bool:
+        """Whether any row has a blast radius."""
+        return not bool(np.isnan(self.surge).all())
+
+    @cached_property
+    def prices_churn(self) -> bool:
+        """Whether a change has a price in any row."""
+        return bool(self.churn_price.any())
+
+    @cached_property
+    def counts_changes(self) -> bool:
+        """Whether the changes of an hour are bounded in any row."""
+        return bool(self.changes_per_hour.any())
+
+    @cached_property
+    def holds_outages(self) -> bool:
+        """Whether any row holds its count after an outage."""
+        return bool(self.outage_hold.any())
+
+    @cached_property
+    def may_wake(self) -> Flags | None:
+        """[row] where the minimum is 0; None where it is nowhere."""
+        zero = self.min_replicas == 0
+        return zero if zero.any() else None
+
+    def take(self, rows: Counts) -> Self:
+        """The policies of these rows."""
+        return replace(self, **{one.name: getattr(self, one.name)[rows] for one in fields(self)})
+
+
+CHECKED = (
+    "",
+    "tolerance",
+    "surge",
+    "scale_down_stabilization",
+    "churn_price",
+    "changes_per_hour",
+    "outage_hold",
+    "headroom",
+    "quantile",
+    "min_replicas",
+    "max_replicas",
+    "the target of a pod",
+    "replicas",
+    "ready replicas",
+    "the floor of an event",
+    "the policy or the targets",
+)
+"""What a code of `Decisions.failed` names."""
+TARGET, REPLICAS, READY, EVENT, UNREADABLE = range(11, 16)
+HARMLESS = {
+    "tolerance": 0.1,
+    "surge": np.nan,
+    "stabilization": 0.0,
+    "churn_price": 0.0,
+    "changes_per_hour": 0,
+    "outage_hold": 0.0,
+    "headroom": 0.0,
+    "quantile": 0.9,
+    "min_replicas": 1,
+    "max_replicas": MAX_INT32,
+    "lead_time": 0.0,
+    "max_sample_age": 0.0,
+}
+_YEAR = 366 * 86400.0
+
+
+def _between(column: Floats, low: float, high: float) -> Flags:
+    """Where a number is in a range; NaN is not."""
+    return np.asarray((column >= low) & (column <= high))
+
+
+def _single(column: Floats) -> float | None:
+    if not column.size:
+        return 0.0
+    first = float(column[0])
+    return first if bool((column == first).all()) else None
+
+
+@dataclass(frozen=True, eq=False)
+class TargetColumns:
+    """What one pod is meant to carry, [target, row] each."""
+
+    goal: Counts
+    """Whole percent of the request, or milli-units."""
+    request: Counts
+    """The request of one pod in milli-units; 1 where the target is no share of it."""
+    full: Floats
+    """The demand that fills one pod, in the signal's unit."""
+
+    @cached_property
+    def impossible(self) -> Flags:
+        """[row] where a target divides by nothing, or by more than can be counted."""
+        bad = (self.goal < 1) | (self.request < 1) | ~((self.full > 0.0) & (self.full <= LARGEST))
+        bad |= (self.goal > MOST) | (self.request > MOST)
+        return np.asarray(bad.any(axis=0))
+
+    @cached_property
+    def possible(self) -> TargetColumns:
+        """The same with 1 in place of impossible ones: those rows are masked."""
+        bad = self.impossible
+        if not bad.any():
+            return self
+        return TargetColumns(np.where(bad, 1, self.goal), np.where(bad, 1, self.request), np.where(bad, 1.0, self.full))
+
+    def take(self, rows: Counts) -> TargetColumns:
+        """The targets of these rows."""
+        return TargetColumns(self.goal[:, rows], self.request[:, rows], self.full[:, rows])
+
+
+MOST = 2**53
+"""Milli-units of one pod above which sums over pods may leave 64 bits."""
+KNOWN, NO_SAMPLE, STALE, NOT_READ, IMPOSSIBLE = range(5)
+"""Why a measurement is missing: there is no sample, it is too old, its signal is not read, it is no amount."""
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """One group of rows at one instant. Amounts are totals over all pods in the unit of the signal, NaN if unknown."""
+
+    rules: Rules
+    policy: PolicyColumns
+    targets: TargetColumns
+    current: Counts
+    """[row] `spec.replicas`."""
+    ready: Counts
+    """[row] ready pods."""
+    measured: Floats
+    """[target, row] the latest demand that is fresh enough."""
+    unseen: Codes
+    """[target, row] why `measured` is NaN; `NO_SAMPLE` if it is not said."""
+    age: Floats
+    """[target, row] seconds since the latest sample, fresh or not."""
+    peak: Floats
+    """[target, row] the coming peak at the policy's quantile."""
+    low: Floats
+    """[target, row] its 10 % quantile."""
+    quantiles: Sequence[Floats]
+    """[target][level, row] its whole distribution, not crossing; needed by newsvendor sizing only."""
+    acting: Flags
+    """[row] whether the gate lets the forecast have its say."""
+    event_floor: Counts
+    """[row] the least replicas by known events, 0 for none."""
+    frozen: Flags
+    """[row] whether a maintenance window is on."""
+    unreadable: Flags
+    """[row] whether the policy or the targets could not be read at all."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self.current)

@@ -1,0 +1,116 @@
+"""Replicas that one target asks for, [row]: `hpa.proposals` and `hpa.combine` on arrays (HPA rules §8, §9).
+
+Usage and targets are integer milli-units. Pods that are starting take their share of a high load and use nothing yet;
+a pod without a sample does not occur: a total is what was measured of all ready pods.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from forecaster.horizontal.numbers import UNKNOWN, Band, Counts, Flags, Floats, ceil_counts, truncated
+from forecaster.hpa.numbers import MAX_INT32, MIN_INT32
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Pods(NamedTuple):
+    """Pods [row]: `ready` ones that share the usage, `starting` ones beside them, and the `current` replicas."""
+
+    ready: Counts
+    starting: Counts
+    current: Counts
+
+    @classmethod
+    def of(cls, ready: Counts, current: Counts) -> Pods:
+        """Ready pods, of which no more than `current` count: the others are leaving; those that lack are starting."""
+        staying = np.minimum(ready, current)
+        return cls(staying, current - staying, current)
+
+    def take(self, rows: Counts) -> Pods:
+        """The pods of these rows."""
+        return Pods(self.ready[rows], self.starting[rows], self.current[rows])
+
+
+def from_utilization(
+    usage: Counts, requests: Counts, starting_requests: Counts, percent: Counts, pods: Pods, band: Band
+) -> Counts:
+    """HPA rules §8.1: replicas [row] by utilization; requests are sums over ready and over starting pods."""
+    first = utilization_percent(usage, requests) / percent
+    rows = _filled(first, pods)
+    desired = _undisturbed(first, pods, band)
+    if rows.size:
+        whole = requests[rows] + starting_requests[rows]
+        second = utilization_percent(usage[rows], whole) / percent[rows]
+        desired[rows] = _with_starting(second, pods.take(rows), band.take(rows))
+    return desired
+
+
+def from_average(usage: Counts, target: Counts, pods: Pods, band: Band) -> Counts:
+    """HPA rules §8.2: replicas [row] by the average over pods."""
+    first = truncated(usage, np.maximum(pods.ready, 1)) / target
+    rows = _filled(first, pods)
+    desired = _undisturbed(first, pods, band)
+    if rows.size:
+        some = pods.take(rows)
+        second = truncated(usage[rows], some.ready + some.starting) / target[rows]
+        desired[rows] = _with_starting(second, some, band.take(rows))
+    return desired
+
+
+def per_pod_value(usage: Counts, target: Counts, current: Counts, band: Band) -> Counts:
+    """HPA rules §8.4: replicas [row] by one value shared by all pods; with no pods nothing holds the count."""
+    amount, goal = usage.astype(np.float64), target.astype(np.float64)
+    ratio = amount / np.maximum(goal * current, 1.0)
+    return np.where(band.holds(ratio) & (current > 0), current, ceil_counts(amount / goal))
+
+
+def utilization_percent(usage: Counts, requests: Counts) -> Counts:
+    """HPA rules §8.1: whole percent [row], toward zero; the product wraps at 64 bits, the percentage at 32."""
+    percent = truncated(usage * 100, np.maximum(requests, 1))
+    if percent.size and (percent.max() > MAX_INT32 or percent.min() < MIN_INT32):
+        return percent.astype(np.int32).astype(np.int64)
+    return percent
+
+
+def _undisturbed(ratio: Floats, pods: Pods, band: Band) -> Counts:
+    return np.where(band.holds(ratio), pods.current, ceil_counts(ratio * pods.ready))
+
+
+def _filled(first: Floats, pods: Pods) -> Counts:
+    """The rows in which starting pods take their share."""
+    return np.flatnonzero((first > 1.0) & (pods.starting > 0))
+
+
+def _with_starting(second: Floats, pods: Pods, band: Band) -> Counts:
+    """The second ratio, over the starting pods too: it may shrink a rise and never turn it around."""
+    desired = ceil_counts(second * (pods.ready + pods.starting))
+    keeps = band.holds(second) | (second < 1.0) | ((second > 1.0) & (desired < pods.current))
+    return np.where(keeps, pods.current, desired)
+
+
+class Combined(NamedTuple):
+    """HPA rules §9 [row]: the largest proposal, whether it may be followed, and whether some target has none."""
+
+    replicas: Counts
+    valid: Flags
+    partial: Flags
+
+
+def combined(proposals: Sequence[Counts], current: Counts) -> Combined:
+    """One recommendation of proposals [target][row]; a target without one blocks scaling down, never up.
+
+    A running maximum of zero is replaced by any later proposal, even a negative one.
+    """
+    if not proposals:
+        nowhere = np.zeros(len(current), np.bool_)
+        return Combined(np.full_like(current, UNKNOWN), nowhere, ~nowhere)
+    replicas, partial = proposals[0], proposals[0] == UNKNOWN
+    for one in proposals[1:]:
+        missing = one == UNKNOWN
+        partial = partial | missing
+        replicas = np.where((replicas == 0) & ~missing, one, np.maximum(replicas, one))
+    return Combined(replicas, (replicas != UNKNOWN) & ~(partial & (replicas < current)), partial)

@@ -1,0 +1,86 @@
+"""What every target asks for: by the measured demand and by the forecast, through the same formula."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from forecaster.demand.censored import BEYOND
+from forecaster.horizontal.newsvendor import cut_off, newsvendor_replicas
+from forecaster.horizontal.numbers import UNKNOWN, ceil_counts, millis
+from forecaster.horizontal.proposals import Pods, from_average, from_utilization, per_pod_value
+
+if TYPE_CHECKING:
+    from forecaster.horizontal.checked import Checked
+    from forecaster.horizontal.numbers import Counts, Flags, Floats
+
+
+class Proposals(NamedTuple):
+    """Replicas [target][row], `UNKNOWN` where a target has no answer."""
+
+    reactive: list[Counts]
+    """By the measured demand."""
+    forecast: list[Counts]
+    """By the forecast; nowhere without a measurement, since it would be made of the same stale samples."""
+    keep: list[Counts]
+    """Sized by newsvendor: pods that are worth keeping, at least as many as are asked for. Empty otherwise."""
+
+
+def proposals_of(seen: Checked, served: Counts) -> Proposals:
+    """What each target asks for; `served` pods [row] were ready when the row was decided last."""
+    pods = Pods.of(seen.ready, seen.current)
+    counted = (seen.ready > 0) & (seen.current > 0)
+    found = Proposals([], [], [])
+    for target in range(len(seen.rules.kinds)):
+        known, foreseen = seen.known[target] & counted, seen.foreseen[target] & counted
+        reactive = np.where(known, _by_hpa(seen, target, seen.measured[target], pods), UNKNOWN)
+        if seen.rules.sizing == "newsvendor":
+            reactive = _newsvendor(seen, target, found, pods=pods, reactive=reactive, counted=counted, served=served)
+        else:
+            found.forecast.append(np.where(foreseen, _by_hpa(seen, target, seen.peak[target], pods), UNKNOWN))
+        found.reactive.append(reactive)
+    return found
+
+
+def _by_hpa(seen: Checked, target: int, demand: Floats, pods: Pods) -> Counts:
+    """Replicas [row] that one target asks for at a total demand, by the HPA's formula (HPA rules §8.1, §8.2, §8.4)."""
+    kind, goal, usage = seen.rules.kinds[target], seen.targets.goal[target], millis(demand)
+    if kind.of_all_pods:
+        return per_pod_value(usage, goal, pods.current, seen.policy.band)
+    if kind.of_request:
+        request = seen.targets.request[target]
+        return from_utilization(usage, pods.ready * request, pods.starting * request, goal, pods, seen.policy.band)
+    return from_average(usage, goal, pods, seen.policy.band)
+
+
+def _newsvendor(
+    seen: Checked, target: int, found: Proposals, *, pods: Pods, reactive: Counts, counted: Flags, served: Counts
+) -> Counts:
+    """Adds what one target asks for by newsvendor sizing to `found`, and returns what it asks for now.
+
+    Where only one quantile is known the HPA's formula speaks. A row that may wake from zero needs no pod to be sized:
+    a pod is full at its capacity, not at the HPA's target.
+    """
+    waking = seen.policy.may_wake if seen.rules.wakes else None
+    sized = seen.distributed[target] & (counted if waking is None else counted | waking)
+    add, keep = _sized(seen, target, served)
+    peaked = seen.foreseen[target] & counted & ~sized
+    by_peak = _by_hpa(seen, target, seen.peak[target], pods) if peaked.any() else UNKNOWN
+    found.forecast.append(np.where(sized, add, np.where(peaked, by_peak, UNKNOWN)))
+    found.keep.append(np.where(sized, keep, UNKNOWN))
+    if waking is None:
+        return reactive
+    filled = ceil_counts(seen.measured[target] / seen.targets.full[target])
+    return np.where(waking & seen.distributed[target], filled, reactive)
+
+
+def _sized(seen: Checked, target: int, served: Counts) -> tuple[Counts, Counts]:
+    """Replicas to have and to keep [row]; the peak is at least what is there now, or more where pods are full."""
+    measured, full = seen.measured[target], seen.targets.full[target]
+    if not seen.quantiles:
+        return seen.current, seen.current
+    cut = cut_off(measured, seen.ready, full) | cut_off(measured, served, full)
+    share = (1.0 + seen.policy.headroom) / full
+    least = np.where(cut, measured * BEYOND, measured) * share
+    return newsvendor_replicas(seen.rules.levels, seen.quantiles[target] * share, seen.policy.price, at_least=least)

@@ -1,0 +1,87 @@
+"""A fact of the last cycles of all rows: one array [row] a cycle, with the instants of the cycles.
+
+Immutable and cheap to extend: a longer ring shares the arrays of the shorter one. Instants are epoch seconds, rising,
+at any distance from each other.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from forecaster.horizontal.numbers import Counts
+
+Slot = NDArray[Any]
+
+
+class Ring(NamedTuple):
+    """Values [slot][row] at `times` [slot], the latest last; a row has `nothing` where it has no value."""
+
+    nothing: Slot
+    """A single number of the type of the values."""
+    times: tuple[float, ...] = ()
+    values: tuple[Slot, ...] = ()
+
+    def since(self, begin: float) -> tuple[Slot, ...]:
+        """The values [slot][row] of the instant `begin` and later."""
+        return self.values[bisect_left(self.times, begin) :]
+
+    def after(self, begin: float) -> tuple[Slot, ...]:
+        """The values [slot][row] of strictly after `begin`."""
+        return self.values[bisect_right(self.times, begin) :]
+
+    def opened(self, now: float, keep: float, rows: int) -> Ring:
+        """With an empty slot for `now` if it has none yet, without what is older than `keep` seconds.
+
+        One slot before that stays: it tells that a row was known for the whole time, however irregular the cycles are.
+        A clock that was set back makes what came later as old as now.
+        """
+        if self.times and self.times[-1] == now:
+            return self
+        times = tuple(min(time, now) for time in self.times) if self.times and self.times[-1] > now else self.times
+        first = max(bisect_left(times, now - keep) - 1, 0)
+        empty = np.full(rows, self.nothing, self.nothing.dtype)
+        return Ring(self.nothing, (*times[first:], now), (*self.values[first:], empty))
+
+    def marked(self, value: Slot) -> Ring:
+        """With `value` [row] in the latest slot, where it is more than what is there."""
+        return self._replace(values=(*self.values[:-1], np.maximum(self.values[-1], value, dtype=self.nothing.dtype)))
+
+    def take(self, rows: Counts) -> Ring:
+        """The slots of these rows; a negative row is a new one."""
+        return self._replace(values=tuple(taken(one, rows, self.nothing) for one in self.values))
+
+    def put(self, rows: Counts, ring: Ring) -> Ring:
+        """With these rows as in `ring`, which has the same instants."""
+        if ring.times != self.times:
+            raise ValueError(f"a ring of {len(ring.times)} instants does not fit into one of {len(self.times)}")
+        return self._replace(values=tuple(map(put, self.values, [rows] * len(self.values), ring.values)))
+
+    def arrays(self) -> tuple[NDArray[np.float64], Slot]:
+        """The instants [slot] and the values [slot, row], to be saved."""
+        return np.array(self.times), np.array(self.values, self.nothing.dtype)
+
+    def of_arrays(self, times: Slot, values: Slot) -> Ring:
+        """What `arrays` gave."""
+        return self._replace(times=tuple(times.tolist()), values=tuple(np.asarray(values, self.nothing.dtype)))
+
+
+def taken(column: Slot, rows: Counts, nothing: Slot | float) -> Slot:
+    """The values of these rows on the last axis; `nothing` for a negative row."""
+    new = rows < 0
+    if not new.any():
+        return np.asarray(column[..., rows])
+    found = np.full((*column.shape[:-1], len(rows)), nothing, column.dtype)
+    found[..., ~new] = column[..., rows[~new]]
+    return found
+
+
+def put(column: Slot, rows: Counts, values: Slot) -> Slot:
+    """A copy of the column with the values of these rows, on the last axis."""
+    copy = column.copy()
+    copy[..., rows] = values
+    return copy

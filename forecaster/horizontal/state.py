@@ -1,0 +1,152 @@
+"""What decisions remember from cycle to cycle: one array a fact, rows on the last axis.
+
+A fleet has one state. Groups of rows are taken from it, decided and put back; a state of one row serves a single
+workload. Everything is immutable: what changes is made anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from forecaster.horizontal.numbers import UNKNOWN
+from forecaster.horizontal.ring import Ring, put, taken
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from numpy.typing import NDArray
+
+    from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
+
+NONE, SILENCE, GONE, BACK = range(4)
+"""Why the floor of an outage is there: no outage, samples were missing, load has gone, load is back."""
+HOUR = 3600.0
+RECOMMENDATIONS = Ring(np.array(UNKNOWN, np.int32))
+CHANGES = Ring(np.array(0, np.bool_))
+BY_ROW: Mapping[str, Any] = {
+    "begun": np.False_,
+    "ready": np.int64(0),
+    "cause": np.int8(NONE),
+    "floor": np.int64(0),
+    "until": np.float64(0.0),
+    "gone": np.int64(-1),
+    "least": np.float64(np.nan),
+}
+"""What a new row has in each column [row]."""
+BY_SIGNAL: Mapping[str, Any] = {
+    "expected": np.float64(np.nan),
+    "missing": np.int8(0),
+    "missing_age": np.float64(np.nan),
+}
+"""What a new row has in each column [signal, row]."""
+COLUMNS: Mapping[str, Any] = {**BY_ROW, **BY_SIGNAL}
+RINGS = ("recommendations", "changes")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class State:
+    """All that outlives a cycle. Arrays are [row] if nothing else is said; instants are epoch seconds."""
+
+    signals: tuple[str, ...]
+    """The signals of the columns [signal, row]."""
+    begun: Flags
+    """Whether the row was seen before: the size that it is found with counts as a recommendation (HPA rules §3)."""
+    ready: Counts
+    """Pods that were ready when the row was decided last: those that served what is measured now."""
+    cause: Codes
+    """Why there is an outage; `NONE` without one."""
+    floor: Counts
+    """Replicas that stay until the outage is over."""
+    until: Floats
+    """When it is over."""
+    gone: Counts
+    """Position in `signals` of the load that has gone or come back; -1 for none."""
+    least: Floats
+    """The load that has gone, in the unit of its signal."""
+    expected: Floats
+    """[signal, row] the least load that the latest forecast expected; NaN where that is nothing to miss."""
+    missing: Codes
+    """[signal, row] why a row was held for want of a sample (`inputs.NO_SAMPLE` ...)."""
+    missing_age: Floats
+    """[signal, row] how old its latest sample was then, in seconds; NaN where it had none."""
+    recommendations: Ring
+    """Counts before stabilization (HPA rules §10)."""
+    changes: Ring
+    """Whether the final count differed from the replicas there were, in the last hour."""
+
+    @classmethod
+    def new(cls, rows: int, signals: Iterable[str] = ()) -> State:
+        """The state of rows that were never seen."""
+        names = tuple(signals)
+        return cls(
+            signals=names,
+            **{name: np.full(rows, nothing) for name, nothing in BY_ROW.items()},
+            **{name: np.full((len(names), rows), nothing) for name, nothing in BY_SIGNAL.items()},
+            recommendations=RECOMMENDATIONS,
+            changes=CHANGES,
+        )
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has."""
+        return len(self.begun)
+
+    def opened(self, now: float, keep: float, signals: Iterable[str]) -> State:
+        """Ready for a cycle: a slot for `now`, a place for these signals, nothing older than `keep` seconds.
+
+        `decide` does it for its rows. A fleet of several groups is opened once, with the longest window of them all,
+        before rows are taken: they fit back in then.
+        """
+        return replace(
+            self.covering(signals),
+            recommendations=self.recommendations.opened(now, keep, self.rows),
+            changes=self.changes.opened(now, HOUR, self.rows),
+        )
+
+    def covering(self, signals: Iterable[str]) -> State:
+        """With a place for every one of these signals."""
+        more = [one for one in dict.fromkeys(signals) if one not in self.signals]
+        if not more:
+            return self
+        new = State.new(self.rows, more)
+        grown: dict[str, Any] = {name: np.vstack([getattr(self, name), getattr(new, name)]) for name in BY_SIGNAL}
+        return replace(self, signals=(*self.signals, *more), **grown)
+
+    def take(self, rows: Counts) -> State:
+        """The state of these rows in this order; a negative row is new. Growth and compaction are one take."""
+        columns: dict[str, Any] = {name: taken(getattr(self, name), rows, nothing) for name, nothing in COLUMNS.items()}
+        return replace(self, **columns | {name: getattr(self, name).take(rows) for name in RINGS})
+
+    def put(self, rows: Counts, state: State) -> State:
+        """With these rows as in `state`, which was taken from this one after it was opened.
+
+        Raises:
+            ValueError: it has other signals or other instants.
+        """
+        if state.signals != self.signals:
+            raise ValueError(f"a state of {state.signals} does not fit into one of {self.signals}")
+        columns: dict[str, Any] = {name: put(getattr(self, name), rows, getattr(state, name)) for name in COLUMNS}
+        return replace(self, **columns | {name: getattr(self, name).put(rows, getattr(state, name)) for name in RINGS})
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything as plain arrays, to be saved."""
+        rings = {name: getattr(self, name).arrays() for name in RINGS}
+        return {
+            "signals": np.array(self.signals, np.str_),
+            **{name: getattr(self, name) for name in COLUMNS},
+            **{f"{name}_at": times for name, (times, _) in rings.items()},
+            **{name: values for name, (_, values) in rings.items()},
+        }
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> State:
+        """What `arrays` gave."""
+        return cls(
+            signals=tuple(arrays["signals"].tolist()),
+            **{name: arrays[name] for name in COLUMNS},
+            recommendations=RECOMMENDATIONS.of_arrays(arrays["recommendations_at"], arrays["recommendations"]),
+            changes=CHANGES.of_arrays(arrays["changes_at"], arrays["changes"]),
+        )
