@@ -23,7 +23,7 @@ from forecaster.replay.sizes.synthetic import synthetic_memory, weekly_peak
 from forecaster.vertical.choice.cpu import cpu_sizes
 from forecaster.vertical.choice.memory import memory_sizes
 from forecaster.vertical.choice.seen import Seen
-from forecaster.vertical.reference.vpa.panel import VpaPanel
+from forecaster.vertical.recommenders.vpa import VpaPanel
 
 HERE = Path(__file__).parent
 TRACES = HERE.parents[1] / "shared" / "traces"

@@ -14,7 +14,7 @@ from forecaster.report.advice_view import read_previous
 from forecaster.store.ledger import SqlLedger
 from forecaster.vertical.advice.prices import Prices
 from forecaster.vertical.joint import Costs
-from forecaster.vertical.reference.krr.severity import Severity
+from forecaster.vertical.recommenders.krr import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,7 +12,7 @@ from forecaster.report.advice_view import changes
 from forecaster.vertical.admission.cluster import milli_of
 from forecaster.vertical.admission.finding import Verdict
 from forecaster.vertical.advice.rounding import memory
-from forecaster.vertical.reference.krr.severity import Severity
+from forecaster.vertical.recommenders.krr import Severity
 from forecaster.vertical.rules.resource_list import CPU, MEMORY, text_of
 
 if TYPE_CHECKING:

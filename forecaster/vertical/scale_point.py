@@ -18,26 +18,7 @@ class UtilizationBounds:
     most: float = 0.9
 
 
-@dataclass(frozen=True, slots=True)
-class KeptTarget:
-    """The new utilization target; `bounded` when the scale point could not be kept, because it would be senseless."""
-
-    target: float
-    bounded: bool = False
-
-
 DEFAULT_BOUNDS = UtilizationBounds()
-
-
-def kept_target(
-    request: float, target: float, new_request: float, bounds: UtilizationBounds | None = None
-) -> KeptTarget:
-    """The target at which the HPA still acts at the same load per pod. Requests in one unit, targets as ratios."""
-    exact = request * target / new_request
-    if bounds is None:
-        return KeptTarget(exact)
-    held = min(max(exact, bounds.least), bounds.most)
-    return KeptTarget(held, bounded=held != exact)
 
 
 def request_beside_hpa(
@@ -51,12 +32,3 @@ def request_beside_hpa(
     point = request * target
     new_request = min(max(wanted, point / bounds.most), point / bounds.least)
     return new_request, point / new_request
-
-
-def naive_rounds(request: float, target: float, headroom: float, rounds: int) -> list[float]:
-    """What a rule without memory of the scale point does to a request: usage at the target, divided by the headroom."""
-    requests = []
-    for _ in range(rounds):
-        request = request * target / headroom
-        requests.append(request)
-    return requests

@@ -6,18 +6,26 @@ import math
 from typing import Any
 
 from forecaster.domain.quantity import parse_quantity
-from forecaster.vertical.reference.crane.prediction_error import (
+from forecaster.vertical.recommenders.krr import (
+    KrrSettings,
+    QueryResults,
+    Severity,
+    rounded_cpu,
+    rounded_memory,
+    severity_of,
+    simple,
+)
+from forecaster.vertical.scale_point import UtilizationBounds
+from tests.oracles.crane import (
+    LadderError,
     asymmetric_percentage_error,
     mean_absolute_error,
+    parse,
     prediction_error,
+    smallest_that_fits,
 )
-from forecaster.vertical.reference.crane.sizes import LadderError, parse, smallest_that_fits
-from forecaster.vertical.reference.krr.printing import cell, difference, parsed, printed
-from forecaster.vertical.reference.krr.rounding import rounded_cpu, rounded_memory
-from forecaster.vertical.reference.krr.scan import namespaces
-from forecaster.vertical.reference.krr.severity import Severity, letter, score, severity_of
-from forecaster.vertical.reference.krr.strategies import Observed, StrategySettings, simple, simple_limit
-from forecaster.vertical.scale_point import UtilizationBounds, kept_target, naive_rounds
+from tests.oracles.krr import cell, difference, letter, namespaces, parsed, printed, score, simple_limit
+from tests.oracles.scale_point import kept_target, naive_rounds
 from tests.vectors.vertical_comparison import Json, Suite, as_set, each, exact, listed, quantities, relative
 
 _GIBI = 2**30
@@ -46,7 +54,7 @@ def rounding(given: Json) -> float | str | None:
 
 def strategy(given: Json) -> Json:
     hpa = given.get("hpa") or {}
-    seen = Observed(
+    seen = QueryResults(
         given.get("cpuPercentileByPod") or {},
         given.get("cpuPointsByPod") or {},
         given.get("memoryMaxByPod") or {},
@@ -54,7 +62,7 @@ def strategy(given: Json) -> Json:
         given.get("oomLimitByPod") or {},
         frozenset(resource for resource in hpa if hpa[resource]),
     )
-    settings = StrategySettings(allow_hpa=given.get("allowHpa", False), use_oom=given.get("useOom", False))
+    settings = KrrSettings(allow_hpa=given.get("allowHpa", False), use_oom=given.get("useOom", False))
     proposals = _STRATEGIES[given["strategy"]](seen, settings)
     return {
         resource: {"request": one.request, "limit": one.limit, "info": one.info} for resource, one in proposals.items()

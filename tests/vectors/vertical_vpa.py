@@ -5,36 +5,27 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from forecaster.domain.quantity import milli_quantity
-from forecaster.vertical.reference.vpa import amounts
-from forecaster.vertical.reference.vpa.aggregate import AggregateState
-from forecaster.vertical.reference.vpa.buckets import (
-    CPU_BUCKETS,
-    MEMORY_BUCKETS,
+from forecaster.vertical.recommenders.histograms import CPU_BUCKETS, MEMORY_BUCKETS, ExponentialBuckets, LinearBuckets
+from forecaster.vertical.recommenders.vpa import ConfidenceRule, MemoryPeaks, VpaSettings
+from tests.oracles import vpa_amounts
+from tests.oracles.vpa_amounts import at_least, with_confidence, with_margin
+from tests.oracles.vpa_capping import NO_POLICY
+from tests.oracles.vpa_checkpoints import CheckpointError, HistogramCheckpoint, load, loaded, save, saved
+from tests.oracles.vpa_histograms import (
+    SECOND,
     Buckets,
-    ExponentialBuckets,
-    LinearBuckets,
+    DecayingHistogram,
+    Histogram,
+    of_datetime,
+    of_unix,
+    to_datetime,
 )
-from forecaster.vertical.reference.vpa.checkpoint import CheckpointError, HistogramCheckpoint, load, save
-from forecaster.vertical.reference.vpa.container import ContainerState, MemoryRules
-from forecaster.vertical.reference.vpa.container_checkpoint import loaded, saved
-from forecaster.vertical.reference.vpa.decaying import DecayingHistogram
-from forecaster.vertical.reference.vpa.estimators import ConfidenceRule, at_least, with_confidence, with_margin
-from forecaster.vertical.reference.vpa.histogram import Histogram
-from forecaster.vertical.reference.vpa.instants import SECOND, of_datetime, of_unix, to_datetime
-from forecaster.vertical.reference.vpa.policy import NO_POLICY
-from forecaster.vertical.reference.vpa.recommend import (
-    BOTH,
-    Amounts,
-    ContainerAmounts,
-    RecommenderSettings,
-    floored,
-    pod_minimum,
-    recommend,
-)
+from tests.oracles.vpa_recommender import BOTH, Amounts, ContainerAmounts, floored, pod_minimum, recommend
+from tests.oracles.vpa_samples import AggregateState, ContainerState
 from tests.vectors.vertical_comparison import Json, Suite, each, exact, listed, quantities, relative
 
 if TYPE_CHECKING:
@@ -158,27 +149,27 @@ def conversion(given: Json) -> Any:
 
 def _rounded(given: Json) -> Json:
     try:
-        return {"amount": amounts.rounded_up(given["amount"], given["step"]), "error": False}
+        return {"amount": vpa_amounts.rounded_up(given["amount"], given["step"]), "error": False}
     except ValueError:
         return {"amount": given["amount"], "error": True}
 
 
 def _resource_list(given: Json) -> Json:
-    cpu = amounts.rounded_up(given["cpuMillicores"], given["roundCpuMillicores"])
-    memory = amounts.rounded_up(given["memoryBytes"], given["roundMemoryBytes"])
-    text = amounts.humanized(memory) if given["humanizeMemory"] else str(memory)
+    cpu = vpa_amounts.rounded_up(given["cpuMillicores"], given["roundCpuMillicores"])
+    memory = vpa_amounts.rounded_up(given["memoryBytes"], given["roundMemoryBytes"])
+    text = vpa_amounts.humanized(memory) if given["humanizeMemory"] else str(memory)
     return {"cpu": str(milli_quantity(cpu)), "memory": text}
 
 
 _CONVERSIONS: dict[str, Callable[[Json], Any]] = {
-    "amountFromFloat": lambda given: amounts.amount_of(given["value"]),
-    "coresFromCpuAmount": lambda given: amounts.to_cores(given["millicores"]),
-    "cpuAmountFromCores": lambda given: amounts.of_cores(given["cores"]),
-    "humanizeMemory": lambda given: amounts.humanized(given["bytes"]),
-    "memoryAmountFromBytes": lambda given: amounts.amount_of(given["bytes"]),
+    "amountFromFloat": lambda given: vpa_amounts.amount_of(given["value"]),
+    "coresFromCpuAmount": lambda given: vpa_amounts.to_cores(given["millicores"]),
+    "cpuAmountFromCores": lambda given: vpa_amounts.of_cores(given["cores"]),
+    "humanizeMemory": lambda given: vpa_amounts.humanized(given["bytes"]),
+    "memoryAmountFromBytes": lambda given: vpa_amounts.amount_of(given["bytes"]),
     "resourceList": _resource_list,
     "roundUpTo": _rounded,
-    "scale": lambda given: amounts.scaled(given["amount"], given["factor"]),
+    "scale": lambda given: vpa_amounts.scaled(given["amount"], given["factor"]),
 }
 
 
@@ -203,7 +194,7 @@ def _percentile(given: Json) -> int:
     for value, weight in given["samples"]:
         histogram.add(value, weight)
     value = histogram.percentile(given["percentile"])
-    return amounts.of_cores(value) if given["resource"] == "cpu" else amounts.amount_of(value)
+    return vpa_amounts.of_cores(value) if given["resource"] == "cpu" else vpa_amounts.amount_of(value)
 
 
 def _confidence(given: Json) -> float:
@@ -230,7 +221,7 @@ class Recorder:
     operations: list[Json] = field(default_factory=list)
 
     def add_cpu(self, millicores: int, at: int) -> None:
-        self._keep("cpu", "add", amounts.to_cores(millicores), 0.1, at)
+        self._keep("cpu", "add", vpa_amounts.to_cores(millicores), 0.1, at)
 
     def add_memory(self, memory: int, at: int) -> None:
         self._keep("memory", "add", float(memory), 1.0, at)
@@ -244,8 +235,8 @@ class Recorder:
 
 
 def container_state(given: Json) -> Json:
-    interval = round(given["memoryAggregationIntervalSeconds"] * SECOND)
-    rules = MemoryRules(interval, given["oomBumpUpRatio"], given["oomMinBumpUpBytes"])
+    interval = timedelta(seconds=given["memoryAggregationIntervalSeconds"])
+    rules = MemoryPeaks(interval, given["oomBumpUpRatio"], given["oomMinBumpUpBytes"])
     recorder = Recorder()
     state = ContainerState(recorder, rules)
     accepted = [_feed(state, event, of_datetime(datetime.fromisoformat(event["t"]))) for event in given["events"]]
@@ -315,7 +306,7 @@ def recommender(given: Json) -> Any:
 
 
 def _constant(given: Json) -> Json:
-    settings = RecommenderSettings(
+    settings = VpaSettings(
         pod_min_cpu_millicores=given["podMinCpuMillicores"], pod_min_memory_mb=given["podMinMemoryMb"]
     )
     least = pod_minimum(len(given["containers"]), settings)
@@ -337,8 +328,8 @@ def _series(given: Json) -> Json:
     for i, (cores, memory) in enumerate(
         zip(_unrolled(given["cpuCores"]), _unrolled(given["memoryBytes"]), strict=True)
     ):
-        container.add_cpu(amounts.of_cores(cores), of_unix(start + i * step))
-        container.add_memory(amounts.amount_of(memory), of_unix(start + i * step))
+        container.add_cpu(vpa_amounts.of_cores(cores), of_unix(start + i * step))
+        container.add_memory(vpa_amounts.amount_of(memory), of_unix(start + i * step))
     return _reported({"container": state})
 
 

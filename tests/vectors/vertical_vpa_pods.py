@@ -6,38 +6,52 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from forecaster.domain.quantity import Quantity, parse_quantity
-from forecaster.vertical.reference.vpa.admission import container_resources
-from forecaster.vertical.reference.vpa.capping import Capped, cap_for_pod
-from forecaster.vertical.reference.vpa.disruption import Group, can_evict, group_of
-from forecaster.vertical.reference.vpa.inplace import Condition, InPlaceSituation, decide, resize_status
-from forecaster.vertical.reference.vpa.limit_range import LimitRange, effective
-from forecaster.vertical.reference.vpa.lists import ZERO, Container, Recommended, Requirements, ResourceList, whole
-from forecaster.vertical.reference.vpa.observer import (
-    ContainerStatus,
-    OomKill,
-    Termination,
-    oom_of_update,
-    ooms_of_eviction,
+from forecaster.vertical.cluster_rules.resize_progress import (
+    Condition,
+    Group,
+    InPlaceSituation,
+    can_evict,
+    decide,
+    group_of,
+    resize_status,
 )
-from forecaster.vertical.reference.vpa.pod_limit_range import scale_together
-from forecaster.vertical.reference.vpa.policy import (
+from tests.oracles.vpa_admission import Boosted, StartupBoostError, boosted, container_resources
+from tests.oracles.vpa_capping import (
+    Capped,
     ContainerPolicy,
     StartupBoost,
+    cap_for_pod,
     cap_stored,
     controlled_values,
     integer_cpu,
     policy_of,
 )
-from forecaster.vertical.reference.vpa.priority import Priority, in_order, observed_containers, priority_of
-from forecaster.vertical.reference.vpa.proportional import proportional_limit
-from forecaster.vertical.reference.vpa.startup_boost import Boosted, StartupBoostError, boosted
-from forecaster.vertical.reference.vpa.update import (
+from tests.oracles.vpa_limit_range import LimitRange, effective, scale_together
+from tests.oracles.vpa_resources import (
+    ZERO,
+    Container,
+    Recommended,
+    Requirements,
+    ResourceList,
+    proportional_limit,
+    whole,
+)
+from tests.oracles.vpa_updater import (
+    ContainerStatus,
     EvictionRequirement,
     LastTermination,
+    OomKill,
+    Priority,
+    Termination,
     UpdateRules,
     accepts,
+    in_order,
     is_quick_oom,
     may_evict,
+    observed_containers,
+    oom_of_update,
+    ooms_of_eviction,
+    priority_of,
     retries,
 )
 from tests.vectors.vertical_comparison import Json, Suite, exact, listed, quantities, relative

@@ -13,8 +13,7 @@ from forecaster.vertical.choice.load_ahead import Counts, LoadAhead, load_ahead
 from forecaster.vertical.choice.memory import DAY, memory_sizes
 from forecaster.vertical.choice.oom import HELD, RAISE
 from forecaster.vertical.choice.seen import Seen
-from forecaster.vertical.reference.vpa.panel import VpaPanel
-from forecaster.vertical.reference.vpa.recommend import RecommenderSettings
+from forecaster.vertical.recommenders.vpa import VpaPanel, VpaSettings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -140,7 +139,7 @@ class Vpa:
 
     def size(self, held: Held, at: int) -> Sized:  # noqa: ARG002  the protocol's
         """The target; pods outside the bounds, or twelve hours old and a tenth away, are changed."""
-        settings = RecommenderSettings(margin=self.margin, pod_min_cpu_millicores=0, pod_min_memory_mb=0)
+        settings = VpaSettings(margin=self.margin, pod_min_cpu_millicores=0, pod_min_memory_mb=0)
         found = self.panel.recommend(settings)[self.resource]
         unit = 1000.0 if self.resource == "cpu" else 1.0
         target = found.target / unit

@@ -11,7 +11,7 @@ from forecaster.vertical.admission.cluster import requirements_of, split
 from forecaster.vertical.admission.proof import Proof, prove
 from forecaster.vertical.admission.surroundings import ROLLED_OUT, Terms
 from forecaster.vertical.advice.rounding import rounded
-from forecaster.vertical.reference.krr.severity import Severity, severity_of, worst
+from forecaster.vertical.recommenders.krr import Severity, severity_of, worst
 from forecaster.vertical.rules.resource_list import CPU, MEMORY, MILLI
 
 if TYPE_CHECKING:

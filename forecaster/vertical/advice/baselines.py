@@ -11,11 +11,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.domain.workload import Resources
-from forecaster.vertical.reference.krr.rounding import rounded_cpu, rounded_memory
-from forecaster.vertical.reference.krr.strategies import DEFAULTS as KRR_DEFAULTS
-from forecaster.vertical.reference.krr.strategies import Observed, Value, quantile_of_query, simple
-from forecaster.vertical.reference.vpa.panel import VpaPanel
-from forecaster.vertical.reference.vpa.recommend import CPU, MEMORY
+from forecaster.vertical.recommenders.krr import (
+    KRR_DEFAULTS,
+    KrrValue,
+    QueryResults,
+    quantile_of_query,
+    rounded_cpu,
+    rounded_memory,
+    simple,
+)
+from forecaster.vertical.recommenders.vpa import VpaPanel
+from tests.oracles.vpa_recommender import CPU, MEMORY
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,7 +64,7 @@ def krr(cpu: Floats, memory: Floats, hpa_on: list[frozenset[str]]) -> list[Resou
 
 
 def _krr(cores: Floats, used: Floats, targeted: frozenset[str], quantile: float) -> Resources | None:
-    seen = Observed(
+    seen = QueryResults(
         cpu_percentile={_POD: float(np.quantile(cores, quantile))} if cores.size else {},
         memory_peak={_POD: float(used.max())} if used.size else {},
         points={"cpu": {_POD: cores.size}, "memory": {_POD: used.size}},
@@ -75,5 +81,5 @@ def _krr(cores: Floats, used: Floats, targeted: frozenset[str], quantile: float)
     return None if found == Resources() else found
 
 
-def _known(value: Value) -> float | None:
+def _known(value: KrrValue) -> float | None:
     return value if isinstance(value, float) else None

@@ -11,11 +11,10 @@ from forecaster.vertical.choice.days import days_of
 from forecaster.vertical.choice.evaluated import cpu_evaluated, memory_evaluated
 from forecaster.vertical.choice.memory import DAY, coming_peaks
 from forecaster.vertical.choice.shares import shares_of
-from forecaster.vertical.reference.crane.panel import estimates
-from forecaster.vertical.reference.crane.percentile import CPU_BUCKETS, MEMORY_BUCKETS
-from forecaster.vertical.reference.krr.rounding import CPU_FLOOR_MILLICORES, MEBIBYTE, MEMORY_FLOOR_MIB
-from forecaster.vertical.reference.krr.strategies import DEFAULTS as KRR
-from forecaster.vertical.reference.vpa.panel import VpaPanel
+from forecaster.vertical.recommenders.crane import CRANE_CPU, CRANE_MEMORY, crane_requests
+from forecaster.vertical.recommenders.krr import CPU_FLOOR_MILLICORES, MEBIBYTE, MEMORY_FLOOR_MIB
+from forecaster.vertical.recommenders.krr import KRR_DEFAULTS as KRR
+from forecaster.vertical.recommenders.vpa import VpaPanel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -74,7 +73,7 @@ def _krr_limit(seen: Seen) -> tuple[Doubles, Doubles | None, Doubles]:
 
 
 def _crane(seen: Seen) -> tuple[Doubles, Doubles | None, Doubles]:
-    return estimates(seen.cpu, CPU_BUCKETS), None, estimates(seen.memory, MEMORY_BUCKETS)
+    return crane_requests(seen.cpu, CRANE_CPU), None, crane_requests(seen.memory, CRANE_MEMORY)
 
 
 def _quantile(usage: NDArray[np.floating], percent: float) -> Doubles:

@@ -8,12 +8,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forecaster.vertical.reference.vpa.aggregate import AggregateState
-from forecaster.vertical.reference.vpa.amounts import of_cores
-from forecaster.vertical.reference.vpa.container import ContainerState
-from forecaster.vertical.reference.vpa.instants import of_unix
-from forecaster.vertical.reference.vpa.panel import VpaPanel
-from forecaster.vertical.reference.vpa.recommend import recommend
+from forecaster.vertical.recommenders.vpa import VpaPanel
+from tests.oracles.vpa_amounts import of_cores
+from tests.oracles.vpa_histograms import of_unix
+from tests.oracles.vpa_recommender import recommend
+from tests.oracles.vpa_samples import AggregateState, ContainerState
 
 BEGIN = 1_700_006_400
 STEP = 5400

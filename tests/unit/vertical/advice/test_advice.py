@@ -13,7 +13,7 @@ from forecaster.vertical.advice.baselines import krr, vpa
 from forecaster.vertical.advice.patches import kustomization, patch, patchable
 from forecaster.vertical.advice.prices import Prices
 from forecaster.vertical.advice.rounding import rounded
-from forecaster.vertical.reference.krr.severity import Severity
+from forecaster.vertical.recommenders.krr import Severity
 from forecaster.vertical.rules.pod import Container, Pod
 from tests.support.cluster_rules import block, limits
 from tests.support.recommendations import GIB, NOON

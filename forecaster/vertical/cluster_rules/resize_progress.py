@@ -1,0 +1,155 @@
+"""How far an in-place resize got, what may be disrupted, and what follows for a pod (spec/vertical.md §1.15)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Pods of one controller in one loop of the updater.
+
+    `tolerance` is how many may be missing; `disrupted` those evicted or being resized in this loop.
+    """
+
+    configured: int
+    running: int
+    tolerance: int
+    disrupted: int = 0
+    below_minimum: bool = False
+    """Fewer live pods than must be there: resizes in place may be allowed, evictions are not."""
+
+    @property
+    def disruptable(self) -> bool:
+        """Whether one more may go. A single disruption is always allowed when everything runs and none is tolerated."""
+        enough = self.running - self.disrupted > self.configured - self.tolerance
+        return enough or (self.configured == self.running and self.tolerance == 0 and self.disrupted == 0)
+
+    def disrupt(self) -> Group:
+        """One pod less."""
+        return replace(self, disrupted=self.disrupted + 1)
+
+
+def group_of(
+    *,
+    configured: int,
+    live: int,
+    running: int,
+    tolerance: float,
+    min_replicas: int,
+    boosting: bool = False,
+    skip_minimum: bool = False,
+) -> Group | None:
+    """The group, unless it has fewer live pods than it must have before anything is touched.
+
+    `skip_minimum`: the updater resizes in place and was told not to mind disruption budgets.
+    """
+    below = live < min_replicas
+    if below and not boosting and not skip_minimum:
+        return None
+    return Group(configured, running, int(float(configured) * tolerance), below_minimum=below and not boosting)
+
+
+def can_evict(group: Group | None, *, pending: bool) -> bool:
+    """A pod that does not run yet can always go."""
+    return group is not None and (pending or (group.disruptable and not group.below_minimum))
+
+
+DEFERRED_FOR = timedelta(minutes=5)
+IN_PROGRESS_FOR = timedelta(hours=1)
+IN_PLACE = "InPlace"
+IN_PLACE_OR_RECREATE = "InPlaceOrRecreate"
+_PENDING = "PodResizePending"
+_IN_PROGRESS = "PodResizeInProgress"
+
+
+class ResizeStatus(StrEnum):
+    """How far a resize is."""
+
+    NONE = "None"
+    DEFERRED = "Deferred"
+    INFEASIBLE = "Infeasible"
+    IN_PROGRESS = "InProgress"
+    ERROR = "Error"
+    UNKNOWN = "Unknown"
+
+
+class InPlaceDecision(StrEnum):
+    """What the updater does in this loop."""
+
+    APPROVED = "Approved"
+    DEFERRED = "Deferred"
+    EVICT = "Evict"
+    INFEASIBLE = "Infeasible"
+    INFEASIBLE_CACHED = "InfeasibleCached"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition of a pod."""
+
+    type: str
+    status: str = "True"
+    reason: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class InPlaceSituation:
+    """All that a decision about one pod depends on. `group` is None where the updater leaves the controller alone."""
+
+    mode: str
+    group: Group | None
+    conditions: Sequence[Condition] = ()
+    since_last_attempt: timedelta = timedelta(0)
+    pending: bool = False
+    has_recommendation: bool = True
+    known_infeasible: bool = False
+    """An attempt with no lower target than today's was refused by the node."""
+    skip_budget: bool = False
+    restarts: bool = False
+    """A container has to restart for its resize."""
+
+
+def resize_status(conditions: Sequence[Condition]) -> ResizeStatus:
+    """Only if the first condition about a resize is true; then pending goes before in progress."""
+    about = [condition for condition in conditions if condition.type in {_PENDING, _IN_PROGRESS}]
+    if not about or about[0].status != "True":
+        return ResizeStatus.NONE
+    pending = next((condition for condition in about if condition.type == _PENDING), None)
+    if pending is not None:
+        reasons = {"Deferred": ResizeStatus.DEFERRED, "Infeasible": ResizeStatus.INFEASIBLE}
+        return reasons.get(pending.reason, ResizeStatus.UNKNOWN)
+    if about[0].reason == "Error":
+        return ResizeStatus.ERROR
+    return ResizeStatus.UNKNOWN if about[0].reason or about[0].message else ResizeStatus.IN_PROGRESS
+
+
+def decide(seen: InPlaceSituation) -> InPlaceDecision:
+    """Approve, wait, evict or give up until the recommendation becomes lower."""
+    if seen.mode not in {IN_PLACE, IN_PLACE_OR_RECREATE}:
+        return InPlaceDecision.EVICT
+    if seen.group is None or seen.pending or not seen.has_recommendation:
+        return InPlaceDecision.DEFERRED
+    if seen.mode == IN_PLACE and seen.known_infeasible:
+        return InPlaceDecision.INFEASIBLE_CACHED
+    status = resize_status(seen.conditions)
+    if status is not ResizeStatus.NONE:
+        return _under_way(seen.mode, status, seen.group, seen.since_last_attempt)
+    allowed = (seen.skip_budget and not seen.restarts) or seen.group.disruptable
+    return InPlaceDecision.APPROVED if allowed else InPlaceDecision.DEFERRED
+
+
+def _under_way(mode: str, status: ResizeStatus, group: Group, since: timedelta) -> InPlaceDecision:
+    """In place alone never evicts; otherwise a resize that failed, or takes too long, ends in an eviction."""
+    if mode == IN_PLACE:
+        return InPlaceDecision.INFEASIBLE if status is ResizeStatus.INFEASIBLE else InPlaceDecision.DEFERRED
+    patience = {ResizeStatus.DEFERRED: DEFERRED_FOR, ResizeStatus.IN_PROGRESS: IN_PROGRESS_FOR}.get(status)
+    failed = patience is None or since > patience
+    return InPlaceDecision.EVICT if failed and group.disruptable else InPlaceDecision.DEFERRED

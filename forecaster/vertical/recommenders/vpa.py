@@ -1,0 +1,195 @@
+"""The VPA 1.8's recommender for many containers at once, in arrays with a row per container.
+
+Weights are relative, so one reference instant serves all rows; sums are taken in another order than container by
+container, so where a percentile is reached to the last bit, a row may differ by one bucket.
+spec/vertical.md §1.1 to §1.10; the scalar reference is tests/oracles/vpa_recommender.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forecaster.domain.window import DAY
+from forecaster.vertical.recommenders.histograms import CPU_BUCKETS, MEMORY_BUCKETS, DecayingWeights
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+LARGEST_AMOUNT = 10**14
+"""Millicores or bytes; larger ones are held here."""
+_SECOND = timedelta(seconds=1)
+_CPU_WEIGHT = 0.1
+_CHUNK = 2**22
+"""Samples that are sorted into buckets at a time; some 100 MB of intermediate values."""
+
+
+@dataclass(frozen=True, slots=True)
+class VpaSettings:
+    """The recommender's flags, with their defaults."""
+
+    target_percentile: float = 0.9
+    lower_percentile: float = 0.5
+    upper_percentile: float = 0.95
+    margin: float = 0.15
+    confidence_interval: timedelta = DAY
+    pod_min_cpu_millicores: float = 25.0
+    pod_min_memory_mb: float = 250.0
+
+    def container_minimum(self, containers: int) -> tuple[int, int]:
+        """Millicores and bytes that a container gets at least: the pod's minimum, divided by its containers."""
+        share = 1.0 / max(containers, 1)
+        cpu, memory = int(self.pod_min_cpu_millicores * 0.001 * 1000), int(self.pod_min_memory_mb * 2**20)
+        return int(cpu * share), int(memory * share)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPeaks:
+    """Length of a window of memory peaks, and how far an OOM kill raises the next recommendation, in bytes."""
+
+    interval: timedelta = DAY
+    bump_ratio: float = 1.2
+    least_bump: int = 100 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class ConfidenceRule:
+    """`amount * (1 + multiplier / confidence) ^ exponent`."""
+
+    multiplier: float
+    exponent: float
+
+
+VPA_DEFAULTS = VpaSettings()
+DEFAULT_PEAKS = MemoryPeaks()
+UPPER = ConfidenceRule(1.0, 1.0)
+LOWER = ConfidenceRule(0.001, -2.0)
+
+
+@dataclass(frozen=True, slots=True)
+class VpaBounds:
+    """Target and bounds [container] in millicores or bytes."""
+
+    target: Ints
+    lower: Ints
+    upper: Ints
+
+
+class VpaPanel:
+    """Histograms of many containers, fed in order of time. Instants are seconds since 1970, after that."""
+
+    def __init__(self, containers: int, peaks: MemoryPeaks = DEFAULT_PEAKS) -> None:
+        """Start empty."""
+        self.peaks = peaks
+        self.interval = peaks.interval // _SECOND
+        self.cpu = DecayingWeights.empty(containers, CPU_BUCKETS)
+        self.memory = DecayingWeights.empty(containers, MEMORY_BUCKETS)
+        self.first = np.zeros(containers, np.int64)
+        self.last = np.zeros(containers, np.int64)
+        self.samples = np.zeros(containers, np.int64)
+        self.window_end = np.zeros(containers, np.int64)
+        self.counted = np.zeros(containers)
+        """The peak of the open window that counts."""
+        self.memory_peak = np.zeros(containers)
+
+    def add_cpu(self, cores: Floats, at: Ints) -> None:
+        """[container, time] cores and their instants, newer than all before; NaN is no sample."""
+        rows = max(_CHUNK // max(len(at), 1), 1)
+        self.cpu.move_to(int(at[-1]), int(at[0]))
+        for start in range(0, len(cores), rows):
+            part = slice(start, start + rows)
+            self._add_cpu(part, np.floor(cores[part] * 1000 + 1e-9) / 1000, at)
+
+    def add_memory(self, memory: Floats, at: int) -> None:
+        """[container] bytes at one instant; NaN is no sample."""
+        entered = self._enter(np.floor(memory), np.flatnonzero(memory >= 0), at)
+        self.memory_peak[entered] = np.floor(memory[entered])
+
+    def record_oom(self, rows: Ints, requested: Floats, at: int) -> None:
+        """OOM kills of some containers, with the memory they had requested."""
+        used = np.maximum(requested, self.memory_peak[rows])
+        needed = np.full(len(self.counted), np.nan)
+        needed[rows] = np.maximum(used + self.peaks.least_bump, np.floor(used * self.peaks.bump_ratio))
+        self._enter(needed, rows, at)
+
+    def recommend(self, settings: VpaSettings = VPA_DEFAULTS, *, containers_per_pod: int = 1) -> dict[str, VpaBounds]:
+        """By resource: `cpu` in millicores, `memory` in bytes."""
+        confidence = self._confidence(settings.confidence_interval)
+        least_cpu, least_memory = settings.container_minimum(containers_per_pod)
+        return {
+            "cpu": _bounds(self.cpu, 1000.0, least_cpu, confidence, settings),
+            "memory": _bounds(self._memory_with_open(), 1.0, least_memory, confidence, settings),
+        }
+
+    def _add_cpu(self, part: slice, cores: Floats, at: Ints) -> None:
+        known = ~np.isnan(cores)
+        self.cpu.add_all(part, cores, known, _CPU_WEIGHT * self.cpu.growth(at))
+        self.samples[part] += known.sum(axis=1)
+        instants = np.where(known, at, 0)
+        self.last[part] = np.maximum(self.last[part], instants.max(axis=1))
+        earliest = np.where(known, at, np.iinfo(np.int64).max).min(axis=1)
+        fresh = (self.first[part] == 0) & known.any(axis=1)
+        self.first[part] = np.where(fresh, earliest, self.first[part])
+
+    def _enter(self, values: Floats, rows: Ints, at: int) -> Ints:
+        """Put values into their windows; the rows in which they are the new peak."""
+        fresh = rows[self.window_end[rows] == 0]
+        self.window_end[fresh] = at
+        rolled = rows[at >= self.window_end[rows]]
+        self._close(rolled, at, fresh)
+        higher = rows[(at < self.window_end[rows]) & (self.counted[rows] > 0) & (values[rows] > self.counted[rows])]
+        entered = np.union1d(rolled, higher)
+        self.counted[entered] = values[entered]
+        return entered
+
+    def _close(self, rows: Ints, at: int, fresh: Ints) -> None:
+        """Count the peaks of windows that are over, and open the windows of `at`."""
+        if not len(rows):
+            return
+        over = np.setdiff1d(rows, fresh)
+        self.memory.move_to(at, at)
+        self.memory.add(over, self.counted[over], self.memory.growth(self.window_end[over]))
+        passed = (at - self.window_end[rows]) // self.interval + 1
+        self.window_end[rows] += passed * self.interval
+        self.counted[rows] = self.memory_peak[rows] = 0.0
+
+    def _memory_with_open(self) -> DecayingWeights:
+        rows = np.flatnonzero(self.window_end > 0)
+        panel = DecayingWeights(self.memory.buckets, self.memory.weights.copy(), self.memory.reference)
+        panel.add(rows, self.counted[rows], panel.growth(self.window_end[rows]))
+        return panel
+
+    def _confidence(self, interval: timedelta) -> Floats:
+        days = (self.last - self.first) / (interval / _SECOND)
+        return np.minimum(days, self.samples / (interval / timedelta(minutes=1)))
+
+
+def _bounds(weights: DecayingWeights, scale: float, least: int, confidence: Floats, settings: VpaSettings) -> VpaBounds:
+    """Percentile, margin, confidence and floor, in this order."""
+
+    def at(share: float) -> Floats:
+        base = _cut(weights.percentile(share) * scale)
+        return base + _cut(base * settings.margin)
+
+    lower, upper = at(settings.lower_percentile), at(settings.upper_percentile)
+    bounds = (
+        at(settings.target_percentile),
+        _widened(lower, LOWER, confidence),
+        _widened(upper, UPPER, confidence),
+    )
+    return VpaBounds(*(np.maximum(amounts, least).astype(np.int64) for amounts in bounds))
+
+
+def _widened(amounts: Floats, rule: ConfidenceRule, confidence: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return _cut(amounts * (1.0 + rule.multiplier / confidence) ** rule.exponent)
+
+
+def _cut(values: Floats) -> Floats:
+    return np.asarray(np.floor(np.clip(np.nan_to_num(values, nan=0.0, posinf=LARGEST_AMOUNT), 0, LARGEST_AMOUNT)))

@@ -1,0 +1,130 @@
+"""KRR 1.29 beyond what forecaster uses: `simple_limit`, namespaces of a scan, its score, numbers and cells as printed.
+
+spec/vertical.md §2.1, §2.2 and §2.4.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forecaster.vertical.recommenders.krr import (
+    KRR_DEFAULTS,
+    UNKNOWN,
+    KrrProposal,
+    KrrSettings,
+    KrrValue,
+    QueryResults,
+    Severity,
+    memory_proposal,
+    unknown_because,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+EVERY = "*"
+UNSET = "unset"
+_SUFFIXES = {
+    "m": Decimal("0.001"),
+    "Ki": Decimal(2**10),
+    "Mi": Decimal(2**20),
+    "Gi": Decimal(2**30),
+    "Ti": Decimal(2**40),
+    "Pi": Decimal(2**50),
+    "Ei": Decimal(2**60),
+    "k": Decimal(10**3),
+    "M": Decimal(10**6),
+    "G": Decimal(10**9),
+    "T": Decimal(10**12),
+    "P": Decimal(10**15),
+    "E": Decimal(10**18),
+}
+_UNITS = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_BINARY = 1024
+_LEAST_OF_UNIT = 10
+_COST = {Severity.CRITICAL: 1.0, Severity.WARNING: 0.7}
+_LETTERS = ((30, "F"), (55, "D"), (70, "C"), (90, "B"))
+
+
+def simple_limit(results: QueryResults, settings: KrrSettings = KRR_DEFAULTS) -> dict[str, KrrProposal]:
+    """CPU request and limit at percentiles of all points of all pods together; memory as `simple`."""
+    return {
+        "cpu": unknown_because("cpu", results.cpu_points, results, settings) or _pooled(results, settings),
+        "memory": memory_proposal(results, settings),
+    }
+
+
+def _pooled(results: QueryResults, settings: KrrSettings) -> KrrProposal:
+    points = np.concatenate([np.asarray(of_pod, float) for of_pod in results.cpu_points.values()])
+    request, limit = np.percentile(points, [settings.cpu_request_percentile, settings.cpu_limit_percentile]).tolist()
+    return KrrProposal(request, limit)
+
+
+def namespaces(selected: Sequence[str], known: Sequence[str]) -> set[str]:
+    """Namespaces of a scan: `*` stays `*`, so that namespaces that come later or cannot be listed belong to it.
+
+    Other entries with a star are patterns matched from the start of a name, the rest are taken as they are.
+    """
+    if EVERY in selected:
+        return {EVERY}
+    patterns = [re.compile(entry) for entry in selected if EVERY in entry]
+    matched = {name for name in known if any(pattern.match(name) for pattern in patterns)}
+    return matched | {entry for entry in selected if EVERY not in entry}
+
+
+def score(severities: Sequence[Severity]) -> int:
+    """Percent of rows in order, a warning counting as seven tenths of a critical one; 0 without rows."""
+    if not severities:
+        return 0
+    rows = len(severities)
+    cost = sum(_COST.get(severity, 0.0) for severity in severities)
+    return int((rows - cost) / rows * 100)
+
+
+def letter(points: int) -> str:
+    """The mark of a score."""
+    return next((mark for below, mark in _LETTERS if points < below), "A")
+
+
+def parsed(text: str) -> float:
+    """A number with an optional suffix or exponent; raises decimal.InvalidOperation for anything else."""
+    suffix = next((suffix for suffix in _SUFFIXES if text.endswith(suffix)), "")
+    return float(Decimal(text.removesuffix(suffix)) * _SUFFIXES.get(suffix, Decimal(1)))
+
+
+def printed(value: float) -> str:
+    """Millis below one, the plain float below 1024, else whole binary units of which there are at least ten."""
+    if value < 1:
+        return f"{int(value * 1000)}m"
+    if value < _BINARY:
+        return str(float(value))
+    whole, power = int(value), 0
+    while power < len(_UNITS) - 1 and whole >= _LEAST_OF_UNIT * _BINARY ** (power + 1):
+        power += 1
+    return f"{whole / _BINARY**power:.0f}{_UNITS[power]}"
+
+
+def difference(current: KrrValue, recommended: KrrValue, pods: int = 1) -> str:
+    """Sign and size of the change over all pods, empty where none is known; what there is not counts as zero."""
+    if recommended == UNKNOWN:
+        return ""
+    change = float(recommended or 0.0) - (0.0 if current is None or current == UNKNOWN else float(current))
+    return f"{'+' if change >= 0 else '-'}{printed(abs(change) * pods)}"
+
+
+def cell(current: KrrValue, recommended: KrrValue, *, with_difference: bool = True) -> str:
+    """`(difference) current -> recommended`."""
+    if current is None and recommended is None:
+        return UNSET
+    moved = difference(current, recommended) if with_difference else ""
+    return f"{f'({moved}) ' if moved else ''}{_side(current)} -> {_side(recommended)}"
+
+
+def _side(value: KrrValue) -> str:
+    if value is None:
+        return UNSET
+    return UNKNOWN if value == UNKNOWN else printed(float(value))

@@ -1,0 +1,172 @@
+"""The namespace's LimitRange as the VPA reads it, for containers and for pods (spec/vertical.md §1.12)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tests.oracles.vpa_recommender import BOTH, CPU
+from tests.oracles.vpa_resources import (
+    ZERO,
+    Container,
+    Recommended,
+    Requirements,
+    ResourceList,
+    limit_of,
+    of_units,
+    proportion,
+    units_of,
+    whole,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from forecaster.domain.quantity import Quantity
+
+
+@dataclass(frozen=True, slots=True)
+class LimitRange:
+    """One effective item of a type; None where nothing is said."""
+
+    least: ResourceList | None = None
+    most: ResourceList | None = None
+    default: ResourceList | None = None
+
+
+def effective(items: Iterable[LimitRange]) -> LimitRange | None:
+    """All items of one type and namespace as one: lowest maximum, highest minimum, the last default; None if empty."""
+    whole_item = LimitRange()
+    for item in items:
+        whole_item = LimitRange(
+            _tightest(whole_item.least, item.least, max),
+            _tightest(whole_item.most, item.most, min),
+            item.default if item.default is not None else whole_item.default,
+        )
+    return None if whole_item == LimitRange() else whole_item
+
+
+def bounds_of_request(has: Requirements, item: LimitRange) -> tuple[ResourceList, ResourceList]:
+    """Lowest and highest request whose limit stays within the item; a zero bounds nothing."""
+    lowest, highest = _boundary(has, item.least, item), _boundary(has, item.most, item)
+    for resource, least in (item.least or {}).items():
+        if resource in BOTH and least.nano > lowest.get(resource, ZERO).nano:
+            lowest[resource] = least
+    return lowest, highest
+
+
+def _boundary(has: Requirements, bound: ResourceList | None, item: LimitRange) -> dict[str, Quantity]:
+    if bound is None:
+        return {}
+    defaults = item.default or {}
+    return {
+        name: _request_for(name, has, bound.get(name, ZERO), default_limit=defaults.get(name, ZERO)) for name in BOTH
+    }
+
+
+def _request_for(resource: str, has: Requirements, bound: Quantity, *, default_limit: Quantity) -> Quantity:
+    """The request at which a limit in today's ratio reaches the bound."""
+    limit, request = has.limits.get(resource, ZERO), has.requests.get(resource, ZERO)
+    limit = limit if whole(limit) else default_limit
+    if not whole(limit):
+        return ZERO
+    if not whole(request):
+        return bound
+    return proportion(resource, request, limit, bound)[0]
+
+
+def _tightest(
+    before: ResourceList | None, item: ResourceList | None, choose: Callable[[int, int], int]
+) -> ResourceList | None:
+    if before is None or item is None:
+        return item if before is None else before
+    return {name: _chosen(before.get(name), item.get(name), choose) for name in dict.fromkeys([*before, *item])}
+
+
+def _chosen(one: Quantity | None, other: Quantity | None, choose: Callable[[int, int], int]) -> Quantity:
+    if one is None or other is None:
+        return one or other or ZERO
+    return one if choose(one.nano, other.nano) == one.nano else other
+
+
+_BOUNDS: tuple[
+    tuple[Callable[[Recommended], ResourceList | None], Callable[[Recommended, ResourceList], Recommended]], ...
+] = (
+    (lambda one: one.upper, lambda one, values: replace(one, upper=values)),
+    (lambda one: one.target, lambda one, values: replace(one, target=values)),
+    (lambda one: one.lower, lambda one, values: replace(one, lower=values)),
+)
+
+
+def fit_pod(
+    recommendation: Sequence[Recommended], containers: Sequence[Container], item: LimitRange | None
+) -> Sequence[Recommended]:
+    """Upper bounds, targets, lower bounds, CPU before memory; containers without a recommendation join as they are."""
+    if item is None:
+        return recommendation
+    fitted = [*recommendation, *_present(recommendation, containers)]
+    for read, write in _BOUNDS:
+        for resource in BOTH:
+            lists = {one.container: read(one) or {} for one in fitted}
+            changed = scale_together(resource, lists, containers, item)
+            fitted = [
+                write(one, {**lists[one.container], resource: changed[one.container]})
+                if one.container in changed
+                else one
+                for one in fitted
+            ]
+    return fitted
+
+
+def scale_together(
+    resource: str, lists: Mapping[str, ResourceList], containers: Sequence[Container], item: LimitRange
+) -> dict[str, Quantity]:
+    """The values of one resource that change, by container; none where the pod fits as it is."""
+    scaling = _scaling(resource, lists, containers, item)
+    if scaling is None:
+        return {}
+    return {one.name: scaling(lists[one.name].get(resource, ZERO)) for one in containers if one.name in lists}
+
+
+def _scaling(
+    resource: str, lists: Mapping[str, ResourceList], containers: Sequence[Container], item: LimitRange
+) -> Callable[[Quantity], Quantity] | None:
+    least, most = ((bound or {}).get(resource, ZERO) for bound in (item.least, item.most))
+    requests, limits = _totals(resource, lists, containers, item.default or {})
+    too_low = least.nano > limits.nano
+    too_high = 0 < most.nano < limits.nano
+    if not (too_low or too_high or least.nano > requests.nano) or not limits.nano:
+        return None
+    if least.nano > requests.nano:
+        return lambda value: _raised(resource, value, requests, least)
+    total = most if too_high else least
+    return lambda value: proportion(resource, value, limits, total)[0]
+
+
+def _totals(
+    resource: str, lists: Mapping[str, ResourceList], containers: Sequence[Container], default: ResourceList
+) -> tuple[Quantity, Quantity]:
+    """Requests and limits of the whole pod, as recommended."""
+    requests = limits = 0
+    for one in containers:
+        wanted = lists.get(one.name, one.has.requests).get(resource, ZERO)
+        limit = limit_of(resource, one.has, {resource: wanted}, default).value
+        requests, limits = requests + wanted.nano, limits + (limit.nano if limit else 0)
+    return replace(ZERO, nano=requests), replace(ZERO, nano=limits)
+
+
+def _raised(resource: str, value: Quantity, requests: Quantity, least: Quantity) -> Quantity:
+    """Its share of the minimum: CPU rounded up, memory cut, so that the pod may end one byte short of it."""
+    if resource != CPU:
+        return proportion(resource, value, requests, least)[0]
+    product = units_of(resource, value) * units_of(resource, least)
+    return of_units(resource, -(-product // units_of(resource, requests)))
+
+
+def _present(recommendation: Sequence[Recommended], containers: Sequence[Container]) -> list[Recommended]:
+    known = {one.container for one in recommendation}
+    return [
+        Recommended(one.name, target=one.has.requests)
+        for one in containers
+        if one.name not in known and one.has.requests
+    ]

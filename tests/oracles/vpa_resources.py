@@ -1,0 +1,116 @@
+"""Resource lists of a manifest, and limits that keep their ratio to the request (spec/vertical.md §1.13)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from forecaster.domain.quantity import Quantity, QuantityFormat, milli_quantity
+from tests.oracles.vpa_recommender import BOTH
+
+ResourceList = Mapping[str, Quantity]
+ZERO = Quantity(0)
+LARGEST = 2**63 - 1
+_WHOLE = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class Requirements:
+    """Requests and limits of one container."""
+
+    requests: ResourceList = field(default_factory=dict)
+    limits: ResourceList = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A container of the specification, and what its status says it really has: that wins where it is reported."""
+
+    name: str
+    specified: Requirements = Requirements()
+    reported: Requirements | None = None
+
+    @property
+    def has(self) -> Requirements:
+        """Requests and limits in effect."""
+        return self.specified if self.reported is None else self.reported
+
+
+@dataclass(frozen=True, slots=True)
+class Recommended:
+    """Recommendation for one container. A list that is None was not given."""
+
+    container: str
+    target: ResourceList | None = None
+    lower: ResourceList | None = None
+    upper: ResourceList | None = None
+    uncapped: ResourceList | None = None
+
+
+def whole(quantity: Quantity) -> int:
+    """Whole units, any part of one counting as a whole."""
+    return -(-quantity.nano // _WHOLE)
+
+
+def units_of(resource: str, quantity: Quantity) -> int:
+    """Millicores of CPU, whole units of anything else."""
+    return quantity.milli if resource == "cpu" else whole(quantity)
+
+
+def of_units(resource: str, units: int) -> Quantity:
+    """The quantity of so many millicores, or whole units."""
+    return milli_quantity(units) if resource == "cpu" else Quantity(units * _WHOLE, QuantityFormat.BINARY_SI)
+
+
+def proportion(resource: str, quantity: Quantity, base: Quantity, result: Quantity) -> tuple[Quantity, bool]:
+    """`quantity * result / base`, cut to millicores or whole units, and whether it had to be held at 64 bits.
+
+    `base` is not zero.
+    """
+    product = units_of(resource, quantity) * units_of(resource, result)
+    scaled = product // units_of(resource, base)
+    return of_units(resource, min(scaled, LARGEST)), scaled > LARGEST
+
+
+class Limit(NamedTuple):
+    """The new limit, or None with the reason why there is none; a remark too where the ratio could not be kept."""
+
+    value: Quantity | None
+    remark: str = ""
+
+
+def proportional_limit(
+    resource: str, *, limit: Quantity, request: Quantity, wanted: Quantity, default_limit: Quantity
+) -> Limit:
+    """The limit that goes with the wanted request, from the present pair or the namespace's default limit."""
+    limit = limit if whole(limit) else default_limit
+    if not whole(limit):
+        return Limit(None, f"{resource}: limit NOT set since originalLimit is nil or 0")
+    if not whole(wanted):
+        return Limit(None, f"{resource}: limit NOT set since recommendedRequest is nil or 0")
+    if not whole(request) or request.milli == limit.milli:
+        return Limit(wanted)
+    scaled, held = proportion(resource, limit, request, wanted)
+    return Limit(scaled, f"{resource}: failed to keep limit to request ratio; capping limit to int64" if held else "")
+
+
+def proportional_limits(
+    has: Requirements, wanted: ResourceList, default_limits: ResourceList
+) -> tuple[dict[str, Quantity], list[str]]:
+    """Limits of both resources with remarks; no remarks where neither gets a limit."""
+    found = {resource: limit_of(resource, has, wanted, default_limits) for resource in BOTH}
+    limits = {resource: limit.value for resource, limit in found.items() if limit.value is not None}
+    remarks = [limit.remark for limit in found.values() if limit.remark]
+    return limits, remarks if limits else []
+
+
+def limit_of(resource: str, has: Requirements, wanted: ResourceList, default_limits: ResourceList) -> Limit:
+    """The limit of one resource of a container."""
+    return proportional_limit(
+        resource,
+        limit=has.limits.get(resource, ZERO),
+        request=has.requests.get(resource, ZERO),
+        wanted=wanted.get(resource, ZERO),
+        default_limit=default_limits.get(resource, ZERO),
+    )
