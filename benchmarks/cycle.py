@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from forecaster.cycle.run import Cycle
     from forecaster.ports import Source
     from forecaster.sources.client import PrometheusClient
-    from forecaster.sources.wire import Answer, Question
+    from forecaster.sources.wire import Query, QueryAnswer
 
 MOST_CYCLES = 55
 """The filled hour after NOON holds no more."""
@@ -74,12 +74,12 @@ class Overheard:
     """Every question that a client asks, to ask them again."""
 
     client: PrometheusClient
-    questions: list[Question] = field(default_factory=list)
+    questions: list[Query] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         ask = self.client.ask
 
-        def overheard(question: Question) -> Answer:
+        def overheard(question: Query) -> QueryAnswer:
             self.questions.append(question)
             return ask(question)
 

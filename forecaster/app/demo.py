@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.policies import Policies
     from forecaster.domain.workload import WorkloadId
-    from forecaster.sources.recording import Fleet, Recording
+    from forecaster.sources.recorded import Fleet, Recording
 
     Worlds = Mapping[WorkloadId, World]
     Setups = Mapping[WorkloadId, Setup]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from forecaster.domain.window import Block
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.sources.exported import Exported
-    from forecaster.sources.recording import Recording
+    from forecaster.sources.recorded import Recording
     from forecaster.sources.settings import PrometheusSettings
 
 FRESH = timedelta(hours=3)

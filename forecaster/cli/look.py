@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from forecaster.config.settings import Settings
     from forecaster.cycle.run import Cycle, Outcome
     from forecaster.domain.workload import Resources, WorkloadId
-    from forecaster.sources.facts import Row
+    from forecaster.sources.facts import InstantRow
     from forecaster.vertical.advice.advice import Advice
     from forecaster.vertical.joint import Costs
 
@@ -157,7 +157,7 @@ def _objects(paths: Sequence[Path], server: Server | None) -> tuple[Cluster, str
 def _facts(source: PrometheusSource, now: datetime) -> tuple[Cluster, str]:
     """Without facts the proof says so, rule by rule; the recommendation does not need them."""
 
-    def ask(name: str, query: str) -> tuple[Row, ...]:
+    def ask(name: str, query: str) -> tuple[InstantRow, ...]:
         return source.rows(at_instant(name, query, now))
 
     try:

@@ -1,7 +1,8 @@
-"""An answer's series as a `Block`: who is who, each workload once."""
+"""An answer's series as a `Block`: samples decoded in bulk and placed on the grid, each workload once."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from sys import intern
 from typing import TYPE_CHECKING
@@ -11,17 +12,146 @@ import numpy as np
 
 from forecaster.domain.window import Block
 from forecaster.domain.workload import WorkloadId
-from forecaster.sources.samples import matrix_of
-from forecaster.sources.wire import Series
+from forecaster.sources.wire import MalformedAnswer, Series
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime, timedelta
 
     from numpy.typing import NDArray
 
     from forecaster.domain.signal import Signal
-    from forecaster.sources.wire import Answer
+    from forecaster.sources.wire import QueryAnswer
+
+
+_CHUNK = 1 << 22
+"""Bytes of text decoded at a time: bounds the memory of decoding to some tens of MB whatever the answer's size."""
+
+_ON_GRID = 2e-3
+"""Seconds. Prometheus states times to the millisecond, and rounds."""
+
+
+_decode_numbers = msgspec.json.Decoder(list[float]).decode
+
+
+@dataclass(slots=True)
+class Remarks:
+    """How many samples were not taken as they came, by reason."""
+
+    not_finite: int = 0
+    negative: int = 0
+    off_grid: int = 0
+    duplicate: int = 0
+
+    def sentences(self) -> tuple[str, ...]:
+        """One sentence per reason that occurred."""
+        counts = {
+            "were not finite and left as gaps": self.not_finite,
+            "were negative and left as gaps": self.negative,
+            "were not at a time that was asked for and dropped": self.off_grid,
+            "came twice; the later one was kept": self.duplicate,
+        }
+        return tuple(f"{count} samples {what}" for what, count in counts.items() if count)
+
+
+def matrix_of(
+    series: Sequence[Series], *, start: float, step: float, points: int
+) -> tuple[NDArray[np.float64], Remarks]:
+    """Samples as float64[series, points] with NaN where there is none. `start` and `step` in seconds.
+
+    Order of samples does not matter. Raises `MalformedAnswer`.
+    """
+    values = np.full((len(series), points), np.nan)
+    remarks = Remarks()
+    for first, texts in _chunks(series):
+        rows, times, amounts = _decoded(texts)
+        _place(values, rows + first, (times - start) / step, amounts, tolerance=_ON_GRID / step, remarks=remarks)
+    _clean(values, remarks)
+    return values, remarks
+
+
+def single_values(series: Sequence[Series]) -> NDArray[np.float64]:
+    """float64[series]: the value of each series of an instant answer, whatever its time; NaN where there is none.
+
+    Raises `MalformedAnswer`.
+    """
+    values = np.full(len(series), np.nan)
+    for first, texts in _chunks(series):
+        rows, _, amounts = _decoded(texts)
+        values[rows + first] = amounts
+    _clean(values, Remarks())
+    return values
+
+
+def _chunks(series: Sequence[Series]) -> Iterator[tuple[int, list[bytes]]]:
+    """Sample texts of consecutive series, about `_CHUNK` bytes at a time, with the index of the first."""
+    first, texts, size = 0, list[bytes](), 0
+    for index, one in enumerate(series):
+        texts.append(bytes(one.samples))
+        size += len(texts[-1])
+        if size >= _CHUNK:
+            yield first, texts
+            first, texts, size = index + 1, [], 0
+    if texts:
+        yield first, texts
+
+
+def _decoded(texts: list[bytes]) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
+    """Row, time and value of every sample. Values are quoted and times are not, so quotes count the samples."""
+    counts = np.array([text.count(b'"') // 2 for text in texts], dtype=np.intp)
+    numbers = _numbers(b",".join(text for text, count in zip(texts, counts, strict=True) if count))
+    if numbers.size != 2 * counts.sum():
+        raise MalformedAnswer(f"expected {counts.sum()} samples, found {numbers.size / 2:g}")
+    return np.repeat(np.arange(len(texts)), counts), numbers[0::2], numbers[1::2]
+
+
+def _numbers(text: bytes) -> NDArray[np.float64]:
+    """All numbers of a text in their order. The reader of JSON is twice as fast, but knows no NaN and no infinity."""
+    bare = text.translate(None, b'[]" \t\r\n')
+    try:
+        numbers = _decode_numbers(b"[%b]" % bare)
+    except msgspec.DecodeError:
+        return _any_numbers(bare)
+    return np.fromiter(numbers, np.float64, len(numbers))
+
+
+def _any_numbers(bare: bytes) -> NDArray[np.float64]:
+    try:
+        return np.fromstring(bare, sep=",", dtype=np.float64)
+    except (ValueError, DeprecationWarning) as error:
+        raise MalformedAnswer("a sample is not a number") from error
+
+
+def _place(
+    values: NDArray[np.float64],
+    rows: NDArray[np.intp],
+    positions: NDArray[np.float64],
+    amounts: NDArray[np.float64],
+    *,
+    tolerance: float,
+    remarks: Remarks,
+) -> None:
+    nearest = np.rint(positions)
+    fits = (np.abs(positions - nearest) <= tolerance) & (nearest >= 0) & (nearest < values.shape[1])
+    if not fits.all():
+        remarks.off_grid += int((~fits).sum())
+        rows, nearest, amounts = rows[fits], nearest[fits], amounts[fits]
+    cells = rows * values.shape[1] + nearest.astype(np.intp)
+    if cells.size > 1 and not (np.diff(cells) > 0).all():
+        remarks.duplicate += cells.size - np.unique(cells).size
+    values.reshape(-1)[cells] = amounts
+    remarks.not_finite += int((~np.isfinite(amounts)).sum())
+
+
+def _clean(values: NDArray[np.float64], remarks: Remarks) -> None:
+    with np.errstate(invalid="ignore"):
+        negative = values < 0
+    remarks.negative += int(np.isfinite(values[negative]).sum())
+    values[negative | np.isinf(values)] = np.nan
+
+
+# An answer's series as a `Block`: who is who, each workload once.
+
 
 REMEMBERED = 1 << 17
 """Identities that are kept ready, 400 bytes each: one for every text of labels that names a workload."""
@@ -29,7 +159,7 @@ _REMARKS_KEPT = 10
 _REMARK_LENGTH = 200
 
 
-def block_of(answer: Answer, signal: Signal, start: datetime, step: timedelta, points: int) -> Block:
+def block_of(answer: QueryAnswer, signal: Signal, start: datetime, step: timedelta, points: int) -> Block:
     """The demand in `answer` on the grid that was asked for. Raises `MalformedAnswer`."""
     whose = [(one, id_) for one in answer.series if (id_ := owner_of(one))]
     named, ids = [one for one, _ in whose], [id_ for _, id_ in whose]

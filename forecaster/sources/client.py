@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from ipaddress import ip_address
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
 import requests
 from prometheus_api_client import PrometheusConnect
+from requests.auth import AuthBase, HTTPBasicAuth
+from urllib3.exceptions import MaxRetryError, ReadTimeoutError
+from urllib3.util.retry import Retry
 
+from forecaster.errors import SourceRefused
 from forecaster.sources import wire
-from forecaster.sources.authentication import identity
-from forecaster.sources.failures import translated, understood
-from forecaster.sources.patience import patience
+from forecaster.sources.wire import translated, understood
 
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
+    from pathlib import Path
+    from types import TracebackType
+
+    from requests import PreparedRequest
+    from urllib3.connectionpool import ConnectionPool
+    from urllib3.response import BaseHTTPResponse
 
     from forecaster.sources.settings import PrometheusSettings
-    from forecaster.sources.wire import Answer, Question
+    from forecaster.sources.wire import Query, QueryAnswer
 
 
 class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library has no types
@@ -28,7 +36,7 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
         super().__init__(
             url=settings.url,
             headers={name: value.get_secret_value() for name, value in settings.headers.items()},
-            retry=patience(settings),
+            retry=query_retry(settings),
             auth=identity(settings),
             session=_session(settings),
             timeout=(settings.connect_timeout_seconds, settings.read_timeout_seconds),
@@ -36,17 +44,17 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
         )
         self._server_timeout = f"{max(settings.read_timeout_seconds - 1, settings.read_timeout_seconds / 2):.3f}"
 
-    def custom_query(self, query: str, at: datetime, name: str = "query") -> Answer:
+    def custom_query(self, query: str, at: datetime, name: str = "query") -> QueryAnswer:
         """Every series of `query` at one instant."""
         return self.ask(wire.at_instant(name, query, at))
 
     def custom_query_range(
         self, query: str, start: datetime, end: datetime, step: timedelta, name: str = "query"
-    ) -> Answer:
+    ) -> QueryAnswer:
         """Every series of `query` over a range, both ends included."""
         return self.ask(wire.over_range(name, query, start, end, step))
 
-    def ask(self, question: Question) -> Answer:
+    def ask(self, question: Query) -> QueryAnswer:
         """Send one question and decode its answer.
 
         Raises `SourceUnavailable` when nobody answers in time, `TooMuch` when a smaller question may be answered, and
@@ -69,7 +77,7 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
             )
         return wire.facts_of(response.content) if response.ok else {}
 
-    def _post(self, question: Question) -> requests.Response:
+    def _post(self, question: Query) -> requests.Response:
         return self._session.post(  # type: ignore[no-any-return]
             self.url + question.path,
             data={**question.form, "timeout": self._server_timeout},
@@ -97,3 +105,112 @@ def _on_loopback(url: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+# Which failed requests are sent again.
+
+
+_PASSING = frozenset({429, 502, 503, 504})
+
+
+class QueryRetry(Retry):
+    """Asks again what is worth asking again: queries change nothing, so POST is as safe as GET.
+
+    Not worth it: an error in JSON, which is the server's verdict on this very query and would only cost another full
+    evaluation, and a read timeout, because a server that slow would be slower with the same question twice.
+    """
+
+    def increment(
+        self,
+        method: str | None = None,
+        url: str | None = None,
+        response: BaseHTTPResponse | None = None,
+        error: Exception | None = None,
+        _pool: ConnectionPool | None = None,
+        _stacktrace: TracebackType | None = None,
+    ) -> Self:
+        """One attempt fewer, or the end of patience."""
+        if isinstance(error, ReadTimeoutError):
+            raise error
+        if _pool and response is not None and "json" in response.headers.get("Content-Type", ""):
+            raise MaxRetryError(_pool, url or "")
+        return super().increment(method, url, response, error, _pool, _stacktrace)
+
+
+def query_retry(settings: PrometheusSettings) -> QueryRetry:
+    """As many attempts, with such pauses, as the settings say."""
+    return QueryRetry(
+        total=settings.retries,
+        backoff_factor=settings.retry_backoff_seconds,
+        status_forcelist=_PASSING,
+        allowed_methods=None,
+        raise_on_status=False,
+        redirect=False,
+        respect_retry_after_header=False,
+    )
+
+
+# Who we are: read from files at each request, so that rotation needs no restart.
+
+
+class SecretFile:
+    """The content of a file, without surrounding white space, read again when the file changes."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._seen: tuple[int, int, int] | None = None
+        self._text = ""
+
+    def read(self) -> str:
+        """The present content. Raises `SourceRefused` when it cannot be read: a person must look."""
+        try:
+            status = self._path.stat()
+            version = (status.st_mtime_ns, status.st_size, status.st_ino)
+            if version != self._seen:
+                self._text = self._path.read_text(encoding="utf-8").strip()
+                self._seen = version
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "not text"
+            raise SourceRefused(f"cannot read the secret file {self._path}: {reason}") from error
+        return self._text
+
+
+class BearerToken(AuthBase):
+    """`Authorization: Bearer` from a file."""
+
+    def __init__(self, file: SecretFile) -> None:
+        self._file = file
+
+    def __call__(self, request: PreparedRequest) -> PreparedRequest:
+        """Add the header."""
+        request.headers["Authorization"] = f"Bearer {self._file.read()}"
+        return request
+
+
+class Password(AuthBase):
+    """Basic authentication with the password from a file."""
+
+    def __init__(self, username: str, file: SecretFile) -> None:
+        self._username = username
+        self._file = file
+
+    def __call__(self, request: PreparedRequest) -> PreparedRequest:
+        """Add the header."""
+        return HTTPBasicAuth(self._username, self._file.read())(request)  # type: ignore[no-any-return]
+
+
+class Anonymous(AuthBase):
+    """Nothing added. Without it requests would look for credentials in the user's .netrc."""
+
+    def __call__(self, request: PreparedRequest) -> PreparedRequest:
+        """Leave the request as it is."""
+        return request
+
+
+def identity(settings: PrometheusSettings) -> AuthBase:
+    """The authentication that the settings ask for."""
+    if settings.bearer_token_file:
+        return BearerToken(SecretFile(settings.bearer_token_file))
+    if settings.password_file:
+        return Password(settings.username, SecretFile(settings.password_file))
+    return Anonymous()

@@ -26,9 +26,9 @@ from forecaster.vertical.rules.server import NEWEST, Server
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from forecaster.sources.facts import Row
+    from forecaster.sources.facts import InstantRow
 
-    Ask = Callable[[str, str], Sequence[Row]]
+    Ask = Callable[[str, str], Sequence[InstantRow]]
 
 _IN = 'namespace=~"$namespaces"$labels'
 _OWNED = "* on (namespace, pod) group_left (workload_kind, workload) $owners"
@@ -117,7 +117,7 @@ def read_cluster(ask: Ask, rendered: Callable[[str], str]) -> Cluster:
     )
 
 
-def _nodes(rows: Mapping[str, Sequence[Row]]) -> list[Node]:
+def _nodes(rows: Mapping[str, Sequence[InstantRow]]) -> list[Node]:
     allocatable: dict[str, dict[str, int]] = defaultdict(dict)
     for row in rows["node_allocatable"]:
         resource = _resource(row.labels.get("resource", ""))
@@ -144,7 +144,7 @@ def _resource(exported: str) -> str:
     return exported.replace("_", "-") if exported.startswith(("ephemeral", "hugepages")) else exported
 
 
-def _residents(rows: Mapping[str, Sequence[Row]]) -> Iterable[Resident]:
+def _residents(rows: Mapping[str, Sequence[InstantRow]]) -> Iterable[Resident]:
     requests: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
     for row in rows["pod_node_requests"]:
         requests[_pod(row)][_resource(row.labels.get("resource", ""))] = _milli(row.value)
@@ -165,7 +165,7 @@ def _residents(rows: Mapping[str, Sequence[Row]]) -> Iterable[Resident]:
             )
 
 
-def _templates(rows: Mapping[str, Sequence[Row]]) -> dict[WorkloadId, Pod]:
+def _templates(rows: Mapping[str, Sequence[InstantRow]]) -> dict[WorkloadId, Pod]:
     """One container each as it is stated; of init containers only their names are exported, so they are left out."""
     names: dict[WorkloadId, list[str]] = defaultdict(list)
     for row in rows["containers"]:
@@ -180,7 +180,7 @@ def _templates(rows: Mapping[str, Sequence[Row]]) -> dict[WorkloadId, Pod]:
     }
 
 
-def _by_container(rows: Sequence[Row]) -> dict[tuple[WorkloadId, str], dict[str, int]]:
+def _by_container(rows: Sequence[InstantRow]) -> dict[tuple[WorkloadId, str], dict[str, int]]:
     found: dict[tuple[WorkloadId, str], dict[str, int]] = defaultdict(dict)
     for row in rows:
         if one := workload_of(row.labels):
@@ -188,7 +188,7 @@ def _by_container(rows: Sequence[Row]) -> dict[tuple[WorkloadId, str], dict[str,
     return found
 
 
-def _limit_ranges(rows: Sequence[Row]) -> dict[str, tuple[LimitRange, ...]]:
+def _limit_ranges(rows: Sequence[InstantRow]) -> dict[str, tuple[LimitRange, ...]]:
     bounds: dict[tuple[str, str, str], dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
     for row in rows:
         field = _CONSTRAINTS.get(row.labels.get("constraint", ""))
@@ -204,7 +204,7 @@ def _limit_ranges(rows: Sequence[Row]) -> dict[str, tuple[LimitRange, ...]]:
     }
 
 
-def _quotas(rows: Sequence[Row]) -> dict[str, tuple[Quota, ...]]:
+def _quotas(rows: Sequence[InstantRow]) -> dict[str, tuple[Quota, ...]]:
     """Scopes are not exported: every quota is taken to be about every pod, which is the side that refuses."""
     amounts: dict[tuple[str, str], dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
     for row in rows:
@@ -216,17 +216,17 @@ def _quotas(rows: Sequence[Row]) -> dict[str, tuple[Quota, ...]]:
     return {namespace: tuple(objects) for namespace, objects in found.items()}
 
 
-def _rollouts(rows: Mapping[str, Sequence[Row]]) -> dict[WorkloadId, Rollout]:
+def _rollouts(rows: Mapping[str, Sequence[InstantRow]]) -> dict[WorkloadId, Rollout]:
     surge = {_deployment(row): round(row.value) for row in rows["max_surge"]}
     unavailable = {_deployment(row): round(row.value) for row in rows["max_unavailable"]}
     return {id_: Rollout(1, surge.get(id_, 0), unavailable.get(id_, 0)) for id_ in surge.keys() | unavailable.keys()}
 
 
-def _deployment(row: Row) -> WorkloadId:
+def _deployment(row: InstantRow) -> WorkloadId:
     return WorkloadId(row.labels.get("namespace", ""), "Deployment", row.labels.get("deployment", ""))
 
 
-def _server(rows: Sequence[Row]) -> Server:
+def _server(rows: Sequence[InstantRow]) -> Server:
     """The newest kubelet, which is never newer than its API server."""
     known = []
     for row in rows:
@@ -237,7 +237,7 @@ def _server(rows: Sequence[Row]) -> Server:
     return max(known, default=NEWEST)
 
 
-def _pod(row: Row) -> tuple[str, str]:
+def _pod(row: InstantRow) -> tuple[str, str]:
     return row.labels.get("namespace", ""), row.labels.get("pod", "")
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from forecaster.sources.queries import Queries
-    from forecaster.sources.recording import Fleet, Recording
+    from forecaster.sources.recorded import Fleet, Recording
 
 
 class EmbeddedPrometheus:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from forecaster.domain.workload import Autoscaler, Workload
     from forecaster.sources.queries import Queries
-    from forecaster.sources.recording import Fleet, Recording
+    from forecaster.sources.recorded import Fleet, Recording
 
 _MOST_POINTS = 11_000
 _SERVED_PRESET = "istio"

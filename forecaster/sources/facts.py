@@ -1,20 +1,32 @@
-"""What each query of the inventory says, by workload or by HPA."""
+"""What each query of the inventory says by workload or by HPA, and those about containers by container."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
+from sys import intern
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from forecaster.domain.workload import Target, TargetType, WorkloadId
-from forecaster.sources.blocks import owner_of, workload_of
-from forecaster.sources.samples import single_values
+import numpy as np
+
+from forecaster.domain.workload import (
+    ContainerBlock,
+    ContainerFacts,
+    ContainerId,
+    Resources,
+    Target,
+    TargetType,
+    WorkloadId,
+)
+from forecaster.sources.blocks import matrix_of, owner_of, single_values, workload_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from forecaster.sources.wire import Answer
+    from forecaster.sources.slices import Grid
+    from forecaster.sources.wire import QueryAnswer
+
 
 _TARGET_TYPES = {
     "utilization": TargetType.UTILIZATION,
@@ -24,7 +36,7 @@ _TARGET_TYPES = {
 _PERCENT = 100.0
 
 
-class Row(NamedTuple):
+class InstantRow(NamedTuple):
     """One series of an instant answer."""
 
     labels: Mapping[str, str]
@@ -52,24 +64,24 @@ class Facts:
     hpa_max_replicas: Mapping[HpaName, float] = field(default_factory=dict)
     hpa_metric_targets: Mapping[HpaName, Sequence[Target]] = field(default_factory=dict)
 
-    def renewed(self, name: str, rows: Sequence[Row]) -> Facts:
+    def renewed(self, name: str, rows: Sequence[InstantRow]) -> Facts:
         """The same with a new answer of one query."""
         return replace(self, **{name: _READ[name](rows)})
 
 
-def rows_of(answer: Answer) -> tuple[Row, ...]:
+def rows_of(answer: QueryAnswer) -> tuple[InstantRow, ...]:
     """Every series of an instant answer with a finite, non-negative value. Raises `MalformedAnswer`."""
     pairs = zip(answer.series, single_values(answer.series).tolist(), strict=True)
-    return tuple(Row(one.metric, value) for one, value in pairs if not math.isnan(value))
+    return tuple(InstantRow(one.metric, value) for one, value in pairs if not math.isnan(value))
 
 
-def by_workload(answer: Answer) -> dict[WorkloadId, float]:
+def by_workload(answer: QueryAnswer) -> dict[WorkloadId, float]:
     """The finite, non-negative value of each workload in an instant answer. Raises `MalformedAnswer`."""
     pairs = zip(answer.series, single_values(answer.series).tolist(), strict=True)
     return {one: value for series, value in pairs if not math.isnan(value) and (one := owner_of(series))}
 
 
-def _by_resource(rows: Sequence[Row]) -> dict[WorkloadId, dict[str, float]]:
+def _by_resource(rows: Sequence[InstantRow]) -> dict[WorkloadId, dict[str, float]]:
     amounts: dict[WorkloadId, dict[str, float]] = defaultdict(dict)
     for row in rows:
         resource = row.labels.get("resource")
@@ -78,7 +90,7 @@ def _by_resource(rows: Sequence[Row]) -> dict[WorkloadId, dict[str, float]]:
     return amounts
 
 
-def _owned(rows: Sequence[Row]) -> dict[WorkloadId, list[HpaName]]:
+def _owned(rows: Sequence[InstantRow]) -> dict[WorkloadId, list[HpaName]]:
     owned: dict[WorkloadId, list[HpaName]] = defaultdict(list)
     for row, hpa in _with_hpa(rows):
         kind, name = row.labels.get("scaletargetref_kind", ""), row.labels.get("scaletargetref_name", "")
@@ -86,11 +98,11 @@ def _owned(rows: Sequence[Row]) -> dict[WorkloadId, list[HpaName]]:
     return {workload: sorted(names) for workload, names in owned.items()}
 
 
-def _by_hpa(rows: Sequence[Row]) -> dict[HpaName, float]:
+def _by_hpa(rows: Sequence[InstantRow]) -> dict[HpaName, float]:
     return {hpa: row.value for row, hpa in _with_hpa(rows)}
 
 
-def _targets(rows: Sequence[Row]) -> dict[HpaName, list[Target]]:
+def _targets(rows: Sequence[InstantRow]) -> dict[HpaName, list[Target]]:
     """In alphabetical order of the metric, because the order of series is the server's."""
     targets: dict[HpaName, list[Target]] = defaultdict(list)
     for row, hpa in _with_hpa(rows):
@@ -101,12 +113,12 @@ def _targets(rows: Sequence[Row]) -> dict[HpaName, list[Target]]:
     return {hpa: sorted(found, key=lambda target: (target.metric, target.type)) for hpa, found in targets.items()}
 
 
-def _with_hpa(rows: Sequence[Row]) -> Iterator[tuple[Row, HpaName]]:
+def _with_hpa(rows: Sequence[InstantRow]) -> Iterator[tuple[InstantRow, HpaName]]:
     for row in rows:
         yield row, HpaName(row.labels.get("namespace", ""), row.labels.get("horizontalpodautoscaler", ""))
 
 
-_READ: Mapping[str, Callable[[Sequence[Row]], Any]] = {
+_READ: Mapping[str, Callable[[Sequence[InstantRow]], Any]] = {
     "hpa_max_replicas": _by_hpa,
     "hpa_metric_targets": _targets,
     "hpa_min_replicas": _by_hpa,
@@ -116,3 +128,66 @@ _READ: Mapping[str, Callable[[Sequence[Row]], Any]] = {
 }
 SPECIFICATIONS = tuple(_READ)
 """Names of the queries whose answers change when somebody changes a specification, and not by themselves."""
+
+
+# Answers about containers: whose series is whose, usage on a grid, facts by container.
+
+
+_SIDECAR = "Always"
+
+
+def container_of(labels: Mapping[str, str]) -> ContainerId | None:
+    """Whose series this is; None when its labels do not say."""
+    workload, name = workload_of(labels), labels.get("container")
+    return ContainerId(workload, intern(name)) if workload and name else None
+
+
+def container_block(answer: QueryAnswer, grid: Grid) -> ContainerBlock:
+    """The usage in an answer, each container once with the higher of doubled values. Raises `MalformedAnswer`."""
+    whose = [(one, id_) for one in answer.series if (id_ := container_of(one.metric))]
+    values, _ = matrix_of(
+        [one for one, _ in whose],
+        start=grid.start.timestamp(),
+        step=grid.step.total_seconds(),
+        points=grid.points,
+    )
+    rows: dict[ContainerId, int] = {}
+    for _, id_ in whose:
+        rows.setdefault(id_, len(rows))
+    merged = np.full((len(rows), grid.points), np.nan)
+    for (_, id_), row in zip(whose, values, strict=True):
+        merged[rows[id_]] = np.fmax(merged[rows[id_]], row)
+    return ContainerBlock(tuple(rows), grid.start, grid.step, merged)
+
+
+def facts_of(answers: Mapping[str, Sequence[InstantRow]]) -> ContainerFacts:
+    """Facts from the answers of the queries of these names."""
+    images = {id_: row.labels.get("image", "") for id_, row in _whose(answers["container_images"])}
+    init = _whose(answers["init_containers"])
+    return ContainerFacts(
+        images=images,
+        init=frozenset(id_ for id_, row in init if row.labels.get("restart_policy") != _SIDECAR),
+        resources=_resources(answers["container_requests"], answers["container_limits"]),
+        oom_limits={id_: row.value for id_, row in _whose(answers["oom_kills"])},
+        held_back={id_: row.value for id_, row in _whose(answers["held_back"])},
+    )
+
+
+def _resources(requests: Sequence[InstantRow], limits: Sequence[InstantRow]) -> dict[ContainerId, Resources]:
+    found: dict[ContainerId, dict[str, float]] = defaultdict(dict)
+    for rows, what in ((requests, "request"), (limits, "limit")):
+        for id_, row in _whose(rows):
+            found[id_][f"{row.labels.get('resource')}_{what}"] = row.value
+    return {
+        id_: Resources(
+            amounts.get("cpu_request"),
+            amounts.get("cpu_limit"),
+            amounts.get("memory_request"),
+            amounts.get("memory_limit"),
+        )
+        for id_, amounts in found.items()
+    }
+
+
+def _whose(rows: Iterable[InstantRow]) -> list[tuple[ContainerId, InstantRow]]:
+    return [(id_, row) for row in rows if (id_ := container_of(row.labels))]

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
+from forecaster.domain.amounts import duration_text
 from forecaster.domain.report import Check
+from forecaster.domain.signal import Signal
 from forecaster.errors import SourceError, SourceUnavailable
-from forecaster.sources.failures import Denied, shown_url
-from forecaster.sources.probe_data import probe_data
 from forecaster.sources.prometheus import PrometheusSource
-from forecaster.sources.wire import by_its_own_clock
+from forecaster.sources.wire import Denied, at_instant, by_its_own_clock, shown_url
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from forecaster.sources.queries import Queries
     from forecaster.sources.settings import PrometheusSettings
+
 
 _CLOCK_TOLERANCE = timedelta(seconds=30)
 """Half of a one-minute cycle: beyond it the newest minute is missed or is not there yet."""
@@ -66,3 +70,128 @@ def _version(source: PrometheusSource) -> Check:
     flags = source.client.status("flags")
     limits = [f"{name} {flags[name]}" for name in _LIMITS if name in flags]
     return Check("version", ok=True, detail=", ".join([version, *limits]))
+
+
+# What `forecaster doctor` finds in the data: do the queries have series, how fresh, how dense, how far back.
+
+
+_STALE = timedelta(minutes=3)
+_RATES_PER_WINDOW = 2
+"""A rate needs two samples; with fewer scrapes in its window it has gaps."""
+
+_LOOKED_BACK = (timedelta(hours=1), *(timedelta(days=days) for days in (1, 2, 7, 8, 14)))
+_ENOUGH = timedelta(days=2)
+"""Two days: what yesterday shows of today can be checked against the day before. A week is better."""
+
+_CONTAINERS = 'container_cpu_usage_seconds_total{container!="",container!="POD",namespace=~"$namespaces"$labels}'
+_PODS = 'kube_pod_owner{namespace=~"$namespaces"$labels}'
+_RECORDED = 'forecaster:workload_cpu_cores:rate$window{namespace=~"$namespaces"$labels}'
+
+_NO_CONTAINERS = "let Prometheus scrape the kubelet's /metrics/cadvisor, or mend queries.namespaces and queries.labels"
+_NO_PODS = "let Prometheus scrape kube-state-metrics with honor_labels, or mend queries.namespaces and queries.labels"
+_NO_JOIN = "pods and containers are there but do not meet: compare their namespace and pod labels, and queries.kinds"
+_NO_RULES = "load deploy/rules into Prometheus, or set queries.preset to raw"
+_OWN_QUERY = "the configuration can replace this query (queries.NAME) by one that the server answers"
+_SHORT = "wait, or read from a store with longer retention; until then forecasts fall back to what is measured"
+_NO_SCALING = "no HorizontalPodAutoscaler is known"
+
+_OPTIONAL = {
+    "requests": "no known counter of requests has data; queries.requests can state a query of your own",
+    "pod_requests": "no pod states requests on all its containers",
+    "pod_limits": "no pod states limits on all its containers",
+    "hpa_scale_targets": _NO_SCALING,
+    "hpa_min_replicas": _NO_SCALING,
+    "hpa_max_replicas": _NO_SCALING,
+    "hpa_metric_targets": "no target of a HorizontalPodAutoscaler is known",
+}
+"""What it means that one of these has no series: worth knowing, and no fault."""
+
+
+def probe_data(source: PrometheusSource, at: datetime) -> Iterator[Check]:
+    """One check per query, then age, density and length of the data. None of them keeps the others from running."""
+    for name, query in source.queries.all_queries().items():
+        yield _guarded(f"query {name}", partial(_series, source, name, query, at))
+    if source.queries.detects_requests:
+        yield _guarded("query requests", partial(_detected, source, at))
+    for title, look in (("sample age", _age), ("scrape interval", _interval), ("history", _history)):
+        yield _guarded(title, partial(look, source, at))
+
+
+def _guarded(name: str, look: Callable[[], Check]) -> Check:
+    try:
+        return look()
+    except SourceError as error:
+        return Check(name, ok=False, detail=str(error), remedy=_OWN_QUERY)
+
+
+def _series(source: PrometheusSource, name: str, query: str, at: datetime) -> Check:
+    count = len(source.rows(at_instant(name, query, at)))
+    if count or name in _OPTIONAL:
+        return Check(f"query {name}", ok=True, detail=f"{count} series" if count else f"no series: {_OPTIONAL[name]}")
+    return Check(f"query {name}", ok=False, detail="no series", remedy=_missing(source, at))
+
+
+def _missing(source: PrometheusSource, at: datetime) -> str:
+    """Which side of the join is empty."""
+    if source.queries.preset == "recorded":
+        return _NO_RULES
+    if not _count(source, _PODS, at):
+        return _NO_PODS
+    return _NO_JOIN if _count(source, _CONTAINERS, at) else _NO_CONTAINERS
+
+
+def _count(source: PrometheusSource, selector: str, at: datetime) -> float:
+    return _number(source, f"count({source.queries.rendered(selector)})", at) or 0.0
+
+
+def _detected(source: PrometheusSource, at: datetime) -> Check:
+    series = len(source.latest(Signal.REQUESTS, at).ids)
+    origin = source.queries.requests_from
+    if origin == "auto":
+        return Check("query requests", ok=True, detail=f"no series: {_OPTIONAL['requests']}")
+    return Check("query requests", ok=True, detail=f"{series} series, found as preset {origin!r}")
+
+
+def _age(source: PrometheusSource, at: datetime) -> Check:
+    newest = _number(source, f"max(timestamp({_selector(source.queries)}))", at)
+    if newest is None:
+        return Check("sample age", ok=False, detail="no CPU sample in the last minutes", remedy=_missing(source, at))
+    age = timedelta(seconds=max(at.timestamp() - newest, 0.0))
+    return Check(
+        "sample age",
+        age <= _STALE,
+        f"the newest sample is {duration_text(age)} old",
+        "see whether the targets are up",
+    )
+
+
+def _interval(source: PrometheusSource, at: datetime) -> Check:
+    """The longest distance of samples that occurs, from the number in ten minutes."""
+    samples = _number(source, f"quantile(0.5, count_over_time({_selector(source.queries)}[10m]))", at)
+    if not samples:
+        return Check("scrape interval", ok=False, detail="no CPU sample in ten minutes", remedy=_missing(source, at))
+    interval = timedelta(seconds=round(600 / samples))
+    window = source.queries.rate_window
+    return Check(
+        "scrape interval",
+        source.queries.preset == "recorded" or window >= _RATES_PER_WINDOW * interval,
+        f"one sample every {duration_text(interval)}, rates over {duration_text(window)}",
+        f"set queries.rate_window to {duration_text(_RATES_PER_WINDOW * interval)}",
+    )
+
+
+def _history(source: PrometheusSource, at: datetime) -> Check:
+    counts = {back: len(source.latest(Signal.CPU, at - back).ids) for back in _LOOKED_BACK}
+    reach = max((back for back, count in counts.items() if count), default=timedelta(0))
+    told = ", ".join(f"{duration_text(back)}: {count}" for back, count in counts.items())
+    return Check("history", reach >= _ENOUGH, f"workloads with CPU so long ago: {told}", _SHORT)
+
+
+def _selector(queries: Queries) -> str:
+    return queries.rendered(_RECORDED if queries.preset == "recorded" else _CONTAINERS)
+
+
+def _number(source: PrometheusSource, query: str, at: datetime) -> float | None:
+    """The only value of `query`; None when it has no series."""
+    rows = source.rows(at_instant("doctor", query, at))
+    return rows[0].value if rows else None

@@ -15,14 +15,10 @@ from forecaster.errors import SourceRefused
 from forecaster.sources import request_rates
 from forecaster.sources.blocks import block_of
 from forecaster.sources.client import PrometheusClient
-from forecaster.sources.containers import container_block, facts_of
-from forecaster.sources.discovery import inventory_of
-from forecaster.sources.facts import by_workload, rows_of
-from forecaster.sources.failures import shown_url
-from forecaster.sources.read_ahead import read_ahead
-from forecaster.sources.rotation import Rotation
-from forecaster.sources.slices import Grid, Slices, grid_between
-from forecaster.sources.wire import MalformedAnswer, at_instant
+from forecaster.sources.facts import by_workload, container_block, facts_of, rows_of
+from forecaster.sources.inventory import Rotation, inventory_of
+from forecaster.sources.slices import Grid, Slices, grid_between, read_ahead
+from forecaster.sources.wire import MalformedAnswer, at_instant, shown_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,10 +26,10 @@ if TYPE_CHECKING:
 
     from forecaster.domain.window import Inventory
     from forecaster.domain.workload import ContainerBlock, WorkloadId
-    from forecaster.sources.facts import Row
+    from forecaster.sources.facts import InstantRow
     from forecaster.sources.queries import Queries
     from forecaster.sources.settings import PrometheusSettings
-    from forecaster.sources.wire import Answer, Question
+    from forecaster.sources.wire import Query, QueryAnswer
 
 _FIRST_SLICE = 12
 """Points of the first slice, before the number of series is known: an hour at five minutes."""
@@ -66,7 +62,7 @@ class PrometheusSource:
         """Every workload at `at`; what is specified about it may be `specifications_every` old."""
         queries = self._queries.inventory()
 
-        def ask(name: str) -> tuple[Row, ...]:
+        def ask(name: str) -> tuple[InstantRow, ...]:
             return self.rows(at_instant(name, queries[name], at))
 
         def counts(name: str) -> dict[WorkloadId, float]:
@@ -118,14 +114,14 @@ class PrometheusSource:
             with self._promised(f"container_{signal}"):
                 yield container_block(answer, piece)
 
-    def _ask_range(self, signal: Signal, query: str, piece: Grid) -> Answer:
+    def _ask_range(self, signal: Signal, query: str, piece: Grid) -> QueryAnswer:
         return self._client.custom_query_range(query, piece.start, piece.end, piece.step, name=signal.value)
 
-    def _block(self, signal: Signal, answer: Answer, grid: Grid) -> Block:
+    def _block(self, signal: Signal, answer: QueryAnswer, grid: Grid) -> Block:
         with self._promised(signal.value):
             return block_of(answer, signal, grid.start, grid.step, grid.points)
 
-    def rows(self, question: Question) -> tuple[Row, ...]:
+    def rows(self, question: Query) -> tuple[InstantRow, ...]:
         """Every series of an instant question, with its value."""
         answer = self._client.ask(question)
         with self._promised(question.name):

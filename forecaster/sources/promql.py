@@ -11,6 +11,7 @@ from forecaster.domain.amounts import duration_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 _SPECIAL = re.compile(r"([\\.+*?()|\[\]{}^$])")
 
@@ -46,3 +47,233 @@ def filled(template: str, values: Mapping[str, str]) -> str:
     Everything else that starts with a dollar sign, such as the `$1` of `label_replace`, stays as it is.
     """
     return re.sub(r"\$([a-z]+)\b", lambda found: values.get(found[1], found[0]), template)
+
+
+# The PromQL that describes a cluster: one query per signal and one per fact of the inventory, never one per workload.
+#
+# Every signal query answers with the labels `namespace`, `workload_kind` and `workload` and nothing else, in the unit of
+# its signal, as the total over all pods of the workload. Whoever replaces one in the configuration keeps to that.
+#
+# Placeholders, usable in any query:
+#
+# - `$window`      range of a rate, e.g. `2m`
+# - `$namespaces`  regular expression for the label `namespace`
+# - `$labels`      further matchers with a leading comma, e.g. `,cluster="prod"`, or nothing
+# - `$kinds`       regular expression of the kinds that count as workloads
+# - `$owners`      one series per pod, value 1, with `workload_kind` and `workload`: to multiply pod series with
+# - `$workloads`   one series per workload name, value 1, with `workload_kind`: to find the kind of a name
+#
+# Why the queries look as they do: every side of a join passes `group by` or `topk(1, ...)` first, because one duplicate
+# (a second kube-state-metrics, a second scrape of the kubelet, a pod recreated within the look-back) would otherwise fail
+# the query for the whole cluster; and `max by (..., id)` drops duplicates of a container while it keeps its restarts,
+# whose cgroup `id` differs.
+
+
+_SELECTED = 'namespace=~"$namespaces"$labels'
+
+_REPLICASET_OWNERS = f"""\
+topk by (namespace, replicaset) (1,
+    group by (namespace, replicaset, workload_kind, workload) (
+      label_replace(label_replace(label_replace(label_replace(
+        kube_replicaset_owner{{owner_is_controller!="false",owner_kind=~"$kinds|<none>|",{_SELECTED}}},
+        "workload_kind", "ReplicaSet", "", ""), "workload", "$1", "replicaset", "(.+)"),
+        "workload_kind", "$1", "owner_kind", "([^<].*)"), "workload", "$1", "owner_name", "([^<].*)")
+    )
+  )"""
+"""Who a ReplicaSet belongs to; itself when nobody owns it (`<none>` in older kube-state-metrics, empty in newer)."""
+
+OWNERS = f"""\
+topk by (namespace, pod) (1,
+  group by (namespace, pod, workload_kind, workload) (
+    label_replace(label_replace(
+      kube_pod_owner{{owner_is_controller="true",owner_kind=~"$kinds",owner_kind!="ReplicaSet",{_SELECTED}}},
+      "workload_kind", "$1", "owner_kind", "(.+)"), "workload", "$1", "owner_name", "(.+)")
+    or
+    label_replace(
+      kube_pod_owner{{owner_is_controller="true",owner_kind="ReplicaSet",{_SELECTED}}},
+      "replicaset", "$1", "owner_name", "(.+)")
+    * on (namespace, replicaset) group_left (workload_kind, workload)
+    {_REPLICASET_OWNERS}
+  )
+)"""
+
+
+def _counted(deployment: str, statefulset: str, daemonset: str, replicaset: str) -> str:
+    """A count of pods per workload; behind other kinds than Deployment, the sum over their ReplicaSets."""
+    named = "\n  or\n".join(
+        f'  label_replace(label_replace({metric}{{{_SELECTED}}}, "workload_kind", "{kind}", "", ""),'
+        f' "workload", "$1", "{kind.lower()}", "(.+)")'
+        for kind, metric in (("Deployment", deployment), ("StatefulSet", statefulset), ("DaemonSet", daemonset))
+    )
+    owners = _REPLICASET_OWNERS.replace(
+        'owner_kind=~"$kinds|<none>|"', 'owner_kind=~"$kinds|<none>|",owner_kind!="Deployment"'
+    )
+    return f"""\
+max by (namespace, workload_kind, workload) (
+{named}
+)
+or
+sum by (namespace, workload_kind, workload) (
+  max by (namespace, replicaset) ({replicaset}{{{_SELECTED}}})
+  * on (namespace, replicaset) group_left (workload_kind, workload)
+  {owners}
+)"""
+
+
+def _per_pod(metric: str) -> str:
+    """Mean over a workload's live pods of the sum over their containers; a pod with a silent container does not count.
+
+    The mean, because the HPA divides the usage of all pods by the requests of all pods.
+    """
+    stated = f'max by (namespace, pod, container, resource) ({metric}{{resource=~"cpu|memory",{_SELECTED}}})'
+    return f"""\
+avg by (namespace, workload_kind, workload, resource) (
+  (
+    sum by (namespace, pod, resource) ({stated})
+    and on (namespace, pod, resource)
+    count by (namespace, pod, resource) ({stated})
+      == on (namespace, pod) group_left ()
+    count by (namespace, pod) (group by (namespace, pod, container) (kube_pod_container_info{{{_SELECTED}}}))
+    and on (namespace, pod)
+    (kube_pod_status_phase{{phase=~"Pending|Running",{_SELECTED}}} == 1)
+  )
+  * on (namespace, pod) group_left (workload_kind, workload)
+  $owners
+)"""
+
+
+_CONTAINERS = f'container!="",container!="POD",{_SELECTED}'
+
+RAW: dict[str, str] = {
+    "cpu": f"""\
+sum by (namespace, workload_kind, workload) (
+  max by (namespace, pod, container, id) (rate(container_cpu_usage_seconds_total{{{_CONTAINERS}}}[$window]))
+  * on (namespace, pod) group_left (workload_kind, workload)
+  $owners
+)""",
+    "memory": f"""\
+sum by (namespace, workload_kind, workload) (
+  max by (namespace, pod, container, id) (container_memory_working_set_bytes{{{_CONTAINERS}}})
+  * on (namespace, pod) group_left (workload_kind, workload)
+  $owners
+)""",
+    "replicas": _counted(
+        "kube_deployment_spec_replicas",
+        "kube_statefulset_replicas",
+        "kube_daemonset_status_desired_number_scheduled",
+        "kube_replicaset_spec_replicas",
+    ),
+    "ready_replicas": _counted(
+        "kube_deployment_status_replicas_ready",
+        "kube_statefulset_status_replicas_ready",
+        "kube_daemonset_status_number_ready",
+        "kube_replicaset_status_ready_replicas",
+    ),
+    "pod_requests": _per_pod("kube_pod_container_resource_requests"),
+    "pod_limits": _per_pod("kube_pod_container_resource_limits"),
+    "hpa_scale_targets": f"""\
+group by (namespace, horizontalpodautoscaler, scaletargetref_kind, scaletargetref_name) (
+  kube_horizontalpodautoscaler_info{{{_SELECTED}}}
+)""",
+    "hpa_min_replicas": f"""\
+max by (namespace, horizontalpodautoscaler) (kube_horizontalpodautoscaler_spec_min_replicas{{{_SELECTED}}})""",
+    "hpa_max_replicas": f"""\
+max by (namespace, horizontalpodautoscaler) (kube_horizontalpodautoscaler_spec_max_replicas{{{_SELECTED}}})""",
+    "hpa_metric_targets": f"""\
+max by (namespace, horizontalpodautoscaler, metric_name, metric_target_type) (
+  kube_horizontalpodautoscaler_spec_target_metric{{{_SELECTED}}}
+)""",
+}
+"""Queries over what cAdvisor and kube-state-metrics export, nothing else needed."""
+
+RECORDED: dict[str, str] = {
+    "cpu": f"forecaster:workload_cpu_cores:rate$window{{{_SELECTED}}}",
+    "memory": f"forecaster:workload_memory_bytes:sum{{{_SELECTED}}}",
+    "replicas": f"forecaster:workload_replicas:spec{{{_SELECTED}}}",
+    "ready_replicas": f"forecaster:workload_replicas:ready{{{_SELECTED}}}",
+    "pod_requests": f"forecaster:workload_pod_requests:avg{{{_SELECTED}}}",
+    "pod_limits": f"forecaster:workload_pod_limits:avg{{{_SELECTED}}}",
+}
+"""The same answers from the series that deploy/rules records; what is missing here is cheap enough as it is."""
+
+OWNERS_RECORDED = f"forecaster:pod_workload:owner{{{_SELECTED}}}"
+
+
+# The PromQL that describes containers, with the placeholders of `templates`.
+#
+# Usage is that of the hottest pod at each instant, never a mean over pods: a hot shard is what a size has to carry.
+# Every query answers with `namespace`, `workload_kind`, `workload` and `container`.
+
+
+_WHERE = 'namespace=~"$namespaces"$labels'
+_OF_CONTAINERS = f'container!="",container!="POD",{_WHERE}'
+
+
+def _hottest(per_container: str) -> str:
+    """The highest value of any pod."""
+    return f"""\
+max by (namespace, workload_kind, workload, container) (
+  {per_container}
+  * on (namespace, pod) group_left (workload_kind, workload)
+  $owners
+)"""
+
+
+def _stated(metric: str) -> str:
+    return f"""\
+max by (namespace, workload_kind, workload, container, resource) (
+  max by (namespace, pod, container, resource) ({metric}{{resource=~"cpu|memory",{_WHERE}}})
+  * on (namespace, pod) group_left (workload_kind, workload)
+  $owners
+)"""
+
+
+def _named_containers(metric: str, extra: str) -> str:
+    return f"""\
+group by (namespace, workload_kind, workload, container, {extra}) (
+  group by (namespace, pod, container, {extra}) ({metric}{{{_WHERE}}})
+  * on (namespace, pod) group_left (workload_kind, workload)
+  $owners
+)"""
+
+
+CONTAINER_USAGE: dict[str, str] = {
+    "container_cpu": _hottest(
+        "sum by (namespace, pod, container) (max by (namespace, pod, container, id) "
+        f"(rate(container_cpu_usage_seconds_total{{{_OF_CONTAINERS}}}[$window])))"
+    ),
+    "container_memory": _hottest(
+        "max by (namespace, pod, container) "
+        f"(max_over_time(container_memory_working_set_bytes{{{_OF_CONTAINERS}}}[$window]))"
+    ),
+}
+"""Usage by container: cores over the window, the highest bytes within it."""
+
+CONTAINER_FACTS: dict[str, str] = {
+    "container_images": _named_containers("kube_pod_container_info", "image"),
+    "init_containers": _named_containers("kube_pod_init_container_info", "restart_policy"),
+    "container_requests": _stated("kube_pod_container_resource_requests"),
+    "container_limits": _stated("kube_pod_container_resource_limits"),
+    "oom_kills": _hottest(
+        f"""\
+max_over_time((
+    max by (namespace, pod, container) (kube_pod_container_resource_limits{{resource="memory",{_WHERE}}})
+    and on (namespace, pod, container)
+    max by (namespace, pod, container)
+      (kube_pod_container_status_last_terminated_reason{{reason="OOMKilled",{_WHERE}}}) == 1
+    and on (namespace, pod, container)
+    max by (namespace, pod, container) (increase(kube_pod_container_status_restarts_total{{{_WHERE}}}[15m])) > 0
+  )[1w:15m])"""
+    ),
+    "held_back": _hottest(
+        f"""\
+(
+    sum by (namespace, pod, container) (increase(container_cpu_cfs_throttled_periods_total{{{_OF_CONTAINERS}}}[1h]))
+    / sum by (namespace, pod, container) (increase(container_cpu_cfs_periods_total{{{_OF_CONTAINERS}}}[1h]))
+    or
+    max by (namespace, pod, container) (rate(container_pressure_cpu_waiting_seconds_total{{{_OF_CONTAINERS}}}[1h]))
+  )"""
+    ),
+}
+"""What is told about containers. An OOM kill is told by the restart that follows it and the limit of that time, so
+that a limit raised in place later is not taken for the one that was too low."""

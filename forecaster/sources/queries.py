@@ -11,9 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from forecaster.domain.settings import Duration
 from forecaster.domain.signal import DEMAND, Signal
 from forecaster.sources import promql
-from forecaster.sources.container_templates import CONTAINER_FACTS, CONTAINER_USAGE
+from forecaster.sources.promql import CONTAINER_FACTS, CONTAINER_USAGE, OWNERS, OWNERS_RECORDED, RAW, RECORDED
 from forecaster.sources.request_rates import PRESETS, detection
-from forecaster.sources.templates import OWNERS, OWNERS_RECORDED, RAW, RECORDED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

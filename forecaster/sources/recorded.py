@@ -1,30 +1,113 @@
-"""The real load that is bundled with the package, put together to a small cluster.
-
-The numbers are in `recorded_load/load.npz` as their publishers recorded them; NOTICE.md beside it states origins and
-licences. What is composed is the cluster around them, and the table below is all of it: a name, a factor that turns the
-recorded amount into cores, bytes or requests per second of a workload of plausible size, and an HPA. The signals of one
-workload were recorded on different systems, unless its CPU and its requests name the same series; then CPU is the
-requests times a cost per request. Pod counts are not recorded but computed: what the workload's HPA would have held.
-"""
+"""Recorded demand of a few workloads, minute by minute: what the embedded endpoint serves."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+import threading
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from forecaster.domain.signal import DEMAND, Signal
 from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
-from forecaster.sources.recording import Recording
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recording:
+    """What was measured of a few workloads on a grid of one minute.
+
+    `values[signal][i, j]`, float64, is the total of `workloads[i]` in the minute that ends at `start + j` minutes, in
+    the signal's unit; NaN where nothing was recorded, a whole row of it for a workload without that signal.
+    """
+
+    start: datetime
+    workloads: tuple[Workload, ...]
+    values: Mapping[Signal, NDArray[np.float64]]
+    origins: tuple[str, ...] = ()
+    """One sentence per workload: where its numbers come from and what was done to them."""
+
+    @property
+    def minutes(self) -> int:
+        """Length of the grid."""
+        return len(next(iter(self.values.values())).T)
+
+    @property
+    def end(self) -> datetime:
+        """The last instant of the grid."""
+        return self.start + (self.minutes - 1) * MINUTE
+
+    def at(self, signal: Signal, at: datetime) -> NDArray[np.float64]:
+        """float64[workload]: the newest minute that has ended at `at`; NaN outside of the recording."""
+        column = (at - self.start) // MINUTE
+        if 0 <= column < self.minutes:
+            return self.values[signal][:, column]
+        return np.full(len(self.workloads), np.nan)
+
+    def fleet(self, at: datetime) -> Fleet:
+        """The workloads with the pods that were recorded at `at`; with their own number where none was."""
+        pods = self.at(Signal.PODS, at) if Signal.PODS in self.values else np.full(len(self.workloads), np.nan)
+        counted = zip(self.workloads, pods.tolist(), strict=True)
+        return Fleet(_with_pods(one, one.replicas if math.isnan(count) else round(count)) for one, count in counted)
+
+
+class Fleet:
+    """The workloads as they are now. Whoever plays the cluster changes them; the endpoint reads from its threads."""
+
+    def __init__(self, workloads: Iterable[Workload]) -> None:
+        self._lock = threading.Lock()
+        self._workloads = {workload.id: workload for workload in workloads}
+        self._changes: dict[WorkloadId, list[PodCount]] = {one: [] for one in self._workloads}
+
+    def workloads(self) -> tuple[Workload, ...]:
+        """All of them at one moment."""
+        with self._lock:
+            return tuple(self._workloads.values())
+
+    def __getitem__(self, workload: WorkloadId) -> Workload:
+        with self._lock:
+            return self._workloads[workload]
+
+    def scale(self, workload: WorkloadId, replicas: int, *, at: datetime, ready_replicas: int | None = None) -> None:
+        """Ask for `replicas` from `at` on; as many are ready unless `ready_replicas` says otherwise."""
+        ready = replicas if ready_replicas is None else ready_replicas
+        with self._lock:
+            self._workloads[workload] = _with_pods(self._workloads[workload], replicas, ready)
+            self._changes[workload].append(PodCount(at.timestamp(), ready))
+
+    def changes(self, workload: WorkloadId) -> tuple[PodCount, ...]:
+        """When the number of ready pods changed, in the order in which it was told."""
+        with self._lock:
+            return tuple(self._changes[workload])
+
+
+class PodCount(NamedTuple):
+    """From this time on, in seconds since the epoch, so many pods were ready."""
+
+    since: float
+    ready: int
+
+
+def _with_pods(workload: Workload, replicas: int, ready: int | None = None) -> Workload:
+    return replace(workload, replicas=replicas, ready_replicas=replicas if ready is None else ready)
+
+
+# The real load that is bundled with the package, put together to a small cluster.
+#
+# The numbers are in `recorded_load/load.npz` as their publishers recorded them; NOTICE.md beside it states origins and
+# licences. What is composed is the cluster around them, and the table below is all of it: a name, a factor that turns the
+# recorded amount into cores, bytes or requests per second of a workload of plausible size, and an HPA. The signals of one
+# workload were recorded on different systems, unless its CPU and its requests name the same series; then CPU is the
+# requests times a cost per request. Pod counts are not recorded but computed: what the workload's HPA would have held.
+
 
 START = datetime(2021, 10, 8, tzinfo=UTC)
 """A Friday, the true date of the one-minute CPU series; others are shifted here, keeping weekday and time of day."""
@@ -39,7 +122,7 @@ _FIXED_PODS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RecordedSeries:
     """One recorded series and the factor that scales it."""
 
     series: str
@@ -53,7 +136,7 @@ class Composed:
     id: WorkloadId
     resources: Resources
     autoscaler: Autoscaler | None
-    parts: Mapping[Signal, Part] = field(default_factory=dict)
+    parts: Mapping[Signal, RecordedSeries] = field(default_factory=dict)
 
 
 def _deployment(namespace: str, name: str) -> WorkloadId:
@@ -83,74 +166,89 @@ COMPOSED: tuple[Composed, ...] = (
         _deployment("data", "ingest"),
         _pod(1.0, 1.0),
         _hpa("ingest", 2, 40, _utilization(0.7)),
-        {Signal.CPU: Part("crane/input01", 1.0)},
+        {Signal.CPU: RecordedSeries("crane/input01", 1.0)},
     ),
     Composed(
         _deployment("data", "reports"),
         _pod(2.0, 2.0, cpu_limit=4.0),
         None,
-        {Signal.CPU: Part("crane/input11", 1.0), Signal.MEMORY: Part("bitbrains/vm488_memory", 2.0)},
+        {
+            Signal.CPU: RecordedSeries("crane/input11", 1.0),
+            Signal.MEMORY: RecordedSeries("bitbrains/vm488_memory", 2.0),
+        },
     ),
     Composed(
         _deployment("media", "thumbnails"),
         _pod(0.5, 0.5),
         _hpa("thumbnails", 2, 40, _utilization(0.6)),
-        {Signal.CPU: Part("crane/input05", 5.0)},
+        {Signal.CPU: RecordedSeries("crane/input05", 5.0)},
     ),
     Composed(
         _deployment("media", "transcoder"),
         _pod(1.0, 2.0),
         _hpa("transcoder", 2, 50, _utilization(0.7)),
-        {Signal.CPU: Part("crane/input06", 0.5)},
+        {Signal.CPU: RecordedSeries("crane/input06", 0.5)},
     ),
     Composed(
         WorkloadId("payments", "StatefulSet", "ledger"),
         _pod(1.0, 2.0),
         _hpa("ledger", 3, 40, Target("cpu", TargetType.AVERAGE_VALUE, 0.5)),
-        {Signal.CPU: Part("crane/input04", 10.0), Signal.MEMORY: Part("bitbrains/vm231_memory", 4.0)},
+        {
+            Signal.CPU: RecordedSeries("crane/input04", 10.0),
+            Signal.MEMORY: RecordedSeries("bitbrains/vm231_memory", 4.0),
+        },
     ),
     Composed(
         _deployment("shop", "checkout"),
         _pod(1.0, 1.0),
         _hpa("checkout", 2, 20, _utilization(0.75)),
-        {Signal.CPU: Part("crane/input08", 0.015)},
+        {Signal.CPU: RecordedSeries("crane/input08", 0.015)},
     ),
     Composed(
         _deployment("shop", "recommendations"),
         _pod(1.0, 1.5),
         _hpa("recommendations", 2, 24, _utilization(0.65)),
-        {Signal.CPU: Part("crane/input12", 1.0), Signal.MEMORY: Part("bitbrains/vm303_memory", 3.0)},
+        {
+            Signal.CPU: RecordedSeries("crane/input12", 1.0),
+            Signal.MEMORY: RecordedSeries("bitbrains/vm303_memory", 3.0),
+        },
     ),
     Composed(
         _deployment("shop", "search"),
         _pod(1.0, 2.0),
         _hpa("search", 3, 24, _utilization(0.7)),
-        {Signal.CPU: Part("crane/input14", 0.15), Signal.MEMORY: Part("bitbrains/vm420_memory", 5.0)},
+        {
+            Signal.CPU: RecordedSeries("crane/input14", 0.15),
+            Signal.MEMORY: RecordedSeries("bitbrains/vm420_memory", 5.0),
+        },
     ),
     Composed(
         _deployment("shop", "storefront"),
         _pod(1.0, 1.0),
         _hpa("storefront", 3, 36, _utilization(0.7), _per_pod(60.0)),
         {
-            Signal.CPU: Part("crane/input09", 0.02),
-            Signal.MEMORY: Part("bitbrains/vm253_memory", 1.0),
-            Signal.REQUESTS: Part("nab/elb_request_count_8c0756", 500.0),
+            Signal.CPU: RecordedSeries("crane/input09", 0.02),
+            Signal.MEMORY: RecordedSeries("bitbrains/vm253_memory", 1.0),
+            Signal.REQUESTS: RecordedSeries("nab/elb_request_count_8c0756", 500.0),
         },
     ),
     Composed(
         _deployment("social", "timeline"),
         _pod(1.0, 1.0),
         _hpa("timeline", 2, 30, _utilization(0.7)),
-        {Signal.CPU: Part("crane/input03", 1000.0), Signal.REQUESTS: Part("nab/tweets_AMZN", 200.0)},
+        {
+            Signal.CPU: RecordedSeries("crane/input03", 1000.0),
+            Signal.REQUESTS: RecordedSeries("nab/tweets_AMZN", 200.0),
+        },
     ),
     Composed(
         _deployment("web", "space-center"),
         _pod(0.5, 0.5),
         _hpa("space-center", 2, 48, _utilization(0.7)),
         {
-            Signal.CPU: Part(_NASA, 2.0),
-            Signal.MEMORY: Part("bitbrains/vm006_memory", 8.0),
-            Signal.REQUESTS: Part(_NASA, 100.0),
+            Signal.CPU: RecordedSeries(_NASA, 2.0),
+            Signal.MEMORY: RecordedSeries("bitbrains/vm006_memory", 8.0),
+            Signal.REQUESTS: RecordedSeries(_NASA, 100.0),
         },
     ),
 )

@@ -15,9 +15,9 @@ from typing import Any
 import yaml
 
 from forecaster.sources import promql
+from forecaster.sources.promql import OWNERS, RAW
 from forecaster.sources.queries import Queries
 from forecaster.sources.request_rates import PRESETS
-from forecaster.sources.templates import OWNERS, RAW
 
 _FRESH = timedelta(minutes=2)
 _COARSE = timedelta(minutes=5)

@@ -1,19 +1,32 @@
-"""The wire format of the Prometheus HTTP API: questions as forms, answers as series of raw samples."""
+"""The Prometheus HTTP API: questions as forms, answers as series of raw samples, failures as errors of the source.
+
+    SourceRefused
+    ├── Denied     the server does not accept these credentials
+    └── TooMuch    the server would answer a smaller question of the same kind
+
+Messages name the query, the address and what came instead; never a secret, and never more than a line of a body.
+"""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
+import requests
+from urllib3.exceptions import HTTPError
+
+from forecaster.errors import SourceRefused, SourceUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from datetime import datetime, timedelta
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Query:
     """One call of the API. `name` is what messages call it."""
 
     name: str
@@ -62,14 +75,14 @@ class _Status(msgspec.Struct):
     data: dict[str, object] = {}
 
 
-class Answer(msgspec.Struct, frozen=True):
+class QueryAnswer(msgspec.Struct, frozen=True):
     """The series of a successful answer and what the server remarks about them."""
 
     series: list[Series]
     remarks: tuple[str, ...] = ()
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class ServerError(msgspec.Struct, frozen=True):
     """An error that the API itself states."""
 
     kind: str
@@ -89,39 +102,39 @@ _decode_status = msgspec.json.Decoder(_Status).decode
 _decode_envelope = msgspec.json.Decoder(_Envelope).decode
 
 
-def at_instant(name: str, query: str, at: datetime) -> Question:
+def at_instant(name: str, query: str, at: datetime) -> Query:
     """The value of `query` at one time."""
-    return Question(name, "/api/v1/query", {"query": query, "time": _seconds(at)})
+    return Query(name, "/api/v1/query", {"query": query, "time": _seconds(at)})
 
 
-def by_its_own_clock(name: str, query: str) -> Question:
+def by_its_own_clock(name: str, query: str) -> Query:
     """The value of `query` at the time that the server takes for now."""
-    return Question(name, "/api/v1/query", {"query": query})
+    return Query(name, "/api/v1/query", {"query": query})
 
 
-def over_range(name: str, query: str, start: datetime, end: datetime, step: timedelta) -> Question:
+def over_range(name: str, query: str, start: datetime, end: datetime, step: timedelta) -> Query:
     """The values of `query` from `start` to `end`, both included."""
     form = {"query": query, "start": _seconds(start), "end": _seconds(end), "step": f"{step.total_seconds():.3f}"}
-    return Question(name, "/api/v1/query_range", form)
+    return Query(name, "/api/v1/query_range", form)
 
 
-def answer_of(body: bytes) -> Answer:
+def answer_of(body: bytes) -> QueryAnswer:
     """Decode a successful answer; the samples stay raw. Raises `MalformedAnswer`."""
     try:
         success = _decode_success(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise MalformedAnswer(str(error)) from error
     remarks = (remark for remark in success.warnings + success.infos if not remark.startswith(_ABOUT_NAMES))
-    return Answer(success.data.result, tuple(remarks))
+    return QueryAnswer(success.data.result, tuple(remarks))
 
 
-def verdict_of(body: bytes) -> Verdict | None:
+def verdict_of(body: bytes) -> ServerError | None:
     """The API's own error; None when the body is not one."""
     try:
         envelope = _decode_envelope(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    return Verdict(envelope.errorType, envelope.error) if envelope.status == "error" else None
+    return ServerError(envelope.errorType, envelope.error) if envelope.status == "error" else None
 
 
 def facts_of(body: bytes) -> dict[str, str]:
@@ -134,3 +147,103 @@ def facts_of(body: bytes) -> dict[str, str]:
 
 def _seconds(at: datetime) -> str:
     return f"{at.timestamp():.3f}"
+
+
+# What it means when a question fails: errors of the network and answers that are none, as errors of the source.
+#
+#     SourceRefused
+#     ├── Denied     the server does not accept who we are
+#     └── TooMuch    the server would answer a smaller question of the same kind
+#
+# Messages name the query, the address and what came instead; never a secret, and never more than a line of a body.
+
+
+_QUOTED_LENGTH = 200
+"""Characters of an answer that a message may quote."""
+
+_UNAVAILABLE = {429, 500, 502, 503, 504}
+_DENIED = {401, 403, 407}
+_TOO_MANY = ("too many samples", "exceeded maximum resolution")
+
+
+class TooMuch(SourceRefused):
+    """The server would answer a smaller question of the same kind."""
+
+
+class Denied(SourceRefused):
+    """The server does not accept who we are."""
+
+
+@contextmanager
+def translated(name: str, url: str) -> Iterator[None]:
+    """Errors of the network, met while asking `name`, as errors of the source."""
+    where = f"query {name!r} to {shown_url(url)}"
+    try:
+        yield
+    except requests.exceptions.SSLError as error:
+        raise SourceRefused(f"{where}: TLS failed: {_root(error)}") from error
+    except requests.exceptions.ConnectTimeout as error:
+        raise SourceUnavailable(f"{where}: no connection in time") from error
+    except requests.exceptions.Timeout as error:
+        raise SourceUnavailable(f"{where}: no answer in time") from error
+    except ValueError:
+        # Not chained: the cause quotes the header, and headers carry secrets.
+        raise SourceRefused(f"{where}: a header, token or address has signs that HTTP does not allow") from None
+    except (requests.exceptions.RequestException, OSError) as error:
+        raise SourceUnavailable(f"{where}: {_root(error)}") from error
+
+
+def understood(response: requests.Response, name: str, url: str) -> QueryAnswer:
+    """The answer in a response; raises when there is none. The samples in it are decoded later."""
+    where = f"query {name!r} to {shown_url(url)}"
+    if response.status_code != requests.codes.ok:
+        raise _refusal(response, where)
+    try:
+        return answer_of(response.content)
+    except MalformedAnswer as error:
+        raise SourceRefused(
+            f"{where}: status 200, but not an answer of the Prometheus API ({error}): {_quoted(response)}"
+        ) from error
+
+
+def _refusal(response: requests.Response, where: str) -> SourceUnavailable | SourceRefused:
+    status = response.status_code
+    if response.is_redirect:
+        target = shown_url(response.headers["Location"])
+        return SourceRefused(f"{where}: status {status}, redirected to {target}; state the final address as url")
+    if status in _DENIED:
+        return Denied(f"{where}: status {status}: {_quoted(response)}")
+    verdict = verdict_of(response.content)
+    if verdict is None:
+        kind = SourceUnavailable if status in _UNAVAILABLE else SourceRefused
+        return kind(f"{where}: status {status}: {_quoted(response)}")
+    message = f"{where}: status {status}, {verdict.kind}: {_cut(verdict.message)}"
+    if verdict.kind == "timeout" or any(phrase in verdict.message for phrase in _TOO_MANY):
+        return TooMuch(message)
+    return SourceUnavailable(message) if status in _UNAVAILABLE else SourceRefused(message)
+
+
+def shown_url(url: str) -> str:
+    """An address fit for messages: without credentials and query, which may carry secrets."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def _quoted(response: requests.Response) -> str:
+    return (
+        repr(_cut(response.content[: 4 * _QUOTED_LENGTH].decode(errors="replace")))
+        if response.content
+        else "an empty body"
+    )
+
+
+def _cut(text: str) -> str:
+    printable = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+    return printable if len(printable) <= _QUOTED_LENGTH else printable[:_QUOTED_LENGTH] + "…"
+
+
+def _root(error: BaseException) -> str:
+    """The innermost reason, without the objects and addresses that the layers above wrap around it."""
+    while isinstance(deeper := error.__cause__ or error.__context__, (OSError, HTTPError)):
+        error = deeper
+    return _cut(str(error)) or type(error).__name__

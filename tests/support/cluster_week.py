@@ -15,8 +15,7 @@ import numpy as np
 
 from forecaster.domain.signal import DEMAND, Signal
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType
-from forecaster.sources.recorded import load_recording
-from forecaster.sources.recording import MINUTE
+from forecaster.sources.recorded import MINUTE, load_recording
 from tests.support.prometheus import Span, fill, head
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.domain.signal import DEMAND, Signal
-from forecaster.sources.recorded import load_recording
-from forecaster.sources.recording import MINUTE
+from forecaster.sources.recorded import MINUTE, load_recording
 from tests.support.cluster_week import WEEK, Week, completed, pods_of, scraped, sized
 from tests.support.prometheus import fill
 

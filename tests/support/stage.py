@@ -14,7 +14,7 @@ from forecaster.domain.policy import Policy
 from forecaster.domain.report import CycleReport
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import Inventory
-from forecaster.sources.recording import Recording
+from forecaster.sources.recorded import Recording
 from tests.support.builders import workload
 from tests.support.recommendations import NOON, recommendation, workload_id
 

@@ -20,7 +20,7 @@ from tests.support.prometheus import RealPrometheus, fill
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from forecaster.sources.facts import Row
+    from forecaster.sources.facts import InstantRow
     from forecaster.vertical.admission.cluster import Cluster
     from tests.support.prometheus import Binaries
 
@@ -65,7 +65,7 @@ def cluster(prometheus_binaries: Binaries, tmp_path_factory: pytest.TempPathFact
         queries = Queries(labels={"cluster": "ours"}, namespaces="shop")
         source = PrometheusSource(PrometheusSettings(url=running.url), queries)
 
-        def ask(name: str, query: str) -> tuple[Row, ...]:
+        def ask(name: str, query: str) -> tuple[InstantRow, ...]:
             return source.rows(at_instant(name, query, AT))
 
         yield read_cluster(ask, queries.rendered)

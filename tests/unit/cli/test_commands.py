@@ -14,14 +14,14 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from forecaster.__main__ import main
 from forecaster.cli import app
 from forecaster.cli.options import matching, settings_of
 from forecaster.config.settings import Settings
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import MINUTE
-from forecaster.__main__ import main
 from forecaster.sources.embedded import EmbeddedPrometheus
-from forecaster.sources.recording import Recording
+from forecaster.sources.recorded import Recording
 from tests.support.builders import GIB, NOON, hpa, minutes, workload
 from tests.support.recommendations import workload_id
 

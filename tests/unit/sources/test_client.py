@@ -14,8 +14,8 @@ import trustme
 
 from forecaster.errors import SourceRefused, SourceUnavailable
 from forecaster.sources.client import PrometheusClient
-from forecaster.sources.failures import Denied, TooMuch, shown_url
 from forecaster.sources.settings import PrometheusSettings
+from forecaster.sources.wire import Denied, TooMuch, shown_url
 from tests.support.http_server import Reply, Server, page, vector, verdict
 
 if TYPE_CHECKING:
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from forecaster.sources.wire import Answer
+    from forecaster.sources.wire import QueryAnswer
     from tests.support.http_server import Asked
 
 AT = datetime(2024, 5, 6, 12, 0, tzinfo=UTC)
 
 
-def ask(url: str, **settings: Any) -> Answer:
+def ask(url: str, **settings: Any) -> QueryAnswer:
     patience = {"retries": 0, "retry_backoff_seconds": 0.0} | settings
     with closing(PrometheusClient(PrometheusSettings(url=url, **patience))) as client:
         return client.custom_query("up", AT, name="cpu")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from forecaster.domain.workload import WorkloadId
 from forecaster.sources.cluster_facts import QUERIES, read_cluster
-from forecaster.sources.facts import Row
+from forecaster.sources.facts import InstantRow
 from forecaster.sources.queries import Queries
 from forecaster.vertical.rules.placement import Taint
 from forecaster.vertical.rules.server import Server
@@ -11,37 +11,44 @@ WEB = WorkloadId("shop", "Deployment", "web")
 OWNER = {"namespace": "shop", "workload_kind": "Deployment", "workload": "web"}
 POD = {"namespace": "shop", "pod": "web-1"}
 
-ROWS: dict[str, list[Row]] = {
+ROWS: dict[str, list[InstantRow]] = {
     "node_allocatable": [
-        Row({"node": "n1", "resource": "cpu"}, 3.92),
-        Row({"node": "n1", "resource": "memory"}, 2.0**34),
-        Row({"node": "n1", "resource": "pods"}, 110.0),
-        Row({"node": "n1", "resource": "ephemeral_storage"}, 1e11),
+        InstantRow({"node": "n1", "resource": "cpu"}, 3.92),
+        InstantRow({"node": "n1", "resource": "memory"}, 2.0**34),
+        InstantRow({"node": "n1", "resource": "pods"}, 110.0),
+        InstantRow({"node": "n1", "resource": "ephemeral_storage"}, 1e11),
     ],
-    "node_memory_capacity": [Row({"node": "n1"}, 2.0**34 + 2**30)],
-    "node_labels": [Row({"node": "n1", "label_karpenter_sh_nodepool": "web", "label_team": "x"}, 1.0)],
-    "node_taints": [Row({"node": "n1", "key": "spot", "value": "", "effect": "NoSchedule"}, 1.0)],
-    "node_versions": [Row({"kubelet_version": "v1.35.2"}, 1.0)],
-    "pods_on_nodes": [Row({**POD, "node": "n1", "created_by_kind": "ReplicaSet", "created_by_name": "web-7d"}, 1.0)],
-    "pod_node_requests": [Row({**POD, "resource": "cpu"}, 0.5), Row({**POD, "resource": "memory"}, 2.0**30)],
-    "pod_owners": [Row({**POD, **OWNER}, 1.0)],
-    "pod_memory": [Row(POD, 5e8)],
-    "containers": [Row({**OWNER, "container": "app"}, 1.0), Row({**OWNER, "container": "idle"}, 1.0)],
-    "container_requests": [Row({**OWNER, "container": "app", "resource": "cpu"}, 0.5)],
-    "container_limits": [Row({**OWNER, "container": "app", "resource": "memory"}, 2.0**30)],
+    "node_memory_capacity": [InstantRow({"node": "n1"}, 2.0**34 + 2**30)],
+    "node_labels": [InstantRow({"node": "n1", "label_karpenter_sh_nodepool": "web", "label_team": "x"}, 1.0)],
+    "node_taints": [InstantRow({"node": "n1", "key": "spot", "value": "", "effect": "NoSchedule"}, 1.0)],
+    "node_versions": [InstantRow({"kubelet_version": "v1.35.2"}, 1.0)],
+    "pods_on_nodes": [
+        InstantRow({**POD, "node": "n1", "created_by_kind": "ReplicaSet", "created_by_name": "web-7d"}, 1.0)
+    ],
+    "pod_node_requests": [
+        InstantRow({**POD, "resource": "cpu"}, 0.5),
+        InstantRow({**POD, "resource": "memory"}, 2.0**30),
+    ],
+    "pod_owners": [InstantRow({**POD, **OWNER}, 1.0)],
+    "pod_memory": [InstantRow(POD, 5e8)],
+    "containers": [InstantRow({**OWNER, "container": "app"}, 1.0), InstantRow({**OWNER, "container": "idle"}, 1.0)],
+    "container_requests": [InstantRow({**OWNER, "container": "app", "resource": "cpu"}, 0.5)],
+    "container_limits": [InstantRow({**OWNER, "container": "app", "resource": "memory"}, 2.0**30)],
     "limit_ranges": [
-        Row({"namespace": "shop", "limitrange": "l", "type": "Container", "resource": "cpu", "constraint": "max"}, 2.0)
+        InstantRow(
+            {"namespace": "shop", "limitrange": "l", "type": "Container", "resource": "cpu", "constraint": "max"}, 2.0
+        )
     ],
     "quotas": [
-        Row({"namespace": "shop", "resourcequota": "q", "resource": "requests.cpu", "type": kind}, value)
+        InstantRow({"namespace": "shop", "resourcequota": "q", "resource": "requests.cpu", "type": kind}, value)
         for kind, value in (("hard", 10.0), ("used", 4.5))
     ],
-    "max_surge": [Row({"namespace": "shop", "deployment": "web"}, 2.0)],
-    "max_unavailable": [Row({"namespace": "shop", "deployment": "web"}, 1.0)],
+    "max_surge": [InstantRow({"namespace": "shop", "deployment": "web"}, 2.0)],
+    "max_unavailable": [InstantRow({"namespace": "shop", "deployment": "web"}, 1.0)],
 }
 
 
-def answered(name: str, _query: str) -> list[Row]:
+def answered(name: str, _query: str) -> list[InstantRow]:
     return ROWS.get(name, [])
 
 

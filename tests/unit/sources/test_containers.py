@@ -10,8 +10,7 @@ import pytest
 
 from forecaster.domain.signal import Signal
 from forecaster.domain.workload import ContainerId, Resources, WorkloadId
-from forecaster.sources.containers import container_block, container_of, facts_of
-from forecaster.sources.facts import Row
+from forecaster.sources.facts import InstantRow, container_block, container_of, facts_of
 from forecaster.sources.queries import Queries
 from forecaster.sources.slices import Grid
 from forecaster.sources.wire import answer_of
@@ -23,11 +22,11 @@ APP, SETUP = ContainerId(WEB, "app"), ContainerId(WEB, "setup")
 LABELS = {"namespace": "shop", "workload_kind": "Deployment", "workload": "web", "container": "app"}
 
 
-def row(value: float = 1.0, **labels: str) -> Row:
-    return Row(LABELS | labels, value)
+def row(value: float = 1.0, **labels: str) -> InstantRow:
+    return InstantRow(LABELS | labels, value)
 
 
-NOTHING: dict[str, list[Row]] = {
+NOTHING: dict[str, list[InstantRow]] = {
     name: []
     for name in (
         "container_images",

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
 from forecaster.sources.blocks import workload_of
-from forecaster.sources.discovery import inventory_of, specifications_of
-from forecaster.sources.facts import Facts, Row
+from forecaster.sources.facts import Facts, InstantRow
+from forecaster.sources.inventory import inventory_of, specifications_of
 
 if TYPE_CHECKING:
     from forecaster.domain.window import Inventory
@@ -15,11 +15,13 @@ AT = datetime(2024, 5, 6, 12, 0, tzinfo=UTC)
 WEB = WorkloadId("shop", "Deployment", "web")
 WHO = {"namespace": "shop", "workload_kind": "Deployment", "workload": "web"}
 HPA = {"namespace": "shop", "horizontalpodautoscaler": "web-hpa"}
-SCALES_WEB = Row(HPA | {"scaletargetref_kind": "Deployment", "scaletargetref_name": "web"}, 1.0)
+SCALES_WEB = InstantRow(HPA | {"scaletargetref_kind": "Deployment", "scaletargetref_name": "web"}, 1.0)
 
 
 def inventory(
-    replicas: tuple[Row, ...] = (Row(WHO, 3.0),), ready_replicas: tuple[Row, ...] = (Row(WHO, 2.0),), **rows: list[Row]
+    replicas: tuple[InstantRow, ...] = (InstantRow(WHO, 3.0),),
+    ready_replicas: tuple[InstantRow, ...] = (InstantRow(WHO, 2.0),),
+    **rows: list[InstantRow],
 ) -> Inventory:
     """Web with three pods of which two are ready, and what `rows` specify."""
     facts = Facts()
@@ -34,8 +36,8 @@ def test_a_workload_is_its_replicas_and_nothing_invented() -> None:
 
 
 def test_other_kinds_are_left_out_silently() -> None:
-    daemon = Row(WHO | {"workload_kind": "DaemonSet"}, 5.0)
-    assert inventory(replicas=(Row(WHO, 3.0), daemon)).faults == ()
+    daemon = InstantRow(WHO | {"workload_kind": "DaemonSet"}, 5.0)
+    assert inventory(replicas=(InstantRow(WHO, 3.0), daemon)).faults == ()
 
 
 def test_a_workload_without_ready_count_is_named_and_left_out() -> None:
@@ -46,14 +48,17 @@ def test_a_workload_without_ready_count_is_named_and_left_out() -> None:
 
 def test_requests_and_limits_are_taken_where_they_are_stated() -> None:
     found = inventory(
-        pod_requests=[Row(WHO | {"resource": "cpu"}, 0.5), Row(WHO | {"resource": "memory"}, 1e9)],
-        pod_limits=[Row(WHO | {"resource": "memory"}, 2e9), Row(WHO | {"resource": "example.com/gpu"}, 1.0)],
+        pod_requests=[InstantRow(WHO | {"resource": "cpu"}, 0.5), InstantRow(WHO | {"resource": "memory"}, 1e9)],
+        pod_limits=[
+            InstantRow(WHO | {"resource": "memory"}, 2e9),
+            InstantRow(WHO | {"resource": "example.com/gpu"}, 1.0),
+        ],
     )
     assert found.workloads[0].resources == Resources(cpu_request=0.5, memory_request=1e9, memory_limit=2e9)
 
 
 def test_an_hpa_without_lower_bound_has_one_pod() -> None:
-    found = inventory(hpa_scale_targets=[SCALES_WEB], hpa_max_replicas=[Row(HPA, 9.0)])
+    found = inventory(hpa_scale_targets=[SCALES_WEB], hpa_max_replicas=[InstantRow(HPA, 9.0)])
     assert found.workloads[0].autoscaler == Autoscaler("web-hpa", 1, 9)
 
 
@@ -65,11 +70,13 @@ def test_an_hpa_without_upper_bound_is_named_and_not_used() -> None:
 
 def test_percent_become_ratios_and_unknown_types_are_passed_over() -> None:
     targets = [
-        Row(HPA | {"metric_name": "memory", "metric_target_type": "utilization"}, 80.0),
-        Row(HPA | {"metric_name": "cpu", "metric_target_type": "average"}, 0.5),
-        Row(HPA | {"metric_name": "cpu", "metric_target_type": "phase of the moon"}, 1.0),
+        InstantRow(HPA | {"metric_name": "memory", "metric_target_type": "utilization"}, 80.0),
+        InstantRow(HPA | {"metric_name": "cpu", "metric_target_type": "average"}, 0.5),
+        InstantRow(HPA | {"metric_name": "cpu", "metric_target_type": "phase of the moon"}, 1.0),
     ]
-    found = inventory(hpa_scale_targets=[SCALES_WEB], hpa_max_replicas=[Row(HPA, 9.0)], hpa_metric_targets=targets)
+    found = inventory(
+        hpa_scale_targets=[SCALES_WEB], hpa_max_replicas=[InstantRow(HPA, 9.0)], hpa_metric_targets=targets
+    )
     assert found.workloads[0].autoscaler is not None
     assert found.workloads[0].autoscaler.targets == (
         Target("cpu", TargetType.AVERAGE_VALUE, 0.5),
@@ -78,6 +85,6 @@ def test_percent_become_ratios_and_unknown_types_are_passed_over() -> None:
 
 
 def test_an_hpa_of_nobody_is_named() -> None:
-    orphan = Row(HPA | {"scaletargetref_kind": "Deployment", "scaletargetref_name": "gone"}, 1.0)
-    found = inventory(hpa_scale_targets=[orphan], hpa_max_replicas=[Row(HPA, 9.0)])
+    orphan = InstantRow(HPA | {"scaletargetref_kind": "Deployment", "scaletargetref_name": "gone"}, 1.0)
+    found = inventory(hpa_scale_targets=[orphan], hpa_max_replicas=[InstantRow(HPA, 9.0)])
     assert found.faults == ("HPA shop/web-hpa: scales Deployment gone, which no series describes",)

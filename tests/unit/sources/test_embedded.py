@@ -15,7 +15,7 @@ from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType
 from forecaster.sources.embedded import EmbeddedPrometheus
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.sources.queries import Queries
-from forecaster.sources.recording import MINUTE, Fleet, Recording
+from forecaster.sources.recorded import MINUTE, Fleet, Recording
 from forecaster.sources.settings import PrometheusSettings
 
 if TYPE_CHECKING:

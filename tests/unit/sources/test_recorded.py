@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from forecaster.domain.signal import Signal
-from forecaster.sources.recorded import COMPOSED, LOAD, load_recording
-from forecaster.sources.recording import MINUTE, Recording
+from forecaster.sources.recorded import COMPOSED, LOAD, MINUTE, Recording, load_recording
 
 
 @pytest.fixture(scope="module")

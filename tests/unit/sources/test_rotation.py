@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from forecaster.domain.workload import Autoscaler, Resources, WorkloadId
-from forecaster.sources.facts import SPECIFICATIONS, Row
-from forecaster.sources.rotation import Rotation
+from forecaster.sources.facts import SPECIFICATIONS, InstantRow
+from forecaster.sources.inventory import Rotation
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -21,14 +21,14 @@ class Cluster:
         self.most = 9.0
         self.asked: list[str] = []
 
-    def ask(self, name: str) -> list[Row]:
+    def ask(self, name: str) -> list[InstantRow]:
         self.asked.append(name)
         scaled = HPA | {"scaletargetref_kind": "Deployment", "scaletargetref_name": "web"}
         cpu = {"namespace": "shop", "workload_kind": "Deployment", "workload": "web", "resource": "cpu"}
         rows = {
-            "hpa_scale_targets": [Row(scaled, 1.0)],
-            "hpa_max_replicas": [Row(HPA, self.most)],
-            "pod_requests": [Row(cpu, 0.5)],
+            "hpa_scale_targets": [InstantRow(scaled, 1.0)],
+            "hpa_max_replicas": [InstantRow(HPA, self.most)],
+            "pod_requests": [InstantRow(cpu, 0.5)],
         }
         return rows.get(name, [])
 

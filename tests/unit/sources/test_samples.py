@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.sources import samples
-from forecaster.sources.samples import matrix_of, single_values
+from forecaster.sources import blocks
+from forecaster.sources.blocks import matrix_of, single_values
 from forecaster.sources.wire import MalformedAnswer, Series, answer_of
 
 
@@ -113,6 +113,6 @@ def test_any_matrix_survives_the_way_through_text_whatever_the_chunks(
     texts = [[(60.0 * at, repr(value)) for at, value in enumerate(row) if value is not None] for row in rows]
     expected = np.array([[math.nan if value is None else value for value in row] for row in rows]).reshape(-1, 4)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(samples, "_CHUNK", chunk)
+        patch.setattr(blocks, "_CHUNK", chunk)
         values, _ = matrix_of(series_of(*texts), start=0.0, step=60.0, points=4)
     np.testing.assert_array_equal(values, expected)

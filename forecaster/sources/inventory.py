@@ -1,4 +1,4 @@
-"""Inventory: what kube-state-metrics says about workloads and their HPAs, put together."""
+"""Inventory: what kube-state-metrics says about workloads and their HPAs; specifications are read in rotation."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from forecaster.domain.window import Inventory
 from forecaster.domain.workload import Autoscaler, Resources, Workload, WorkloadId
+from forecaster.sources.facts import SPECIFICATIONS, Facts
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-    from datetime import datetime
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from datetime import datetime, timedelta
 
-    from forecaster.sources.facts import Facts
+    from forecaster.sources.facts import InstantRow
+
 
 _DEFAULT_MIN_REPLICAS = 1
 """`spec.minReplicas` of autoscaling/v2 when it is absent."""
@@ -95,3 +97,39 @@ def _pointless(
         f"HPA {one.namespace}/{autoscalers[one].name}: scales {one.kind} {one.name}, which no series describes"
         for one in sorted(missing)
     ]
+
+
+# Specifications read in rotation: they are most of what describes a cluster, and seldom change.
+
+
+class Rotation:
+    """The last answer to each query about specifications, none older than `every` when it is used.
+
+    All are asked at first and whenever a workload appears, which has an HPA and requests from its first cycle on. From
+    then on they fall due one after the other, so that no cycle carries all of them.
+    """
+
+    def __init__(self, every: timedelta) -> None:
+        self._every = every
+        self._due_at: dict[str, datetime] = {}
+        self._familiar: frozenset[WorkloadId] = frozenset()
+        self._facts = Facts()
+        self._made = Specifications()
+
+    def specifications(
+        self, at: datetime, ids: Collection[WorkloadId], ask: Callable[[str], Sequence[InstantRow]]
+    ) -> Specifications:
+        """Those of `ids` at `at`, after asking what is due by its name."""
+        due = self._due(at, ids)
+        for i, name in enumerate(due, 1):
+            self._facts = self._facts.renewed(name, ask(name))
+            self._due_at[name] = at + self._every * i / len(due)
+        if due:
+            self._made = specifications_of(self._facts)
+        self._familiar = frozenset(ids)
+        return self._made
+
+    def _due(self, at: datetime, ids: Collection[WorkloadId]) -> list[str]:
+        if not self._due_at or not self._familiar.issuperset(ids):
+            return list(SPECIFICATIONS)
+        return [name for name in SPECIFICATIONS if not at < self._due_at[name] <= at + self._every]
