@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from models import Panel
     from models.adaptive import Learned
-    from models.fitted import Remembered
+    from models.fitted import FittedRule
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 PARTS, POINTS, DAY = 79, 4032, 288
@@ -57,9 +57,9 @@ class FittedOnce:
     """Adaptive, fitted on the first part and taken for every other: fitting is not what is measured."""
 
     name: str = "adaptive"
-    first: Remembered[Learned] | None = None
+    first: FittedRule[Learned] | None = None
 
-    def fit(self, panel: Panel) -> Remembered[Learned]:
+    def fit(self, panel: Panel) -> FittedRule[Learned]:
         self.first = self.first or Adaptive().fit(panel)
         return replace(self.first, history=panel)
 

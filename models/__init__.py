@@ -29,6 +29,7 @@ from .autoreg_fourier import AutoregFourier
 from .calendar import Calendar, Event
 from .clean import masked, without_outliers
 from .custom import imported
+from .donors import Lent, lent
 from .errors import ContractError, ModelError, PanelError, QuestionError
 from .ets import Ets
 from .eventful import Eventful
@@ -42,7 +43,6 @@ from .model import Fitted, Forgets, Model, SeesAll
 from .nearest_day import NearestDay
 from .panel import DAY, Panel
 from .prior import Prior
-from .relatives import Lent, lent
 from .ridge import Ridge
 from .seasonal_naive import SeasonalNaive
 from .stl import Stl

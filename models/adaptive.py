@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .fitted import Remembered
+from .backtest import JUDGED, KINDS, NEAR_PEAK, STEPS, ahead_of, judged, kind, replay
+from .fitted import FittedRule
 from .following import followed, turns_of
 from .forecast import Window
 from .gaps import filled
 from .panel import DAY, Floats, Panel
 from .prior import NEAR, alike, answers
-from .replay import JUDGED, KINDS, NEAR_PEAK, STEPS, ahead_of, judged, kind, replay
 from .ridge import Equations, Ridge, said_at
 from .shift import Shifts, levelled, shifts
 from .training import LEVELS
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from .replay import Replayed
+    from .backtest import Replayed
 
 # Series replayed together: what the network makes of 64 origins of each of these stays near the processor.
 TOGETHER = 16
@@ -85,7 +85,7 @@ class Adaptive:
     ridge: Ridge = field(default_factory=Ridge)
     name: str = "adaptive"
 
-    def fit(self, panel: Panel) -> Remembered[Learned]:
+    def fit(self, panel: Panel) -> FittedRule[Learned]:
         """Solve the ridge, and replay the prior beside it, group by group of series of about the same age."""
         shifted = shifts(panel)
         level = levelled(panel, shifted)
@@ -101,7 +101,7 @@ class Adaptive:
                 preferred = self.linear * odds(losses.prior * unit, losses.linear)
                 share[rows] = preferred / (1 - self.linear + preferred)
         learned = Learned(correction, share, equations, shifted, turns_of(panel.keys), panel.end)
-        return Remembered(self, panel, learned)
+        return FittedRule(self, panel, learned)
 
     def followed(self, history: Panel, learned: Learned, known_until: datetime) -> Learned:
         """What is learned from bins that were not known before: the correction moves with what came true."""

@@ -11,16 +11,16 @@ from .clean import bounded
 from .fitted import LARGEST_GROWTH
 from .gaps import bins_seen, filled
 from .harmonic import wave_frequencies, waves
-from .hindsight import Places, blind, hindsight, remembered, too_short
 from .library import Failed, attempted, failures
 from .panel import DAY
+from .residuals import Places, blind, hindsight, remembered, too_short
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from .hindsight import Bins, Hindsight
     from .model import Fitted
     from .panel import Floats, Panel
+    from .residuals import Bins, Residuals
 
 LEAST_DAYS = 3
 # Below this share of its size a series does not move, and there is nothing to regress.
@@ -141,7 +141,7 @@ def continued(known: Floats, origins: Bins, equation: Equation, drive: Floats) -
     return steps
 
 
-def _hindsight(panel: Panel, known: Floats, equation: Equation) -> Hindsight:
+def _hindsight(panel: Panel, known: Floats, equation: Equation) -> Residuals:
     places = Places.of(panel, equation.lags[-1])
     if not places:
         return blind(len(panel))

@@ -15,8 +15,8 @@ from .errors import QuestionError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .hindsight import Bins
     from .panel import Panel
+    from .residuals import Bins
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # 1970-01-01 was a Thursday; Monday is 0.

@@ -9,16 +9,16 @@ import numpy as np
 
 from .clean import bounded
 from .gaps import bins_seen, filled
-from .hindsight import Hindsight, Places, blind, hindsight, remembered, too_short, unable
 from .library import Failed, attempted, failures
 from .panel import DAY
+from .residuals import Places, Residuals, blind, hindsight, remembered, too_short, unable
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from .hindsight import Bins
     from .model import Fitted
     from .panel import Floats, Panel
+    from .residuals import Bins
 
 # The newest week is smoothed; the days before it, two at least, make the first season.
 SMOOTHED_DAYS, START_DAYS, LEAST_DAYS = 7, 2, 3
@@ -217,7 +217,7 @@ def _split(panel: Panel, day: int) -> tuple[Panel, Panel]:
     return panel.until(newest.start).last((days * DAY) - smoothed), newest
 
 
-def _hindsight(panel: Panel, path: Track, parameters: Parameters) -> Hindsight:
+def _hindsight(panel: Panel, path: Track, parameters: Parameters) -> Residuals:
     """What the states would have said at past origins, and how wrong it was."""
     places = Places.of(panel, 1)
     if not places:

@@ -1,7 +1,4 @@
-"""Remembered: the usual fitted model, made of a rule, what the rule learned, and the newest history.
-
-Who writes a model writes a Rule; validation, fallback, bounds and bookkeeping are here once for all of them.
-"""
+"""The last value held, with the spread it had so far: what is said when a model cannot speak."""
 
 from __future__ import annotations
 
@@ -14,18 +11,74 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import QuestionError
-from .fallback import held, held_peaks
 from .forecast import Forecast, Peak, Provenance, Window, checked_levels
-from .gaps import bins_seen, bins_silent
+from .gaps import bins_seen, bins_silent, filled
 from .panel import DAY, Floats, Panel
 from .peaks import replayed_peaks
-from .room import Room, continued
-from .rule import Follows, KnowsPeaks, KnowsReach, KnowsSeveralPeaks
+from .rule import Follows, FreeColumns, KnowsPeaks, KnowsReach, KnowsSeveralPeaks, continued
+from .spread import SCORES, error_table, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .rule import Rule
+
+
+# Two days of changes, at steps of five minutes, say enough about the spread; this many of them are looked at.
+REACH, CHANGES = 576, 200
+# With few changes seen, the spread is at least that of a value that wanders by a tenth of itself.
+SHORTEST, LEAST_SPREAD = 12, 0.1
+
+
+def held(values: Floats, steps: int, levels: Sequence[float]) -> Floats:
+    """[series, quantile, step]: the newest value plus quantiles of how far the series moved in as many steps."""
+    known = filled(values[:, -REACH:]).astype(np.float64)
+    if not known.size:
+        return np.zeros((len(known), len(levels), steps))
+    anchors = sorted({1, -(-steps // 2), steps})
+    moved = np.stack([read_table(_moves(known, a), levels) for a in anchors], axis=2)
+    spread = np.stack([_along(moved, anchors, step) for step in range(1, steps + 1)], axis=2)
+    return known[:, -1][:, None, None] + spread
+
+
+def held_peaks(values: Floats, window: Window, levels: Sequence[float]) -> Floats:
+    """[series, quantile]: the newest value plus quantiles of how far the window's maximum lay above it."""
+    known = filled(values[:, -REACH:]).astype(np.float64)
+    if not known.size:
+        return np.zeros((len(known), len(levels)))
+    if known.shape[1] <= window.last + 1:
+        return known[:, -1:] + read_table(_moves(known, window.last), levels)
+    origins = _spaced(known.shape[1] - window.last)
+    ahead = np.max([known[:, origins + k] for k in range(window.first, window.last + 1)], axis=0)
+    return known[:, -1:] + read_table(error_table(ahead - known[:, origins]), levels)
+
+
+def _moves(known: Floats, steps: int) -> Floats:
+    count = known.shape[1] - steps
+    origins = _spaced(count)
+    moves = known[:, origins + steps] - known[:, origins] if count > 0 else np.zeros((len(known), 1))
+    table = error_table(moves)
+    if count >= SHORTEST:
+        return table
+    wandering = LEAST_SPREAD * SCORES * known[:, -1:]
+    return np.asarray(np.sign(SCORES) * np.maximum(np.abs(table), np.abs(wandering)))
+
+
+def _spaced(count: int) -> npt.NDArray[np.intp]:
+    return np.unique(np.linspace(0, max(0, count - 1), min(CHANGES, max(1, count))).astype(np.intp))
+
+
+def _along(moved: Floats, anchors: list[int], step: int) -> Floats:
+    right = min(int(np.searchsorted(anchors, step)), len(anchors) - 1)
+    left = max(0, right - 1)
+    share = 0.0 if anchors[right] == anchors[left] else (step - anchors[left]) / (anchors[right] - anchors[left])
+    return (1 - share) * moved[:, :, left] + share * moved[:, :, right]
+
+
+# Remembered: the usual fitted model, made of a rule, what the rule learned, and the newest history.
+#
+# Who writes a model writes a Rule; validation, fallback, bounds and bookkeeping are here once for all of them.
+
 
 Learned = TypeVar("Learned")
 # A series silent for longer is not demand any more: what it held a day ago says nothing about the coming hour.
@@ -37,20 +90,20 @@ LARGEST_GROWTH = 3.0
 
 
 @dataclass(frozen=True, eq=False)
-class Remembered(Generic[Learned]):
+class FittedRule(Generic[Learned]):
     """A rule, what it learned, and the history it forecasts from, with room behind it for newer bins."""
 
     rule: Rule[Learned]
     history: Panel
     learned: Learned
     memory: timedelta = LONGEST_MEMORY
-    room: Room | None = None
+    room: FreeColumns | None = None
 
     def __post_init__(self) -> None:
         """Forget what is older than the memory."""
         object.__setattr__(self, "history", self.history.last(self.memory))
 
-    def update(self, panel: Panel) -> Remembered[Learned]:
+    def update(self, panel: Panel) -> FittedRule[Learned]:
         """See Fitted.update; history grows up to the memory."""
         covers = _covers(panel, self.history)
         history, room = (panel, None) if covers else continued(self.history, panel, self.room)
@@ -59,7 +112,7 @@ class Remembered(Generic[Learned]):
             learned = self.rule.followed(history, learned, self.history.end)
         return replace(self, history=history, room=room, learned=learned)
 
-    def without_history(self) -> Remembered[Learned]:
+    def without_history(self) -> FittedRule[Learned]:
         """See Forgets."""
         end, step, keys = self.history.end, self.history.step, self.history.keys
         return replace(self, history=Panel(np.empty((len(keys), 0)), end, step, keys), room=None)

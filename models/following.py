@@ -16,9 +16,9 @@ from zlib import crc32
 
 import numpy as np
 
+from .backtest import LEAST_DAYS, PEAKS, STEPS, ahead_of, kind
 from .panel import DAY
 from .prior import GROWN_DAYS, alike, look
-from .replay import LEAST_DAYS, PEAKS, STEPS, ahead_of, kind
 from .situation import squash
 from .training import LEVELS
 

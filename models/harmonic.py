@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .clean import bounded
-from .hindsight import too_short
 from .panel import DAY
+from .residuals import too_short
 from .shape import carried
 
 if TYPE_CHECKING:
-    from .hindsight import Bins
     from .model import Fitted
     from .panel import Floats, Panel
+    from .residuals import Bins
 
 # Waves of the week need to be seen more than once; a day wave needs two days to differ from a trend.
 WEEK_FROM, LEAST_DAYS = 8, 2

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .calendar import Calendar
-from .fitted import Remembered
+from .fitted import FittedRule
 from .gaps import bins_seen, filled
 from .panel import DAY
 from .peaks import window_maximum
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from .calendar import Clock
     from .forecast import Window
-    from .hindsight import Bins
     from .panel import Floats, Panel
+    from .residuals import Bins
 
 LEAST_DAYS = 2
 # The same weekday counts so often against another one of its kind: two weeks hold it only twice.
@@ -52,9 +52,9 @@ class HourOfWeek:
     days: int = 14
     name: str = "hour-of-week"
 
-    def fit(self, panel: Panel) -> Remembered[None]:
+    def fit(self, panel: Panel) -> FittedRule[None]:
         """Nothing to learn: quantiles are read from the history when asked."""
-        return Remembered(self, panel, None, memory=self.days * DAY)
+        return FittedRule(self, panel, None, memory=self.days * DAY)
 
     def paths(self, history: Panel, learned: None, steps: int, levels: Sequence[float]) -> Floats:  # noqa: ARG002  no learning
         """[series, quantile, step], NaN for series younger than two days."""

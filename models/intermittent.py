@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from .gaps import bins_seen, filled
-from .hindsight import Places, hindsight, remembered, too_short
 from .panel import DAY
+from .residuals import Places, hindsight, remembered, too_short
 
 if TYPE_CHECKING:
-    from .hindsight import Bins
     from .model import Fitted
     from .panel import Floats, Panel
+    from .residuals import Bins
 
 LEAST_DAYS = 1
 # Work is what exceeds a tenth of the largest demand (p99); idle programs use a little too.

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .fallback import held, held_peaks
-from .fitted import Remembered
+from .fitted import FittedRule, held, held_peaks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,9 +20,9 @@ class LastValue:
 
     name: str = "last-value"
 
-    def fit(self, panel: Panel) -> Remembered[None]:
+    def fit(self, panel: Panel) -> FittedRule[None]:
         """Nothing to learn: the changes are read from the history when asked."""
-        return Remembered(self, panel, None)
+        return FittedRule(self, panel, None)
 
     def paths(self, history: Panel, learned: None, steps: int, levels: Sequence[float]) -> Floats:  # noqa: ARG002  no learning
         """[series, quantile, step]."""

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from .gaps import bins_seen, filled
-from .hindsight import Places, hindsight, interpolation, remembered, too_short
 from .panel import DAY
+from .residuals import Places, hindsight, interpolation, remembered, too_short
 from .shape import persistence, trailing_mean
 
 if TYPE_CHECKING:
-    from .hindsight import Bins
     from .model import Fitted
     from .panel import Floats, Panel
+    from .residuals import Bins
 
 LEAST_DAYS = 3
 # Series looked at together; the squared differences to every earlier day of 256 of them take 120 MB.

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .ahead import ahead
-from .fitted import Remembered
+from .fitted import FittedRule
 from .forecast import Window
 from .gaps import bins_seen, filled
 from .network import Network, quantiles
 from .panel import DAY
-from .situation import Situation, situation
+from .past_windows import past_windows
+from .situation import SeenSituation, situation
 from .spread import read_table
 from .training import LEVELS
 
@@ -42,7 +42,7 @@ ROWS = 128
 class Views(NamedTuple):
     """Squashed quantiles [series, origin, window, level] of the prior, and what they are relative to."""
 
-    seen: Situation
+    seen: SeenSituation
     squashed: Floats
 
     def in_units(self, squashed: Floats) -> Floats:
@@ -59,9 +59,9 @@ class Prior:
 
     name: str = "prior"
 
-    def fit(self, panel: Panel) -> Remembered[None]:
+    def fit(self, panel: Panel) -> FittedRule[None]:
         """Nothing to learn."""
-        return Remembered(self, panel, None)
+        return FittedRule(self, panel, None)
 
     def reach(self, history: Panel) -> int:
         """Steps of a day."""
@@ -102,7 +102,7 @@ def look(values: Floats, origins: Origins, windows: Sequence[Window], day: int, 
     seen = situation(values, origins, day)
     reach = "near" if max(window.last for window in windows) <= NEAR else "far"
     context = seen.context.reshape(-1, seen.context.shape[-1])
-    features = ahead(seen, windows)
+    features = past_windows(seen, windows)
     flat = features.reshape(len(context), *features.shape[2:])
     mean = np.mean(
         [quantiles(network, context, flat) for network in networks()[reach][:members]], axis=0, dtype=np.float64

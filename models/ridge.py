@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .fitted import Remembered
+from .fitted import FittedRule
 from .forecast import Window
 from .gaps import bins_seen, filled
 from .panel import DAY, Floats, Panel
@@ -75,7 +75,7 @@ class Ridge:
     days: int = 14
     name: str = "ridge"
 
-    def fit(self, panel: Panel) -> Remembered[Equations]:
+    def fit(self, panel: Panel) -> FittedRule[Equations]:
         """Solve the normal equations of blocks of series, so that memory stays bounded."""
         panel = panel.last(self.days * DAY)
         regressors = Regressors.of(panel, self.lags, self.horizon)
@@ -84,7 +84,7 @@ class Ridge:
             _learned(self, filled(panel.values[i : i + rows]), regressors) for i in range(0, max(1, len(panel)), rows)
         ]
         centre, scale, *others = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
-        return Remembered(self, panel, Equations(regressors, Unit(centre, scale), *others))
+        return FittedRule(self, panel, Equations(regressors, Unit(centre, scale), *others))
 
     def reach(self, history: Panel) -> int:  # noqa: ARG002  the same for any history
         """Steps that were learned."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .fitted import Remembered
+from .fitted import FittedRule
 from .gaps import bins_seen, filled
 from .panel import DAY, Floats, Panel
 from .peaks import window_maximum
@@ -45,9 +45,9 @@ class SeasonalNaive:
         known = {DAY: "day", 7 * DAY: "week"}
         return f"seasonal-naive-{known.get(self.period, f'{self.period // timedelta(minutes=1)}min')}"
 
-    def fit(self, panel: Panel) -> Remembered[Floats]:
+    def fit(self, panel: Panel) -> FittedRule[Floats]:
         """Learn the spread: [series, table level] quantiles of the change over one period."""
-        return Remembered(self, panel, error_table(self._errors(filled(panel.values), panel)))
+        return FittedRule(self, panel, error_table(self._errors(filled(panel.values), panel)))
 
     def paths(self, history: Panel, learned: Floats, steps: int, levels: Sequence[float]) -> Floats:
         """[series, quantile, step], NaN for series younger than a period and a tenth."""

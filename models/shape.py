@@ -14,16 +14,16 @@ import numpy as np
 
 from .clean import bounded
 from .gaps import bins_seen, filled
-from .hindsight import Places, hindsight, interpolation, remembered, too_short
 from .panel import DAY
+from .residuals import Places, hindsight, interpolation, remembered, too_short
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from .hindsight import Bins
     from .model import Fitted
     from .panel import Floats, Panel
+    from .residuals import Bins
 
 # Share of the observations that speak for "nothing of it remains": little, as a week holds few independent hours.
 SHRINK = 0.02

@@ -26,7 +26,7 @@ FLOOR = 1e-2
 LEAST_SCALE = 1e-6
 
 
-class Situation(NamedTuple):
+class SeenSituation(NamedTuple):
     """What is known at origins of series.
 
     Attributes:
@@ -46,7 +46,7 @@ class Situation(NamedTuple):
     context: Floats
 
 
-def situation(values: Floats, origins: Origins, day: int) -> Situation:
+def situation(values: Floats, origins: Origins, day: int) -> SeenSituation:
     """Look at origins of gapless values [series, time]."""
     level = values[:, origins]
     means = Trailing(values, origins)
@@ -63,7 +63,7 @@ def situation(values: Floats, origins: Origins, day: int) -> Situation:
         _age(values, origins, day),
     ]
     features = np.concatenate(context).astype(np.float32)
-    return Situation(values, origins, day, level, scale, np.ascontiguousarray(np.moveaxis(features, 0, -1)))
+    return SeenSituation(values, origins, day, level, scale, np.ascontiguousarray(np.moveaxis(features, 0, -1)))
 
 
 def squash(value: Floats) -> Floats:

@@ -9,15 +9,15 @@ import numpy as np
 
 from .clean import bounded
 from .gaps import filled
-from .hindsight import too_short
 from .library import Failed, attempted, failures
 from .panel import DAY
+from .residuals import too_short
 from .shape import carried
 
 if TYPE_CHECKING:
-    from .hindsight import Bins
     from .model import Fitted
     from .panel import Floats, Panel
+    from .residuals import Bins
 
 LEAST_DAYS = 3
 # Local regressions are made this often in a day and joined by lines: thirty times cheaper at steps of five minutes.

@@ -9,16 +9,16 @@ import numpy as np
 
 from .clean import bounded
 from .gaps import bins_seen, filled
-from .hindsight import Places, blind, hindsight, remembered, too_short
 from .library import Failed, attempted, failures
 from .panel import DAY
+from .residuals import Places, blind, hindsight, remembered, too_short
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from .hindsight import Bins, Hindsight
     from .model import Fitted
     from .panel import Floats, Panel
+    from .residuals import Bins, Residuals
 
 LEAST_DAYS = 3
 # Below this share of its size a series does not move, and there is nothing to optimise.
@@ -144,7 +144,7 @@ def drifted(lines: Line, weight: float, bins: int | Bins, ahead: Bins) -> Floats
     return np.asarray(weight * lines.drift.reshape(smoothing.shape) * (ahead - 1 + known))
 
 
-def _hindsight(panel: Panel, lines: Line, levels: Floats, weight: float) -> Hindsight:
+def _hindsight(panel: Panel, lines: Line, levels: Floats, weight: float) -> Residuals:
     places = Places.of(panel, panel.bins(DAY))
     if not places:
         return blind(len(panel))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .ahead import ahead
 from .network import LEAK, Network, leaky, standard
+from .past_windows import past_windows
 from .situation import situation, squash
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def examples(values: Floats, origins: Origins, windows: Sequence[Window], day: i
     seen = situation(values[None], origins, day)
     target = np.stack([_maximum(values, origins, window) for window in windows], axis=-1)
     change = (target - seen.level[0][:, None]) / seen.scale[0][:, None]
-    return Examples(seen.context[0], ahead(seen, windows)[0], squash(change).astype(np.float32))
+    return Examples(seen.context[0], past_windows(seen, windows)[0], squash(change).astype(np.float32))
 
 
 def joined(parts: Sequence[Examples]) -> Examples:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.fitted import Remembered
+from models.fitted import FittedRule
 from models.gaps import filled
 from models.panel import DAY
 
@@ -20,7 +20,7 @@ class MedianOfDays:
 
     def fit(self, panel):
         """Nothing to learn: days are looked up when asked."""
-        return Remembered(self, panel, None)
+        return FittedRule(self, panel, None)
 
     def paths(self, history, learned, steps, levels):
         """[series, quantile, step]; NaN says "I cannot speak", and the last value is held instead, with a reason."""

@@ -61,7 +61,7 @@ board.plot()
 
 # %% [markdown]
 # Read both halves: a small loss with a p95 that is exceeded far more often than one time in twenty is no reserve. Seven
-# days are too few to know one day in twenty. `models.hindsight` makes honest quantiles of past errors for any model
+# days are too few to know one day in twenty. `models.residuals` makes honest quantiles of past errors for any model
 # that knows what it expects; `models/nearest_day.py` shows how.
 #
 # ## Ship

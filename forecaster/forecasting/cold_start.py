@@ -19,7 +19,7 @@ import numpy as np
 from forecaster.domain.window import DAY
 from forecaster.forecasting.peaks import LEVELS, key_of, panel_of
 from models import Prior, lent
-from models.relatives import GROWN_DAYS, YOUNG_DAYS
+from models.donors import GROWN_DAYS, YOUNG_DAYS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

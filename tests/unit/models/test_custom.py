@@ -11,7 +11,7 @@ from models import ContractError, QuestionError
 GOOD = """
 from dataclasses import dataclass
 from models import Panel
-from models.fallback import held
+from models.fitted import held
 from models.fitted import Remembered
 
 @dataclass(frozen=True)

@@ -11,8 +11,7 @@ import pytest
 from models import Model
 from models.checks import CHECKS, ordinary
 from models.errors import WeightsError
-from models.foundation import Foundation, PatchNetwork, read_network
-from models.weights import read_weights
+from models.foundation import Foundation, PatchNetwork, read_network, read_weights
 from tests.support.panels import daily_waves
 
 PATCH, PLACES, WIDTH, HIDDEN, STEPS = 8, 6, 4, 16, 24

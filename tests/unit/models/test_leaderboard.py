@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from models import LastValue, Panel, QuestionError, SeasonalNaive
-from models.fitted import Remembered
+from models.fitted import FittedRule
 from models.leaderboard import Leaderboard, compare
 from tests.support.panels import daily_waves
 
@@ -18,8 +18,8 @@ class Tenfold:
 
     name: str = "tenfold"
 
-    def fit(self, panel: Panel) -> Remembered[None]:
-        return Remembered(self, panel, None)
+    def fit(self, panel: Panel) -> FittedRule[None]:
+        return FittedRule(self, panel, None)
 
     def paths(self, history: Panel, learned: None, steps: int, levels: tuple[float, ...]) -> np.ndarray:
         return np.repeat(10 * history.values[:, -1:, None], steps, axis=2).repeat(len(levels), axis=1)

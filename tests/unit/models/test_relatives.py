@@ -3,7 +3,7 @@
 import numpy as np
 
 from models import Panel, lent
-from models.relatives import followed
+from models.donors import followed
 from tests.support.panels import FIVE_MINUTES, MONDAY, daily_waves
 
 DAY = 288

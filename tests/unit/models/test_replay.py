@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from models.backtest import FAR, NEAR_MANY, NEAR_ONE, NEAR_PEAK, kind, origins_of, replay
 from models.forecast import Window
-from models.replay import FAR, NEAR_MANY, NEAR_ONE, NEAR_PEAK, kind, origins_of, replay
 from models.training import LEVELS
 from tests.support.panels import FIVE_MINUTES, daily_waves
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from models import LastValue, Panel, PanelError
-from models.room import continued
+from models.rule import continued
 from tests.support.panels import HOUR, MONDAY, panel
 
 KNOWN = panel(range(32))

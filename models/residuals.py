@@ -1,30 +1,63 @@
-"""Hindsight: whole paths of past errors, and what they say about the spread of what is expected now.
-
-A model that knows only what it expects writes an `Expects`; `remembered` makes the fitted model of it. The quantiles of
-a step are quantiles of the errors as many steps ahead. The quantiles of a peak come from adding every past error path
-to the expected path and taking the largest value of each, so they know how steps move together.
-"""
+"""Reasoned: a fitted model that knows better than its history why it cannot speak for some series."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from .fitted import Remembered
+from .fitted import FittedRule
+from .model import Forgets
 from .panel import DAY
-from .reasoned import Reasoned
 from .spread import error_table, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .forecast import Window
+    from .forecast import Forecast, Peak, Provenance, Window
     from .model import Fitted
     from .panel import Floats, Panel
+
+
+@dataclass(frozen=True, eq=False)
+class Reasoned:
+    """Another fitted model, with its reasons replaced for the series named in `reasons`."""
+
+    fitted: Fitted
+    reasons: Mapping[str, str]
+
+    def update(self, panel: Panel) -> Reasoned:
+        """See Fitted.update."""
+        return replace(self, fitted=self.fitted.update(panel))
+
+    def without_history(self) -> Reasoned:
+        """See Forgets; the inner model keeps its samples if it cannot do without."""
+        return replace(self, fitted=self.fitted.without_history()) if isinstance(self.fitted, Forgets) else self
+
+    def forecast(self, steps: int, quantiles: Sequence[float]) -> Forecast:
+        """See Fitted.forecast."""
+        found = self.fitted.forecast(steps, quantiles)
+        return replace(found, provenance=self._explained(found.provenance))
+
+    def forecast_peak(self, window: Window, quantiles: Sequence[float]) -> Peak:
+        """See Fitted.forecast_peak."""
+        found = self.fitted.forecast_peak(window, quantiles)
+        return replace(found, provenance=self._explained(found.provenance))
+
+    def _explained(self, provenance: Provenance) -> Provenance:
+        pairs = zip(provenance.keys, provenance.reasons, strict=True)
+        return replace(provenance, reasons=tuple(self.reasons.get(key, why) if why else why for key, why in pairs))
+
+
+# Hindsight: whole paths of past errors, and what they say about the spread of what is expected now.
+#
+# A model that knows only what it expects writes an `Expects`; `remembered` makes the fitted model of it. The quantiles of
+# a step are quantiles of the errors as many steps ahead. The quantiles of a peak come from adding every past error path
+# to the expected path and taking the largest value of each, so they know how steps move together.
+
 
 Bins: TypeAlias = npt.NDArray[np.intp]
 # Past origins: the p95 of 192 errors has six above it; more cost time and are near neighbours of these.
@@ -48,7 +81,7 @@ class Expects(Protocol):
         ...
 
 
-class Hindsight(NamedTuple):
+class Residuals(NamedTuple):
     """Errors [series, origin, anchor] as far ahead as the anchors say, and their quantiles [series, level, anchor]."""
 
     anchors: Bins
@@ -109,7 +142,7 @@ def anchors_within(steps: int) -> Bins:
     return np.asarray(np.concatenate([np.arange(1, DENSE), further]), dtype=np.intp)
 
 
-def hindsight(panel: Panel, places: Places, expected: Floats, *, stretch: float = 1.0) -> Hindsight:
+def hindsight(panel: Panel, places: Places, expected: Floats, *, stretch: float = 1.0) -> Residuals:
     """Errors of what would have been expected, [series, origin, anchor].
 
     `stretch` widens errors of a model that has seen what it is judged by: n / (n - p) for p numbers learned from n.
@@ -118,7 +151,7 @@ def hindsight(panel: Panel, places: Places, expected: Floats, *, stretch: float 
     ahead = places.ahead() >= panel.length
     known = np.where(ahead, np.nan, panel.values[:, target] - expected) * stretch * OPTIMISM
     errors = resampled(known).astype(panel.values.dtype)
-    return Hindsight(places.anchors, errors, error_table(errors))
+    return Residuals(places.anchors, errors, error_table(errors))
 
 
 def resampled(errors: Floats) -> Floats:
@@ -132,17 +165,17 @@ def resampled(errors: Floats) -> Floats:
     return np.where(known, errors, np.nan_to_num(others))
 
 
-def blind(series: int) -> Hindsight:
+def blind(series: int) -> Residuals:
     """Of a panel too short to look back."""
     errors = np.zeros((series, 1, 1))
-    return Hindsight(np.ones(1, np.intp), errors, error_table(errors))
+    return Residuals(np.ones(1, np.intp), errors, error_table(errors))
 
 
-class Learned(NamedTuple):
+class LearnedResiduals(NamedTuple):
     """What is expected, and how wrong that was."""
 
     expects: Expects
-    hindsight: Hindsight
+    hindsight: Residuals
 
 
 @dataclass(frozen=True)
@@ -151,11 +184,11 @@ class Judged:
 
     name: str
 
-    def paths(self, history: Panel, learned: Learned, steps: int, levels: Sequence[float]) -> Floats:
+    def paths(self, history: Panel, learned: LearnedResiduals, steps: int, levels: Sequence[float]) -> Floats:
         """[series, quantile, step]."""
         return learned.hindsight.paths(learned.expects.expected(history, steps), levels)
 
-    def peaks(self, history: Panel, learned: Learned, window: Window, levels: Sequence[float]) -> Floats:
+    def peaks(self, history: Panel, learned: LearnedResiduals, window: Window, levels: Sequence[float]) -> Floats:
         """[series, quantile] of the largest value within the window."""
         return learned.hindsight.peaks(learned.expects.expected(history, window.last), window, levels)
 
@@ -170,10 +203,10 @@ class Silent:
 
 
 def remembered(
-    name: str, panel: Panel, expects: Expects, seen: Hindsight, failures: Mapping[str, str] = MappingProxyType({})
+    name: str, panel: Panel, expects: Expects, seen: Residuals, failures: Mapping[str, str] = MappingProxyType({})
 ) -> Fitted:
     """The fitted model; the series of `failures` expect nothing and are held at the last value with that reason."""
-    fitted = Remembered(Judged(name), panel, Learned(expects, seen))
+    fitted = FittedRule(Judged(name), panel, LearnedResiduals(expects, seen))
     return Reasoned(fitted, failures) if failures else fitted
 
 

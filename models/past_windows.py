@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from .forecast import Window
     from .panel import Floats
-    from .situation import Situation
+    from .situation import SeenSituation
 
     Running = list[tuple[int, Floats]]
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 NEIGHBOURS = ((1, (-2, -1, 1, 2, 4)), (7, (-1, 1)))
 
 
-def ahead(seen: Situation, windows: Sequence[Window]) -> Floats:
+def past_windows(seen: SeenSituation, windows: Sequence[Window]) -> Floats:
     """Float32 [series, origin, window, feature]: the same window on the last seven days, and how far it is away."""
     first = np.array([window.first for window in windows])
     width = np.array([window.steps for window in windows])
@@ -48,14 +48,14 @@ def ahead(seen: Situation, windows: Sequence[Window]) -> Floats:
     return np.concatenate([scaled, place], axis=-1).astype(np.float32)
 
 
-def _back(seen: Situation, days: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+def _back(seen: SeenSituation, days: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
     """[origin, place] bins back to these days; where history does not reach so far, to the oldest day that it has."""
     known = (seen.origins[:, None] + 1) // seen.day
     return np.asarray(np.maximum(np.minimum(days, known), 1) * seen.day)
 
 
 def _same_windows(
-    seen: Situation, running: Running, back: npt.NDArray[np.intp], shifts: npt.NDArray[np.intp]
+    seen: SeenSituation, running: Running, back: npt.NDArray[np.intp], shifts: npt.NDArray[np.intp]
 ) -> Floats:
     """[series, origin, window, place] largest value of the window so many bins ago; without history the newest value.
 
@@ -69,13 +69,13 @@ def _same_windows(
     return np.stack(found, axis=2)
 
 
-def _same_minute(seen: Situation, back: npt.NDArray[np.intp]) -> Floats:
+def _same_minute(seen: SeenSituation, back: npt.NDArray[np.intp]) -> Floats:
     """[series, origin, place] value at the origin's clock time on these days."""
     origins = seen.origins[:, None]
     return np.asarray(seen.values[:, np.where(origins < back, origins, origins - back)])
 
 
-def _running(seen: Situation, windows: Sequence[Window]) -> Running:
+def _running(seen: SeenSituation, windows: Sequence[Window]) -> Running:
     """Per window its last step and [series, time] the largest of as many newest bins as it is long."""
     by_width = {steps: running_maximum(seen.values, steps) for steps in {window.steps for window in windows}}
     return [(window.last, by_width[window.steps]) for window in windows]
