@@ -1,4 +1,5 @@
-"""Would the cluster accept these requests and limits, and what would they change: every rule in one proof, pure.
+"""Would the cluster accept these requests and limits, what would they change, and what is advised: pure.
 
-`prove` is the door. The rules themselves are in `forecaster.vertical.rules`.
+`prove` passes a recommendation through every rule of `vertical.cluster_rules`; `advise` adds severity and costs to it.
+How a size is chosen is in `vertical.sizing`.
 """
