@@ -78,6 +78,6 @@ def _prover(cluster: Cluster | None) -> Callable[[Workload, Recommendation], lis
         return lambda _workload, _one: []
 
     from forecaster.report.advice_table import finding_lines
-    from forecaster.vertical.advice.advice import advise
+    from forecaster.vertical.admission.advice import advise
 
     return lambda workload, one: finding_lines(advise(workload, one, cluster))

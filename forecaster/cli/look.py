@@ -19,8 +19,8 @@ from forecaster.sources import cluster_facts, cluster_objects
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.sources.wire import at_instant
 from forecaster.vertical.admission.cluster import Cluster
-from forecaster.vertical.admission.surroundings import ROLLED_OUT, Terms
-from forecaster.vertical.rules.server import Server
+from forecaster.vertical.admission.context import ROLLED_OUT, Terms
+from forecaster.vertical.cluster_rules.server import Server
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from forecaster.cycle.run import Cycle, Outcome
     from forecaster.domain.workload import Resources, WorkloadId
     from forecaster.sources.facts import InstantRow
-    from forecaster.vertical.advice.advice import Advice
+    from forecaster.vertical.admission.advice import Advice
     from forecaster.vertical.joint import Costs
 
 

@@ -80,8 +80,8 @@ def recommend(
     from forecaster.cli.look import look, look_at_demo
     from forecaster.cli.recommend_inputs import costs_of, filtered, previous_of, prices_of
     from forecaster.report.advice import print_advice, write_overlay
-    from forecaster.vertical.admission.surroundings import Terms
-    from forecaster.vertical.rules.static_cpu import SHARED, STATIC
+    from forecaster.vertical.admission.context import Terms
+    from forecaster.vertical.cluster_rules.qos import SHARED, STATIC
 
     prices = prices_of(price_core_hour, price_gib_hour)
     settings = settings_of(config, prometheus, namespaces)

@@ -12,7 +12,7 @@ from forecaster.domain.workload import Resources
 from forecaster.errors import StoreError
 from forecaster.report.advice_view import read_previous
 from forecaster.store.ledger import SqlLedger
-from forecaster.vertical.advice.prices import Prices
+from forecaster.vertical.admission.advice import ResourcePrices
 from forecaster.vertical.joint import Costs
 from forecaster.vertical.recommenders.krr import Severity
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
     from forecaster.config.settings import Settings
     from forecaster.domain.workload import WorkloadId
-    from forecaster.vertical.advice.advice import Advice
+    from forecaster.vertical.admission.advice import Advice
 
 _FROM_BAD = (Severity.CRITICAL, Severity.WARNING, Severity.OK)
 
 
-def prices_of(core_hour: float | None, gib_hour: float | None) -> Prices | None:
+def prices_of(core_hour: float | None, gib_hour: float | None) -> ResourcePrices | None:
     """Both or none: half a price is a wrong sum."""
     if (core_hour is None) != (gib_hour is None):
         raise typer.BadParameter("give both --price-core-hour and --price-gib-hour", param_hint="--price-core-hour")
-    return None if core_hour is None or gib_hour is None else Prices(core_hour, gib_hour)
+    return None if core_hour is None or gib_hour is None else ResourcePrices(core_hour, gib_hour)
 
 
-def costs_of(prices: Prices | None, pod_start: float) -> Costs:
+def costs_of(prices: ResourcePrices | None, pod_start: float) -> Costs:
     """What joint choices are weighed by; without prices a GiB costs 0.13 of a core, about what clouds ask."""
     if prices is None:
         return Costs(pod_start=pod_start)

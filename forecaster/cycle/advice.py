@@ -12,9 +12,9 @@ from forecaster.demand.fresh import values_of
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES
 from forecaster.domain.workload import Resources, TargetType, WorkloadId
-from forecaster.vertical.admission.surroundings import ROLLED_OUT, Terms
-from forecaster.vertical.advice.advice import Advice, advise
-from forecaster.vertical.advice.baselines import KRR, VPA, krr, vpa
+from forecaster.vertical.admission.advice import Advice, advise
+from forecaster.vertical.admission.context import ROLLED_OUT, Terms
+from forecaster.vertical.recommenders.baselines import KRR, VPA, krr, vpa
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -15,8 +15,8 @@ from forecaster.decisions.targets import Unusable, UtilizationTarget, targets_of
 from forecaster.domain.decision import Hold, Reason, Resize
 from forecaster.domain.signal import Signal
 from forecaster.domain.workload import Resources
+from forecaster.vertical.admission.advice import advise
 from forecaster.vertical.admission.cluster import name_of
-from forecaster.vertical.advice.advice import advise
 from forecaster.vertical.choice.days import days_of
 from forecaster.vertical.choice.mechanism import load_share
 from forecaster.vertical.joint import Bounds, Costs, Infeasible, Plan, PodModel, Stretch, as_it_is, joint_choice
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import Workload
     from forecaster.forecasting.forecaster import Forecaster
     from forecaster.ports import Histories
+    from forecaster.vertical.admission.advice import Advice
     from forecaster.vertical.admission.cluster import Cluster
-    from forecaster.vertical.admission.surroundings import Terms
-    from forecaster.vertical.advice.advice import Advice
+    from forecaster.vertical.admission.context import Terms
 
 SEEN_TIMES = 2.0
 """A pod is given at most so many times the load that one has carried, and no less than the inverse of the most:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from forecaster.forecasting.forecaster import Forecaster
     from forecaster.ports import Histories
     from forecaster.vertical.admission.cluster import Cluster
-    from forecaster.vertical.rules.node import Node, Resident
+    from forecaster.vertical.cluster_rules.node import Node, Resident
 
 
 @dataclass(frozen=True, slots=True, eq=False)

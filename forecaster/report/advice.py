@@ -14,7 +14,7 @@ from forecaster.report.advice_table import joint_lines, proof_lines, table_of
 from forecaster.report.advice_view import document, flat
 from forecaster.report.formats import AdviceOutput
 from forecaster.report.recommendations import PIPE_WIDTH
-from forecaster.vertical.advice.patches import file_name, kustomization, patch, patchable
+from forecaster.vertical.admission.patches import file_name, kustomization, patch, patchable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,14 +22,13 @@ if TYPE_CHECKING:
 
     from forecaster.cycle.joint import JointAdvice
     from forecaster.domain.workload import WorkloadId
-    from forecaster.vertical.advice.advice import Advice
-    from forecaster.vertical.advice.prices import Prices
+    from forecaster.vertical.admission.advice import Advice, ResourcePrices
 
 
 def print_advice(
     advices: Sequence[Advice],
     output: AdviceOutput,
-    prices: Prices | None,
+    prices: ResourcePrices | None,
     *,
     findings: bool = False,
     joint: Mapping[WorkloadId, JointAdvice] | None = None,
@@ -72,7 +71,7 @@ def _why(one: Advice) -> str:
     return one.unproved or "the names of its containers are not known; give --objects"
 
 
-def _print_table(advices: Sequence[Advice], prices: Prices | None, *, findings: bool) -> None:
+def _print_table(advices: Sequence[Advice], prices: ResourcePrices | None, *, findings: bool) -> None:
     console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
     console.print(table_of(advices, prices) if advices else "No workload matches.")
     if findings:
@@ -84,7 +83,7 @@ def _print_joint(advices: Sequence[Advice], joint: Mapping[WorkloadId, JointAdvi
         sys.stdout.write("\n".join(["", *joint_lines((one.id, joint[one.id]) for one in advices), ""]))
 
 
-def _print_csv(advices: Sequence[Advice], prices: Prices | None) -> None:
+def _print_csv(advices: Sequence[Advice], prices: ResourcePrices | None) -> None:
     rows = [flat(one, prices) for one in advices]
     columns = list(dict.fromkeys(name for row in rows for name in row))
     writer = csv.DictWriter(sys.stdout, fieldnames=columns, lineterminator="\n")

@@ -9,19 +9,18 @@ from rich.table import Table
 from forecaster.domain.amounts import UNKNOWN, amount
 from forecaster.domain.signal import Signal
 from forecaster.report.advice_view import changes
+from forecaster.vertical.admission.advice import whole_mebibytes
+from forecaster.vertical.admission.checks import Verdict
 from forecaster.vertical.admission.cluster import milli_of
-from forecaster.vertical.admission.finding import Verdict
-from forecaster.vertical.advice.rounding import memory
+from forecaster.vertical.cluster_rules.resource_list import CPU, MEMORY, text_of
 from forecaster.vertical.recommenders.krr import Severity
-from forecaster.vertical.rules.resource_list import CPU, MEMORY, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from forecaster.cycle.joint import JointAdvice
     from forecaster.domain.workload import Resources, WorkloadId
-    from forecaster.vertical.advice.advice import Advice
-    from forecaster.vertical.advice.prices import Prices
+    from forecaster.vertical.admission.advice import Advice, ResourcePrices
     from forecaster.vertical.joint import Plan
 
 
@@ -35,7 +34,7 @@ STYLES = {
 _SAME = "="
 
 
-def table_of(advices: Sequence[Advice], prices: Prices | None) -> Table:
+def table_of(advices: Sequence[Advice], prices: ResourcePrices | None) -> Table:
     """One row per workload; columns that nobody has a value for are left out."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     columns = ["WORKLOAD", "PODS", "SEVERITY", "CPU", "MEMORY"]
@@ -91,10 +90,10 @@ def spoken(name: str, value: float | None) -> str:
     """Cores or bytes as a manifest writes them; memory to a whole MiB."""
     if value is None:
         return UNKNOWN
-    return text_of(milli_of(name, memory(value) if name == MEMORY else value), name)
+    return text_of(milli_of(name, whole_mebibytes(value) if name == MEMORY else value), name)
 
 
-def _cost(one: Advice, prices: Prices | None) -> str:
+def _cost(one: Advice, prices: ResourcePrices | None) -> str:
     if prices is None:
         return ""
     now, wanted = (prices.a_month(of, one.replicas) if of else None for of in (one.now, one.wanted))

@@ -6,30 +6,29 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from forecaster.domain.workload import Resources, WorkloadId
-from forecaster.vertical.rules.resource_list import texts
+from forecaster.vertical.cluster_rules.resource_list import texts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from forecaster.cycle.joint import JointAdvice
     from forecaster.domain.workload import ContainerSize
+    from forecaster.vertical.admission.advice import Advice, ResourcePrices
     from forecaster.vertical.admission.proof import Proof
-    from forecaster.vertical.advice.advice import Advice
-    from forecaster.vertical.advice.prices import Prices
 
 AMOUNTS = ("cpu_request", "cpu_limit", "memory_request", "memory_limit")
 Json = dict[str, Any]
 
 
 def document(
-    advices: Sequence[Advice], prices: Prices | None, joint: Mapping[WorkloadId, JointAdvice] | None = None
+    advices: Sequence[Advice], prices: ResourcePrices | None, joint: Mapping[WorkloadId, JointAdvice] | None = None
 ) -> Json:
     """All of it; `read_previous` understands it."""
     views = [view(one, prices) | {"joint": joint_view((joint or {}).get(one.id))} for one in advices]
     return {"recommendations": views, "totals": totals(advices, prices)}
 
 
-def view(one: Advice, prices: Prices | None) -> Json:
+def view(one: Advice, prices: ResourcePrices | None) -> Json:
     """One workload. What is not known is null, and a text beside it says why."""
     return {
         **one.id._asdict(),
@@ -65,7 +64,7 @@ def amounts(resources: Resources | None) -> Json | None:
     return None if resources is None else {name: getattr(resources, name) for name in AMOUNTS}
 
 
-def totals(advices: Sequence[Advice], prices: Prices | None) -> Json:
+def totals(advices: Sequence[Advice], prices: ResourcePrices | None) -> Json:
     """Requests of all pods, where both what is and what should be are known."""
     known = [one for one in advices if one.wanted is not None]
     found: Json = {"workloads": len(advices), "with_a_recommendation": len(known)}
@@ -81,7 +80,7 @@ def totals(advices: Sequence[Advice], prices: Prices | None) -> Json:
     return found
 
 
-def _cost(one: Advice, prices: Prices | None) -> Json | None:
+def _cost(one: Advice, prices: ResourcePrices | None) -> Json | None:
     if prices is None:
         return None
     now = prices.a_month(one.now, one.replicas)
@@ -114,7 +113,7 @@ def _room(proof: Proof) -> Json | None:
     return None if room is None else {"fit_now": room.now, "wait": room.waiting, "new_nodes": room.new_nodes}
 
 
-def flat(one: Advice, prices: Prices | None) -> Json:
+def flat(one: Advice, prices: ResourcePrices | None) -> Json:
     """One row of a CSV file."""
     cost = _cost(one, prices) or {"now": None, "recommended": None}
     others = {

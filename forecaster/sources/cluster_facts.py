@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 from forecaster.domain.workload import WorkloadId
 from forecaster.sources.blocks import workload_of
 from forecaster.vertical.admission.cluster import Cluster, name_of
-from forecaster.vertical.admission.surroundings import Rollout
+from forecaster.vertical.admission.context import Rollout
+from forecaster.vertical.cluster_rules.limit_range import LimitRange, LimitRangeItem
+from forecaster.vertical.cluster_rules.node import Node, Resident, scheduled
+from forecaster.vertical.cluster_rules.placement import Taint
+from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements
+from forecaster.vertical.cluster_rules.quota import Quota
+from forecaster.vertical.cluster_rules.resource_list import MILLI
+from forecaster.vertical.cluster_rules.server import NEWEST, Server
 from forecaster.vertical.nodes.pools import LABELS
-from forecaster.vertical.rules.limit_range import LimitRange, LimitRangeItem
-from forecaster.vertical.rules.node import Node, Resident, scheduled
-from forecaster.vertical.rules.placement import Taint
-from forecaster.vertical.rules.pod import Container, Pod, Requirements
-from forecaster.vertical.rules.quota import Quota
-from forecaster.vertical.rules.resource_list import MILLI
-from forecaster.vertical.rules.server import NEWEST, Server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

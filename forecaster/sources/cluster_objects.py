@@ -19,17 +19,16 @@ from forecaster.domain.quantity import QuantityError
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import SourceRefused
 from forecaster.vertical.admission.cluster import Cluster, name_of
-from forecaster.vertical.admission.surroundings import Rollout
-from forecaster.vertical.rules.manifest import ManifestError, pod_of
-from forecaster.vertical.rules.node import Resident
-from forecaster.vertical.rules.object_manifest import limit_range_of, node_of, quota_of
-from forecaster.vertical.rules.resource_list import milli_of, whole
-from forecaster.vertical.rules.server import NEWEST, Server
+from forecaster.vertical.admission.context import Rollout
+from forecaster.vertical.cluster_rules.manifest import ManifestError, limit_range_of, node_of, pod_of, quota_of
+from forecaster.vertical.cluster_rules.node import Resident
+from forecaster.vertical.cluster_rules.resource_list import milli_of, whole
+from forecaster.vertical.cluster_rules.server import NEWEST, Server
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from forecaster.vertical.rules.pod import Pod
+    from forecaster.vertical.cluster_rules.pod import Pod
 
 Wire = Mapping[str, Any]
 Items = Mapping[str, list[Wire]]

@@ -8,30 +8,28 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from forecaster.vertical.admission.context import AdmissionContext, Rollout
 from forecaster.vertical.admission.proof import prove
-from forecaster.vertical.admission.surroundings import Rollout, Surroundings
+from forecaster.vertical.cluster_rules import limit_range
+from forecaster.vertical.cluster_rules.manifest import limit_range_of, pod_of, quota_of
+from forecaster.vertical.cluster_rules.node import Node
+from forecaster.vertical.cluster_rules.placement import Taint
+from forecaster.vertical.cluster_rules.pod import Requirements
+from forecaster.vertical.cluster_rules.qos import computed_qos
+from forecaster.vertical.cluster_rules.quota import charge
+from forecaster.vertical.cluster_rules.resize import resize
+from forecaster.vertical.cluster_rules.resource_list import parsed, texts
+from forecaster.vertical.cluster_rules.server import Server
+from forecaster.vertical.cluster_rules.validation import faults, with_early_defaults, with_late_defaults
 from forecaster.vertical.nodes.headroom import Headroom, manifests
 from forecaster.vertical.nodes.pools import pools_of
-from forecaster.vertical.rules import limit_range
-from forecaster.vertical.rules.defaulting import with_early_defaults, with_late_defaults
-from forecaster.vertical.rules.manifest import pod_of
-from forecaster.vertical.rules.node import Node
-from forecaster.vertical.rules.object_manifest import limit_range_of, quota_of
-from forecaster.vertical.rules.placement import Taint
-from forecaster.vertical.rules.pod import Requirements
-from forecaster.vertical.rules.qos import computed_qos
-from forecaster.vertical.rules.quota import charge
-from forecaster.vertical.rules.resize import resize
-from forecaster.vertical.rules.resource_list import parsed, texts
-from forecaster.vertical.rules.server import Server
-from forecaster.vertical.rules.validation import faults
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     import httpx
 
-    from forecaster.vertical.rules.limit_range import LimitRange
-    from forecaster.vertical.rules.pod import Pod
+    from forecaster.vertical.cluster_rules.limit_range import LimitRange
+    from forecaster.vertical.cluster_rules.pod import Pod
     from tests.support.control_plane.api import Api
     from tests.support.control_plane.plane import ControlPlane
 
@@ -212,7 +210,7 @@ def test_the_nearest_values_of_a_refused_recommendation_are_admitted(api: Api, n
     item = {"type": "Container", "min": {"cpu": "200m"}, "max": {"cpu": "1", "memory": "1Gi"}}
     stored = create(api, namespace, "limitranges", "LimitRange", {"limits": [item]})
     today = one_container(requests={"cpu": "500m", "memory": "512Mi"}, limits={"cpu": "1", "memory": "1Gi"})
-    around = Surroundings(
+    around = AdmissionContext(
         pod_of(today), Rollout(1), limit_ranges=(limit_range_of(stored),), server=server, accepts_qos_change=True
     )
     wanted = {"a": Requirements(parsed({"cpu": "1500m", "memory": "2Gi"}), parsed({"cpu": "3", "memory": "2Gi"}))}

@@ -8,14 +8,14 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from forecaster.vertical.admission.context import AdmissionContext, Rollout
 from forecaster.vertical.admission.proof import prove
-from forecaster.vertical.admission.surroundings import Rollout, Surroundings
-from forecaster.vertical.rules.limit_range import LimitRange, LimitRangeItem
-from forecaster.vertical.rules.occupancy import Occupancy
-from forecaster.vertical.rules.pod import Container, Pod, Requirements
-from forecaster.vertical.rules.quota import Quota
-from forecaster.vertical.rules.server import Server
-from forecaster.vertical.rules.static_cpu import SHARED, STATIC
+from forecaster.vertical.cluster_rules.limit_range import LimitRange, LimitRangeItem
+from forecaster.vertical.cluster_rules.node import Occupancy
+from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements
+from forecaster.vertical.cluster_rules.qos import SHARED, STATIC
+from forecaster.vertical.cluster_rules.quota import Quota
+from forecaster.vertical.cluster_rules.server import Server
 from tests.support.cluster_rules import node, resident
 
 GIB = 2**30 * 1000
@@ -66,11 +66,11 @@ def quotas(draw: st.DrawFn) -> Quota:
 
 
 @st.composite
-def situations(draw: st.DrawFn) -> Surroundings:
+def situations(draw: st.DrawFn) -> AdmissionContext:
     nodes = tuple(
         node(f"n{i}", cpu=str(draw(st.integers(1, 8))), memory="16Gi") for i in range(draw(st.integers(0, 2)))
     )
-    return Surroundings(
+    return AdmissionContext(
         draw(pods()),
         Rollout(draw(st.integers(0, 5)), draw(st.integers(0, 2)), draw(st.integers(0, 2))),
         "shop/web",
@@ -89,7 +89,7 @@ WANTED = st.fixed_dictionaries({"app": REQUIREMENTS})
 @settings(max_examples=300, deadline=None)
 @given(WANTED, situations())
 def test_the_nearest_values_pass_and_are_their_own_nearest(
-    wanted: dict[str, Requirements], around: Surroundings
+    wanted: dict[str, Requirements], around: AdmissionContext
 ) -> None:
     proof = prove(wanted, around)
     if proof.nearest is None:
@@ -103,7 +103,7 @@ def test_the_nearest_values_pass_and_are_their_own_nearest(
 @settings(max_examples=200, deadline=None)
 @given(WANTED, situations())
 def test_where_today_s_values_pass_there_is_always_a_nearest(
-    wanted: dict[str, Requirements], around: Surroundings
+    wanted: dict[str, Requirements], around: AdmissionContext
 ) -> None:
     today = {one.name: one.resources for one in around.template.containers if one.name in wanted}
     assert prove(wanted, around).nearest is not None or not prove(today, around).accepted
@@ -111,14 +111,14 @@ def test_where_today_s_values_pass_there_is_always_a_nearest(
 
 @settings(max_examples=100, deadline=None)
 @given(WANTED, situations())
-def test_what_passes_is_left_alone(wanted: dict[str, Requirements], around: Surroundings) -> None:
+def test_what_passes_is_left_alone(wanted: dict[str, Requirements], around: AdmissionContext) -> None:
     proof = prove(wanted, around)
     assert not proof.accepted or proof.nearest == wanted
 
 
 @settings(max_examples=100, deadline=None)
 @given(WANTED, situations())
-def test_the_same_question_has_the_same_answer(wanted: dict[str, Requirements], around: Surroundings) -> None:
+def test_the_same_question_has_the_same_answer(wanted: dict[str, Requirements], around: AdmissionContext) -> None:
     assert prove(wanted, around) == prove(wanted, around)
 
 
@@ -131,7 +131,7 @@ def test_one_container_under_one_limit_range_always_finds_what_is_feasible(
     wanted: Requirements, item: LimitRangeItem
 ) -> None:
     """Feasible means that the minimum is not above the maximum, and that there is a value above zero for a ratio."""
-    around = Surroundings(Pod((Container("app", Requirements({"cpu": 500})),)), limit_ranges=(LimitRange((item,)),))
+    around = AdmissionContext(Pod((Container("app", Requirements({"cpu": 500})),)), limit_ranges=(LimitRange((item,)),))
     proof = prove({"app": wanted}, replace(around, accepts_qos_change=True))
     least, most = item.min.get("cpu", 0), item.max.get("cpu", 2**60)
     if least > most:
@@ -143,7 +143,7 @@ def test_one_container_under_one_limit_range_always_finds_what_is_feasible(
 @settings(max_examples=150, deadline=None)
 @given(WANTED, situations(), st.integers(1, 5))
 def test_more_nodes_never_leave_fewer_replicas_schedulable(
-    wanted: dict[str, Requirements], around: Surroundings, more: int
+    wanted: dict[str, Requirements], around: AdmissionContext, more: int
 ) -> None:
     before = prove(wanted, around).room
     present, residents = (around.here.nodes, around.here.everybody()) if around.here else ([], [])

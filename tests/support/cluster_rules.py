@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from forecaster.vertical.admission.surroundings import Rollout, Surroundings
-from forecaster.vertical.rules.limit_range import LimitRange, LimitRangeItem
-from forecaster.vertical.rules.node import Node, Resident, scheduled
-from forecaster.vertical.rules.occupancy import Occupancy
-from forecaster.vertical.rules.placement import Taint
-from forecaster.vertical.rules.placement_manifest import placement_of
-from forecaster.vertical.rules.pod import Container, Pod, Requirements
-from forecaster.vertical.rules.quota import Quota
-from forecaster.vertical.rules.resource_list import parsed
+from forecaster.vertical.admission.context import AdmissionContext, Rollout
+from forecaster.vertical.cluster_rules.limit_range import LimitRange, LimitRangeItem
+from forecaster.vertical.cluster_rules.manifest import placement_of
+from forecaster.vertical.cluster_rules.node import Node, Occupancy, Resident, scheduled
+from forecaster.vertical.cluster_rules.placement import Taint
+from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements
+from forecaster.vertical.cluster_rules.quota import Quota
+from forecaster.vertical.cluster_rules.resource_list import parsed
 
 APP = "app"
 
@@ -66,9 +65,9 @@ def quota(hard: dict[str, str], used: dict[str, str] | None = None) -> Quota:
     return Quota(parsed(hard), parsed({**dict.fromkeys(hard, "0"), **(used or {})}), name="quota")
 
 
-def around(template: Pod | None = None, **facts: Any) -> Surroundings:
+def around(template: Pod | None = None, **facts: Any) -> AdmissionContext:
     """Three replicas with surge one, no LimitRange, no quota, nodes unknown."""
     nodes, residents = facts.pop("nodes", None), facts.pop("residents", ())
     if nodes is not None:
         facts["here"] = Occupancy(nodes, residents)
-    return Surroundings(template or pod(), **{"rollout": Rollout(3), "workload": "shop/web", **facts})
+    return AdmissionContext(template or pod(), **{"rollout": Rollout(3), "workload": "shop/web", **facts})

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from forecaster.vertical.rules import limit_range
-from forecaster.vertical.rules.defaulting import defaulted, with_early_defaults, with_late_defaults
-from forecaster.vertical.rules.eviction_order import MemoryUser, eviction_order
-from forecaster.vertical.rules.manifest import read_spec
-from forecaster.vertical.rules.node import Node, Resident
-from forecaster.vertical.rules.node_fit import fit
-from forecaster.vertical.rules.object_manifest import limit_range_item_of, taint_of
-from forecaster.vertical.rules.occupancy import Occupancy
-from forecaster.vertical.rules.oom_score import oom_score_adj
-from forecaster.vertical.rules.pod_resources import pod_limits, pod_requests
-from forecaster.vertical.rules.qos import qos_of
-from forecaster.vertical.rules.quota import Quota, Scope, charge
-from forecaster.vertical.rules.resize import resize
-from forecaster.vertical.rules.resource_list import parsed, texts
-from forecaster.vertical.rules.server import Server
-from forecaster.vertical.rules.static_cpu import CpuManager, exclusive_cpus
+from forecaster.vertical.cluster_rules import limit_range
+from forecaster.vertical.cluster_rules.manifest import limit_range_item_of, read_spec, taint_of
+from forecaster.vertical.cluster_rules.memory_pressure import MemoryUser, eviction_order, oom_score_adj
+from forecaster.vertical.cluster_rules.node import Node, Occupancy, Resident
+from forecaster.vertical.cluster_rules.node_fit import fit
+from forecaster.vertical.cluster_rules.pod_resources import pod_limits, pod_requests
+from forecaster.vertical.cluster_rules.qos import CpuManager, exclusive_cpus, qos_of
+from forecaster.vertical.cluster_rules.quota import Quota, Scope, charge
+from forecaster.vertical.cluster_rules.resize import resize
+from forecaster.vertical.cluster_rules.resource_list import parsed, texts
+from forecaster.vertical.cluster_rules.server import Server
+from forecaster.vertical.cluster_rules.validation import defaulted, with_early_defaults, with_late_defaults
 from tests.vectors.vertical_comparison import Json, Suite, exact, listed, quantities
 
 if TYPE_CHECKING:
-    from forecaster.vertical.rules.pod import Pod, Requirements
+    from forecaster.vertical.cluster_rules.pod import Pod, Requirements
 
 ASSUMED_SERVER = "1.35"
 """Of resize cases that name none, says the suite."""

@@ -1,31 +1,75 @@
-"""One function a rule of §6.11: what it says about a completed pod."""
+"""What each rule of §6.11 says about a completed pod: one function a rule, and the finding it returns."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
 
-from forecaster.vertical.admission.finding import Finding, note, passes, refused, unknown
 from forecaster.vertical.admission.rollout import least_needed, most_needed, pods_until_stall
-from forecaster.vertical.rules import limit_range
-from forecaster.vertical.rules.qos import computed_qos
-from forecaster.vertical.rules.quota import charge, matches, unstated, usage
-from forecaster.vertical.rules.resource_list import text_of, texts
-from forecaster.vertical.rules.static_cpu import exclusive_cpus
-from forecaster.vertical.rules.validation import faults
+from forecaster.vertical.cluster_rules import limit_range
+from forecaster.vertical.cluster_rules.qos import computed_qos, exclusive_cpus
+from forecaster.vertical.cluster_rules.quota import charge, matches, unstated, usage
+from forecaster.vertical.cluster_rules.resource_list import text_of, texts
+from forecaster.vertical.cluster_rules.validation import faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from forecaster.vertical.admission.surroundings import Surroundings, Wanted
-    from forecaster.vertical.rules.pod import Pod
-    from forecaster.vertical.rules.quota import Quota
+    from forecaster.vertical.admission.context import AdmissionContext, ProposedRequirements
+    from forecaster.vertical.cluster_rules.pod import Pod
+    from forecaster.vertical.cluster_rules.quota import Quota
+
+
+class Verdict(StrEnum):
+    """From good to bad; `unknown` where the facts that the rule needs are missing."""
+
+    PASSES = "passes"
+    NOTE = "note"
+    """Allowed, and something a person would want to know."""
+    UNKNOWN = "unknown"
+    REFUSED = "refused"
+
+
+class Finding(NamedTuple):
+    """The rule, what it says, and the sentence with the values."""
+
+    rule: str
+    verdict: Verdict
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.message}" if self.message else f"{self.rule}: {self.verdict}"
+
+
+def passes(rule: str, message: str = "") -> Finding:
+    """Nothing speaks against it."""
+    return Finding(rule, Verdict.PASSES, message)
+
+
+def note(rule: str, message: str) -> Finding:
+    """Allowed, but worth saying."""
+    return Finding(rule, Verdict.NOTE, message)
+
+
+def unknown(rule: str, message: str) -> Finding:
+    """Facts are missing."""
+    return Finding(rule, Verdict.UNKNOWN, message)
+
+
+def refused(rule: str, message: str) -> Finding:
+    """The cluster would say no."""
+    return Finding(rule, Verdict.REFUSED, message)
+
+
+# One function a rule of §6.11: what it says about a completed pod.
+
 
 LIMIT_RANGE, VALIDATION, QOS, QUOTA = "LimitRange", "API validation", "QoS class", "ResourceQuota"
 STATIC_CPU = "static CPU"
 
 
-def limit_ranges(pod: Pod, wanted: Wanted, around: Surroundings) -> Iterator[Finding]:
+def limit_ranges(pod: Pod, wanted: ProposedRequirements, around: AdmissionContext) -> Iterator[Finding]:
     """Containers, init containers and the pod within every LimitRange; what these add is told."""
     if around.limit_ranges is None:
         yield unknown(LIMIT_RANGE, "the namespace's LimitRanges are not known")
@@ -38,7 +82,7 @@ def limit_ranges(pod: Pod, wanted: Wanted, around: Surroundings) -> Iterator[Fin
     yield from _injected(pod, wanted)
 
 
-def _injected(pod: Pod, wanted: Wanted) -> Iterator[Finding]:
+def _injected(pod: Pod, wanted: ProposedRequirements) -> Iterator[Finding]:
     """Limits that nobody asked for: dropping a CPU limit under a maximum brings it back."""
     for container in pod.every_container():
         asked = wanted.get(container.name)
@@ -49,7 +93,7 @@ def _injected(pod: Pod, wanted: Wanted) -> Iterator[Finding]:
             yield note(LIMIT_RANGE, f"{container.name}: a LimitRange adds the limit {said}")
 
 
-def validation(pod: Pod, around: Surroundings) -> Iterator[Finding]:
+def validation(pod: Pod, around: AdmissionContext) -> Iterator[Finding]:
     """What the API refuses of any pod."""
     found = faults(pod, around.server)
     yield from (refused(VALIDATION, str(one)) for one in found)
@@ -57,7 +101,7 @@ def validation(pod: Pod, around: Surroundings) -> Iterator[Finding]:
         yield passes(VALIDATION)
 
 
-def qos(pod: Pod, before: Pod, around: Surroundings) -> Iterator[Finding]:
+def qos(pod: Pod, before: Pod, around: AdmissionContext) -> Iterator[Finding]:
     """The class stays, unless its change is accepted; in place it can never change."""
     old, new = computed_qos(before, around.server), computed_qos(pod, around.server)
     if old == new:
@@ -68,7 +112,7 @@ def qos(pod: Pod, before: Pod, around: Surroundings) -> Iterator[Finding]:
         yield refused(QOS, f"would change from {old} to {new}")
 
 
-def quotas(pod: Pod, before: Pod, around: Surroundings) -> Iterator[Finding]:
+def quotas(pod: Pod, before: Pod, around: AdmissionContext) -> Iterator[Finding]:
     """Every quota of the namespace, while the change is under way."""
     if around.quotas is None:
         yield unknown(QUOTA, "the namespace's ResourceQuotas are not known")
@@ -79,7 +123,7 @@ def quotas(pod: Pod, before: Pod, around: Surroundings) -> Iterator[Finding]:
         yield passes(QUOTA, "" if around.quotas else "the namespace has none")
 
 
-def _quota(quota: Quota, pod: Pod, before: Pod, around: Surroundings) -> Iterator[Finding]:
+def _quota(quota: Quota, pod: Pod, before: Pod, around: AdmissionContext) -> Iterator[Finding]:
     if not matches(quota, pod, around.server):
         return
     missing = unstated(quota, pod, around.server)
@@ -90,7 +134,7 @@ def _quota(quota: Quota, pod: Pod, before: Pod, around: Surroundings) -> Iterato
     yield from (_resized if around.in_place else _rolled_out)(quota, pod, before, around)
 
 
-def _resized(quota: Quota, pod: Pod, before: Pod, around: Surroundings) -> Iterator[Finding]:
+def _resized(quota: Quota, pod: Pod, before: Pod, around: AdmissionContext) -> Iterator[Finding]:
     """In place, pods are resized one after the other and each one's growth is charged."""
     for done in range(around.rollout.replicas):
         charged = charge(quota, pod, before, around.server)
@@ -101,7 +145,7 @@ def _resized(quota: Quota, pod: Pod, before: Pod, around: Surroundings) -> Itera
         quota = replace(quota, used=charged.used_after)
 
 
-def _rolled_out(quota: Quota, pod: Pod, before: Pod, around: Surroundings) -> Iterator[Finding]:
+def _rolled_out(quota: Quota, pod: Pod, before: Pod, around: AdmissionContext) -> Iterator[Finding]:
     """In a rollout both generations are charged."""
     old = usage(before, around.server) if matches(quota, before, around.server) else {}
     for name, per_pod in usage(pod, around.server).items():
@@ -109,7 +153,9 @@ def _rolled_out(quota: Quota, pod: Pod, before: Pod, around: Surroundings) -> It
             yield from _rolled_out_resource(quota, name, (old.get(name, 0), per_pod), around)
 
 
-def _rolled_out_resource(quota: Quota, name: str, per_pod: tuple[int, int], around: Surroundings) -> Iterator[Finding]:
+def _rolled_out_resource(
+    quota: Quota, name: str, per_pod: tuple[int, int], around: AdmissionContext
+) -> Iterator[Finding]:
     rollout, (old, new) = around.rollout, per_pod
     others = max(quota.used.get(name, 0) - rollout.replicas * old, 0)
     room = quota.hard[name] - others
@@ -125,7 +171,7 @@ def _rolled_out_resource(quota: Quota, name: str, per_pod: tuple[int, int], arou
         yield note(QUOTA, f"{said}: the quota slows the rollout down, it has no room for the surge")
 
 
-def static_cpu(pod: Pod, before: Pod, around: Surroundings) -> Iterator[Finding]:
+def static_cpu(pod: Pod, before: Pod, around: AdmissionContext) -> Iterator[Finding]:
     """A container that has CPUs of its own keeps them."""
     if not around.cpu_manager.is_static:
         return

@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from forecaster.vertical.admission.surroundings import ROLLED_OUT, Rollout, Surroundings, Terms
-from forecaster.vertical.rules.occupancy import Occupancy
-from forecaster.vertical.rules.pod import Container, Pod, Requirements
-from forecaster.vertical.rules.resource_list import CPU, MEMORY, MILLI
-from forecaster.vertical.rules.server import NEWEST, Server
+from forecaster.vertical.admission.context import ROLLED_OUT, AdmissionContext, Rollout, Terms
+from forecaster.vertical.cluster_rules.node import Occupancy
+from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements
+from forecaster.vertical.cluster_rules.resource_list import CPU, MEMORY, MILLI
+from forecaster.vertical.cluster_rules.server import NEWEST, Server
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from forecaster.domain.workload import Resources, Workload, WorkloadId
-    from forecaster.vertical.admission.surroundings import Wanted
-    from forecaster.vertical.rules.limit_range import LimitRange
-    from forecaster.vertical.rules.node import Node, Resident
-    from forecaster.vertical.rules.quota import Quota
+    from forecaster.vertical.admission.context import ProposedRequirements
+    from forecaster.vertical.cluster_rules.limit_range import LimitRange
+    from forecaster.vertical.cluster_rules.node import Node, Resident
+    from forecaster.vertical.cluster_rules.quota import Quota
 
 POD = "pod"
 """Name of the one container that stands for a pod whose containers are not known."""
@@ -61,12 +61,12 @@ class Cluster:
         memory_usage: float | None = None,
         containers: Mapping[str, Resources] | None = None,
         terms: Terms = ROLLED_OUT,
-    ) -> Surroundings:
+    ) -> AdmissionContext:
         """What stands around this workload when it runs so many replicas; `containers` as they are, where known."""
         id_ = workload.id
         rollout = self.rollouts.get(id_, Rollout())
         namespace = id_.namespace
-        return Surroundings(
+        return AdmissionContext(
             template=self.template_of(workload, containers),
             rollout=replace(rollout, replicas=replicas),
             workload=name_of(id_),
@@ -112,7 +112,7 @@ def milli_of(name: str, value: float) -> int:
     return -int(-round(value, 3) // 1) * MILLI
 
 
-def split(resources: Resources, template: Pod) -> Wanted | str:
+def split(resources: Resources, template: Pod) -> ProposedRequirements | str:
     """A pod's recommended sums over its containers, each by its share of what is stated today; or why not.
 
     Sidecars keep what they have, and so does a resource that a container does not state.

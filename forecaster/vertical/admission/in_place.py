@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from forecaster.vertical.admission.finding import Finding, note, passes, refused, unknown
-from forecaster.vertical.admission.surroundings import with_values
-from forecaster.vertical.rules.node import scheduled
-from forecaster.vertical.rules.pod_resources import pod_requests
-from forecaster.vertical.rules.resize import resize
-from forecaster.vertical.rules.resource_list import COMPUTE, MEMORY, added, text_of, whole
-from forecaster.vertical.rules.static_cpu import exclusive_cpus
+from forecaster.vertical.admission.checks import Finding, note, passes, refused, unknown
+from forecaster.vertical.admission.context import with_values
+from forecaster.vertical.cluster_rules.node import scheduled
+from forecaster.vertical.cluster_rules.pod_resources import pod_requests
+from forecaster.vertical.cluster_rules.qos import exclusive_cpus
+from forecaster.vertical.cluster_rules.resize import resize
+from forecaster.vertical.cluster_rules.resource_list import COMPUTE, MEMORY, added, text_of, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from forecaster.vertical.admission.surroundings import Surroundings, Wanted
-    from forecaster.vertical.rules.node import Node
-    from forecaster.vertical.rules.pod import Pod
+    from forecaster.vertical.admission.context import AdmissionContext, ProposedRequirements
+    from forecaster.vertical.cluster_rules.node import Node
+    from forecaster.vertical.cluster_rules.pod import Pod
 
 RESIZE = "in-place resize"
 APPLIED, DEFERRED, INFEASIBLE = "applied", "deferred", "infeasible"
 
 
-def in_place(pod: Pod, wanted: Wanted, around: Surroundings) -> Iterator[Finding]:
+def in_place(pod: Pod, wanted: ProposedRequirements, around: AdmissionContext) -> Iterator[Finding]:
     """What the API server says of the first running pod, then what each pod's node would do."""
     if not around.running:
         yield unknown(RESIZE, "no running pod is known")
@@ -40,7 +40,7 @@ def in_place(pod: Pod, wanted: Wanted, around: Surroundings) -> Iterator[Finding
     yield from _memory_shrink(first, pod, around)
 
 
-def _on_nodes(pod: Pod, around: Surroundings) -> Iterator[Finding]:
+def _on_nodes(pod: Pod, around: AdmissionContext) -> Iterator[Finding]:
     if around.here is None:
         yield unknown(RESIZE, "no nodes are known")
         return
@@ -55,7 +55,7 @@ def _on_nodes(pod: Pod, around: Surroundings) -> Iterator[Finding]:
         yield passes(RESIZE, said)
 
 
-def _outcome(pod: Pod, node: Node, around: Surroundings) -> str:
+def _outcome(pod: Pod, node: Node, around: AdmissionContext) -> str:
     """What the kubelet of this node would answer."""
     if around.cpu_manager.is_static and any(exclusive_cpus(pod, around.cpu_manager, around.server).values()):
         return INFEASIBLE
@@ -69,7 +69,7 @@ def _outcome(pod: Pod, node: Node, around: Surroundings) -> str:
     return APPLIED if fits else DEFERRED
 
 
-def _memory_shrink(before: Pod, after: Pod, around: Surroundings) -> Iterator[Finding]:
+def _memory_shrink(before: Pod, after: Pod, around: AdmissionContext) -> Iterator[Finding]:
     """A memory limit below what is in use is not applied; the kubelet reports an error and tries again."""
     for old, new in zip(before.every_container(), after.every_container(), strict=True):
         limit = new.resources.limits.get(MEMORY)

@@ -10,24 +10,84 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from forecaster.vertical.admission.cell import UNBOUNDED, Cell
-from forecaster.vertical.admission.quota_room import most_per_pod
-from forecaster.vertical.admission.room_on_nodes import empty_rooms
-from forecaster.vertical.admission.surroundings import compute_only, with_values
-from forecaster.vertical.rules.limit_range import CONTAINER, POD
-from forecaster.vertical.rules.pod import Requirements
-from forecaster.vertical.rules.pod_resources import total
-from forecaster.vertical.rules.qos import QosClass, computed_qos
-from forecaster.vertical.rules.quota import matches
-from forecaster.vertical.rules.resource_list import COMPUTE, CPU, MEMORY, MILLI
-from forecaster.vertical.rules.static_cpu import exclusive_cpus
+from forecaster.vertical.admission.context import compute_only, with_values
+from forecaster.vertical.admission.free_capacity import empty_capacities
+from forecaster.vertical.admission.rollout import most_charged_per_pod
+from forecaster.vertical.cluster_rules.limit_range import CONTAINER, POD
+from forecaster.vertical.cluster_rules.pod import Requirements
+from forecaster.vertical.cluster_rules.pod_resources import total
+from forecaster.vertical.cluster_rules.qos import QosClass, computed_qos, exclusive_cpus
+from forecaster.vertical.cluster_rules.quota import matches
+from forecaster.vertical.cluster_rules.resource_list import COMPUTE, CPU, MEMORY, MILLI
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from forecaster.vertical.admission.surroundings import Surroundings, Wanted
-    from forecaster.vertical.rules.limit_range import LimitRangeItem
-    from forecaster.vertical.rules.pod import Container, Pod
+    from forecaster.vertical.admission.context import AdmissionContext, ProposedRequirements
+    from forecaster.vertical.cluster_rules.limit_range import LimitRangeItem
+    from forecaster.vertical.cluster_rules.pod import Container, Pod
+
+
+UNBOUNDED = 2**63
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One resource of one container, in milli-units, and what its LimitRanges allow."""
+
+    container: str
+    request: int
+    limit: int | None
+    floor: int = 0
+    ceiling: int = UNBOUNDED
+    ratio: int | None = None
+    """Largest limit / request, in thousandths."""
+    tied: bool = False
+    """The limit must equal the request (Guaranteed)."""
+    limited: bool = False
+    """There must be a limit, whatever it is."""
+    unit: int = 1
+    """What it is a whole number of: a byte, a thousandth of a core, or a core."""
+
+    def raised(self) -> Cell:
+        """At least the floor, a limit no lower than the request, whole units: everything that only adds."""
+        limit = self.limit
+        if limit is None and (self.tied or self.limited or self.ratio or self.ceiling < UNBOUNDED):
+            limit = self.request
+        request = max(self.request, self.floor)
+        limit = None if limit is None else max(limit, request)
+        if limit is not None and self.ratio and limit * MILLI > request * self.ratio:
+            request = -(-limit * MILLI // self.ratio)
+        if self.tied and limit is not None:
+            request = limit = max(request, limit)
+        return replace(self, request=_up(request, self.unit), limit=None if limit is None else _up(limit, self.unit))
+
+    def lowered(self, *, request: int = UNBOUNDED, limit: int = UNBOUNDED) -> Cell:
+        """At most these and the ceiling, everything else following down."""
+        limit_now = None if self.limit is None else _down(min(self.limit, limit, self.ceiling), self.unit)
+        asked = _down(min(self.request, request, self.ceiling), self.unit)
+        if limit_now is not None:
+            asked = min(asked, limit_now)
+            if self.tied:
+                limit_now = asked
+            elif self.ratio:
+                limit_now = min(limit_now, asked * self.ratio // MILLI)
+        return replace(self, request=asked, limit=limit_now)
+
+
+def _up(value: int, unit: int) -> int:
+    return -(-value // unit) * unit
+
+
+def _down(value: int, unit: int) -> int:
+    return value // unit * unit
+
+
+# The nearest values that every rule admits, for a recommendation that one of them refuses.
+#
+# First up, then down: minimums and ratios raise requests, whole CPUs round up; then maximums, quotas and nodes shrink
+# what is too much, in proportion, never below a minimum. Each resource is moved alone. The proof checks the result, so
+# what comes out is feasible or nothing.
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +96,8 @@ class Refused:
 
     pod: Pod
     before: Pod
-    wanted: Wanted
-    around: Surroundings
+    wanted: ProposedRequirements
+    around: AdmissionContext
 
     @property
     def keeps_class(self) -> bool:
@@ -130,7 +190,7 @@ def _bounds(case: Refused, name: str) -> list[Bound]:
     for item in case.items(POD):
         if name in item.max:
             found += [Bound(of_limits=True, most=item.max[name]), Bound(of_limits=False, most=item.max[name])]
-    rooms = [room.get(name, 0) * (1 if name == CPU else MILLI) for room in empty_rooms(case.pod, case.around)]
+    rooms = [room.get(name, 0) * (1 if name == CPU else MILLI) for room in empty_capacities(case.pod, case.around)]
     if rooms:
         found.append(Bound(of_limits=False, most=max(rooms)))
     return [*found, *_quota_bounds(case, name)]
@@ -143,7 +203,7 @@ def _quota_bounds(case: Refused, name: str) -> list[Bound]:
         Bound(of_limits=of_limits, most=most - overhead)
         for quota in case.around.quotas or ()
         for tracked, of_limits in ((name, False), (f"requests.{name}", False), (f"limits.{name}", True))
-        if (most := most_per_pod(quota, tracked, case.pod, case.before, case.around)) is not None
+        if (most := most_charged_per_pod(quota, tracked, case.pod, case.before, case.around)) is not None
     ]
 
 
@@ -217,7 +277,7 @@ def _keeping_burstable(case: Refused, found: dict[str, Requirements]) -> dict[st
     return {**found, name: lower}
 
 
-def same_values(first: Wanted, second: Iterable[tuple[str, Requirements]]) -> bool:
+def same_values(first: ProposedRequirements, second: Iterable[tuple[str, Requirements]]) -> bool:
     """Whether both ask for the same cpu and memory."""
     return all(
         name in first

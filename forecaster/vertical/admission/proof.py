@@ -9,23 +9,23 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from forecaster.vertical.admission import checks, killing, room_on_nodes
-from forecaster.vertical.admission.finding import Finding, Verdict
+from forecaster.vertical.admission import checks, eviction_risk, free_capacity
+from forecaster.vertical.admission.checks import Finding, Verdict
+from forecaster.vertical.admission.context import compute_only
 from forecaster.vertical.admission.in_place import in_place
 from forecaster.vertical.admission.nearest import Refused, nearest, same_values
-from forecaster.vertical.admission.surroundings import compute_only
-from forecaster.vertical.rules.pod import Requirements
-from forecaster.vertical.rules.qos import QosClass, computed_qos
-from forecaster.vertical.rules.resource_list import COMPUTE, CPU, MEMORY
+from forecaster.vertical.cluster_rules.pod import Requirements
+from forecaster.vertical.cluster_rules.qos import QosClass, computed_qos
+from forecaster.vertical.cluster_rules.resource_list import COMPUTE, CPU, MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from forecaster.vertical.admission.killing import Killing
-    from forecaster.vertical.admission.room_on_nodes import Room
-    from forecaster.vertical.admission.surroundings import Surroundings, Wanted
-    from forecaster.vertical.rules.pod import Pod
-    from forecaster.vertical.rules.resource_list import Amounts
+    from forecaster.vertical.admission.context import AdmissionContext, ProposedRequirements
+    from forecaster.vertical.admission.eviction_risk import EvictionRisk
+    from forecaster.vertical.admission.free_capacity import FreeCapacity
+    from forecaster.vertical.cluster_rules.pod import Pod
+    from forecaster.vertical.cluster_rules.resource_list import Amounts
 
 MOST_ROUNDS = 8
 """Moving one value for one rule may break another; a few rounds settle it, or nothing does."""
@@ -35,15 +35,15 @@ MOST_ROUNDS = 8
 class Proof:
     """What the cluster would say to a recommendation, and what it would change."""
 
-    wanted: Wanted
+    wanted: ProposedRequirements
     values: Mapping[str, Requirements]
     """What would be stored: wanted values completed by defaults and LimitRanges, cpu and memory of each container."""
     findings: tuple[Finding, ...]
     qos_before: QosClass
     qos_after: QosClass
-    room: Room | None
+    room: FreeCapacity | None
     """Where the replicas go; None where no nodes are known."""
-    killing: Killing | None
+    eviction_risk: EvictionRisk | None
     nearest: Mapping[str, Requirements] | None
     """Feasible values: the wanted ones if accepted; None if there are none near."""
 
@@ -58,25 +58,25 @@ class Proof:
         return not self.refusals
 
 
-def prove(wanted: Wanted, around: Surroundings) -> Proof:
+def prove(wanted: ProposedRequirements, around: AdmissionContext) -> Proof:
     """Every rule about these values; if one refuses, the nearest values that all of them admit."""
     proof = _judged(wanted, around)
     return proof if proof.accepted else replace(proof, nearest=_nearest(wanted, around))
 
 
-def _judged(wanted: Wanted, around: Surroundings) -> Proof:
+def _judged(wanted: ProposedRequirements, around: AdmissionContext) -> Proof:
     before, pod = around.completed({}), around.completed(wanted)
-    room, killed = room_on_nodes.room_for(pod, around), killing.killing(pod, before, around)
+    room, killed = free_capacity.room_for(pod, around), eviction_risk.killing(pod, before, around)
     findings = (
         *checks.limit_ranges(pod, wanted, around),
         *checks.validation(pod, around),
         *checks.qos(pod, before, around),
         *checks.quotas(pod, before, around),
         *checks.static_cpu(pod, before, around),
-        *room_on_nodes.node_fit(pod, around, room),
+        *free_capacity.node_fit(pod, around, room),
         *(in_place(pod, wanted, around) if around.in_place else ()),
-        *room_on_nodes.priority(pod, room),
-        *killing.findings(killed),
+        *free_capacity.priority(pod, room),
+        *eviction_risk.findings(killed),
     )
     return Proof(
         wanted=wanted,
@@ -90,7 +90,7 @@ def _judged(wanted: Wanted, around: Surroundings) -> Proof:
     )
 
 
-def _nearest(wanted: Wanted, around: Surroundings) -> Mapping[str, Requirements] | None:
+def _nearest(wanted: ProposedRequirements, around: AdmissionContext) -> Mapping[str, Requirements] | None:
     """Move the values until all rules pass; where that fails, keep today's of one resource, or of both.
 
     None only if today's values do not pass either.
@@ -107,7 +107,7 @@ def _nearest(wanted: Wanted, around: Surroundings) -> Mapping[str, Requirements]
     return next((one for one in kept if _judged(one, around).accepted), None)
 
 
-def _keeping(names: Sequence[str], wanted: Wanted, before: Pod) -> dict[str, Requirements]:
+def _keeping(names: Sequence[str], wanted: ProposedRequirements, before: Pod) -> dict[str, Requirements]:
     """The wanted values, today's of these resources."""
     today = {one.name: one.resources for one in before.every_container() if one.name in wanted}
     return {

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from forecaster.vertical.cluster_rules.resource_list import CPU, MEMORY, MILLI
 from forecaster.vertical.nodes.joint import Sum, sum_of
 from forecaster.vertical.nodes.packing import pack
-from forecaster.vertical.rules.resource_list import CPU, MEMORY, MILLI
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
+    from forecaster.vertical.cluster_rules.node import Resident
+    from forecaster.vertical.cluster_rules.server import Server
     from forecaster.vertical.nodes.joint import Floats
     from forecaster.vertical.nodes.members import Member
     from forecaster.vertical.nodes.packing import Packing
     from forecaster.vertical.nodes.pools import Pool
-    from forecaster.vertical.rules.node import Resident
-    from forecaster.vertical.rules.server import Server
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from forecaster.vertical.admission.cluster import HEADROOM
-from forecaster.vertical.rules.resource_list import MILLI, text_of
+from forecaster.vertical.cluster_rules.resource_list import MILLI, text_of
 
 if TYPE_CHECKING:
     from datetime import datetime

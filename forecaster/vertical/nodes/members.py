@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.vertical.rules.node import scheduled
-from forecaster.vertical.rules.pod_resources import pod_requests
-from forecaster.vertical.rules.resource_list import CPU, MEMORY, MILLI
+from forecaster.vertical.cluster_rules.node import scheduled
+from forecaster.vertical.cluster_rules.pod_resources import pod_requests
+from forecaster.vertical.cluster_rules.resource_list import CPU, MEMORY, MILLI
 
 if TYPE_CHECKING:
+    from forecaster.vertical.cluster_rules.pod import Pod
     from forecaster.vertical.nodes.joint import Floats
-    from forecaster.vertical.rules.pod import Pod
 
 
 @dataclass(frozen=True, slots=True)

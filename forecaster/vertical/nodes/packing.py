@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from forecaster.vertical.rules.node import Resident
-from forecaster.vertical.rules.node_fit import fit
-from forecaster.vertical.rules.occupancy import Occupancy
+from forecaster.vertical.cluster_rules.node import Occupancy, Resident
+from forecaster.vertical.cluster_rules.node_fit import fit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from forecaster.vertical.cluster_rules.server import Server
     from forecaster.vertical.nodes.members import Member
     from forecaster.vertical.nodes.pools import Pool
-    from forecaster.vertical.rules.server import Server
 
 MOST_NEW_NODES = 1000
 

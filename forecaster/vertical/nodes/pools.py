@@ -6,13 +6,13 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from forecaster.vertical.rules.node import HOSTNAME
-from forecaster.vertical.rules.resource_list import CPU
+from forecaster.vertical.cluster_rules.node import HOSTNAME
+from forecaster.vertical.cluster_rules.resource_list import CPU
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from forecaster.vertical.rules.node import Node, Resident
+    from forecaster.vertical.cluster_rules.node import Node, Resident
 
 LABELS = (
     "karpenter.sh/nodepool",

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.vertical.rules.eviction_order import MemoryUser, eviction_order
-from forecaster.vertical.rules.resource_list import MEMORY
+from forecaster.vertical.cluster_rules.memory_pressure import MemoryUser, eviction_order
+from forecaster.vertical.cluster_rules.resource_list import MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from forecaster.vertical.cluster_rules.node import Node, Resident
     from forecaster.vertical.nodes.ahead import WindowAhead
     from forecaster.vertical.nodes.joint import Floats
-    from forecaster.vertical.rules.node import Node, Resident
 
 THRESHOLD = 100 * 2**20
 """The kubelet's default hard threshold: memory.available < 100Mi."""

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forecaster.vertical.rules.resource_list import CPU, MEMORY, MILLI
+from forecaster.vertical.cluster_rules.resource_list import CPU, MEMORY, MILLI
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
+    from forecaster.vertical.cluster_rules.node import Node, Resident
     from forecaster.vertical.nodes.ahead import WindowAhead
     from forecaster.vertical.nodes.joint import Floats
-    from forecaster.vertical.rules.node import Node, Resident
 
 DURATION = "15m"
 SOURCE = "forecaster"

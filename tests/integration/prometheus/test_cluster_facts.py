@@ -13,7 +13,7 @@ from forecaster.sources.prometheus import PrometheusSource
 from forecaster.sources.queries import Queries
 from forecaster.sources.settings import PrometheusSettings
 from forecaster.sources.wire import at_instant
-from forecaster.vertical.rules.server import Server
+from forecaster.vertical.cluster_rules.server import Server
 from tests.support.exposition import World
 from tests.support.prometheus import RealPrometheus, fill
 

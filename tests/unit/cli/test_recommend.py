@@ -17,8 +17,8 @@ from forecaster.report.advice import print_advice, write_overlay
 from forecaster.report.advice_table import joint_line
 from forecaster.report.formats import AdviceOutput, NodesOutput
 from forecaster.report.nodes import print_nodes
-from forecaster.vertical.admission.surroundings import Terms
-from forecaster.vertical.advice.prices import Prices
+from forecaster.vertical.admission.advice import ResourcePrices
+from forecaster.vertical.admission.context import Terms
 from forecaster.vertical.joint import Costs
 from tests.support import objects as given
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.cycle.nodes_ahead import NodesAhead
-    from forecaster.vertical.advice.advice import Advice
+    from forecaster.vertical.admission.advice import Advice
 
 REPORTS = given.container("reports", {"cpu": "2", "memory": "2Gi"}, {"cpu": "4", "memory": "2Gi"})
 
@@ -111,7 +111,7 @@ class TestCommand:
 
 class TestAdvice:
     def test_json_has_base_units_and_totals(self, advices: list[Advice], capsys: pytest.CaptureFixture[str]) -> None:
-        print_advice(advices, AdviceOutput.JSON, Prices(0.03, 0.004))
+        print_advice(advices, AdviceOutput.JSON, ResourcePrices(0.03, 0.004))
         said = json.loads(capsys.readouterr().out)
         reports = next(one for one in said["recommendations"] if one["name"] == "reports")
         assert reports["now"]["memory_request"] == 2**31

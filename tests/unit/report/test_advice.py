@@ -6,8 +6,8 @@ from forecaster.domain.workload import Resources, WorkloadId
 from forecaster.report.advice import told_patchable
 from forecaster.report.advice_table import proof_lines, spoken
 from forecaster.report.advice_view import changes, document, read_previous
+from forecaster.vertical.admission.advice import Advice
 from forecaster.vertical.admission.proof import prove
-from forecaster.vertical.advice.advice import Advice
 from forecaster.vertical.recommenders.krr import Severity
 from tests.support.cluster_rules import APP, around, block, limits
 from tests.support.recommendations import GIB

@@ -4,8 +4,8 @@ from forecaster.domain.workload import WorkloadId
 from forecaster.sources.cluster_facts import QUERIES, read_cluster
 from forecaster.sources.facts import InstantRow
 from forecaster.sources.queries import Queries
-from forecaster.vertical.rules.placement import Taint
-from forecaster.vertical.rules.server import Server
+from forecaster.vertical.cluster_rules.placement import Taint
+from forecaster.vertical.cluster_rules.server import Server
 
 WEB = WorkloadId("shop", "Deployment", "web")
 OWNER = {"namespace": "shop", "workload_kind": "Deployment", "workload": "web"}

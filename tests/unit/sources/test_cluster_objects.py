@@ -7,8 +7,8 @@ import pytest
 from forecaster.domain.workload import Resources, Workload, WorkloadId
 from forecaster.errors import SourceRefused
 from forecaster.sources.cluster_objects import read_cluster
-from forecaster.vertical.admission.surroundings import Rollout
-from forecaster.vertical.rules.server import Server
+from forecaster.vertical.admission.context import Rollout
+from forecaster.vertical.cluster_rules.server import Server
 from tests.support import objects as given
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ from forecaster.domain.policy import VerticalPolicy
 from forecaster.domain.window import FIVE_MINUTES
 from forecaster.domain.workload import Resources
 from forecaster.sources.cluster_objects import cluster_of
+from forecaster.vertical.admission.checks import Verdict
 from forecaster.vertical.admission.cluster import Cluster, split
-from forecaster.vertical.admission.finding import Verdict
 from forecaster.vertical.admission.proof import prove
 from forecaster.vertical.choice.choose import Specified, choose
-from forecaster.vertical.rules.pod import Pod, Requirements
+from forecaster.vertical.cluster_rules.pod import Pod, Requirements
 from forecaster.vertical.sizing import ContainerSizing, size
 from tests.support import objects as given
 from tests.support.builders import GIB, workload

@@ -4,13 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from forecaster.vertical.admission.finding import Verdict
+from forecaster.vertical.admission.checks import Verdict
+from forecaster.vertical.admission.context import Rollout
 from forecaster.vertical.admission.proof import Proof, prove
-from forecaster.vertical.admission.surroundings import Rollout
-from forecaster.vertical.rules.qos import QosClass
-from forecaster.vertical.rules.resource_list import texts
-from forecaster.vertical.rules.server import Server
-from forecaster.vertical.rules.static_cpu import STATIC
+from forecaster.vertical.cluster_rules.qos import STATIC, QosClass
+from forecaster.vertical.cluster_rules.resource_list import texts
+from forecaster.vertical.cluster_rules.server import Server
 from tests.support.cluster_rules import APP, around, block, guaranteed, limits, node, pod, quota, resident
 
 

@@ -7,14 +7,12 @@ import pytest
 
 from forecaster.domain.decision import Hold, Reason, Recommendation, Resize, Scale
 from forecaster.domain.workload import ContainerSize, Resources, Workload, WorkloadId
+from forecaster.vertical.admission.advice import Advice, ResourcePrices, advise, rounded, sum_of
 from forecaster.vertical.admission.cluster import Cluster, split
-from forecaster.vertical.advice.advice import Advice, advise, sum_of
-from forecaster.vertical.advice.baselines import krr, vpa
-from forecaster.vertical.advice.patches import kustomization, patch, patchable
-from forecaster.vertical.advice.prices import Prices
-from forecaster.vertical.advice.rounding import rounded
+from forecaster.vertical.admission.patches import kustomization, patch, patchable
+from forecaster.vertical.cluster_rules.pod import Container, Pod
+from forecaster.vertical.recommenders.baselines import krr, vpa
 from forecaster.vertical.recommenders.krr import Severity
-from forecaster.vertical.rules.pod import Container, Pod
 from tests.support.cluster_rules import block, limits
 from tests.support.recommendations import GIB, NOON
 
@@ -99,13 +97,13 @@ def test_the_sum_has_a_limit_only_if_every_container_has_one() -> None:
 
 
 def test_prices_are_for_requests_of_all_pods() -> None:
-    assert Prices(0.03, 0.004).a_month(Resources(1.0, None, 2 * GIB, None), 3) == pytest.approx(
+    assert ResourcePrices(0.03, 0.004).a_month(Resources(1.0, None, 2 * GIB, None), 3) == pytest.approx(
         (0.03 + 0.008) * 3 * 730
     )
 
 
 def test_no_request_no_price() -> None:
-    assert Prices(0.03, 0.004).a_month(Resources(1.0, None, None, None), 3) is None
+    assert ResourcePrices(0.03, 0.004).a_month(Resources(1.0, None, None, None), 3) is None
 
 
 class TestPatches:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from forecaster.vertical.cluster_rules.server import NEWEST
 from forecaster.vertical.nodes.ahead import Aim, PoolAhead, WindowAhead, pool_ahead
 from forecaster.vertical.nodes.headroom import headroom, manifests
 from forecaster.vertical.nodes.joint import past_ranks, samples
@@ -14,7 +15,6 @@ from forecaster.vertical.nodes.packing import pack
 from forecaster.vertical.nodes.pools import Pool, homes_of, pools_of
 from forecaster.vertical.nodes.pressure import pressures
 from forecaster.vertical.nodes.watcher import watcher_metrics
-from forecaster.vertical.rules.server import NEWEST
 from tests.support.cluster_rules import block, node, pod, resident
 from tests.support.recommendations import GIB, NOON
 

@@ -4,17 +4,13 @@ from typing import Any
 
 import pytest
 
-from forecaster.vertical.rules.label_selector import selector_of
-from forecaster.vertical.rules.manifest import ManifestError, pod_of
-from forecaster.vertical.rules.node_affinity import condition_holds
-from forecaster.vertical.rules.node_fit import fit
-from forecaster.vertical.rules.object_manifest import node_of, quota_of
-from forecaster.vertical.rules.occupancy import Occupancy
-from forecaster.vertical.rules.placement import NodeCondition, Taint, Toleration
-from forecaster.vertical.rules.preemption import preemption
-from forecaster.vertical.rules.quota import matches
-from forecaster.vertical.rules.server import NEWEST
-from forecaster.vertical.rules.taints import tolerates
+from forecaster.vertical.cluster_rules.manifest import ManifestError, node_of, pod_of, quota_of
+from forecaster.vertical.cluster_rules.node import Occupancy
+from forecaster.vertical.cluster_rules.node_filters import condition_holds, tolerates
+from forecaster.vertical.cluster_rules.node_fit import fit, preemption
+from forecaster.vertical.cluster_rules.placement import NodeCondition, Taint, Toleration, selector_of
+from forecaster.vertical.cluster_rules.quota import matches
+from forecaster.vertical.cluster_rules.server import NEWEST
 from tests.support.cluster_rules import block, node, pod, quota, resident
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

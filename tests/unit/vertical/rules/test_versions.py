@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from forecaster.vertical.rules.defaulting import defaulted
-from forecaster.vertical.rules.pod import Container, ContainerStatus, Pod, PodStatus, Requirements
-from forecaster.vertical.rules.pod_resources import pod_limits, pod_requests
-from forecaster.vertical.rules.qos import QosClass, computed_qos
-from forecaster.vertical.rules.resize import resize
-from forecaster.vertical.rules.server import Server
+from forecaster.vertical.cluster_rules.pod import Container, ContainerStatus, Pod, PodStatus, Requirements
+from forecaster.vertical.cluster_rules.pod_resources import pod_limits, pod_requests
+from forecaster.vertical.cluster_rules.qos import QosClass, computed_qos
+from forecaster.vertical.cluster_rules.resize import resize
+from forecaster.vertical.cluster_rules.server import Server
+from forecaster.vertical.cluster_rules.validation import defaulted
 from tests.support.cluster_rules import block, guaranteed, pod
 
 V1_32, V1_33, V1_35, V1_36, V1_37 = (Server(1, minor) for minor in (32, 33, 35, 36, 37))

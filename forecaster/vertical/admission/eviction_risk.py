@@ -6,26 +6,25 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from forecaster.vertical.admission.finding import Finding, note, passes, unknown
-from forecaster.vertical.rules.eviction_order import MemoryUser, eviction_order
-from forecaster.vertical.rules.node import scheduled
-from forecaster.vertical.rules.oom_score import oom_score_adj
-from forecaster.vertical.rules.pod_resources import pod_requests
-from forecaster.vertical.rules.resource_list import MEMORY
+from forecaster.vertical.admission.checks import Finding, note, passes, unknown
+from forecaster.vertical.cluster_rules.memory_pressure import MemoryUser, eviction_order, oom_score_adj
+from forecaster.vertical.cluster_rules.node import scheduled
+from forecaster.vertical.cluster_rules.pod_resources import pod_requests
+from forecaster.vertical.cluster_rules.resource_list import MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from forecaster.vertical.admission.surroundings import Surroundings
-    from forecaster.vertical.rules.node import Node
-    from forecaster.vertical.rules.pod import Pod
+    from forecaster.vertical.admission.context import AdmissionContext
+    from forecaster.vertical.cluster_rules.node import Node
+    from forecaster.vertical.cluster_rules.pod import Pod
 
 OOM, EVICTION = "oom_score_adj", "eviction order"
 OURS = "(this pod)"
 
 
 @dataclass(frozen=True, slots=True)
-class Killing:
+class EvictionRisk:
     """Before and after the change, on the node where most of the pods are."""
 
     node: str
@@ -37,7 +36,7 @@ class Killing:
     pods: int
 
 
-def killing(pod: Pod, before: Pod, around: Surroundings) -> Killing | None:
+def eviction_risk(pod: Pod, before: Pod, around: AdmissionContext) -> EvictionRisk | None:
     """None where no node is known that says how much memory it has."""
     node = usual_node(around)
     if node is None:
@@ -46,7 +45,7 @@ def killing(pod: Pod, before: Pod, around: Surroundings) -> Killing | None:
     if not memory:
         return None
     users = _neighbours(node, around)
-    return Killing(
+    return EvictionRisk(
         node=node.name,
         scores_before=oom_score_adj(before, memory, around.server),
         scores_after=oom_score_adj(pod, memory, around.server),
@@ -56,7 +55,7 @@ def killing(pod: Pod, before: Pod, around: Surroundings) -> Killing | None:
     )
 
 
-def usual_node(around: Surroundings) -> Node | None:
+def usual_node(around: AdmissionContext) -> Node | None:
     """Where most of the workload's pods are; else the largest there is, which a request weighs least on."""
     here = around.here
     if here is None:
@@ -67,12 +66,12 @@ def usual_node(around: Surroundings) -> Node | None:
     return max(here.kinds, key=lambda node: node.room.get(MEMORY, 0), default=None)
 
 
-def _neighbours(node: Node, around: Surroundings) -> list[MemoryUser]:
+def _neighbours(node: Node, around: AdmissionContext) -> list[MemoryUser]:
     here = around.here.on(node.name, around.workload) if around.here else []
     return [MemoryUser(one.name, one.memory_bytes, one.requests.get(MEMORY, 0), one.priority) for one in here]
 
 
-def _rank(pod: Pod, users: list[MemoryUser], around: Surroundings) -> int | None:
+def _rank(pod: Pod, users: list[MemoryUser], around: AdmissionContext) -> int | None:
     if around.memory_usage is None:
         return None
     request = scheduled(pod_requests(pod, around.server)).get(MEMORY, 0)
@@ -80,7 +79,7 @@ def _rank(pod: Pod, users: list[MemoryUser], around: Surroundings) -> int | None
     return [user.name for user in order].index(OURS) + 1
 
 
-def findings(killed: Killing | None) -> Iterator[Finding]:
+def findings(killed: EvictionRisk | None) -> Iterator[Finding]:
     """What of it is worth saying."""
     if killed is None:
         yield unknown(OOM, "no node is known that says how much memory it has")

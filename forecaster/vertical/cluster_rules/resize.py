@@ -5,20 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from forecaster.vertical.rules.defaulting import defaulted
-from forecaster.vertical.rules.pod import Requirements
-from forecaster.vertical.rules.qos import computed_qos, qos_of
-from forecaster.vertical.rules.refusal import Refusal
-from forecaster.vertical.rules.resource_list import COMPUTE, MEMORY
-from forecaster.vertical.rules.server import NEWEST
-from forecaster.vertical.rules.validation import faults
+from forecaster.vertical.cluster_rules.pod import Requirements
+from forecaster.vertical.cluster_rules.qos import computed_qos, qos_of
+from forecaster.vertical.cluster_rules.resource_list import COMPUTE, MEMORY
+from forecaster.vertical.cluster_rules.server import NEWEST
+from forecaster.vertical.cluster_rules.validation import Refusal, defaulted, faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from forecaster.vertical.rules.pod import Container, Pod
-    from forecaster.vertical.rules.resource_list import Amounts
-    from forecaster.vertical.rules.server import Server
+    from forecaster.vertical.cluster_rules.pod import Container, Pod
+    from forecaster.vertical.cluster_rules.resource_list import Amounts
+    from forecaster.vertical.cluster_rules.server import Server
 
 _NOTHING = Requirements()
 

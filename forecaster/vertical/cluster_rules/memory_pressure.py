@@ -1,17 +1,20 @@
-"""Whom the kernel kills first when memory runs out: oom_score_adj of each container (§6.4)."""
+"""Which container the kernel kills first (§6.4), and which pod the kubelet evicts first (§6.5), when memory runs short."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from forecaster.vertical.rules.pod_resources import total
-from forecaster.vertical.rules.qos import QosClass, qos_of
-from forecaster.vertical.rules.resource_list import MEMORY, whole
-from forecaster.vertical.rules.server import NEWEST
+from forecaster.vertical.cluster_rules.pod_resources import total
+from forecaster.vertical.cluster_rules.qos import QosClass, qos_of
+from forecaster.vertical.cluster_rules.resource_list import MEMORY, whole
+from forecaster.vertical.cluster_rules.server import NEWEST
 
 if TYPE_CHECKING:
-    from forecaster.vertical.rules.pod import Container, Pod
-    from forecaster.vertical.rules.server import Server
+    from collections.abc import Iterable
+
+    from forecaster.vertical.cluster_rules.pod import Container, Pod
+    from forecaster.vertical.cluster_rules.server import Server
+
 
 NODE_CRITICAL = "system-node-critical"
 PROTECTED, EXPOSED = -997, 1000
@@ -94,3 +97,27 @@ def _share_of_pod_level(pod: Pod, server: Server) -> int:
     stated = total(pod, lambda container: container.resources.requests).get(MEMORY, 0)
     spare = max(whole(pod.pod_level_requests[MEMORY]) - whole(stated), 0)
     return spare // (len(pod.containers) + len(pod.init_containers))
+
+
+# Who goes first when a node runs short of memory (§6.5).
+
+
+class MemoryUser(NamedTuple):
+    """One pod on a node; None is usage that nobody measured."""
+
+    name: str
+    usage_bytes: int | None
+    request_bytes: int
+    priority: int = 0
+
+
+def eviction_order(pods: Iterable[MemoryUser]) -> list[MemoryUser]:
+    """Rules §6.5: first evicted first; the QoS class is no input."""
+    return sorted(pods, key=_rank)
+
+
+def _rank(pod: MemoryUser) -> tuple[bool, bool, int, int]:
+    if pod.usage_bytes is None:
+        return (False, False, pod.priority, 0)
+    over = pod.usage_bytes - pod.request_bytes
+    return (True, over <= 0, pod.priority, -over)

@@ -5,22 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from forecaster.vertical.admission.finding import Finding, note, passes, refused, unknown
-from forecaster.vertical.rules.node import HOSTNAME, Resident, scheduled
-from forecaster.vertical.rules.node_fit import fit, node_refuses, places_left
-from forecaster.vertical.rules.occupancy import Occupancy
-from forecaster.vertical.rules.pod_resources import pod_requests
-from forecaster.vertical.rules.preemption import preemption
-from forecaster.vertical.rules.resource_list import added, text_of
+from forecaster.vertical.admission.checks import Finding, note, passes, refused, unknown
+from forecaster.vertical.cluster_rules.node import HOSTNAME, Occupancy, Resident, scheduled
+from forecaster.vertical.cluster_rules.node_fit import fit, node_refuses, places_left, preemption
+from forecaster.vertical.cluster_rules.pod_resources import pod_requests
+from forecaster.vertical.cluster_rules.resource_list import added, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from forecaster.vertical.admission.surroundings import Surroundings
-    from forecaster.vertical.rules.node import Node
-    from forecaster.vertical.rules.node_fit import Fit
-    from forecaster.vertical.rules.pod import Pod
-    from forecaster.vertical.rules.preemption import Preemption
+    from forecaster.vertical.admission.context import AdmissionContext
+    from forecaster.vertical.cluster_rules.node import Node
+    from forecaster.vertical.cluster_rules.node_fit import Fit, Preemption
+    from forecaster.vertical.cluster_rules.pod import Pod
 
 NODE_FIT, PRIORITY = "node fit", "priority"
 SHOWN = 3
@@ -30,7 +27,7 @@ MOST_PREEMPTIONS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class FreeCapacity:
     """Where the replicas would go. `wanted == now + waiting`."""
 
     wanted: int
@@ -54,13 +51,13 @@ class Room:
         return -(-self.waiting // self.per_new_node) if self.per_new_node else None
 
 
-def room_for(pod: Pod, around: Surroundings) -> Room | None:
+def free_capacity(pod: Pod, around: AdmissionContext) -> FreeCapacity | None:
     """Where the replicas go once the workload's present pods are gone; None where no nodes are known."""
     if around.here is None:
         return None
     found = fit(pod, around.rollout.replicas, around.here, around.server, without=around.workload)
     waiting = around.rollout.replicas - found.count
-    return Room(
+    return FreeCapacity(
         wanted=around.rollout.replicas,
         now=found.count,
         per_new_node=max((_when_empty(pod, node, around) for node in kinds_for(pod, around)), default=0),
@@ -69,7 +66,7 @@ def room_for(pod: Pod, around: Surroundings) -> Room | None:
     )
 
 
-def kinds_for(pod: Pod, around: Surroundings) -> list[Node]:
+def kinds_for(pod: Pod, around: AdmissionContext) -> list[Node]:
     """One of each kind of node that the pod may run on; a cordon is somebody's passing wish."""
     if around.here is None:
         return []
@@ -85,14 +82,14 @@ def _names_hosts(pod: Pod) -> bool:
     )
 
 
-def _when_empty(pod: Pod, node: Node, around: Surroundings) -> int:
+def _when_empty(pod: Pod, node: Node, around: AdmissionContext) -> int:
     """Pods like this that a node takes with nothing but daemons on it."""
     daemons = around.here.daemons(node.name) if around.here else []
     request = scheduled(pod_requests(pod, around.server))
     return places_left(node.room, added(*(one.requests for one in daemons)), len(daemons), request)
 
 
-def _preempted(pod: Pod, found: Fit, waiting: int, around: Surroundings) -> tuple[Preemption, ...]:
+def _preempted(pod: Pod, found: Fit, waiting: int, around: AdmissionContext) -> tuple[Preemption, ...]:
     """One preemption after the other, those pods that found a node already on it."""
     if around.here is None or not pod.preempts or pod.priority <= around.here.lowest_priority:
         return ()
@@ -115,7 +112,7 @@ def _preempted(pod: Pod, found: Fit, waiting: int, around: Surroundings) -> tupl
     return tuple(preempted)
 
 
-def node_fit(pod: Pod, around: Surroundings, room: Room | None) -> Iterator[Finding]:
+def node_fit(pod: Pod, around: AdmissionContext, room: FreeCapacity | None) -> Iterator[Finding]:
     """Refused only if no node could ever take one pod; waiting for nodes is told."""
     if room is None:
         yield unknown(NODE_FIT, "no nodes are known")
@@ -131,7 +128,7 @@ def node_fit(pod: Pod, around: Surroundings, room: Room | None) -> Iterator[Find
         yield passes(NODE_FIT, f"all {room.wanted} replicas fit now")
 
 
-def priority(pod: Pod, room: Room | None) -> Iterator[Finding]:
+def priority(pod: Pod, room: FreeCapacity | None) -> Iterator[Finding]:
     """Who would be preempted for the replicas that do not fit."""
     if room is None or not room.preempted:
         return
@@ -140,16 +137,16 @@ def priority(pod: Pod, room: Room | None) -> Iterator[Finding]:
     yield note(PRIORITY, f"at priority {pod.priority} it would preempt {len(victims)} pods: {names}")
 
 
-def _needs(pod: Pod, around: Surroundings) -> str:
+def _needs(pod: Pod, around: AdmissionContext) -> str:
     requests = pod_requests(pod, around.server)
     return ", ".join(f"{name} {text_of(milli, name)}" for name, milli in requests.items() if milli) or "nothing"
 
 
-def _why(room: Room) -> str:
+def _why(room: FreeCapacity) -> str:
     return ", ".join(room.refused[:SHOWN]) or "nothing in the way"
 
 
-def empty_rooms(pod: Pod, around: Surroundings) -> list[dict[str, int]]:
+def empty_capacities(pod: Pod, around: AdmissionContext) -> list[dict[str, int]]:
     """What each kind of node that the pod may run on has left beside its daemons, in the scheduler's units."""
     return [
         {name: amount - taken.get(name, 0) for name, amount in node.room.items()}

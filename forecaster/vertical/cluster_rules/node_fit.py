@@ -1,4 +1,4 @@
-"""How many pods like this one the nodes can take, and what stops the next one (§6.13)."""
+"""How many pods the nodes can take, what stops the next one, and what it could preempt (§6.13)."""
 
 from __future__ import annotations
 
@@ -6,25 +6,23 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from forecaster.vertical.rules.neighbours import Neighbours
-from forecaster.vertical.rules.node import scheduled
-from forecaster.vertical.rules.node_affinity import admits
-from forecaster.vertical.rules.placement import Taint
-from forecaster.vertical.rules.pod_resources import pod_requests
-from forecaster.vertical.rules.server import NEWEST
-from forecaster.vertical.rules.spread import spreadings
-from forecaster.vertical.rules.taints import tolerates, untolerated
+from forecaster.vertical.cluster_rules.node import scheduled
+from forecaster.vertical.cluster_rules.node_filters import Neighbours, admits, spreadings, tolerates, untolerated
+from forecaster.vertical.cluster_rules.placement import Taint
+from forecaster.vertical.cluster_rules.pod_resources import pod_requests
+from forecaster.vertical.cluster_rules.resource_list import added
+from forecaster.vertical.cluster_rules.server import NEWEST
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from forecaster.vertical.rules.node import Node
-    from forecaster.vertical.rules.occupancy import Occupancy
-    from forecaster.vertical.rules.placement import Placement
-    from forecaster.vertical.rules.pod import Pod
-    from forecaster.vertical.rules.resource_list import Amounts
-    from forecaster.vertical.rules.server import Server
-    from forecaster.vertical.rules.spread import Spreading
+    from forecaster.vertical.cluster_rules.node import Node, Occupancy, Resident
+    from forecaster.vertical.cluster_rules.node_filters import Spreading
+    from forecaster.vertical.cluster_rules.placement import Placement
+    from forecaster.vertical.cluster_rules.pod import Pod
+    from forecaster.vertical.cluster_rules.resource_list import Amounts
+    from forecaster.vertical.cluster_rules.server import Server
+
 
 PODS = "pods"
 CORDONED = Taint("node.kubernetes.io/unschedulable")
@@ -164,3 +162,53 @@ class _Floor:
         if not all(one.admits(node) for one in self.spread):
             return SPREAD
         return "" if self.neighbours.admits(node) else NEIGHBOURS
+
+
+# Who would have to go so that a pod of higher priority can run (§6.13).
+
+
+@dataclass(frozen=True, slots=True)
+class Preemption:
+    """One node on which a pod fits once these have left."""
+
+    node: str
+    victims: tuple[Resident, ...]
+
+
+def preemption(pod: Pod, request: Amounts, here: Occupancy, *, without: str = "") -> Preemption | None:
+    """The node that costs least: lowest highest priority, then lowest sum of priorities, then fewest victims.
+
+    `request` is in the scheduler's units. Resources, taints, selector and affinity decide; disruption budgets, spread
+    and neighbours are not looked at. None: the pod may not preempt, or nobody of lower priority is in the way.
+    """
+    if not pod.preempts:
+        return None
+    found = [one for node in here.nodes if (one := _on(node, pod, request, here.on(node.name, without)))]
+    return min(found, key=_cost, default=None)
+
+
+def _on(node: Node, pod: Pod, request: Amounts, residents: Sequence[Resident]) -> Preemption | None:
+    """Take everybody of lower priority off, then let back in whom there is room for, the most important first."""
+    lower = [one for one in residents if one.priority < pod.priority]
+    if not lower or node_refuses(node, pod.placement):
+        return None
+    staying = [one for one in residents if one.priority >= pod.priority]
+    if not _has_room(node, request, staying):
+        return None
+    victims = []
+    for resident in sorted(lower, key=lambda one: -one.priority):
+        if _has_room(node, request, [*staying, resident]):
+            staying.append(resident)
+        else:
+            victims.append(resident)
+    return Preemption(node.name, tuple(victims)) if victims else None
+
+
+def _has_room(node: Node, request: Amounts, residents: Sequence[Resident]) -> bool:
+    room = {PODS: len(residents) + 1, **node.room}
+    return places_left(room, added(*(one.requests for one in residents)), len(residents), request) > 0
+
+
+def _cost(one: Preemption) -> tuple[int, int, int]:
+    priorities = [victim.priority for victim in one.victims]
+    return max(priorities), sum(priorities), len(priorities)

@@ -6,21 +6,21 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from forecaster.vertical.rules.pod import Requirements
-from forecaster.vertical.rules.pod_resources import pod_limits, pod_requests
-from forecaster.vertical.rules.refusal import Refusal
-from forecaster.vertical.rules.resource_list import MILLI, NONE, filled, largest, text_of, whole
-from forecaster.vertical.rules.server import NEWEST
+from forecaster.vertical.cluster_rules.pod import Requirements
+from forecaster.vertical.cluster_rules.pod_resources import pod_limits, pod_requests
+from forecaster.vertical.cluster_rules.resource_list import MILLI, NONE, filled, largest, text_of, whole
+from forecaster.vertical.cluster_rules.server import NEWEST
+from forecaster.vertical.cluster_rules.validation import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from forecaster.vertical.rules.pod import Container, Pod
-    from forecaster.vertical.rules.resource_list import Amounts
-    from forecaster.vertical.rules.server import Server
+    from forecaster.vertical.cluster_rules.pod import Container, Pod
+    from forecaster.vertical.cluster_rules.resource_list import Amounts
+    from forecaster.vertical.cluster_rules.server import Server
 
 CONTAINER, POD = "Container", "Pod"
-RULE = "limit-range"
+_RULE = "limit-range"
 _LARGEST_COMPARED_EXACTLY = (2**63 - 1) // MILLI
 """Values above this many whole units are compared in whole units, as the API's code does to stay within 64 bits."""
 
@@ -89,7 +89,7 @@ def refusals(pod: Pod, ranges: Sequence[LimitRange], server: Server = NEWEST) ->
         pod_limits(pod, server, overhead=False),
     )
     return tuple(
-        Refusal(RULE, where, message)
+        Refusal(_RULE, where, message)
         for limits in ranges
         for item in limits.items
         for where, block in _blocks(item, pod, whole_pod)

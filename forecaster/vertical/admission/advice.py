@@ -1,26 +1,81 @@
-"""One workload: what it has, what it should have, how far off that is, and whether the cluster would take it."""
+"""One workload: what it has, what is recommended, how far off that is, what it costs, and whether the cluster takes it."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from forecaster.domain.decision import Hold
 from forecaster.domain.workload import Resources, WorkloadId
 from forecaster.vertical.admission.cluster import requirements_of, split
+from forecaster.vertical.admission.context import ROLLED_OUT, Terms
 from forecaster.vertical.admission.proof import Proof, prove
-from forecaster.vertical.admission.surroundings import ROLLED_OUT, Terms
-from forecaster.vertical.advice.rounding import rounded
+from forecaster.vertical.cluster_rules.resource_list import CPU, MEMORY, MILLI
 from forecaster.vertical.recommenders.krr import Severity, severity_of, worst
-from forecaster.vertical.rules.resource_list import CPU, MEMORY, MILLI
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from forecaster.domain.decision import Recommendation, Resize
     from forecaster.domain.workload import ContainerSize, Target, Workload
     from forecaster.vertical.admission.cluster import Cluster
-    from forecaster.vertical.admission.surroundings import Wanted
+    from forecaster.vertical.admission.context import ProposedRequirements
+
+
+GIB = 2**30
+HOURS_A_MONTH = 730
+
+
+@dataclass(frozen=True, slots=True)
+class ResourcePrices:
+    """Price of a requested core and of a requested GiB, each for an hour; in any currency."""
+
+    core_hour: float
+    gib_hour: float
+
+    def a_month(self, resources: Resources, replicas: int) -> float | None:
+        """What so many pods cost in 730 hours by their requests; None where a request is not known."""
+        if resources.cpu_request is None or resources.memory_request is None:
+            return None
+        hour = resources.cpu_request * self.core_hour + resources.memory_request / GIB * self.gib_hour
+        return hour * replicas * HOURS_A_MONTH
+
+
+# Recommended amounts as a manifest should say them: whole millicores, whole mebibytes, always rounded up.
+
+
+MIB = 2**20
+_DIGITS = 6
+"""What doubles leave beyond these digits is not a reason for one more."""
+
+
+def rounded(resources: Resources) -> Resources:
+    """The same, rounded up; what is not set stays so."""
+    return Resources(
+        cpu_request=_if_set(resources.cpu_request, whole_millicores),
+        cpu_limit=_if_set(resources.cpu_limit, whole_millicores),
+        memory_request=_if_set(resources.memory_request, whole_mebibytes),
+        memory_limit=_if_set(resources.memory_limit, whole_mebibytes),
+    )
+
+
+def whole_millicores(value: float) -> float:
+    """Cores, up to a whole thousandth."""
+    return math.ceil(round(value * 1000, _DIGITS)) / 1000
+
+
+def whole_mebibytes(value: float) -> float:
+    """Bytes, up to a whole mebibyte."""
+    return float(-(-math.ceil(round(value, _DIGITS)) // MIB) * MIB)
+
+
+def _if_set(value: float | None, up: Callable[[float], float]) -> float | None:
+    return None if value is None else up(value)
+
+
+# One workload: what it has, what it should have, how far off that is, and whether the cluster would take it.
+
 
 _AMOUNTS = (("cpu", "cpu_request"), ("cpu", "cpu_limit"), ("memory", "memory_request"), ("memory", "memory_limit"))
 
@@ -49,7 +104,7 @@ class Advice:
     previous: Resources | None = None
 
     @property
-    def values(self) -> Wanted | None:
+    def values(self) -> ProposedRequirements | None:
         """Requests and limits to write, by container: the wanted ones, or the nearest that the cluster takes."""
         return None if self.proof is None else self.proof.nearest
 
@@ -113,7 +168,9 @@ def _proved(
     named = {one.name: one for one in decided.containers if one.name}
     around = cluster.around(workload, replicas, memory_usage, {name: one.now for name, one in named.items()}, terms)
     if named.keys() and named.keys() <= {one.name for one in around.template.containers}:
-        by_container: Wanted | str = {name: requirements_of(rounded(one.wanted)) for name, one in named.items()}
+        by_container: ProposedRequirements | str = {
+            name: requirements_of(rounded(one.wanted)) for name, one in named.items()
+        }
     else:
         by_container = split(rounded(decided.resources), around.template)
     if isinstance(by_container, str):
@@ -127,7 +184,7 @@ def severity_between(now: Resources, wanted: Resources) -> Severity:
     return worst([severity_of(name, before, after) for name, before, after in pairs])
 
 
-def sum_of(values: Wanted) -> Resources:
+def sum_of(values: ProposedRequirements) -> Resources:
     """One pod's sums; a limit only where every container has one."""
     requests = {name: sum(block.requests.get(name, 0) for block in values.values()) for name in (CPU, MEMORY)}
     limits = {

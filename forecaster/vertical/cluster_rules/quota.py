@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from forecaster.vertical.rules.pod_resources import pod_limits, pod_requests
-from forecaster.vertical.rules.qos import QosClass, qos_of
-from forecaster.vertical.rules.refusal import Refusal
-from forecaster.vertical.rules.resource_list import MILLI, added, is_huge_pages, text_of
-from forecaster.vertical.rules.server import NEWEST
+from forecaster.vertical.cluster_rules.pod_resources import pod_limits, pod_requests
+from forecaster.vertical.cluster_rules.qos import QosClass, qos_of
+from forecaster.vertical.cluster_rules.resource_list import MILLI, added, is_huge_pages, text_of
+from forecaster.vertical.cluster_rules.server import NEWEST
+from forecaster.vertical.cluster_rules.validation import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from forecaster.vertical.rules.pod import Pod
-    from forecaster.vertical.rules.resource_list import Amounts
-    from forecaster.vertical.rules.server import Server
+    from forecaster.vertical.cluster_rules.pod import Pod
+    from forecaster.vertical.cluster_rules.resource_list import Amounts
+    from forecaster.vertical.cluster_rules.server import Server
 
-RULE = "quota"
+_RULE = "quota"
 MUST_STATE = frozenset({"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"})
 """If a quota tracks one of these, every container must set it. Not so for any other resource."""
 _PODS = (
@@ -76,9 +76,9 @@ def charge(quota: Quota, new: Pod, old: Pod | None = None, server: Server = NEWE
         return Charge(quota.used)
     if missing := unstated(quota, new, server):
         names = ", ".join(f"{name} for {', '.join(who)}" for name, who in missing.items())
-        return Charge(quota.used, (Refusal(RULE, quota.name, f"must specify {names}"),), tuple(missing))
+        return Charge(quota.used, (Refusal(_RULE, quota.name, f"must specify {names}"),), tuple(missing))
     if uncounted := sorted(quota.tracked - quota.used.keys()):
-        return Charge(quota.used, (Refusal(RULE, quota.name, f"not counted yet: {', '.join(uncounted)}"),))
+        return Charge(quota.used, (Refusal(_RULE, quota.name, f"not counted yet: {', '.join(uncounted)}"),))
     growth = _growth(quota, new, old, server)
     if refused := tuple(_exceeded(quota, growth)):
         return Charge(quota.used, refused)
@@ -100,7 +100,7 @@ def _exceeded(quota: Quota, growth: Amounts) -> Iterator[Refusal]:
             said = ", ".join(
                 f"{word} {text_of(of, name)}" for word, of in (("more", milli), ("used", used), ("hard", hard))
             )
-            yield Refusal(RULE, quota.name, f"{name} would exceed the quota: {said}")
+            yield Refusal(_RULE, quota.name, f"{name} would exceed the quota: {said}")
 
 
 def usage(pod: Pod, server: Server = NEWEST) -> dict[str, int]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from forecaster.vertical.admission.cluster import POD
-from forecaster.vertical.rules.resource_list import texts
+from forecaster.vertical.cluster_rules.resource_list import texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from forecaster.vertical.advice.advice import Advice
-    from forecaster.vertical.rules.pod import Requirements
+    from forecaster.vertical.admission.advice import Advice
+    from forecaster.vertical.cluster_rules.pod import Requirements
 
 API_VERSIONS = {
     "DaemonSet": "apps/v1",

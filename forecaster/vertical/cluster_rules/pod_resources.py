@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forecaster.vertical.rules.pod import ContainerStatus
-from forecaster.vertical.rules.resource_list import NONE, added, largest
-from forecaster.vertical.rules.server import NEWEST
+from forecaster.vertical.cluster_rules.pod import ContainerStatus
+from forecaster.vertical.cluster_rules.resource_list import NONE, added, largest
+from forecaster.vertical.cluster_rules.server import NEWEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from forecaster.vertical.rules.pod import Container, Pod
-    from forecaster.vertical.rules.resource_list import Amounts
-    from forecaster.vertical.rules.server import Server
+    from forecaster.vertical.cluster_rules.pod import Container, Pod
+    from forecaster.vertical.cluster_rules.resource_list import Amounts
+    from forecaster.vertical.cluster_rules.server import Server
 
     OfContainer = Callable[[Container], Amounts]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from forecaster.vertical.rules.placement import ANYWHERE, Placement
-from forecaster.vertical.rules.resource_list import NONE, is_pod_level
+from forecaster.vertical.cluster_rules.placement import ANYWHERE, Placement
+from forecaster.vertical.cluster_rules.resource_list import NONE, is_pod_level
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from forecaster.vertical.rules.resource_list import Amounts
+    from forecaster.vertical.cluster_rules.resource_list import Amounts
 
 RESTART = "RestartContainer"
 

@@ -6,20 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from forecaster.vertical.rules.defaulting import with_early_defaults, with_late_defaults
-from forecaster.vertical.rules.limit_range import stored, with_defaults
-from forecaster.vertical.rules.pod import Container, Pod, Requirements
-from forecaster.vertical.rules.resource_list import COMPUTE
-from forecaster.vertical.rules.server import NEWEST, Server
-from forecaster.vertical.rules.static_cpu import SHARED, CpuManager
+from forecaster.vertical.cluster_rules.limit_range import stored, with_defaults
+from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements
+from forecaster.vertical.cluster_rules.qos import SHARED, CpuManager
+from forecaster.vertical.cluster_rules.resource_list import COMPUTE
+from forecaster.vertical.cluster_rules.server import NEWEST, Server
+from forecaster.vertical.cluster_rules.validation import with_early_defaults, with_late_defaults
 
 if TYPE_CHECKING:
-    from forecaster.vertical.rules.limit_range import LimitRange
-    from forecaster.vertical.rules.occupancy import Occupancy
-    from forecaster.vertical.rules.quota import Quota
-    from forecaster.vertical.rules.resource_list import Amounts
+    from forecaster.vertical.cluster_rules.limit_range import LimitRange
+    from forecaster.vertical.cluster_rules.node import Occupancy
+    from forecaster.vertical.cluster_rules.quota import Quota
+    from forecaster.vertical.cluster_rules.resource_list import Amounts
 
-Wanted: TypeAlias = Mapping[str, Requirements]
+ProposedRequirements: TypeAlias = Mapping[str, Requirements]
 """New requests and limits of cpu and memory by container; what it leaves out stays as it is."""
 
 
@@ -47,7 +47,7 @@ ROLLED_OUT = Terms()
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class AdmissionContext:
     """Everything the proof looks at besides the recommendation itself. None is a fact that nobody knows."""
 
     template: Pod
@@ -67,14 +67,14 @@ class Surroundings:
     memory_usage: int | None = None
     """Bytes that one pod uses, or is forecast to use at its peak."""
 
-    def completed(self, wanted: Wanted) -> Pod:
+    def completed(self, wanted: ProposedRequirements) -> Pod:
         """The pod as the API server would store it: with the wanted values, its own defaults and LimitRanges'."""
         pod = with_values(self.template, wanted)
         ranges = [stored(one) for one in self.limit_ranges or ()]
         return with_late_defaults(with_defaults(with_early_defaults(pod, self.server), ranges), self.server)
 
 
-def with_values(pod: Pod, wanted: Wanted) -> Pod:
+def with_values(pod: Pod, wanted: ProposedRequirements) -> Pod:
     """The same pod with other cpu and memory where containers are named."""
     return pod.with_containers(
         lambda one: replace(one, resources=_merged(one, wanted[one.name])) if one.name in wanted else one
