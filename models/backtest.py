@@ -1,7 +1,9 @@
-"""Replay: what the prior, and the ridge beside it, would have said at past origins of the newest week.
+"""Backtest: what the prior, and the ridge beside it, would have said at past origins.
 
-Origins lie denser the nearer they are, so that what happened lately counts more, and at no regular distance, so that a
-job that runs by the clock is not always met, or always missed, at the same minute.
+The prior has learned nothing from the series, so what it would have said is as good as what it says next; a model that
+was fitted on the same days would be judged by what it has learned from. In the latest week origins lie denser the
+nearer they are, so that what happened lately counts more, and at no regular distance, so that a job that runs by the
+clock is not always met, or always missed, at the same minute.
 """
 
 from __future__ import annotations
@@ -125,12 +127,6 @@ def _at_their_levels(ordered: Floats) -> Floats:
     each = np.arange(len(LEVELS))
     low, high = ordered[:, below, each], ordered[:, np.minimum(below + 1, ordered.shape[1] - 1), each]
     return np.asarray(low + (high - low) * (place - below))
-
-
-# Rehearsal: what the prior would have said of coming peaks at many past origins, to judge decisions by.
-#
-# The prior has learned nothing from the series, so its past words are as good as its next ones; a model that was fitted
-# on the same days would be judged by what it has seen.
 
 
 # Origins of all series looked at together: their features are some tens of megabytes.

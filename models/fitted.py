@@ -1,4 +1,8 @@
-"""The last value held, with the spread it had so far: what is said when a model cannot speak."""
+"""FittedRule: the usual fitted model, made of a rule, what the rule learned, and the latest history.
+
+The author of a model writes a Rule; validation, fallback, bounds and bookkeeping are here once for all of them. The
+fallback is the last value held, with the spread that it had so far.
+"""
 
 from __future__ import annotations
 
@@ -73,11 +77,6 @@ def _along(moved: Floats, anchors: list[int], step: int) -> Floats:
     left = max(0, right - 1)
     share = 0.0 if anchors[right] == anchors[left] else (step - anchors[left]) / (anchors[right] - anchors[left])
     return (1 - share) * moved[:, :, left] + share * moved[:, :, right]
-
-
-# Remembered: the usual fitted model, made of a rule, what the rule learned, and the newest history.
-#
-# Who writes a model writes a Rule; validation, fallback, bounds and bookkeeping are here once for all of them.
 
 
 Learned = TypeVar("Learned")

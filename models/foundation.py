@@ -1,8 +1,16 @@
-"""Weights: arrays of a network from a local folder, as plain numbers; nothing in the files is ever executed.
+"""The seam for a foundation model: a network that forecasts any series as it is, from weights in a local folder.
 
-Two formats: `.npz` without pickled objects, and `.safetensors` (eight bytes with the length of a JSON header, the
-header with type, shape and place of each array, then the bytes). Formats that can hold code (.pt, .bin, .pkl) are
-refused.
+What this is: scaling, gaps, levels, bounds, fallback and peaks around a `LocalNetwork`, and the loading of weights
+without executing anything. What it is not: a foundation model. No weights are shipped, nothing is downloaded, and no
+published model has been measured through it. `PatchNetwork` is a small architecture that shows the seam and lets it be
+tested; a published model needs its own architecture behind the same protocol.
+
+    Foundation(read_network(Path("weights")))      # config.json beside .npz or .safetensors
+    Foundation(MyTorchNetwork(...))                # anything with `context`, `levels`, `steps` and `continued`
+
+Weights come in two formats: `.npz` without pickled objects, and `.safetensors` (eight bytes with the length of a JSON
+header, the header with type, shape and place of each array, then the bytes). Formats that can hold code (.pt, .bin,
+.pkl) are refused.
 """
 
 from __future__ import annotations
@@ -104,17 +112,6 @@ def _numbers(file: Path, name: str, array: npt.NDArray[Any]) -> Floats:
     if not np.isfinite(array).all():
         raise WeightsError(f"{file}: the array {name!r} holds numbers that are not finite")
     return array.astype(np.promote_types(array.dtype, np.float32))
-
-
-# The seam for a foundation model: a network that forecasts any series as it is, from weights in a local folder.
-#
-# What this is: scaling, gaps, levels, bounds, fallback and peaks around a `Network`, and the loading of weights without
-# executing anything. What it is not: a foundation model. No weights are shipped, nothing is downloaded, and no published
-# model has been measured through it. `PatchNetwork` is a small architecture that shows the seam and lets it be tested; a
-# published model needs its own architecture behind the same protocol, in numpy or in a library that you install.
-#
-#     Foundation(read_network(Path("weights")))      # config.json beside .npz or .safetensors
-#     Foundation(MyTorchNetwork(...))                # anything with `context`, `levels`, `steps` and `continued`
 
 
 CONFIG = "config.json"

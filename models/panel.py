@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from .errors import PanelError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import pandas as pd
 
 
 Floats: TypeAlias = npt.NDArray[np.floating]
@@ -58,11 +59,13 @@ class Panel:
     @classmethod
     def from_frame(cls, frame: pd.DataFrame) -> Panel:
         """A panel of a frame with one column per series and bin starts as an aware index; missing rows become gaps."""
+        from .frames import panel_of  # noqa: PLC0415  pandas takes 0.3 s to import and the service does not need it here
 
         return panel_of(frame)
 
     def to_frame(self) -> pd.DataFrame:
         """One column per series, bin starts as index."""
+        from .frames import frame_of  # noqa: PLC0415  as above
 
         return frame_of(self)
 
@@ -201,48 +204,3 @@ def _check_continues(panel: Panel, newer: Panel) -> None:
     first, last = sorted((panel, newer), key=lambda one: one.start)
     if last.start > first.end:
         raise PanelError(f"nothing is known between {first.end} and {last.start}; pass the gap as NaN")
-
-
-# Panels from and to pandas frames.
-
-
-def panel_of(frame: pd.DataFrame) -> Panel:
-    """A panel of a wide frame.
-
-    Raises:
-        PanelError: the index is not made of aware, distinct, ascending instants on one regular grid.
-    """
-    index = _checked_index(frame)
-    step = _step(index)
-    grid = pd.date_range(index[0], index[-1], freq=step)
-    if len(index.difference(grid)):
-        odd = index.difference(grid)[0]
-        raise PanelError(f"{odd} is off the grid of {step} that begins at {index[0]}; resample the frame first")
-    values = frame.reindex(grid).to_numpy(dtype=np.float64).T
-    start = index[0].to_pydatetime()
-    length = step.to_pytimedelta()
-    return Panel(np.ascontiguousarray(values), start, length, tuple(map(str, frame.columns)))
-
-
-def frame_of(panel: Panel) -> pd.DataFrame:
-    """One column per series, bin starts as index."""
-    index = pd.date_range(panel.start, periods=panel.length, freq=pd.Timedelta(panel.step))
-    return pd.DataFrame(panel.values.T, index=index, columns=list(panel.keys))
-
-
-def _checked_index(frame: pd.DataFrame) -> pd.DatetimeIndex:
-    index = frame.index
-    if not isinstance(index, pd.DatetimeIndex) or index.tz is None:
-        raise PanelError(f"the index is {index.dtype}; use aware instants, the start of each bin")
-    if len(index) <= 1:
-        raise PanelError(f"{len(index)} rows have no step; give at least two")
-    if index.has_duplicates:
-        raise PanelError(f"the instant {index[index.duplicated()][0]} comes twice; keep one row for it")
-    if not index.is_monotonic_increasing:
-        newest = index[int(np.argmax(np.diff(index.asi8) < 0))]
-        raise PanelError(f"the index does not ascend after {newest}; sort the frame")
-    return index.tz_convert("UTC")
-
-
-def _step(index: pd.DatetimeIndex) -> pd.Timedelta:
-    return pd.Series(index).diff().min()

@@ -1,4 +1,9 @@
-"""Reasoned: a fitted model that knows better than its history why it cannot speak for some series."""
+"""Residuals: what models said minus what came, and what that says about the spread of what is expected now.
+
+A model that knows only what it expects writes an `Expects`; `remembered` makes the fitted model of it. The quantiles of
+a step are quantiles of the residuals as many steps ahead. The quantiles of a peak come from adding every past path of
+residuals to the expected path and taking the largest value of each, so they know how steps move together.
+"""
 
 from __future__ import annotations
 
@@ -50,13 +55,6 @@ class Reasoned:
     def _explained(self, provenance: Provenance) -> Provenance:
         pairs = zip(provenance.keys, provenance.reasons, strict=True)
         return replace(provenance, reasons=tuple(self.reasons.get(key, why) if why else why for key, why in pairs))
-
-
-# Hindsight: whole paths of past errors, and what they say about the spread of what is expected now.
-#
-# A model that knows only what it expects writes an `Expects`; `remembered` makes the fitted model of it. The quantiles of
-# a step are quantiles of the errors as many steps ahead. The quantiles of a peak come from adding every past error path
-# to the expected path and taking the largest value of each, so they know how steps move together.
 
 
 Bins: TypeAlias = npt.NDArray[np.intp]

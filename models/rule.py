@@ -1,6 +1,7 @@
-"""Rule: what the writer of a model writes, and what a model may know beyond that.
+"""Rule: what the author of a model writes, and what a model may know beyond that.
 
-`Remembered` makes a fitted model of a rule; it asks what a rule knows and does without what it does not.
+`FittedRule` makes a fitted model of a rule; it asks what a rule knows and does without what it does not. `FreeColumns`
+lie behind the latest bin of a history, so that one more bin does not copy two weeks of all series.
 """
 
 from __future__ import annotations
@@ -72,9 +73,6 @@ class Follows(Protocol):
     def followed(self, history: Panel, learned: Any, known_until: datetime) -> Any:
         """What is learned after the bins of `history` that begin at `known_until` or later; a new value."""
         ...
-
-
-# Room: free columns behind the newest bin, so that one more bin does not copy two weeks of all series.
 
 
 # A copy after a sixteenth of the length: every twenty hours with two weeks, for six per cent more memory.

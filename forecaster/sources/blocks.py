@@ -150,9 +150,6 @@ def _clean(values: NDArray[np.float64], remarks: Remarks) -> None:
     values[negative | np.isinf(values)] = np.nan
 
 
-# An answer's series as a `Block`: who is who, each workload once.
-
-
 REMEMBERED = 1 << 17
 """Identities that are kept ready, 400 bytes each: one for every text of labels that names a workload."""
 _REMARKS_KEPT = 10

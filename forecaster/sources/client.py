@@ -1,4 +1,4 @@
-"""One Prometheus over HTTP: the thin layer between questions and answers."""
+"""One Prometheus over HTTP: the thin layer between questions and answers, with retries and identity."""
 
 from __future__ import annotations
 
@@ -107,9 +107,6 @@ def _on_loopback(url: str) -> bool:
         return host == "localhost"
 
 
-# Which failed requests are sent again.
-
-
 _PASSING = frozenset({429, 502, 503, 504})
 
 
@@ -148,9 +145,6 @@ def query_retry(settings: PrometheusSettings) -> QueryRetry:
         redirect=False,
         respect_retry_after_header=False,
     )
-
-
-# Who we are: read from files at each request, so that rotation needs no restart.
 
 
 class SecretFile:

@@ -130,9 +130,6 @@ SPECIFICATIONS = tuple(_READ)
 """Names of the queries whose answers change when somebody changes a specification, and not by themselves."""
 
 
-# Answers about containers: whose series is whose, usage on a grid, facts by container.
-
-
 _SIDECAR = "Always"
 
 

@@ -99,9 +99,6 @@ def _pointless(
     ]
 
 
-# Specifications read in rotation: they are most of what describes a cluster, and seldom change.
-
-
 class Rotation:
     """The last answer to each query about specifications, none older than `every` when it is used.
 

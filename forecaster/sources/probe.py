@@ -1,4 +1,7 @@
-"""What `forecaster doctor` asks a Prometheus: one check per thing that has to work, each with its remedy."""
+"""What `forecaster doctor` asks a Prometheus: one check per thing that has to work, each with its remedy.
+
+First the address, then the data: do the queries have series, how fresh, how dense, how far back.
+"""
 
 from __future__ import annotations
 
@@ -70,9 +73,6 @@ def _version(source: PrometheusSource) -> Check:
     flags = source.client.status("flags")
     limits = [f"{name} {flags[name]}" for name in _LIMITS if name in flags]
     return Check("version", ok=True, detail=", ".join([version, *limits]))
-
-
-# What `forecaster doctor` finds in the data: do the queries have series, how fresh, how dense, how far back.
 
 
 _STALE = timedelta(minutes=3)

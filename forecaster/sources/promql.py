@@ -1,4 +1,24 @@
-"""Pieces of PromQL text: the only place where values become part of a query."""
+"""The PromQL that describes a cluster: one query per signal and one per fact of the inventory, never one per workload.
+
+Every signal query answers with the labels `namespace`, `workload_kind` and `workload` and nothing else, in the unit of
+its signal, as the total over all pods of the workload. A query of the configuration keeps to that. Usage of containers
+is that of the hottest pod at each instant, never a mean over pods: a hot shard is what a size has to carry; those
+queries answer with `container` as well.
+
+Placeholders, usable in any query:
+
+- `$window`      range of a rate, e.g. `2m`
+- `$namespaces`  regular expression for the label `namespace`
+- `$labels`      further matchers with a leading comma, e.g. `,cluster="prod"`, or nothing
+- `$kinds`       regular expression of the kinds that count as workloads
+- `$owners`      one series per pod, value 1, with `workload_kind` and `workload`: to multiply pod series with
+- `$workloads`   one series per workload name, value 1, with `workload_kind`: to find the kind of a name
+
+Why the queries look as they do: every side of a join passes `group by` or `topk(1, ...)` first, because one duplicate
+(a second kube-state-metrics, a second scrape of the kubelet, a pod recreated within the look-back) would otherwise fail
+the query for the whole cluster; and `max by (..., id)` drops duplicates of a container while it keeps its restarts,
+of which the cgroup `id` differs.
+"""
 
 from __future__ import annotations
 
@@ -47,26 +67,6 @@ def filled(template: str, values: Mapping[str, str]) -> str:
     Everything else that starts with a dollar sign, such as the `$1` of `label_replace`, stays as it is.
     """
     return re.sub(r"\$([a-z]+)\b", lambda found: values.get(found[1], found[0]), template)
-
-
-# The PromQL that describes a cluster: one query per signal and one per fact of the inventory, never one per workload.
-#
-# Every signal query answers with the labels `namespace`, `workload_kind` and `workload` and nothing else, in the unit of
-# its signal, as the total over all pods of the workload. Whoever replaces one in the configuration keeps to that.
-#
-# Placeholders, usable in any query:
-#
-# - `$window`      range of a rate, e.g. `2m`
-# - `$namespaces`  regular expression for the label `namespace`
-# - `$labels`      further matchers with a leading comma, e.g. `,cluster="prod"`, or nothing
-# - `$kinds`       regular expression of the kinds that count as workloads
-# - `$owners`      one series per pod, value 1, with `workload_kind` and `workload`: to multiply pod series with
-# - `$workloads`   one series per workload name, value 1, with `workload_kind`: to find the kind of a name
-#
-# Why the queries look as they do: every side of a join passes `group by` or `topk(1, ...)` first, because one duplicate
-# (a second kube-state-metrics, a second scrape of the kubelet, a pod recreated within the look-back) would otherwise fail
-# the query for the whole cluster; and `max by (..., id)` drops duplicates of a container while it keeps its restarts,
-# whose cgroup `id` differs.
 
 
 _SELECTED = 'namespace=~"$namespaces"$labels'
@@ -199,16 +199,6 @@ RECORDED: dict[str, str] = {
 OWNERS_RECORDED = f"forecaster:pod_workload:owner{{{_SELECTED}}}"
 
 
-# The PromQL that describes containers, with the placeholders of `templates`.
-#
-# Usage is that of the hottest pod at each instant, never a mean over pods: a hot shard is what a size has to carry.
-# Every query answers with `namespace`, `workload_kind`, `workload` and `container`.
-
-
-_WHERE = 'namespace=~"$namespaces"$labels'
-_OF_CONTAINERS = f'container!="",container!="POD",{_WHERE}'
-
-
 def _hottest(per_container: str) -> str:
     """The highest value of any pod."""
     return f"""\
@@ -222,7 +212,7 @@ max by (namespace, workload_kind, workload, container) (
 def _stated(metric: str) -> str:
     return f"""\
 max by (namespace, workload_kind, workload, container, resource) (
-  max by (namespace, pod, container, resource) ({metric}{{resource=~"cpu|memory",{_WHERE}}})
+  max by (namespace, pod, container, resource) ({metric}{{resource=~"cpu|memory",{_SELECTED}}})
   * on (namespace, pod) group_left (workload_kind, workload)
   $owners
 )"""
@@ -231,7 +221,7 @@ max by (namespace, workload_kind, workload, container, resource) (
 def _named_containers(metric: str, extra: str) -> str:
     return f"""\
 group by (namespace, workload_kind, workload, container, {extra}) (
-  group by (namespace, pod, container, {extra}) ({metric}{{{_WHERE}}})
+  group by (namespace, pod, container, {extra}) ({metric}{{{_SELECTED}}})
   * on (namespace, pod) group_left (workload_kind, workload)
   $owners
 )"""
@@ -240,11 +230,11 @@ group by (namespace, workload_kind, workload, container, {extra}) (
 CONTAINER_USAGE: dict[str, str] = {
     "container_cpu": _hottest(
         "sum by (namespace, pod, container) (max by (namespace, pod, container, id) "
-        f"(rate(container_cpu_usage_seconds_total{{{_OF_CONTAINERS}}}[$window])))"
+        f"(rate(container_cpu_usage_seconds_total{{{_CONTAINERS}}}[$window])))"
     ),
     "container_memory": _hottest(
         "max by (namespace, pod, container) "
-        f"(max_over_time(container_memory_working_set_bytes{{{_OF_CONTAINERS}}}[$window]))"
+        f"(max_over_time(container_memory_working_set_bytes{{{_CONTAINERS}}}[$window]))"
     ),
 }
 """Usage by container: cores over the window, the highest bytes within it."""
@@ -257,21 +247,21 @@ CONTAINER_FACTS: dict[str, str] = {
     "oom_kills": _hottest(
         f"""\
 max_over_time((
-    max by (namespace, pod, container) (kube_pod_container_resource_limits{{resource="memory",{_WHERE}}})
+    max by (namespace, pod, container) (kube_pod_container_resource_limits{{resource="memory",{_SELECTED}}})
     and on (namespace, pod, container)
     max by (namespace, pod, container)
-      (kube_pod_container_status_last_terminated_reason{{reason="OOMKilled",{_WHERE}}}) == 1
+      (kube_pod_container_status_last_terminated_reason{{reason="OOMKilled",{_SELECTED}}}) == 1
     and on (namespace, pod, container)
-    max by (namespace, pod, container) (increase(kube_pod_container_status_restarts_total{{{_WHERE}}}[15m])) > 0
+    max by (namespace, pod, container) (increase(kube_pod_container_status_restarts_total{{{_SELECTED}}}[15m])) > 0
   )[1w:15m])"""
     ),
     "held_back": _hottest(
         f"""\
 (
-    sum by (namespace, pod, container) (increase(container_cpu_cfs_throttled_periods_total{{{_OF_CONTAINERS}}}[1h]))
-    / sum by (namespace, pod, container) (increase(container_cpu_cfs_periods_total{{{_OF_CONTAINERS}}}[1h]))
+    sum by (namespace, pod, container) (increase(container_cpu_cfs_throttled_periods_total{{{_CONTAINERS}}}[1h]))
+    / sum by (namespace, pod, container) (increase(container_cpu_cfs_periods_total{{{_CONTAINERS}}}[1h]))
     or
-    max by (namespace, pod, container) (rate(container_pressure_cpu_waiting_seconds_total{{{_OF_CONTAINERS}}}[1h]))
+    max by (namespace, pod, container) (rate(container_pressure_cpu_waiting_seconds_total{{{_CONTAINERS}}}[1h]))
   )"""
     ),
 }

@@ -1,4 +1,11 @@
-"""Recorded demand of a few workloads, minute by minute: what the embedded endpoint serves."""
+"""Recorded demand minute by minute, as the embedded endpoint serves it, and the real load that comes with the package.
+
+The numbers are in `recorded_load/load.npz` as their publishers recorded them; NOTICE.md beside it states origins and
+licences. What is composed is the cluster around them, and the table below is all of it: a name, a factor that turns the
+recorded amount into cores, bytes or requests per second of a workload of plausible size, and an HPA. The signals of one
+workload were recorded on different systems, unless its CPU and its requests name the same series; then CPU is the
+requests times a cost per request. Pod counts are not recorded but computed: what the workload's HPA would have held.
+"""
 
 from __future__ import annotations
 
@@ -98,15 +105,6 @@ class PodCount(NamedTuple):
 
 def _with_pods(workload: Workload, replicas: int, ready: int | None = None) -> Workload:
     return replace(workload, replicas=replicas, ready_replicas=replicas if ready is None else ready)
-
-
-# The real load that is bundled with the package, put together to a small cluster.
-#
-# The numbers are in `recorded_load/load.npz` as their publishers recorded them; NOTICE.md beside it states origins and
-# licences. What is composed is the cluster around them, and the table below is all of it: a name, a factor that turns the
-# recorded amount into cores, bytes or requests per second of a workload of plausible size, and an HPA. The signals of one
-# workload were recorded on different systems, unless its CPU and its requests name the same series; then CPU is the
-# requests times a cost per request. Pod counts are not recorded but computed: what the workload's HPA would have held.
 
 
 START = datetime(2021, 10, 8, tzinfo=UTC)

@@ -1,4 +1,8 @@
-"""Cutting a long range into pieces that the server answers and memory holds."""
+"""Cutting a long range into pieces that the server answers and memory holds; the next is asked while one is decoded.
+
+Decoding costs a quarter of a microsecond per sample, and Prometheus more than that to compute and write it; where both
+have a core, only the slower of the two is waited for.
+"""
 
 from __future__ import annotations
 
@@ -79,12 +83,6 @@ class Slices:
 def points_for(series: int, *, samples: int, limit: int) -> int:
     """How many points of so many series make an answer of about `samples` samples, at most `limit`."""
     return max(1, min(limit, samples // max(series, 1)))
-
-
-# Consecutive slices of a long answer: the next is asked for while the one before is decoded and taken.
-#
-# Decoding costs us a quarter of a microsecond per sample, and Prometheus more than that to compute and write it; where
-# both have a core, only the slower of the two is waited for.
 
 
 def read_ahead(slices: Slices, ask: Callable[[Grid], QueryAnswer]) -> Iterator[tuple[Grid, QueryAnswer]]:

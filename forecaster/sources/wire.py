@@ -149,15 +149,6 @@ def _seconds(at: datetime) -> str:
     return f"{at.timestamp():.3f}"
 
 
-# What it means when a question fails: errors of the network and answers that are none, as errors of the source.
-#
-#     SourceRefused
-#     ├── Denied     the server does not accept who we are
-#     └── TooMuch    the server would answer a smaller question of the same kind
-#
-# Messages name the query, the address and what came instead; never a secret, and never more than a line of a body.
-
-
 _QUOTED_LENGTH = 200
 """Characters of an answer that a message may quote."""
 
