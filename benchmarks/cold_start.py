@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from models import LastValue, Panel, create, lent
-from models.losses import coverage, pinball
+from models.evaluate import coverage, pinball
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.accuracy import table
 from models import Adaptive, Panel
-from models.losses import pinball
+from models.evaluate import pinball
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from models import Panel, Window, create
-from models.losses import coverage, pinball
+from models.evaluate import coverage, pinball
 
 if TYPE_CHECKING:
     from pathlib import Path

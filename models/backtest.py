@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from .evaluate import pinball
 from .forecast import Window
 from .gaps import filled
-from .losses import pinball
 from .panel import DAY
 from .prior import GROWN_DAYS, NEAR, in_own_unit, look
 from .situation import squash

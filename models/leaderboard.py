@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from .errors import QuestionError
-from .evaluate import LEVELS, Score, evaluate, leaderboard, origins
-from .losses import cost_of_reserve
+from .evaluate import LEVELS, Score, cost_of_reserve, evaluate, leaderboard, origins
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -4,7 +4,7 @@ import numpy as np
 
 from models import Adaptive, Panel, Prior, Window
 from models.adaptive import CLEARLY, KEENNESS, odds
-from models.losses import coverage
+from models.evaluate import coverage
 from tests.support.panels import FIVE_MINUTES, HOUR, MONDAY, daily_waves, panel
 
 LEVELS = (0.5, 0.9, 0.95)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from models.losses import (
+from models.evaluate import (
     cost_of_reserve,
     coverage,
     mean_absolute_scaled_error,

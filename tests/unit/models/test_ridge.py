@@ -3,7 +3,7 @@
 import numpy as np
 
 from models import Ridge, Window
-from models.losses import coverage
+from models.evaluate import coverage
 from tests.support.panels import HOUR, MONDAY, daily_waves, panel
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from models import Adaptive, Panel, Ridge
-from models.losses import pinball
+from models.evaluate import pinball
 from models.shift import levelled, shifts
 from tests.support.panels import FIVE_MINUTES, MONDAY, daily_waves
 
