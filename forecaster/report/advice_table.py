@@ -122,7 +122,7 @@ def _cluster(one: Advice) -> str:
     if one.proof is None:
         return f"no proof: {one.unproved}"
     if one.proof.accepted:
-        room = one.proof.room
+        room = one.proof.free
         waiting = f", {room.waiting} wait for nodes" if room and room.waiting else ""
         open_ = sum(finding.verdict is Verdict.UNKNOWN for finding in one.proof.findings)
         return f"accepts{waiting}" + (f" ({open_} rules unknown)" if open_ else "")

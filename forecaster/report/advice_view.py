@@ -109,7 +109,7 @@ def _proof(one: Advice) -> Json:
 
 
 def _room(proof: Proof) -> Json | None:
-    room = proof.room
+    room = proof.free
     return None if room is None else {"fit_now": room.now, "wait": room.waiting, "new_nodes": room.new_nodes}
 
 

@@ -145,9 +145,9 @@ def test_one_container_under_one_limit_range_always_finds_what_is_feasible(
 def test_more_nodes_never_leave_fewer_replicas_schedulable(
     wanted: dict[str, Requirements], around: AdmissionContext, more: int
 ) -> None:
-    before = prove(wanted, around).room
+    before = prove(wanted, around).free
     present, residents = (around.here.nodes, around.here.everybody()) if around.here else ([], [])
     grown = replace(around, here=Occupancy([*present, *(node(f"m{i}") for i in range(more))], residents))
-    after = prove(wanted, grown).room
+    after = prove(wanted, grown).free
     assert after is not None
     assert before is None or after.now >= before.now

@@ -41,7 +41,7 @@ def eviction_risk(pod: Pod, before: Pod, around: AdmissionContext) -> EvictionRi
     node = usual_node(around)
     if node is None:
         return None
-    memory = node.memory_capacity or node.room.get(MEMORY, 0)
+    memory = node.memory_capacity or node.schedulable.get(MEMORY, 0)
     if not memory:
         return None
     users = _neighbours(node, around)
@@ -63,7 +63,7 @@ def usual_node(around: AdmissionContext) -> Node | None:
     counted = Counter(one.node for one in here.of(around.workload) if one.node in here.by_name)
     if counted:
         return here.by_name[counted.most_common(1)[0][0]]
-    return max(here.kinds, key=lambda node: node.room.get(MEMORY, 0), default=None)
+    return max(here.kinds, key=lambda node: node.schedulable.get(MEMORY, 0), default=None)
 
 
 def _neighbours(node: Node, around: AdmissionContext) -> list[MemoryUser]:

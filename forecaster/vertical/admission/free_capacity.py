@@ -86,7 +86,7 @@ def _when_empty(pod: Pod, node: Node, around: AdmissionContext) -> int:
     """Pods like this that a node takes with nothing but daemons on it."""
     daemons = around.here.daemons(node.name) if around.here else []
     request = scheduled(pod_requests(pod, around.server))
-    return places_left(node.room, added(*(one.requests for one in daemons)), len(daemons), request)
+    return places_left(node.schedulable, added(*(one.requests for one in daemons)), len(daemons), request)
 
 
 def _preempted(pod: Pod, found: Fit, waiting: int, around: AdmissionContext) -> tuple[Preemption, ...]:
@@ -149,7 +149,7 @@ def _why(room: FreeCapacity) -> str:
 def empty_capacities(pod: Pod, around: AdmissionContext) -> list[dict[str, int]]:
     """What each kind of node that the pod may run on has left beside its daemons, in the scheduler's units."""
     return [
-        {name: amount - taken.get(name, 0) for name, amount in node.room.items()}
+        {name: amount - taken.get(name, 0) for name, amount in node.schedulable.items()}
         for node in kinds_for(pod, around)
         for taken in [added(*(one.requests for one in around.here.daemons(node.name))) if around.here else {}]
     ]

@@ -60,12 +60,12 @@ def _outcome(pod: Pod, node: Node, around: AdmissionContext) -> str:
     if around.cpu_manager.is_static and any(exclusive_cpus(pod, around.cpu_manager, around.server).values()):
         return INFEASIBLE
     request = scheduled(pod_requests(pod, around.server))
-    if any(request.get(name, 0) > node.room.get(name, 0) for name in COMPUTE):
+    if any(request.get(name, 0) > node.schedulable.get(name, 0) for name in COMPUTE):
         return INFEASIBLE
     others = around.here.taken(node.name, around.workload) if around.here else {}
     siblings = sum(name == node.name for _, name in around.running) - 1
     taken = added(others, *([scheduled(pod_requests(around.template, around.server))] * siblings))
-    fits = all(taken.get(name, 0) + request.get(name, 0) <= node.room.get(name, 0) for name in COMPUTE)
+    fits = all(taken.get(name, 0) + request.get(name, 0) <= node.schedulable.get(name, 0) for name in COMPUTE)
     return APPLIED if fits else DEFERRED
 
 

@@ -41,9 +41,9 @@ class Proof:
     findings: tuple[Finding, ...]
     qos_before: QosClass
     qos_after: QosClass
-    room: FreeCapacity | None
+    free: FreeCapacity | None
     """Where the replicas go; None where no nodes are known."""
-    eviction_risk: EvictionRisk | None
+    risk: EvictionRisk | None
     nearest: Mapping[str, Requirements] | None
     """Feasible values: the wanted ones if accepted; None if there are none near."""
 
@@ -66,17 +66,17 @@ def prove(wanted: ProposedRequirements, around: AdmissionContext) -> Proof:
 
 def _judged(wanted: ProposedRequirements, around: AdmissionContext) -> Proof:
     before, pod = around.completed({}), around.completed(wanted)
-    room, killed = free_capacity.room_for(pod, around), eviction_risk.killing(pod, before, around)
+    free, risk = free_capacity.free_capacity(pod, around), eviction_risk.eviction_risk(pod, before, around)
     findings = (
         *checks.limit_ranges(pod, wanted, around),
         *checks.validation(pod, around),
         *checks.qos(pod, before, around),
         *checks.quotas(pod, before, around),
         *checks.static_cpu(pod, before, around),
-        *free_capacity.node_fit(pod, around, room),
+        *free_capacity.node_fit(pod, around, free),
         *(in_place(pod, wanted, around) if around.in_place else ()),
-        *free_capacity.priority(pod, room),
-        *eviction_risk.findings(killed),
+        *free_capacity.priority(pod, free),
+        *eviction_risk.findings(risk),
     )
     return Proof(
         wanted=wanted,
@@ -84,8 +84,8 @@ def _judged(wanted: ProposedRequirements, around: AdmissionContext) -> Proof:
         findings=findings,
         qos_before=computed_qos(before, around.server),
         qos_after=computed_qos(pod, around.server),
-        room=room,
-        killing=killed,
+        free=free,
+        risk=risk,
         nearest=wanted,
     )
 

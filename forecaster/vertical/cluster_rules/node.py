@@ -36,12 +36,12 @@ class Node:
     memory_capacity: int | None = None
     """Bytes of memory it has in all; None where only allocatable is known."""
 
-    room: Amounts = field(init=False, repr=False, compare=False)
+    schedulable: Amounts = field(init=False, repr=False, compare=False)
     """Allocatable as the scheduler counts: cpu in thousandths, everything else in whole units."""
 
     def __post_init__(self) -> None:
-        """Count once: the room of a node is asked for each pod."""
-        object.__setattr__(self, "room", scheduled(self.allocatable))
+        """Count once: it is read for each pod."""
+        object.__setattr__(self, "schedulable", scheduled(self.allocatable))
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,7 +89,7 @@ def _places(node: Node, pod: Pod, request: Amounts, here: Occupancy, without: st
     if why := node_refuses(node, pod.placement):
         return why, 0
     taken, pods = here.taken(node.name, without), here.pods(node.name, without)
-    return scarcest(node.room, taken, pods, request), places_left(node.room, taken, pods, request)
+    return scarcest(node.schedulable, taken, pods, request), places_left(node.schedulable, taken, pods, request)
 
 
 def node_refuses(node: Node, placement: Placement) -> str:
@@ -205,7 +205,7 @@ def _on(node: Node, pod: Pod, request: Amounts, residents: Sequence[Resident]) -
 
 
 def _has_room(node: Node, request: Amounts, residents: Sequence[Resident]) -> bool:
-    room = {PODS: len(residents) + 1, **node.room}
+    room = {PODS: len(residents) + 1, **node.schedulable}
     return places_left(room, added(*(one.requests for one in residents)), len(residents), request) > 0
 
 

@@ -36,7 +36,7 @@ class Pool:
     @property
     def template(self) -> Node:
         """What one more node would be: the largest there is, since a pool grows by what it is made of."""
-        return max(self.nodes, key=lambda node: (node.room.get(CPU, 0), node.name))
+        return max(self.nodes, key=lambda node: (node.schedulable.get(CPU, 0), node.name))
 
     def another(self, number: int) -> Node:
         """A node that does not exist yet."""

@@ -132,8 +132,8 @@ class TestNodes:
 
     def test_some_replicas_wait_for_new_nodes(self) -> None:
         proof = prove({APP: block("3", "1Gi")}, around(nodes=(node("n1"), node("n2"))))
-        assert proof.room is not None
-        assert (proof.room.now, proof.room.waiting, proof.room.new_nodes) == (2, 1, 1)
+        assert proof.free is not None
+        assert (proof.free.now, proof.free.waiting, proof.free.new_nodes) == (2, 1, 1)
 
     def test_a_pod_larger_than_any_node_is_cut_to_the_largest(self) -> None:
         nodes = (node("n1", cpu="4"), node("n2", cpu="8"))
@@ -150,8 +150,8 @@ class TestNodes:
     def test_the_workload_s_present_pods_make_room_for_the_new_ones(self) -> None:
         mine = tuple(resident(cpu="1300m", workload="shop/web") for _ in range(3))
         proof = prove({APP: block("1300m", "1Gi")}, around(nodes=(node(),), residents=mine))
-        assert proof.room is not None
-        assert proof.room.now == 3
+        assert proof.free is not None
+        assert proof.free.now == 3
 
     def test_spread_over_zones_keeps_replicas_waiting(self) -> None:
         spread = [
@@ -167,17 +167,17 @@ class TestNodes:
             {APP: block("500m", "1Gi")},
             around(pod(spec={"topologySpreadConstraints": spread}), rollout=Rollout(4), nodes=nodes),
         )
-        assert proof.room is not None
-        assert proof.room.now == 3
-        assert "topology spread (1)" in proof.room.refused
+        assert proof.free is not None
+        assert proof.free.now == 3
+        assert "topology spread (1)" in proof.free.refused
 
     def test_anti_affinity_allows_one_pod_a_host(self) -> None:
         term = {"topologyKey": "host", "labelSelector": {"matchLabels": {"app": "web"}}}
         apart = {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
         nodes = tuple(node(f"n{i}", labels={"host": f"n{i}"}) for i in range(2))
         proof = prove({APP: block("500m", "1Gi")}, around(pod(spec=apart), nodes=nodes))
-        assert proof.room is not None
-        assert proof.room.now == 2
+        assert proof.free is not None
+        assert proof.free.now == 2
 
     def test_a_pod_of_higher_priority_preempts_the_least_important(self) -> None:
         low, lower = (
@@ -188,8 +188,8 @@ class TestNodes:
         proof = prove(
             {APP: block("2", "1Gi")}, around(important, nodes=(node(),), residents=(low, lower), rollout=Rollout(1))
         )
-        assert proof.room is not None
-        assert [victim.workload for one in proof.room.preempted for victim in one.victims] == ["shop/idle"]
+        assert proof.free is not None
+        assert [victim.workload for one in proof.free.preempted for victim in one.victims] == ["shop/idle"]
 
 
 class TestStaticCpu:
@@ -232,15 +232,15 @@ class TestKilling:
     def test_a_smaller_request_exposes_the_container(self) -> None:
         facts = around(pod(block("500m", "4Gi")), nodes=(node(memory="16Gi"),))
         proof = prove({APP: block("500m", "2Gi")}, facts)
-        assert proof.killing is not None
-        assert (proof.killing.scores_before[APP], proof.killing.scores_after[APP]) == (750, 875)
+        assert proof.risk is not None
+        assert (proof.risk.scores_before[APP], proof.risk.scores_after[APP]) == (750, 875)
 
     def test_a_request_below_usage_moves_it_up_in_the_eviction_order(self) -> None:
         other = resident(memory="1Gi", memory_bytes=2**30 + 2**20, name="other")
         facts = around(pod(block("500m", "4Gi")), nodes=(node(),), residents=(other,), memory_usage=3 * 2**30)
         proof = prove({APP: block("500m", "2Gi")}, facts)
-        assert proof.killing is not None
-        assert (proof.killing.rank_before, proof.killing.rank_after) == (2, 1)
+        assert proof.risk is not None
+        assert (proof.risk.rank_before, proof.risk.rank_after) == (2, 1)
 
 
 def test_the_wanted_values_are_the_nearest_ones_when_nothing_speaks_against_them() -> None:
