@@ -1,4 +1,4 @@
-"""Losses of quantile forecasts; NaN targets are not scored."""
+"""Evaluation of models on past origins, and the losses of quantile forecasts; NaN targets are not scored."""
 
 from __future__ import annotations
 
@@ -60,9 +60,6 @@ def cost_of_reserve(actual: Floats, reserve: Floats, price: float = PRICE_OF_MIS
 def seasonal_scale(history: Floats, season: int) -> Floats:
     """[series] mean |y(t) - y(t - season)| of filled history [series, time]: the unit of scaled losses."""
     return np.asarray(np.abs(history[:, season:] - history[:, :-season]).mean(axis=1))
-
-
-# Rolling origins: what a model would have said in the past, beside what came.
 
 
 LEVELS = (0.5, 0.9, 0.95)

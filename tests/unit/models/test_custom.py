@@ -12,14 +12,14 @@ GOOD = """
 from dataclasses import dataclass
 from models import Panel
 from models.fitted import held
-from models.fitted import Remembered
+from models.fitted import FittedRule
 
 @dataclass(frozen=True)
 class Ours:
     name: str = "ours"
 
     def fit(self, panel):
-        return Remembered(self, panel, None)
+        return FittedRule(self, panel, None)
 
     def paths(self, history, learned, steps, levels):
         return held(history.values, steps, levels)
