@@ -19,13 +19,13 @@ from forecaster.decisions.gate import Gate, Standing, Voice, judged
 from forecaster.decisions.horizontal import decide_replicas
 from forecaster.decisions.rehearsal import Days, Rule, evidence_of
 from forecaster.decisions.state import ScalingState
-from forecaster.domain.outlook import Ahead, Measured, Outlook, Unknown
+from forecaster.domain.outlook import Measured, PeakForecast, SignalForecast, Unknown
 from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.signal import Signal
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
 from forecaster.forecasting.backtest import backtest
 from forecaster.forecasting.peaks import LEVELS
-from models import Panel, Window, create
+from models import Panel, StepWindow, create
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -88,7 +88,7 @@ class BenchPolicy:
         if not self.series.same(history, now):
             self.series = copy(self.series)
         workload = Workload(ID, ready + pending, ready, Resources(), self.hpa)
-        outlooks: Mapping[Signal, Outlook] = {Signal.REQUESTS: self.series.outlook(history, now)}
+        outlooks: Mapping[Signal, SignalForecast] = {Signal.REQUESTS: self.series.outlook(history, now)}
         gate, policy = self.series.gate, self._policy()
         if self.advisor:
             outlooks = self.advisor.advised(outlooks, workload, Policy(horizontal=policy), at)
@@ -128,24 +128,24 @@ class Series:
         """Whether another point of the sweep saw this tick as it is here; each sees its own where demand is cut off."""
         return self.at != now or np.array_equal(self.newest, history[-1:], equal_nan=True)
 
-    def outlook(self, history: Floats, now: int) -> Outlook:
+    def outlook(self, history: Floats, now: int) -> SignalForecast:
         """Once per tick, for all points of the sweep."""
         if self.at != now or not self.same(history, now):
             self.at, self.newest, self.known = now, history[-1:].copy(), self._look(history, now)
         return self.known
 
-    def _look(self, history: Floats, now: int) -> Outlook:
+    def _look(self, history: Floats, now: int) -> SignalForecast:
         if self.gated and (self.judged_at is None or now - self.judged_at >= JUDGED_EVERY):
             self.judged_at = now
             self.gate = self._judged(history, now)
         age = next((age for age in range(min(MAX_AGE, len(history))) if not np.isnan(history[-1 - age])), None)
         if age is None:
-            return Outlook(Signal.REQUESTS, Unknown("no sample", stale=True), Unknown("no sample"))
+            return SignalForecast(Signal.REQUESTS, Unknown("no sample", stale=True), Unknown("no sample"))
         at = datetime.fromtimestamp(now, UTC)
         measured = float(history[-1 - age]) * self.unit
-        return Outlook(Signal.REQUESTS, Measured(measured, at), self._ahead(history, now, at, measured))
+        return SignalForecast(Signal.REQUESTS, Measured(measured, at), self._ahead(history, now, at, measured))
 
-    def _ahead(self, history: Floats, now: int, at: datetime, measured: float) -> Ahead | Unknown:
+    def _ahead(self, history: Floats, now: int, at: datetime, measured: float) -> PeakForecast | Unknown:
         bins, rest = in_bins(history, now, self.width)
         steps = -(-(self.reach - rest) // self.width)
         if self.gate.voice is Voice.SEASONAL:
@@ -161,7 +161,9 @@ class Series:
         if np.isnan(peaks).any():
             return Unknown("too little history")
         until = at + timedelta(minutes=self.reach)
-        return Ahead("adaptive", 0.9, peaks[6], peaks[0], peaks[2], peaks[7], at, until, levels=LEVELS, peaks=peaks)
+        return PeakForecast(
+            "adaptive", 0.9, peaks[6], peaks[0], peaks[2], peaks[7], at, until, levels=LEVELS, peaks=peaks
+        )
 
     def _forecast(self, bins: Floats, end: int, steps: int) -> tuple[float, ...]:
         panel = panel_of(bins * self.unit, end, self.width)
@@ -169,7 +171,7 @@ class Series:
             self.fitted, self.fitted_at = self.model.fit(panel), end
         else:
             self.fitted = self.fitted.update(panel)
-        peak = self.fitted.forecast_peak(Window(1, steps), LEVELS)
+        peak = self.fitted.forecast_peak(StepWindow(1, steps), LEVELS)
         return tuple(peak.values[0].tolist()) if len(peak.values) else (np.nan,) * len(LEVELS)
 
     def _judged(self, history: Floats, now: int) -> Gate:

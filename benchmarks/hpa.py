@@ -23,7 +23,7 @@ from forecaster.hpa.pods import HpaPod, PodContainer, ReadyCondition
 from forecaster.hpa.proposals import DEFAULT_TOLERANCE, from_utilization, per_pod_value
 from forecaster.hpa.reconcile import reconcile
 from forecaster.hpa.samples import ContainerUsage, ExternalValues, PodMetrics, read_pod_usage
-from forecaster.hpa.spec import CrossVersionObjectReference, HpaSpec, MetricSpec, MetricTarget
+from forecaster.hpa.spec import CrossVersionObjectReference, HpaMetricTarget, HpaSpec, MetricSpec
 from forecaster.hpa.state import NEW_HPA, HpaState
 
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ SPEC = HpaSpec(
     CrossVersionObjectReference("Deployment", "shop", "apps/v1"),
     100,
     (
-        MetricSpec("External", "queue", MetricTarget("AverageValue", average_value_milli=30_000)),
-        MetricSpec("Resource", "cpu", MetricTarget("Utilization", average_utilization_percent=60)),
+        MetricSpec("External", "queue", HpaMetricTarget("AverageValue", average_value_milli=30_000)),
+        MetricSpec("Resource", "cpu", HpaMetricTarget("Utilization", average_utilization_percent=60)),
     ),
     1,
     BEHAVIOR,

@@ -22,7 +22,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.procfs import peak_mib
-from models import Panel, Window, create
+from models import Panel, StepWindow, create
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -72,7 +72,7 @@ def measure(model: str, series: int, days: int, own: int) -> Cost:
             fitted.append(replace(fitted[part % -(-own // PART)], history=panel))  # type: ignore[type-var]  # remembered
     first, *further = (timed(partial(updated, fitted, newest_bins(fitted))) for _ in range(1 + HOUR))
     forecast = timed(lambda: [one.forecast(12, LEVELS) for one in fitted])
-    peak = timed(lambda: [one.forecast_peak(Window(1, 2), LEVELS) for one in fitted])
+    peak = timed(lambda: [one.forecast_peak(StepWindow(1, 2), LEVELS) for one in fitted])
     return Cost(fit, first, max(further), forecast, peak, peak_mib())
 
 

@@ -24,7 +24,7 @@ import models
 from benchmarks.procfs import cpu_seconds, peak_mib, rss_mib
 from forecaster.app.child import ServingProcess
 from forecaster.domain.decision import Clamp, Reason, Recommendation, Resize, Scale, SignalView
-from forecaster.domain.outlook import Ahead, ForecastPath
+from forecaster.domain.outlook import PeakForecast, StepForecast
 from forecaster.domain.signal import Signal
 from forecaster.domain.workload import Resources, WorkloadId
 from forecaster.forecasting.paths import PATH_LEVELS, STEPS
@@ -85,10 +85,10 @@ def measure_paths(table: Path, rows: list[Recommendation]) -> None:
         print(f"paths of {ROWS} workloads: {(time.process_time() - own) * 1000:.0f} ms of CPU")
 
 
-def path() -> ForecastPath:
+def path() -> StepForecast:
     now, step = datetime.now(UTC), timedelta(minutes=5)
     values = np.sort(np.random.default_rng().random((STEPS, len(PATH_LEVELS))).round(4)).tolist()
-    return ForecastPath(now, now, step, PATH_LEVELS, tuple(map(tuple, values)), "adaptive")
+    return StepForecast(now, now, step, PATH_LEVELS, tuple(map(tuple, values)), "adaptive")
 
 
 def measure_start(table: Path) -> tuple[float, float]:
@@ -140,7 +140,7 @@ def running(table: Path) -> Iterator[ServingProcess]:
 
 def recommendation(i: int) -> Recommendation:
     at = datetime.now(UTC)
-    ahead = Ahead(
+    ahead = PeakForecast(
         "ridge", 0.9, 1.75 + i, 1.1 + i, 1.4 + i, 1.9 + i, at + timedelta(minutes=3), at + timedelta(minutes=8)
     )
     return Recommendation(

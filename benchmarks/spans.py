@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from models import Panel
-    from models.adaptive import Learned
+    from models.adaptive import AdaptiveState
     from models.fitted import FittedRule
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -57,9 +57,9 @@ class FittedOnce:
     """Adaptive, fitted on the first part and taken for every other: fitting is not what is measured."""
 
     name: str = "adaptive"
-    first: FittedRule[Learned] | None = None
+    first: FittedRule[AdaptiveState] | None = None
 
-    def fit(self, panel: Panel) -> FittedRule[Learned]:
+    def fit(self, panel: Panel) -> FittedRule[AdaptiveState]:
         self.first = self.first or Adaptive().fit(panel)
         return replace(self.first, history=panel)
 

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from models.forecast import Window
+from models.forecast import StepWindow
 from models.network import Network
 from models.training import Examples, Recipe, examples, joined, train
 
@@ -99,20 +99,20 @@ def shown(values: np.ndarray, day: int, reach: str, rng: np.random.Generator) ->
     return parts
 
 
-def near_windows(rng: np.random.Generator) -> list[Window]:
+def near_windows(rng: np.random.Generator) -> list[StepWindow]:
     """Each of the next fifteen steps, and some windows among them."""
-    steps = [Window(step, step) for step in range(1, 16)]
+    steps = [StepWindow(step, step) for step in range(1, 16)]
     firsts = rng.integers(1, 9, 9)
-    return steps + [Window(int(first), int(rng.integers(first + 1, 16))) for first in firsts]
+    return steps + [StepWindow(int(first), int(rng.integers(first + 1, 16))) for first in firsts]
 
 
-def far_windows(day: int, rng: np.random.Generator) -> list[Window]:
+def far_windows(day: int, rng: np.random.Generator) -> list[StepWindow]:
     """Steps and windows up to a day ahead, nearer ones more often."""
     firsts = np.exp(rng.uniform(0, np.log(day), 16)).astype(int)
-    steps = [Window(int(first), int(first)) for first in firsts]
+    steps = [StepWindow(int(first), int(first)) for first in firsts]
     widths = np.exp(rng.uniform(0, np.log(day), 8)).astype(int)
     return steps + [
-        Window(int(first), int(min(day, first + width))) for first, width in zip(firsts[::2], widths, strict=True)
+        StepWindow(int(first), int(min(day, first + width))) for first, width in zip(firsts[::2], widths, strict=True)
     ]
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from models import Panel, Window, create
+from models import Panel, StepWindow, create
 from models.evaluate import coverage, pinball
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 DECIDING = slice(1, 3)
-WINDOW = Window(2, 8)
+WINDOW = StepWindow(2, 8)
 MINUTE = timedelta(minutes=1)
 DAYS = 14
 

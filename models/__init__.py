@@ -33,7 +33,7 @@ from .donors import Lent, lent
 from .errors import ContractError, ModelError, PanelError, QuestionError
 from .ets import Ets
 from .eventful import Eventful
-from .forecast import Forecast, Peak, Provenance, Window
+from .forecast import Forecast, Peak, Provenance, StepWindow
 from .freshen import freshened
 from .harmonic import Harmonic
 from .hour_of_week import HourOfWeek

@@ -11,7 +11,7 @@ import numpy as np
 from .backtest import JUDGED, KINDS, NEAR_PEAK, STEPS, ahead_of, judged, kind, replay
 from .fitted import FittedRule
 from .following import followed, turns_of
-from .forecast import Window
+from .forecast import StepWindow
 from .gaps import filled
 from .panel import DAY, Floats, Panel
 from .prior import NEAR, alike, answers
@@ -37,7 +37,7 @@ KEENNESS = 4
 CLEARLY = 3.0
 
 
-class Learned(NamedTuple):
+class AdaptiveState(NamedTuple):
     """Correction [series, kind, level] of squashed quantiles, share [series] of the ridge, its equations and levels.
 
     `turns` [series] are counted from `fitted_at`: when the correction moves.
@@ -85,7 +85,7 @@ class Adaptive:
     ridge: Ridge = field(default_factory=Ridge)
     name: str = "adaptive"
 
-    def fit(self, panel: Panel) -> FittedRule[Learned]:
+    def fit(self, panel: Panel) -> FittedRule[AdaptiveState]:
         """Solve the ridge, and replay the prior beside it, group by group of series of about the same age."""
         shifted = shifts(panel)
         level = levelled(panel, shifted)
@@ -100,10 +100,10 @@ class Adaptive:
                 losses = _losses(replayed, level.take(rows), equations.of(rows), shifted.of(rows))
                 preferred = self.linear * odds(losses.prior * unit, losses.linear)
                 share[rows] = preferred / (1 - self.linear + preferred)
-        learned = Learned(correction, share, equations, shifted, turns_of(panel.keys), panel.end)
+        learned = AdaptiveState(correction, share, equations, shifted, turns_of(panel.keys), panel.end)
         return FittedRule(self, panel, learned)
 
-    def followed(self, history: Panel, learned: Learned, known_until: datetime) -> Learned:
+    def followed(self, history: Panel, learned: AdaptiveState, known_until: datetime) -> AdaptiveState:
         """What is learned from bins that were not known before: the correction moves with what came true."""
         moved = followed(learned.correction, history, learned.turns, learned.fitted_at, known_until)
         return learned._replace(correction=moved)
@@ -120,29 +120,29 @@ class Adaptive:
         """Steps of a day, as far as the prior looks."""
         return history.bins(DAY)
 
-    def paths(self, history: Panel, learned: Learned, steps: int, levels: Sequence[float]) -> Floats:
+    def paths(self, history: Panel, learned: AdaptiveState, steps: int, levels: Sequence[float]) -> Floats:
         """[series, quantile, step], NaN for series with fewer than three bins and for steps beyond a day."""
         level = levelled(history, learned.shifted)
-        windows = [Window(step, step) for step in range(1, steps + 1)]
+        windows = [StepWindow(step, step) for step in range(1, steps + 1)]
         linear = np.full((len(history), len(levels), steps), np.nan)
         both = min(steps, self.ridge.horizon)
         linear[:, :, :both] = self.ridge.paths(level, learned.equations, both, levels)
         return _mixed(_corrected(history, learned.correction, windows, (*RANGE, *levels)), linear, learned.share)
 
-    def peaks(self, history: Panel, learned: Learned, window: Window, levels: Sequence[float]) -> Floats:
+    def peaks(self, history: Panel, learned: AdaptiveState, window: StepWindow, levels: Sequence[float]) -> Floats:
         """[series, quantile] of the largest value of the window."""
         return self.several_peaks(history, learned, (window,), levels)[0]
 
     def several_peaks(
-        self, history: Panel, learned: Learned, windows: Sequence[Window], levels: Sequence[float]
+        self, history: Panel, learned: AdaptiveState, windows: Sequence[StepWindow], levels: Sequence[float]
     ) -> list[Floats]:
         """The same for each of several windows; near and far ones are said by other networks, so each kind apart."""
         level, asked = levelled(history, learned.shifted), (*RANGE, *levels)
         linear = self.ridge.several_peaks(level, learned.equations, windows, levels)
-        by_reach: dict[tuple[bool, bool], list[Window]] = defaultdict(list)
+        by_reach: dict[tuple[bool, bool], list[StepWindow]] = defaultdict(list)
         for window in windows:
             by_reach[window.last <= NEAR, window.last <= self.reach(history)].append(window)
-        ranged: dict[Window, Floats] = {}
+        ranged: dict[StepWindow, Floats] = {}
         for alike_far in by_reach.values():
             said = _corrected(history, learned.correction, alike_far, asked)
             ranged |= {window: said[:, :, [i]] for i, window in enumerate(alike_far)}
@@ -194,7 +194,7 @@ def _mixed(ranged: Floats, linear: Floats, share: Floats) -> Floats:
     return np.where(np.isnan(linear), prior, (1 - part) * prior + part * near)
 
 
-def _corrected(history: Panel, correction: Floats, windows: Sequence[Window], levels: Sequence[float]) -> Floats:
+def _corrected(history: Panel, correction: Floats, windows: Sequence[StepWindow], levels: Sequence[float]) -> Floats:
     kinds = [kind(window) for window in windows]
 
     def correct(rows: npt.NDArray[np.intp], squashed: Floats) -> Floats:

@@ -13,7 +13,7 @@ from .gaps import bins_seen, filled
 from .harmonic import wave_frequencies, waves
 from .library import Failed, attempted, failures
 from .panel import DAY
-from .residuals import Places, blind, hindsight, remembered, too_short
+from .residuals import Places, blind, fitted_residuals, residuals_of, too_short
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -73,7 +73,7 @@ class AutoregFourier:
         coefficients = np.array([np.full(width, np.nan) if isinstance(one, Failed) else one for one in found])
         equation = Equation(panel.start, lags, frequencies, coefficients.reshape(len(panel), width))
         reasons = failures(panel.keys, found)
-        return remembered(self.name, panel, equation, _hindsight(seen, known, equation), reasons)
+        return fitted_residuals(self.name, panel, equation, _hindsight(seen, known, equation), reasons)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +146,9 @@ def _hindsight(panel: Panel, known: Floats, equation: Equation) -> Residuals:
     if not places:
         return blind(len(panel))
     parts = [slice(i, i + ROWS) for i in range(0, max(1, len(panel)), ROWS)]
-    return hindsight(panel, places, np.concatenate([_expected_then(known, equation, part, places) for part in parts]))
+    return residuals_of(
+        panel, places, np.concatenate([_expected_then(known, equation, part, places) for part in parts])
+    )
 
 
 def _expected_then(known: Floats, equation: Equation, part: slice, places: Places) -> Floats:

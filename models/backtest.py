@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from .evaluate import pinball
-from .forecast import Window
+from .forecast import StepWindow
 from .gaps import filled
 from .panel import DAY
 from .prior import GROWN_DAYS, NEAR, in_own_unit, look
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 
 # What is replayed stands for the windows around it: by how far they reach, and whether they are one step or many.
-STEPS = (Window(1, 1), Window(2, 2), Window(4, 4), Window(6, 6), Window(9, 9), Window(12, 12))
-PEAKS = (Window(1, 5), Window(2, 8), Window(3, 12))
+STEPS = (StepWindow(1, 1), StepWindow(2, 2), StepWindow(4, 4), StepWindow(6, 6), StepWindow(9, 9), StepWindow(12, 12))
+PEAKS = (StepWindow(1, 5), StepWindow(2, 8), StepWindow(3, 12))
 # Hours ahead of the far replays, and the kinds of windows that are told apart.
 FAR_HOURS = (2, 6, 12, 23)
 NEAR_ONE, NEAR_SOME, NEAR_MANY, NEAR_PEAK, FAR = range(5)
@@ -65,14 +65,14 @@ class Replayed(NamedTuple):
 def replay(values: Floats, day: int, replays: int) -> Replayed:
     """Ask the prior at `replays` near and half as many far origins; one network for all, whose errors are alike."""
     errors = np.zeros((len(values), KINDS, len(LEVELS)))
-    far = [Window(hour * day // 24, hour * day // 24) for hour in FAR_HOURS if hour * day // 24 > NEAR]
+    far = [StepWindow(hour * day // 24, hour * day // 24) for hour in FAR_HOURS if hour * day // 24 > NEAR]
     loss = _ask(errors, values, (*STEPS, *PEAKS), day, replays)
     _ask(errors, values, far, day, replays // 2)
     ages = values.shape[1] - 1 - origins_of(values.shape[1], (*STEPS, *PEAKS), day, replays)
     return Replayed(errors, ages, loss[:, :, : len(STEPS)])
 
 
-def _ask(errors: Floats, values: Floats, windows: Sequence[Window], day: int, count: int) -> Floats:
+def _ask(errors: Floats, values: Floats, windows: Sequence[StepWindow], day: int, count: int) -> Floats:
     """Fill in the kinds that these windows stand for; [series, origin, window] loss."""
     origins = origins_of(values.shape[1], windows, day, count)
     if not len(origins):
@@ -93,13 +93,13 @@ def judged(actual: Floats, quantiles: Floats) -> Floats:
     return np.asarray(pinball(actual[..., None], quantiles[..., None], JUDGED).sum(axis=(-2, -1)))
 
 
-def ahead_of(values: Floats, origins: Origins, windows: Sequence[Window]) -> Floats:
+def ahead_of(values: Floats, origins: Origins, windows: Sequence[StepWindow]) -> Floats:
     """[series, origin, window] largest value of each window after each origin."""
     columns = [[values[:, origins + step] for step in range(one.first, one.last + 1)] for one in windows]
     return np.stack([np.maximum.reduce(steps) for steps in columns], axis=-1)
 
 
-def kind(window: Window) -> int:
+def kind(window: StepWindow) -> int:
     """Which replays stand for a window."""
     if window.last > NEAR:
         return FAR
@@ -108,7 +108,7 @@ def kind(window: Window) -> int:
     return (NEAR_ONE, NEAR_SOME, NEAR_MANY)[min(2, window.last // 4)]
 
 
-def origins_of(length: int, windows: Sequence[Window], day: int, count: int) -> Origins:
+def origins_of(length: int, windows: Sequence[StepWindow], day: int, count: int) -> Origins:
     """Origins over the newest week, each a day old at least and with all windows over; none in a short history."""
     if not windows or not count or length < LEAST_DAYS * day:
         return np.zeros(0, dtype=np.intp)
@@ -135,7 +135,7 @@ LEAST_DAYS_BEHIND = 1
 
 
 def backtested_peaks(
-    panel: Panel, windows: Sequence[Window], levels: Sequence[float], origins: npt.NDArray[np.intp]
+    panel: Panel, windows: Sequence[StepWindow], levels: Sequence[float], origins: npt.NDArray[np.intp]
 ) -> Floats:
     """[series, origin, window, level] quantiles of the largest value of each window after the bins `origins`.
 
@@ -154,7 +154,7 @@ def backtested_peaks(
 
 
 def _said(
-    values: Floats, origins: npt.NDArray[np.intp], windows: Sequence[Window], levels: Sequence[float], day: int
+    values: Floats, origins: npt.NDArray[np.intp], windows: Sequence[StepWindow], levels: Sequence[float], day: int
 ) -> Floats:
     """[series, origin, window, level] from gapless values [series, time] of at most eight days before the first one."""
     first = max(0, int(origins[0]) - (GROWN_DAYS + 1) * day)

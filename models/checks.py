@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .errors import ContractError
-from .forecast import Window
+from .forecast import StepWindow
 from .panel import Panel
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .panel import Floats
 
 LEVELS = (0.1, 0.5, 0.9, 0.95, 0.99)
-STEPS, WINDOW = 6, Window(2, 5)
+STEPS, WINDOW = 6, StepWindow(2, 5)
 MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
 STEP = timedelta(minutes=30)
 DAY_BINS = 48

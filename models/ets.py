@@ -11,7 +11,7 @@ from .clean import bounded
 from .gaps import bins_seen, filled
 from .library import Failed, attempted, failures
 from .panel import DAY
-from .residuals import Places, Residuals, blind, hindsight, remembered, too_short, unable
+from .residuals import Places, Residuals, blind, fitted_residuals, residuals_of, too_short, unable
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -51,7 +51,7 @@ class States(NamedTuple):
         return States(*(part * factor for part in self))
 
 
-class Track(NamedTuple):
+class EtsTrack(NamedTuple):
     """Level and trend after each bin [time, series]; the season [day + time, series], the first day before any bin."""
 
     level: Floats
@@ -107,7 +107,7 @@ class Ets:
         path = track(newest.values.T, parameters, first)
         smoothed = Smoothed(panel.end, parameters, path.after(newest.length))
         seen = _hindsight(newest, path, parameters)
-        return remembered(self.name, panel, smoothed, seen, failures(panel.keys, found))
+        return fitted_residuals(self.name, panel, smoothed, seen, failures(panel.keys, found))
 
     def _parameters(self, values: Floats, first: States) -> Parameters | Failed:
         """Parameters of one series [time]."""
@@ -180,7 +180,7 @@ def first_states(values: Floats, day: int) -> States:
     return States(level, np.zeros(len(values)), (profile - level[:, None]).T.copy())
 
 
-def track(values: Floats, parameters: Parameters, states: States) -> Track:
+def track(values: Floats, parameters: Parameters, states: States) -> EtsTrack:
     """Run the recursion over values [time, series] of all series."""
     count, day = len(values), len(states.season)
     levels, trends = np.empty((count, values.shape[1])), np.empty((count, values.shape[1]))
@@ -194,7 +194,7 @@ def track(values: Floats, parameters: Parameters, states: States) -> Track:
         level = level + parameters.level * error
         trend = trend + parameters.trend * error
         levels[i], trends[i], seasons[i + day] = level, trend, seasons[i] + parameters.season * error
-    return Track(levels, trends, seasons)
+    return EtsTrack(levels, trends, seasons)
 
 
 def ahead(parameters: Parameters, states: States, steps: int) -> Floats:
@@ -217,7 +217,7 @@ def _split(panel: Panel, day: int) -> tuple[Panel, Panel]:
     return panel.until(newest.start).last((days * DAY) - smoothed), newest
 
 
-def _hindsight(panel: Panel, path: Track, parameters: Parameters) -> Residuals:
+def _hindsight(panel: Panel, path: EtsTrack, parameters: Parameters) -> Residuals:
     """What the states would have said at past origins, and how wrong it was."""
     places = Places.of(panel, 1)
     if not places:
@@ -226,7 +226,7 @@ def _hindsight(panel: Panel, path: Track, parameters: Parameters) -> Residuals:
     same_clock = places.origins[:, None] + 1 + (places.anchors - 1) % day
     drift = damped(parameters.damping, places.anchors) * path.trend[places.origins][:, None]
     expected = path.level[places.origins][:, None] + drift + path.season[same_clock]
-    return hindsight(panel, places, expected.transpose(2, 0, 1))
+    return residuals_of(panel, places, expected.transpose(2, 0, 1))
 
 
 def _or_nothing(found: Parameters | Failed) -> Parameters:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from .calendar import Event
-    from .forecast import Forecast, Peak, Provenance, Window
+    from .forecast import Forecast, Peak, Provenance, StepWindow
     from .model import Fitted, Model
     from .panel import Floats, Panel
 
@@ -76,7 +76,7 @@ class EventfulFitted:
         factors = self._factors(found, steps)
         return replace(found, values=found.values * factors[:, None, :], provenance=self._named(found.provenance))
 
-    def forecast_peak(self, window: Window, quantiles: Sequence[float]) -> Peak:
+    def forecast_peak(self, window: StepWindow, quantiles: Sequence[float]) -> Peak:
         """See Fitted.forecast_peak; the window is as high as its highest event."""
         found = self.fitted.forecast_peak(window, quantiles)
         factors = self._factors(found, window.last)[:, window.first - 1 :].max(axis=1, initial=0.0)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import QuestionError
-from .forecast import Forecast, Peak, Provenance, Window, checked_levels
+from .forecast import Forecast, Peak, Provenance, StepWindow, checked_levels
 from .gaps import bins_seen, bins_silent, filled
 from .panel import DAY, Floats, Panel
 from .peaks import replayed_peaks
@@ -25,7 +25,7 @@ from .spread import SCORES, error_table, read_table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .rule import Rule
+    from .rule import ModelRule
 
 
 # Two days of changes, at steps of five minutes, say enough about the spread; this many of them are looked at.
@@ -45,7 +45,7 @@ def held(values: Floats, steps: int, levels: Sequence[float]) -> Floats:
     return known[:, -1][:, None, None] + spread
 
 
-def held_peaks(values: Floats, window: Window, levels: Sequence[float]) -> Floats:
+def held_peaks(values: Floats, window: StepWindow, levels: Sequence[float]) -> Floats:
     """[series, quantile]: the newest value plus quantiles of how far the window's maximum lay above it."""
     known = filled(values[:, -REACH:]).astype(np.float64)
     if not known.size:
@@ -92,7 +92,7 @@ LARGEST_GROWTH = 3.0
 class FittedRule(Generic[Learned]):
     """A rule, what it learned, and the history it forecasts from, with room behind it for newer bins."""
 
-    rule: Rule[Learned]
+    rule: ModelRule[Learned]
     history: Panel
     learned: Learned
     memory: timedelta = LONGEST_MEMORY
@@ -127,11 +127,11 @@ class FittedRule(Generic[Learned]):
         values = sensible(raw, _largest(self.history))[~silent]
         return Forecast(values, self.history.end, self.history.step, levels, self._provenance(silent, short, steps))
 
-    def forecast_peak(self, window: Window, quantiles: Sequence[float]) -> Peak:
+    def forecast_peak(self, window: StepWindow, quantiles: Sequence[float]) -> Peak:
         """See Fitted.forecast_peak."""
         return self.forecast_peaks((window,), quantiles)[window]
 
-    def forecast_peaks(self, windows: Sequence[Window], quantiles: Sequence[float]) -> dict[Window, Peak]:
+    def forecast_peaks(self, windows: Sequence[StepWindow], quantiles: Sequence[float]) -> dict[StepWindow, Peak]:
         """See SeesAll."""
         levels = checked_levels(quantiles)
         silent, largest = ~_alive(self.history), _largest(self.history)
@@ -139,7 +139,12 @@ class FittedRule(Generic[Learned]):
         return {window: self._peak(window, raw, levels, silent, largest) for window, raw in said}
 
     def _peak(
-        self, window: Window, said: Floats, levels: tuple[float, ...], silent: npt.NDArray[np.bool_], largest: Floats
+        self,
+        window: StepWindow,
+        said: Floats,
+        levels: tuple[float, ...],
+        silent: npt.NDArray[np.bool_],
+        largest: Floats,
     ) -> Peak:
         raw = np.asarray(said, dtype=np.float64)
         short = _unspoken(raw)
@@ -148,12 +153,12 @@ class FittedRule(Generic[Learned]):
         provenance = self._provenance(silent, short, window.last)
         return Peak(values, window, self.history.end, self.history.step, levels, provenance)
 
-    def _several_peaks(self, windows: Sequence[Window], levels: tuple[float, ...]) -> Sequence[Floats]:
+    def _several_peaks(self, windows: Sequence[StepWindow], levels: tuple[float, ...]) -> Sequence[Floats]:
         if isinstance(self.rule, KnowsSeveralPeaks):
             return self.rule.several_peaks(self.history, self.learned, windows, levels)
         return [self._peaks(window, levels) for window in windows]
 
-    def _peaks(self, window: Window, levels: tuple[float, ...]) -> Floats:
+    def _peaks(self, window: StepWindow, levels: tuple[float, ...]) -> Floats:
         if isinstance(self.rule, KnowsPeaks):
             return self.rule.peaks(self.history, self.learned, window, levels)
         return replayed_peaks(partial(self._median, window.last), self.history, window, levels)

@@ -20,7 +20,7 @@ Float64s = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class StepWindow:
     """The steps `first` to `last` after the origin, both included; step 1 is the first bin after the origin."""
 
     first: int
@@ -134,7 +134,7 @@ class Peak:
     """
 
     values: Float64s
-    window: Window
+    window: StepWindow
     origin: datetime
     step: timedelta
     levels: tuple[float, ...]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from .calendar import Clock
-    from .forecast import Window
+    from .forecast import StepWindow
     from .panel import Floats, Panel
     from .residuals import Bins
 
@@ -66,7 +66,7 @@ class HourOfWeek:
             out[:, :, hour] = known_quantiles(history.values[:, bins], levels)[:, :, None]
         return _old_enough(history, out)
 
-    def peaks(self, history: Panel, learned: None, window: Window, levels: Sequence[float]) -> Floats:  # noqa: ARG002  as above
+    def peaks(self, history: Panel, learned: None, window: StepWindow, levels: Sequence[float]) -> Floats:  # noqa: ARG002  as above
         """[series, quantile] of the maxima that windows of this length had when they began in the same hour."""
         maxima = window_maximum(filled(history.values), window)
         clock = self.calendar.of(history, beyond=window.first)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from .gaps import bins_seen, filled
 from .panel import DAY
-from .residuals import Places, hindsight, remembered, too_short
+from .residuals import Places, fitted_residuals, residuals_of, too_short
 
 if TYPE_CHECKING:
     from .model import Fitted
@@ -66,8 +66,8 @@ class Intermittent:
         known = filled(panel.values).astype(np.float64)
         idle = idle_below(known)
         found = Rhythm(self.cycles, idle, periods(known > idle[:, None], day))
-        return remembered(
-            self.name, panel, found, hindsight(panel, places, found.at(known, places.origins, places.ahead()))
+        return fitted_residuals(
+            self.name, panel, found, residuals_of(panel, places, found.at(known, places.origins, places.ahead()))
         )
 
 

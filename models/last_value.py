@@ -10,7 +10,7 @@ from .fitted import FittedRule, held, held_peaks
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .forecast import Window
+    from .forecast import StepWindow
     from .panel import Floats, Panel
 
 
@@ -28,6 +28,6 @@ class LastValue:
         """[series, quantile, step]."""
         return held(history.values, steps, levels)
 
-    def peaks(self, history: Panel, learned: None, window: Window, levels: Sequence[float]) -> Floats:  # noqa: ARG002  as above
+    def peaks(self, history: Panel, learned: None, window: StepWindow, levels: Sequence[float]) -> Floats:  # noqa: ARG002  as above
         """[series, quantile]."""
         return held_peaks(history.values, window, levels)

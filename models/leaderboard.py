@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from .forecast import Forecast, Peak, Window
+    from .forecast import Forecast, Peak, StepWindow
     from .model import Fitted, Model
     from .panel import Floats, Panel
 
@@ -118,7 +118,7 @@ def compare(
     found = _specs(models, reference)
     entries = {}
     for model in found:
-        watched = Watched(model, clock)
+        watched = WatchedModel(model, clock)
         score = evaluate(watched, panel, steps=steps, at=at, levels=levels)
         spent = 1000 * watched.spent / (len(at) * max(1, len(panel)))
         entries[model.name] = Entry(score, watched.cost(panel), spent)
@@ -132,7 +132,7 @@ def relative(loss: Floats, base: Floats) -> float:
 
 
 @dataclass
-class Watched:
+class WatchedModel:
     """A model with a stopwatch that keeps the forecasts it made."""
 
     model: Model
@@ -169,7 +169,7 @@ class WatchedFitted:
     """A fitted model whose forecasts are timed and kept."""
 
     fitted: Fitted
-    watch: Watched
+    watch: WatchedModel
 
     def update(self, panel: Panel) -> Fitted:
         """See Fitted.update."""
@@ -181,7 +181,7 @@ class WatchedFitted:
         self.watch.forecasts.append(found)
         return found
 
-    def forecast_peak(self, window: Window, quantiles: Sequence[float]) -> Peak:
+    def forecast_peak(self, window: StepWindow, quantiles: Sequence[float]) -> Peak:
         """See Fitted.forecast_peak."""
         return self.fitted.forecast_peak(window, quantiles)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .forecast import Forecast, Peak, Window
+    from .forecast import Forecast, Peak, StepWindow
     from .panel import Panel
 
 
@@ -46,7 +46,7 @@ class Fitted(Protocol):
         """
         ...
 
-    def forecast_peak(self, window: Window, quantiles: Sequence[float]) -> Peak:
+    def forecast_peak(self, window: StepWindow, quantiles: Sequence[float]) -> Peak:
         """Quantiles of the largest value within a window of coming steps: what a reserve must cover.
 
         Raises:
@@ -59,7 +59,7 @@ class Fitted(Protocol):
 class SeesAll(Protocol):
     """A fitted model that answers for several windows at once, for little more than the cost of one."""
 
-    def forecast_peaks(self, windows: Sequence[Window], quantiles: Sequence[float]) -> Mapping[Window, Peak]:
+    def forecast_peaks(self, windows: Sequence[StepWindow], quantiles: Sequence[float]) -> Mapping[StepWindow, Peak]:
         """`forecast_peak` of each of these windows."""
         ...
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from .gaps import bins_seen, filled
 from .panel import DAY
-from .residuals import Places, hindsight, interpolation, remembered, too_short
+from .residuals import Places, fitted_residuals, interpolation, residuals_of, too_short
 from .shape import persistence, trailing_mean
 
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ class NearestDay:
         followed, columns = (np.concatenate(parts) for parts in zip(*found, strict=True))
         actual = panel.values[:, np.minimum(places.ahead(), panel.length - 1)]
         weights = persistence(columns, np.where(places.ahead() < panel.length, actual - followed, np.nan))
-        seen = hindsight(panel, places, followed + columns @ weights)
-        return remembered(self.name, panel, Followers(self, places.anchors, weights), seen)
+        seen = residuals_of(panel, places, followed + columns @ weights)
+        return fitted_residuals(self.name, panel, Followers(self, places.anchors, weights), seen)
 
     def _followed(self, panel: Panel, places: Places) -> tuple[Floats, Floats]:
         """[series, origin, anchor] what followed on near days, and [series, origin, column] differences to them."""

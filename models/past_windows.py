@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from .forecast import Window
+    from .forecast import StepWindow
     from .panel import Floats
     from .situation import SeenSituation
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 NEIGHBOURS = ((1, (-2, -1, 1, 2, 4)), (7, (-1, 1)))
 
 
-def past_windows(seen: SeenSituation, windows: Sequence[Window]) -> Floats:
+def past_windows(seen: SeenSituation, windows: Sequence[StepWindow]) -> Floats:
     """Float32 [series, origin, window, feature]: the same window on the last seven days, and how far it is away."""
     first = np.array([window.first for window in windows])
     width = np.array([window.steps for window in windows])
@@ -75,7 +75,7 @@ def _same_minute(seen: SeenSituation, back: npt.NDArray[np.intp]) -> Floats:
     return np.asarray(seen.values[:, np.where(origins < back, origins, origins - back)])
 
 
-def _running(seen: SeenSituation, windows: Sequence[Window]) -> Running:
+def _running(seen: SeenSituation, windows: Sequence[StepWindow]) -> Running:
     """Per window its last step and [series, time] the largest of as many newest bins as it is long."""
     by_width = {steps: running_maximum(seen.values, steps) for steps in {window.steps for window in windows}}
     return [(window.last, by_width[window.steps]) for window in windows]

@@ -12,14 +12,14 @@ from .spread import error_table, read_table
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from .forecast import Window
+    from .forecast import StepWindow
     from .panel import Floats, Panel
 
 # Past origins that are replayed; a p95 of 32 errors is rough, so a model used for decisions has a direct answer.
 REPLAYS = 32
 
 
-def window_maximum(values: Floats, window: Window) -> Floats:
+def window_maximum(values: Floats, window: StepWindow) -> Floats:
     """[series, time - window.last]: for each origin the largest value within the window after it.
 
     Column t belongs to the origin at the end of bin t.
@@ -30,7 +30,7 @@ def window_maximum(values: Floats, window: Window) -> Floats:
 
 
 def replayed_peaks(
-    median: Callable[[Panel], Floats], history: Panel, window: Window, levels: Sequence[float]
+    median: Callable[[Panel], Floats], history: Panel, window: StepWindow, levels: Sequence[float]
 ) -> Floats:
     """[series, quantile]: the largest median of the window plus quantiles of the error this rule made in the past.
 
@@ -46,7 +46,7 @@ def replayed_peaks(
     return _expected(median, history, window)[:, None] + spread
 
 
-def _expected(median: Callable[[Panel], Floats], history: Panel, window: Window) -> Floats:
+def _expected(median: Callable[[Panel], Floats], history: Panel, window: StepWindow) -> Floats:
     return np.asarray(np.max(median(history)[:, window.first - 1 :], axis=1))
 
 

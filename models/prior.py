@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from .fitted import FittedRule
-from .forecast import Window
+from .forecast import StepWindow
 from .gaps import bins_seen, filled
 from .network import Network, quantiles
 from .panel import DAY
@@ -69,16 +69,16 @@ class Prior:
 
     def paths(self, history: Panel, learned: None, steps: int, levels: Sequence[float]) -> Floats:  # noqa: ARG002  no learning
         """[series, quantile, step], NaN for series with fewer than three bins and for steps beyond a day."""
-        return answers(history, [Window(step, step) for step in range(1, steps + 1)], levels, _as_it_is)
+        return answers(history, [StepWindow(step, step) for step in range(1, steps + 1)], levels, _as_it_is)
 
-    def peaks(self, history: Panel, learned: None, window: Window, levels: Sequence[float]) -> Floats:  # noqa: ARG002  as above
+    def peaks(self, history: Panel, learned: None, window: StepWindow, levels: Sequence[float]) -> Floats:  # noqa: ARG002  as above
         """[series, quantile] of the largest value of the window."""
         return answers(history, [window], levels, _as_it_is)[:, :, 0]
 
 
 def answers(
     history: Panel,
-    windows: Sequence[Window],
+    windows: Sequence[StepWindow],
     levels: Sequence[float],
     corrected: Callable[[npt.NDArray[np.intp], Floats], Floats],
 ) -> Floats:
@@ -97,7 +97,9 @@ def answers(
     return out
 
 
-def look(values: Floats, origins: Origins, windows: Sequence[Window], day: int, *, members: int | None = None) -> Views:
+def look(
+    values: Floats, origins: Origins, windows: Sequence[StepWindow], day: int, *, members: int | None = None
+) -> Views:
     """The prior's view of windows ahead of origins of gapless values [series, time]; by default that of all members."""
     seen = situation(values, origins, day)
     reach = "near" if max(window.last for window in windows) <= NEAR else "far"

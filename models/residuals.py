@@ -22,7 +22,7 @@ from .spread import error_table, read_table
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .forecast import Forecast, Peak, Provenance, Window
+    from .forecast import Forecast, Peak, Provenance, StepWindow
     from .model import Fitted
     from .panel import Floats, Panel
 
@@ -47,7 +47,7 @@ class Reasoned:
         found = self.fitted.forecast(steps, quantiles)
         return replace(found, provenance=self._explained(found.provenance))
 
-    def forecast_peak(self, window: Window, quantiles: Sequence[float]) -> Peak:
+    def forecast_peak(self, window: StepWindow, quantiles: Sequence[float]) -> Peak:
         """See Fitted.forecast_peak."""
         found = self.fitted.forecast_peak(window, quantiles)
         return replace(found, provenance=self._explained(found.provenance))
@@ -91,7 +91,7 @@ class Residuals(NamedTuple):
         spread = read_table(self.table, levels) @ interpolation(self.anchors, point.shape[1])
         return np.asarray(point[:, None, :] + spread)
 
-    def peaks(self, point: Floats, window: Window, levels: Sequence[float]) -> Floats:
+    def peaks(self, point: Floats, window: StepWindow, levels: Sequence[float]) -> Floats:
         """[series, quantile] of the largest value within a window of a point path."""
         weights = interpolation(self.anchors, window.last)[:, window.first - 1 :]
         rows = max(1, BLOCK // max(1, self.errors.shape[1] * window.steps))
@@ -140,7 +140,7 @@ def anchors_within(steps: int) -> Bins:
     return np.asarray(np.concatenate([np.arange(1, DENSE), further]), dtype=np.intp)
 
 
-def hindsight(panel: Panel, places: Places, expected: Floats, *, stretch: float = 1.0) -> Residuals:
+def residuals_of(panel: Panel, places: Places, expected: Floats, *, stretch: float = 1.0) -> Residuals:
     """Errors of what would have been expected, [series, origin, anchor].
 
     `stretch` widens errors of a model that has seen what it is judged by: n / (n - p) for p numbers learned from n.
@@ -173,7 +173,7 @@ class LearnedResiduals(NamedTuple):
     """What is expected, and how wrong that was."""
 
     expects: Expects
-    hindsight: Residuals
+    residuals_of: Residuals
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ class Judged:
         """[series, quantile, step]."""
         return learned.hindsight.paths(learned.expects.expected(history, steps), levels)
 
-    def peaks(self, history: Panel, learned: LearnedResiduals, window: Window, levels: Sequence[float]) -> Floats:
+    def peaks(self, history: Panel, learned: LearnedResiduals, window: StepWindow, levels: Sequence[float]) -> Floats:
         """[series, quantile] of the largest value within the window."""
         return learned.hindsight.peaks(learned.expects.expected(history, window.last), window, levels)
 
@@ -200,7 +200,7 @@ class Silent:
         return np.full((len(history), steps), np.nan)
 
 
-def remembered(
+def fitted_residuals(
     name: str, panel: Panel, expects: Expects, seen: Residuals, failures: Mapping[str, str] = MappingProxyType({})
 ) -> Fitted:
     """The fitted model; the series of `failures` expect nothing and are held at the last value with that reason."""
@@ -210,9 +210,9 @@ def remembered(
 
 def too_short(name: str, panel: Panel) -> Fitted:
     """The fitted model of a panel that holds too little to learn from."""
-    return remembered(name, panel, Silent(), blind(len(panel)))
+    return fitted_residuals(name, panel, Silent(), blind(len(panel)))
 
 
 def unable(name: str, panel: Panel, reason: str) -> Fitted:
     """The fitted model of a panel that cannot be learned from for another reason."""
-    return remembered(name, panel, Silent(), blind(len(panel)), dict.fromkeys(panel.keys, reason))
+    return fitted_residuals(name, panel, Silent(), blind(len(panel)), dict.fromkeys(panel.keys, reason))

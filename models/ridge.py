@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .fitted import FittedRule
-from .forecast import Window
+from .forecast import StepWindow
 from .gaps import bins_seen, filled
 from .panel import DAY, Floats, Panel
 from .regressors import Regressors, Unit
@@ -27,8 +27,8 @@ PAST_ORIGINS = 128
 # Windows within half an hour (of five-minute steps), and narrow ones within an hour, are those that decisions ask for
 # in every cycle. Their errors are learned when fitting: 2 kB a series against a replay of 128 origins in each cycle.
 NEAR = (
-    *(Window(first, last) for last in range(1, 7) for first in range(1, last + 1)),
-    *(Window(first, last) for last in range(7, 13) for first in (last - 1, last)),
+    *(StepWindow(first, last) for last in range(1, 7) for first in range(1, last + 1)),
+    *(StepWindow(first, last) for last in range(7, 13) for first in (last - 1, last)),
 )
 
 
@@ -98,12 +98,12 @@ class Ridge:
         paths = learned.unit.restored(point[:, None] + read_table(learned.errors[:, :, :steps], levels))
         return np.where(_old_enough(history, learned.regressors)[:, None, None], paths, np.nan)
 
-    def peaks(self, history: Panel, learned: Equations, window: Window, levels: Sequence[float]) -> Floats:
+    def peaks(self, history: Panel, learned: Equations, window: StepWindow, levels: Sequence[float]) -> Floats:
         """[series, quantile]: the largest point of the window plus quantiles of its error at past origins."""
         return self.several_peaks(history, learned, (window,), levels)[0]
 
     def several_peaks(
-        self, history: Panel, learned: Equations, windows: Sequence[Window], levels: Sequence[float]
+        self, history: Panel, learned: Equations, windows: Sequence[StepWindow], levels: Sequence[float]
     ) -> list[Floats]:
         """The same for each of several windows; history is looked at once."""
         near = [window for window in windows if window.last <= self.horizon]
@@ -113,7 +113,7 @@ class Ridge:
         expected = _expected(history, learned, slice(first, max(window.last for window in near)))
         old = _old_enough(history, learned.regressors)[:, None]
 
-        def peaks(window: Window) -> Floats:
+        def peaks(window: StepWindow) -> Floats:
             if window.last > self.horizon:
                 return np.full((len(history), len(levels)), np.nan)
             point = expected[:, window.first - 1 - first : window.last - first].max(axis=1)
@@ -145,11 +145,11 @@ def _expected(history: Panel, learned: Equations, steps: slice) -> Floats:
         return np.asarray(np.einsum("sp,sph->sh", newest, learned.coefficients[:, :, steps]))
 
 
-def _known_errors(learned: Equations, window: Window) -> Floats:
+def _known_errors(learned: Equations, window: StepWindow) -> Floats:
     return learned.peak_errors[:, NEAR.index(window)]
 
 
-def _replayed_errors(history: Panel, learned: Equations, window: Window) -> Floats:
+def _replayed_errors(history: Panel, learned: Equations, window: StepWindow) -> Floats:
     """[series, table level], by blocks of series."""
     regressors = learned.regressors.within(history)
     rows = max(1, BLOCK // (PAST_ORIGINS * regressors.count))
@@ -193,7 +193,7 @@ def _solve(spec: Ridge, scaled: Floats, regressors: Regressors) -> tuple[Floats,
     return coefficients, error_table(errors)
 
 
-def _peak_errors(scaled: Floats, coefficients: Floats, regressors: Regressors, windows: Sequence[Window]) -> Floats:
+def _peak_errors(scaled: Floats, coefficients: Floats, regressors: Regressors, windows: Sequence[StepWindow]) -> Floats:
     """[series, window, table level] quantiles of actual minus expected largest values at past origins."""
     reach = max(window.last for window in windows)
     known = regressors.origins(reach)
@@ -203,6 +203,6 @@ def _peak_errors(scaled: Floats, coefficients: Floats, regressors: Regressors, w
     return np.stack([error_table(_largest(actual, one) - _largest(expected, one)) for one in windows], axis=1)
 
 
-def _largest(steps: Floats, window: Window) -> Floats:
+def _largest(steps: Floats, window: StepWindow) -> Floats:
     """[series, origin] of [series, origin, step]."""
     return np.asarray(steps[:, :, window.first - 1 : window.last].max(axis=2))

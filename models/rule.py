@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from .forecast import Window
+    from .forecast import StepWindow
     from .panel import Floats, Panel
 
 
 Learned_contra = TypeVar("Learned_contra", contravariant=True)
 
 
-class Rule(Protocol[Learned_contra]):
+class ModelRule(Protocol[Learned_contra]):
     """The arithmetic of a model. Rows for which it cannot speak are NaN; they get the fallback, with a reason."""
 
     @property
@@ -41,7 +41,7 @@ class Rule(Protocol[Learned_contra]):
 class KnowsPeaks(Protocol):
     """A rule that forecasts the maximum of a window directly; others are judged by replaying their own past."""
 
-    def peaks(self, history: Panel, learned: Any, window: Window, levels: Sequence[float]) -> Floats:
+    def peaks(self, history: Panel, learned: Any, window: StepWindow, levels: Sequence[float]) -> Floats:
         """[series, quantile] of the largest value within the window."""
         ...
 
@@ -51,7 +51,7 @@ class KnowsSeveralPeaks(Protocol):
     """A rule that looks once at the history for the maxima of several windows."""
 
     def several_peaks(
-        self, history: Panel, learned: Any, windows: Sequence[Window], levels: Sequence[float]
+        self, history: Panel, learned: Any, windows: Sequence[StepWindow], levels: Sequence[float]
     ) -> Sequence[Floats]:
         """[series, quantile] of the largest value within each window."""
         ...

@@ -17,7 +17,7 @@ from .spread import error_table, read_table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .forecast import Window
+    from .forecast import StepWindow
 
 # Errors of the last seven days make the spread; a shorter memory forgets the weekend, a longer one old levels.
 MEMORY_DAYS = 7
@@ -54,7 +54,7 @@ class SeasonalNaive:
         point = self._period_ago(history, steps)
         return point[:, None, :] + self._spread(learned, levels)[:, :, None]
 
-    def peaks(self, history: Panel, learned: Floats, window: Window, levels: Sequence[float]) -> Floats:  # noqa: ARG002  the spread of a maximum is another one
+    def peaks(self, history: Panel, learned: Floats, window: StepWindow, levels: Sequence[float]) -> Floats:  # noqa: ARG002  the spread of a maximum is another one
         """[series, quantile]: the same window one period ago plus quantiles of how its maximum changes."""
         point: Floats = self._period_ago(history, window.last)[:, window.first - 1 :].max(axis=1)
         errors = self._errors(window_maximum(filled(history.values), window), history)

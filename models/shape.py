@@ -15,7 +15,7 @@ import numpy as np
 from .clean import bounded
 from .gaps import bins_seen, filled
 from .panel import DAY
-from .residuals import Places, hindsight, interpolation, remembered, too_short
+from .residuals import Places, fitted_residuals, interpolation, residuals_of, too_short
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,7 +86,7 @@ def carried(
     weights = persistence(columns, targets)
     expected = usual[:, ahead] + columns @ weights
     carry = Carried(shape, panel.start, least, places.anchors, weights)
-    return remembered(name, panel, carry, hindsight(seen, places, expected, stretch=stretch), failures or {})
+    return fitted_residuals(name, panel, carry, residuals_of(seen, places, expected, stretch=stretch), failures or {})
 
 
 def deviations(off: Floats, origins: Bins, day: int) -> Floats:

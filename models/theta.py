@@ -11,7 +11,7 @@ from .clean import bounded
 from .gaps import bins_seen, filled
 from .library import Failed, attempted, failures
 from .panel import DAY
-from .residuals import Places, blind, hindsight, remembered, too_short
+from .residuals import Places, blind, fitted_residuals, residuals_of, too_short
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -25,7 +25,7 @@ LEAST_DAYS = 3
 NOTHING = 1e-9
 
 
-class Line(NamedTuple):
+class ThetaLine(NamedTuple):
     """What Theta learns of each series: smoothing and drift [series], season [series, bin of the day]."""
 
     smoothing: Floats
@@ -72,7 +72,7 @@ class Theta:
         weight = 1 - 1 / self.theta
         levels = smoothed(used.values - seasons(lines, np.arange(used.length)), lines, known[:, 0] - lines.season[:, 0])
         expects = Drifting(used.start, weight, lines, levels[:, -1], used.length)
-        return remembered(
+        return fitted_residuals(
             self.name, panel, expects, _hindsight(used, lines, levels, weight), failures(panel.keys, found)
         )
 
@@ -83,7 +83,7 @@ class Drifting:
 
     start: datetime
     weight: float
-    lines: Line
+    lines: ThetaLine
     level: Floats
     bins: int
 
@@ -101,15 +101,15 @@ class Drifting:
         return np.where(young[:, None], np.nan, point)
 
 
-def fitted_line(values: Floats, day: int) -> Line:
+def fitted_line(values: Floats, day: int) -> ThetaLine:
     """Smoothing, drift and season of one gapless series [time]."""
     scale = np.std(values)
     if not scale > NOTHING * np.abs(values).max():
-        return Line(np.array(0.5), np.array(0.0), np.zeros(day))
+        return ThetaLine(np.array(0.5), np.array(0.0), np.zeros(day))
     result = library_model(values / scale, day).fit()
     drift, smoothing = result.params[["b0", "alpha"]]
     season = np.asarray(result._seasonal)  # noqa: SLF001  it has no public name
-    line = Line(np.array(smoothing), np.array(drift * scale), season * scale)
+    line = ThetaLine(np.array(smoothing), np.array(drift * scale), season * scale)
     if not all(np.isfinite(part).all() for part in line):
         raise ArithmeticError(f"smoothing {smoothing} or drift {drift} is not finite")
     return line
@@ -122,12 +122,12 @@ def library_model(values: Floats, day: int) -> Any:
     return ThetaModel(values, period=day, deseasonalize=True, use_test=False, method="additive")
 
 
-def seasons(lines: Line, bins: Bins) -> Floats:
+def seasons(lines: ThetaLine, bins: Bins) -> Floats:
     """[series, bin] at bins counted from the first one that was learned from."""
     return np.asarray(lines.season[:, bins % lines.season.shape[1]])
 
 
-def smoothed(values: Floats, lines: Line, level: Floats) -> Floats:
+def smoothed(values: Floats, lines: ThetaLine, level: Floats) -> Floats:
     """[series, time] levels after each bin of deseasonalised values; a gap moves nothing."""
     levels = np.empty((values.shape[1], len(values)))
     for i, column in enumerate(values.T):
@@ -137,14 +137,14 @@ def smoothed(values: Floats, lines: Line, level: Floats) -> Floats:
     return levels.T
 
 
-def drifted(lines: Line, weight: float, bins: int | Bins, ahead: Bins) -> Floats:
+def drifted(lines: ThetaLine, weight: float, bins: int | Bins, ahead: Bins) -> Floats:
     """[series, ...] the share of the drift that many steps ahead, once `bins` bins are known."""
     smoothing = lines.smoothing.reshape(-1, *(1 for _ in np.shape(ahead)))
     known = (1 - (1 - smoothing) ** bins) / np.where(smoothing > 0, smoothing, 1.0)
     return np.asarray(weight * lines.drift.reshape(smoothing.shape) * (ahead - 1 + known))
 
 
-def _hindsight(panel: Panel, lines: Line, levels: Floats, weight: float) -> Residuals:
+def _hindsight(panel: Panel, lines: ThetaLine, levels: Floats, weight: float) -> Residuals:
     places = Places.of(panel, panel.bins(DAY))
     if not places:
         return blind(len(panel))
@@ -152,12 +152,12 @@ def _hindsight(panel: Panel, lines: Line, levels: Floats, weight: float) -> Resi
     drift = drifted(lines, weight, (places.origins + 1)[:, None], ahead)
     expected = levels[:, places.origins, None] + drift + seasons(lines, places.ahead())
     days = panel.length // panel.bins(DAY)
-    return hindsight(panel, places, expected, stretch=days / (days - 1))
+    return residuals_of(panel, places, expected, stretch=days / (days - 1))
 
 
-def _together(found: list[Line | Failed], day: int) -> Line:
+def _together(found: list[ThetaLine | Failed], day: int) -> ThetaLine:
     """NaN for series that could not be fitted."""
-    nothing = Line(np.array(np.nan), np.array(np.nan), np.zeros(day))
+    nothing = ThetaLine(np.array(np.nan), np.array(np.nan), np.zeros(day))
     lines = [nothing if isinstance(one, Failed) else one for one in found]
     numbers = np.array([(line.smoothing, line.drift) for line in lines]).reshape(len(lines), 2)
-    return Line(numbers[:, 0], numbers[:, 1], np.array([line.season for line in lines]).reshape(len(lines), day))
+    return ThetaLine(numbers[:, 0], numbers[:, 1], np.array([line.season for line in lines]).reshape(len(lines), day))

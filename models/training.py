@@ -14,7 +14,7 @@ from .situation import situation, squash
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .forecast import Window
+    from .forecast import StepWindow
     from .panel import Floats
     from .trailing import Origins
 
@@ -42,7 +42,7 @@ class Recipe:
     seed: int = 0
 
 
-def examples(values: Floats, origins: Origins, windows: Sequence[Window], day: int) -> Examples:
+def examples(values: Floats, origins: Origins, windows: Sequence[StepWindow], day: int) -> Examples:
     """Examples of one gapless series [time]; every window must be over before the series ends."""
     values = (values / (values.mean() or 1.0)).astype(np.float32)
     seen = situation(values[None], origins, day)
@@ -156,5 +156,5 @@ def _leaky_slope(value: Floats) -> Floats:
     return np.where(value > 0, np.float32(1), LEAK)
 
 
-def _maximum(values: Floats, origins: Origins, window: Window) -> Floats:
+def _maximum(values: Floats, origins: Origins, window: StepWindow) -> Floats:
     return np.asarray(np.max([values[origins + step] for step in range(window.first, window.last + 1)], axis=0))

@@ -23,7 +23,7 @@ import yaml
 
 from forecaster.app.notebook import measured, recorded  # noqa: F401  the other one is yours
 from forecaster.config.settings import parse
-from models import Window, create
+from models import StepWindow, create
 
 panel = recorded("cpu")
 # panel = measured("http://localhost:9090", "cpu")  # your own Prometheus: this line instead
@@ -103,7 +103,7 @@ axes.plot(ahead, middle, label="p50")
 _ = axes.legend(loc="upper left")
 
 # %%
-peak = fitted.forecast_peak(Window(1, 2), (0.5, 0.85, 0.95)).values[0]
+peak = fitted.forecast_peak(StepWindow(1, 2), (0.5, 0.85, 0.95)).values[0]
 print(f"peak of the next ten minutes: p50 {peak[0]:.2f}, p85 {peak[1]:.2f}, p95 {peak[2]:.2f} cores")
 print(f"the newest five minutes: {series.iloc[-1]:.2f} cores")
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.policies import Policies
     from forecaster.domain.workload import WorkloadId
-    from forecaster.sources.recorded import Fleet, Recording
+    from forecaster.sources.recorded import RecordedFleet, Recording
 
     Worlds = Mapping[WorkloadId, World]
     Setups = Mapping[WorkloadId, Setup]
@@ -44,7 +44,7 @@ class Stage:
 
     url: str
     recording: Recording
-    fleet: Fleet
+    fleet: RecordedFleet
     policies: Policies
     cycle: Cycle
     begin: datetime
@@ -108,7 +108,7 @@ def minutes(begin: datetime, length: timedelta) -> Iterator[datetime]:
     return (begin + i * MINUTE for i in range(length // MINUTE))
 
 
-def beginnings(fleet: Fleet, setups: Setups, begin: datetime) -> Worlds:
+def beginnings(fleet: RecordedFleet, setups: Setups, begin: datetime) -> Worlds:
     """Every workload with the pods that the recording gives it, all of them ready."""
     return {id_: beginning(fleet[id_].replicas, begin) for id_ in setups}
 
@@ -140,7 +140,7 @@ def after_minute_of_all(
     }
 
 
-def show_pods(fleet: Fleet, worlds: Worlds, now: datetime) -> None:
+def show_pods(fleet: RecordedFleet, worlds: Worlds, now: datetime) -> None:
     """Let the endpoint tell what has become of the pods."""
     for id_, world in worlds.items():
         shown = fleet[id_]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from forecaster.hpa.observation import Observation
-    from forecaster.hpa.reconcile import Step
+    from forecaster.hpa.reconcile import SimulatedPass
     from forecaster.hpa.spec import Controller, HpaSpec
 
 COLUMNS = ("pass", "replicas", "recommendation", "stabilized", "desired")
@@ -42,7 +42,7 @@ def explained(
     yield from (f"! {caution}" for caution in found)
 
 
-def rows_of(steps: Iterable[Step]) -> list[Row]:
+def rows_of(steps: Iterable[SimulatedPass]) -> list[Row]:
     """One row of plain values a pass."""
     return [_row(number, step) for number, step in enumerate(steps, start=1)]
 
@@ -59,7 +59,7 @@ def json_lines(rows: Sequence[Row]) -> Iterator[str]:
     yield from (msgspec.json.encode(row).decode() for row in rows)
 
 
-def _row(number: int, step: Step) -> Row:
+def _row(number: int, step: SimulatedPass) -> Row:
     desired = step.outcome.desired
     return {
         "pass": number,

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from forecaster.domain.amounts import duration_text
 from forecaster.domain.policies import merged, overlap
-from forecaster.domain.policy import Policy, WorkloadSelector
+from forecaster.domain.policy import Policy, PolicySelector
 from forecaster.errors import Fault
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def faults_of_overrides(value: Mapping[str, object]) -> list[Fault]:
     So is each pair that some workload may meet. Rules between settings concern two of them, hence pairs are enough.
     """
     defaults, faults = _sound_defaults(value.get("policy", {})), []
-    sound: list[tuple[int, WorkloadSelector, Mapping[str, object]]] = []
+    sound: list[tuple[int, PolicySelector, Mapping[str, object]]] = []
     for i, selector, fragment in _fragments(value.get("overrides", ())):
         where = ("overrides", i, "policy")
         alone = _faults_of_policy(merged(defaults, fragment), where)
@@ -59,7 +59,7 @@ def _sound_defaults(policy: object) -> dict[str, object]:
     return Policy.model_validate(policy if sound else {}).model_dump()
 
 
-def _fragments(overrides: object) -> Iterator[tuple[int, WorkloadSelector | None, Mapping[str, object]]]:
+def _fragments(overrides: object) -> Iterator[tuple[int, PolicySelector | None, Mapping[str, object]]]:
     """Number, selector and policy of each override that has a policy; no selector where it is faulty itself."""
     for i, one in enumerate(overrides if isinstance(overrides, list | tuple) else ()):
         fragment = one.get("policy") if isinstance(one, dict) else None
@@ -67,9 +67,9 @@ def _fragments(overrides: object) -> Iterator[tuple[int, WorkloadSelector | None
             yield i, _selector(one.get("match", {})), fragment
 
 
-def _selector(value: object) -> WorkloadSelector | None:
+def _selector(value: object) -> PolicySelector | None:
     try:
-        return WorkloadSelector.model_validate(value)
+        return PolicySelector.model_validate(value)
     except ValidationError:
         return None
 

@@ -27,7 +27,7 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError
 import models
 from forecaster.config.faults import faults_of, faults_of_overrides
 from forecaster.domain.policies import Policies, merged
-from forecaster.domain.policy import Policy, WorkloadSelector
+from forecaster.domain.policy import Policy, PolicySelector
 from forecaster.domain.settings import Duration, Section
 from forecaster.errors import ConfigError, Fault
 from forecaster.publish.settings import RemoteWriteSettings
@@ -123,7 +123,7 @@ class StateSettings(Section):
 class Override(Section):
     """A policy for some workloads; what it leaves out stays as in the defaults."""
 
-    match: WorkloadSelector = WorkloadSelector()
+    match: PolicySelector = PolicySelector()
     policy: dict[str, Any] = Field(default_factory=dict)
 
 

@@ -12,7 +12,7 @@ from forecaster.cycle.judge import Judge
 from forecaster.cycle.outlook import Sight
 from forecaster.decisions.gate import Voice
 from forecaster.decisions.targets import Unusable, stated_pod, targets_of
-from forecaster.domain.outlook import Ahead, Measured, Outlook
+from forecaster.domain.outlook import Measured, PeakForecast, SignalForecast
 from forecaster.horizontal.learned import load
 from forecaster.replay.advice import DAY, LATEST, Situation
 
@@ -51,15 +51,15 @@ class LearnedJudge(Judge):
         return Judge.decide_all(self, targets, heard, sizes, policies, now)
 
     def advised(
-        self, outlooks: Mapping[Signal, Outlook], workload: Workload, policy: Policy, now: datetime
-    ) -> Mapping[Signal, Outlook]:
+        self, outlooks: Mapping[Signal, SignalForecast], workload: Workload, policy: Policy, now: datetime
+    ) -> Mapping[Signal, SignalForecast]:
         """With the learned policy's demand in place of one forecast; without one it stays silent, too."""
         target = next(iter(targets_of(workload, policy.horizontal)), None)
         if target is None or isinstance(target, Unusable):
             return outlooks
         outlook = outlooks[target.signal]
         measured, ahead, pod = outlook.measured, outlook.ahead, stated_pod(target)
-        if not isinstance(measured, Measured) or not isinstance(ahead, Ahead):
+        if not isinstance(measured, Measured) or not isinstance(ahead, PeakForecast):
             return outlooks
         situation = _situation(measured, ahead, self._before(workload.id, ahead.median), pod, workload, now)
         kind = policy.horizontal.learned
@@ -98,7 +98,7 @@ class AdvisedSight(Sight):
 
 
 def _situation(
-    measured: Measured, ahead: Ahead, before: float, pod: float, workload: Workload, now: datetime
+    measured: Measured, ahead: PeakForecast, before: float, pod: float, workload: Workload, now: datetime
 ) -> Situation:
     upper = float(np.interp(0.9, ahead.levels, ahead.peaks)) if ahead.levels else ahead.peak
     return Situation(

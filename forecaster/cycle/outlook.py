@@ -17,7 +17,7 @@ from forecaster.decisions.quantile import stated_quantile
 from forecaster.decisions.targets import signals_of
 from forecaster.demand.latest import DayAgo, Latest, latest
 from forecaster.domain.amounts import duration_text
-from forecaster.domain.outlook import Ahead, Outlook, Unknown
+from forecaster.domain.outlook import PeakForecast, SignalForecast, Unknown
 from forecaster.domain.signal import DEMAND, Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.forecasting.forecaster import PeakSpan
@@ -69,7 +69,7 @@ class Sight:
 
 
 @dataclass(frozen=True, slots=True)
-class Outlooks(Mapping[Signal, Outlook]):
+class Outlooks(Mapping[Signal, SignalForecast]):
     """The outlooks of one workload, each made when it is asked for: most workloads have one target and not three."""
 
     sight: Sight
@@ -77,9 +77,9 @@ class Outlooks(Mapping[Signal, Outlook]):
     policy: Policy
     voice: Voice = Voice.MODEL
 
-    def __getitem__(self, signal: Signal) -> Outlook:
+    def __getitem__(self, signal: Signal) -> SignalForecast:
         measured = self.sight.newest[signal].measured(self.id, self.policy.max_sample_age)
-        return Outlook(signal, measured, self._ahead(signal))
+        return SignalForecast(signal, measured, self._ahead(signal))
 
     def __iter__(self) -> Iterator[Signal]:
         return iter(self.sight.newest)
@@ -87,7 +87,7 @@ class Outlooks(Mapping[Signal, Outlook]):
     def __len__(self) -> int:
         return len(self.sight.newest)
 
-    def _ahead(self, signal: Signal) -> Ahead | Unknown:
+    def _ahead(self, signal: Signal) -> PeakForecast | Unknown:
         span = span_of(self.policy)
         known, least = self.sight.newest[signal].span(self.id), max(self.policy.min_history, span.lead_time)
         if known < least:
@@ -100,18 +100,20 @@ class Outlooks(Mapping[Signal, Outlook]):
         quantile = stated_quantile(self.policy.horizontal)
         level = self.sight.coverage.level(self.id, signal, quantile) if corrects(self.policy) else Level(quantile)
         ahead = peaks.ahead(self.id, level.value)
-        if not level.why or not isinstance(ahead, Ahead):
+        if not level.why or not isinstance(ahead, PeakForecast):
             return ahead
         return replace(ahead, quantile=quantile, note="; ".join(filter(None, (ahead.note, level.why))))
 
-    def _as_yesterday(self, signal: Signal, peaks: PeakForecasts) -> Ahead | Unknown:
+    def _as_yesterday(self, signal: Signal, peaks: PeakForecasts) -> PeakForecast | Unknown:
         """The same window a day before, for certain: seasonal naive knows no spread."""
         peak = self.sight.yesterday[signal].peak(self.id, peaks.begin, peaks.until)
         if peak is None:
             return Unknown("nothing is known of yesterday")
         quantile = stated_quantile(self.policy.horizontal)
         same = (peak,) * len(LEVELS)
-        return Ahead("seasonal-naive-day", quantile, peak, peak, peak, peak, peaks.begin, peaks.until, "", LEVELS, same)
+        return PeakForecast(
+            "seasonal-naive-day", quantile, peak, peak, peak, peak, peaks.begin, peaks.until, "", LEVELS, same
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import numpy as np
 from forecaster.cycle.outlook import corrects
 from forecaster.decisions.coverage import Coverage
 from forecaster.decisions.quantile import stated_quantile
-from forecaster.domain.outlook import Ahead
+from forecaster.domain.outlook import PeakForecast
 from forecaster.domain.report import ForecastScore
 from forecaster.domain.window import MINUTE
 
@@ -85,14 +85,16 @@ class Scoring:
             yield _score(id_, one, quantile, _forecast(id_, one, level), value, now)
 
 
-def _forecast(id_: WorkloadId, one: Pending, level: float) -> Ahead:
+def _forecast(id_: WorkloadId, one: Pending, level: float) -> PeakForecast:
     ahead = one.peaks.ahead(id_, level)
-    if not isinstance(ahead, Ahead):
+    if not isinstance(ahead, PeakForecast):
         raise TypeError(f"{id_} has a row and no forecast")
     return ahead
 
 
-def _score(id_: WorkloadId, one: Pending, quantile: float, ahead: Ahead, actual: float, now: datetime) -> ForecastScore:
+def _score(
+    id_: WorkloadId, one: Pending, quantile: float, ahead: PeakForecast, actual: float, now: datetime
+) -> ForecastScore:
     return ForecastScore(
         id=id_,
         signal=one.signal,

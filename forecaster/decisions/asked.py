@@ -11,7 +11,7 @@ from forecaster.decisions.targets import PodTarget, Unusable, full_pod
 from forecaster.decisions.worth import KEEP, pods_worth_having
 from forecaster.demand.censored import BEYOND, cut_off
 from forecaster.domain.decision import SignalView
-from forecaster.domain.outlook import Ahead, Measured, Outlook
+from forecaster.domain.outlook import Measured, PeakForecast, SignalForecast
 from forecaster.hpa.proposals import MetricProposal, Unmeasured
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class Asked(NamedTuple):
     """One target that can be computed: what is known of its signal, and the replicas that follow."""
 
     target: PodTarget
-    outlook: Outlook
+    outlook: SignalForecast
     now: MetricProposal | Unmeasured
     ahead: MetricProposal | Unmeasured
     keep: int | None = None
@@ -34,7 +34,7 @@ class Asked(NamedTuple):
 
 def ask(
     target: PodTarget,
-    outlook: Outlook,
+    outlook: SignalForecast,
     workload: Workload,
     tolerance: Tolerance,
     policy: HorizontalPolicy,
@@ -50,7 +50,7 @@ def ask(
     if not isinstance(measured, Measured):
         return Asked(target, outlook, _absent(measured), _absent(measured))
     ready, current = workload.ready_replicas, workload.replicas
-    if wakes_from_zero(policy) and isinstance(ahead, Ahead) and ahead.levels:
+    if wakes_from_zero(policy) and isinstance(ahead, PeakForecast) and ahead.levels:
         pods = math.ceil(measured.value / full_pod(target, policy.peak_target))
         served = (ready, served_by)
         return _sized_by_worth(target, outlook, MetricProposal(pods, 0.0), ahead, measured.value, served, policy)
@@ -58,7 +58,7 @@ def ask(
         nobody = Unmeasured("no_pods", "no pod is ready" if current else "no pod is asked for")
         return Asked(target, outlook, nobody, nobody)
     now = proposal(measured.value, target, ready, current, tolerance)
-    if not isinstance(ahead, Ahead):
+    if not isinstance(ahead, PeakForecast):
         return Asked(target, outlook, now, _absent(ahead))
     if policy.sizing == "worth" and ahead.levels:
         return _sized_by_worth(target, outlook, now, ahead, measured.value, (ready, served_by), policy)
@@ -67,9 +67,9 @@ def ask(
 
 def _sized_by_worth(
     target: PodTarget,
-    outlook: Outlook,
+    outlook: SignalForecast,
     now: MetricProposal | Unmeasured,
-    ahead: Ahead,
+    ahead: PeakForecast,
     measured: float,
     served_by: tuple[int, int],
     policy: HorizontalPolicy,
@@ -99,7 +99,7 @@ def view(asked: Asked | Unusable) -> SignalView:
         return SignalView(signal=asked.metric, note=asked.note)
     target, outlook, now, ahead, _ = asked
     measured = outlook.measured if isinstance(outlook.measured, Measured) else None
-    forecast = outlook.ahead if isinstance(outlook.ahead, Ahead) else None
+    forecast = outlook.ahead if isinstance(outlook.ahead, PeakForecast) else None
     return SignalView(
         signal=target.signal,
         target=target.words,

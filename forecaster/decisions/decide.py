@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from forecaster.decisions.gate import Gate
     from forecaster.decisions.state import ScalingState
     from forecaster.domain.decision import Hold, LeadTime, Resize
-    from forecaster.domain.outlook import Outlook
+    from forecaster.domain.outlook import SignalForecast
     from forecaster.domain.policy import Policy, VerticalPolicy
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import Workload
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def decide(
     workload: Workload,
-    outlooks: Mapping[Signal, Outlook],
+    outlooks: Mapping[Signal, SignalForecast],
     policy: Policy,
     state: ScalingState,
     now: datetime,

@@ -10,7 +10,7 @@ from forecaster.domain.decision import Clamp, Hold, Recommendation, Resize, Sign
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from forecaster.domain.outlook import Ahead
+    from forecaster.domain.outlook import PeakForecast
 
 
 def explanation(one: Recommendation) -> list[str]:
@@ -61,7 +61,7 @@ def _lead_time(one: Recommendation) -> Iterator[str]:
         yield f"  lead time {duration_text(one.lead_time.value)}: {one.lead_time.origin}"
 
 
-def _ahead(ahead: Ahead, signal: str) -> str:
+def _ahead(ahead: PeakForecast, signal: str) -> str:
     between = f"{ahead.begin:%H:%M} and {ahead.until:%H:%M}"
     interval = f"{amount(ahead.low, signal)} to {amount(ahead.high, signal)}, median {amount(ahead.median, signal)}"
     peak = f"p{ahead.quantile * 100:g} of the peak between {between} is {amount(ahead.peak, signal)}"

@@ -12,7 +12,7 @@ from forecaster.decisions.outage import after_silence, expected_of, observed
 from forecaster.decisions.targets import Unusable, full_pod, targets_of
 from forecaster.decisions.wanted import missing, reason_of_missing, wanted_by
 from forecaster.domain.decision import Hold, Reason, Scale
-from forecaster.domain.outlook import Outlook, Unknown
+from forecaster.domain.outlook import SignalForecast, Unknown
 from forecaster.hpa.proposals import Tolerance, Unmeasured
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Horizontal(NamedTuple):
 
 def decide_replicas(
     workload: Workload,
-    outlooks: Mapping[Signal, Outlook],
+    outlooks: Mapping[Signal, SignalForecast],
     policy: HorizontalPolicy,
     state: ScalingState,
     now: datetime,
@@ -60,7 +60,7 @@ def decide_replicas(
 
 
 def _ask_all(
-    workload: Workload, outlooks: Mapping[Signal, Outlook], policy: HorizontalPolicy, state: ScalingState
+    workload: Workload, outlooks: Mapping[Signal, SignalForecast], policy: HorizontalPolicy, state: ScalingState
 ) -> list[Asked | Unusable]:
     tolerance = _both_ways(policy.tolerance)
     asked: list[Asked | Unusable] = []
@@ -78,9 +78,9 @@ def _both_ways(tolerance: float) -> Tolerance:
     return Tolerance(tolerance, tolerance)
 
 
-def _unread(signal: Signal) -> Outlook:
+def _unread(signal: Signal) -> SignalForecast:
     unknown = Unknown(f"{signal} is not among the signals read")
-    return Outlook(signal, unknown, unknown)
+    return SignalForecast(signal, unknown, unknown)
 
 
 def _refusal(

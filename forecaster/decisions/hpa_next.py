@@ -15,7 +15,7 @@ from forecaster.hpa.explain import explain
 from forecaster.hpa.observation import observe_totals
 from forecaster.hpa.proposals import DEFAULT_TOLERANCE
 from forecaster.hpa.reconcile import reconcile
-from forecaster.hpa.spec import CrossVersionObjectReference, HpaSpec, MetricSpec, MetricTarget
+from forecaster.hpa.spec import CrossVersionObjectReference, HpaMetricTarget, HpaSpec, MetricSpec
 from forecaster.hpa.state import HpaState
 
 if TYPE_CHECKING:
@@ -62,10 +62,10 @@ def _metric_spec(target: Target) -> MetricSpec:
     source = "Resource" if target.metric in RESOURCES else "External"
     if target.type is TargetType.UTILIZATION:
         percent = round(target.value * 100)
-        return MetricSpec(source, target.metric, MetricTarget("Utilization", average_utilization_percent=percent))
+        return MetricSpec(source, target.metric, HpaMetricTarget("Utilization", average_utilization_percent=percent))
     if target.type is TargetType.VALUE:
-        return MetricSpec(source, target.metric, MetricTarget("Value", value_milli=milli(target.value)))
-    return MetricSpec(source, target.metric, MetricTarget("AverageValue", average_value_milli=milli(target.value)))
+        return MetricSpec(source, target.metric, HpaMetricTarget("Value", value_milli=milli(target.value)))
+    return MetricSpec(source, target.metric, HpaMetricTarget("AverageValue", average_value_milli=milli(target.value)))
 
 
 def _totals(hpa: Autoscaler, recommendation: Recommendation) -> dict[str, int]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from forecaster.domain.outlook import Ahead, Measured
+from forecaster.domain.outlook import Measured, PeakForecast
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime, timedelta
 
-    from forecaster.domain.outlook import Outlook
+    from forecaster.domain.outlook import SignalForecast
     from forecaster.domain.signal import Signal
 
 GONE = 0.1
@@ -32,10 +32,12 @@ Expected = tuple[tuple["Signal", float], ...]
 """The least that the newest forecasts expect, by signal."""
 
 
-def expected_of(outlooks: Iterable[tuple[Outlook, float]]) -> Expected:
+def expected_of(outlooks: Iterable[tuple[SignalForecast, float]]) -> Expected:
     """What to compare the next measurement with, where it is at least what fills one pod: less is no outage to fear."""
     return tuple(
-        (one.signal, one.ahead.low) for one, pod in outlooks if isinstance(one.ahead, Ahead) and one.ahead.low >= pod
+        (one.signal, one.ahead.low)
+        for one, pod in outlooks
+        if isinstance(one.ahead, PeakForecast) and one.ahead.low >= pod
     )
 
 
@@ -46,7 +48,7 @@ def after_silence(replicas: int, now: datetime, hold: timedelta, why: str) -> Ou
 
 def observed(
     outage: Outage | None,
-    outlooks: Iterable[Outlook],
+    outlooks: Iterable[SignalForecast],
     expected: Expected,
     replicas: int,
     now: datetime,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
-    from forecaster.domain.outlook import Ahead
+    from forecaster.domain.outlook import PeakForecast
     from forecaster.domain.workload import ContainerSize, Resources, Target, WorkloadId
 
 
@@ -97,7 +97,7 @@ class SignalView:
     measured: float | None = None
     measured_at: datetime | None = None
     reactive_replicas: int | None = None
-    forecast: Ahead | None = None
+    forecast: PeakForecast | None = None
     forecast_replicas: int | None = None
     note: str = ""
     """Why a value above is missing; empty when nothing is."""

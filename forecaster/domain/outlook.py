@@ -20,7 +20,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Ahead:
+class PeakForecast:
     """The forecast for the window from lead time on, in the signal's unit.
 
     `peak` is the policy's quantile of the largest value within the window; `low`, `median`, `high` are its 10 %, 50 %
@@ -52,16 +52,16 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class SignalForecast:
     """One signal: now and ahead."""
 
     signal: Signal
     measured: Measured | Unknown
-    ahead: Ahead | Unknown
+    ahead: PeakForecast | Unknown
 
 
 @dataclass(frozen=True, slots=True)
-class ForecastPath:
+class StepForecast:
     """Quantiles of one signal of one workload for each of the coming steps, in the signal's unit.
 
     `values[k]` has one quantile a level for the mean demand from `begin + k * step` to `begin + (k + 1) * step`.

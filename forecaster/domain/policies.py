@@ -11,7 +11,7 @@ from forecaster.domain.policy import Policy
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from forecaster.domain.policy import WorkloadSelector
+    from forecaster.domain.policy import PolicySelector
     from forecaster.domain.workload import WorkloadId
 
 
@@ -20,7 +20,7 @@ class Policies:
     """Looks policies up, each combination of overrides built once."""
 
     defaults: Policy
-    overrides: tuple[tuple[WorkloadSelector, Mapping[str, object]], ...] = ()
+    overrides: tuple[tuple[PolicySelector, Mapping[str, object]], ...] = ()
     built: dict[tuple[int, ...], Policy] = field(default_factory=dict)
     chosen: dict[WorkloadId, Policy] = field(default_factory=dict)
 
@@ -44,13 +44,13 @@ class Policies:
         return self.built[matching]
 
 
-def matches(selector: WorkloadSelector, id_: WorkloadId) -> bool:
+def matches(selector: PolicySelector, id_: WorkloadId) -> bool:
     """Whether the selector means this workload."""
     pairs = ((id_.namespace, selector.namespace), (id_.kind, selector.kind), (id_.name, selector.name))
     return all(fnmatchcase(value, pattern) for value, pattern in pairs)
 
 
-def overlap(first: WorkloadSelector, second: WorkloadSelector) -> bool:
+def overlap(first: PolicySelector, second: PolicySelector) -> bool:
     """Whether both may mean one workload; of two patterns it is assumed."""
     pairs = ((first.namespace, second.namespace), (first.kind, second.kind), (first.name, second.name))
     return all(fnmatchcase(a, b) or fnmatchcase(b, a) or (_is_pattern(a) and _is_pattern(b)) for a, b in pairs)

@@ -331,7 +331,7 @@ class Policy(_Frozen):
     publish: PublishPolicy = PublishPolicy()
 
 
-class WorkloadSelector(_Frozen):
+class PolicySelector(_Frozen):
     """Shell patterns; a workload is meant when all three match."""
 
     namespace: str = Field("*", description="Pattern of the namespace, e.g. `team-*`.")

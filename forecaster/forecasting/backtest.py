@@ -9,7 +9,7 @@ import numpy as np
 
 from forecaster.domain.window import DAY, MINUTE
 from forecaster.forecasting.peaks import LEVELS
-from models import Panel, Window
+from models import Panel, StepWindow
 from models.backtest import backtested_peaks
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _peaks(values: Floats, ticks: NDArray[np.intp], seen: Floats, width: int, re
     panel = Panel.cleaned(values, SOME_TIME, timedelta(minutes=width), keys)
     counts, which = np.unique(np.maximum(steps, 1), return_inverse=True)
     origins, origin = np.unique(newest, return_inverse=True)
-    said = backtested_peaks(panel, [Window(1, count) for count in counts.tolist()], LEVELS, origins)
+    said = backtested_peaks(panel, [StepWindow(1, count) for count in counts.tolist()], LEVELS, origins)
     return np.where((steps > 0)[:, None], said[:, origin, which], seen[..., None])
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from forecaster.demand.fresh import FreshHistory
     from forecaster.domain.workload import WorkloadId
     from forecaster.forecasting.peaks import PeakForecasts
-    from models import Lent, Window
+    from models import Lent, StepWindow
 
 ENDING = re.compile(r"(?:-(?:v?\d+|[a-f\d]{8,10}|blue|canary|green|preview|primary|stable))+$")
 DONORS = 16
@@ -67,7 +67,7 @@ def borrowed(history: FreshHistory) -> BorrowedHistory | None:
     return BorrowedHistory(tuple(ids), found) if ids else None
 
 
-def with_borrowed(peaks: PeakForecasts, borrowed: BorrowedHistory, window: Window) -> PeakForecasts:
+def with_borrowed(peaks: PeakForecasts, borrowed: BorrowedHistory, window: StepWindow) -> PeakForecasts:
     """The forecasts with those of newcomers averaged, and the note from whom the other half is."""
     ids = [id_ for id_ in borrowed.ids if id_ in peaks.row]
     if not ids:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.domain.outlook import ForecastPath
+from forecaster.domain.outlook import StepForecast
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -36,7 +36,7 @@ DIGITS = 4
 class Paths:
     """The newest path of every workload and signal."""
 
-    kept: dict[WorkloadId, dict[Signal, ForecastPath]] = field(default_factory=dict)
+    kept: dict[WorkloadId, dict[Signal, StepForecast]] = field(default_factory=dict)
     """The inner ones are replaced as a whole when a path is."""
     _turns: dict[Signal, int] = field(default_factory=dict)
 
@@ -63,12 +63,12 @@ class Paths:
 
 def _paths(
     shard: Shard, forecast: Forecast, begin: datetime, now: datetime
-) -> Iterator[tuple[WorkloadId, ForecastPath]]:
+) -> Iterator[tuple[WorkloadId, StepForecast]]:
     said, step = forecast.provenance, forecast.step
     values = _rounded(forecast.values.transpose(0, 2, 1)).tolist()
     for id_, row in zip(shard.ids, said.rows(shard.keys).tolist(), strict=True):
         if row >= 0:
-            yield id_, ForecastPath(now, begin, step, forecast.levels, tuple(map(tuple, values[row])), said.models[row])
+            yield id_, StepForecast(now, begin, step, forecast.levels, tuple(map(tuple, values[row])), said.models[row])
 
 
 def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:

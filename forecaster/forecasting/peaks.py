@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.domain.outlook import Ahead, Unknown
+from forecaster.domain.outlook import PeakForecast, Unknown
 from models import Panel
 
 if TYPE_CHECKING:
@@ -41,13 +41,13 @@ class PeakForecasts:
     notes: tuple[str, ...]
     unknown: Mapping[WorkloadId, str]
 
-    def ahead(self, id_: WorkloadId, quantile: float) -> Ahead | Unknown:
+    def ahead(self, id_: WorkloadId, quantile: float) -> PeakForecast | Unknown:
         """The forecast of one workload, or why there is none."""
         row = self.row.get(id_)
         if row is None:
             return Unknown(self.unknown.get(id_, "no history yet"))
         values = self.values[row].tolist()
-        return Ahead(
+        return PeakForecast(
             model=self.models[row],
             quantile=quantile,
             peak=_at(values, quantile),

@@ -14,7 +14,7 @@ from typing import Any
 
 from forecaster.hpa.behavior import Behavior, ScalingPolicy, ScalingRules, SelectPolicy
 from forecaster.hpa.faults import FieldFault, invalid
-from forecaster.hpa.spec import MetricSpec, MetricTarget
+from forecaster.hpa.spec import HpaMetricTarget, MetricSpec
 
 Wire = Mapping[str, Any]
 
@@ -134,7 +134,7 @@ _BLOCKS = {
 _PERIOD = timedelta(seconds=15)
 
 MIN_REPLICAS = 1
-METRICS = (MetricSpec("Resource", "cpu", MetricTarget("Utilization", average_utilization_percent=80)),)
+METRICS = (MetricSpec("Resource", "cpu", HpaMetricTarget("Utilization", average_utilization_percent=80)),)
 SCALE_UP = ScalingRules(
     policies=(ScalingPolicy("Pods", 4, _PERIOD), ScalingPolicy("Percent", 100, _PERIOD)),
     stabilization_window=timedelta(),

@@ -14,7 +14,7 @@ from forecaster.hpa.behavior import Behavior, ScalingPolicy, ScalingRules
 from forecaster.hpa.convert import METRICS, MIN_REPLICAS, SCALE_DOWN, SCALE_UP, GivenRules, fill_behavior, spec_from_v1
 from forecaster.hpa.faults import METADATA, SPEC, SPEC_V1, FieldFault, invalid, not_supported, required, shape_faults
 from forecaster.hpa.selectors import selector_text
-from forecaster.hpa.spec import CrossVersionObjectReference, HpaSpec, MetricSpec, MetricTarget
+from forecaster.hpa.spec import CrossVersionObjectReference, HpaMetricTarget, HpaSpec, MetricSpec
 from forecaster.hpa.validate import validate
 
 Wire = Mapping[str, Any]
@@ -138,8 +138,8 @@ def _metric(metric: Wire) -> MetricSpec:
     )
 
 
-def _target(target: Wire) -> MetricTarget:
-    return MetricTarget(
+def _target(target: Wire) -> HpaMetricTarget:
+    return HpaMetricTarget(
         target.get("type") or "",
         target.get("averageUtilization"),
         _milli(target, "averageValue"),

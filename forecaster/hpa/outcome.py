@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Branch = Literal["unread", "disabled", "above_max", "below_min", "metrics"]
 
 
-class Desired(NamedTuple):
+class DesiredScale(NamedTuple):
     """What the pass decided, and how.
 
     `replicas` is the status' desired count after the pass, `written` whether the scale was written. `branch` names the
@@ -43,7 +43,7 @@ class Desired(NamedTuple):
 class Pass(NamedTuple):
     """The result of one pass; `conditions` are also part of `state`."""
 
-    desired: Desired
+    desired: DesiredScale
     conditions: Conditions
     state: HpaState
 
@@ -67,7 +67,7 @@ class PassInput(NamedTuple):
         return condition is not None and condition.status == "True"
 
 
-def write(given: PassInput, desired: Desired) -> Pass:
+def write(given: PassInput, desired: DesiredScale) -> Pass:
     """HPA rules §3, step 10: the write, its event, its condition."""
     state, now, current = given.state, given.now, given.scale.spec_replicas
     if given.observation.write_fails:
@@ -79,7 +79,7 @@ def write(given: PassInput, desired: Desired) -> Pass:
     return close(given._replace(state=_moved(given, desired.replicas)), written, conditions)
 
 
-def _write_failed(given: PassInput, desired: Desired) -> Pass:
+def _write_failed(given: PassInput, desired: DesiredScale) -> Pass:
     """HPA rules §3, step 10: no event is remembered, the old desired count stays, the recommendation is kept."""
     message = "the write was refused" if given.observation.write_refused else "the object kept changing"
     event = HpaEvent("FailedRescale", f"New size: {desired.replicas}; error: {message}")
@@ -115,7 +115,7 @@ def _zero_condition(given: PassInput, conditions: Conditions, replicas: int) -> 
     return with_condition(conditions, condition, given.now)
 
 
-def _rescale_reason(given: PassInput, desired: Desired) -> str:
+def _rescale_reason(given: PassInput, desired: DesiredScale) -> str:
     """HPA rules §3, steps 5 and 7: the sentence of the event."""
     if desired.branch == "above_max":
         return "Current number of replicas above Spec.MaxReplicas"
@@ -129,7 +129,7 @@ def _rescale_reason(given: PassInput, desired: Desired) -> str:
     return f"{wording.metric_name(given.spec.metrics[recommendation.metric])} above target"
 
 
-def close(given: PassInput, desired: Desired, conditions: Conditions) -> Pass:
+def close(given: PassInput, desired: DesiredScale, conditions: Conditions) -> Pass:
     """HPA rules §3, step 11: the status after the pass."""
     metrics = zip(given.spec.metrics, desired.proposals, strict=False)
     state = given.state._replace(

@@ -22,7 +22,7 @@ from forecaster.hpa.observation import (
     requests_of,
     totals_of,
 )
-from forecaster.hpa.outcome import Branch, Desired, Pass, PassInput, close, write
+from forecaster.hpa.outcome import Branch, DesiredScale, Pass, PassInput, close, write
 from forecaster.hpa.proposals import CombinedProposal, MetricProposal, NoRecommendation, Unmeasured, combine
 from forecaster.hpa.selectors import Selector, SelectorError, parse_selector
 from forecaster.hpa.spec import SHIPPED, Controller, HpaSpec, tolerance_of
@@ -50,9 +50,9 @@ def reconcile(
         case "disabled":
             return _disabled(given)
         case "above_max":
-            return write(given, Desired(spec.max_replicas, written=True, branch="above_max"))
+            return write(given, DesiredScale(spec.max_replicas, written=True, branch="above_max"))
         case "below_min":
-            return write(given, Desired(spec.bounds.min_replicas, written=True, branch="below_min"))
+            return write(given, DesiredScale(spec.bounds.min_replicas, written=True, branch="below_min"))
         case _:
             return _follow_metrics(given)
 
@@ -71,7 +71,7 @@ def choose_branch(given: PassInput) -> Branch:
 def _scale_unread(state: HpaState, message: str, error: ErrorKind, now: datetime) -> Pass:
     """HPA rules §3, steps 1 and 2: without the scale nothing else happens."""
     conditions = with_condition(state.conditions, wording.scale_unread(message), now)
-    desired = Desired(
+    desired = DesiredScale(
         state.desired_replicas,
         written=False,
         branch="unread",
@@ -94,7 +94,7 @@ def _disabled(given: PassInput) -> Pass:
     if not given.controller.gates.scale_to_zero:
         conditions = without_condition(conditions, "ScaledToZero")
     current = given.scale.spec_replicas
-    return close(given, Desired(current, written=False, branch="disabled"), conditions)
+    return close(given, DesiredScale(current, written=False, branch="disabled"), conditions)
 
 
 def _follow_metrics(given: PassInput) -> Pass:
@@ -109,7 +109,7 @@ def _follow_metrics(given: PassInput) -> Pass:
     limited = _limited(given, recommendation)
     replicas = _raised_from_zero(given, limited.replicas)
     partial = recommendation.partial
-    desired = Desired(
+    desired = DesiredScale(
         replicas,
         written=replicas != given.scale.spec_replicas,
         branch="metrics",
@@ -214,7 +214,7 @@ def _computed_nothing(
     proposals: tuple[MetricProposal | Unmeasured, ...],
 ) -> Pass:
     """HPA rules §3, step 6: the old desired count stays, nothing is remembered."""
-    desired = Desired(
+    desired = DesiredScale(
         given.state.desired_replicas,
         written=False,
         branch="metrics",
@@ -233,7 +233,7 @@ def _failure_events(spec: HpaSpec, proposals: Sequence[MetricProposal | Unmeasur
     )
 
 
-class Step(NamedTuple):
+class SimulatedPass(NamedTuple):
     """One pass: when, from how many replicas, what was seen, and what came of it."""
 
     at: datetime
@@ -250,17 +250,17 @@ def carry_on(
     passes: int,
     controller: Controller = SHIPPED,
     state: HpaState = NEW_HPA,
-) -> Iterator[Step]:
+) -> Iterator[SimulatedPass]:
     """Passes one sync period apart: the first over `seen` as it is, the others over its totals."""
     totals, requests = totals_of(spec, seen), requests_of(seen)
     at, replicas = start, seen.scale.spec_replicas if isinstance(seen.scale, ScaleSubresource) else 0
     for _ in range(passes):
-        step = Step(at, replicas, seen, state, reconcile(spec, seen, state, at, controller))
+        step = SimulatedPass(at, replicas, seen, state, reconcile(spec, seen, state, at, controller))
         yield step
         at, state, replicas = at + controller.sync_period, step.outcome.state, size_after(step)
         seen = observe_totals(spec, replicas, totals, requests, at)
 
 
-def size_after(step: Step) -> int:
+def size_after(step: SimulatedPass) -> int:
     """The replicas of the target after a pass; one that wrote nothing leaves them."""
     return step.outcome.desired.replicas if step.outcome.desired.written else step.replicas

@@ -25,7 +25,7 @@ class CrossVersionObjectReference:
 
 
 @dataclass(frozen=True, slots=True)
-class MetricTarget:
+class HpaMetricTarget:
     """What a metric should be: whole percent of the request, or integer milli-units.
 
     `type` is Utilization, Value or AverageValue as written; it need not match the field that is set.
@@ -48,7 +48,7 @@ class MetricSpec:
 
     source: str
     name: str
-    target: MetricTarget
+    target: HpaMetricTarget
     container: str = ""
     described_object: CrossVersionObjectReference | None = None
     selector: str = ""

@@ -10,12 +10,12 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from forecaster.domain.outlook import ForecastPath
+    from forecaster.domain.outlook import StepForecast
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import WorkloadId
 
 
-class ForecastPath(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class StepForecast(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One signal in the table: `values` has a row of quantiles for each step."""
 
     signal: str
@@ -55,9 +55,9 @@ class EncodedPaths:
     """Every workload's paths as bytes, encoded again only when they have changed."""
 
     def __init__(self) -> None:
-        self._known: dict[WorkloadId, tuple[Mapping[Signal, ForecastPath], bytes]] = {}
+        self._known: dict[WorkloadId, tuple[Mapping[Signal, StepForecast], bytes]] = {}
 
-    def renew(self, paths: Mapping[WorkloadId, Mapping[Signal, ForecastPath]]) -> None:
+    def renew(self, paths: Mapping[WorkloadId, Mapping[Signal, StepForecast]]) -> None:
         """Take over what there is now."""
         before = self._known
         self._known = {
@@ -71,30 +71,30 @@ class EncodedPaths:
         return known[1] if known else b""
 
 
-def decoded_paths(raw: bytes) -> dict[str, ForecastPath]:
+def decoded_paths(raw: bytes) -> dict[str, StepForecast]:
     """By signal."""
     return {one.signal: one for one in _decoder.decode(raw)} if raw else {}
 
 
-def path_view(kept: ForecastPath, now: datetime) -> PathView:
+def path_view(kept: StepForecast, now: datetime) -> PathView:
     """What is answered at `now`."""
     step = timedelta(seconds=kept.step_seconds)
     steps = (_step(kept, kept.begin + k * step, step, values) for k, values in enumerate(kept.values))
     return PathView(kept.made_at, max((now - kept.made_at).total_seconds(), 0.0), kept.model, tuple(steps))
 
 
-def _step(kept: ForecastPath, begin: datetime, step: timedelta, values: tuple[float, ...]) -> StepView:
+def _step(kept: StepForecast, begin: datetime, step: timedelta, values: tuple[float, ...]) -> StepView:
     return StepView(begin, begin + step, tuple(map(QuantileView, kept.quantiles, values)))
 
 
-def _encoded(paths: Mapping[Signal, ForecastPath]) -> bytes:
+def _encoded(paths: Mapping[Signal, StepForecast]) -> bytes:
     return _encoder.encode([_kept(signal, path) for signal, path in sorted(paths.items())])
 
 
-def _kept(signal: Signal, path: ForecastPath) -> ForecastPath:
+def _kept(signal: Signal, path: StepForecast) -> StepForecast:
     seconds = path.step.total_seconds()
-    return ForecastPath(signal.value, path.model, path.made_at, path.begin, seconds, path.levels, path.values)
+    return StepForecast(signal.value, path.model, path.made_at, path.begin, seconds, path.levels, path.values)
 
 
 _encoder = msgspec.json.Encoder()
-_decoder = msgspec.json.Decoder(tuple[ForecastPath, ...])
+_decoder = msgspec.json.Decoder(tuple[StepForecast, ...])

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.domain.decision import Recommendation
-    from forecaster.domain.outlook import ForecastPath
+    from forecaster.domain.outlook import StepForecast
     from forecaster.domain.report import CycleReport
     from forecaster.domain.signal import Signal
     from forecaster.ports import Publisher
     from forecaster.publish.gauges import Level
-    from forecaster.serving.values import WorkloadOffer
+    from forecaster.publish.values import WorkloadOffer
 
 
 class Publishers:
@@ -75,7 +75,7 @@ class TablePublisher:
         policies: Policies | None = None,
         gauges: Level = "none",
         chronicle: DecisionHistory | None = None,
-        paths: Callable[[], Mapping[WorkloadId, Mapping[Signal, ForecastPath]]] = dict,
+        paths: Callable[[], Mapping[WorkloadId, Mapping[Signal, StepForecast]]] = dict,
         metrics: Callable[[], str] = str,
         last_report: Callable[[], CycleReport | None] = lambda: None,
     ) -> None:

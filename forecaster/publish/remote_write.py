@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from forecaster.domain.decision import Recommendation, SignalView
-    from forecaster.domain.outlook import Ahead
+    from forecaster.domain.outlook import PeakForecast
     from forecaster.publish.settings import RemoteWriteSettings
 
 
@@ -75,7 +75,7 @@ def _forecasts(
         yield quantile, value, at
 
 
-def _quantiles(ahead: Ahead, *, every: bool) -> dict[float, float]:
+def _quantiles(ahead: PeakForecast, *, every: bool) -> dict[float, float]:
     others = {0.1: ahead.low, 0.5: ahead.median, 0.95: ahead.high} if every else {}
     return {**others, ahead.quantile: ahead.peak}
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Container
 
     from forecaster.domain.decision import Hold
-    from forecaster.domain.outlook import Ahead
+    from forecaster.domain.outlook import PeakForecast
     from forecaster.domain.workload import ContainerSize, Resources, Risk, WorkloadId
 
 
@@ -205,7 +205,7 @@ def _signal(view: SignalView) -> SignalItem:
     )
 
 
-def _forecast(ahead: Ahead) -> ForecastView:
+def _forecast(ahead: PeakForecast) -> ForecastView:
     return ForecastView(
         model=ahead.model,
         quantile=ahead.quantile,

@@ -12,7 +12,7 @@ from forecaster.decisions.gate import Gate, Standing
 from forecaster.decisions.quantile import stated_quantile
 from forecaster.decisions.state import ScalingState
 from forecaster.domain.decision import Scale
-from forecaster.domain.outlook import Ahead, Measured, Outlook, Unknown
+from forecaster.domain.outlook import Measured, PeakForecast, SignalForecast, Unknown
 from forecaster.domain.signal import DEMAND
 from forecaster.domain.window import MINUTE
 from forecaster.forecasting.peaks import HIGH, LOW, MEDIAN
@@ -108,8 +108,8 @@ class Decider:
         return None if acting is None else GATES[bool(acting[minute])]
 
     def _advised(
-        self, outlooks: dict[Signal, Outlook], pods: Pods, minute: int, now: datetime
-    ) -> dict[Signal, Outlook]:
+        self, outlooks: dict[Signal, SignalForecast], pods: Pods, minute: int, now: datetime
+    ) -> dict[Signal, SignalForecast]:
         """With the advisor's demand in the place of one forecast, where it has an opinion."""
         ahead = ahead_of([self._lane], self._sight, slice(minute, minute + 1))
         if ahead is None or self._lane.foresight is None:
@@ -119,7 +119,7 @@ class Decider:
             return outlooks
         span = self._lane.foresight.span
         begin = now + span.lead_time
-        said = Ahead("advisor", 0.5, demand, demand, demand, demand, begin, begin + span.length)
+        said = PeakForecast("advisor", 0.5, demand, demand, demand, demand, begin, begin + span.length)
         return {**outlooks, ahead.signal: replace(outlooks[ahead.signal], ahead=said)}
 
 
@@ -134,21 +134,21 @@ class _Outlooks:
         self._ages = {signal: known.age[:, row] for signal, known in sight.known.items()}
         self._peaks = peaks_of(lane.foresight, sight, policy, row)
 
-    def at(self, minute: int, now: datetime) -> dict[Signal, Outlook]:
+    def at(self, minute: int, now: datetime) -> dict[Signal, SignalForecast]:
         return {signal: self._outlook(signal, minute, now) for signal in self._measured}
 
-    def _outlook(self, signal: Signal, minute: int, now: datetime) -> Outlook:
+    def _outlook(self, signal: Signal, minute: int, now: datetime) -> SignalForecast:
         value, peak = float(self._measured[signal][minute]), float(self._peaks[signal][minute])
         measured = UNSEEN if np.isnan(value) else Measured(value, now - int(self._ages[signal][minute]) * MINUTE)
         if np.isnan(peak) or self._foresight is None:
-            return Outlook(signal, measured, UNFORESEEN)
-        return Outlook(signal, measured, self._ahead(signal, minute, peak, self._foresight, now))
+            return SignalForecast(signal, measured, UNFORESEEN)
+        return SignalForecast(signal, measured, self._ahead(signal, minute, peak, self._foresight, now))
 
-    def _ahead(self, signal: Signal, minute: int, peak: float, foresight: Foresight, now: datetime) -> Ahead:
+    def _ahead(self, signal: Signal, minute: int, peak: float, foresight: Foresight, now: datetime) -> PeakForecast:
         begin = now + foresight.span.lead_time
         peaks = tuple(foresight.values[signal][minute, self._row].tolist())
         low, median, high = (float(np.interp(level, foresight.levels, peaks)) for level in (LOW, MEDIAN, HIGH))
-        return Ahead(
+        return PeakForecast(
             model=foresight.name,
             quantile=self._quantile,
             peak=peak,

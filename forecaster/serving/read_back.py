@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from forecaster.domain.decision import Clamp, Hold, LeadTime, Reason, Recommendation, Resize, Scale, SignalView
-from forecaster.domain.outlook import Ahead
+from forecaster.domain.outlook import PeakForecast
 from forecaster.domain.workload import ContainerSize, Resources, Risk, Target, TargetType, WorkloadId
 
 if TYPE_CHECKING:
@@ -83,8 +83,8 @@ def _signal_of(item: SignalItem) -> SignalView:
     )
 
 
-def _ahead_of(view: ForecastView) -> Ahead:
-    return Ahead(
+def _ahead_of(view: ForecastView) -> PeakForecast:
+    return PeakForecast(
         model=view.model,
         quantile=view.quantile,
         peak=view.peak,

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from forecaster.sources.queries import Queries
-    from forecaster.sources.recorded import Fleet, Recording
+    from forecaster.sources.recorded import RecordedFleet, Recording
 
 
 class EmbeddedPrometheus:
     """Serves `recording` and `fleet` at `url` between `start` and `stop`, or inside a `with` block."""
 
-    def __init__(self, recording: Recording, queries: Queries, fleet: Fleet, *, port: int = 0) -> None:
+    def __init__(self, recording: Recording, queries: Queries, fleet: RecordedFleet, *, port: int = 0) -> None:
         self._server = _Server(("127.0.0.1", port), Answers(recording, queries, fleet))
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
 

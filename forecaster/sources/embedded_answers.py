@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from forecaster.domain.workload import Autoscaler, Workload
     from forecaster.sources.queries import Queries
-    from forecaster.sources.recorded import Fleet, Recording
+    from forecaster.sources.recorded import RecordedFleet, Recording
 
 _MOST_POINTS = 11_000
 _SERVED_PRESET = "istio"
@@ -47,7 +47,7 @@ Fact: TypeAlias = "tuple[Labels, float]"
 class Answers:
     """Bodies of answers, computed from the recording and the present fleet."""
 
-    def __init__(self, recording: Recording, queries: Queries, fleet: Fleet) -> None:
+    def __init__(self, recording: Recording, queries: Queries, fleet: RecordedFleet) -> None:
         if queries.detects_requests:
             queries = queries.with_requests_from(_SERVED_PRESET)
         self._recording = recording

@@ -59,14 +59,16 @@ class Recording:
             return self.values[signal][:, column]
         return np.full(len(self.workloads), np.nan)
 
-    def fleet(self, at: datetime) -> Fleet:
+    def fleet(self, at: datetime) -> RecordedFleet:
         """The workloads with the pods that were recorded at `at`; with their own number where none was."""
         pods = self.at(Signal.PODS, at) if Signal.PODS in self.values else np.full(len(self.workloads), np.nan)
         counted = zip(self.workloads, pods.tolist(), strict=True)
-        return Fleet(_with_pods(one, one.replicas if math.isnan(count) else round(count)) for one, count in counted)
+        return RecordedFleet(
+            _with_pods(one, one.replicas if math.isnan(count) else round(count)) for one, count in counted
+        )
 
 
-class Fleet:
+class RecordedFleet:
     """The workloads as they are now. Whoever plays the cluster changes them; the endpoint reads from its threads."""
 
     def __init__(self, workloads: Iterable[Workload]) -> None:

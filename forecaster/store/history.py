@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from forecaster.domain.settings import Duration
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Block, Gap, Window
-from forecaster.store.ring import Ring, spans
+from forecaster.store.ring import HistoryRing, spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -45,15 +45,15 @@ class HistorySettings(BaseModel):
 class Rings:
     """The two resolutions of one signal."""
 
-    minutes: Ring
-    weeks: Ring
+    minutes: HistoryRing
+    weeks: HistoryRing
 
     @classmethod
     def empty(cls, settings: HistorySettings, now: datetime) -> Rings:
         """Rings that end at `now` and hold nothing."""
         return cls(
-            Ring(step=MINUTE, columns=settings.minutes_kept // MINUTE, newest=now),
-            Ring(step=FIVE_MINUTES, columns=settings.weeks_kept // FIVE_MINUTES, newest=now),
+            HistoryRing(step=MINUTE, columns=settings.minutes_kept // MINUTE, newest=now),
+            HistoryRing(step=FIVE_MINUTES, columns=settings.weeks_kept // FIVE_MINUTES, newest=now),
         )
 
 
@@ -127,7 +127,7 @@ class HistoryStore:
         ]
 
 
-def _last_beyond(minutes: Ring) -> datetime:
+def _last_beyond(minutes: HistoryRing) -> datetime:
     """The last instant whose five minutes are not all within the minute ring."""
     return minutes.oldest + REST_OF_POINT - MINUTE
 
@@ -140,7 +140,7 @@ def _thin(rings: Rings, block: Block) -> None:
         rings.weeks.write(_averaged(rings.minutes.window(), block.signal, ends[first], stop - first))
 
 
-def _ends_touched(block: Block, minutes: Ring) -> list[datetime]:
+def _ends_touched(block: Block, minutes: HistoryRing) -> list[datetime]:
     """Five-minute instants with a minute in `block` and all their minutes within the ring."""
     first = _floor(max(block.start, minutes.oldest + REST_OF_POINT) + REST_OF_POINT)
     last = _floor(min(block.end + REST_OF_POINT, minutes.newest))

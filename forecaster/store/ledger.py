@@ -44,7 +44,7 @@ class Decision:
     resources_message: str
 
 
-class Known(NamedTuple):
+class KnownWorkload(NamedTuple):
     """What the ledger remembers of a workload between cycles: its row and what is written there."""
 
     row: int
@@ -69,7 +69,7 @@ class SqlLedger:
     def __init__(self, address: str, *, keep: timedelta) -> None:
         self._database = Database(address)
         self._keep = int(keep.total_seconds())
-        self._known: Mapping[WorkloadId, Known] | None = None
+        self._known: Mapping[WorkloadId, KnownWorkload] | None = None
         self._waiting = WaitingScores()
         self._tidied_at = 0
 
@@ -162,16 +162,16 @@ class SqlLedger:
         self,
         connection: Connection,
         now: int,
-        known: Mapping[WorkloadId, Known],
+        known: Mapping[WorkloadId, KnownWorkload],
         news: Sequence[tuple[Recommendation, DecisionRow]],
-    ) -> dict[WorkloadId, Known]:
+    ) -> dict[WorkloadId, KnownWorkload]:
         """The state of these workloads and the change that led to it."""
         insert = self._database.insert(workloads)
         state = [dict(one.id._asdict(), seen_at=now, **after._asdict()) for one, after in news]
         renewed = {name: insert.excluded[name] for name in ("seen_at", *DecisionRow._fields)}
         connection.execute(insert.on_conflict_do_update(index_elements=IDENTITY, set_=renewed), state)
         if all(one.id in known for one, _ in news):
-            found = {**known, **{one.id: Known(known[one.id].row, after) for one, after in news}}
+            found = {**known, **{one.id: KnownWorkload(known[one.id].row, after) for one, after in news}}
         else:
             found = _read_known(connection)
         # The evaluation time is the same for every replica: a decision that is there already is this one.
@@ -196,15 +196,15 @@ class SqlLedger:
             connection.execute(delete(column.table).where(column < now - self._keep))
 
 
-def _read_known(connection: Connection) -> dict[WorkloadId, Known]:
+def _read_known(connection: Connection) -> dict[WorkloadId, KnownWorkload]:
     columns = (workloads.c.id, *(workloads.c[name] for name in (*WorkloadId._fields, *DecisionRow._fields)))
     return {
-        WorkloadId(namespace, kind, name): Known(row, DecisionRow(*rest))
+        WorkloadId(namespace, kind, name): KnownWorkload(row, DecisionRow(*rest))
         for row, namespace, kind, name, *rest in connection.execute(select(*columns))
     }
 
 
-def _before(known: Mapping[WorkloadId, Known], workload: WorkloadId) -> DecisionRow | None:
+def _before(known: Mapping[WorkloadId, KnownWorkload], workload: WorkloadId) -> DecisionRow | None:
     found = known.get(workload)
     return None if found is None else found.decision_row
 

@@ -23,7 +23,7 @@ CHUNK = 512
 """Rows handled at a time, so that temporaries stay at a few MiB however many workloads there are."""
 
 
-class Ring:
+class HistoryRing:
     """float32 [workloads, columns] on a regular grid of `step`, ending at `newest`.
 
     Every row of the buffer is longer than the window by some slack. Advancing moves the window along the slack, and

@@ -19,7 +19,7 @@ import numpy as np
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError
 from forecaster.store.history import Rings
-from forecaster.store.ring import CHUNK, Ring
+from forecaster.store.ring import CHUNK, HistoryRing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -115,7 +115,7 @@ def _content(history: HistoryStore) -> Iterator[bytes | memoryview]:
         yield from _parts(ring)
 
 
-def _header(signal: Signal, ring: Ring) -> RingHeader:
+def _header(signal: Signal, ring: HistoryRing) -> RingHeader:
     return RingHeader(
         signal=signal,
         step_seconds=int(ring.step.total_seconds()),
@@ -126,7 +126,7 @@ def _header(signal: Signal, ring: Ring) -> RingHeader:
     )
 
 
-def _parts(ring: Ring) -> Iterator[memoryview]:
+def _parts(ring: HistoryRing) -> Iterator[memoryview]:
     values = ring.window().values
     for row in range(0, len(values), CHUNK):
         yield np.ascontiguousarray(values[row : row + CHUNK], FLOAT).data
@@ -181,9 +181,11 @@ def _headers(content: _Content) -> list[RingHeader]:
         raise StoreError(f"it is damaged: {error}") from error
 
 
-def _ring(header: RingHeader, content: _Content, history: HistoryStore) -> Ring:
+def _ring(header: RingHeader, content: _Content, history: HistoryStore) -> HistoryRing:
     """The ring of a header, as long as the settings say now."""
-    ring = Ring(step=timedelta(seconds=header.step_seconds), columns=_columns(header, history), newest=header.newest)
+    ring = HistoryRing(
+        step=timedelta(seconds=header.step_seconds), columns=_columns(header, history), newest=header.newest
+    )
     answered = np.unpackbits(np.frombuffer(header.answered, np.uint8), count=header.columns).astype(np.bool_)
     ring.restore([WorkloadId(*key) for key in header.keys], answered, _values(header, content))
     return ring

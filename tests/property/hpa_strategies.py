@@ -20,7 +20,14 @@ from forecaster.hpa.observation import Observation, ScaleSubresource, ScaleUnrea
 from forecaster.hpa.pods import HpaPod, PodContainer, ReadyCondition
 from forecaster.hpa.proposals import Tolerance, Unmeasured
 from forecaster.hpa.samples import Answer, ExternalValues, ObjectMetric, PodSample, PodSamples
-from forecaster.hpa.spec import Controller, CrossVersionObjectReference, FeatureGates, HpaSpec, MetricSpec, MetricTarget
+from forecaster.hpa.spec import (
+    Controller,
+    CrossVersionObjectReference,
+    FeatureGates,
+    HpaMetricTarget,
+    HpaSpec,
+    MetricSpec,
+)
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PODS = tuple(f"p{number}" for number in range(8))
@@ -90,22 +97,22 @@ resource_metrics = st.builds(
     MetricSpec,
     st.sampled_from(["Resource", "ContainerResource"]),
     st.sampled_from(["cpu", "memory"]),
-    st.builds(MetricTarget, st.just("Utilization"), st.integers(1, 300))
-    | st.builds(MetricTarget, st.just("AverageValue"), average_value_milli=targets),
+    st.builds(HpaMetricTarget, st.just("Utilization"), st.integers(1, 300))
+    | st.builds(HpaMetricTarget, st.just("AverageValue"), average_value_milli=targets),
     st.just("app"),
 )
 pods_metrics = st.builds(
     MetricSpec,
     st.just("Pods"),
     st.just("qps"),
-    st.builds(MetricTarget, st.just("AverageValue"), average_value_milli=targets),
+    st.builds(HpaMetricTarget, st.just("AverageValue"), average_value_milli=targets),
 )
 outside_metrics = st.builds(
     MetricSpec,
     st.sampled_from(["Object", "External"]),
     st.just("queue"),
-    st.builds(MetricTarget, st.just("AverageValue"), average_value_milli=targets)
-    | st.builds(MetricTarget, st.just("Value"), value_milli=targets),
+    st.builds(HpaMetricTarget, st.just("AverageValue"), average_value_milli=targets)
+    | st.builds(HpaMetricTarget, st.just("Value"), value_milli=targets),
     described_object=st.just(CrossVersionObjectReference("Ingress", "main")),
 )
 metrics = st.lists(resource_metrics | pods_metrics | outside_metrics, min_size=1, max_size=3).map(tuple)

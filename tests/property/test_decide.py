@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from forecaster.decisions.decide import decide
 from forecaster.decisions.state import ScalingState
 from forecaster.domain.decision import Hold, Scale
-from forecaster.domain.outlook import Outlook
+from forecaster.domain.outlook import SignalForecast
 from forecaster.domain.signal import DEMAND, Signal
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload
 from forecaster.hpa.behavior import PastRecommendation
@@ -32,7 +32,7 @@ class Case:
     """Everything that a decision is made of."""
 
     workload: Workload
-    outlooks: dict[Signal, Outlook]
+    outlooks: dict[Signal, SignalForecast]
     policy: Policy
     state: ScalingState
 
@@ -53,10 +53,10 @@ def demands(signal: Signal) -> st.SearchStrategy[float]:
 
 
 @st.composite
-def outlooks(draw: st.DrawFn, signal: Signal) -> Outlook:
+def outlooks(draw: st.DrawFn, signal: Signal) -> SignalForecast:
     now = draw(st.one_of(demands(signal).map(measured), UNKNOWN))
     coming = draw(st.one_of(demands(signal).map(ahead), st.just(NO_FORECAST)))
-    return Outlook(signal, now, coming)
+    return SignalForecast(signal, now, coming)
 
 
 TARGETS = st.one_of(
@@ -201,7 +201,7 @@ def test_within_the_tolerance_nothing_moves(case: Case, deviation: float, tolera
     hpa = Autoscaler("web-hpa", *bounds(case), (Target("cpu", TargetType.UTILIZATION, 0.5),))
     pods = Workload(workload_id(), replicas, replicas, Resources(cpu_request=1.0), hpa)
     cpu = replicas * 0.5 * (1 + deviation * tolerance)
-    seen = {Signal.CPU: Outlook(Signal.CPU, measured(cpu), ahead(cpu))}
+    seen = {Signal.CPU: SignalForecast(Signal.CPU, measured(cpu), ahead(cpu))}
     calm = replace(case, workload=pods, outlooks=seen, policy=policy(tolerance=tolerance), state=ScalingState())
     assert calm.count == replicas
 
@@ -229,7 +229,7 @@ def test_the_steps_lead_without_a_jump_from_the_formula_to_the_number(case: Case
 
 @given(WORKLOADS, POLICIES, st.lists(OUTLOOKS, min_size=2, max_size=8), st.integers(0, 8))
 def test_going_on_from_a_stored_state_equals_one_run(
-    workload: Workload, under: Policy, seen: list[dict[Signal, Outlook]], cut: int
+    workload: Workload, under: Policy, seen: list[dict[Signal, SignalForecast]], cut: int
 ) -> None:
     def run(begin: int, end: int, state: ScalingState, replicas: int) -> tuple[list[Recommendation], ScalingState, int]:
         decided = []

@@ -21,7 +21,7 @@ from forecaster.hpa.proposals import (
     per_pod_value,
 )
 from forecaster.hpa.samples import PodSamples
-from forecaster.hpa.spec import SHIPPED, CrossVersionObjectReference, HpaSpec, MetricSpec, MetricTarget
+from forecaster.hpa.spec import SHIPPED, CrossVersionObjectReference, HpaMetricTarget, HpaSpec, MetricSpec
 from tests.property.hpa_strategies import NOW, Cluster, loads, replicas, seeds, targets, tolerances
 
 two_loads = st.tuples(loads, loads).map(sorted)
@@ -149,7 +149,7 @@ def test_the_order_of_pods_and_samples_is_irrelevant(
 ) -> None:
     cluster = Cluster(seed)
     pods, taken = cluster.pods(), list(cluster.samples().items())
-    metric = MetricSpec("Resource", resource, MetricTarget("Utilization", percent))
+    metric = MetricSpec("Resource", resource, HpaMetricTarget("Utilization", percent))
     one = evaluate(metric, PodSamples(dict(taken)), MetricContext(5, 5, pods, tolerance, NOW, SHIPPED))
     cluster.random.shuffle(pods)
     cluster.random.shuffle(taken)
@@ -201,7 +201,7 @@ def test_totals_and_pods_that_are_alike_give_one_proposal(
     use: int, request: int, percent: int, current: int, tolerance: Tolerance
 ) -> None:
     """The functions over totals and the whole way over pods are one rule."""
-    metric = MetricSpec("Resource", "cpu", MetricTarget("Utilization", percent))
+    metric = MetricSpec("Resource", "cpu", HpaMetricTarget("Utilization", percent))
     spec = HpaSpec(CrossVersionObjectReference("Deployment", "d", "apps/v1"), 100, (metric,))
     seen = observe_totals(spec, current, {"cpu": use}, {"cpu": request}, NOW)
     situation = MetricContext(current, current, seen.pods, tolerance, NOW, SHIPPED)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models import Adaptive, LastValue, Panel, Prior, Ridge, SeasonalNaive, Window
+from models import Adaptive, LastValue, Panel, Prior, Ridge, SeasonalNaive, StepWindow
 from models.following import TURN
 from tests.support.panels import HOUR, MONDAY
 
@@ -42,7 +42,7 @@ def forecast(model: Model, panel: Panel) -> np.ndarray:
 
 def asked(fitted: Fitted, panel: Panel) -> np.ndarray:
     """The same of a model that has learned."""
-    path, peak = fitted.forecast(6, LEVELS), fitted.forecast_peak(Window(2, 5), LEVELS)
+    path, peak = fitted.forecast(6, LEVELS), fitted.forecast_peak(StepWindow(2, 5), LEVELS)
     out = np.full((len(panel), len(LEVELS), 7), np.nan)
     rows = path.provenance.rows(panel.keys)
     out[rows >= 0] = np.concatenate([path.values, peak.values[:, :, None]], axis=2)[rows[rows >= 0]]

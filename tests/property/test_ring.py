@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import Block
 from forecaster.domain.workload import WorkloadId
-from forecaster.store.ring import Ring
+from forecaster.store.ring import HistoryRing
 
 MINUTE = timedelta(minutes=1)
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -27,7 +27,7 @@ class RingMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.ring = Ring(step=MINUTE, columns=COLUMNS, newest=START)
+        self.ring = HistoryRing(step=MINUTE, columns=COLUMNS, newest=START)
         self.newest = 0
         self.model: dict[tuple[WorkloadId, int], float] = {}
         self.answered: set[int] = set()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from forecaster.decisions.decide import decide
 from forecaster.decisions.state import ScalingState
-from forecaster.domain.outlook import Ahead, Measured, Outlook, Unknown
+from forecaster.domain.outlook import Measured, PeakForecast, SignalForecast, Unknown
 from forecaster.domain.policy import HorizontalPolicy, Policy, VerticalPolicy
 from forecaster.domain.signal import Signal
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
@@ -79,12 +79,12 @@ def measured(value: float, at: datetime = NOON) -> Measured:
     return Measured(value, at)
 
 
-def ahead(peak: float, *, at: datetime = NOON, note: str = "") -> Ahead:
-    return Ahead("ridge", 0.85, peak, 0.5 * peak, 0.8 * peak, 1.2 * peak, at + minutes(3), at + minutes(6), note)
+def ahead(peak: float, *, at: datetime = NOON, note: str = "") -> PeakForecast:
+    return PeakForecast("ridge", 0.85, peak, 0.5 * peak, 0.8 * peak, 1.2 * peak, at + minutes(3), at + minutes(6), note)
 
 
-def outlook(signal: Signal, now: float | Unknown, coming: float | Unknown) -> Outlook:
-    return Outlook(
+def outlook(signal: Signal, now: float | Unknown, coming: float | Unknown) -> SignalForecast:
+    return SignalForecast(
         signal,
         now if isinstance(now, Unknown) else measured(now),
         coming if isinstance(coming, Unknown) else ahead(coming),
@@ -99,7 +99,7 @@ def outlooks(
     memory_ahead: float | Unknown = NO_FORECAST,
     requests: float | Unknown | None = None,
     requests_ahead: float | Unknown = NO_FORECAST,
-) -> dict[Signal, Outlook]:
+) -> dict[Signal, SignalForecast]:
     """Signals that are named; CPU in cores, memory in GiB, requests per second."""
     given = {
         Signal.CPU: (cpu, cpu_ahead),
@@ -122,7 +122,7 @@ NOTHING_BEFORE = ScalingState()
 
 
 def decided(
-    seen: dict[Signal, Outlook],
+    seen: dict[Signal, SignalForecast],
     *,
     of: Workload | None = None,
     under: Policy | None = None,

@@ -16,12 +16,12 @@ from forecaster.hpa.behavior import (
 from forecaster.hpa.observation import Observation, ScaleSubresource
 from forecaster.hpa.pods import HpaPod, PodContainer, ReadyCondition
 from forecaster.hpa.samples import Answer, ExternalValues
-from forecaster.hpa.spec import CrossVersionObjectReference, HpaSpec, MetricSpec, MetricTarget
+from forecaster.hpa.spec import CrossVersionObjectReference, HpaMetricTarget, HpaSpec, MetricSpec
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 TARGET = CrossVersionObjectReference("Deployment", "shop", "apps/v1")
-CPU = MetricSpec("Resource", "cpu", MetricTarget("Utilization", average_utilization_percent=50))
-QUEUE = MetricSpec("External", "queue", MetricTarget("AverageValue", average_value_milli=30_000))
+CPU = MetricSpec("Resource", "cpu", HpaMetricTarget("Utilization", average_utilization_percent=50))
+QUEUE = MetricSpec("External", "queue", HpaMetricTarget("AverageValue", average_value_milli=30_000))
 
 
 def seconds(amount: float) -> timedelta:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from forecaster.domain.decision import Clamp, Hold, LeadTime, Reason, Recommendation, Resize, Scale, SignalView
-from forecaster.domain.outlook import Ahead
+from forecaster.domain.outlook import PeakForecast
 from forecaster.domain.workload import Resources, WorkloadId
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -53,5 +53,5 @@ def signal_view(signal: str, at: datetime = NOON) -> SignalView:
     )
 
 
-def ahead(at: datetime = NOON) -> Ahead:
-    return Ahead("ridge", 0.9, 1.75, 1.1, 1.4, 1.9, at + timedelta(minutes=3), at + timedelta(minutes=8))
+def ahead(at: datetime = NOON) -> PeakForecast:
+    return PeakForecast("ridge", 0.9, 1.75, 1.1, 1.4, 1.9, at + timedelta(minutes=3), at + timedelta(minutes=8))

@@ -19,7 +19,7 @@ from forecaster.hpa.pods import group_pods, requests_by_pod
 from forecaster.hpa.proposals import DEFAULT_TOLERANCE, MetricProposal, Unmeasured, from_average, from_utilization
 from forecaster.hpa.reconcile import reconcile
 from forecaster.hpa.samples import ExternalValues, PodSamples, read_external_values, read_pod_usage
-from forecaster.hpa.spec import CrossVersionObjectReference, HpaSpec, MetricSpec, MetricTarget
+from forecaster.hpa.spec import CrossVersionObjectReference, HpaMetricTarget, HpaSpec, MetricSpec
 from forecaster.hpa.state import HpaState, status_differs
 from forecaster.hpa.validate import validate
 from forecaster.hpa.wording import metric_action, metric_error, status_quantity
@@ -239,7 +239,7 @@ def _rules(rules: ScalingRules) -> Json:
 
 def trace(given: Json) -> Json:
     """The recommendations reach a whole pass as an External metric of one per replica, with no tolerance."""
-    metric = MetricSpec("External", "recommendation", MetricTarget("AverageValue", average_value_milli=1000))
+    metric = MetricSpec("External", "recommendation", HpaMetricTarget("AverageValue", average_value_milli=1000))
     spec = HpaSpec(
         CrossVersionObjectReference("Deployment", "d"),
         given["max_replicas"],

@@ -24,7 +24,14 @@ from forecaster.hpa.samples import (
     read_pod_values,
 )
 from forecaster.hpa.selectors import selector_of_labels
-from forecaster.hpa.spec import Controller, CrossVersionObjectReference, FeatureGates, HpaSpec, MetricSpec, MetricTarget
+from forecaster.hpa.spec import (
+    Controller,
+    CrossVersionObjectReference,
+    FeatureGates,
+    HpaMetricTarget,
+    HpaSpec,
+    MetricSpec,
+)
 from forecaster.hpa.state import HpaState
 
 Json = dict[str, Any]
@@ -160,7 +167,7 @@ def metric(raw: Json) -> MetricSpec:
     return MetricSpec(
         source=raw["source"],
         name=raw.get("resource") or raw.get("metric") or "",
-        target=MetricTarget(
+        target=HpaMetricTarget(
             target.get("type") or "",
             target.get("average_utilization_percent"),
             target.get("average_value_milli"),

@@ -16,7 +16,7 @@ from forecaster.cycle.targets import Targets
 from forecaster.decisions.gate import Standing
 from forecaster.demand.latest import DayAgo
 from forecaster.domain.policies import Policies
-from forecaster.domain.policy import WorkloadSelector
+from forecaster.domain.policy import PolicySelector
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Inventory, Window
 from forecaster.domain.workload import Target, TargetType
@@ -100,7 +100,7 @@ def test_a_few_newcomers_at_a_time_and_everyone_has_his_turn() -> None:
 
 def test_who_publishes_comes_first_then_who_has_an_hpa_and_before_all_whom_somebody_waits_for() -> None:
     alone, named = workload("alone", autoscaler=None), workload("named", autoscaler=None)
-    mine = Policies(policy(gate=True), ((WorkloadSelector(name="web"), {"mode": "publish"}),))
+    mine = Policies(policy(gate=True), ((PolicySelector(name="web"), {"mode": "publish"}),))
     gates = Gates(newcomers=1, first=lambda id_: id_ == named.id)
     history = Weeks(np.stack([daily(4)] * 4), "alone", "cart", "web", "named")
     order = []

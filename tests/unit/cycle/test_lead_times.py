@@ -14,7 +14,7 @@ from forecaster.cycle.targets import Targets
 from forecaster.decisions.explain import explanation
 from forecaster.domain.decision import Reason
 from forecaster.domain.policies import Policies
-from forecaster.domain.policy import Policy, WorkloadSelector
+from forecaster.domain.policy import Policy, PolicySelector
 from forecaster.domain.window import Inventory
 from forecaster.errors import StoreError
 from forecaster.store.state import ObservedFile
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 WEB, CART = workload("web"), workload("cart")
 STATED = Policies(Policy())
-OWN = Policies(Policy(), ((WorkloadSelector(name="cart"), {"horizontal": {"lead_time": "7m"}}),))
+OWN = Policies(Policy(), ((PolicySelector(name="cart"), {"horizontal": {"lead_time": "7m"}}),))
 
 
 def pods(of: Workload, replicas: int, ready: int) -> Workload:

@@ -13,7 +13,7 @@ from forecaster.cycle.sizes import Sizes
 from forecaster.decisions.explain import explanation
 from forecaster.domain.decision import Hold, Reason, Resize, Scale
 from forecaster.domain.policies import Policies
-from forecaster.domain.policy import Policy, WorkloadSelector
+from forecaster.domain.policy import Policy, PolicySelector
 from forecaster.domain.signal import DEMAND, Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.domain.workload import Resources
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from forecaster.cycle.run import Outcome
-    from models import Panel, Peak, Window
+    from models import Panel, Peak, StepWindow
 
 WEB = load().workload.id
 
@@ -280,7 +280,7 @@ class TestWorkload:
         stage = CycleOnFakes(
             load("web", cpu=9.0),
             load("cart", cpu=9.0),
-            policies=Policies(Policy(), ((WorkloadSelector(name="cart"), own),)),
+            policies=Policies(Policy(), ((PolicySelector(name="cart"), own),)),
         )
         outcome = stage.run()
         assert [named(outcome, name).wanted_replicas for name in ("web", "cart")] == [18, 5]
@@ -331,7 +331,7 @@ class Broken:
     def update(self, panel: Panel) -> Broken:
         return self
 
-    def forecast_peak(self, window: Window, quantiles: Sequence[float]) -> Peak:
+    def forecast_peak(self, window: StepWindow, quantiles: Sequence[float]) -> Peak:
         raise FloatingPointError("no word today")
 
 
@@ -378,7 +378,7 @@ class TestScores:
         assert {round(score.actual, 3) for score in outcomes[6].report.scores} == {2.7}
 
     def test_are_of_the_window_that_the_policy_of_the_workload_looks_at(self) -> None:
-        own = Policies(Policy(), ((WorkloadSelector(name="late-*"), {"horizontal": {"lead_time": "5m"}}),))
+        own = Policies(Policy(), ((PolicySelector(name="late-*"), {"horizontal": {"lead_time": "5m"}}),))
         stage = CycleOnFakes(*(load(f"{kind}-{i}") for i in range(10) for kind in ("web", "late")), policies=own)
         stage.run_minutes(0, 12)
         waited = {(s.id.name.split("-")[0], s.matured_at - s.made_at) for s in stage.ledger.scores}

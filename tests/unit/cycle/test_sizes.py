@@ -6,7 +6,7 @@ import pytest
 from forecaster.cycle.containers import Containers
 from forecaster.cycle.sizes import ROUNDS, Sizes
 from forecaster.domain.policies import Policies
-from forecaster.domain.policy import Policy, WorkloadSelector
+from forecaster.domain.policy import Policy, PolicySelector
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES, Block
 from forecaster.store.history import HistoryStore
@@ -52,7 +52,7 @@ def test_sizes_are_those_of_one_pod() -> None:
 
 def test_prices_are_those_of_the_policy() -> None:
     rising = history(cpu=np.linspace(0, 4, DAY), pods=np.ones(DAY))
-    cheap = Policies(Policy(), ((WorkloadSelector(name="web"), {"vertical": {"throttle_price": 1.5}}),))
+    cheap = Policies(Policy(), ((PolicySelector(name="web"), {"vertical": {"throttle_price": 1.5}}),))
     assert request_of(renewed(rising, cheap)) < request_of(renewed(rising)) == pytest.approx(4.0)
 
 

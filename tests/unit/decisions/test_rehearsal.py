@@ -14,7 +14,7 @@ from forecaster.decisions.state import ScalingState
 from forecaster.decisions.sweeps import SETTINGS, TARGETS, Setting, reactive_counts, seasonal_counts, worth_counts
 from forecaster.decisions.worth import pods_worth_having
 from forecaster.domain.decision import Scale
-from forecaster.domain.outlook import Ahead, Measured, Outlook
+from forecaster.domain.outlook import Measured, PeakForecast, SignalForecast
 from forecaster.domain.policy import HorizontalPolicy
 from forecaster.domain.signal import Signal
 from forecaster.domain.workload import Resources, Target, TargetType
@@ -46,8 +46,10 @@ def test_rehearsed_counts_are_those_that_would_have_been_decided(price: float) -
     state, decided = ScalingState(), []
     for minute, (now, ahead) in enumerate(zip(seen * 1000, peaks * 1000, strict=True)):
         at = after(minute)
-        known = Ahead("m", 0.9, ahead[2], ahead[0], ahead[1], ahead[3], at, at, "", LEVELS, tuple(ahead.tolist()))
-        outlook = Outlook(Signal.REQUESTS, Measured(float(now), at), known)
+        known = PeakForecast(
+            "m", 0.9, ahead[2], ahead[0], ahead[1], ahead[3], at, at, "", LEVELS, tuple(ahead.tolist())
+        )
+        outlook = SignalForecast(Signal.REQUESTS, Measured(float(now), at), known)
         result = decide_replicas(one, {Signal.REQUESTS: outlook}, policy, state, at)
         assert isinstance(result.verdict, Scale)
         state, count = result.state, result.verdict.replicas

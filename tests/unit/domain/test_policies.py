@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from forecaster.domain.policies import Policies, matches, merged
-from forecaster.domain.policy import HorizontalPolicy, Policy, VerticalPolicy, WorkloadSelector
+from forecaster.domain.policy import HorizontalPolicy, Policy, PolicySelector, VerticalPolicy
 from forecaster.domain.workload import WorkloadId
 
 WEB = WorkloadId("shop", "Deployment", "web")
@@ -25,7 +25,7 @@ def test_without_overrides_everybody_has_the_defaults() -> None:
 
 
 def test_an_override_changes_what_it_names_and_nothing_else() -> None:
-    policies = Policies(Policy(), ((WorkloadSelector(name="web"), horizontal(quantile=0.95)),))
+    policies = Policies(Policy(), ((PolicySelector(name="web"), horizontal(quantile=0.95)),))
     assert policies.of(WEB) == Policy(horizontal=HorizontalPolicy(quantile=0.95))
     assert policies.of(DATABASE) == Policy()
 
@@ -34,8 +34,8 @@ def test_overrides_add_up_and_the_later_one_wins() -> None:
     policies = Policies(
         Policy(),
         (
-            (WorkloadSelector(namespace="shop"), horizontal(quantile=0.9, max_replicas=50)),
-            (WorkloadSelector(kind="Deployment"), horizontal(quantile=0.95)),
+            (PolicySelector(namespace="shop"), horizontal(quantile=0.9, max_replicas=50)),
+            (PolicySelector(kind="Deployment"), horizontal(quantile=0.95)),
         ),
     )
     assert policies.of(WEB).horizontal == HorizontalPolicy(quantile=0.95, max_replicas=50)
@@ -45,29 +45,29 @@ def test_overrides_add_up_and_the_later_one_wins() -> None:
 def test_an_override_of_none_takes_a_default_away() -> None:
     policies = Policies(
         Policy(horizontal=HorizontalPolicy(max_replicas=9)),
-        ((WorkloadSelector(name="web"), horizontal(max_replicas=None)),),
+        ((PolicySelector(name="web"), horizontal(max_replicas=None)),),
     )
     assert policies.of(WEB).horizontal.max_replicas is None
 
 
 def test_workloads_with_the_same_overrides_share_one_policy() -> None:
-    policies = Policies(Policy(), ((WorkloadSelector(namespace="shop"), horizontal(quantile=0.9)),))
+    policies = Policies(Policy(), ((PolicySelector(namespace="shop"), horizontal(quantile=0.9)),))
     assert policies.of(WEB) is policies.of(DATABASE)
 
 
 @pytest.mark.parametrize(
     "selector",
-    [WorkloadSelector(), WorkloadSelector(namespace="shop"), WorkloadSelector(namespace="sh*", name="w?b")],
+    [PolicySelector(), PolicySelector(namespace="shop"), PolicySelector(namespace="sh*", name="w?b")],
     ids=str,
 )
-def test_a_selector_means_a_workload_when_all_three_patterns_match(selector: WorkloadSelector) -> None:
+def test_a_selector_means_a_workload_when_all_three_patterns_match(selector: PolicySelector) -> None:
     assert matches(selector, WEB)
 
 
 @pytest.mark.parametrize(
-    "selector", [WorkloadSelector(namespace="shop", name="db"), WorkloadSelector(kind="deployment")], ids=str
+    "selector", [PolicySelector(namespace="shop", name="db"), PolicySelector(kind="deployment")], ids=str
 )
-def test_a_selector_means_nobody_else(selector: WorkloadSelector) -> None:
+def test_a_selector_means_nobody_else(selector: PolicySelector) -> None:
     assert not matches(selector, WEB)
 
 

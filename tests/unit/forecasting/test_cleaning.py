@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from forecaster.demand.fresh import DemandContext, FreshHistory, fresh
-from forecaster.domain.outlook import Ahead
+from forecaster.domain.outlook import PeakForecast
 from forecaster.domain.report import MaskedShare
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window
@@ -53,11 +53,11 @@ def _windows(values: np.ndarray, end: datetime) -> tuple[Window, Window]:
     return weeks, Window((WEB.id,), end - 179 * MINUTE, MINUTE, recent)
 
 
-def forecast(seen: Days, model: str = "adaptive", passed: int = 0) -> Ahead:
+def forecast(seen: Days, model: str = "adaptive", passed: int = 0) -> PeakForecast:
     """What is expected in the coming five minutes."""
     now = NOON - passed * FIVE_MINUTES
     ahead = Forecaster(model).peaks(Signal.CPU, shown(seen, passed), [AT_ONCE], now)[AT_ONCE].ahead(WEB.id, 0.9)
-    assert isinstance(ahead, Ahead)
+    assert isinstance(ahead, PeakForecast)
     return ahead
 
 
@@ -137,7 +137,7 @@ def test_the_shares_and_reasons_are_told_and_explained() -> None:
     said = forecaster.peaks(Signal.CPU, shown(seen), [AT_ONCE], NOON)[AT_ONCE]
     assert forecaster.masked() == [MaskedShare(WEB.id, Signal.CPU, "limit", pytest.approx(40 / (7 * DAY)))]
     ahead = said.ahead(WEB.id, 0.9)
-    assert isinstance(ahead, Ahead)
+    assert isinstance(ahead, PeakForecast)
     assert "2.0% of the last week is masked (at the CPU limit 2.0%)" in ahead.note
 
 

@@ -12,7 +12,7 @@ from forecaster.decisions.decide import decide
 from forecaster.decisions.state import ScalingState
 from forecaster.demand.fresh import DemandContext, FreshHistory, fresh
 from forecaster.domain.decision import Scale
-from forecaster.domain.outlook import Measured, Outlook
+from forecaster.domain.outlook import Measured, SignalForecast
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window
 from forecaster.domain.workload import Resources
@@ -70,7 +70,7 @@ class Loop:
         )
         peaks = self.forecaster.peaks(Signal.CPU, self._shown(now, one), [SPAN], now)[SPAN]
         ahead = peaks.ahead(one.id, 0.9)
-        outlook = Outlook(Signal.CPU, Measured(self.usage[-1], now), ahead)
+        outlook = SignalForecast(Signal.CPU, Measured(self.usage[-1], now), ahead)
         recommendation, self.state = decide(one, {Signal.CPU: outlook}, POLICY, self.state, now)
         verdict = recommendation.replicas
         return (verdict.replicas if isinstance(verdict, Scale) else one.replicas), float(peaks.values[0, -3])

@@ -11,7 +11,7 @@ import pytest
 
 import models
 from forecaster.demand.fresh import FreshHistory
-from forecaster.domain.outlook import Ahead, Unknown
+from forecaster.domain.outlook import PeakForecast, Unknown
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES, Window
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan, steps_between
@@ -190,7 +190,7 @@ class TestRotation:
         for minute in range(2):
             peaks = all_parts.peaks(Signal.CPU, whole(seen), [SOON], NOON + minutes(minute))[SOON]
         assert model.fits == [ROWS, ROWS, 7]
-        assert isinstance(peaks.ahead(seen.keys[-1], 0.9), Ahead)
+        assert isinstance(peaks.ahead(seen.keys[-1], 0.9), PeakForecast)
 
     def test_a_young_model_is_not_fitted_again(self) -> None:
         model = Counting()
@@ -250,18 +250,18 @@ class Forgetful:
 
 
 class TestModelThatFails:
-    def ask(self, one: Forecaster, at: datetime) -> Ahead | Unknown:
+    def ask(self, one: Forecaster, at: datetime) -> PeakForecast | Unknown:
         return one.peaks(Signal.CPU, whole(window(1)), [SOON], at)[SOON].ahead(workload_id("web-0"), 0.9)
 
     def test_on_the_way_says_so_and_is_fitted_anew_in_the_next_round(self) -> None:
         model = Forgetful(forgot=False)
         one = Forecaster("last-value", HOUR, 100, {Signal.CPU: Shards(model)})
-        assert isinstance(self.ask(one, NOON), Ahead)
+        assert isinstance(self.ask(one, NOON), PeakForecast)
         model.forgot = True
         assert self.ask(one, NOON + minutes(1)) == Unknown("the model failed with OverflowError: too many samples")
         assert len(one.failures()) == 1
         model.forgot = False
-        assert isinstance(self.ask(one, NOON + minutes(2)), Ahead)
+        assert isinstance(self.ask(one, NOON + minutes(2)), PeakForecast)
         assert (model.fits, one.failures()) == (2, [])
 
     def test_as_soon_as_it_is_fitted_waits_for_its_turn_and_goes_on_saying_so(self) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from forecaster.demand.fresh import FreshHistory
-from forecaster.domain.outlook import Ahead
+from forecaster.domain.outlook import PeakForecast
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES, Window
 from forecaster.domain.workload import WorkloadId
@@ -33,10 +33,10 @@ def history(*ids: WorkloadId, young: int = 24) -> FreshHistory:
     return FreshHistory(weeks, np.empty((len(ids), 0), np.float32), NOON)
 
 
-def newcomer_of(seen: FreshHistory) -> Ahead:
+def newcomer_of(seen: FreshHistory) -> PeakForecast:
     peaks = Forecaster("last-value").peaks(Signal.CPU, seen, [SOON], NOON)[SOON]
     ahead = peaks.ahead(seen.weeks.keys[-1], 0.5)
-    assert isinstance(ahead, Ahead)
+    assert isinstance(ahead, PeakForecast)
     return ahead
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from forecaster.demand.fresh import FreshHistory
-from forecaster.domain.outlook import Ahead
+from forecaster.domain.outlook import PeakForecast
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES, Window
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan
@@ -86,7 +86,7 @@ def test_a_model_that_knows_no_path_keeps_its_forecasts() -> None:
     forecaster = Forecaster("last-value", signals={Signal.CPU: Shards(Shortsighted())}, paths=Paths())
     for cycle in range(2):
         peaks = forecaster.peaks(Signal.CPU, seen(1), [SOON], NOON + cycle * minutes(1))[SOON]
-        assert isinstance(peaks.ahead(workload_id("web-0"), 0.5), Ahead)
+        assert isinstance(peaks.ahead(workload_id("web-0"), 0.5), PeakForecast)
     assert forecaster.paths.kept == {}
     assert forecaster.failures() == []
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.domain.outlook import Ahead
+from forecaster.domain.outlook import PeakForecast
 from forecaster.forecasting.peaks import LEVELS, PeakForecasts
 from tests.support.builders import after
 from tests.support.recommendations import workload_id
@@ -17,9 +17,9 @@ VALUES = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 9.0)
 PEAKS = PeakForecasts(after(3), after(6), {WEB: 0}, np.array([VALUES]), ("ridge",), ("held",), {})
 
 
-def ahead(quantile: float, peaks: PeakForecasts = PEAKS) -> Ahead:
+def ahead(quantile: float, peaks: PeakForecasts = PEAKS) -> PeakForecast:
     one = peaks.ahead(WEB, quantile)
-    assert isinstance(one, Ahead)
+    assert isinstance(one, PeakForecast)
     return one
 
 

@@ -11,7 +11,7 @@ from forecaster.hpa.documents import DocumentError, answers_of, newest_sample, p
 from forecaster.hpa.pods import HpaPod, PodContainer, ReadyCondition
 from forecaster.hpa.proposals import Unmeasured
 from forecaster.hpa.samples import ExternalValues, ObjectMetric, PodSample, PodSamples
-from forecaster.hpa.spec import CrossVersionObjectReference, MetricSpec, MetricTarget
+from forecaster.hpa.spec import CrossVersionObjectReference, HpaMetricTarget, MetricSpec
 from tests.support.hpa import CPU, NOW, QUEUE, hpa, seconds
 
 STAMP = "2026-01-01T00:00:00Z"
@@ -33,11 +33,11 @@ POD: dict[str, Any] = {
         ],
     },
 }
-METRIC = MetricSpec("Pods", "qps", MetricTarget("AverageValue", average_value_milli=1))
+METRIC = MetricSpec("Pods", "qps", HpaMetricTarget("AverageValue", average_value_milli=1))
 INGRESS = MetricSpec(
     "Object",
     "rps",
-    MetricTarget("Value", value_milli=1),
+    HpaMetricTarget("Value", value_milli=1),
     described_object=CrossVersionObjectReference("Ingress", "main"),
 )
 

@@ -9,11 +9,11 @@ from forecaster.hpa.numbers import MAX_INT32, MAX_INT64
 from forecaster.hpa.pods import PodContainer, ReadyCondition
 from forecaster.hpa.proposals import DEFAULT_TOLERANCE, MetricProposal, Unmeasured
 from forecaster.hpa.samples import Answer, ExternalValues, ObjectMetric, PodSample, PodSamples
-from forecaster.hpa.spec import SHIPPED, Controller, FeatureGates, MetricSpec, MetricTarget
+from forecaster.hpa.spec import SHIPPED, Controller, FeatureGates, HpaMetricTarget, MetricSpec
 from tests.support.hpa import CPU, NOW, QUEUE, ago, pod
 
 PODS = [pod("a"), pod("b")]
-AVERAGE, TOTAL = MetricTarget("AverageValue", average_value_milli=1000), MetricTarget("Value", value_milli=1000)
+AVERAGE, TOTAL = HpaMetricTarget("AverageValue", average_value_milli=1000), HpaMetricTarget("Value", value_milli=1000)
 
 
 def samples(*values: int) -> PodSamples:
@@ -40,7 +40,7 @@ def cause(answer: MetricProposal | Unmeasured) -> str:
 
 @pytest.mark.parametrize("source", ["Resource", "ContainerResource"])
 def test_of_two_targets_the_average_value_wins(source: str) -> None:
-    target = MetricTarget("Utilization", average_utilization_percent=1, average_value_milli=1000)
+    target = HpaMetricTarget("Utilization", average_utilization_percent=1, average_value_milli=1000)
     assert replicas(ask(MetricSpec(source, "cpu", target, "app"), samples(1500, 1500))) == 3
 
 
@@ -66,14 +66,14 @@ def test_an_average_of_cpu_keeps_the_readiness_rules() -> None:
 def test_object_metrics_need_type_and_field_to_agree() -> None:
     assert replicas(ask(MetricSpec("Object", "q", TOTAL), ObjectMetric(2000))) == 4
     assert replicas(ask(MetricSpec("Object", "q", AVERAGE), ObjectMetric(2000))) == 2
-    crossed = MetricTarget("Value", average_value_milli=1000)
+    crossed = HpaMetricTarget("Value", average_value_milli=1000)
     assert cause(ask(MetricSpec("Object", "q", crossed), ObjectMetric(2000))) == "invalid_target"
-    crossed = MetricTarget("AverageValue", value_milli=1000)
+    crossed = HpaMetricTarget("AverageValue", value_milli=1000)
     assert cause(ask(MetricSpec("Object", "q", crossed), ObjectMetric(2000))) == "invalid_target"
 
 
 def test_external_metrics_look_at_the_average_first() -> None:
-    both_set = MetricTarget("Value", average_value_milli=1000, value_milli=1)
+    both_set = HpaMetricTarget("Value", average_value_milli=1000, value_milli=1)
     assert replicas(ask(MetricSpec("External", "q", both_set), ExternalValues((1000, 2000)))) == 3
     assert replicas(ask(MetricSpec("External", "q", TOTAL), ExternalValues((1000, 2000)))) == 6
 
@@ -86,9 +86,9 @@ def test_a_negative_external_value_is_an_overflow_for_pods_and_none_for_totals()
 @pytest.mark.parametrize(
     ("metric", "answer"),
     [
-        (MetricSpec("Resource", "cpu", MetricTarget("Value")), samples(1)),
-        (MetricSpec("Pods", "q", MetricTarget("Value", value_milli=1)), samples(1)),
-        (MetricSpec("External", "q", MetricTarget("Value")), ExternalValues((1,))),
+        (MetricSpec("Resource", "cpu", HpaMetricTarget("Value")), samples(1)),
+        (MetricSpec("Pods", "q", HpaMetricTarget("Value", value_milli=1)), samples(1)),
+        (MetricSpec("External", "q", HpaMetricTarget("Value")), ExternalValues((1,))),
     ],
 )
 def test_a_target_that_fits_no_formula_is_an_error(metric: MetricSpec, answer: Answer) -> None:
@@ -157,7 +157,7 @@ def message(answer: MetricProposal | Unmeasured) -> str:
 
 
 def test_errors_say_what_the_controller_says() -> None:
-    bare = MetricTarget("Value")
+    bare = HpaMetricTarget("Value")
     neither = "a value target nor an average value target was set"
     assert message(ask(MetricSpec("Resource", "cpu", bare), samples(1))) == (
         "invalid Resource metric source: neither an average utilization target "

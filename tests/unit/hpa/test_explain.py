@@ -8,11 +8,11 @@ from forecaster.hpa.observation import Observation, ScaleSubresource, ScaleUnrea
 from forecaster.hpa.proposals import Unmeasured
 from forecaster.hpa.reconcile import reconcile
 from forecaster.hpa.samples import PodSample, PodSamples
-from forecaster.hpa.spec import HpaSpec, MetricSpec, MetricTarget
+from forecaster.hpa.spec import HpaMetricTarget, HpaSpec, MetricSpec
 from forecaster.hpa.state import HpaState
 from tests.support.hpa import CPU, NOW, QUEUE, both, hpa, look, moved, past, policy, queue_of, rules
 
-CORES = MetricSpec("Resource", "cpu", MetricTarget("AverageValue", average_value_milli=500))
+CORES = MetricSpec("Resource", "cpu", HpaMetricTarget("AverageValue", average_value_milli=500))
 SEEN = HpaState(history=())
 
 
@@ -122,10 +122,10 @@ def test_a_selector_that_is_missing_is_told() -> None:
 
 def test_aims_of_every_kind() -> None:
     memory = MetricSpec(
-        "ContainerResource", "memory", MetricTarget("AverageValue", average_value_milli=2**30 * 1000), "app"
+        "ContainerResource", "memory", HpaMetricTarget("AverageValue", average_value_milli=2**30 * 1000), "app"
     )
-    percent = MetricSpec("ContainerResource", "cpu", MetricTarget("Utilization", 60), "app")
-    total = MetricSpec("External", "queue", MetricTarget("Value", value_milli=30_000))
+    percent = MetricSpec("ContainerResource", "cpu", HpaMetricTarget("Utilization", 60), "app")
+    total = MetricSpec("External", "queue", HpaMetricTarget("Value", value_milli=30_000))
     assert aims(hpa(memory, percent, total, QUEUE)) == (
         "memory of container app is about 1Gi for each pod",
         "each pod uses about 60 % of its requested cpu of container app",

@@ -11,10 +11,10 @@ import pytest
 from forecaster.hpa.behavior import ScalingPolicy
 from forecaster.hpa.convert import BEHAVIOR_ANNOTATION, METRICS_ANNOTATION
 from forecaster.hpa.manifest import RefusedManifest, read_manifest
-from forecaster.hpa.spec import CrossVersionObjectReference, HpaSpec, MetricSpec, MetricTarget
+from forecaster.hpa.spec import CrossVersionObjectReference, HpaMetricTarget, HpaSpec, MetricSpec
 
 NO_MAPPING = ': Invalid value: "NoneType": a manifest is a mapping with apiVersion, kind, metadata, spec'
-PERCENT_80 = MetricSpec("Resource", "cpu", MetricTarget("Utilization", 80))
+PERCENT_80 = MetricSpec("Resource", "cpu", HpaMetricTarget("Utilization", 80))
 DEPLOYMENT = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "shop"}
 
 
@@ -104,15 +104,15 @@ def test_every_source_is_read() -> None:
         },
         {"type": "External", "external": {"metric": {"name": "e"}, "target": each}},
     ]
-    half = MetricTarget("AverageValue", average_value_milli=500)
+    half = HpaMetricTarget("AverageValue", average_value_milli=500)
     assert taken(manifest(metrics=metrics)).metrics == (
-        MetricSpec("Resource", "memory", MetricTarget("AverageValue", average_value_milli=2**30 * 1000)),
+        MetricSpec("Resource", "memory", HpaMetricTarget("AverageValue", average_value_milli=2**30 * 1000)),
         MetricSpec("ContainerResource", "cpu", half, "app"),
         MetricSpec("Pods", "q", half, selector="a=b"),
         MetricSpec(
             "Object",
             "r",
-            MetricTarget("Value", value_milli=10_000_000),
+            HpaMetricTarget("Value", value_milli=10_000_000),
             described_object=CrossVersionObjectReference("Ingress", "i"),
         ),
         MetricSpec("External", "e", half),
@@ -215,7 +215,7 @@ class TestVersion1:
 
     def test_the_one_number_is_a_cpu_metric(self) -> None:
         (metric,) = self.read(targetCPUUtilizationPercentage=50).metrics
-        assert metric == MetricSpec("Resource", "cpu", MetricTarget("Utilization", 50))
+        assert metric == MetricSpec("Resource", "cpu", HpaMetricTarget("Utilization", 50))
 
     def test_metrics_of_the_annotation_follow_the_cpu_metric(self) -> None:
         others = [
@@ -247,17 +247,17 @@ class TestVersion1:
         ]
         ingress = CrossVersionObjectReference("Ingress", "i")
         assert self.read({METRICS_ANNOTATION: others}, targetCPUUtilizationPercentage=50).metrics == (
-            MetricSpec("Resource", "cpu", MetricTarget("Utilization", 50)),
-            MetricSpec("Pods", "pps", MetricTarget("AverageValue", average_value_milli=10**6), selector="a=b"),
-            MetricSpec("Object", "rps", MetricTarget("Value", value_milli=10**7), described_object=ingress),
+            MetricSpec("Resource", "cpu", HpaMetricTarget("Utilization", 50)),
+            MetricSpec("Pods", "pps", HpaMetricTarget("AverageValue", average_value_milli=10**6), selector="a=b"),
+            MetricSpec("Object", "rps", HpaMetricTarget("Value", value_milli=10**7), described_object=ingress),
             MetricSpec(
-                "Object", "rps", MetricTarget("AverageValue", average_value_milli=2000), described_object=ingress
+                "Object", "rps", HpaMetricTarget("AverageValue", average_value_milli=2000), described_object=ingress
             ),
-            MetricSpec("External", "q", MetricTarget("Value", value_milli=30_000)),
-            MetricSpec("External", "q", MetricTarget("AverageValue", average_value_milli=30_000)),
-            MetricSpec("Resource", "memory", MetricTarget("AverageValue", average_value_milli=2**30 * 1000)),
-            MetricSpec("Resource", "memory", MetricTarget("Utilization", 70)),
-            MetricSpec("ContainerResource", "cpu", MetricTarget("Utilization", 60), "app"),
+            MetricSpec("External", "q", HpaMetricTarget("Value", value_milli=30_000)),
+            MetricSpec("External", "q", HpaMetricTarget("AverageValue", average_value_milli=30_000)),
+            MetricSpec("Resource", "memory", HpaMetricTarget("AverageValue", average_value_milli=2**30 * 1000)),
+            MetricSpec("Resource", "memory", HpaMetricTarget("Utilization", 70)),
+            MetricSpec("ContainerResource", "cpu", HpaMetricTarget("Utilization", 60), "app"),
         )
 
     def test_metrics_of_the_annotation_alone_need_no_default(self) -> None:

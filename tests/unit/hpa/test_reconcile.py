@@ -14,7 +14,14 @@ from forecaster.hpa.proposals import Unmeasured
 from forecaster.hpa.reconcile import reconcile
 from forecaster.hpa.samples import ExternalValues, PodSample, PodSamples
 from forecaster.hpa.selectors import selector_of_labels
-from forecaster.hpa.spec import Controller, CrossVersionObjectReference, FeatureGates, HpaSpec, MetricSpec, MetricTarget
+from forecaster.hpa.spec import (
+    Controller,
+    CrossVersionObjectReference,
+    FeatureGates,
+    HpaMetricTarget,
+    HpaSpec,
+    MetricSpec,
+)
 from forecaster.hpa.state import HpaState, MetricStatus
 from tests.support.hpa import CPU, NOW, QUEUE, both, hpa, look, moved, past, policy, queue_of, rules, seconds
 
@@ -142,7 +149,7 @@ def test_going_to_zero_is_told_on_the_object() -> None:
 
 
 def test_going_to_zero_without_a_metric_from_outside_is_not_the_hpas_doing() -> None:
-    metric = MetricSpec("Pods", "qps", MetricTarget("AverageValue", average_value_milli=1000))
+    metric = MetricSpec("Pods", "qps", HpaMetricTarget("AverageValue", average_value_milli=1000))
     idle = PodSamples({"p0": PodSample(0, NOW), "p1": PodSample(0, NOW)})
     outcome = reconcile(hpa(metric, low=0), look(2, idle), HpaState(history=()), NOW, ZERO)
     assert (outcome.desired.replicas, reasons(outcome)[-1]) == (0, "NotScaledToZero")
@@ -180,7 +187,7 @@ def test_a_broken_metric_beside_a_rising_one_is_reported_after_scaling() -> None
 
 
 def test_an_unknown_source_is_named() -> None:
-    strange = MetricSpec("Cheese", "cheddar", MetricTarget())
+    strange = MetricSpec("Cheese", "cheddar", HpaMetricTarget())
     outcome = reconcile(hpa(strange), look(3, queue_of(1)), STORED, NOW)
     assert reasons(outcome)[1] == "InvalidMetricSourceType"
 
@@ -239,7 +246,7 @@ def test_a_rise_from_stabilisation_alone_has_no_reason() -> None:
 
 
 def test_negative_samples_are_cut_to_zero_replicas() -> None:
-    metric = MetricSpec("External", "delta", MetricTarget("Value", value_milli=1000))
+    metric = MetricSpec("External", "delta", HpaMetricTarget("Value", value_milli=1000))
     outcome = reconcile(hpa(metric, low=0), look(2, ExternalValues((-5000,))), HpaState(history=()), NOW, ZERO)
     assert outcome.desired.replicas == 0
     assert outcome.state.history == (past(0, 0),)
@@ -340,7 +347,7 @@ def test_events_of_both_lists_reach_the_policies() -> None:
 
 def test_the_status_has_every_number_of_its_metrics() -> None:
     used = PodSamples({"p0": PodSample(500, NOW)})
-    total = MetricSpec("External", "total", MetricTarget("Value", value_milli=1000))
+    total = MetricSpec("External", "total", HpaMetricTarget("Value", value_milli=1000))
     outcome = reconcile(hpa(CPU, total), look(1, used, ExternalValues((1000,))), STORED, NOW)
     assert outcome.state.current_metrics == (
         MetricStatus("Resource", "cpu", 50, 500),

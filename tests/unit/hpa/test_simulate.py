@@ -10,11 +10,11 @@ from forecaster.hpa.pods import PodContainer
 from forecaster.hpa.proposals import Unmeasured
 from forecaster.hpa.reconcile import carry_on
 from forecaster.hpa.samples import ExternalValues, ObjectMetric, PodSample, PodSamples
-from forecaster.hpa.spec import Controller, MetricSpec, MetricTarget
+from forecaster.hpa.spec import Controller, HpaMetricTarget, MetricSpec
 from tests.support.hpa import CPU, NOW, QUEUE, both, hpa, look, pod, queue_of, seconds
 
-OBJECT = MetricSpec("Object", "rps", MetricTarget("Value", value_milli=1000))
-MEMORY = MetricSpec("Resource", "memory", MetricTarget("AverageValue", average_value_milli=2**30 * 1000))
+OBJECT = MetricSpec("Object", "rps", HpaMetricTarget("Value", value_milli=1000))
+MEMORY = MetricSpec("Resource", "memory", HpaMetricTarget("AverageValue", average_value_milli=2**30 * 1000))
 
 
 def test_a_total_is_spread_evenly_and_sums_to_itself() -> None:

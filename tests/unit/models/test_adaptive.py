@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from models import Adaptive, Panel, Prior, Window
+from models import Adaptive, Panel, Prior, StepWindow
 from models.adaptive import CLEARLY, KEENNESS, odds
 from models.evaluate import coverage
 from tests.support.panels import FIVE_MINUTES, HOUR, MONDAY, daily_waves, panel
@@ -45,7 +45,7 @@ def test_a_day_wave_is_followed_with_true_quantiles() -> None:
 
 def test_the_peak_of_a_window_lies_above_each_of_its_steps() -> None:
     fitted = Adaptive().fit(daily_waves(2, days=10, step=FIVE_MINUTES, noise=0.3))
-    path, peak = fitted.forecast(8, (0.5,)).values, fitted.forecast_peak(Window(1, 8), (0.5,)).values
+    path, peak = fitted.forecast(8, (0.5,)).values, fitted.forecast_peak(StepWindow(1, 8), (0.5,)).values
     assert (peak[:, 0] >= path[:, 0].max(axis=1)).all()
 
 
@@ -80,7 +80,14 @@ def test_a_series_too_short_to_judge_by_keeps_the_usual_share() -> None:
 def test_several_windows_at_once_are_what_each_is_alone() -> None:
     """Near and far ones, one beyond what the ridge has learned, two beyond what anybody knows."""
     fitted = Adaptive(replays=8).fit(daily_waves(3, days=10, step=FIVE_MINUTES, noise=0.3))
-    windows = (Window(1, 1), Window(2, 3), Window(14, 20), Window(7, 8), Window(280, 300), Window(290, 300))
+    windows = (
+        StepWindow(1, 1),
+        StepWindow(2, 3),
+        StepWindow(14, 20),
+        StepWindow(7, 8),
+        StepWindow(280, 300),
+        StepWindow(290, 300),
+    )
     together = fitted.forecast_peaks(windows, LEVELS)
     for window in windows:
         alone = fitted.forecast_peak(window, LEVELS)

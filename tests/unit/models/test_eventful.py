@@ -6,7 +6,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from models import Model, Panel, Ridge, SeasonalNaive, Window
+from models import Model, Panel, Ridge, SeasonalNaive, StepWindow
 from models.calendar import Event
 from models.checks import CHECKS
 from models.eventful import Eventful
@@ -44,7 +44,9 @@ def test_the_day_after_a_sale_is_not_taken_for_a_sale() -> None:
 
 def test_the_peak_of_a_window_with_a_sale_is_that_of_the_sale() -> None:
     fitted = Eventful(SeasonalNaive(), (sale(9), sale(12))).fit(history_with(sale(9), 3.0))
-    before, during = (fitted.forecast_peak(window, (0.5,)).values[0, 0] for window in (Window(7, 10), Window(11, 14)))
+    before, during = (
+        fitted.forecast_peak(window, (0.5,)).values[0, 0] for window in (StepWindow(7, 10), StepWindow(11, 14))
+    )
     assert during > 2 * before * 0.9
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from models import Forecast, LastValue, Provenance, QuestionError, SeasonalNaive, Window, create
+from models import Forecast, LastValue, Provenance, QuestionError, SeasonalNaive, StepWindow, create
 from models.forecast import checked_levels
 from tests.support.panels import HOUR, MONDAY, daily_waves, panel
 
@@ -55,7 +55,7 @@ def test_levels_ascend_within_0_and_1(levels: tuple[float, ...]) -> None:
 @pytest.mark.parametrize(("first", "last"), [(0, 1), (3, 2)])
 def test_a_window_holds_a_step(first: int, last: int) -> None:
     with pytest.raises(QuestionError):
-        Window(first, last)
+        StepWindow(first, last)
 
 
 def test_a_series_without_samples_is_unknown_and_the_others_are_not() -> None:

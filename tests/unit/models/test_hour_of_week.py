@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from models import HourOfWeek, Panel, Window
+from models import HourOfWeek, Panel, StepWindow
 from models.calendar import Calendar
 from tests.support.panels import HOUR, MONDAY, daily_waves
 
@@ -36,5 +36,5 @@ def test_the_spread_is_that_of_the_hour() -> None:
 
 def test_peaks_lie_above_steps() -> None:
     fitted = HourOfWeek().fit(daily_waves(1, days=14, noise=0.3))
-    peak = fitted.forecast_peak(Window(1, 6), (0.9,)).values[0, 0]
+    peak = fitted.forecast_peak(StepWindow(1, 6), (0.9,)).values[0, 0]
     assert peak >= fitted.forecast(6, (0.9,)).values[0, 0].max() - 0.1

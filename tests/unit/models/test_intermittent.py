@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from models import Intermittent, Window
+from models import Intermittent, StepWindow
 from tests.support.panels import FIVE_MINUTES, panel
 
 WEEK = 7 * 288
@@ -20,7 +20,7 @@ def test_a_batch_every_twenty_minutes_is_expected_at_its_minute_only() -> None:
 def test_the_peak_of_a_window_without_a_batch_is_low() -> None:
     fitted = Intermittent().fit(panel(every(12), step=FIVE_MINUTES))
     before, with_batch = (
-        fitted.forecast_peak(window, (0.95,)).values[0, 0] for window in (Window(2, 6), Window(10, 14))
+        fitted.forecast_peak(window, (0.95,)).values[0, 0] for window in (StepWindow(2, 6), StepWindow(10, 14))
     )
     assert before < 0.2
     assert with_batch > 3.9

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from models.backtest import FAR, NEAR_MANY, NEAR_ONE, NEAR_PEAK, kind, origins_of, replay
-from models.forecast import Window
+from models.forecast import StepWindow
 from models.training import LEVELS
 from tests.support.panels import FIVE_MINUTES, daily_waves
 
 DAY = 288
-HOUR_AHEAD = (Window(12, 12),)
+HOUR_AHEAD = (StepWindow(12, 12),)
 
 
 def test_the_newest_day_has_twice_as_many_origins_as_the_one_a_week_ago() -> None:
@@ -35,9 +35,14 @@ def test_a_day_of_history_is_too_short_to_replay() -> None:
 
 @pytest.mark.parametrize(
     ("window", "expected"),
-    [(Window(1, 1), NEAR_ONE), (Window(12, 12), NEAR_MANY), (Window(2, 8), NEAR_PEAK), (Window(24, 24), FAR)],
+    [
+        (StepWindow(1, 1), NEAR_ONE),
+        (StepWindow(12, 12), NEAR_MANY),
+        (StepWindow(2, 8), NEAR_PEAK),
+        (StepWindow(24, 24), FAR),
+    ],
 )
-def test_a_window_has_replays_that_stand_for_it(window: Window, expected: int) -> None:
+def test_a_window_has_replays_that_stand_for_it(window: StepWindow, expected: int) -> None:
     assert kind(window) == expected
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from models import Ridge, Window
+from models import Ridge, StepWindow
 from models.evaluate import coverage
 from tests.support.panels import HOUR, MONDAY, daily_waves, panel
 
@@ -41,7 +41,7 @@ def test_quantiles_cover_what_they_say() -> None:
 
 def test_the_peak_exceeds_the_steps_of_its_window() -> None:
     fitted = Ridge().fit(panel(persistent().tolist()))
-    peak = fitted.forecast_peak(Window(1, 6), (0.5,)).values[0, 0]
+    peak = fitted.forecast_peak(StepWindow(1, 6), (0.5,)).values[0, 0]
     assert peak >= fitted.forecast(6, (0.5,)).values.max()
 
 
@@ -61,4 +61,4 @@ def test_what_was_something_long_ago_and_nothing_for_a_week_is_expected_to_stay_
     gone = np.concatenate([persistent(days=3), np.zeros(8 * 24)])
     fitted = Ridge().fit(panel(gone.tolist()))
     assert not fitted.forecast(3, (0.5, 0.9)).values.any()
-    assert not fitted.forecast_peak(Window(1, 10), (0.9,)).values.any()
+    assert not fitted.forecast_peak(StepWindow(1, 10), (0.9,)).values.any()

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from models import SeasonalNaive, Window
+from models import SeasonalNaive, StepWindow
 from models.panel import DAY
 from tests.support.panels import daily_waves, panel
 
@@ -29,7 +29,7 @@ def test_a_week_is_another_period() -> None:
 
 def test_the_peak_is_that_of_the_same_window_a_day_ago() -> None:
     history = daily_waves(1, days=4, noise=0.0)
-    peak = SeasonalNaive().fit(history).forecast_peak(Window(2, 5), (0.5,))
+    peak = SeasonalNaive().fit(history).forecast_peak(StepWindow(2, 5), (0.5,))
     np.testing.assert_allclose(peak.values[0, 0], history.values[0, -23:-19].max())
 
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from models.forecast import Window
+from models.forecast import StepWindow
 from models.network import Network, quantiles
 from models.training import LEVELS, Examples, Recipe, examples, gradient, train
 
 RNG = np.random.default_rng(5)
-WINDOWS = (Window(1, 1), Window(2, 4))
+WINDOWS = (StepWindow(1, 1), StepWindow(2, 4))
 
 
 def lines(count: int = 400) -> Examples:

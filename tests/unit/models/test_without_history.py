@@ -7,7 +7,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from models import CATALOGUE, Forgets, Window, create
+from models import CATALOGUE, Forgets, StepWindow, create
 from models.checks import ordinary
 
 LEVELS = (0.5, 0.9)
@@ -21,5 +21,5 @@ def test_a_window_brings_everything_back(name: str) -> None:
     assert isinstance(fitted, Forgets)
     kept, forgot = fitted.update(panel), fitted.without_history().update(panel)
     np.testing.assert_array_equal(
-        kept.forecast_peak(Window(1, 2), LEVELS).values, forgot.forecast_peak(Window(1, 2), LEVELS).values
+        kept.forecast_peak(StepWindow(1, 2), LEVELS).values, forgot.forecast_peak(StepWindow(1, 2), LEVELS).values
     )

@@ -19,7 +19,7 @@ from forecaster.hpa.pods import HpaPod, PodContainer, ReadyCondition
 from forecaster.hpa.proposals import Unmeasured
 from forecaster.hpa.reconcile import reconcile
 from forecaster.hpa.samples import Answer, ExternalValues, PodSample, PodSamples
-from forecaster.hpa.spec import CrossVersionObjectReference, HpaSpec, MetricSpec, MetricTarget
+from forecaster.hpa.spec import CrossVersionObjectReference, HpaMetricTarget, HpaSpec, MetricSpec
 from forecaster.hpa.state import NEW_HPA
 from forecaster.replay.pods import Pods, Starting
 from forecaster.replay.scaler import Memory, Scaler, next_replicas, raised, with_targets_at
@@ -121,8 +121,8 @@ def spec_of(scaler: Scaler) -> HpaSpec:
 
 def metric_of(target: PodTarget) -> MetricSpec:
     if isinstance(target, UtilizationTarget):
-        return MetricSpec("Resource", "cpu", MetricTarget("Utilization", average_utilization_percent=target.percent))
-    average = MetricTarget("AverageValue", average_value_milli=milli(target.amount))
+        return MetricSpec("Resource", "cpu", HpaMetricTarget("Utilization", average_utilization_percent=target.percent))
+    average = HpaMetricTarget("AverageValue", average_value_milli=milli(target.amount))
     return MetricSpec("Resource" if target.signal is Signal.CPU else "External", str(target.signal), average)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from forecaster.decisions.explain import explanation
 from forecaster.domain.decision import Reason
-from forecaster.domain.outlook import ForecastPath
+from forecaster.domain.outlook import StepForecast
 from forecaster.domain.signal import Signal
 from forecaster.publish.views import recommendation_view
 from forecaster.serving.app import create_app
@@ -50,7 +50,7 @@ def test_forecasts_are_quantiles_in_order(client: Client) -> None:
 
 def test_a_forecast_step_by_step_has_an_age_of_its_own(tmp_path: Path) -> None:
     made, step = NOON - timedelta(minutes=6), timedelta(minutes=5)
-    path = ForecastPath(made, made, step, (0.5, 0.9), ((1.0, 1.5), (2.0, 2.5)), "adaptive")
+    path = StepForecast(made, made, step, (0.5, 0.9), ((1.0, 1.5), (2.0, 2.5)), "adaptive")
     served_by = publisher(tmp_path / "table", paths=lambda: {workload_id(): {Signal.CPU: path}})
     served_by.publish(NOON, [recommendation(), recommendation(workload_id("other"))])
     reader = TableReader(tmp_path / "table")

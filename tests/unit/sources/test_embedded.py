@@ -15,7 +15,7 @@ from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType
 from forecaster.sources.embedded import EmbeddedPrometheus
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.sources.queries import Queries
-from forecaster.sources.recorded import MINUTE, Fleet, Recording
+from forecaster.sources.recorded import MINUTE, RecordedFleet, Recording
 from forecaster.sources.settings import PrometheusSettings
 
 if TYPE_CHECKING:
@@ -48,12 +48,12 @@ RECORDING = Recording(
 
 
 @pytest.fixture
-def fleet() -> Fleet:
+def fleet() -> RecordedFleet:
     return RECORDING.fleet(START)
 
 
 @pytest.fixture
-def endpoint(fleet: Fleet) -> Iterator[EmbeddedPrometheus]:
+def endpoint(fleet: RecordedFleet) -> Iterator[EmbeddedPrometheus]:
     with EmbeddedPrometheus(RECORDING, Queries(), fleet) as running:
         yield running
 
@@ -100,7 +100,7 @@ def test_beyond_the_recording_nobody_is_known(source: PrometheusSource) -> None:
     assert source.latest(Signal.CPU, at(-1)).ids == ()
 
 
-def test_the_inventory_is_the_fleet_of_this_moment(source: PrometheusSource, fleet: Fleet) -> None:
+def test_the_inventory_is_the_fleet_of_this_moment(source: PrometheusSource, fleet: RecordedFleet) -> None:
     fleet.scale(WEB, 7, ready_replicas=3, at=at(5))
     found = source.inventory(at(5))
     assert found.faults == ()
@@ -108,13 +108,13 @@ def test_the_inventory_is_the_fleet_of_this_moment(source: PrometheusSource, fle
     assert (fleet[WEB].replicas, fleet[WEB].ready_replicas) == (7, 3)
 
 
-def test_ready_pods_follow_the_recording_until_somebody_scales(source: PrometheusSource, fleet: Fleet) -> None:
+def test_ready_pods_follow_the_recording_until_somebody_scales(source: PrometheusSource, fleet: RecordedFleet) -> None:
     fleet.scale(WEB, 4, at=at(3))
     fleet.scale(WEB, 6, at=at(5))
     assert row(source, Signal.PODS, 1, 6) == [2.0, 2.0, 4.0, 4.0, 6.0, 6.0]
 
 
-def test_namespaces_narrow_what_is_served(fleet: Fleet) -> None:
+def test_namespaces_narrow_what_is_served(fleet: RecordedFleet) -> None:
     queries = Queries(namespaces="data")
     with EmbeddedPrometheus(RECORDING, queries, fleet) as endpoint:
         source = PrometheusSource(PrometheusSettings(url=endpoint.url), queries)
@@ -175,7 +175,7 @@ def test_it_says_that_it_is_ready_and_what_it_is(endpoint: EmbeddedPrometheus) -
     assert ask(endpoint, "/graph").status_code == 404
 
 
-def test_it_can_be_stopped_before_it_started(fleet: Fleet) -> None:
+def test_it_can_be_stopped_before_it_started(fleet: RecordedFleet) -> None:
     EmbeddedPrometheus(RECORDING, Queries(), fleet).stop()
 
 

@@ -9,15 +9,15 @@ from forecaster.domain.signal import Signal
 from forecaster.domain.window import Block
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError
-from forecaster.store.ring import Ring
+from forecaster.store.ring import HistoryRing
 
 MINUTE = timedelta(minutes=1)
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 WEB, API = WorkloadId("shop", "Deployment", "web"), WorkloadId("shop", "Deployment", "api")
 
 
-def ring(columns: int = 5) -> Ring:
-    return Ring(step=MINUTE, columns=columns, newest=NOON)
+def ring(columns: int = 5) -> HistoryRing:
+    return HistoryRing(step=MINUTE, columns=columns, newest=NOON)
 
 
 def block(start: datetime, *rows: list[float], ids: tuple[WorkloadId, ...] = (WEB, API)) -> Block:

@@ -1,0 +1,84 @@
+"""A recommendation in sentences: what was seen, what was forecast, every clamp in order, the number and why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from forecaster.domain.amounts import amount, duration_text, pod
+from forecaster.domain.decision import Clamp, Hold, Recommendation, Resize, SignalView
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from forecaster.domain.outlook import PeakForecast
+
+
+def explanation(one: Recommendation) -> list[str]:
+    """Lines to read from top to bottom."""
+    return [
+        f"{one.id.kind} {one.id} at {one.at:%Y-%m-%d %H:%M:%S} UTC",
+        f"  replicas: {one.replicas_now} now, {_owner(one)}",
+        *(line for view in one.signals for line in _signal(view)),
+        *_lead_time(one),
+        *(_clamp(i, clamp) for i, clamp in enumerate(one.clamps, 1)),
+        f"  => {_count(one)}",
+        f"  one pod (request/limit): {pod(one.resources_now)}",
+        f"  => {_size(one)}",
+        *_containers(one),
+    ]
+
+
+def _containers(one: Recommendation) -> Iterator[str]:
+    """Each of several containers, and what has to change with them."""
+    if not isinstance(one.resources, Resize):
+        return
+    sizes = one.resources.containers
+    for size in sizes if len(sizes) > 1 else ():
+        yield f"     {size.name}: {pod(size.now)} → {pod(size.wanted)}"
+    for target in one.resources.targets:
+        yield f"     with it, the HPA's target for {target.metric}: {target.value * 100:.0f} %"
+
+
+def _owner(one: Recommendation) -> str:
+    return f"owned by HPA {one.autoscaler}" if one.autoscaler else "no HPA"
+
+
+def _signal(view: SignalView) -> Iterator[str]:
+    yield f"  {view.signal}: target {view.target}" if view.target else f"  {view.signal}: not usable"
+    if view.measured is not None and view.measured_at is not None:
+        asks = f", asks for {view.reactive_replicas}" if view.reactive_replicas is not None else ""
+        yield f"    measured {amount(view.measured, view.signal)} at {view.measured_at:%H:%M}{asks}"
+    if view.forecast is not None:
+        asks = f", asks for {view.forecast_replicas}" if view.forecast_replicas is not None else ""
+        yield f"    forecast {_ahead(view.forecast, view.signal)}{asks}"
+    if view.note:
+        yield f"    note: {view.note}"
+
+
+def _lead_time(one: Recommendation) -> Iterator[str]:
+    """From when on the peak was looked for; of no interest where no peak was."""
+    if one.lead_time and any(view.forecast for view in one.signals):
+        yield f"  lead time {duration_text(one.lead_time.value)}: {one.lead_time.origin}"
+
+
+def _ahead(ahead: PeakForecast, signal: str) -> str:
+    between = f"{ahead.begin:%H:%M} and {ahead.until:%H:%M}"
+    interval = f"{amount(ahead.low, signal)} to {amount(ahead.high, signal)}, median {amount(ahead.median, signal)}"
+    peak = f"p{ahead.quantile * 100:g} of the peak between {between} is {amount(ahead.peak, signal)}"
+    return f"{peak} ({interval}; {ahead.model})"
+
+
+def _clamp(i: int, clamp: Clamp) -> str:
+    return f"  {i}. {clamp.rule}: {clamp.before} → {clamp.after} ({clamp.why})"
+
+
+def _count(one: Recommendation) -> str:
+    if isinstance(one.replicas, Hold):
+        return f"hold at {one.replicas_now} ({one.replicas.reason}): {one.replicas.message}"
+    return f"{one.replicas.replicas} replicas ({one.replicas.reason}): {one.replicas.message}"
+
+
+def _size(one: Recommendation) -> str:
+    if isinstance(one.resources, Resize):
+        return f"{pod(one.resources.resources)}: {one.resources.message}"
+    return f"unchanged ({one.resources.reason}): {one.resources.message}"

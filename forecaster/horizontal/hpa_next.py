@@ -1,0 +1,98 @@
+"""What the workload's own HPA will do at its next sync, by the exact rules, from what it reads.
+
+That is the demand that is measured, and where it reads our metric, the demand that is forecast.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from forecaster.domain.published import DEMAND, OURS
+from forecaster.domain.workload import TargetType
+from forecaster.horizontal.numbers import milli
+from forecaster.hpa.cautions import counts_out_of_reach
+from forecaster.hpa.explain import explain
+from forecaster.hpa.observation import observe_totals
+from forecaster.hpa.proposals import DEFAULT_TOLERANCE
+from forecaster.hpa.reconcile import reconcile
+from forecaster.hpa.spec import CrossVersionObjectReference, HpaMetricTarget, HpaSpec, MetricSpec
+from forecaster.hpa.state import HpaState
+
+if TYPE_CHECKING:
+    from forecaster.domain.decision import Recommendation, SignalView
+    from forecaster.domain.workload import Autoscaler, Resources, Target, Workload
+
+UNSEEN = HpaState(history=())
+"""Its recommendations of the last minutes are known to the controller alone; none of them is assumed."""
+RESOURCES = ("cpu", "memory")
+
+
+def next_sync(workload: Workload, recommendation: Recommendation) -> list[str]:
+    """Sentences; empty for a workload without an HPA.
+
+    The HPA reads its metrics itself, so where one of them is not measured here nothing can be said about it.
+    """
+    hpa = workload.autoscaler
+    if hpa is None or not hpa.targets:
+        return []
+    totals = _totals(hpa, recommendation)
+    unknown = [target.metric for target in hpa.targets if target.metric not in totals]
+    if unknown:
+        why = f"What HPA {hpa.name} does next is not known: {', '.join(unknown)} is not measured here."
+        return [why, *_lost(hpa, recommendation)]
+    spec, requests, at = _spec(workload, hpa), _requests(workload.resources), recommendation.at
+    seen = observe_totals(spec, workload.replicas, totals, requests, at, pods=workload.ready_replicas)
+    told = explain(spec, seen, UNSEEN, reconcile(spec, seen, UNSEEN, at), at)
+    return [told.summary, *told.steps, *_lost(hpa, recommendation)]
+
+
+def _spec(workload: Workload, hpa: Autoscaler) -> HpaSpec:
+    return HpaSpec(
+        scale_target=CrossVersionObjectReference(workload.id.kind, workload.id.name, "apps/v1"),
+        max_replicas=hpa.max_replicas,
+        metrics=tuple(_metric_spec(target) for target in hpa.targets),
+        min_replicas=hpa.min_replicas,
+        name=hpa.name,
+        namespace=workload.id.namespace,
+    )
+
+
+def _metric_spec(target: Target) -> MetricSpec:
+    """kube-state-metrics does not tell Pods from External metrics; both divide a total by the pods."""
+    source = "Resource" if target.metric in RESOURCES else "External"
+    if target.type is TargetType.UTILIZATION:
+        percent = round(target.value * 100)
+        return MetricSpec(source, target.metric, HpaMetricTarget("Utilization", average_utilization_percent=percent))
+    if target.type is TargetType.VALUE:
+        return MetricSpec(source, target.metric, HpaMetricTarget("Value", value_milli=milli(target.value)))
+    return MetricSpec(source, target.metric, HpaMetricTarget("AverageValue", average_value_milli=milli(target.value)))
+
+
+def _totals(hpa: Autoscaler, recommendation: Recommendation) -> dict[str, int]:
+    """What was measured, by the HPA's own names, in milli-units. A record lists the HPA's targets in their order."""
+    seen = zip(hpa.targets, recommendation.signals, strict=False)  # a hold of the whole cycle lists none
+    read = ((target.metric, _read(target.metric, view)) for target, view in seen)
+    return {metric: milli(value) for metric, value in read if value is not None}
+
+
+def _read(metric: str, view: SignalView) -> float | None:
+    """What the HPA gets for a metric; of ours, the forecast peak and no less than what is measured."""
+    if metric != DEMAND or view.forecast is None or view.measured is None:
+        return view.measured
+    return max(view.forecast.peak, view.measured)
+
+
+def _lost(hpa: Autoscaler, recommendation: Recommendation) -> list[str]:
+    """A count that no value can lead to: the tolerance holds for the metrics that are read from here, too."""
+    now, wanted = recommendation.replicas_now, recommendation.wanted_replicas
+    reads = [target.metric for target in hpa.targets if target.metric in OURS]
+    if not reads or wanted not in counts_out_of_reach(now, DEFAULT_TOLERANCE):
+        return []
+    kept = f"HPA {hpa.name} keeps {now} replicas where {wanted} are wanted, whatever {reads[0]} says"
+    remedy = "Set behavior.scaleUp.tolerance and scaleDown.tolerance lower where the cluster has it."
+    return [f"{kept}: that is within the default tolerance of 10 %. {remedy}"]
+
+
+def _requests(resources: Resources) -> dict[str, int]:
+    stated = {"cpu": resources.cpu_request, "memory": resources.memory_request}
+    return {resource: milli(amount) for resource, amount in stated.items() if amount}

@@ -1,0 +1,113 @@
+"""The decision about a single workload, for tests, notebooks and what-if: a table of one row."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forecaster.domain.outlook import Measured, PeakForecast, Unknown
+from forecaster.horizontal.decide import decide
+from forecaster.horizontal.events import calendar_of
+from forecaster.horizontal.gate import shut_by
+from forecaster.horizontal.inputs import KNOWN, NO_SAMPLE, NOT_READ, STALE, Inputs
+from forecaster.horizontal.record import ReplicaRecord, Subject, outlook_of, record
+from forecaster.horizontal.state import State
+from forecaster.horizontal.terms import policy_columns, target_columns, terms_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from forecaster.domain.outlook import SignalForecast
+    from forecaster.domain.policy import HorizontalPolicy
+    from forecaster.domain.workload import Workload
+    from forecaster.horizontal.gate import Gate
+    from forecaster.horizontal.numbers import Floats
+
+
+def decide_one(
+    workload: Workload,
+    outlooks: Mapping[str, SignalForecast],
+    policy: HorizontalPolicy,
+    state: State,
+    now: datetime,
+    *,
+    gate: Gate | None = None,
+) -> tuple[ReplicaRecord, State]:
+    """One workload's replicas at `now`, with every step on the way, and what to remember.
+
+    Without a `gate` the forecast has its say. All forecasts with a distribution have the same levels.
+    """
+    shut = shut_by(policy, gate)
+    subject = Subject(workload, policy, outlooks, shut)
+    inputs = inputs_of_one(subject, now)
+    decisions, after = decide(inputs, state, now.timestamp())
+    return record(decisions, 0, subject), after
+
+
+def state_of(recommendations: Iterable[tuple[int, datetime]] = ()) -> State:
+    """The state [one row] of a workload for which these counts were recommended earlier."""
+    state = State.new(1)
+    for replicas, at in sorted(recommendations, key=lambda one: one[1]):
+        ring = state.recommendations.opened(at.timestamp(), np.inf, 1)
+        state = replace(state, recommendations=ring.marked(np.array([replicas])))
+    return replace(state, begun=np.ones(1, np.bool_))
+
+
+def inputs_of_one(subject: Subject, now: datetime) -> Inputs:
+    """The inputs [one row] of one workload."""
+    workload, policy = subject.workload, subject.policy
+    terms = [terms_of(workload, policy, ())]
+    kinds = terms[0].rules.kinds
+    seen = [outlook_of(subject, kind.signal) for kind in kinds]
+    levels = _levels(seen)
+    columns = policy_columns(terms)
+    calendar = calendar_of([policy.events], columns.lead_time, now.timestamp())
+    return Inputs(
+        rules=terms[0].rules._replace(levels=levels),
+        policy=columns,
+        targets=target_columns(terms),
+        current=np.array([workload.replicas]),
+        ready=np.array([workload.ready_replicas]),
+        measured=_column([one.measured.value if isinstance(one.measured, Measured) else np.nan for one in seen]),
+        unseen=np.array([_unseen(subject, one) for one in seen], np.int8).reshape(-1, 1),
+        age=_column([_age(one, now) for one in seen]),
+        peak=_column([one.ahead.peak if isinstance(one.ahead, PeakForecast) else np.nan for one in seen]),
+        low=_column([one.ahead.low if isinstance(one.ahead, PeakForecast) else np.nan for one in seen]),
+        quantiles=[_quantiles(one, levels) for one in seen],
+        acting=np.array([not subject.shut]),
+        event_floor=calendar.floors,
+        frozen=calendar.frozen,
+        unreadable=np.zeros(1, np.bool_),
+    )
+
+
+def _column(values: Sequence[float]) -> Floats:
+    return np.array(values, np.float64).reshape(-1, 1)
+
+
+def _unseen(subject: Subject, outlook: SignalForecast) -> int:
+    if isinstance(outlook.measured, Unknown):
+        there = outlook.signal in subject.outlooks
+        return STALE if outlook.measured.stale else NO_SAMPLE if there else NOT_READ
+    return KNOWN
+
+
+def _age(outlook: SignalForecast, now: datetime) -> float:
+    return (now - outlook.measured.at).total_seconds() if isinstance(outlook.measured, Measured) else np.nan
+
+
+def _levels(seen: Sequence[SignalForecast]) -> tuple[float, ...]:
+    found = {one.ahead.levels for one in seen if isinstance(one.ahead, PeakForecast) and one.ahead.levels}
+    if len(found) > 1:
+        raise ValueError(f"forecasts of one decision have the same levels, and not {sorted(found)}")
+    return found.pop() if found else ()
+
+
+def _quantiles(outlook: SignalForecast, levels: tuple[float, ...]) -> Floats:
+    """[level, one row]; NaN where only one quantile is known."""
+    if isinstance(outlook.ahead, PeakForecast) and outlook.ahead.levels:
+        return _column(outlook.ahead.peaks)
+    return _column([np.nan] * len(levels))
