@@ -1,4 +1,4 @@
-"""Certificates of our own for the aggregated API: made, kept in a Secret, trusted by the APIServices, renewed in time.
+"""Certificates of our own for the aggregated API: issued, stored in a Secret, trusted by APIServices, renewed in time.
 
-`issue` makes one, `judge` says whether one is due, `keep` puts the steps in their order, `cluster` carries them out.
+`issue` makes one, `renew` says whether one is due and puts the steps in their order, `cluster` carries them out.
 """

@@ -1,23 +1,22 @@
-"""ApiCluster: the Secret and the APIServices of a real cluster, over the API server's own address."""
+"""ApiCluster: the Secret and the APIServices of a real cluster, through its API server."""
 
 from __future__ import annotations
 
-import base64
-import binascii
-import http.client
-import json
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
-from forecaster.certificates.keep import Kept, Registered
+from forecaster.certificates.renew import Registration, StoredCertificate
 from forecaster.errors import ForecasterError
+from forecaster.kube.client import ApiError
+from forecaster.kube.objects import ApiService, ApiServiceSpec, ObjectMeta, Secret, api_service_path, secret_path
 
 if TYPE_CHECKING:
-    from forecaster.certificates.issue import Issued
-    from forecaster.serving.apiserver.config import Access
+    import msgspec
 
-TIMEOUT_SECONDS = 10.0
-API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
+    from forecaster.certificates.issue import Issued
+    from forecaster.kube.client import ApiClient
+
+T = TypeVar("T", bound="msgspec.Struct")
 
 
 class ClusterError(ForecasterError):
@@ -25,28 +24,27 @@ class ClusterError(ForecasterError):
 
 
 class ChangedError(ClusterError):
-    """Somebody else wrote the object between our reading and our writing."""
+    """The object was written by another client between our reading and our writing."""
 
 
 class ApiCluster:
-    """`Cluster` with the rights of an account: get and patch on one Secret and on our APIServices."""
+    """`CertificateStore` with the rights of an account: get and patch on one Secret and on our APIServices."""
 
-    def __init__(self, access: Access, secret: str) -> None:
-        namespace, name = secret.split("/")
-        self._access = access
-        self._secret = f"/api/v1/namespaces/{namespace}/secrets/{name}"
+    def __init__(self, client: ApiClient, secret: str) -> None:
+        self._client = client
+        self._secret = secret_path(*secret.split("/"))
 
-    def secret(self) -> Kept:
+    def secret(self) -> StoredCertificate:
         """The Secret as it is.
 
         Raises:
             ClusterError: it does not exist, or may not be read.
         """
-        found = self._ask("GET", self._secret)
+        found = self._found(self._secret, Secret)
         if found is None:
             raise ClusterError(f"{self._secret}: there is no such Secret; apply the manifest that has it, empty")
-        data = found.get("data") or {}
-        return Kept(_text(data.get("ca.crt")), _text(data.get("tls.crt")), _version(found))
+        data = found.data or {}
+        return StoredCertificate(_text(data.get("ca.crt")), _text(data.get("tls.crt")), found.metadata.resource_version)
 
     def write_secret(self, issued: Issued, version: str) -> None:
         """Replace certificate, key and authority.
@@ -56,83 +54,51 @@ class ApiCluster:
             ChangedError: it is another version by now.
         """
         texts = {"tls.crt": issued.certificate, "tls.key": issued.key, "ca.crt": issued.authority}
-        self._patch(self._secret, {"data": {key: _base64(text) for key, text in texts.items()}}, version)
+        data = {key: text.encode("ascii") for key, text in texts.items()}
+        self._patch(self._secret, Secret(ObjectMeta(resource_version=version), data))
 
-    def api_service(self, name: str) -> Registered | None:
+    def api_service(self, name: str) -> Registration | None:
         """An APIService; None if there is none of that name.
 
         Raises:
             ClusterError: it may not be read.
         """
-        found = self._ask("GET", f"{API_SERVICES}/{name}")
+        found = self._found(api_service_path(name), ApiService)
         if found is None:
             return None
-        spec = found["spec"]
-        service = spec.get("service")
-        return Registered(
-            f"{service['namespace']}/{service['name']}" if service else "", _text(spec.get("caBundle")), _version(found)
+        service = found.spec.service
+        return Registration(
+            str(service) if service else "", _text(found.spec.ca_bundle), found.metadata.resource_version
         )
 
     def write_bundle(self, name: str, bundle: str, version: str) -> None:
-        """Replace whom it trusts.
+        """Replace the authorities that it trusts.
 
         Raises:
             ClusterError: this is not allowed.
             ChangedError: it is another version by now.
         """
-        self._patch(f"{API_SERVICES}/{name}", {"spec": {"caBundle": _base64(bundle)}}, version)
+        spec = ApiServiceSpec(ca_bundle=bundle.encode("ascii"))
+        self._patch(api_service_path(name), ApiService(ObjectMeta(resource_version=version), spec))
 
-    def _patch(self, path: str, change: dict[str, Any], version: str) -> None:
-        if self._ask("PATCH", path, {"metadata": {"resourceVersion": version}, **change}) is None:
-            raise ClusterError(f"{path}: it is gone")
-
-    def _ask(self, method: str, path: str, body: object = None) -> dict[str, Any] | None:
-        """The answer; None where there is no such object."""
+    def _found(self, path: str, kind: type[T]) -> T | None:
+        """An object; None where there is none."""
         try:
-            status, answer = self._exchange(method, path, body)
-        except (OSError, http.client.HTTPException) as error:
-            raise ClusterError(f"{method} {path}: {type(error).__name__} {error}") from error
-        if status == HTTPStatus.NOT_FOUND:
-            return None
-        if status == HTTPStatus.CONFLICT:
-            raise ChangedError(f"{method} {path}: somebody else wrote it meanwhile; run this again")
-        if status != HTTPStatus.OK:
-            raise ClusterError(f"{method} {path}: {status} {_message(answer)}")
-        found: dict[str, Any] = json.loads(answer)
-        return found
+            return self._client.get(path, kind)
+        except ApiError as error:
+            if error.status == HTTPStatus.NOT_FOUND:
+                return None
+            raise ClusterError(str(error)) from error
 
-    def _exchange(self, method: str, path: str, body: object) -> tuple[int, bytes]:
-        access = self._access
-        connection = http.client.HTTPSConnection(
-            access.host, access.port, timeout=TIMEOUT_SECONDS, context=access.context()
-        )
-        headers = {"Accept": "application/json", "Content-Type": "application/merge-patch+json", **access.headers()}
+    def _patch(self, path: str, change: T) -> None:
         try:
-            connection.request(method, path, None if body is None else json.dumps(body), headers)
-            response = connection.getresponse()
-            return response.status, response.read()
-        finally:
-            connection.close()
+            self._client.patch(path, change, type(change))
+        except ApiError as error:
+            if error.status == HTTPStatus.CONFLICT:
+                raise ChangedError(f"{error}; another client wrote it meanwhile, run this again") from error
+            raise ClusterError(str(error)) from error
 
 
-def _version(found: dict[str, Any]) -> str:
-    return str(found["metadata"]["resourceVersion"])
-
-
-def _text(encoded: str | None) -> str:
-    """What a field of bytes holds; nothing where it is no text, which is then replaced."""
-    try:
-        return base64.b64decode(encoded or "").decode("ascii")
-    except (binascii.Error, UnicodeDecodeError):
-        return ""
-
-
-def _base64(text: str) -> str:
-    return base64.b64encode(text.encode()).decode()
-
-
-def _message(answer: bytes) -> str:
-    try:
-        return str(json.loads(answer)["message"])
-    except (ValueError, KeyError, TypeError):
-        return ""
+def _text(value: bytes | None) -> str:
+    """The text of a field; empty where it is none, which is then replaced."""
+    return value.decode("ascii") if value and value.isascii() else ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from forecaster.certificates.keep import Cluster, Wanted
+    from forecaster.certificates.renew import CertificateSpec, CertificateStore
 
 SERVICE = typer.Option(help="NAMESPACE/NAME of the Service that the certificate is for.")
 SECRET = typer.Option(help="NAMESPACE/NAME of the Secret that holds it; it has to be there, empty at first.")
@@ -29,36 +29,34 @@ def certificates(
     """Make a certificate if there is none or its end is near, and have our APIServices trust it. Run it daily."""
     from datetime import timedelta
 
-    from forecaster.certificates.keep import Wanted
+    from forecaster.certificates.renew import CertificateSpec
 
     if "/" not in service or "/" not in secret:
         raise typer.BadParameter("--service and --secret are NAMESPACE/NAME")
     if renew_before >= days:
         raise typer.BadParameter(f"--renew-before {renew_before} is not below --days {days}")
-    wanted = Wanted(service, api_services or [], timedelta(days=days), timedelta(days=renew_before))
-    _keep(_cluster(kubeconfig, secret), wanted, ATTEMPTS)
+    spec = CertificateSpec(service, api_services or [], timedelta(days=days), timedelta(days=renew_before))
+    _renew(_store(kubeconfig, secret), spec, ATTEMPTS)
 
 
-def _keep(cluster: Cluster, wanted: Wanted, attempts: int) -> None:
+def _renew(store: CertificateStore, spec: CertificateSpec, attempts: int) -> None:
     from datetime import UTC, datetime
 
     from forecaster.certificates.cluster import ChangedError
-    from forecaster.certificates.keep import keep_certificate
+    from forecaster.certificates.renew import renew_certificate
 
     try:
-        for line in keep_certificate(cluster, wanted, datetime.now(UTC)):
+        for line in renew_certificate(store, spec, datetime.now(UTC)):
             typer.echo(line)
     except ChangedError:
         if attempts == 1:
             raise
-        _keep(cluster, wanted, attempts - 1)
+        _renew(store, spec, attempts - 1)
 
 
-def _cluster(kubeconfig: Path | None, secret: str) -> Cluster:
-    from forecaster.certificates.cluster import ApiCluster, ClusterError
-    from forecaster.serving.apiserver.config import AccessError, from_kubeconfig, in_cluster
+def _store(kubeconfig: Path | None, secret: str) -> CertificateStore:
+    from forecaster.certificates.cluster import ApiCluster
+    from forecaster.kube.client import ApiClient
+    from forecaster.kube.config import client_config_source
 
-    try:
-        return ApiCluster(from_kubeconfig(kubeconfig) if kubeconfig else in_cluster(), secret)
-    except AccessError as error:
-        raise ClusterError(str(error)) from error
+    return ApiCluster(ApiClient(client_config_source(kubeconfig)), secret)

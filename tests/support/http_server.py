@@ -99,13 +99,16 @@ class Server(Running):
 
 
 def answering(respond: Callable[[Asked], Reply]) -> type[BaseHTTPRequestHandler]:
-    """A handler that answers GET and POST as told."""
+    """A handler that answers GET, POST and PATCH as told."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         wbufsize = -1
 
         def do_GET(self) -> None:
+            self.do_POST()
+
+        def do_PATCH(self) -> None:
             self.do_POST()
 
         def do_POST(self) -> None:

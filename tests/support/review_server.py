@@ -7,8 +7,9 @@ import ssl
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from forecaster.kube.config import ClientConfig
+from forecaster.kube.reviews import ACCESS_REVIEWS, TOKEN_REVIEWS
 from forecaster.serving.access.front_proxy import CONFIG_MAP
-from forecaster.serving.access.reviews import ACCESS_REVIEWS, TOKEN_REVIEWS
 from tests.support.control_plane.authority import Authority, kubeconfig
 from tests.support.http_server import Asked, Reply, Running, answering
 
@@ -37,8 +38,15 @@ class ReviewServer(Running):
         tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         tls.load_cert_chain(identity.certificate, identity.key)
         super().__init__(answering(self._respond), tls, lazy=True)
-        client = self.authority.issue("forecaster", common_name="forecaster")
-        self.kubeconfig = kubeconfig(folder / "kubeconfig", self.url, self.authority, client)
+        self._client = self.authority.issue("forecaster", common_name="forecaster")
+        self.kubeconfig = kubeconfig(folder / "kubeconfig", self.url, self.authority, self._client)
+
+    def config(self) -> ClientConfig:
+        """What the kubeconfig file says."""
+        ca, client = self.authority.certificate, self._client
+        return ClientConfig(
+            self.url, ca_file=str(ca), certificate_file=str(client.certificate), key_file=str(client.key)
+        )
 
     def answer(self, path: str, body: Any) -> Any:
         """The object to answer with; None where there is none."""

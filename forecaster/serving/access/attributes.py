@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from forecaster.kube.reviews import NonResourceAttributes, ResourceAttributes
+
 VERBS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 GROUP_PARTS = 3
 """`apis`, group and version: a path no longer than this is a document and no resource."""
@@ -20,6 +22,15 @@ class Attributes(NamedTuple):
     subresource: str = ""
     name: str = ""
     path: str = ""
+
+    @property
+    def right(self) -> ResourceAttributes | NonResourceAttributes:
+        """The right that the request needs, as a review names it."""
+        if self.path:
+            return NonResourceAttributes(self.verb, self.path)
+        return ResourceAttributes(
+            self.verb, self.group, self.version, self.resource, self.namespace, self.subresource, self.name
+        )
 
     def __str__(self) -> str:
         if self.path:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Protocol
 
-import msgspec
-
+from forecaster.kube.client import ApiError
+from forecaster.kube.objects import ConfigMap
 from forecaster.serving.access.front_proxy import CONFIG_MAP, FrontProxy, front_proxy
-from forecaster.serving.apiserver.client import ApiServerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,17 +21,11 @@ RETRY_SECONDS = 1.0
 """Before the first good answer: until then no proxy is believed."""
 
 
-class ConfigMap(msgspec.Struct, frozen=True):
-    """What matters of it."""
-
-    data: dict[str, str] = {}
-
-
 class Reader(Protocol):
-    """Whoever reads objects: the API server."""
+    """An API server whose objects can be read."""
 
     async def get(self, path: str, kind: type[T]) -> T:
-        """One object. Raises ApiServerError."""
+        """One object. Raises ApiError."""
 
 
 class Trust:
@@ -54,7 +47,7 @@ class Trust:
         """Look once."""
         try:
             found = front_proxy((await self._reader.get(CONFIG_MAP, ConfigMap)).data)
-        except (ApiServerError, ValueError) as error:
+        except (ApiError, ValueError) as error:
             self.fault = f"{error}; bind the role extension-apiserver-authentication-reader in kube-system"
             return
         self.fault = ""

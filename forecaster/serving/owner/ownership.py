@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-import msgspec
-
-APISERVICES = "/apis/apiregistration.k8s.io/v1/apiservices/"
+if TYPE_CHECKING:
+    from forecaster.kube.objects import ApiService
 
 
 class Owner(StrEnum):
@@ -17,28 +17,6 @@ class Owner(StrEnum):
     OTHER = "other"
     UNKNOWN = "unknown"
     """The API server would not say."""
-
-
-class ServiceName(msgspec.Struct, frozen=True):
-    """The Service behind a group."""
-
-    namespace: str = ""
-    name: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}"
-
-
-class Spec(msgspec.Struct, frozen=True):
-    """Of an APIService; without a service the API server answers itself."""
-
-    service: ServiceName | None = None
-
-
-class ApiService(msgspec.Struct, frozen=True):
-    """apiregistration.k8s.io/v1, what matters of it."""
-
-    spec: Spec = Spec()
 
 
 def owner_of(registered: ApiService | None, ours: str) -> Owner:

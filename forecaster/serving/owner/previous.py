@@ -13,13 +13,12 @@ from urllib.parse import quote
 
 import msgspec
 
-from forecaster.kube.client import ApiRequest as ApiRequest
-from forecaster.kube.client import RawAnswer, UnreachableError
+from forecaster.kube.client import RawAnswer, RawRequest, UnreachableError
+from forecaster.publish.values import METRICS
 from forecaster.serving.discovery import CUSTOM, EXTERNAL, ApiGroup, ApiResource, Discovery
 from forecaster.serving.external_metrics import ApiRequest, ExternalValue, value_call
 from forecaster.serving.owner.breaker import Breaker
 from forecaster.serving.reply import HttpReply, failure
-from forecaster.serving.values import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +36,7 @@ AWAY = failure(HTTPStatus.SERVICE_UNAVAILABLE, "the previous metrics adapter doe
 class Connected(Protocol):
     """A way to the adapter."""
 
-    async def exchange(self, request: ApiRequest) -> RawAnswer:
+    async def exchange(self, request: RawRequest) -> RawAnswer:
         """One request. Raises UnreachableError."""
 
 
@@ -67,7 +66,7 @@ class Previous:
             return AWAY
         self._waiting += 1
         try:
-            found = await self._connections.exchange(ApiRequest("GET", target_of(request)))
+            found = await self._connections.exchange(RawRequest("GET", target_of(request)))
         except UnreachableError:
             self._breaker.failed(self._clock())
             return AWAY
@@ -79,7 +78,7 @@ class Previous:
     async def look(self) -> None:
         """Learn which metrics it has. When it is away, they are still listed: they will be back."""
         try:
-            answer = await self._connections.exchange(ApiRequest("GET", DISCOVERY))
+            answer = await self._connections.exchange(RawRequest("GET", DISCOVERY))
         except UnreachableError:
             return
         found = _resources(answer)

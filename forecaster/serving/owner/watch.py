@@ -6,8 +6,9 @@ import asyncio
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from forecaster.serving.apiserver.client import ApiServerError
-from forecaster.serving.owner.ownership import APISERVICES, ApiService, Owner, advice, owner_of
+from forecaster.kube.client import ApiError
+from forecaster.kube.objects import ApiService, api_service_path
+from forecaster.serving.owner.ownership import Owner, advice, owner_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,7 +32,7 @@ class OwnerWatch:
         for name in self.owners:
             try:
                 registered = await self._registered(name)
-            except ApiServerError:
+            except ApiError:
                 self.owners[name] = Owner.UNKNOWN
                 continue
             self.owners[name] = owner_of(registered, self._ours)
@@ -46,8 +47,8 @@ class OwnerWatch:
 
     async def _registered(self, name: str) -> ApiService | None:
         try:
-            return await self._reader.get(APISERVICES + name, ApiService)
-        except ApiServerError as error:
+            return await self._reader.get(api_service_path(name), ApiService)
+        except ApiError as error:
             if error.status == HTTPStatus.NOT_FOUND:
                 return None
             raise

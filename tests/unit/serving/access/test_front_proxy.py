@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from forecaster.kube.reviews import User
 from forecaster.serving.access.front_proxy import FrontProxy, front_proxy
-from forecaster.serving.access.user import User
 from forecaster.serving.connection import Peer
 
 PROXY = FrontProxy(ca="PEM", allowed_names=frozenset({"front-proxy-client"}))

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from forecaster.serving.apiserver.client import ApiServerError
-from forecaster.serving.owner.ownership import ApiService, Owner, Spec, advice, owner_of
+from forecaster.kube.client import ApiError
+from forecaster.kube.objects import ApiService, ApiServiceSpec
+from forecaster.serving.owner.ownership import Owner, advice, owner_of
 from forecaster.serving.owner.watch import OwnerWatch
 
 if TYPE_CHECKING:
-    from forecaster.serving.owner.ownership import ServiceName
+    from forecaster.kube.objects import ServiceReference
 
 GROUP = "v1beta1.external.metrics.k8s.io"
 OURS = "autoscaling/forecaster"
@@ -26,7 +27,7 @@ def registered(namespace: str, name: str) -> ApiService:
     ("found", "owner"),
     [
         (None, Owner.NOBODY),
-        (ApiService(Spec(None)), Owner.NOBODY),
+        (ApiService(), Owner.NOBODY),
         (registered("autoscaling", "forecaster"), Owner.US),
         (registered("keda", "keda-operator-metrics-apiserver"), Owner.OTHER),
         (registered("other", "forecaster"), Owner.OTHER),
@@ -49,7 +50,7 @@ class Cluster:
     """An API server with some registrations."""
 
     def __init__(self) -> None:
-        self.found: dict[str, ServiceName | None] = {}
+        self.found: dict[str, ServiceReference | None] = {}
         self.status = 404
         self.asked: list[str] = []
 
@@ -57,8 +58,8 @@ class Cluster:
         self.asked.append(path)
         name = path.rsplit("/", 1)[1]
         if name not in self.found:
-            raise ApiServerError(path, self.status)
-        return ApiService(Spec(self.found[name]))
+            raise ApiError(path, self.status)
+        return ApiService(spec=ApiServiceSpec(self.found[name]))
 
 
 def test_the_watch_tells_once_it_looks_and_only_reads() -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from forecaster.serving.apiserver.connections import Answer, UnreachableError
+from forecaster.kube.client import RawAnswer, RawRequest, UnreachableError
 from forecaster.serving.external_metrics import ApiRequest
 from forecaster.serving.owner.breaker import FAILURES, PAUSE_SECONDS, Breaker
 from forecaster.serving.owner.previous import Previous
@@ -22,11 +22,11 @@ class Adapter:
     """Answers what it is told to, or not at all."""
 
     def __init__(self) -> None:
-        self.answer: Answer | None = Answer(200, b'{"items":[]}', "application/json")
+        self.answer: RawAnswer | None = RawAnswer(200, b'{"items":[]}', "application/json")
         self.asked: list[str] = []
 
-    async def exchange(self, method: str, target: str, body: bytes | None = None) -> Answer:
-        self.asked.append(f"{method} {target}")
+    async def exchange(self, request: RawRequest) -> RawAnswer:
+        self.asked.append(str(request))
         if self.answer is None:
             raise UnreachableError("timed out")
         return self.answer
@@ -60,7 +60,7 @@ def test_values_of_other_names_are_the_adapters(request_: ApiRequest, theirs: bo
 
 def test_a_request_goes_on_as_it_came_and_so_does_the_answer() -> None:
     adapter = Adapter()
-    adapter.answer = Answer(404, b'{"kind":"Status","code":404}', "application/json")
+    adapter.answer = RawAnswer(404, b'{"kind":"Status","code":404}', "application/json")
     reply = asyncio.run(previous(adapter).answer(QUEUE))
     assert adapter.asked == [f"GET {SHOP}/s0-queue?labelSelector=scaledobject.keda.sh%2Fname%3Dweb"]
     assert (reply.status, reply.body, reply.headers) == (404, b'{"kind":"Status","code":404}', ())
@@ -85,7 +85,7 @@ def test_an_adapter_that_is_away_is_left_alone_for_a_while() -> None:
     statuses = [asyncio.run(asked.answer(QUEUE)).status for _ in range(FAILURES + 3)]
     assert statuses == [503] * len(statuses)
     assert len(adapter.asked) == FAILURES
-    adapter.answer = Answer(200, b"{}", "application/json")
+    adapter.answer = RawAnswer(200, b"{}", "application/json")
     clock.now = PAUSE_SECONDS + 1
     assert asyncio.run(asked.answer(QUEUE)).status == 200
     assert asyncio.run(asked.answer(QUEUE)).status == 200
@@ -102,7 +102,7 @@ def test_after_the_pause_one_request_tries_and_the_others_wait_for_it() -> None:
 def test_discovery_lists_both() -> None:
     adapter, learned = Adapter(), []
     resources = [{"name": "s0-queue"}, {"name": "forecaster_demand"}, {"name": 7}, {}]
-    adapter.answer = Answer(200, json.dumps({"resources": resources}).encode(), "application/json")
+    adapter.answer = RawAnswer(200, json.dumps({"resources": resources}).encode(), "application/json")
     asked = previous(adapter, learned)
     asyncio.run(asked.look())
     asyncio.run(asked.look())
@@ -114,9 +114,9 @@ def test_discovery_lists_both() -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", [None, Answer(403, b"", ""), Answer(200, b"<html>", "text/html"), Answer(200, b"{}", "")]
+    "answer", [None, RawAnswer(403, b"", ""), RawAnswer(200, b"<html>", "text/html"), RawAnswer(200, b"{}", "")]
 )
-def test_a_discovery_that_is_not_understood_changes_nothing(answer: Answer | None) -> None:
+def test_a_discovery_that_is_not_understood_changes_nothing(answer: RawAnswer | None) -> None:
     adapter, learned = Adapter(), []
     adapter.answer = answer
     asyncio.run(previous(adapter, learned).look())

@@ -10,15 +10,21 @@ from cryptography import x509
 from cryptography.x509.verification import DNSName, PolicyBuilder, Store, VerificationError
 
 from forecaster.certificates.issue import Issued, issue
-from forecaster.certificates.judge import bundle, why_renew
-from forecaster.certificates.keep import Kept, Registered, Wanted, keep_certificate
+from forecaster.certificates.renew import (
+    CertificateSpec,
+    Registration,
+    StoredCertificate,
+    bundle,
+    renew_certificate,
+    why_renew,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 EXTERNAL = "v1beta1.external.metrics.k8s.io"
-WANTED = Wanted("forecaster/forecaster", [EXTERNAL], timedelta(days=90), timedelta(days=30))
+SPEC = CertificateSpec("forecaster/forecaster", [EXTERNAL], timedelta(days=90), timedelta(days=30))
 
 
 @dataclass
@@ -30,15 +36,15 @@ class FakeCluster:
     owner: str = "forecaster/forecaster"
     written: list[str] = field(default_factory=list)
 
-    def secret(self) -> Kept:
-        return Kept(self.issued.authority, self.issued.certificate, "1")
+    def secret(self) -> StoredCertificate:
+        return StoredCertificate(self.issued.authority, self.issued.certificate, "1")
 
     def write_secret(self, issued: Issued, version: str) -> None:
         self.issued = issued
         self.written.append("secret")
 
-    def api_service(self, name: str) -> Registered | None:
-        return Registered(self.owner, self.bundles[name], "1") if name in self.bundles else None
+    def api_service(self, name: str) -> Registration | None:
+        return Registration(self.owner, self.bundles[name], "1") if name in self.bundles else None
 
     def write_bundle(self, name: str, bundle: str, version: str) -> None:
         self.bundles[name] = bundle
@@ -50,8 +56,8 @@ def cluster() -> FakeCluster:
     return FakeCluster()
 
 
-def kept(cluster: FakeCluster, now: datetime = NOW) -> list[str]:
-    return list(keep_certificate(cluster, WANTED, now))
+def renewed(cluster: FakeCluster, now: datetime = NOW) -> list[str]:
+    return list(renew_certificate(cluster, SPEC, now))
 
 
 def believed(cluster: FakeCluster, issued: Issued, now: datetime) -> bool:
@@ -66,57 +72,57 @@ def believed(cluster: FakeCluster, issued: Issued, now: datetime) -> bool:
 
 
 def test_the_first_run_makes_one_that_the_api_server_believes(cluster: FakeCluster) -> None:
-    said = kept(cluster)
+    said = renewed(cluster)
     assert said[-1] == "new certificate until 2026-05-30 00:00 UTC: there is none"
     assert believed(cluster, cluster.issued, NOW)
 
 
 def test_python_serves_with_it(cluster: FakeCluster, tmp_path: Path) -> None:
-    kept(cluster)
+    renewed(cluster)
     (tmp_path / "both").write_text(cluster.issued.certificate + cluster.issued.key)
     ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(tmp_path / "both")
 
 
 def test_the_authority_is_trusted_before_the_certificate_is_shown(cluster: FakeCluster) -> None:
-    kept(cluster)
+    renewed(cluster)
     assert cluster.written == [EXTERNAL, "secret"]
 
 
 def test_the_second_run_does_nothing(cluster: FakeCluster) -> None:
-    kept(cluster)
+    renewed(cluster)
     cluster.written.clear()
-    assert kept(cluster, NOW + timedelta(days=59)) == []
+    assert renewed(cluster, NOW + timedelta(days=59)) == []
     assert cluster.written == []
 
 
 def test_a_renewal_leaves_the_old_certificate_believed_until_the_next(cluster: FakeCluster) -> None:
-    kept(cluster)
+    renewed(cluster)
     first, due = cluster.issued, NOW + timedelta(days=60)
-    assert "it ends at 2026-05-30 00:00 UTC" in kept(cluster, due)[-1]
+    assert "it ends at 2026-05-30 00:00 UTC" in renewed(cluster, due)[-1]
     assert believed(cluster, first, due)
     assert believed(cluster, cluster.issued, due)
     second, later = cluster.issued, due + timedelta(days=60)
-    kept(cluster, later)
+    renewed(cluster, later)
     assert believed(cluster, second, later)
     assert cluster.bundles[EXTERNAL].count("BEGIN") == 2
 
 
-def test_a_bundle_that_somebody_emptied_is_filled_again(cluster: FakeCluster) -> None:
-    kept(cluster)
+def test_a_bundle_that_was_emptied_is_filled_again(cluster: FakeCluster) -> None:
+    renewed(cluster)
     cluster.bundles[EXTERNAL] = ""
-    assert kept(cluster) == [f"APIService {EXTERNAL}: trusts our authority"]
+    assert renewed(cluster) == [f"APIService {EXTERNAL}: trusts our authority"]
     assert believed(cluster, cluster.issued, NOW)
 
 
 def test_an_api_that_belongs_to_another_server_is_left_alone(cluster: FakeCluster) -> None:
     cluster.owner = "keda/keda-operator-metrics-apiserver"
-    assert kept(cluster)[0].endswith("left alone, it belongs to keda/keda-operator-metrics-apiserver")
+    assert renewed(cluster)[0].endswith("left alone, it belongs to keda/keda-operator-metrics-apiserver")
     assert cluster.bundles[EXTERNAL] == ""
 
 
 def test_an_api_that_is_not_registered_is_said(cluster: FakeCluster) -> None:
     cluster.bundles.clear()
-    assert kept(cluster)[0] == f"APIService {EXTERNAL}: there is none"
+    assert renewed(cluster)[0] == f"APIService {EXTERNAL}: there is none"
     assert cluster.issued.certificate
 
 
@@ -130,13 +136,13 @@ def test_an_api_that_is_not_registered_is_said(cluster: FakeCluster) -> None:
 )
 def test_what_cannot_be_used_is_replaced(cluster: FakeCluster, certificate: str, why: str) -> None:
     cluster.issued = replace(cluster.issued, certificate=certificate)
-    assert why in kept(cluster)[-1]
+    assert why in renewed(cluster)[-1]
     assert believed(cluster, cluster.issued, NOW)
 
 
 def test_a_certificate_is_good_for_late_clocks() -> None:
-    issued = issue(WANTED.names, NOW, timedelta(days=90))
-    assert why_renew(issued.certificate, WANTED.names, NOW, timedelta(days=30)) == ""
+    issued = issue(SPEC.names, NOW, timedelta(days=90))
+    assert why_renew(issued.certificate, SPEC.names, NOW, timedelta(days=30)) == ""
     found = x509.load_pem_x509_certificate(issued.certificate.encode())
     assert found.not_valid_before_utc == NOW - timedelta(hours=1)
 

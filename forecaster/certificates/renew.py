@@ -1,0 +1,127 @@
+"""renew_certificate: one look at Secret and APIServices, and the writes that they need.
+
+A new authority is trusted before the certificate that it signed is shown, and the one before it stays trusted until the
+next renewal: while kubelets carry the Secret to the pods, old and new certificates are both believed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from cryptography import x509
+
+from forecaster.certificates.issue import Issued, issue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime, timedelta
+
+BEGIN = "-----BEGIN CERTIFICATE-----"
+
+
+class StoredCertificate(NamedTuple):
+    """What a Secret holds; empty texts where it holds nothing. `version` is what it must still have when written."""
+
+    authority: str
+    certificate: str
+    version: str
+
+
+class Registration(NamedTuple):
+    """An APIService: `namespace/name` of the Service it points to, the authorities it trusts, and its version."""
+
+    service: str
+    bundle: str
+    version: str
+
+
+class CertificateStore(Protocol):
+    """What is read and written. Raises `ChangedError` when another client wrote first."""
+
+    def secret(self) -> StoredCertificate:
+        """The Secret as it is."""
+
+    def write_secret(self, issued: Issued, version: str) -> None:
+        """Replace what it holds."""
+
+    def api_service(self, name: str) -> Registration | None:
+        """An APIService; None if there is none of that name."""
+
+    def write_bundle(self, name: str, bundle: str, version: str) -> None:
+        """Replace the authorities that it trusts."""
+
+
+class CertificateSpec(NamedTuple):
+    """The certificate that there should be."""
+
+    service: str
+    """`namespace/name` of our Service."""
+    api_services: Sequence[str]
+    valid: timedelta
+    renew_before: timedelta
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """DNS names of the Service: that of the API server, and that of clients inside the store."""
+        namespace, name = self.service.split("/")
+        host = f"{name}.{namespace}.svc"
+        return (host, f"{host}.cluster.local")
+
+
+def renew_certificate(store: CertificateStore, spec: CertificateSpec, now: datetime) -> Iterator[str]:
+    """What was done, line by line; nothing where nothing was needed."""
+    stored = store.secret()
+    why = why_renew(stored.certificate, spec.names, now, spec.renew_before)
+    if not why:
+        yield from _trust(store, spec, stored.authority)
+        return
+    issued = issue(spec.names, now, spec.valid)
+    yield from _trust(store, spec, bundle(issued.authority, stored.authority), exactly=True)
+    store.write_secret(issued, stored.version)
+    yield f"new certificate until {now + spec.valid:%Y-%m-%d %H:%M} UTC: {why}"
+
+
+def _trust(store: CertificateStore, spec: CertificateSpec, authorities: str, *, exactly: bool = False) -> Iterator[str]:
+    """Have these authorities trusted by the APIServices that are ours; others are left alone."""
+    for name in spec.api_services:
+        found = store.api_service(name)
+        if found is None:
+            yield f"APIService {name}: there is none"
+        elif found.service != spec.service:
+            yield f"APIService {name}: left alone, it belongs to {found.service or 'the API server'}"
+        elif not _trusted(found.bundle, authorities, exactly=exactly):
+            store.write_bundle(name, authorities, found.version)
+            yield f"APIService {name}: trusts our authority"
+
+
+def _trusted(now: str, authorities: str, *, exactly: bool) -> bool:
+    return bundle(now) == authorities if exactly else bundle(authorities) in bundle(now)
+
+
+def why_renew(certificate: str, names: Sequence[str], now: datetime, renew_before: timedelta) -> str:
+    """Why this PEM text needs a successor; empty if it does not."""
+    if not certificate:
+        return "there is none"
+    try:
+        found = x509.load_pem_x509_certificate(certificate.encode())
+    except ValueError:
+        return "it cannot be read"
+    if missing := set(names) - _names_of(found):
+        return f"it does not name {', '.join(sorted(missing))}"
+    if now + renew_before >= found.not_valid_after_utc:
+        return f"it ends at {found.not_valid_after_utc:%Y-%m-%d %H:%M} UTC"
+    return ""
+
+
+def bundle(*authorities: str) -> str:
+    """These authorities, each once, the first first; a bundle may be given where one is expected."""
+    certificates = [BEGIN + part.rstrip() + "\n" for text in authorities for part in text.split(BEGIN)[1:]]
+    return "".join(dict.fromkeys(certificates))
+
+
+def _names_of(certificate: x509.Certificate) -> set[str]:
+    try:
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return set()
+    return set(names.get_values_for_type(x509.DNSName))

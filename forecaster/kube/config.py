@@ -1,0 +1,159 @@
+"""ClientConfig: where the API server is, and the credentials of one account there.
+
+A pod's own account is two variables and two files. A kubeconfig file is read by the official client in a process of
+its own (`load`): exec plug-ins, auth providers and proxies are its business, and its 22 MB stay out of all others
+(docs/decisions/0004-kubeconfig-in-a-process-of-its-own.md).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import ssl
+import subprocess
+import sys
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import msgspec
+
+from forecaster.errors import ForecasterError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+LOAD_SECONDS = 30.0
+"""An exec plug-in that asks a cloud for a token takes one or two seconds; one that waits for a person never ends."""
+REASON_MAX = 600
+"""Characters of what the loader or a plug-in writes about a failure."""
+
+
+class ClientConfigError(ForecasterError):
+    """There is no way to the API server; the text says what to do."""
+
+
+class ClientConfig(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One API server and the credentials of one account. Texts are PEM; what is a file may be rotated."""
+
+    server: str
+    """https://HOST[:PORT][/PREFIX]"""
+    ca_file: str = ""
+    ca: str = ""
+    token_file: str = ""
+    authorization: str = ""
+    """A whole header, e.g. `Bearer TOKEN`; used where there is no `token_file`."""
+    certificate_file: str = ""
+    key_file: str = ""
+    certificate: str = ""
+    key: str = ""
+    tls_server_name: str = ""
+    verify: bool = True
+    proxy: str = ""
+    expires: float | None = None
+    """Seconds since 1970; None: not known."""
+
+    def __repr__(self) -> str:
+        return f"ClientConfig({self.server!r})"
+
+    def headers(self) -> dict[str, str]:
+        """The header with the credentials, the token file read at each call; empty for a client certificate.
+
+        Raises:
+            OSError: the token file cannot be read.
+            ClientConfigError: what it holds is no token.
+        """
+        value = f"Bearer {_token(self.token_file)}" if self.token_file else self.authorization
+        if not (value.isascii() and value.isprintable()):
+            where = self.token_file or "the client configuration"
+            raise ClientConfigError(f"the token of {where} is not one line of ASCII; write it anew")
+        return {"Authorization": value} if value else {}
+
+    def tls_context(self) -> ssl.SSLContext:
+        """What the server's certificate is verified with, and the client's own one; files are read at each call."""
+        context = ssl.create_default_context(cafile=self.ca_file or None, cadata=self.ca or None)
+        if not self.verify:
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        if self.certificate_file:
+            context.load_cert_chain(self.certificate_file, self.key_file or None)
+        elif self.certificate:
+            with _in_memory(self.certificate) as certificate, _in_memory(self.key) as key:
+                context.load_cert_chain(certificate, key)
+        return context
+
+
+def client_config_source(kubeconfig: Path | str | None) -> Callable[[], ClientConfig]:
+    """What reads the configuration anew at each call: of a kubeconfig file, or of the pod where there is none."""
+    return partial(from_kubeconfig, Path(kubeconfig)) if kubeconfig else in_cluster
+
+
+def in_cluster(account: Path = ACCOUNT) -> ClientConfig:
+    """The pod's own service account; never through a proxy, since the address is one of the cluster's network.
+
+    Raises:
+        ClientConfigError: this is no pod with an account.
+    """
+    host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT")
+    if not host or not port or not (account / "token").exists():
+        raise ClientConfigError(
+            "this process does not run in a pod with a service account; name a kubeconfig file "
+            "(serving.secure.kubeconfig, or --kubeconfig of a command)"
+        )
+    bracketed = f"[{host}]" if ":" in host else host
+    return ClientConfig(
+        f"https://{bracketed}:{port}", ca_file=str(account / "ca.crt"), token_file=str(account / "token")
+    )
+
+
+def from_kubeconfig(file: Path, timeout: float = LOAD_SECONDS) -> ClientConfig:
+    """The current context of a kubeconfig file, with fresh credentials; exec plug-ins run at each call.
+
+    Raises:
+        ClientConfigError: the file, or a plug-in in it, does not give what is needed.
+    """
+    status, output, reason = _run([sys.executable, "-m", "forecaster.kube.load", str(file)], timeout)
+    if status is None:
+        raise ClientConfigError(f"kubeconfig {file}: no credentials after {timeout:g} s; run its exec plug-in by hand")
+    if status != 0:
+        raise ClientConfigError(
+            f"kubeconfig {file}: {' '.join(reason.split())[-REASON_MAX:]}; name a file of kind Config"
+        )
+    found = msgspec.json.decode(output, type=ClientConfig)
+    if urlsplit(found.server).scheme != "https":
+        raise ClientConfigError(f"kubeconfig {file}: server {found.server!r} is not https; credentials need TLS")
+    return found
+
+
+def _run(command: list[str], timeout: float) -> tuple[int | None, bytes, str]:
+    """Exit status, output and errors of a command; no status where it was killed, with its children, for its time."""
+    with subprocess.Popen(  # noqa: S603  our own interpreter and module
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as child:
+        try:
+            output, errors = child.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            return None, b"", ""
+        return child.returncode, output, errors.decode("utf-8", "replace")
+
+
+def _token(file: str) -> str:
+    return Path(file).read_text(encoding="utf-8", errors="replace").strip()
+
+
+@contextmanager
+def _in_memory(text: str) -> Iterator[str]:
+    """A path with this content for the ssl module, which reads files only; it has no name on any disk."""
+    descriptor = os.memfd_create("certificate")
+    try:
+        os.write(descriptor, text.encode("ascii"))
+        yield f"/proc/self/fd/{descriptor}"
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,143 @@
+"""Reviews: the user of a token, and whether a user has a right, as the API server answers them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import msgspec
+
+from forecaster.kube.objects import Wire
+
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    T = TypeVar("T")
+
+TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"  # noqa: S105  a path
+ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+AUTHENTICATED = "system:authenticated"
+MASTERS = "system:masters"
+
+
+class Reviewer(Protocol):
+    """An API server that answers reviews."""
+
+    async def create(self, path: str, body: msgspec.Struct, kind: type[T]) -> T:
+        """One review, answered. Raises ApiError."""
+
+
+class User(NamedTuple):
+    """An identity as the cluster knows it."""
+
+    name: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+class TokenReviewSpec(Wire, frozen=True):
+    """The token in question."""
+
+    token: str
+
+
+class TokenReview(Wire, frozen=True, tag_field="kind", tag="TokenReview"):
+    """authentication.k8s.io/v1, the request."""
+
+    spec: TokenReviewSpec
+    api_version: str
+
+
+class UserInfo(Wire, frozen=True):
+    """The user of a token."""
+
+    username: str = ""
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+
+
+class TokenReviewStatus(Wire, frozen=True):
+    """Whether the token is valid, and its user."""
+
+    authenticated: bool = False
+    user: UserInfo = UserInfo()
+
+
+class TokenReviewAnswer(Wire, frozen=True):
+    """authentication.k8s.io/v1, the answer."""
+
+    status: TokenReviewStatus
+
+
+class ResourceAttributes(Wire, frozen=True):
+    """A verb on a resource."""
+
+    verb: str
+    group: str
+    version: str
+    resource: str
+    namespace: str = ""
+    subresource: str = ""
+    name: str = ""
+
+
+class NonResourceAttributes(Wire, frozen=True):
+    """A verb on a path."""
+
+    verb: str
+    path: str
+
+
+class AccessReviewSpec(Wire, frozen=True):
+    """A user and the right in question, on a resource or on a path."""
+
+    user: str
+    groups: tuple[str, ...]
+    uid: str = ""
+    extra: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    resource_attributes: ResourceAttributes | None = None
+    non_resource_attributes: NonResourceAttributes | None = None
+
+
+class SubjectAccessReview(Wire, frozen=True, tag_field="kind", tag="SubjectAccessReview"):
+    """authorization.k8s.io/v1, the request."""
+
+    spec: AccessReviewSpec
+    api_version: str
+
+
+class AccessReviewStatus(Wire, frozen=True):
+    """Whether it is allowed. No opinion is no."""
+
+    allowed: bool = False
+
+
+class AccessReviewAnswer(Wire, frozen=True):
+    """authorization.k8s.io/v1, the answer."""
+
+    status: AccessReviewStatus
+
+
+async def token_user(reviewer: Reviewer, token: str) -> User | None:
+    """The user of a token; None for a token that is not valid. Raises ApiError."""
+    review = TokenReview(TokenReviewSpec(token), "authentication.k8s.io/v1")
+    status = (await reviewer.create(TOKEN_REVIEWS, review, TokenReviewAnswer)).status
+    info = status.user
+    if not status.authenticated or not info.username:
+        return None
+    return authenticated(User(info.username, info.uid, info.groups, tuple(info.extra.items())))
+
+
+async def is_allowed(reviewer: Reviewer, user: User, right: ResourceAttributes | NonResourceAttributes) -> bool:
+    """Whether a user has a right. Raises ApiError."""
+    resource = right if isinstance(right, ResourceAttributes) else None
+    path = right if isinstance(right, NonResourceAttributes) else None
+    spec = AccessReviewSpec(user.name, user.groups, user.uid, dict(user.extra), resource, path)
+    review = SubjectAccessReview(spec, "authorization.k8s.io/v1")
+    return (await reviewer.create(ACCESS_REVIEWS, review, AccessReviewAnswer)).status.allowed
+
+
+def authenticated(user: User) -> User:
+    """The user as a member of `system:authenticated`. Requests of the aggregator itself come without any group."""
+    return user if AUTHENTICATED in user.groups else user._replace(groups=(*user.groups, AUTHENTICATED))
