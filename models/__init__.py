@@ -6,7 +6,7 @@ What belongs here: panels, forecasts, models, their evaluation. What does not: K
     fitted = create("adaptive").fit(panel)              # slow, rarely
     fitted = fitted.update(newer_panel)                 # cheap, every cycle: new bins, or the whole newer window
     forecast = fitted.forecast(12, (0.5, 0.9, 0.95))    # .values [series, quantile, step]; step 1 begins at panel.end
-    peak = fitted.forecast_peak(Window(2, 8), (0.9,))   # Peak.values [series, quantile]: the maximum over steps 2..8
+    peak = fitted.forecast_peak(StepWindow(2, 8), (0.9,))   # Peak.values [series, quantile]: the maximum over steps 2..8
     forecast.provenance.models, .reasons                # per row: who spoke, and why not the asked one ("" = it did)
     forecast.unknown                                    # key -> reason for series about which nothing can be said
     forecast.provenance.rows(keys)                      # row per key, -1 where unknown: back to arrays over workloads
@@ -113,9 +113,9 @@ __all__ = [
     "Ridge",
     "SeasonalNaive",
     "SeesAll",
+    "StepWindow",
     "Stl",
     "Theta",
-    "Window",
     "create",
     "freshened",
     "lent",

@@ -1,6 +1,6 @@
 """Residuals: what models said minus what came, and what that says about the spread of what is expected now.
 
-A model that knows only what it expects writes an `Expects`; `remembered` makes the fitted model of it. The quantiles of
+A model that knows only what it expects writes an `Expects`; `fitted_residuals` makes the fitted model of it. The quantiles of
 a step are quantiles of the residuals as many steps ahead. The quantiles of a peak come from adding every past path of
 residuals to the expected path and taking the largest value of each, so they know how steps move together.
 """
@@ -173,7 +173,7 @@ class LearnedResiduals(NamedTuple):
     """What is expected, and how wrong that was."""
 
     expects: Expects
-    residuals_of: Residuals
+    residuals: Residuals
 
 
 @dataclass(frozen=True)
@@ -184,11 +184,11 @@ class Judged:
 
     def paths(self, history: Panel, learned: LearnedResiduals, steps: int, levels: Sequence[float]) -> Floats:
         """[series, quantile, step]."""
-        return learned.hindsight.paths(learned.expects.expected(history, steps), levels)
+        return learned.residuals.paths(learned.expects.expected(history, steps), levels)
 
     def peaks(self, history: Panel, learned: LearnedResiduals, window: StepWindow, levels: Sequence[float]) -> Floats:
         """[series, quantile] of the largest value within the window."""
-        return learned.hindsight.peaks(learned.expects.expected(history, window.last), window, levels)
+        return learned.residuals.peaks(learned.expects.expected(history, window.last), window, levels)
 
 
 @dataclass(frozen=True)

@@ -149,10 +149,10 @@ class Forecaster:
 
 
 def _together(
-    windows: Mapping[PeakSpan, models.Window], members: Mapping[PeakSpan, frozenset[WorkloadId]]
-) -> dict[models.Window, frozenset[WorkloadId]]:
+    windows: Mapping[PeakSpan, models.StepWindow], members: Mapping[PeakSpan, frozenset[WorkloadId]]
+) -> dict[models.StepWindow, frozenset[WorkloadId]]:
     """Who wants each window: spans that differ by a minute or two are often the same steps to a model."""
-    found: dict[models.Window, frozenset[WorkloadId]] = {}
+    found: dict[models.StepWindow, frozenset[WorkloadId]] = {}
     for span, window in windows.items():
         found[window] = found.get(window, frozenset()) | members[span]
     return found
@@ -160,8 +160,8 @@ def _together(
 
 def _joined(
     shards: Sequence[Shard],
-    said: Sequence[Mapping[models.Window, models.Peak]],
-    window: models.Window,
+    said: Sequence[Mapping[models.StepWindow, models.Peak]],
+    window: models.StepWindow,
     span: PeakSpan,
     members: frozenset[WorkloadId],
     now: datetime,
@@ -178,15 +178,15 @@ def _joined(
     return joined(answers, begin, begin + span.length)
 
 
-def steps_of(span: PeakSpan, history: FreshHistory, now: datetime) -> models.Window:
+def steps_of(span: PeakSpan, history: FreshHistory, now: datetime) -> models.StepWindow:
     """The steps of the model that touch a span."""
     begin = now + span.lead_time - history.end
     return steps_between(begin, begin + span.length, history.weeks.step)
 
 
-def steps_between(begin: timedelta, until: timedelta, step: timedelta) -> models.Window:
+def steps_between(begin: timedelta, until: timedelta, step: timedelta) -> models.StepWindow:
     """The steps after the newest bin that touch the time from `begin` to `until`; step 1 is the first one."""
-    return models.Window(max(1, begin // step + 1), max(1, -(-until // step)))
+    return models.StepWindow(max(1, begin // step + 1), max(1, -(-until // step)))
 
 
 def further_peaks(

@@ -49,8 +49,8 @@ class Shard:
             self.fitted = without_history(model.fit(panel))
 
     def peaks(
-        self, panel: models.Panel, windows: Iterable[models.Window], now: datetime
-    ) -> Mapping[models.Window, models.Peak]:
+        self, panel: models.Panel, windows: Iterable[models.StepWindow], now: datetime
+    ) -> Mapping[models.StepWindow, models.Peak]:
         """What the model says of these windows after the newest samples; nothing while there is no model.
 
         The samples are lent to it for this question only: what the models keep does not grow with the history. What it
@@ -58,7 +58,7 @@ class Shard:
         """
         if self.fitted is None:
             return {}
-        said: Mapping[models.Window, models.Peak] = {}
+        said: Mapping[models.StepWindow, models.Peak] = {}
         with self._boundary():
             model = self.fitted.update(panel)
             said = all_peaks(model, tuple(windows))
@@ -108,8 +108,8 @@ class Shards:
             self.shards[i].learn(self.model, _weeks(self.shards[i], history), now)
 
     def peaks(
-        self, history: FreshHistory, windows: Mapping[models.Window, Collection[WorkloadId]], now: datetime
-    ) -> list[Mapping[models.Window, models.Peak]]:
+        self, history: FreshHistory, windows: Mapping[models.StepWindow, Collection[WorkloadId]], now: datetime
+    ) -> list[Mapping[models.StepWindow, models.Peak]]:
         """What each shard says of those of these windows that some of its workloads want."""
         asked = [(shard, wanted_by(shard.ids, windows)) for shard in self.shards]
         return [shard.peaks(_newest(shard, history), wanted, now) if wanted else {} for shard, wanted in asked]
@@ -156,13 +156,13 @@ def _newest(shard: Shard, history: FreshHistory) -> models.Panel:
 
 
 def wanted_by(
-    ids: Iterable[WorkloadId], windows: Mapping[models.Window, Collection[WorkloadId]]
-) -> list[models.Window]:
+    ids: Iterable[WorkloadId], windows: Mapping[models.StepWindow, Collection[WorkloadId]]
+) -> list[models.StepWindow]:
     """The windows that some of these workloads want."""
     return [window for window, wanted in windows.items() if any(id_ in wanted for id_ in ids)]
 
 
-def all_peaks(model: models.Fitted, windows: Sequence[models.Window]) -> Mapping[models.Window, models.Peak]:
+def all_peaks(model: models.Fitted, windows: Sequence[models.StepWindow]) -> Mapping[models.StepWindow, models.Peak]:
     """What a model says of several windows: at once if it can."""
     if isinstance(model, models.SeesAll):
         return model.forecast_peaks(windows, LEVELS)

@@ -40,7 +40,7 @@ class Foreseen:
         return self.said[column, ahead]
 
     def _forecast(self, column: int, ahead: int) -> Forecast:
-        peak = self._fitted_by(column).update(self._panel(column)).forecast_peak(models.Window(1, ahead), _LEVELS)
+        peak = self._fitted_by(column).update(self._panel(column)).forecast_peak(models.StepWindow(1, ahead), _LEVELS)
         values = np.full((len(self.load.names), len(_LEVELS)), np.nan)
         at = peak.provenance.rows(self._keys)
         values[at >= 0] = peak.values[at[at >= 0]]

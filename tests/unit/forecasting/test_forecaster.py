@@ -81,7 +81,7 @@ def test_each_span_is_answered() -> None:
 class Listening:
     """The last value; remembers which windows it was asked for, by how many series."""
 
-    asked: list[tuple[int, tuple[models.Window, ...]]] = field(default_factory=list)
+    asked: list[tuple[int, tuple[models.StepWindow, ...]]] = field(default_factory=list)
     fitted: Fitted | None = None
     name: str = "listening"
 
@@ -95,12 +95,12 @@ class Listening:
     def forecast(self, steps: int, quantiles: Sequence[float]) -> models.Forecast:
         raise NotImplementedError
 
-    def forecast_peak(self, window: models.Window, quantiles: Sequence[float]) -> models.Peak:
+    def forecast_peak(self, window: models.StepWindow, quantiles: Sequence[float]) -> models.Peak:
         return self.forecast_peaks((window,), quantiles)[window]
 
     def forecast_peaks(
-        self, windows: Sequence[models.Window], quantiles: Sequence[float]
-    ) -> Mapping[models.Window, models.Peak]:
+        self, windows: Sequence[models.StepWindow], quantiles: Sequence[float]
+    ) -> Mapping[models.StepWindow, models.Peak]:
         assert self.fitted
         found = {window: self.fitted.forecast_peak(window, quantiles) for window in windows}
         self.asked.append((len(next(iter(found.values())).keys), tuple(windows)))
@@ -122,7 +122,7 @@ def test_spans_that_are_the_same_steps_to_a_model_are_asked_for_once() -> None:
     wanted = {SOON: seen.keys[:1], PeakSpan(minutes(4), minutes(3)): seen.keys[1:]}
     one = Forecaster("listening", HOUR, 100, {Signal.CPU: Shards(model)})
     peaks = one.peaks_by_span(Signal.CPU, whole(seen), wanted, NOON)
-    assert model.asked == [(2, (models.Window(1, 2),))]
+    assert model.asked == [(2, (models.StepWindow(1, 2),))]
     assert [found.begin - NOON for found in peaks.values()] == [minutes(3), minutes(4)]
 
 
@@ -130,7 +130,7 @@ def test_a_part_is_not_asked_for_what_only_others_want() -> None:
     model, seen = Listening(), window(ROWS + 1)
     wanted = {SOON: seen.keys[:ROWS], PeakSpan(minutes(20), minutes(3)): seen.keys[ROWS:]}
     Forecaster("listening", HOUR, 100, {Signal.CPU: Shards(model)}).peaks_by_span(Signal.CPU, whole(seen), wanted, NOON)
-    assert model.asked == [(ROWS, (models.Window(1, 2),)), (1, (models.Window(5, 5),))]
+    assert model.asked == [(ROWS, (models.StepWindow(1, 2),)), (1, (models.StepWindow(5, 5),))]
 
 
 @dataclass
@@ -153,7 +153,7 @@ class Learning:
     def forecast(self, steps: int, quantiles: Sequence[float]) -> models.Forecast:
         return self.fitted.forecast(steps, quantiles)
 
-    def forecast_peak(self, window: models.Window, quantiles: Sequence[float]) -> models.Peak:
+    def forecast_peak(self, window: models.StepWindow, quantiles: Sequence[float]) -> models.Peak:
         return self.fitted.forecast_peak(window, quantiles)
 
 
