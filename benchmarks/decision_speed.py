@@ -15,7 +15,7 @@ import numpy as np
 from forecaster.app.compose import prepare_process
 from forecaster.cycle.judge import Judge
 from forecaster.cycle.outlook import Sight, span_of
-from forecaster.cycle.sizes import Sizes
+from forecaster.cycle.sizes import PodSizes
 from forecaster.cycle.targets import Targets
 from forecaster.demand.latest import latest
 from forecaster.domain.policies import Policies
@@ -24,8 +24,8 @@ from forecaster.domain.signal import DEMAND, Signal
 from forecaster.domain.window import MINUTE, Inventory, Window
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
 from forecaster.forecasting.peaks import LEVELS, PeakForecasts
-from forecaster.vertical.choice.choose import Sized
-from forecaster.vertical.sizing import ContainerSizing
+from forecaster.vertical.sizing.containers import ChosenSize
+from forecaster.vertical.sizing.pod import ContainerSizing
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 POLICIES = Policies(Policy())
@@ -68,8 +68,8 @@ def _peaks(ids: tuple[WorkloadId, ...], level: np.ndarray, now: datetime, rng: n
 def measure(count: int, cycles: int) -> list[float]:
     """CPU seconds of each cycle."""
     workloads, judge, rng, seconds = tuple(map(workload, range(count))), Judge(), np.random.default_rng(1), []
-    cpu, memory = Sized(0.4, 0.8, 0.05, 0.0, 0.1), Sized(0.7 * GIB, 0.7 * GIB, 0.01, 0.01, 0.2 * GIB)
-    sizes = Sizes(known={one.id: (ContainerSizing("", one.resources, cpu, memory, 7.0),) for one in workloads})
+    cpu, memory = ChosenSize(0.4, 0.8, 0.05, 0.0, 0.1), ChosenSize(0.7 * GIB, 0.7 * GIB, 0.01, 0.01, 0.2 * GIB)
+    sizes = PodSizes(known={one.id: (ContainerSizing("", one.resources, cpu, memory, 7.0),) for one in workloads})
     for i in range(cycles):
         now = NOON + i * MINUTE
         sight = sight_of(workloads, now, rng)

@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.app.demo import staged
-from forecaster.cycle.demand_ahead import SPANS, demand_ahead
+from forecaster.cycle.demand_forecast import SPANS, demand_samples
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES
 from forecaster.vertical.admission.cluster import name_of
-from forecaster.vertical.nodes.joint import sum_of
+from forecaster.vertical.nodes.joint_samples import sum_of
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from forecaster.app.demo import Stage
-    from forecaster.vertical.nodes.ahead import WindowAhead
+    from forecaster.vertical.nodes.forecast import DemandWindow
 
 QUANTILE = 0.95
 JUDGED = 4
@@ -63,9 +63,9 @@ def main() -> None:
         print(f"  {SPANS[i].lead_time} ahead: {told}")
 
 
-def forecast(stage: Stage, now: datetime) -> tuple[WindowAhead, ...]:
+def forecast(stage: Stage, now: datetime) -> tuple[DemandWindow, ...]:
     outcome = stage.cycle.run(now)
-    return demand_ahead(outcome.inventory.workloads, stage.cycle.history, stage.cycle.forecaster, now).windows
+    return demand_samples(outcome.inventory.workloads, stage.cycle.history, stage.cycle.forecaster, now).windows
 
 
 class Actual:
@@ -78,7 +78,7 @@ class Actual:
         self.row = {name_of(id_): i for i, id_ in enumerate(window.keys)}
         self.end = window.end
 
-    def sum_of_peaks(self, window: WindowAhead) -> float:
+    def sum_of_peaks(self, window: DemandWindow) -> float:
         newest = self.values.shape[1] - 1
         first = newest - (self.end - window.begin) // FIVE_MINUTES + 1
         last = newest - (self.end - window.until) // FIVE_MINUTES

@@ -1,7 +1,7 @@
 """Requests and limits replayed over recorded and made-up containers: `python -m benchmarks.vertical`.
 
-Prints the frontier of the VPA at several margins, KRR and ours, writes it into docs/vertical.md between its marks, and
-draws docs/vertical.svg. `--speed` measures how long one core sizes 10,000 workloads of two containers instead.
+Prints the frontier of the VPA at several margins, KRR and ours, writes it into a dated file of benchmarks/results/ and
+draws the picture beside it. `--speed` measures how long one core sizes 10,000 workloads of two containers instead.
 Recorded series are read from ../shared/traces; where that folder is absent, only the made-up containers are replayed.
 """
 
@@ -15,22 +15,20 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from benchmarks.record import record, result_path
 from benchmarks.vertical_picture import drawn
 from forecaster.domain.policy import VerticalPolicy
 from forecaster.replay.sizes.compare import Compared, compared, frontier
 from forecaster.replay.sizes.load import POINTS, Load, Resource
 from forecaster.replay.sizes.synthetic import synthetic_memory, weekly_peak
-from forecaster.vertical.choice.cpu import cpu_sizes
-from forecaster.vertical.choice.memory import memory_sizes
-from forecaster.vertical.choice.seen import Seen
 from forecaster.vertical.recommenders.vpa import VpaPanel
+from forecaster.vertical.sizing.cpu import cpu_sizes
+from forecaster.vertical.sizing.memory import memory_sizes
+from forecaster.vertical.sizing.panel import ContainerPanel
 
-HERE = Path(__file__).parent
-TRACES = HERE.parents[1] / "shared" / "traces"
-PAGE, PICTURE = HERE.parent / "docs" / "vertical.md", HERE.parent / "docs" / "vertical.svg"
+TRACES = Path(__file__).parents[2] / "shared" / "traces"
 LEAST_DAYS = 12
 WARM = 8 * POINTS
-BEGIN_MARK, END_MARK = "<!-- frontier -->", "<!-- end of frontier -->"
 HEAD = (
     "| recommender | setting | slack | of total | over limit | time over request | changes |",
     "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
@@ -52,10 +50,10 @@ def main() -> None:
     found["Memory, a peak on Mondays"] = compared([weekly_peak()], frontier("memory"))
     text = "\n\n".join(f"### {name}\n\n{table(rows)}" for name, rows in found.items())
     print(text)
-    PICTURE.write_text(drawn(found))
-    page = PAGE.read_text()
-    head, tail = page.split(BEGIN_MARK)[0], page.split(END_MARK)[1]
-    PAGE.write_text(f"{head}{BEGIN_MARK}\n\n{text}\n\n{END_MARK}{tail}")
+    picture = result_path("sizes", ".svg")
+    picture.write_text(drawn(found))
+    figure = f"![Slack against mishaps]({picture.name})"
+    record("sizes", "Requests and limits", "python -m benchmarks.vertical", f"{figure}\n\n{text}")
 
 
 def table(rows: list[Compared]) -> str:
@@ -109,7 +107,7 @@ def speed(containers: int = 20_000, chunk: int = 2_000, days: int = 14) -> None:
     memory = rng.gamma(9, 1e8, (chunk, days * POINTS)).astype(np.float32)
     unknown = np.full(chunk, np.nan)
     like = rng.uniform(0.1, 1.0, (chunk, days))
-    seen = Seen(*(cpu, memory, POINTS, *[unknown] * 4, np.zeros(chunk)), growth=np.ones(chunk), likeness=like)
+    seen = ContainerPanel(*(cpu, memory, POINTS, *[unknown] * 4, np.zeros(chunk)), growth=np.ones(chunk), likeness=like)
     begin = time.process_time()
     for _ in range(containers // chunk):
         cpu_sizes(seen, VerticalPolicy())

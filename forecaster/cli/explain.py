@@ -66,10 +66,10 @@ def _together(cycle: Cycle, outcome: Outcome, cluster: Cluster | None) -> dict[W
     from forecaster.cli.look import Look
     from forecaster.report.advice_table import joint_line
     from forecaster.vertical.admission.cluster import Cluster as Known
-    from forecaster.vertical.joint import Costs
+    from forecaster.vertical.sizing.joint import ResourceCosts
 
     seen = Look(outcome, cycle, cluster or Known())
-    return {id_: [f"together: {joint_line(one)}"] for id_, one in seen.joint(Costs()).items()}
+    return {id_: [f"together: {joint_line(one)}"] for id_, one in seen.joint(ResourceCosts()).items()}
 
 
 def _prover(cluster: Cluster | None) -> Callable[[Workload, Recommendation], list[str]]:

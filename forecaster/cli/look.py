@@ -12,8 +12,8 @@ from forecaster.app.clock import evaluation_time, instant
 from forecaster.app.compose import single_cycle
 from forecaster.app.demo import staged
 from forecaster.cycle.advice import advices
-from forecaster.cycle.joint import JointAdvice, joint_advice
-from forecaster.cycle.nodes_ahead import NodesAhead, nodes_ahead
+from forecaster.cycle.joint_sizes import JointAdvice, joint_advice
+from forecaster.cycle.node_forecast import NodeForecast, node_forecast
 from forecaster.errors import SourceError
 from forecaster.sources import cluster_facts, cluster_objects
 from forecaster.sources.prometheus import PrometheusSource
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import Resources, WorkloadId
     from forecaster.sources.facts import InstantRow
     from forecaster.vertical.admission.advice import Advice
-    from forecaster.vertical.joint import Costs
+    from forecaster.vertical.sizing.joint import ResourceCosts
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Look:
             terms=terms,
         )
 
-    def joint(self, costs: Costs, terms: Terms = ROLLED_OUT) -> dict[WorkloadId, JointAdvice]:
+    def joint(self, costs: ResourceCosts, terms: Terms = ROLLED_OUT) -> dict[WorkloadId, JointAdvice]:
         """Count and size of every workload together."""
         inventory, cycle = self.outcome.inventory, self.cycle
         found = joint_advice(
@@ -76,9 +76,9 @@ class Look:
         )
         return dict(zip((one.id for one in inventory.workloads), found, strict=True))
 
-    def nodes_ahead(self, quantile: float, warm_minutes: int) -> NodesAhead:
+    def node_forecast(self, quantile: float, warm_minutes: int) -> NodeForecast:
         """Node pools ahead of time."""
-        return nodes_ahead(
+        return node_forecast(
             self.outcome.inventory.workloads,
             self.cycle.history,
             self.cycle.forecaster,

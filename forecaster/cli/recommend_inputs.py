@@ -13,8 +13,8 @@ from forecaster.errors import StoreError
 from forecaster.report.advice_view import read_previous
 from forecaster.store.ledger import SqlLedger
 from forecaster.vertical.admission.advice import ResourcePrices
-from forecaster.vertical.joint import Costs
 from forecaster.vertical.recommenders.krr import Severity
+from forecaster.vertical.sizing.joint import ResourceCosts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,11 +34,11 @@ def prices_of(core_hour: float | None, gib_hour: float | None) -> ResourcePrices
     return None if core_hour is None or gib_hour is None else ResourcePrices(core_hour, gib_hour)
 
 
-def costs_of(prices: ResourcePrices | None, pod_start: float) -> Costs:
+def costs_of(prices: ResourcePrices | None, pod_start: float) -> ResourceCosts:
     """What joint choices are weighed by; without prices a GiB costs 0.13 of a core, about what clouds ask."""
     if prices is None:
-        return Costs(pod_start=pod_start)
-    return Costs(core_hour=prices.core_hour, gib_hour=prices.gib_hour, pod_start=pod_start)
+        return ResourceCosts(pod_start=pod_start)
+    return ResourceCosts(core_hour=prices.core_hour, gib_hour=prices.gib_hour, pod_start=pod_start)
 
 
 def previous_of(file: Path | None, settings: Settings | None) -> dict[WorkloadId, Resources]:

@@ -10,13 +10,13 @@ from forecaster.decisions.decide import decide
 from forecaster.decisions.gate import Voice
 from forecaster.decisions.state import ScalingState
 from forecaster.domain.decision import Hold, Reason, Recommendation
-from forecaster.vertical.remembered import RememberedSizes
+from forecaster.vertical.sizing.pod import SizeCache
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from forecaster.cycle.outlook import Sight
-    from forecaster.cycle.sizes import Sizes
+    from forecaster.cycle.sizes import PodSizes
     from forecaster.cycle.targets import Targets
     from forecaster.domain.policies import Policies
     from forecaster.domain.workload import Workload, WorkloadId
@@ -28,10 +28,10 @@ class Judge:
 
     states: dict[WorkloadId, ScalingState] = field(default_factory=dict)
     observed: Observed = field(default_factory=Observed)
-    sizes: RememberedSizes = field(default_factory=RememberedSizes)
+    sizes: SizeCache = field(default_factory=SizeCache)
 
     def decide_all(
-        self, targets: Targets, sight: Sight, sizes: Sizes, policies: Policies, now: datetime
+        self, targets: Targets, sight: Sight, sizes: PodSizes, policies: Policies, now: datetime
     ) -> tuple[list[Recommendation], list[str]]:
         """Recommendations in the order of the inventory, and one sentence for each workload that failed."""
         workloads, failures = targets.inventory.workloads, []
@@ -49,7 +49,7 @@ class Judge:
         return recommendations, failures
 
     def _decide(
-        self, workload: Workload, sight: Sight, sizes: Sizes, policies: Policies, now: datetime
+        self, workload: Workload, sight: Sight, sizes: PodSizes, policies: Policies, now: datetime
     ) -> Recommendation:
         policy = policies.of(workload.id)
         state = self.states.get(workload.id) or ScalingState.beginning(workload.replicas, now)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from forecaster.cycle.outlook import Outlooks
-    from forecaster.cycle.sizes import Sizes
+    from forecaster.cycle.sizes import PodSizes
     from forecaster.cycle.targets import Targets
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.policies import Policies
@@ -39,7 +39,7 @@ class LearnedJudge(Judge):
     policies: dict[str, LearnedPolicy] = field(default_factory=dict)
 
     def decide_all(
-        self, targets: Targets, sight: Sight, sizes: Sizes, policies: Policies, now: datetime
+        self, targets: Targets, sight: Sight, sizes: PodSizes, policies: Policies, now: datetime
     ) -> tuple[list[Recommendation], list[str]]:
         """As the plain judge, with another opinion of what comes where a policy asks for it."""
         if all(policies.of(one.id).horizontal.learned == "off" for one in targets.inventory.workloads):

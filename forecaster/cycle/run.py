@@ -19,10 +19,10 @@ from forecaster.cycle.effects import publish_and_record, record_scores
 from forecaster.cycle.garbage import expect_records
 from forecaster.cycle.gates import Renewed
 from forecaster.cycle.judge import Judge, held
-from forecaster.cycle.load_ahead import LoadsAhead
+from forecaster.cycle.load_forecast import PodLoads
 from forecaster.cycle.outlook import Demands, Sight, demands_of, forecasts_of
 from forecaster.cycle.scoring import Scoring
-from forecaster.cycle.sizes import Sizes
+from forecaster.cycle.sizes import PodSizes
 from forecaster.cycle.steps import Steps
 from forecaster.cycle.targets import Targets, find_targets
 from forecaster.demand.censored import Throttling
@@ -67,7 +67,7 @@ class Cycle:
     judge: Judge = field(default_factory=Judge)
     containers: Containers = field(default_factory=Containers)
     throttling: Throttling = field(default_factory=Throttling)
-    sizes: Sizes = field(default_factory=Sizes)
+    sizes: PodSizes = field(default_factory=PodSizes)
     scoring: Scoring = field(default_factory=Scoring)
     inventory: Inventory | None = None
     learns_first: bool = False
@@ -161,7 +161,7 @@ class Cycle:
         unread = self.containers.catch_up(self.source, now)
         self.throttling.follow(self.containers.facts, self.containers.read)
         self.judge.observed.capacities.renew(self.history, self.containers, self.policies, workloads)
-        loads = LoadsAhead(self.history, self.forecaster, self.policies, now)
+        loads = PodLoads(self.history, self.forecaster, self.policies, now)
         self.sizes.renew(self.history, self.containers, self.policies, workloads, loads)
         return unread
 

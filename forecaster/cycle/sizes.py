@@ -6,27 +6,27 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from forecaster.cycle.newcomers import with_relatives
+from forecaster.cycle.cold_start_sizes import with_donors
 from forecaster.demand.capacity import per_pod
 from forecaster.demand.fresh import values_of
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES
 from forecaster.domain.workload import Resources
-from forecaster.vertical.choice.choose import SizedRow, Specified, choose
-from forecaster.vertical.choice.load_ahead import AS_BEFORE
-from forecaster.vertical.choice.oom import RAISE
-from forecaster.vertical.sizing import NO_SIZING, ContainerSizing, PodSizing
+from forecaster.vertical.sizing.containers import ChosenSizes, ContainerSpec, choose
+from forecaster.vertical.sizing.load_forecast import UNFORECAST
+from forecaster.vertical.sizing.memory import oom_floor
+from forecaster.vertical.sizing.pod import NO_SIZING, ContainerSizing, PodSizing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from forecaster.cycle.containers import Containers
-    from forecaster.cycle.load_ahead import LoadsAhead
+    from forecaster.cycle.load_forecast import PodLoads
     from forecaster.domain.policies import Policies
     from forecaster.domain.policy import VerticalPolicy
     from forecaster.domain.workload import ContainerFacts, ContainerId, Workload, WorkloadId
     from forecaster.ports import Histories
-    from forecaster.vertical.choice.load_ahead import PodLoad
+    from forecaster.vertical.sizing.load_forecast import PodLoad
 
 ROUNDS = 60
 """A workload is sized anew once in so many cycles: hourly, with a cycle a minute."""
@@ -36,7 +36,7 @@ CHUNK = 512
 
 
 @dataclass(slots=True)
-class Sizes:
+class PodSizes:
     """What was chosen, by workload."""
 
     known: dict[WorkloadId, PodSizing] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Sizes:
         containers: Containers,
         policies: Policies,
         workloads: Sequence[Workload],
-        loads: LoadsAhead | None = None,
+        loads: PodLoads | None = None,
     ) -> None:
         """Size the workloads whose turn it is, and those never seen.
 
@@ -62,7 +62,7 @@ class Sizes:
         divided = [one for one in due if containers.of_workload.get(one.id)]
         whole = [one for one in due if not containers.of_workload.get(one.id)]
         sized = sizings_of_containers(containers, policies, divided, loads)
-        sized = with_relatives(sized, self.known, containers.facts, policies)
+        sized = with_donors(sized, self.known, containers.facts, policies)
         fresh = sized | sizings_of_pods(history, policies, whole, loads)
         self.known = {one.id: fresh.get(one.id) or self.known[one.id] for one in workloads}
 
@@ -72,7 +72,7 @@ class Sizes:
 
 
 def sizings_of_pods(
-    history: Histories, policies: Policies, workloads: Sequence[Workload], loads: LoadsAhead | None = None
+    history: Histories, policies: Policies, workloads: Sequence[Workload], loads: PodLoads | None = None
 ) -> dict[WorkloadId, PodSizing]:
     """What one pod of each of these workloads should have as a whole: total demand over ready pods."""
     if not workloads:
@@ -84,14 +84,14 @@ def sizings_of_pods(
         pods = values_of(weeks[Signal.PODS], ids)
         cpu, memory = (per_pod(values_of(weeks[signal], ids), pods) for signal in (Signal.CPU, Signal.MEMORY))
         ahead = loads.of(part, policy) if loads else {}
-        specified = [Specified(one.resources, load=ahead.get(one.id, AS_BEFORE)) for one in part]
+        specified = [ContainerSpec(one.resources, load=ahead.get(one.id, UNFORECAST)) for one in part]
         sized = choose(cpu, memory, FIVE_MINUTES, specified, policy)
         found |= {id_: (_sizing_of("", row),) for id_, row in zip(ids, sized, strict=True)}
     return found
 
 
 def sizings_of_containers(
-    containers: Containers, policies: Policies, workloads: Sequence[Workload], loads: LoadsAhead | None = None
+    containers: Containers, policies: Policies, workloads: Sequence[Workload], loads: PodLoads | None = None
 ) -> dict[WorkloadId, PodSizing]:
     """What each container of these workloads should have, sized for their hottest pods."""
     found: dict[WorkloadId, PodSizing] = {}
@@ -99,7 +99,7 @@ def sizings_of_containers(
         ids = [id_ for one in part for id_ in containers.of_workload[one.id]]
         cpu, memory = (containers.usage(ids, signal) for signal in (Signal.CPU, Signal.MEMORY))
         ahead = loads.of(part, policy) if loads else {}
-        specified = [_specified(id_, containers.facts, ahead.get(id_.workload, AS_BEFORE)) for id_ in ids]
+        specified = [_specified(id_, containers.facts, ahead.get(id_.workload, UNFORECAST)) for id_ in ids]
         sized = choose(cpu, memory, FIVE_MINUTES, specified, policy)
         by_id = dict(zip(ids, sized, strict=True))
         found |= {
@@ -119,17 +119,16 @@ def _alike(workloads: Sequence[Workload], policies: Policies) -> Iterator[tuple[
             yield policy, same[begin : begin + CHUNK]
 
 
-def _specified(id_: ContainerId, facts: ContainerFacts, load: PodLoad) -> Specified:
-    killed_at = facts.oom_limits.get(id_)
-    return Specified(
+def _specified(id_: ContainerId, facts: ContainerFacts, load: PodLoad) -> ContainerSpec:
+    return ContainerSpec(
         facts.resources.get(id_, Resources()),
-        oom_floor=0.0 if killed_at is None else killed_at * RAISE,
+        oom_floor=oom_floor(facts.oom_limits.get(id_)),
         held_back=facts.held_back.get(id_, 0.0),
         load=load,
     )
 
 
-def _explained(id_: ContainerId, row: SizedRow, facts: ContainerFacts) -> ContainerSizing:
+def _explained(id_: ContainerId, row: ChosenSizes, facts: ContainerFacts) -> ContainerSizing:
     """A container's size, or why it has none."""
     if id_ in facts.init:
         return ContainerSizing(id_.name, row.now, note="an init container, which ends before the load comes; kept")
@@ -138,5 +137,5 @@ def _explained(id_: ContainerId, row: SizedRow, facts: ContainerFacts) -> Contai
     return _sizing_of(id_.name, row)
 
 
-def _sizing_of(name: str, row: SizedRow) -> ContainerSizing:
+def _sizing_of(name: str, row: ChosenSizes) -> ContainerSizing:
     return ContainerSizing(name, row.now, row.cpu, row.memory, row.days, load_ratio=row.load.ratio)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from forecaster.cycle.joint import JointAdvice
+    from forecaster.cycle.joint_sizes import JointAdvice
     from forecaster.domain.workload import WorkloadId
     from forecaster.vertical.admission.advice import Advice, ResourcePrices
 

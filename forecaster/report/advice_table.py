@@ -18,10 +18,10 @@ from forecaster.vertical.recommenders.krr import Severity
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from forecaster.cycle.joint import JointAdvice
+    from forecaster.cycle.joint_sizes import JointAdvice
     from forecaster.domain.workload import Resources, WorkloadId
     from forecaster.vertical.admission.advice import Advice, ResourcePrices
-    from forecaster.vertical.joint import Plan
+    from forecaster.vertical.sizing.joint import SizePlan
 
 
 STYLES = {
@@ -171,7 +171,7 @@ def _percent(share: float) -> str:
     return f"{share * 100:.0f} %"
 
 
-def _pods(plan: Plan) -> str:
+def _pods(plan: SizePlan) -> str:
     count = str(plan.replicas) if plan.least == plan.replicas else f"{plan.least} to {plan.replicas}"
     return f"{count} pods of {amount(plan.cpu, Signal.CPU)} and {amount(plan.memory, Signal.MEMORY)}"
 

@@ -11,7 +11,7 @@ from forecaster.vertical.cluster_rules.resource_list import texts
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from forecaster.cycle.joint import JointAdvice
+    from forecaster.cycle.joint_sizes import JointAdvice
     from forecaster.domain.workload import ContainerSize
     from forecaster.vertical.admission.advice import Advice, ResourcePrices
     from forecaster.vertical.admission.proof import Proof

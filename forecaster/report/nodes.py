@@ -14,13 +14,13 @@ from forecaster.report.nodes_table import print_tables
 from forecaster.vertical.nodes.headroom import manifests
 
 if TYPE_CHECKING:
-    from forecaster.cycle.nodes_ahead import NodesAhead
-    from forecaster.vertical.nodes.ahead import PoolAhead, PoolWindow
-    from forecaster.vertical.nodes.joint import Sum
+    from forecaster.cycle.node_forecast import NodeForecast
+    from forecaster.vertical.nodes.forecast import PoolForecast, PoolWindow
+    from forecaster.vertical.nodes.joint_samples import JointSum
     from forecaster.vertical.nodes.pressure import Pressure
 
 
-def print_nodes(ahead: NodesAhead, output: NodesOutput, image: str = "") -> None:
+def print_nodes(ahead: NodeForecast, output: NodesOutput, image: str = "") -> None:
     """Print what was asked for; `image` is what headroom pods run."""
     match output:
         case NodesOutput.TABLE:
@@ -35,7 +35,7 @@ def print_nodes(ahead: NodesAhead, output: NodesOutput, image: str = "") -> None
             sys.stdout.write(metrics_text(ahead))
 
 
-def headroom_manifests(ahead: NodesAhead, image: str) -> list[dict[str, Any]]:
+def headroom_manifests(ahead: NodeForecast, image: str) -> list[dict[str, Any]]:
     """One priority class, and a Deployment for each pool; a pool that needs none has one of no replicas."""
     pools = {one.pool.name: one.pool for one in ahead.pools}
     found: list[dict[str, Any]] = []
@@ -45,7 +45,7 @@ def headroom_manifests(ahead: NodesAhead, image: str) -> list[dict[str, Any]]:
     return found
 
 
-def document(ahead: NodesAhead) -> dict[str, Any]:
+def document(ahead: NodeForecast) -> dict[str, Any]:
     """Everything in cores and bytes."""
     return {
         "at": ahead.at.isoformat(),
@@ -67,7 +67,7 @@ def document(ahead: NodesAhead) -> dict[str, Any]:
     }
 
 
-def _pool(one: PoolAhead) -> dict[str, Any]:
+def _pool(one: PoolForecast) -> dict[str, Any]:
     peak = one.peak
     return {
         "pool": one.pool.name,
@@ -96,7 +96,7 @@ def _window(one: PoolWindow) -> dict[str, Any]:
     }
 
 
-def _sum(one: Sum) -> dict[str, Any]:
+def _sum(one: JointSum) -> dict[str, Any]:
     """The quantile of the sum, between its two extremes; `samples` 0 means that the dependence is assumed."""
     return {
         "value": one.value,

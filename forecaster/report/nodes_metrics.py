@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 if TYPE_CHECKING:
-    from forecaster.cycle.nodes_ahead import NodesAhead
-    from forecaster.vertical.nodes.ahead import PoolWindow
+    from forecaster.cycle.node_forecast import NodeForecast
+    from forecaster.vertical.nodes.forecast import PoolWindow
 
 
-def metrics_text(ahead: NodesAhead) -> str:
+def metrics_text(ahead: NodeForecast) -> str:
     """Gauges by pool, in the text format of Prometheus; also what the service may add to its own."""
     registry = CollectorRegistry()
     pool_metrics(registry, ahead)
     return generate_latest(registry).decode()
 
 
-def pool_metrics(registry: CollectorRegistry, ahead: NodesAhead) -> None:
+def pool_metrics(registry: CollectorRegistry, ahead: NodeForecast) -> None:
     """`forecaster_node_pool_*`: labels are the pool and, for what is ahead, the minutes until the window begins."""
 
     def gauge(name: str, text: str, *labels: str) -> Gauge:

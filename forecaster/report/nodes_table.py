@@ -14,14 +14,14 @@ from forecaster.report.recommendations import PIPE_WIDTH
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from forecaster.cycle.nodes_ahead import NodesAhead
-    from forecaster.vertical.nodes.ahead import PoolAhead
-    from forecaster.vertical.nodes.joint import Sum
+    from forecaster.cycle.node_forecast import NodeForecast
+    from forecaster.vertical.nodes.forecast import PoolForecast
+    from forecaster.vertical.nodes.joint_samples import JointSum
 
 MOST_NODES_SHOWN = 10
 
 
-def print_tables(ahead: NodesAhead) -> None:
+def print_tables(ahead: NodeForecast) -> None:
     """Pools with their windows, headroom, and the nodes whose memory fills up."""
     console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
     if not ahead.pools:
@@ -38,14 +38,14 @@ def print_tables(ahead: NodesAhead) -> None:
         console.print(f"on no known node: {', '.join(ahead.unplaced)}", markup=False)
 
 
-def _title(one: PoolAhead, ahead: NodesAhead) -> str:
+def _title(one: PoolForecast, ahead: NodeForecast) -> str:
     peak = one.peak
     grows = f"{one.nodes_needed} needed from {peak.begin:%a %H:%M}" if peak and peak.packing.new_nodes else "enough"
     free = f"{one.requested_cpu:.1f} of {one.allocatable_cpu:.1f} cores requested"
     return f"pool {one.pool.name}: {len(one.pool.nodes)} nodes, {grows}; {free}; quantile {ahead.quantile:g}"
 
 
-def _windows_table(one: PoolAhead, ahead: NodesAhead) -> Table:
+def _windows_table(one: PoolForecast, ahead: NodeForecast) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("AHEAD", "CPU REQUESTED", "MEMORY REQUESTED", "CPU USED", "MEMORY USED", "NEW NODES"):
         table.add_column(name, no_wrap=True)
@@ -62,18 +62,18 @@ def _windows_table(one: PoolAhead, ahead: NodesAhead) -> Table:
     return table
 
 
-def _minutes(instant: Any, ahead: NodesAhead) -> str:
+def _minutes(instant: Any, ahead: NodeForecast) -> str:
     minutes = int((instant - ahead.at).total_seconds()) // 60
     return f"{minutes}m" if minutes < 60 else f"{minutes // 60}h"  # noqa: PLR2004  minutes of an hour
 
 
-def _spoken(one: Sum, said: Callable[[float], str]) -> str:
+def _spoken(one: JointSum, said: Callable[[float], str]) -> str:
     """The value, and in brackets what it would be if the workloads were independent, or all high at once."""
     low, high = said(one.independent), said(one.together)
     return said(one.value) if low == high else f"{said(one.value)} ({low}…{high})"
 
 
-def _pressure_table(ahead: NodesAhead) -> Table:
+def _pressure_table(ahead: NodeForecast) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("NODE", "MEMORY NOW", "P95 AHEAD", "ROOM", "RISK", "EVICTED FIRST"):
         table.add_column(name, no_wrap=name != "EVICTED FIRST")

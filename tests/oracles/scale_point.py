@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from forecaster.vertical.scale_point import UtilizationBounds
+    from forecaster.vertical.sizing.beside_hpa import UtilizationBounds
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from forecaster.domain.policy import VerticalPolicy
 from forecaster.domain.workload import Target, TargetType
-from forecaster.vertical.remembered import RememberedSizes
-from forecaster.vertical.sizing import NO_SIZING, size
+from forecaster.vertical.sizing.pod import NO_SIZING, SizeCache, size
 from tests.support.builders import GIB, hpa, sized, sizing_of, workload, workload_id
 
 WORKLOADS = st.builds(
@@ -27,14 +26,14 @@ POLICIES = st.sampled_from([VerticalPolicy(), VerticalPolicy(beside_hpa="keep-sc
 
 @given(st.lists(st.tuples(WORKLOADS, SIZINGS, POLICIES), max_size=12))
 def test_they_say_what_is_worked_out_anew(cycles: list[tuple]) -> None:
-    remembered = RememberedSizes()
+    remembered = SizeCache()
     for cycle in cycles:
         assert remembered.size(*cycle) == size(*cycle)
         assert remembered.size(*cycle) is remembered.size(*cycle)
 
 
 def test_those_who_left_are_forgotten() -> None:
-    remembered = RememberedSizes()
+    remembered = SizeCache()
     for one in (workload("web"), workload("cart")):
         remembered.size(one, NO_SIZING, VerticalPolicy())
     remembered.forget_others({workload_id("web")})

@@ -16,8 +16,8 @@ from forecaster.domain.policy import HorizontalPolicy, Policy, VerticalPolicy
 from forecaster.domain.signal import Signal
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
 from forecaster.hpa.behavior import PastRecommendation
-from forecaster.vertical.choice.choose import Sized
-from forecaster.vertical.sizing import NO_SIZING, ContainerSizing, PodSizing
+from forecaster.vertical.sizing.containers import ChosenSize
+from forecaster.vertical.sizing.pod import NO_SIZING, ContainerSizing, PodSizing
 from tests.support.recommendations import GIB, NOON, workload_id
 
 if TYPE_CHECKING:
@@ -63,13 +63,13 @@ def policy(*, vertical: VerticalPolicy | None = None, **horizontal: Any) -> Poli
     return Policy(horizontal=HorizontalPolicy(**given), vertical=vertical or VerticalPolicy())
 
 
-def sized(request: float, *, limit: float | None = None, **more: Any) -> Sized:
+def sized(request: float, *, limit: float | None = None, **more: Any) -> ChosenSize:
     """One resource of one container: a twentieth above the request, as much above the limit, a tenth of it idle."""
-    return Sized(request, limit, **{"over_request": 0.05, "over_limit": 0.05, "idle": 0.1 * request, **more})
+    return ChosenSize(request, limit, **{"over_request": 0.05, "over_limit": 0.05, "idle": 0.1 * request, **more})
 
 
 def sizing_of(
-    *, cpu: Sized | None = None, memory: Sized | None = None, days: float = 14.0, now: Resources = RESOURCES
+    *, cpu: ChosenSize | None = None, memory: ChosenSize | None = None, days: float = 14.0, now: Resources = RESOURCES
 ) -> PodSizing:
     """What was chosen for a pod that nobody divides into containers."""
     return (ContainerSizing("", now, cpu, memory, days),)

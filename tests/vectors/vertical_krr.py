@@ -15,7 +15,7 @@ from forecaster.vertical.recommenders.krr import (
     severity_of,
     simple,
 )
-from forecaster.vertical.scale_point import UtilizationBounds
+from forecaster.vertical.sizing.beside_hpa import UtilizationBounds
 from tests.oracles.crane import (
     LadderError,
     asymmetric_percentage_error,

@@ -11,7 +11,7 @@ import numpy as np
 import models
 from forecaster.forecasting.peaks import HIGH, LOW, MEDIAN
 from forecaster.replay.sizes.load import POINTS, STEP_SECONDS
-from forecaster.vertical.choice.load_ahead import Forecast
+from forecaster.vertical.sizing.load_forecast import PeakQuantiles
 
 if TYPE_CHECKING:
     from forecaster.replay.sizes.load import Load
@@ -31,20 +31,20 @@ class Foreseen:
     load: Load
     model: str = MODEL
     fitted: dict[int, models.Fitted] = field(default_factory=dict)
-    said: dict[tuple[int, int], Forecast] = field(default_factory=dict)
+    said: dict[tuple[int, int], PeakQuantiles] = field(default_factory=dict)
 
-    def at(self, column: int, ahead: int) -> Forecast:
+    def at(self, column: int, ahead: int) -> PeakQuantiles:
         """[row] quantiles of the highest value of so many points from `column` on, from what was before it."""
         if (column, ahead) not in self.said:
             self.said[column, ahead] = self._forecast(column, ahead)
         return self.said[column, ahead]
 
-    def _forecast(self, column: int, ahead: int) -> Forecast:
+    def _forecast(self, column: int, ahead: int) -> PeakQuantiles:
         peak = self._fitted_by(column).update(self._panel(column)).forecast_peak(models.StepWindow(1, ahead), _LEVELS)
         values = np.full((len(self.load.names), len(_LEVELS)), np.nan)
         at = peak.provenance.rows(self._keys)
         values[at >= 0] = peak.values[at[at >= 0]]
-        return Forecast(*values.T)
+        return PeakQuantiles(*values.T)
 
     def _fitted_by(self, column: int) -> models.Fitted:
         week = column - (column - self.load.warm) % REFITTED_AFTER

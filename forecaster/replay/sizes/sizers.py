@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from forecaster.domain.window import DAY
 from forecaster.replay.sizes.load import BEGIN, POINTS, STEP_SECONDS
-from forecaster.vertical.choice.cpu import cpu_sizes
-from forecaster.vertical.choice.load_ahead import Counts, LoadAhead, load_ahead
-from forecaster.vertical.choice.memory import DAY, memory_sizes
-from forecaster.vertical.choice.oom import HELD, RAISE
-from forecaster.vertical.choice.seen import Seen
 from forecaster.vertical.recommenders.vpa import VpaPanel, VpaSettings
+from forecaster.vertical.sizing.cpu import cpu_sizes
+from forecaster.vertical.sizing.load_forecast import LoadForecast, PodCounts, load_forecast
+from forecaster.vertical.sizing.memory import OOM_RAISE, OOM_WINDOW, memory_sizes
+from forecaster.vertical.sizing.panel import ContainerPanel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 LIMIT_RATIO = 2.0
 """CPU limit over request where a recommender keeps the ratio that the owner stated; memory has them equal."""
 HOUR = POINTS // 24
-HELD_SECONDS = HELD.total_seconds()
+HELD_SECONDS = OOM_WINDOW.total_seconds()
 
 
 @dataclass(slots=True)
@@ -76,7 +76,7 @@ class Ours:
 
     def killed(self, rows: NDArray[np.intp], limit: Doubles, at: int) -> None:
         """The limit was too low."""
-        self.floor[rows] = np.maximum(limit[rows] * RAISE, self.floor[rows] * (at < self.floor_until[rows]))
+        self.floor[rows] = np.maximum(limit[rows] * OOM_RAISE, self.floor[rows] * (at < self.floor_until[rows]))
         self.floor_until[rows] = at + HELD_SECONDS
 
     def size(self, held: Held, at: int) -> Sized:
@@ -86,7 +86,7 @@ class Ours:
         limit = np.where(np.isnan(sizes.limit), np.inf, sizes.limit)
         return sizes.request, limit, sizes.request != held.request
 
-    def _seen(self, held: Held, floor: Doubles, at: int) -> Seen:
+    def _seen(self, held: Held, floor: Doubles, at: int) -> ContainerPanel:
         used, unknown = self.history.newest(), np.full(self.rows, np.nan)
         silent = np.full_like(used, np.nan)
         request, limit = held.request, np.where(np.isinf(held.limit), np.nan, held.limit)
@@ -94,21 +94,21 @@ class Ours:
         if self.resource == "cpu":
             one = np.where(np.isnan(request), np.nan, request)
             ahead = self._load_ahead(used, at)
-            return Seen(
+            return ContainerPanel(
                 *(used, silent, POINTS, one, one * ratio, unknown, unknown, floor * 0),
                 growth=np.ones(self.rows) if ahead is None else ahead.growth,
                 likeness=None if ahead is None else ahead.likeness,
             )
-        return Seen(silent, used, POINTS, unknown, unknown, request, limit, floor, np.ones(self.rows))
+        return ContainerPanel(silent, used, POINTS, unknown, unknown, request, limit, floor, np.ones(self.rows))
 
-    def _load_ahead(self, used: Doubles, at: int) -> LoadAhead | None:
+    def _load_ahead(self, used: Doubles, at: int) -> LoadForecast | None:
         """One pod carries the whole load; nothing where nobody forecasts it."""
         if self.foreseen is None or self.policy.load_forecast == "ignore":
             return None
         forecast = self.foreseen.at((at - BEGIN) // STEP_SECONDS + 1, min(self.every, POINTS))
         alone = np.ones(self.rows)
-        counts = Counts(alone, np.full(self.rows, np.nan), alone, alone)
-        ahead = load_ahead(forecast, used, np.ones_like(used), counts, POINTS, min(self.every, POINTS))
+        counts = PodCounts(alone, np.full(self.rows, np.nan), alone, alone)
+        ahead = load_forecast(forecast, used, np.ones_like(used), counts, POINTS, min(self.every, POINTS))
         return ahead.only_raising() if self.policy.load_forecast == "raise" else ahead
 
 

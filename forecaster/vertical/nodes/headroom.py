@@ -15,7 +15,7 @@ from forecaster.vertical.cluster_rules.resource_list import MILLI, text_of
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from forecaster.vertical.nodes.ahead import PoolAhead
+    from forecaster.vertical.nodes.forecast import PoolForecast
     from forecaster.vertical.nodes.pools import Pool
 
 PRIORITY_CLASS = HEADROOM
@@ -37,7 +37,7 @@ class Headroom:
     reason: str
 
 
-def headroom(ahead: PoolAhead, before: datetime) -> Headroom:
+def headroom(ahead: PoolForecast, before: datetime) -> Headroom:
     """What windows that begin until `before` will request beyond what is requested now.
 
     One of them is as large as the largest pod that may come, so that any of them finds room where it stood.

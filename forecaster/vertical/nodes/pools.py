@@ -1,18 +1,65 @@
-"""Node pools: nodes that are made alike, by a label that whoever makes them sets."""
+"""Node pools, the workloads on them, and how many more nodes a pool needs for more pods."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from forecaster.vertical.cluster_rules.node import HOSTNAME
-from forecaster.vertical.cluster_rules.resource_list import CPU
+import numpy as np
+
+from forecaster.vertical.cluster_rules.node import HOSTNAME, Occupancy, Resident, scheduled
+from forecaster.vertical.cluster_rules.node_fit import fit
+from forecaster.vertical.cluster_rules.pod_resources import pod_requests
+from forecaster.vertical.cluster_rules.resource_list import CPU, MEMORY, MILLI
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from forecaster.vertical.cluster_rules.node import Node, Resident
+    from forecaster.vertical.cluster_rules.node import Node
+    from forecaster.vertical.cluster_rules.pod import Pod
+    from forecaster.vertical.cluster_rules.server import Server
+    from forecaster.vertical.nodes.joint_samples import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One workload of a pool."""
+
+    workload: str
+    """`namespace/name`."""
+    pod: Pod
+    replicas: int
+    per_pod: float | None = None
+    """Cores of demand that one pod carries when its autoscaler is content; None: the count does not follow demand."""
+    min_replicas: int = 1
+    max_replicas: int | None = None
+
+    @property
+    def cpu(self) -> float:
+        """Cores that one pod requests."""
+        return self._request(CPU) / MILLI
+
+    @property
+    def memory(self) -> float:
+        """Bytes that one pod requests."""
+        return float(self._request(MEMORY))
+
+    def replicas_for(self, demand: Floats) -> Floats:
+        """Pods for each total demand of CPU in cores: what its autoscaler will ask for, within its bounds."""
+        if self.per_pod is None or self.per_pod <= 0:
+            return np.full(demand.shape, float(self.replicas))
+        highest = math.inf if self.max_replicas is None else self.max_replicas
+        # A sliver above a whole pod is the rounding of a quotient, not a reason for one more.
+        return np.clip(np.ceil(demand / self.per_pod - 1e-9), self.min_replicas, highest)
+
+    def _request(self, name: str) -> int:
+        return scheduled(pod_requests(self.pod)).get(name, 0)
+
+
+# Node pools: nodes that are made alike, by a label that whoever makes them sets.
+
 
 LABELS = (
     "karpenter.sh/nodepool",
@@ -61,3 +108,65 @@ def homes_of(residents: Iterable[Resident], pools: Iterable[Pool]) -> dict[str, 
         if one.node in pool_of:
             counted[one.workload][pool_of[one.node]] += 1
     return {workload: max(sorted(pods), key=pods.__getitem__) for workload, pods in counted.items()}
+
+
+# How many more nodes a pool needs for more pods: they are placed one by one under the scheduler's filters.
+
+
+MOST_NEW_NODES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """What adding pods to a pool takes."""
+
+    new_nodes: int
+    homeless: int = 0
+    """Pods that not even a new node takes."""
+
+
+def pack(pool: Pool, growth: Iterable[tuple[Member, int]], residents: Sequence[Resident], server: Server) -> Packing:
+    """Nodes to add for so many more pods of each member, the largest pods first.
+
+    New nodes are like the pool's template, with the daemons of that node on them.
+    """
+    floor = _Floor(pool, residents, server)
+    homeless = 0
+    for member, more in sorted(growth, key=lambda one: (-one[0].cpu, -one[0].memory, one[0].workload)):
+        homeless += floor.place(member, more)
+    return Packing(floor.added, homeless)
+
+
+class _Floor:
+    """The pool while it grows."""
+
+    def __init__(self, pool: Pool, residents: Iterable[Resident], server: Server) -> None:
+        self.pool = pool
+        self.server = server
+        self.here = Occupancy(pool.nodes, residents)
+        self.added = 0
+        self.daemons = self.here.daemons(pool.template.name)
+
+    def place(self, member: Member, count: int) -> int:
+        """Place so many pods; how many find no node, however many are added."""
+        left = count - self._fitted(member, count)
+        while left > 0 and self.added < MOST_NEW_NODES:
+            node = self.pool.another(self.added + 1)
+            self.here.add_node(node)
+            for daemon in self.daemons:
+                self.here.add(replace(daemon, node=node.name))
+            placed = self._fitted(member, left)
+            if not placed:
+                self.here.remove_node(node)
+                break
+            self.added += 1
+            left -= placed
+        return left
+
+    def _fitted(self, member: Member, count: int) -> int:
+        found = fit(member.pod, count, self.here, self.server)
+        one = replace(Resident.of(member.pod, "", self.server), workload=member.workload)
+        for name, pods in found.placed.items():
+            for _ in range(pods):
+                self.here.add(replace(one, node=name))
+        return found.count

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from forecaster.vertical.cluster_rules.node import Node, Resident
-    from forecaster.vertical.nodes.ahead import WindowAhead
-    from forecaster.vertical.nodes.joint import Floats
+    from forecaster.vertical.nodes.forecast import DemandWindow
+    from forecaster.vertical.nodes.joint_samples import Floats
 
 THRESHOLD = 100 * 2**20
 """The kubelet's default hard threshold: memory.available < 100Mi."""
@@ -42,7 +42,7 @@ class Pressure:
 
 
 def pressures(
-    nodes: Sequence[Node], residents: Iterable[Resident], now: Mapping[str, float], ahead: WindowAhead
+    nodes: Sequence[Node], residents: Iterable[Resident], now: Mapping[str, float], ahead: DemandWindow
 ) -> list[Pressure]:
     """Every node, the most endangered first.
 
@@ -59,7 +59,7 @@ def pressures(
     )
 
 
-def _growth(now: Mapping[str, float], ahead: WindowAhead) -> dict[str, Floats]:
+def _growth(now: Mapping[str, float], ahead: DemandWindow) -> dict[str, Floats]:
     """Forecast total over today's, by workload: [sample]."""
     return {
         workload: ahead.memory[i] / now[workload]
@@ -69,7 +69,7 @@ def _growth(now: Mapping[str, float], ahead: WindowAhead) -> dict[str, Floats]:
 
 
 def _pressure(
-    node: Node, residents: Sequence[Resident], growth: Mapping[str, Floats], ahead: WindowAhead
+    node: Node, residents: Sequence[Resident], growth: Mapping[str, Floats], ahead: DemandWindow
 ) -> Pressure | None:
     measured = [one for one in residents if one.memory_bytes is not None]
     room = (node.memory_capacity or node.schedulable.get(MEMORY, 0)) - THRESHOLD

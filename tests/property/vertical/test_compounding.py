@@ -15,8 +15,8 @@ from forecaster.domain.decision import Resize
 from forecaster.domain.policy import VerticalPolicy
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload
 from forecaster.hpa.proposals import DEFAULT_TOLERANCE, MetricProposal, from_utilization
-from forecaster.vertical.choice.choose import Specified, choose
-from forecaster.vertical.sizing import ContainerSizing, size
+from forecaster.vertical.sizing.containers import ContainerSpec, choose
+from forecaster.vertical.sizing.pod import ContainerSizing, size
 from tests.support.recommendations import workload_id
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def settled(one: Workload) -> Workload:
 def ours(policy: VerticalPolicy) -> Callable[[Workload, float], Workload]:
     def resized(one: Workload, used: float) -> Workload:
         cpu = np.full((1, 14 * POINTS), used)
-        (row,) = choose(cpu, np.full_like(cpu, np.nan), STEP, [Specified(one.resources)], policy)
+        (row,) = choose(cpu, np.full_like(cpu, np.nan), STEP, [ContainerSpec(one.resources)], policy)
         decided = size(one, (ContainerSizing("", one.resources, row.cpu, row.memory, row.days),), policy)
         if not isinstance(decided, Resize):
             return one

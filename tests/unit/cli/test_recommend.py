@@ -19,14 +19,14 @@ from forecaster.report.formats import AdviceOutput, NodesOutput
 from forecaster.report.nodes import print_nodes
 from forecaster.vertical.admission.advice import ResourcePrices
 from forecaster.vertical.admission.context import Terms
-from forecaster.vertical.joint import Costs
+from forecaster.vertical.sizing.joint import ResourceCosts
 from tests.support import objects as given
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from forecaster.cycle.nodes_ahead import NodesAhead
+    from forecaster.cycle.node_forecast import NodeForecast
     from forecaster.vertical.admission.advice import Advice
 
 REPORTS = given.container("reports", {"cpu": "2", "memory": "2Gi"}, {"cpu": "4", "memory": "2Gi"})
@@ -161,12 +161,12 @@ class TestAdvice:
 
 
 @pytest.fixture(scope="module")
-def ahead(look: Look) -> NodesAhead:
+def ahead(look: Look) -> NodeForecast:
     return look.nodes_ahead(0.95, 30)
 
 
 @pytest.fixture
-def said(ahead: NodesAhead, capsys: pytest.CaptureFixture[str]) -> Callable[[NodesOutput], str]:
+def said(ahead: NodeForecast, capsys: pytest.CaptureFixture[str]) -> Callable[[NodesOutput], str]:
     def printed(output: NodesOutput) -> str:
         print_nodes(ahead, output, "pause:3")
         return capsys.readouterr().out
@@ -212,14 +212,14 @@ def test_count_and_size_together_from_the_command_to_json() -> None:
 
 
 def test_where_starts_are_dear_a_plan_has_no_more_of_them(look: Look) -> None:
-    planned = [one for one in look.joint(Costs(pod_start=1e6)).values() if one.plan and one.now]
+    planned = [one for one in look.joint(ResourceCosts(pod_start=1e6)).values() if one.plan and one.now]
     assert planned
     assert all(one.plan.replicas - one.plan.least <= one.now.replicas - one.now.least for one in planned)
 
 
 def test_a_plan_that_the_cluster_refuses_is_not_taken(look: Look) -> None:
     """Three cores are the most of a container in `data`, so ingest stays below."""
-    (ingest,) = (one for id_, one in look.joint(Costs()).items() if id_.name == "ingest")
+    (ingest,) = (one for id_, one in look.joint(ResourceCosts()).items() if id_.name == "ingest")
     assert ingest.plan is None or ingest.plan.cpu <= 3
     line = joint_line(ingest)
     assert "acts at" in line or "not changed together" in line

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from forecaster.cycle.containers import COLUMNS, KEPT, Containers
-from forecaster.cycle.sizes import Sizes
+from forecaster.cycle.sizes import PodSizes
 from forecaster.domain.decision import Hold, Reason, Resize
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
@@ -19,8 +19,8 @@ from forecaster.domain.window import FIVE_MINUTES
 from forecaster.domain.workload import ContainerBlock, ContainerFacts, ContainerId, Resources
 from forecaster.errors import SourceUnavailable
 from forecaster.store.history import HistoryStore
-from forecaster.vertical.choice.oom import RAISE
-from forecaster.vertical.sizing import size
+from forecaster.vertical.sizing.memory import OOM_RAISE
+from forecaster.vertical.sizing.pod import size
 from tests.support.builders import GIB, NOON, workload
 from tests.support.fakes import SHORT, FakeSource
 
@@ -126,8 +126,8 @@ def test_a_source_that_knows_no_containers_is_left_alone() -> None:
 
 
 class TestSizes:
-    def sized(self, source: Telling) -> Sizes:
-        sizes = Sizes()
+    def sized(self, source: Telling) -> PodSizes:
+        sizes = PodSizes()
         sizes.renew(HistoryStore(Signal, SHORT, now=NOON), read(source), Policies(Policy()), [WEB])
         return sizes
 
@@ -158,7 +158,7 @@ class TestSizes:
         killed = ContainerFacts(FACTS.images, FACTS.init, FACTS.resources, oom_limits={APP: 2 * GIB})
         app, _ = self.sized(Telling([], facts=killed)).of(WEB.id)
         assert app.memory is not None
-        assert app.memory.request == 2 * GIB * RAISE
+        assert app.memory.request == 2 * GIB * OOM_RAISE
 
     def test_a_throttled_container_is_not_sized_down(self) -> None:
         throttled = ContainerFacts(FACTS.images, FACTS.init, FACTS.resources, held_back={APP: 0.3})
@@ -186,7 +186,7 @@ class TestNewcomer:
             ),
             since={new: NOON - timedelta(hours=2)},
         )
-        sizes = Sizes()
+        sizes = PodSizes()
         sizes.renew(HistoryStore(Signal, SHORT, now=NOON), read(source), Policies(Policy()), [WEB, self.CART])
         return size(self.CART, sizes.of(self.CART.id), Policy().vertical)
 
@@ -213,4 +213,4 @@ class TestNewcomer:
     def test_that_was_killed_gets_more_than_it_had(self) -> None:
         decided = self.decided(killed_at=8 * GIB)
         assert isinstance(decided, Resize)
-        assert decided.resources.memory_request == 8 * GIB * RAISE
+        assert decided.resources.memory_request == 8 * GIB * OOM_RAISE

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from forecaster.cycle.containers import Containers
-from forecaster.cycle.load_ahead import LoadsAhead
-from forecaster.cycle.sizes import Sizes
+from forecaster.cycle.load_forecast import PodLoads
+from forecaster.cycle.sizes import PodSizes
 from forecaster.demand.fresh import FreshHistory
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
@@ -19,13 +19,13 @@ from forecaster.domain.window import FIVE_MINUTES, Block
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan
 from forecaster.store.history import HistoryStore
-from forecaster.vertical.sizing import size
+from forecaster.vertical.sizing.pod import size
 from tests.support.builders import GIB, NOON, workload
 from tests.support.fakes import SHORT
 
 if TYPE_CHECKING:
     from forecaster.domain.workload import Workload
-    from forecaster.vertical.choice.load_ahead import PodLoad
+    from forecaster.vertical.sizing.load_forecast import PodLoad
 
 DAYS = 6
 REQUESTED = Resources(1.0, None, GIB, GIB)
@@ -48,14 +48,14 @@ def kept(total: np.ndarray, pods: float = 2.0) -> HistoryStore:
     return history
 
 
-def loads(history: HistoryStore, policies: Policies | None = None, *, fitted: bool = True) -> LoadsAhead:
+def loads(history: HistoryStore, policies: Policies | None = None, *, fitted: bool = True) -> PodLoads:
     """The last value is forecast, so that the forecast is known."""
     forecaster = Forecaster("last-value")
     weeks = history.window(Signal.CPU, FIVE_MINUTES)
     if fitted:
         whole = FreshHistory(weeks, np.empty((len(weeks.keys), 0), np.float32), weeks.end)
         forecaster.peaks(Signal.CPU, whole, [SOON], NOON)
-    return LoadsAhead(history, forecaster, policies or Policies(Policy()), NOON)
+    return PodLoads(history, forecaster, policies or Policies(Policy()), NOON)
 
 
 def load_of(one: Workload, total: np.ndarray, **vertical: object) -> PodLoad | None:
@@ -100,7 +100,7 @@ def test_a_model_that_is_not_fitted_yet_says_nothing() -> None:
 
 def test_sizes_say_what_the_forecast_changed() -> None:
     history, policies = kept(rising()), Policies(Policy())
-    plain, told = Sizes(), Sizes()
+    plain, told = PodSizes(), PodSizes()
     plain.renew(history, Containers(), policies, [ALONE])
     told.renew(history, Containers(), policies, [ALONE], loads(history))
     before, after = (size(ALONE, one.of(ALONE.id), Policy().vertical) for one in (plain, told))

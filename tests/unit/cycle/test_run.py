@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from forecaster.cycle.sizes import Sizes
+from forecaster.cycle.sizes import PodSizes
 from forecaster.decisions.explain import explanation
 from forecaster.domain.decision import Hold, Reason, Resize, Scale
 from forecaster.domain.policies import Policies
@@ -116,7 +116,7 @@ class TestOptionalWork:
         assert [one.recommendations[0].signals[0].forecast is not None for one in outcomes] == [False, True]
 
 
-class BrokenSizes(Sizes):
+class BrokenSizes(PodSizes):
     def renew(self, *args: object, **kwargs: object) -> None:
         raise RuntimeError("no size today")
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from forecaster.cycle.containers import Containers
-from forecaster.cycle.sizes import ROUNDS, Sizes
+from forecaster.cycle.sizes import ROUNDS, PodSizes
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy, PolicySelector
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES, Block
 from forecaster.store.history import HistoryStore
-from forecaster.vertical.sizing import NO_SIZING
+from forecaster.vertical.sizing.pod import NO_SIZING
 from tests.support.builders import GIB, NOON, workload
 from tests.support.fakes import SHORT
 
@@ -31,13 +31,13 @@ def a_day(cpu: float = 2.0) -> HistoryStore:
     return history(cpu=np.full(DAY, cpu), memory=np.full(DAY, GIB), pods=np.full(DAY, 4.0))
 
 
-def renewed(kept: HistoryStore, policies: Policies | None = None) -> Sizes:
-    sizes = Sizes()
+def renewed(kept: HistoryStore, policies: Policies | None = None) -> PodSizes:
+    sizes = PodSizes()
     sizes.renew(kept, Containers(), policies or Policies(Policy()), [WEB, CART])
     return sizes
 
 
-def request_of(sizes: Sizes) -> float:
+def request_of(sizes: PodSizes) -> float:
     (container,) = sizes.of(WEB.id)
     assert container.cpu is not None
     return container.cpu.request
@@ -62,7 +62,7 @@ def test_a_workload_without_history_is_told_nothing() -> None:
 
 
 def test_a_workload_that_nobody_looked_at_has_no_size() -> None:
-    assert Sizes().of(WEB.id) == NO_SIZING
+    assert PodSizes().of(WEB.id) == NO_SIZING
 
 
 def test_each_workload_is_looked_at_again_within_so_many_rounds() -> None:

@@ -16,9 +16,9 @@ from forecaster.sources.cluster_objects import cluster_of
 from forecaster.vertical.admission.checks import Verdict
 from forecaster.vertical.admission.cluster import Cluster, split
 from forecaster.vertical.admission.proof import prove
-from forecaster.vertical.choice.choose import Specified, choose
 from forecaster.vertical.cluster_rules.pod import Pod, Requirements
-from forecaster.vertical.sizing import ContainerSizing, size
+from forecaster.vertical.sizing.containers import ContainerSpec, choose
+from forecaster.vertical.sizing.pod import ContainerSizing, size
 from tests.support import objects as given
 from tests.support.builders import GIB, workload
 
@@ -30,7 +30,7 @@ WEB = workload("web", autoscaler=None)
 
 def decided(now: Resources, cpu: np.ndarray = CPU, memory: np.ndarray = MEMORY, **policy: Any) -> Resize | Hold:
     chosen = VerticalPolicy.model_validate(policy)
-    (row,) = choose(cpu, memory, FIVE_MINUTES, [Specified(now)], chosen)
+    (row,) = choose(cpu, memory, FIVE_MINUTES, [ContainerSpec(now)], chosen)
     return size(WEB, (ContainerSizing("app", row.now, row.cpu, row.memory, row.days),), chosen)
 
 

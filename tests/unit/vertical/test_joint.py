@@ -8,31 +8,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.vertical.joint import (
-    Bounds,
-    Costs,
+from forecaster.vertical.sizing.joint import (
     Infeasible,
-    Plan,
+    JointBounds,
+    LoadStretch,
     PodModel,
-    Stretch,
-    as_it_is,
+    ResourceCosts,
+    SizePlan,
     joint_choice,
     least_replicas,
+    present_plan,
 )
 from tests.support.recommendations import GIB
 
 MODEL = PodModel(base_cpu=0.25, base_memory=0.5 * GIB, cpu_per_load=1.0, memory_per_load=0.1 * GIB)
-BOUNDS = Bounds(2, 20)
-COSTS = Costs()
+BOUNDS = JointBounds(2, 20)
+COSTS = ResourceCosts()
 
 
-def all_day(load: float) -> list[Stretch]:
-    return [Stretch(24.0, load)]
+def all_day(load: float) -> list[LoadStretch]:
+    return [LoadStretch(24.0, load)]
 
 
-def chosen(load: float = 10.0, bounds: Bounds = BOUNDS, costs: Costs = COSTS, now: int = 4) -> Plan:
+def chosen(load: float = 10.0, bounds: JointBounds = BOUNDS, costs: ResourceCosts = COSTS, now: int = 4) -> SizePlan:
     plan = joint_choice(all_day(load), MODEL, bounds, costs, now)
-    assert isinstance(plan, Plan), plan
+    assert isinstance(plan, SizePlan), plan
     return plan
 
 
@@ -65,10 +65,10 @@ def test_the_size_carries_the_load_at_the_utilization() -> None:
 @given(st.floats(0.1, 500), st.integers(1, 30))
 def test_choosing_again_changes_nothing(load: float, now: int) -> None:
     """The forecast total does not depend on the choice, so the second choice is the first: no shrink, no growth."""
-    first = joint_choice(all_day(load), MODEL, Bounds(1, 30), COSTS, now)
-    assert isinstance(first, Plan)
-    again = joint_choice(all_day(load), MODEL, Bounds(1, 30), COSTS, first.replicas)
-    assert isinstance(again, Plan)
+    first = joint_choice(all_day(load), MODEL, JointBounds(1, 30), COSTS, now)
+    assert isinstance(first, SizePlan)
+    again = joint_choice(all_day(load), MODEL, JointBounds(1, 30), COSTS, first.replicas)
+    assert isinstance(again, SizePlan)
     assert again[:3] == first[:3]
 
 
@@ -78,21 +78,21 @@ def test_more_load_is_never_given_less(load: float, factor: float) -> None:
     assert more.replicas * more.cpu >= less.replicas * less.cpu - 1e-9
 
 
-DAY_AND_NIGHT = [Stretch(8.0, 10.0), Stretch(16.0, 1.0)]
+DAY_AND_NIGHT = [LoadStretch(8.0, 10.0), LoadStretch(16.0, 1.0)]
 LEAN = replace(MODEL, base_cpu=0.0, base_memory=0.01 * GIB)
 
 
 def test_small_pods_follow_a_quiet_night() -> None:
     """Two large pods are idle all night; many small ones cost next to nothing each and go."""
     plan = joint_choice(DAY_AND_NIGHT, LEAN, BOUNDS, COSTS, 4)
-    assert isinstance(plan, Plan)
+    assert isinstance(plan, SizePlan)
     assert plan.replicas == 20
     assert plan.least == 2
 
 
 def test_starts_that_cost_something_speak_for_fewer_and_larger_ones() -> None:
     dear = joint_choice(DAY_AND_NIGHT, LEAN, BOUNDS, replace(COSTS, pod_start=20.0), 2)
-    assert isinstance(dear, Plan)
+    assert isinstance(dear, SizePlan)
     assert dear.replicas < 20
 
 
@@ -112,12 +112,12 @@ def test_an_hpa_that_may_go_to_zero_still_has_a_pod_at_the_peak() -> None:
 
 def test_what_the_cluster_refuses_gives_way_to_the_next_cheapest() -> None:
     plan = joint_choice(all_day(10.0), MODEL, BOUNDS, COSTS, 4, lambda one: "LimitRange" if one.cpu > 3.0 else "")
-    assert isinstance(plan, Plan)
+    assert isinstance(plan, SizePlan)
     assert plan.cpu <= 3.0
     assert plan.replicas == 6
 
 
 def test_todays_size_is_accounted_for_in_the_same_way() -> None:
     plan = chosen()
-    same = as_it_is(all_day(10.0), plan.cpu, plan.memory, MODEL, BOUNDS, COSTS, 4)
+    same = present_plan(all_day(10.0), plan.cpu, plan.memory, MODEL, BOUNDS, COSTS, 4)
     assert same == plan

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from forecaster.domain.policy import VerticalPolicy
-from forecaster.vertical.choice.cpu import cpu_sizes
-from forecaster.vertical.choice.seen import Seen, Sizes
+from forecaster.vertical.sizing.cpu import cpu_sizes
+from forecaster.vertical.sizing.panel import ContainerPanel, SizeColumns
 
 POINTS = 288
 DAYS = 14
@@ -16,10 +16,10 @@ FREE = VerticalPolicy(change_price=0, cpu_limit="none")
 UNIFORM = np.random.default_rng(2).permutation(np.linspace(0, 2, DAYS * POINTS))
 
 
-def sizes(cpu: np.ndarray, policy: VerticalPolicy = FREE, *, growth: float = 1.0, **today: float) -> Sizes:
+def sizes(cpu: np.ndarray, policy: VerticalPolicy = FREE, *, growth: float = 1.0, **today: float) -> SizeColumns:
     stated = {name: np.array([today.get(name, np.nan)]) for name in ("cpu_request", "cpu_limit")}
     quiet = np.full((1, cpu.size), np.nan)
-    given = Seen(
+    given = ContainerPanel(
         cpu[None], quiet, POINTS, **stated, memory_request=UNKNOWN, memory_limit=UNKNOWN,
         oom_floor=np.zeros(1), growth=np.array([growth]),
     )  # fmt: skip

@@ -5,24 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from forecaster.vertical.choice.load_ahead import MOST, Counts, Forecast, LoadAhead, load_ahead
+from forecaster.vertical.sizing.load_forecast import MOST, LoadForecast, PeakQuantiles, PodCounts, load_forecast
 
 DAY = 288
-FIXED = Counts(np.full(1, 4.0), np.full(1, np.nan), np.ones(1), np.ones(1))
+FIXED = PodCounts(np.full(1, 4.0), np.full(1, np.nan), np.ones(1), np.ones(1))
 """Four pods that nobody scales."""
-SCALED = Counts(np.full(1, 4.0), np.full(1, 0.5), np.full(1, 2.0), np.full(1, 20.0))
+SCALED = PodCounts(np.full(1, 4.0), np.full(1, 0.5), np.full(1, 2.0), np.full(1, 20.0))
 """An HPA that is content with half a core a pod, between two and twenty."""
 
 
-def of(forecast: float, *peaks: float, counts: Counts = FIXED, pods: float = 4.0, ahead: int = DAY) -> LoadAhead:
+def of(forecast: float, *peaks: float, counts: PodCounts = FIXED, pods: float = 4.0, ahead: int = DAY) -> LoadForecast:
     """Days that have one peak at noon over a quiet core; the newest is named last."""
     total = np.ones((1, DAY * len(peaks)))
     total[0, DAY // 2 :: DAY] = peaks
-    said = Forecast(*(np.array([forecast * factor]) for factor in (0.9, 1.0, 1.2)))
-    return load_ahead(said, total, np.full_like(total, pods), counts, DAY, ahead)
+    said = PeakQuantiles(*(np.array([forecast * factor]) for factor in (0.9, 1.0, 1.2)))
+    return load_forecast(said, total, np.full_like(total, pods), counts, DAY, ahead)
 
 
-def growth_of(found: LoadAhead) -> float:
+def growth_of(found: LoadForecast) -> float:
     return float(found.growth[0])
 
 
@@ -63,7 +63,7 @@ def test_within_its_bounds_an_hpa_keeps_the_load_of_a_pod() -> None:
 
 
 def test_beyond_its_maximum_it_does_not() -> None:
-    at_most = Counts(SCALED.pods, SCALED.per_pod, SCALED.least, np.full(1, 10.0))
+    at_most = PodCounts(SCALED.pods, SCALED.per_pod, SCALED.least, np.full(1, 10.0))
     assert growth_of(of(6.0, 3.0, 4.0, counts=at_most)) == pytest.approx(6 / 10 / 0.5)
 
 
@@ -72,7 +72,7 @@ def test_pods_that_have_gone_leave_their_load_to_the_others() -> None:
 
 
 @pytest.mark.parametrize("found", [of(np.nan, 4.0, 8.0), of(4.0, 4.0, pods=0.0)], ids=["no forecast", "no pods"])
-def test_nothing_known_changes_nothing(found: LoadAhead) -> None:
+def test_nothing_known_changes_nothing(found: LoadForecast) -> None:
     assert (growth_of(found), float(found.ratio[0])) == (1.0, 1.0)
     assert (found.likeness == 1.0).all()
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from forecaster.domain.policy import VerticalPolicy
-from forecaster.vertical.choice.mechanism import Mechanism
-from forecaster.vertical.choice.memory import memory_sizes
-from forecaster.vertical.choice.seen import Seen, Sizes
+from forecaster.vertical.sizing.mechanism import Mechanism
+from forecaster.vertical.sizing.memory import memory_sizes
+from forecaster.vertical.sizing.panel import ContainerPanel, SizeColumns
 
 POINTS = 288
 DAYS = 14
@@ -23,22 +23,22 @@ def two_weeks(level: float | np.ndarray) -> np.ndarray:
     return np.broadcast_to(np.asarray(level, float), DAYS * POINTS).copy()
 
 
-def sizes(memory: np.ndarray, policy: VerticalPolicy = POLICY, **today: float) -> Sizes:
+def sizes(memory: np.ndarray, policy: VerticalPolicy = POLICY, **today: float) -> SizeColumns:
     """One container with usage in GiB; `today` in GiB, nothing stated by default."""
     return memory_sizes(seen(memory, **today), policy)
 
 
-def seen(memory: np.ndarray, *, cpu: np.ndarray | None = None, growth: float = 1.0, **today: float) -> Seen:
+def seen(memory: np.ndarray, *, cpu: np.ndarray | None = None, growth: float = 1.0, **today: float) -> ContainerPanel:
     stated = {name: np.array([today.get(name, np.nan)]) * GIB for name in ("memory_request", "memory_limit")}
     quiet = np.full(memory.shape, np.nan) if cpu is None else cpu
     unknown = np.array([np.nan])
     floor = np.array([today.get("oom_floor", 0.0)]) * GIB
-    return Seen(
+    return ContainerPanel(
         quiet[None], memory[None] * GIB, POINTS, unknown, unknown, **stated, oom_floor=floor, growth=np.array([growth])
     )
 
 
-def gib(sized: Sizes) -> float:
+def gib(sized: SizeColumns) -> float:
     return float(sized.request[0] / GIB)
 
 

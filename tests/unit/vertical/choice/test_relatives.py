@@ -1,28 +1,28 @@
 from __future__ import annotations
 
-from forecaster.vertical.choice.relatives import Family, Kin, inherited
+from forecaster.vertical.sizing.donors import Donor, Donors, donor_size
 
-NEW = Kin("shop/web:2", "shop/web", "app", chart="web")
-SAME_IMAGE = Kin("shop/web:2", "shop/other", "main", cpu=0.5)
-SAME_WORKLOAD = Kin("shop/web:1", "shop/web", "app", cpu=0.4)
-SAME_CHART = Kin("b/web:9", "b/web", "app", chart="web", cpu=0.3)
+NEW = Donor("shop/web:2", "shop/web", "app", chart="web")
+SAME_IMAGE = Donor("shop/web:2", "shop/other", "main", cpu=0.5)
+SAME_WORKLOAD = Donor("shop/web:1", "shop/web", "app", cpu=0.4)
+SAME_CHART = Donor("b/web:9", "b/web", "app", chart="web", cpu=0.3)
 
 
 def test_the_same_image_is_the_nearest_relative() -> None:
-    assert Family.of([SAME_CHART, SAME_WORKLOAD, SAME_IMAGE]).relatives(NEW) == ([SAME_IMAGE], "image")
+    assert Donors.of([SAME_CHART, SAME_WORKLOAD, SAME_IMAGE]).relatives(NEW) == ([SAME_IMAGE], "image")
 
 
 def test_then_the_same_container_of_the_workload_then_the_chart() -> None:
-    assert Family.of([SAME_CHART, SAME_WORKLOAD]).relatives(NEW) == ([SAME_WORKLOAD], "workload")
-    assert Family.of([SAME_CHART]).relatives(NEW) == ([SAME_CHART], "chart")
+    assert Donors.of([SAME_CHART, SAME_WORKLOAD]).relatives(NEW) == ([SAME_WORKLOAD], "workload")
+    assert Donors.of([SAME_CHART]).relatives(NEW) == ([SAME_CHART], "chart")
 
 
 def test_nobody_is_related_to_oneself() -> None:
-    assert Family.of([NEW]).relatives(NEW) == ([], "")
+    assert Donors.of([NEW]).relatives(NEW) == ([], "")
 
 
 def test_one_relative_says_little() -> None:
-    one, many = inherited([0.5], "image"), inherited([0.5] * 20, "image")
+    one, many = donor_size([0.5], "image"), donor_size([0.5] * 20, "image")
     assert one is not None
     assert many is not None
     assert one.size > many.size > 0.5
@@ -30,11 +30,11 @@ def test_one_relative_says_little() -> None:
 
 
 def test_relatives_that_differ_say_less() -> None:
-    alike, different = inherited([0.5, 0.5, 0.5], "image"), inherited([0.1, 0.5, 2.5], "image")
+    alike, different = donor_size([0.5, 0.5, 0.5], "image"), donor_size([0.1, 0.5, 2.5], "image")
     assert alike is not None
     assert different is not None
     assert different.high / different.low > alike.high / alike.low
 
 
 def test_without_sizes_nothing_is_invented() -> None:
-    assert inherited([], "image") is None
+    assert donor_size([], "image") is None

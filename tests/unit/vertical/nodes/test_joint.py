@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from forecaster.vertical.nodes.joint import past_ranks, ranks_together, samples, sum_of
+from forecaster.vertical.nodes.joint_samples import past_ranks, ranks_together, samples, sum_of
 
 LEVELS = (0.1, 0.5, 0.9)
 DAY = 24

@@ -7,14 +7,12 @@ import numpy as np
 import pytest
 
 from forecaster.vertical.cluster_rules.server import NEWEST
-from forecaster.vertical.nodes.ahead import Aim, PoolAhead, WindowAhead, pool_ahead
+from forecaster.vertical.nodes.forecast import Aim, DemandWindow, PoolForecast, pool_forecast
 from forecaster.vertical.nodes.headroom import headroom, manifests
-from forecaster.vertical.nodes.joint import past_ranks, samples
-from forecaster.vertical.nodes.members import Member
-from forecaster.vertical.nodes.packing import pack
-from forecaster.vertical.nodes.pools import Pool, homes_of, pools_of
+from forecaster.vertical.nodes.joint_samples import past_ranks, samples
+from forecaster.vertical.nodes.load_watcher import watcher_metrics
+from forecaster.vertical.nodes.pools import Member, Pool, homes_of, pack, pools_of
 from forecaster.vertical.nodes.pressure import pressures
-from forecaster.vertical.nodes.watcher import watcher_metrics
 from tests.support.cluster_rules import block, node, pod, resident
 from tests.support.recommendations import GIB, NOON
 
@@ -26,16 +24,18 @@ def member(workload: str = WEB, cpu: str = "1", *, replicas: int = 2, per_pod: f
     return Member(workload, pod(block(cpu, "1Gi")), replicas, per_pod)
 
 
-def window(*demand: tuple[str, float, float], later: int = 0, size: int = 100) -> WindowAhead:
+def window(*demand: tuple[str, float, float], later: int = 0, size: int = 100) -> DemandWindow:
     """Each workload's cores between the two values, the high ones all at once; memory is a GiB a core."""
     cpu = np.array([np.linspace(low, high, size) for _, low, high in demand])
     begin = NOON + later * QUARTER
-    return WindowAhead(begin, begin + QUARTER, tuple(name for name, _, _ in demand), cpu, cpu * GIB)
+    return DemandWindow(begin, begin + QUARTER, tuple(name for name, _, _ in demand), cpu, cpu * GIB)
 
 
-def ahead(*windows: WindowAhead, pool: Pool, members: list[Member], residents: list[Any] | None = None) -> PoolAhead:
+def ahead(
+    *windows: DemandWindow, pool: Pool, members: list[Member], residents: list[Any] | None = None
+) -> PoolForecast:
     aim = Aim(0.95, np.random.default_rng(0), NEWEST)
-    return pool_ahead(pool, members, residents or [], windows, aim)
+    return pool_forecast(pool, members, residents or [], windows, aim)
 
 
 def pool(*nodes: Any) -> Pool:
@@ -96,8 +96,8 @@ class TestAhead:
 
     def test_workloads_that_do_not_peak_together_need_fewer_nodes(self) -> None:
         up, down = np.linspace(1.0, 8.0, 100), np.linspace(8.0, 1.0, 100)
-        apart = WindowAhead(NOON, NOON + QUARTER, (WEB, BATCH), np.array([up, down]), np.array([up, down]) * GIB)
-        at_once = WindowAhead(NOON, NOON + QUARTER, (WEB, BATCH), np.array([up, up]), np.array([up, up]) * GIB)
+        apart = DemandWindow(NOON, NOON + QUARTER, (WEB, BATCH), np.array([up, down]), np.array([up, down]) * GIB)
+        at_once = DemandWindow(NOON, NOON + QUARTER, (WEB, BATCH), np.array([up, up]), np.array([up, up]) * GIB)
         both = [member(WEB), member(BATCH)]
         assert (
             ahead(apart, pool=pool(), members=both).nodes_needed
@@ -180,7 +180,7 @@ def test_ranks_of_the_past_make_windows() -> None:
     """The whole way from history to nodes, in one breath."""
     past = np.random.default_rng(2).lognormal(0, 0.4, (2, 14 * 24))
     cpu = samples((0.1, 0.5, 0.9), np.array([[1.0, 2.0, 6.0], [1.0, 2.0, 6.0]]), past_ranks(past, 24, 1))
-    one = WindowAhead(NOON, NOON + QUARTER, (WEB, BATCH), cpu, cpu * GIB)
+    one = DemandWindow(NOON, NOON + QUARTER, (WEB, BATCH), cpu, cpu * GIB)
     found = ahead(one, pool=pool(), members=[member(WEB), member(BATCH)])
     assert found.windows[0].requested_cpu.independent <= found.windows[0].requested_cpu.value
     assert found.nodes_needed >= 4

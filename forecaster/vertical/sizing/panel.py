@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from datetime import timedelta
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from forecaster.domain.window import DAY
+
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seen:
+class ContainerPanel:
     """Usage of the hottest pod of each container, so that a hot shard is not averaged away, and what it has today.
 
     `cpu` in cores and `memory` in bytes [row, time], the newest column last and `points` to a day, NaN for gaps. The
@@ -41,19 +44,9 @@ class Seen:
         """Points until the next change, at most a day."""
         return min(max(round(self.points * (horizon / DAY)), 1), self.points)
 
-    def row(self, row: int) -> Seen:
-        """One container alone."""
-        part = slice(row, row + 1)
-        names = [name for name in self.__slots__ if name != "points" and getattr(self, name) is not None]
-        arrays = {name: getattr(self, name)[part] for name in names}
-        return replace(self, **arrays)
-
-
-DAY = timedelta(days=1)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sizes:
+class SizeColumns:
     """[row] of one resource; NaN throughout where nothing is known.
 
     `over_request` is the share of the coming time above the request, or for memory the chance of a peak above it;

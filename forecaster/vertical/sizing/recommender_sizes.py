@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.vertical.choice.cpu import cpu_limit
-from forecaster.vertical.choice.days import days_of
-from forecaster.vertical.choice.evaluated import cpu_evaluated, memory_evaluated
-from forecaster.vertical.choice.memory import DAY, coming_peaks
-from forecaster.vertical.choice.shares import shares_of
+from forecaster.domain.window import DAY
 from forecaster.vertical.recommenders.crane import CRANE_CPU, CRANE_MEMORY, crane_requests
 from forecaster.vertical.recommenders.krr import CPU_FLOOR_MILLICORES, MEBIBYTE, MEMORY_FLOOR_MIB
 from forecaster.vertical.recommenders.krr import KRR_DEFAULTS as KRR
 from forecaster.vertical.recommenders.vpa import VpaPanel
+from forecaster.vertical.sizing.cpu import cpu_limit
+from forecaster.vertical.sizing.days import days_of
+from forecaster.vertical.sizing.distributions import shares_of
+from forecaster.vertical.sizing.memory import coming_peaks
+from forecaster.vertical.sizing.risk import cpu_evaluated, memory_evaluated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,17 +24,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.domain.policy import VerticalPolicy
-    from forecaster.vertical.choice.seen import Seen, Sizes
+    from forecaster.vertical.sizing.panel import ContainerPanel, SizeColumns
 
     Doubles = NDArray[np.float64]
 
-DAY_SECONDS = 86400
+_DAY_SECONDS = DAY // timedelta(seconds=1)
 _BEGIN = 1_700_006_400
 """A midnight; the rules only see distances between instants."""
 _MILLI = 1000.0
 
 
-def borrowed_sizes(seen: Seen, policy: VerticalPolicy) -> tuple[Sizes, Sizes]:
+def recommender_sizes(seen: ContainerPanel, policy: VerticalPolicy) -> tuple[SizeColumns, SizeColumns]:
     """CPU and memory by `policy.recommender`."""
     cpu_request, own_limit, memory = _RULES[policy.recommender](seen)
     cpu_days, memory_days = (days_of(usage, seen.points) for usage in (seen.cpu, seen.memory))
@@ -52,27 +54,27 @@ def borrowed_sizes(seen: Seen, policy: VerticalPolicy) -> tuple[Sizes, Sizes]:
     )
 
 
-def _vpa(seen: Seen) -> tuple[Doubles, Doubles | None, Doubles]:
+def _vpa(seen: ContainerPanel) -> tuple[Doubles, Doubles | None, Doubles]:
     panel = VpaPanel(len(seen.cpu))
-    at = _BEGIN + np.arange(seen.cpu.shape[1]) * DAY_SECONDS // seen.points
+    at = _BEGIN + np.arange(seen.cpu.shape[1]) * _DAY_SECONDS // seen.points
     panel.add_cpu(seen.cpu.astype(np.float64), at)
     for column in range(seen.memory.shape[1]):
-        panel.add_memory(seen.memory[:, column].astype(np.float64), _BEGIN + column * DAY_SECONDS // seen.points)
+        panel.add_memory(seen.memory[:, column].astype(np.float64), _BEGIN + column * _DAY_SECONDS // seen.points)
     found = panel.recommend()
     return found["cpu"].target / _MILLI, None, found["memory"].target.astype(np.float64)
 
 
-def _krr(seen: Seen) -> tuple[Doubles, Doubles | None, Doubles]:
+def _krr(seen: ContainerPanel) -> tuple[Doubles, Doubles | None, Doubles]:
     nothing = np.full(len(seen.cpu), np.nan)
     return _millicores(_quantile(seen.cpu, KRR.cpu_percentile)), nothing, _buffered(seen)
 
 
-def _krr_limit(seen: Seen) -> tuple[Doubles, Doubles | None, Doubles]:
+def _krr_limit(seen: ContainerPanel) -> tuple[Doubles, Doubles | None, Doubles]:
     request, limit = (_quantile(seen.cpu, rank) for rank in (KRR.cpu_request_percentile, KRR.cpu_limit_percentile))
     return _millicores(request), _millicores(limit), _buffered(seen)
 
 
-def _crane(seen: Seen) -> tuple[Doubles, Doubles | None, Doubles]:
+def _crane(seen: ContainerPanel) -> tuple[Doubles, Doubles | None, Doubles]:
     return crane_requests(seen.cpu, CRANE_CPU), None, crane_requests(seen.memory, CRANE_MEMORY)
 
 
@@ -90,12 +92,12 @@ def _millicores(cores: Doubles) -> Doubles:
     return np.asarray(np.maximum(np.ceil(cores * _MILLI) / _MILLI, CPU_FLOOR_MILLICORES / _MILLI))
 
 
-def _buffered(seen: Seen) -> Doubles:
+def _buffered(seen: ContainerPanel) -> Doubles:
     wanted = np.fmax.reduce(seen.memory, axis=1).astype(np.float64) * (1 + KRR.memory_buffer / 100)
     return np.asarray(np.maximum(np.ceil(wanted / MEBIBYTE), MEMORY_FLOOR_MIB) * MEBIBYTE)
 
 
-_RULES: Mapping[str, Callable[[Seen], tuple[Doubles, Doubles | None, Doubles]]] = {
+_RULES: Mapping[str, Callable[[ContainerPanel], tuple[Doubles, Doubles | None, Doubles]]] = {
     "crane": _crane,
     "krr": _krr,
     "krr-limit": _krr_limit,

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from forecaster.domain.amounts import amount
 from forecaster.forecasting.cold_start import family as named_alike
-from forecaster.vertical.choice.choose import Sized
-from forecaster.vertical.choice.oom import RAISE
-from forecaster.vertical.choice.relatives import MEMORY_QUANTILE, QUANTILE, Family, Inherited, Kin, inherited
-from forecaster.vertical.sizing import LEAST_DAYS, ContainerSizing
+from forecaster.vertical.sizing.containers import ChosenSize
+from forecaster.vertical.sizing.donors import CPU_QUANTILE, MEMORY_QUANTILE, Donor, Donors, DonorSize, donor_size
+from forecaster.vertical.sizing.memory import oom_floor
+from forecaster.vertical.sizing.pod import OWN_DAYS, ContainerSizing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from forecaster.domain.policies import Policies
     from forecaster.domain.policy import VerticalPolicy
     from forecaster.domain.workload import ContainerFacts, Resources, WorkloadId
-    from forecaster.vertical.sizing import PodSizing
+    from forecaster.vertical.sizing.pod import PodSizing
 
 _BY = {"image": "of its image", "workload": "of its name in workloads called alike", "chart": "of its chart"}
-_QUANTILES = {"cpu": QUANTILE, "memory": MEMORY_QUANTILE}
+_QUANTILES = {"cpu": CPU_QUANTILE, "memory": MEMORY_QUANTILE}
 
 
-def with_relatives(
+def with_donors(
     fresh: Mapping[WorkloadId, PodSizing],
     known: Mapping[WorkloadId, PodSizing],
     facts: ContainerFacts,
@@ -35,10 +35,10 @@ def with_relatives(
         return dict(fresh)
     images = {(id_.workload, id_.name): image for id_, image in facts.images.items()}
     killed = {(id_.workload, id_.name): limit for id_, limit in facts.oom_limits.items()}
-    family = Family.of(_kin({**known, **fresh}, images))
+    family = Donors.of(_kin({**known, **fresh}, images))
     return {
         id_: tuple(
-            _sized(Newcomer(one, id_, killed.get((id_, one.name), 0.0), policies.of(id_).vertical), images, family)
+            _sized(ColdStart(one, id_, killed.get((id_, one.name)), policies.of(id_).vertical), images, family)
             if _is_new(one)
             else one
             for one in sizing
@@ -48,27 +48,29 @@ def with_relatives(
 
 
 def _is_new(one: ContainerSizing) -> bool:
-    return bool(one.name) and not one.note and one.days < LEAST_DAYS
+    return bool(one.name) and not one.note and one.days < OWN_DAYS
 
 
-def _kin(sizings: Mapping[WorkloadId, PodSizing], images: Mapping[tuple[WorkloadId, str], str]) -> Iterable[Kin]:
+def _kin(sizings: Mapping[WorkloadId, PodSizing], images: Mapping[tuple[WorkloadId, str], str]) -> Iterable[Donor]:
     for id_, sizing in sizings.items():
         for one in sizing:
-            if one.days >= LEAST_DAYS:
+            if one.days >= OWN_DAYS:
                 cpu, memory = (sized.request if sized else None for sized in (one.cpu, one.memory))
-                yield Kin(images.get((id_, one.name), ""), "/".join(named_alike(id_)), one.name, cpu=cpu, memory=memory)
+                yield Donor(
+                    images.get((id_, one.name), ""), "/".join(named_alike(id_)), one.name, cpu=cpu, memory=memory
+                )
 
 
 @dataclass(frozen=True, slots=True)
-class Newcomer:
-    """A container, whose it is, the limit at which it was OOM-killed (0 if it was not), and its policy."""
+class ColdStart:
+    """A container, whose it is, the limit at which it was OOM-killed, None if it was not, and its policy."""
 
     sizing: ContainerSizing
     workload: WorkloadId
-    killed_at: float
+    killed_at: float | None
     policy: VerticalPolicy
 
-    def cpu(self, found: Inherited) -> Sized:
+    def cpu(self, found: DonorSize) -> ChosenSize:
         """At least what its own hours ask, and what it has: relatives raise and fill in, and lower nothing."""
         now, own = self.sizing.now, self.sizing.cpu
         least = max(found.size, own.request if own else 0.0, self.policy.min_cpu)
@@ -76,10 +78,10 @@ class Newcomer:
         limit = None if self.policy.cpu_limit == "none" else _in_ratio(request, now.cpu_request, now.cpu_limit)
         return _as_said(request, limit, kept=request == now.cpu_request)
 
-    def memory(self, found: Inherited) -> Sized:
+    def memory(self, found: DonorSize) -> ChosenSize:
         """The same, above the limit of a kill."""
         now, own = self.sizing.now, self.sizing.memory
-        least = max(found.size, own.request if own else 0.0, self.killed_at * RAISE, self.policy.min_memory)
+        least = max(found.size, own.request if own else 0.0, oom_floor(self.killed_at), self.policy.min_memory)
         request = max(least, now.memory_request or 0.0)
         return _as_said(request, self._memory_limit(request, now), kept=request == now.memory_request)
 
@@ -93,13 +95,13 @@ class Newcomer:
                 return max(request, now.memory_limit or 0.0)
 
 
-def _sized(new: Newcomer, images: Mapping[tuple[WorkloadId, str], str], family: Family) -> ContainerSizing:
+def _sized(new: ColdStart, images: Mapping[tuple[WorkloadId, str], str], family: Donors) -> ContainerSizing:
     one, id_ = new.sizing, new.workload
-    related, by = family.relatives(Kin(images.get((id_, one.name), ""), "/".join(named_alike(id_)), one.name))
+    related, by = family.relatives(Donor(images.get((id_, one.name), ""), "/".join(named_alike(id_)), one.name))
     found = {
         metric: said
         for metric, quantile in _QUANTILES.items()
-        if (said := inherited([size for each in related if (size := getattr(each, metric))], by, quantile))
+        if (said := donor_size([size for each in related if (size := getattr(each, metric))], by, quantile))
     }
     if not found:
         return one
@@ -111,7 +113,7 @@ def _sized(new: Newcomer, images: Mapping[tuple[WorkloadId, str], str], family: 
     )
 
 
-def _told(metric: str, said: Inherited, days: float) -> str:
+def _told(metric: str, said: DonorSize, days: float) -> str:
     low, high = (amount(value, metric) for value in (said.low, said.high))
     count = "1 container" if said.relatives == 1 else f"{said.relatives} containers"
     return (
@@ -119,9 +121,9 @@ def _told(metric: str, said: Inherited, days: float) -> str:
     )
 
 
-def _as_said(request: float, limit: float | None, *, kept: bool) -> Sized:
+def _as_said(request: float, limit: float | None, *, kept: bool) -> ChosenSize:
     """Risk and waste are not known: they would be those of others."""
-    return Sized(request, limit, over_request=None, over_limit=None, idle=0.0, kept=kept)
+    return ChosenSize(request, limit, over_request=None, over_limit=None, idle=0.0, kept=kept)
 
 
 def _in_ratio(request: float, before: float | None, limit: float | None) -> float | None:

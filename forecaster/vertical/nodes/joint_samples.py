@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 Floats: TypeAlias = NDArray[np.float64]
 
-LEAST_DAYS = 2
+DAYS_COMPARED = 2
 """A block is compared with the same time of other days."""
 FEWEST_SAMPLES = 40
 """With fewer past blocks the 95 % quantile of a sum would rest on one or two of them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sum:
+class JointSum:
     """One quantile of a sum, and what it would be under the two extremes of dependence."""
 
     quantile: float
@@ -53,7 +53,7 @@ def past_ranks(history: Floats, day: int, block: int) -> Floats:
     """
     days = history.shape[1] // day
     blocks = day // block
-    if days < LEAST_DAYS or not blocks:
+    if days < DAYS_COMPARED or not blocks:
         return np.empty((history.shape[0], 0))
     newest = history[:, history.shape[1] - days * day :]
     cut = newest.reshape(history.shape[0], days, day)[:, :, : blocks * block]
@@ -106,7 +106,7 @@ def samples(levels: Sequence[float], quantiles: Floats, ranks: Floats) -> Floats
     return np.array(drawn) if drawn else np.empty((0, ranks.shape[1]))
 
 
-def sum_of(amounts: Floats, quantile: float, generator: np.random.Generator, *, known: bool = True) -> Sum:
+def sum_of(amounts: Floats, quantile: float, generator: np.random.Generator, *, known: bool = True) -> JointSum:
     """A quantile of the sum of [workload, sample].
 
     `known` is false where there is not enough past to tell the dependence: then all are taken to be high together.
@@ -114,4 +114,4 @@ def sum_of(amounts: Floats, quantile: float, generator: np.random.Generator, *, 
     together = float(np.quantile(amounts, quantile, axis=1).sum()) if amounts.size else 0.0
     independent = float(np.quantile(generator.permuted(amounts, axis=1).sum(axis=0), quantile)) if amounts.size else 0.0
     value = float(np.quantile(amounts.sum(axis=0), quantile)) if amounts.size and known else together
-    return Sum(quantile, value, min(independent, together), together, amounts.shape[1] if known else 0)
+    return JointSum(quantile, value, min(independent, together), together, amounts.shape[1] if known else 0)

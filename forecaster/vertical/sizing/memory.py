@@ -1,4 +1,4 @@
-"""Memory of many containers: the level at which an OOM kill and idle bytes together cost least."""
+"""Memory of many containers: the level at which an OOM kill and unused bytes together cost least."""
 
 from __future__ import annotations
 
@@ -7,34 +7,49 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.vertical.choice.cheapest import cheapest
-from forecaster.vertical.choice.days import days_of, resembling
-from forecaster.vertical.choice.evaluated import chance_above, memory_evaluated
-from forecaster.vertical.choice.mechanism import Mechanism, fills_limit, leaks_of, load_share
-from forecaster.vertical.choice.peaks import peaks_of
-from forecaster.vertical.choice.prices import Prices
-from forecaster.vertical.choice.shares import shares_of
+from forecaster.domain.window import DAY, HOUR
+from forecaster.vertical.sizing.days import days_of, resembling
+from forecaster.vertical.sizing.distributions import peaks_of, shares_of
+from forecaster.vertical.sizing.mechanism import Mechanism, fills_limit, leaks_of, load_share
+from forecaster.vertical.sizing.risk import MishapPrices, chance_above, cheapest, memory_evaluated
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.domain.policy import VerticalPolicy
-    from forecaster.vertical.choice.days import Days
-    from forecaster.vertical.choice.peaks import Peaks
-    from forecaster.vertical.choice.seen import Seen, Sizes
+    from forecaster.vertical.sizing.days import PastDays
+    from forecaster.vertical.sizing.distributions import Peaks
+    from forecaster.vertical.sizing.panel import ContainerPanel, SizeColumns
 
     Doubles = NDArray[np.float64]
 
-LEVELS = 40
+
+OOM_RAISE = 1.5
+"""Above the limit of the kill. Of recorded containers that pass a limit, half pass it by more than a fifth."""
+OOM_WINDOW = timedelta(days=7)
+"""How long a kill counts; by then its day has been seen again."""
+
+
+def oom_floor(limit: float | None) -> float:
+    """The least limit in bytes after a kill at this one; 0 without a kill.
+
+    It follows from the limit of the kill and from nothing else. It is no sample, no margin is put on it, and a second
+    kill at the same limit asks for the same floor again: it cannot feed on itself.
+    """
+    return 0.0 if limit is None else limit * OOM_RAISE
+
+
+# Memory of many containers: the level at which an OOM kill and idle bytes together cost least.
+
+
+_LEVELS = 40
 _LOWEST, _HIGHEST = 0.7, 3.0
 """The levels looked at lie between these multiples of the lowest and the highest past peak."""
 KEPT_WITHIN = 0.2
 """A request below its limit stays while it is as close as this to where usage mostly is."""
-DAY = timedelta(days=1)
-HOUR = timedelta(hours=1)
 
 
-def memory_sizes(seen: Seen, policy: VerticalPolicy) -> Sizes:
+def memory_sizes(seen: ContainerPanel, policy: VerticalPolicy) -> SizeColumns:
     """Requests, limits and their risks until the next change (`policy.horizon`)."""
     days = days_of(seen.memory, seen.points, seen.ahead(policy.horizon))
     ahead, mechanism = coming_peaks(seen, days, policy.horizon)
@@ -55,7 +70,7 @@ def memory_sizes(seen: Seen, policy: VerticalPolicy) -> Sizes:
     )
 
 
-def coming_peaks(seen: Seen, days: Days, horizon: timedelta) -> tuple[Peaks, NDArray[np.intp]]:
+def coming_peaks(seen: ContainerPanel, days: PastDays, horizon: timedelta) -> tuple[Peaks, NDArray[np.intp]]:
     """The peaks of the coming days as the past ones suggest them, and by which mechanism."""
     past, leaks = days.peaks(), leaks_of(days)
     ago = np.arange(past.shape[1])
@@ -76,7 +91,9 @@ def coming_peaks(seen: Seen, days: Days, horizon: timedelta) -> tuple[Peaks, NDA
     return peaks_of(peaks, weights / np.where(total > 0, total, 1.0)), mechanism
 
 
-def _peak_to_cover(seen: Seen, ahead: Peaks, days: float, policy: VerticalPolicy) -> tuple[Doubles, NDArray[np.bool_]]:
+def _peak_to_cover(
+    seen: ContainerPanel, ahead: Peaks, days: float, policy: VerticalPolicy
+) -> tuple[Doubles, NDArray[np.bool_]]:
     """[row] the level that no peak should pass, at least the floor of OOM kills, and whether it is today's limit."""
     levels = _levels(ahead)
     today = _today(seen, policy)
@@ -84,7 +101,7 @@ def _peak_to_cover(seen: Seen, ahead: Peaks, days: float, policy: VerticalPolicy
         levels,
         ahead.chance_above(levels, days),
         ahead.scale(),
-        Prices(policy.oom_price, policy.change_price),
+        MishapPrices(policy.oom_price, policy.change_price),
         policy.horizon / HOUR,
         np.column_stack([today, chance_above(ahead, today, days)]),
     )
@@ -97,22 +114,24 @@ def _levels(ahead: Peaks) -> Doubles:
     logs = np.where(ahead.weights > 0, ahead.logs, np.nan)
     low = np.fmin.reduce(logs, axis=1) + np.log(_LOWEST)
     high = np.fmax.reduce(logs, axis=1) + np.log(_HIGHEST)
-    return np.asarray(np.exp(low[:, None] + (high - low)[:, None] * np.linspace(0.0, 1.0, LEVELS)))
+    return np.asarray(np.exp(low[:, None] + (high - low)[:, None] * np.linspace(0.0, 1.0, _LEVELS)))
 
 
-def _today(seen: Seen, policy: VerticalPolicy) -> Doubles:
+def _today(seen: ContainerPanel, policy: VerticalPolicy) -> Doubles:
     """What a peak may reach today: the limit, or the request where a limit is never set."""
     return np.where(
         np.isnan(seen.memory_limit) | (policy.memory_limit == "none"), seen.memory_request, seen.memory_limit
     )
 
 
-def _limit_goes(seen: Seen, policy: VerticalPolicy) -> NDArray[np.bool_]:
+def _limit_goes(seen: ContainerPanel, policy: VerticalPolicy) -> NDArray[np.bool_]:
     """[row] whether there is a limit although the policy wants none."""
     return np.asarray(~np.isnan(seen.memory_limit) & (policy.memory_limit == "none"))
 
 
-def _request_and_limit(seen: Seen, peak: Doubles, usual: Doubles, policy: VerticalPolicy) -> tuple[Doubles, Doubles]:
+def _request_and_limit(
+    seen: ContainerPanel, peak: Doubles, usual: Doubles, policy: VerticalPolicy
+) -> tuple[Doubles, Doubles]:
     """The peak as request and limit; with `peak`, only the limit, and the request where usage mostly is."""
     request = peak
     if policy.memory_limit == "peak":
@@ -129,7 +148,7 @@ def _request_and_limit(seen: Seen, peak: Doubles, usual: Doubles, policy: Vertic
             return request, np.maximum(peak, request)
 
 
-def _in_ratio(request: Doubles, seen: Seen) -> Doubles:
+def _in_ratio(request: Doubles, seen: ContainerPanel) -> Doubles:
     """[row] the limit in today's ratio to the request, never below it; NaN where there is no ratio."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.maximum(seen.memory_limit / seen.memory_request, 1.0)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from forecaster.vertical.cluster_rules.node import Node, Resident
-    from forecaster.vertical.nodes.ahead import WindowAhead
-    from forecaster.vertical.nodes.joint import Floats
+    from forecaster.vertical.nodes.forecast import DemandWindow
+    from forecaster.vertical.nodes.joint_samples import Floats
 
 DURATION = "15m"
 SOURCE = "forecaster"
@@ -30,7 +30,7 @@ def watcher_metrics(
     nodes: Sequence[Node],
     residents: Iterable[Resident],
     now: tuple[Mapping[str, float], Mapping[str, float]],
-    ahead: WindowAhead,
+    ahead: DemandWindow,
     at: datetime,
 ) -> dict[str, Any]:
     """The whole answer. `now` is each workload's total of cores and of bytes.
@@ -62,7 +62,7 @@ def _metrics(
     residents: Sequence[Resident],
     pods: Mapping[str, int],
     now: tuple[Mapping[str, float], Mapping[str, float]],
-    ahead: WindowAhead,
+    ahead: DemandWindow,
 ) -> list[dict[str, Any]]:
     cores, bytes_ = now
     rows = ahead.rows

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.vertical.cluster_rules.resource_list import CPU, MEMORY, MILLI
-from forecaster.vertical.nodes.joint import Sum, sum_of
-from forecaster.vertical.nodes.packing import pack
+from forecaster.vertical.nodes.joint_samples import JointSum, sum_of
+from forecaster.vertical.nodes.pools import pack
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -17,14 +17,12 @@ if TYPE_CHECKING:
 
     from forecaster.vertical.cluster_rules.node import Resident
     from forecaster.vertical.cluster_rules.server import Server
-    from forecaster.vertical.nodes.joint import Floats
-    from forecaster.vertical.nodes.members import Member
-    from forecaster.vertical.nodes.packing import Packing
-    from forecaster.vertical.nodes.pools import Pool
+    from forecaster.vertical.nodes.joint_samples import Floats
+    from forecaster.vertical.nodes.pools import Member, Packing, Pool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class WindowAhead:
+class DemandWindow:
     """Samples of the largest demand of every workload between two instants, joint over workloads.
 
     `cpu` and `memory` are [workload, sample] totals in cores and bytes, rows as in `workloads`.
@@ -51,17 +49,17 @@ class PoolWindow:
 
     begin: datetime
     until: datetime
-    requested_cpu: Sum
-    requested_memory: Sum
-    used_cpu: Sum
-    used_memory: Sum
+    requested_cpu: JointSum
+    requested_memory: JointSum
+    used_cpu: JointSum
+    used_memory: JointSum
     replicas: Mapping[str, int]
     """Pods of each workload in the scenario that needs this much."""
     packing: Packing
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PoolAhead:
+class PoolForecast:
     """One pool, window by window. `requested_*` and `allocatable_*` are those of now."""
 
     pool: Pool
@@ -109,15 +107,15 @@ class _Present:
         return _requested(one for one in self.residents if one.workload not in ours)
 
 
-def pool_ahead(
-    pool: Pool, members: Sequence[Member], residents: Iterable[Resident], windows: Sequence[WindowAhead], aim: Aim
-) -> PoolAhead:
+def pool_forecast(
+    pool: Pool, members: Sequence[Member], residents: Iterable[Resident], windows: Sequence[DemandWindow], aim: Aim
+) -> PoolForecast:
     """Requested and used at this quantile of the joint forecast, and the nodes for it."""
     ours = {node.name for node in pool.nodes}
     present = _Present(pool, tuple(members), tuple(one for one in residents if one.node in ours))
     known = windows[0].rows if windows else {}
     requested_cpu, requested_memory = _requested(present.residents)
-    return PoolAhead(
+    return PoolForecast(
         pool=pool,
         members=present.members,
         requested_cpu=requested_cpu,
@@ -135,7 +133,7 @@ def _requested(residents: Iterable[Resident]) -> tuple[float, float]:
     return sum(one.get(CPU, 0) for one in requests) / MILLI, float(sum(one.get(MEMORY, 0) for one in requests))
 
 
-def _window(present: _Present, ahead: WindowAhead, aim: Aim) -> PoolWindow:
+def _window(present: _Present, ahead: DemandWindow, aim: Aim) -> PoolWindow:
     members = present.members
     replicas = _replicas(members, ahead)
     fixed_cpu, fixed_memory = present.fixed
@@ -145,7 +143,7 @@ def _window(present: _Present, ahead: WindowAhead, aim: Aim) -> PoolWindow:
     wanted = _scenario(present, replicas, sums, aim.quantile, known=ahead.dependence_known)
     growth = [(one, wanted[one.workload] - one.replicas) for one in members]
 
-    def total(amounts: Floats) -> Sum:
+    def total(amounts: Floats) -> JointSum:
         return sum_of(amounts, aim.quantile, aim.generator, known=ahead.dependence_known)
 
     return PoolWindow(
@@ -160,7 +158,7 @@ def _window(present: _Present, ahead: WindowAhead, aim: Aim) -> PoolWindow:
     )
 
 
-def _replicas(members: Sequence[Member], ahead: WindowAhead) -> Floats:
+def _replicas(members: Sequence[Member], ahead: DemandWindow) -> Floats:
     """[member, sample]; as many as now where nothing is forecast."""
     rows = [ahead.rows.get(one.workload) for one in members]
     size = ahead.cpu.shape[1]
@@ -172,7 +170,7 @@ def _replicas(members: Sequence[Member], ahead: WindowAhead) -> Floats:
     ).reshape(len(members), size)
 
 
-def _of(members: Sequence[Member], ahead: WindowAhead, amounts: Floats) -> Floats:
+def _of(members: Sequence[Member], ahead: DemandWindow, amounts: Floats) -> Floats:
     rows = [row for one in members if (row := ahead.rows.get(one.workload)) is not None]
     return amounts[rows]
 

@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from forecaster.vertical.choice.days import Days
+    from forecaster.vertical.sizing.days import PastDays
 
     Doubles = NDArray[np.float64]
     Flags = NDArray[np.bool_]
@@ -55,7 +55,7 @@ class LoadShare:
     bytes_per_core: Doubles
 
 
-def leaks_of(memory: Days) -> Leaks:
+def leaks_of(memory: PastDays) -> Leaks:
     """From the daily lows, back from the newest day to the last that was not below its successor."""
     lows = memory.troughs()
     newer, older = lows[:, :-1], lows[:, 1:]

@@ -7,24 +7,69 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from math import isclose
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from forecaster.domain.amounts import amount
+from forecaster.domain.amounts import amount, duration_text
 from forecaster.domain.decision import Hold, Reason, Resize
 from forecaster.domain.workload import ContainerSize, Resources, Risk, Target, TargetType
-from forecaster.vertical.choice.mechanism import Mechanism
-from forecaster.vertical.scale_point import request_beside_hpa
-from forecaster.vertical.wording import clause, load_clause
+from forecaster.vertical.sizing.beside_hpa import request_beside_hpa
+from forecaster.vertical.sizing.mechanism import Mechanism
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Container, Iterable, Mapping
     from datetime import timedelta
 
     from forecaster.domain.policy import VerticalPolicy
-    from forecaster.domain.workload import Workload
-    from forecaster.vertical.choice.choose import Sized
+    from forecaster.domain.workload import Autoscaler, Workload, WorkloadId
+    from forecaster.vertical.sizing.containers import ChosenSize
 
-LEAST_DAYS = 1.0
+
+LEAST_TOLD = 0.05
+_BECAUSE = {
+    Mechanism.STEADY: "",
+    Mechanism.LEAK: ", its lows rise day by day since the last restart",
+    Mechanism.CACHE: ", it fills its limit without being killed: a cache, whose need usage does not tell",
+    Mechanism.LOAD: ", it follows the load",
+}
+
+
+def clause(
+    metric: str,
+    request: float,
+    over_request: float | None,
+    over_limit: float | None,
+    mechanism: Mechanism,
+    horizon: timedelta,
+) -> str:
+    """`400m, 4 % of the coming 24h above it`, or the chance of a peak for memory."""
+    ahead = duration_text(horizon)
+    if metric == "cpu":
+        return f"{amount(request, metric)}, {_share(over_request)} of the coming {ahead} above it"
+    bound = over_request if over_limit is None else over_limit
+    what = "it" if over_limit is None or over_limit == over_request else "its limit"
+    risk = f"a {_share(bound)} chance that a peak of the coming {ahead} passes {what}"
+    return f"{amount(request, metric)}, {risk}{_BECAUSE[mechanism]}"
+
+
+def load_clause(ratio: float) -> str:
+    """What a forecast has changed; nothing where it is about as the days were."""
+    if abs(ratio - 1) < LEAST_TOLD:
+        return ""
+    return f", for the load of a pod is forecast {ratio:.2g} times that of the days it was learned from"
+
+
+def _share(share: float | None) -> str:
+    if share is None:
+        return "no known share"
+    return f"{share * 100:.0f} %" if share >= 0.1 else f"{share * 100:.2g} %"  # noqa: PLR2004  two digits either way
+
+
+# Requests and limits of a workload's containers from what was chosen for each, in numbers and in words.
+#
+# Each resource of each container is sized alone; one that cannot be sized keeps what it has, with a reason.
+
+
+OWN_DAYS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +78,8 @@ class ContainerSizing:
 
     name: str
     now: Resources
-    cpu: Sized | None = None
-    memory: Sized | None = None
+    cpu: ChosenSize | None = None
+    memory: ChosenSize | None = None
     days: float = 0.0
     note: str = ""
     load_ratio: float = 1.0
@@ -44,7 +89,7 @@ class ContainerSizing:
 
     def knows(self, metric: str) -> bool:
         """Whether its size of this resource is to be taken."""
-        return self.days >= LEAST_DAYS or metric in self.borrowed
+        return self.days >= OWN_DAYS or metric in self.borrowed
 
 
 PodSizing = tuple[ContainerSizing, ...]
@@ -124,8 +169,8 @@ def _sized(one: ContainerSizing, beside: _BesideHpa, horizon: timedelta) -> Cont
         one.name,
         one.now,
         wanted,
-        _risk(one.cpu, horizon, scaled=beside.factor("cpu") != 1, known=one.days >= LEAST_DAYS),
-        _risk(one.memory, horizon, scaled=beside.factor("memory") != 1, known=one.days >= LEAST_DAYS),
+        _risk(one.cpu, horizon, scaled=beside.factor("cpu") != 1, known=one.days >= OWN_DAYS),
+        _risk(one.memory, horizon, scaled=beside.factor("memory") != 1, known=one.days >= OWN_DAYS),
         one.note or f"cpu: {cpu_said}; memory: {memory_said}",
     )
 
@@ -167,7 +212,7 @@ def _spoken(one: ContainerSize, *, alone: bool) -> str:
     return one.message if alone else f"{one.name}: {one.message}"
 
 
-def _risk(sized: Sized | None, horizon: timedelta, *, scaled: bool, known: bool) -> Risk | None:
+def _risk(sized: ChosenSize | None, horizon: timedelta, *, scaled: bool, known: bool) -> Risk | None:
     """None also where the size is not the one whose risk is known."""
     if sized is None or scaled or not known:
         return None
@@ -190,3 +235,38 @@ def _memory_of(resources: Resources) -> tuple[float | None, float | None]:
 def _sum(values: Iterable[float | None]) -> float | None:
     known = list(values)
     return None if None in known else sum(value for value in known if value is not None)
+
+
+# Sizes that stand: they are chosen by the hour and said in every cycle.
+
+
+class _Said(NamedTuple):
+    autoscaler: Autoscaler | None
+    sizing: PodSizing
+    policy: VerticalPolicy
+    answer: Resize | Hold
+
+
+@dataclass(slots=True)
+class SizeCache:
+    """`size`, worked out again only for a workload of which something changed that it follows from."""
+
+    said: dict[WorkloadId, _Said] = field(default_factory=dict)
+
+    def size(self, workload: Workload, sizing: PodSizing, policy: VerticalPolicy) -> Resize | Hold:
+        """What `size` says of the same."""
+        before = self.said.get(workload.id)
+        if (
+            before is not None
+            and before.sizing is sizing
+            and before.policy is policy
+            and before.autoscaler == workload.autoscaler
+        ):
+            return before.answer
+        answer = size(workload, sizing, policy)
+        self.said[workload.id] = _Said(workload.autoscaler, sizing, policy, answer)
+        return answer
+
+    def forget_others(self, here: Container[WorkloadId]) -> None:
+        """Keep only what was said of these."""
+        self.said = {id_: said for id_, said in self.said.items() if id_ in here}

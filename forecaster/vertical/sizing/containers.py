@@ -4,45 +4,44 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.vertical.choice.borrowed import borrowed_sizes
-from forecaster.vertical.choice.cpu import cpu_sizes
-from forecaster.vertical.choice.load_ahead import AS_BEFORE, PodLoad
-from forecaster.vertical.choice.mechanism import Mechanism
-from forecaster.vertical.choice.memory import memory_sizes
-from forecaster.vertical.choice.seen import Seen
+from forecaster.domain.window import DAY
+from forecaster.vertical.sizing.cpu import cpu_sizes
+from forecaster.vertical.sizing.load_forecast import UNFORECAST, PodLoad
+from forecaster.vertical.sizing.mechanism import Mechanism
+from forecaster.vertical.sizing.memory import memory_sizes
+from forecaster.vertical.sizing.panel import ContainerPanel
+from forecaster.vertical.sizing.recommender_sizes import recommender_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import timedelta
 
     from numpy.typing import NDArray
 
     from forecaster.domain.policy import VerticalPolicy
     from forecaster.domain.workload import Resources
-    from forecaster.vertical.choice.seen import Sizes
+    from forecaster.vertical.sizing.panel import SizeColumns
 
     Floats = NDArray[np.floating]
 
-DAY = timedelta(days=1)
-
 
 @dataclass(frozen=True, slots=True)
-class Specified:
+class ContainerSpec:
     """What one container has today; `oom_floor` in bytes after a recent OOM kill, `load` of its pod ahead."""
 
     resources: Resources
     oom_floor: float = 0.0
     held_back: float = 0.0
     """Share of time in which its CPU is throttled or stalled: what it uses is then not what it wants."""
-    load: PodLoad = AS_BEFORE
+    load: PodLoad = UNFORECAST
 
 
 @dataclass(frozen=True, slots=True)
-class Sized:
+class ChosenSize:
     """What was chosen for one resource of one container. Amounts in cores or bytes; `idle` their mean."""
 
     request: float
@@ -55,35 +54,35 @@ class Sized:
 
 
 @dataclass(frozen=True, slots=True)
-class SizedRow:
+class ChosenSizes:
     """One container: both resources, None where nothing is known, and how many days are."""
 
     now: Resources
-    cpu: Sized | None
-    memory: Sized | None
+    cpu: ChosenSize | None
+    memory: ChosenSize | None
     days: float
-    load: PodLoad = AS_BEFORE
+    load: PodLoad = UNFORECAST
 
 
 def choose(
-    cpu: Floats, memory: Floats, step: timedelta, specified: Sequence[Specified], policy: VerticalPolicy
-) -> list[SizedRow]:
+    cpu: Floats, memory: Floats, step: timedelta, specified: Sequence[ContainerSpec], policy: VerticalPolicy
+) -> list[ChosenSizes]:
     """One row for each container; `cpu` and `memory` [row, time], the newest column last, NaN for gaps."""
     seen = _seen(cpu, memory, DAY // step, specified)
     if policy.recommender == "forecaster":
         sizes = cpu_sizes(seen, policy), memory_sizes(seen, policy)
     else:
-        sizes = borrowed_sizes(seen, policy)
+        sizes = recommender_sizes(seen, policy)
     days = np.maximum(_days(cpu, DAY // step), _days(memory, DAY // step)).tolist()
     return [
-        SizedRow(one.resources, of_cpu, of_memory, known, one.load)
+        ChosenSizes(one.resources, of_cpu, of_memory, known, one.load)
         for one, of_cpu, of_memory, known in zip(specified, *map(_rows, sizes), days, strict=True)
     ]
 
 
-def _seen(cpu: Floats, memory: Floats, points: int, specified: Sequence[Specified]) -> Seen:
+def _seen(cpu: Floats, memory: Floats, points: int, specified: Sequence[ContainerSpec]) -> ContainerPanel:
     now = np.array([_amounts(one.resources) for one in specified], np.float64).reshape(-1, 4)
-    return Seen(
+    return ContainerPanel(
         cpu=_at_least_a_day(cpu, points),
         memory=_at_least_a_day(memory, points),
         points=points,
@@ -120,12 +119,12 @@ def _days(usage: Floats, points: int) -> Floats:
     return np.asarray(np.count_nonzero(~np.isnan(usage), axis=1) / points)
 
 
-def _rows(sizes: Sizes) -> list[Sized | None]:
+def _rows(sizes: SizeColumns) -> list[ChosenSize | None]:
     return [None if math.isnan(request) else _sized(sizes, row) for row, request in enumerate(sizes.request.tolist())]
 
 
-def _sized(sizes: Sizes, row: int) -> Sized:
-    return Sized(
+def _sized(sizes: SizeColumns, row: int) -> ChosenSize:
+    return ChosenSize(
         request=float(sizes.request[row]),
         limit=_if_known(sizes.limit[row]),
         over_request=_if_known(sizes.over_request[row]),

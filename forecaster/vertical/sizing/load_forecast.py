@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.vertical.choice.days import days_of
+from forecaster.vertical.sizing.days import days_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from forecaster.vertical.choice.days import Days
+    from forecaster.vertical.sizing.days import PastDays
 
     Floats = NDArray[np.floating]
     Doubles = NDArray[np.float64]
@@ -26,14 +26,14 @@ LEAST, MOST = 0.5, 2.0
 """However far a forecast goes, usage is taken to grow no further."""
 WIDENED = 0.1
 """Added to the forecast's spread: two days of one load are no closer than this."""
-FARTHEST = 3.0
+_FARTHEST = 3.0
 """In spreads. What is farther counts as this far, so that a forecast silences no day for good."""
 _NORMAL = {"low": 1.2816, "high": 1.6449}
 """How many deviations the 10 % and the 95 % quantile are away from the median."""
 _LEAST_LOAD = 1e-9
 
 
-class Forecast(NamedTuple):
+class PeakQuantiles(NamedTuple):
     """[row] quantiles of the highest total until the next change: 10 %, half, 95 %. NaN where nobody forecasts it."""
 
     low: Doubles
@@ -42,7 +42,7 @@ class Forecast(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Counts:
+class PodCounts:
     """[row] how many pods share a total: `pods` as they are, or what an autoscaler makes of the total.
 
     `per_pod` is the load at which that is content with one pod, NaN where the count does not follow the load.
@@ -72,11 +72,11 @@ class PodLoad(NamedTuple):
     likeness: tuple[float, ...] = ()
 
 
-AS_BEFORE = PodLoad()
+UNFORECAST = PodLoad()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LoadAhead:
+class LoadForecast:
     """`likeness` [row, day] factors on the days' weights, newest first; `growth` and `ratio` [row].
 
     `ratio` is the forecast load per pod over the mean of the known days', for people. All are 1 where nothing is known.
@@ -86,10 +86,10 @@ class LoadAhead:
     growth: Doubles
     ratio: Doubles
 
-    def only_raising(self) -> LoadAhead:
+    def only_raising(self) -> LoadForecast:
         """The same where more load is forecast than the days had on average; nothing where it is less."""
         more = self.ratio > 1
-        return LoadAhead(
+        return LoadForecast(
             np.where(more[:, None], self.likeness, 1.0),
             np.maximum(self.growth, 1.0),
             np.where(more, self.ratio, 1.0),
@@ -101,14 +101,16 @@ class LoadAhead:
         return [PodLoad(*row) for row in zip(*parts, strict=True)]
 
 
-def load_ahead(forecast: Forecast, total: Floats, pods: Floats, counts: Counts, points: int, ahead: int) -> LoadAhead:
+def load_forecast(
+    forecast: PeakQuantiles, total: Floats, pods: Floats, counts: PodCounts, points: int, ahead: int
+) -> LoadForecast:
     """From the forecast, the past totals and ready pods [row, time], the newest column last and `points` to a day."""
     days = days_of(total, points, ahead)
     past = np.log(np.maximum(_load_per_pod(days, days_of(pods, points, ahead), counts), _LEAST_LOAD))
     low, median, high = (np.log(np.maximum(counts.coming(one), _LEAST_LOAD)) for one in forecast)
     mean = np.nansum(days.weights * past, axis=1) / np.maximum((days.weights * ~np.isnan(past)).sum(axis=1), 1e-12)
     known = np.isfinite(median) & ~np.isnan(past).all(axis=1)
-    return LoadAhead(
+    return LoadForecast(
         np.where(known[:, None], _likeness(past, low, median, high), 1.0),
         np.where(known, _growth(past, median), 1.0),
         np.where(known, np.exp(median - mean), 1.0),
@@ -121,7 +123,7 @@ def _likeness(past: Doubles, low: Doubles, median: Doubles, high: Doubles) -> Do
     spread = np.where(
         away > 0, ((high - median) / _NORMAL["high"])[:, None], ((median - low) / _NORMAL["low"])[:, None]
     )
-    far = np.minimum(np.abs(away) / (spread + WIDENED), FARTHEST)
+    far = np.minimum(np.abs(away) / (spread + WIDENED), _FARTHEST)
     return np.where(np.isnan(far), 1.0, np.exp(-0.5 * far**2))
 
 
@@ -131,7 +133,7 @@ def _growth(past: Doubles, median: Doubles) -> Doubles:
     return np.clip(np.exp(np.where(beyond > 0, beyond, np.where(below < 0, below, 0.0))), LEAST, MOST)
 
 
-def _load_per_pod(total: Days, pods: Days, counts: Counts) -> Doubles:
+def _load_per_pod(total: PastDays, pods: PastDays, counts: PodCounts) -> Doubles:
     """[row, day] at each day's highest total; NaN where the day is not known."""
     peaks = total.peaks()
     at = np.where(np.isnan(total.values), -np.inf, total.values).argmax(axis=2)

@@ -16,8 +16,8 @@ from forecaster.domain.window import FIVE_MINUTES
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.forecasting.peaks import LEVELS
 from forecaster.vertical.admission.cluster import name_of
-from forecaster.vertical.nodes.ahead import WindowAhead
-from forecaster.vertical.nodes.joint import FEWEST_SAMPLES, past_ranks, ranks_together, samples
+from forecaster.vertical.nodes.forecast import DemandWindow
+from forecaster.vertical.nodes.joint_samples import FEWEST_SAMPLES, past_ranks, ranks_together, samples
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from forecaster.forecasting.forecaster import Forecaster
     from forecaster.forecasting.peaks import PeakForecasts
     from forecaster.ports import Histories
-    from forecaster.vertical.nodes.joint import Floats
+    from forecaster.vertical.nodes.joint_samples import Floats
 
 _EDGES = tuple(timedelta(minutes=minutes) for minutes in (0, 15, 30, 60, 120, 240, 480, 720, 1440))
 SPANS = tuple(PeakSpan(begin, until - begin) for begin, until in pairwise(_EDGES))
@@ -37,15 +37,17 @@ BLOCK = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Demand:
+class DemandSamples:
     """Newest totals by workload name, and the joint samples of every window."""
 
     cpu: Mapping[str, float]
     memory: Mapping[str, float]
-    windows: tuple[WindowAhead, ...]
+    windows: tuple[DemandWindow, ...]
 
 
-def demand_ahead(workloads: Sequence[Workload], history: Histories, forecaster: Forecaster, now: datetime) -> Demand:
+def demand_samples(
+    workloads: Sequence[Workload], history: Histories, forecaster: Forecaster, now: datetime
+) -> DemandSamples:
     """Joint samples of the workloads whose CPU is forecast; memory that is not forecast stays as it is."""
     ids = [one.id for one in workloads]
     usage = usage_of(history, (Signal.CPU, Signal.MEMORY), workloads, {})
@@ -58,7 +60,7 @@ def demand_ahead(workloads: Sequence[Workload], history: Histories, forecaster: 
         for span in SPANS
     )
     cpu, memory = ({name_of(id_): value for id_, value in newest[name].items()} for name in (Signal.CPU, Signal.MEMORY))
-    return Demand(cpu, memory, windows)
+    return DemandSamples(cpu, memory, windows)
 
 
 def _newest(history: Histories, signal: Signal, ids: Sequence[WorkloadId]) -> dict[WorkloadId, float]:
@@ -87,7 +89,7 @@ def _window(
     peaks: Mapping[Signal, PeakForecasts],
     ranks: Mapping[Signal, tuple[Floats, bool]],
     memory_now: Mapping[WorkloadId, float],
-) -> WindowAhead:
+) -> DemandWindow:
     cpu_ranks, known = ranks[Signal.CPU]
     cpu = samples(LEVELS, _quantiles(peaks[Signal.CPU], ids), cpu_ranks)
     of_memory = peaks[Signal.MEMORY]
@@ -100,7 +102,7 @@ def _window(
         ]
     ).reshape(len(ids), cpu_ranks.shape[1])
     begin = now + span.lead_time
-    return WindowAhead(begin, begin + span.length, tuple(map(name_of, ids)), cpu, memory, dependence_known=known)
+    return DemandWindow(begin, begin + span.length, tuple(map(name_of, ids)), cpu, memory, dependence_known=known)
 
 
 def _quantiles(peaks: PeakForecasts, ids: Sequence[WorkloadId]) -> Floats:

@@ -11,11 +11,10 @@ import numpy as np
 from forecaster.decisions.targets import Unusable, stated_pod, targets_of
 from forecaster.demand.fresh import DemandContext, FreshHistory, values_of
 from forecaster.domain.signal import Signal
-from forecaster.domain.window import FIVE_MINUTES
+from forecaster.domain.window import DAY, FIVE_MINUTES
 from forecaster.forecasting.forecaster import PeakSpan, column_of, further_peaks
 from forecaster.forecasting.peaks import HIGH, LOW, MEDIAN
-from forecaster.vertical.choice.load_ahead import Counts, Forecast, LoadAhead, PodLoad, load_ahead
-from forecaster.vertical.choice.seen import DAY
+from forecaster.vertical.sizing.load_forecast import LoadForecast, PeakQuantiles, PodCounts, PodLoad, load_forecast
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,7 +34,7 @@ _LOADS = (Signal.CPU, Signal.REQUESTS)
 """What a pod's load is measured in; the first one that the workload is scaled by."""
 
 
-class Shared(NamedTuple):
+class SharedLoad(NamedTuple):
     """How a workload's total is shared by its pods; `per_pod` NaN where their count does not follow it."""
 
     signal: Signal
@@ -45,7 +44,7 @@ class Shared(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class LoadsAhead:
+class PodLoads:
     """Asks the models of this cycle about the time until the next change of sizes."""
 
     history: Histories
@@ -57,9 +56,9 @@ class LoadsAhead:
         """What is known of these, all under one policy of sizes; nothing of whom nobody forecasts."""
         if vertical.load_forecast == "ignore" or vertical.recommender != "forecaster":
             return {}
-        groups: dict[Signal, list[tuple[Workload, Shared]]] = defaultdict(list)
+        groups: dict[Signal, list[tuple[Workload, SharedLoad]]] = defaultdict(list)
         for one in workloads:
-            shared = shared_by(one, self.policies.of(one.id).horizontal)
+            shared = shared_load(one, self.policies.of(one.id).horizontal)
             if shared is not None:
                 groups[shared.signal].append((one, shared))
         found: dict[WorkloadId, PodLoad] = {}
@@ -68,7 +67,7 @@ class LoadsAhead:
         return found
 
     def _of(
-        self, signal: Signal, group: Sequence[tuple[Workload, Shared]], vertical: VerticalPolicy
+        self, signal: Signal, group: Sequence[tuple[Workload, SharedLoad]], vertical: VerticalPolicy
     ) -> dict[WorkloadId, PodLoad]:
         around = DemandContext(signal, self._whole(Signal.PODS), {one.id: one for one, _ in group})
         whole = replace(self._whole(signal), around=around)
@@ -90,27 +89,27 @@ class LoadsAhead:
     def _ahead(
         self,
         signal: Signal,
-        known: Sequence[tuple[Workload, Shared]],
+        known: Sequence[tuple[Workload, SharedLoad]],
         said: Mapping[WorkloadId, NDArray[np.float64]],
         length: timedelta,
-    ) -> LoadAhead:
+    ) -> LoadForecast:
         ids = [one.id for one, _ in known]
         quantiles = np.array([said[id_] for id_ in ids])
-        forecast = Forecast(*(quantiles[:, column_of(level)] for level in (LOW, MEDIAN, HIGH)))
+        forecast = PeakQuantiles(*(quantiles[:, column_of(level)] for level in (LOW, MEDIAN, HIGH)))
         total, pods = (values_of(self.history.window(of, FIVE_MINUTES), ids) for of in (signal, Signal.PODS))
         common = min(total.shape[1], pods.shape[1])
         total, pods = total[:, total.shape[1] - common :], pods[:, pods.shape[1] - common :]
         points = min(max(round(POINTS * (length / DAY)), 1), POINTS)
-        return load_ahead(forecast, total, pods, counts_of(known), POINTS, points)
+        return load_forecast(forecast, total, pods, counts_of(known), POINTS, points)
 
 
-def counts_of(known: Sequence[tuple[Workload, Shared]]) -> Counts:
+def counts_of(known: Sequence[tuple[Workload, SharedLoad]]) -> PodCounts:
     """The pods of each as arrays."""
     columns = [(one.replicas, shared.per_pod, shared.least, shared.most) for one, shared in known]
-    return Counts(*np.array(columns, np.float64).T)
+    return PodCounts(*np.array(columns, np.float64).T)
 
 
-def shared_by(workload: Workload, policy: HorizontalPolicy) -> Shared | None:
+def shared_load(workload: Workload, policy: HorizontalPolicy) -> SharedLoad | None:
     """By which total its count is decided; None where nothing that is forecast decides it."""
     targets = targets_of(workload, policy)
     for signal in _LOADS:
@@ -125,11 +124,11 @@ def carried_at(target: PodTarget | Unusable, signal: Signal) -> float | None:
     return stated_pod(target) if not isinstance(target, Unusable) and target.signal is signal else None
 
 
-def _shared(workload: Workload, policy: HorizontalPolicy, signal: Signal, per_pod: float) -> Shared:
+def _shared(workload: Workload, policy: HorizontalPolicy, signal: Signal, per_pod: float) -> SharedLoad:
     """The HPA's bounds, else those of the policy; nobody scales a workload that has neither."""
     hpa = workload.autoscaler
     if hpa:
-        return Shared(signal, per_pod, hpa.min_replicas, hpa.max_replicas)
+        return SharedLoad(signal, per_pod, hpa.min_replicas, hpa.max_replicas)
     if policy.max_replicas:
-        return Shared(signal, per_pod, policy.min_replicas or 1, policy.max_replicas)
-    return Shared(signal, np.nan, 1, np.inf)
+        return SharedLoad(signal, per_pod, policy.min_replicas or 1, policy.max_replicas)
+    return SharedLoad(signal, np.nan, 1, np.inf)

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.vertical.choice.cheapest import cheapest
-from forecaster.vertical.choice.days import days_of, resembling
-from forecaster.vertical.choice.evaluated import cpu_evaluated, share_above
-from forecaster.vertical.choice.prices import Prices
-from forecaster.vertical.choice.shares import Shares, shares_of
+from forecaster.domain.window import HOUR
+from forecaster.vertical.sizing.days import days_of, resembling
+from forecaster.vertical.sizing.distributions import Shares, shares_of
+from forecaster.vertical.sizing.risk import MishapPrices, cheapest, cpu_evaluated, share_above
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from numpy.typing import NDArray
 
     from forecaster.domain.policy import VerticalPolicy
-    from forecaster.vertical.choice.days import Days
-    from forecaster.vertical.choice.seen import Seen, Sizes
+    from forecaster.vertical.sizing.days import PastDays
+    from forecaster.vertical.sizing.panel import ContainerPanel, SizeColumns
 
     Doubles = NDArray[np.float64]
 
-HOUR = timedelta(hours=1)
 MOST_HELD_BACK = 0.05
 """Throttled or stalled for a larger share of time, a container wants more than it uses: it is not sized down."""
 LIMIT_KEPT_WITHIN = 0.2
@@ -33,7 +32,7 @@ _EXACT = 6
 """Digits of a core that count when whole cores are asked for."""
 
 
-def cpu_sizes(seen: Seen, policy: VerticalPolicy) -> Sizes:
+def cpu_sizes(seen: ContainerPanel, policy: VerticalPolicy) -> SizeColumns:
     """Requests, limits and their risks until the next change (`policy.horizon`)."""
     days, shares = coming_shares(seen, policy.horizon)
     request, kept = _request(seen, shares, policy)
@@ -44,14 +43,14 @@ def cpu_sizes(seen: Seen, policy: VerticalPolicy) -> Sizes:
     return cpu_evaluated(request, limit, shares, days.known, kept & _limit_stays(seen, limit, policy))
 
 
-def coming_shares(seen: Seen, horizon: timedelta) -> tuple[Days, Shares]:
+def coming_shares(seen: ContainerPanel, horizon: timedelta) -> tuple[PastDays, Shares]:
     """The days that resemble the coming one, and the share of its time above each level."""
     days = resembling(days_of(seen.cpu, seen.points, seen.ahead(horizon)), seen.likeness)
     past = shares_of(days)
     return days, Shares(past.values * seen.growth[:, None], past.above)
 
 
-def cpu_limit(seen: Seen, shares: Shares, request: Doubles, policy: VerticalPolicy) -> Doubles:
+def cpu_limit(seen: ContainerPanel, shares: Shares, request: Doubles, policy: VerticalPolicy) -> Doubles:
     """[row] the limit that goes with a request; NaN for none."""
     match policy.cpu_limit:
         case "none":
@@ -65,14 +64,14 @@ def cpu_limit(seen: Seen, shares: Shares, request: Doubles, policy: VerticalPoli
             return np.maximum(_limit_for(shares, policy.throttle_target), request)
 
 
-def _request(seen: Seen, shares: Shares, policy: VerticalPolicy) -> tuple[Doubles, NDArray[np.bool_]]:
+def _request(seen: ContainerPanel, shares: Shares, policy: VerticalPolicy) -> tuple[Doubles, NDArray[np.bool_]]:
     """[row] the cheapest request, and whether it is today's."""
     hours = policy.horizon / HOUR
     chosen = cheapest(
         shares.values,
         shares.above,
         shares.mean(),
-        Prices(policy.throttle_price * hours, policy.change_price),
+        MishapPrices(policy.throttle_price * hours, policy.change_price),
         hours,
         np.column_stack([seen.cpu_request, share_above(shares, seen.cpu_request)]),
     )
@@ -83,7 +82,7 @@ def _request(seen: Seen, shares: Shares, policy: VerticalPolicy) -> tuple[Double
     return level, level == seen.cpu_request
 
 
-def _limit_stays(seen: Seen, limit: Doubles, policy: VerticalPolicy) -> NDArray[np.bool_]:
+def _limit_stays(seen: ContainerPanel, limit: Doubles, policy: VerticalPolicy) -> NDArray[np.bool_]:
     """[row] whether today's limit will do as well; exclusive CPUs need the very number."""
     within = 0.0 if policy.static_cpus else LIMIT_KEPT_WITHIN
     with np.errstate(invalid="ignore"):

@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.cycle.demand_ahead import Demand, demand_ahead
-from forecaster.cycle.load_ahead import carried_at
+from forecaster.cycle.demand_forecast import DemandSamples, demand_samples
+from forecaster.cycle.load_forecast import carried_at
 from forecaster.decisions.targets import targets_of
 from forecaster.domain.signal import Signal
 from forecaster.vertical.admission.cluster import name_of
-from forecaster.vertical.nodes.ahead import Aim, PoolAhead, pool_ahead
+from forecaster.vertical.nodes.forecast import Aim, PoolForecast, pool_forecast
 from forecaster.vertical.nodes.headroom import Headroom, headroom
-from forecaster.vertical.nodes.members import Member
-from forecaster.vertical.nodes.pools import homes_of, pools_of
+from forecaster.vertical.nodes.load_watcher import watcher_metrics
+from forecaster.vertical.nodes.pools import Member, homes_of, pools_of
 from forecaster.vertical.nodes.pressure import Pressure, pressures
-from forecaster.vertical.nodes.watcher import watcher_metrics
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,12 +32,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NodesAhead:
+class NodeForecast:
     """Everything said about the nodes of a cluster at one instant."""
 
     at: datetime
     quantile: float
-    pools: tuple[PoolAhead, ...]
+    pools: tuple[PoolForecast, ...]
     headroom: tuple[Headroom, ...]
     pressures: tuple[Pressure, ...]
     watcher: Mapping[str, object]
@@ -47,7 +46,7 @@ class NodesAhead:
     """Workloads none of whose pods is on a known node."""
 
 
-def nodes_ahead(
+def node_forecast(
     workloads: Sequence[Workload],
     history: Histories,
     forecaster: Forecaster,
@@ -57,9 +56,9 @@ def nodes_ahead(
     *,
     quantile: float = 0.95,
     warm: timedelta = timedelta(minutes=30),
-) -> NodesAhead:
+) -> NodeForecast:
     """What the pools will be asked for; `warm` is how far ahead capacity is to be kept. No nodes known: no pools."""
-    demand = demand_ahead(workloads, history, forecaster, now)
+    demand = demand_samples(workloads, history, forecaster, now)
     pools = pools_of(cluster.nodes or ())
     residents = cluster.lasting
     known_homes = homes_of(residents, pools)
@@ -69,8 +68,8 @@ def nodes_ahead(
         pool.name: [_member(one, policies, cluster) for one in workloads if homes[one.id] == pool.name]
         for pool in pools
     }
-    found = tuple(pool_ahead(pool, at_home[pool.name], residents, demand.windows, aim) for pool in pools)
-    return NodesAhead(
+    found = tuple(pool_forecast(pool, at_home[pool.name], residents, demand.windows, aim) for pool in pools)
+    return NodeForecast(
         at=now,
         quantile=quantile,
         pools=found,
@@ -96,7 +95,7 @@ def _member(workload: Workload, policies: Policies, cluster: Cluster) -> Member:
     )
 
 
-def _pressures(nodes: Sequence[Node], residents: Sequence[Resident], demand: Demand) -> list[Pressure]:
+def _pressures(nodes: Sequence[Node], residents: Sequence[Resident], demand: DemandSamples) -> list[Pressure]:
     """In the window of the coming hours in which memory is highest."""
     if not demand.windows:
         return []
@@ -105,6 +104,6 @@ def _pressures(nodes: Sequence[Node], residents: Sequence[Resident], demand: Dem
 
 
 def _watcher(
-    nodes: Sequence[Node], residents: Sequence[Resident], demand: Demand, now: datetime
+    nodes: Sequence[Node], residents: Sequence[Resident], demand: DemandSamples, now: datetime
 ) -> Mapping[str, object]:
     return watcher_metrics(nodes, residents, (demand.cpu, demand.memory), demand.windows[0], now)

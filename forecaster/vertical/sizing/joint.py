@@ -21,7 +21,7 @@ _SLIVER = 1e-9
 _GIB = 2.0**30
 
 
-class Stretch(NamedTuple):
+class LoadStretch(NamedTuple):
     """A part of the coming time, and the highest total load in it."""
 
     hours: float
@@ -47,7 +47,7 @@ class PodModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class JointBounds:
     """Within what replicas, the load of one pod and sizes have to stay.
 
     A quota is over all pods, a node holds at least one pod.
@@ -64,7 +64,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Costs:
+class ResourceCosts:
     """Prices per hour, what starting or stopping a pod costs once, and the share of a request that should be used."""
 
     core_hour: float = 1.0
@@ -73,7 +73,7 @@ class Costs:
     utilization: float = 0.7
 
 
-class Plan(NamedTuple):
+class SizePlan(NamedTuple):
     """Pods at the peak, the requests of one in cores and bytes, what the coming time costs, and pods at the least."""
 
     replicas: int
@@ -89,20 +89,20 @@ class Infeasible(NamedTuple):
     reason: str
 
 
-def takes_all(plan: Plan) -> str:
+def refuses_nothing(plan: SizePlan) -> str:
     """A cluster of which nothing is known refuses nothing."""
     del plan
     return ""
 
 
 def joint_choice(
-    ahead: Sequence[Stretch],
+    ahead: Sequence[LoadStretch],
     model: PodModel,
-    bounds: Bounds,
-    costs: Costs,
+    bounds: JointBounds,
+    costs: ResourceCosts,
     replicas_now: int,
-    refusal: Callable[[Plan], str] = takes_all,
-) -> Plan | Infeasible:
+    refusal: Callable[[SizePlan], str] = refuses_nothing,
+) -> SizePlan | Infeasible:
     """The cheapest count and size for total loads ahead (forecast quantiles, never what one pod used).
 
     CPU is requested so that the load uses `costs.utilization` of it, memory whole, since it cannot be lent. `refusal`
@@ -121,9 +121,15 @@ def joint_choice(
     return Infeasible(first or _none_carried(plans, peak, bounds))
 
 
-def as_it_is(
-    ahead: Sequence[Stretch], cpu: float, memory: float, model: PodModel, bounds: Bounds, costs: Costs, now: int
-) -> Plan:
+def present_plan(
+    ahead: Sequence[LoadStretch],
+    cpu: float,
+    memory: float,
+    model: PodModel,
+    bounds: JointBounds,
+    costs: ResourceCosts,
+    now: int,
+) -> SizePlan:
     """Pods of a given size, under the same account."""
     return _counted(ahead, cpu, memory, model, bounds, costs, now)
 
@@ -135,26 +141,38 @@ def least_replicas(load: float, model: PodModel, cpu_request: float, utilization
 
 
 def _plan(
-    ahead: Sequence[Stretch], peak: float, count: int, model: PodModel, bounds: Bounds, costs: Costs, now: int
-) -> Plan:
+    ahead: Sequence[LoadStretch],
+    peak: float,
+    count: int,
+    model: PodModel,
+    bounds: JointBounds,
+    costs: ResourceCosts,
+    now: int,
+) -> SizePlan:
     share = peak / count
     plan = _counted(ahead, model.cpu(share) / costs.utilization, model.memory(share), model, bounds, costs, now)
     return plan._replace(replicas=count)
 
 
 def _counted(
-    ahead: Sequence[Stretch], cpu: float, memory: float, model: PodModel, bounds: Bounds, costs: Costs, now: int
-) -> Plan:
+    ahead: Sequence[LoadStretch],
+    cpu: float,
+    memory: float,
+    model: PodModel,
+    bounds: JointBounds,
+    costs: ResourceCosts,
+    now: int,
+) -> SizePlan:
     """So many pods in each stretch as the HPA then has, and what they and their starts cost."""
     wanted = [least_replicas(one.load, model, cpu, costs.utilization) for one in ahead]
     pods = [min(max(count, bounds.min_replicas), bounds.max_replicas) for count in wanted]
     hourly = cpu * costs.core_hour + memory / _GIB * costs.gib_hour
     moves = sum(abs(after - before) for before, after in pairwise([now, *pods]))
     cost = hourly * sum(count * one.hours for count, one in zip(pods, ahead, strict=True)) + moves * costs.pod_start
-    return Plan(max(pods), cpu, memory, cost, min(pods))
+    return SizePlan(max(pods), cpu, memory, cost, min(pods))
 
 
-def _refusal(plan: Plan, bounds: Bounds) -> str:
+def _refusal(plan: SizePlan, bounds: JointBounds) -> str:
     """Why a plan is not possible; empty if it is."""
     if plan.cpu > bounds.node_cpu or plan.memory > bounds.node_memory:
         return f"a pod of {plan.cpu:.3g} cores and {plan.memory / _GIB:.3g} GiB is larger than a node"
@@ -163,7 +181,7 @@ def _refusal(plan: Plan, bounds: Bounds) -> str:
     return ""
 
 
-def _none_carried(plans: Sequence[Plan], peak: float, bounds: Bounds) -> str:
+def _none_carried(plans: Sequence[SizePlan], peak: float, bounds: JointBounds) -> str:
     if not plans:
         return "min_replicas is above max_replicas"
     return (

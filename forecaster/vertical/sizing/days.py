@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     Doubles = NDArray[np.float64]
 
 HALF_LIFE_DAYS = 7.0
-SAME_WEEKDAY = 6.0
+_SAME_WEEKDAY = 6.0
 """How much more the same weekday weighs. Of two weeks, a weekly peak then has 35 % of all weight, six quiet days or
 not: no price of an OOM kill worth the name leaves it out."""
 WEIGHT_OF_NOW = 0.4
 """Weight of the hours just past against all days together, when only the next hours are asked for."""
-LEAST_SHARE = 0.25
+_LEAST_SHARE = 0.25
 """A day with fewer known points than this share says nothing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Days:
+class PastDays:
     """`values` [row, day, point], the newest day first; `weights` [row, day] sum to one, or to 0 if none is known."""
 
     values: Floats
@@ -44,7 +44,7 @@ class Days:
         return np.where(self.weights > 0, np.fmin.reduce(self.values, axis=2), np.nan).astype(np.float64)
 
 
-def days_of(usage: Floats, points: int, ahead: int | None = None, *, half_life: float = HALF_LIFE_DAYS) -> Days:
+def days_of(usage: Floats, points: int, ahead: int | None = None, *, half_life: float = HALF_LIFE_DAYS) -> PastDays:
     """Whole days of `points` back from the newest column; what is older than the first whole day is left out.
 
     With `ahead`, fewer points than a day, only the hours that come next: that many from the same time of each day on,
@@ -57,13 +57,13 @@ def days_of(usage: Floats, points: int, ahead: int | None = None, *, half_life: 
     if ahead is not None and ahead < points:
         values = np.concatenate([newest[:, None, newest.shape[1] - ahead :], values[:, :, :ahead]], axis=1)
         weights = np.concatenate([[WEIGHT_OF_NOW * weights.sum()], weights])
-    known = np.count_nonzero(~np.isnan(values), axis=2) >= LEAST_SHARE * values.shape[2]
+    known = np.count_nonzero(~np.isnan(values), axis=2) >= _LEAST_SHARE * values.shape[2]
     weights = np.where(known, weights, 0.0)
     total = weights.sum(axis=1, keepdims=True)
-    return Days(values, weights / np.where(total > 0, total, 1.0))
+    return PastDays(values, weights / np.where(total > 0, total, 1.0))
 
 
-def resembling(days: Days, likeness: Doubles | None) -> Days:
+def resembling(days: PastDays, likeness: Doubles | None) -> PastDays:
     """The same days with weights times `likeness` [row, day], newest first; days beyond its columns keep theirs."""
     if likeness is None:
         return days
@@ -71,9 +71,9 @@ def resembling(days: Days, likeness: Doubles | None) -> Days:
     factors = np.pad(likeness, ((0, 0), (0, missing)), constant_values=1.0)[:, : days.weights.shape[1]]
     weights = days.weights * factors
     total = weights.sum(axis=1, keepdims=True)
-    return Days(days.values, weights / np.where(total > 0, total, 1.0))
+    return PastDays(days.values, weights / np.where(total > 0, total, 1.0))
 
 
 def _weights(count: int, half_life: float) -> Doubles:
     ago = np.arange(1, count + 1)
-    return np.asarray(0.5 ** (ago / half_life) * np.where(ago % 7 == 0, SAME_WEEKDAY, 1.0))
+    return np.asarray(0.5 ** (ago / half_life) * np.where(ago % 7 == 0, _SAME_WEEKDAY, 1.0))

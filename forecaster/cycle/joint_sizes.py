@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from forecaster.cycle.advice import pod_usage
-from forecaster.cycle.demand_ahead import demand_ahead
-from forecaster.cycle.load_ahead import POINTS, Shared, carried_at, shared_by
+from forecaster.cycle.demand_forecast import demand_samples
+from forecaster.cycle.load_forecast import POINTS, SharedLoad, carried_at, shared_load
 from forecaster.decisions.quantile import stated_quantile
 from forecaster.decisions.targets import Unusable, UtilizationTarget, targets_of
 from forecaster.domain.decision import Hold, Reason, Resize
@@ -17,16 +17,25 @@ from forecaster.domain.signal import Signal
 from forecaster.domain.workload import Resources
 from forecaster.vertical.admission.advice import advise
 from forecaster.vertical.admission.cluster import name_of
-from forecaster.vertical.choice.days import days_of
-from forecaster.vertical.choice.mechanism import load_share
-from forecaster.vertical.joint import Bounds, Costs, Infeasible, Plan, PodModel, Stretch, as_it_is, joint_choice
+from forecaster.vertical.sizing.days import days_of
+from forecaster.vertical.sizing.joint import (
+    Infeasible,
+    JointBounds,
+    LoadStretch,
+    PodModel,
+    ResourceCosts,
+    SizePlan,
+    joint_choice,
+    present_plan,
+)
+from forecaster.vertical.sizing.mechanism import load_share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
     from forecaster.cycle.advice import PodUsage
-    from forecaster.cycle.demand_ahead import Demand
+    from forecaster.cycle.demand_forecast import DemandSamples
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.policies import Policies
     from forecaster.domain.policy import Policy
@@ -52,8 +61,8 @@ class JointAdvice:
     stays. `reason` says why there is no plan.
     """
 
-    now: Plan | None = None
-    plan: Plan | None = None
+    now: SizePlan | None = None
+    plan: SizePlan | None = None
     advice: Advice | None = None
     """The plan as the cluster sees it, with its proof."""
     utilization: float = 0.0
@@ -61,14 +70,14 @@ class JointAdvice:
     reason: str = ""
 
 
-class Known(NamedTuple):
+class JointInputs(NamedTuple):
     """What joint choices are made of, once for all workloads."""
 
-    demand: Demand
+    demand: DemandSamples
     usage: PodUsage
     policies: Policies
     cluster: Cluster
-    costs: Costs
+    costs: ResourceCosts
     terms: Terms
 
 
@@ -80,16 +89,16 @@ def joint_advice(
     policies: Policies,
     cluster: Cluster,
     now: datetime,
-    costs: Costs,
+    costs: ResourceCosts,
     terms: Terms,
 ) -> list[JointAdvice]:
     """For each workload, in their order."""
-    demand = demand_ahead(workloads, history, forecaster, now)
-    known = Known(demand, pod_usage(history, [one.id for one in workloads]), policies, cluster, costs, terms)
+    demand = demand_samples(workloads, history, forecaster, now)
+    known = JointInputs(demand, pod_usage(history, [one.id for one in workloads]), policies, cluster, costs, terms)
     return [_of(one, said, row, known) for row, (one, said) in enumerate(zip(workloads, recommendations, strict=True))]
 
 
-def _of(workload: Workload, said: Recommendation, row: int, known: Known) -> JointAdvice:
+def _of(workload: Workload, said: Recommendation, row: int, known: JointInputs) -> JointAdvice:
     policy = known.policies.of(workload.id)
     shared = _scaled_by_cpu(workload, policy)
     if isinstance(shared, str):
@@ -101,11 +110,11 @@ def _of(workload: Workload, said: Recommendation, row: int, known: Known) -> Joi
     if not ahead or memory is None or highest is None or not request:
         return JointAdvice(reason=_unknown(ahead=bool(ahead), memory=memory, highest=highest))
     model = _model(known.usage, row, memory, highest)
-    bounds = Bounds(int(shared.least), int(shared.most), highest / SEEN_TIMES, highest * SEEN_TIMES)
+    bounds = JointBounds(int(shared.least), int(shared.most), highest / SEEN_TIMES, highest * SEEN_TIMES)
     utilization = shared.per_pod / request
     costs = replace(known.costs, utilization=utilization)
-    now = as_it_is(ahead, request, memory, model, bounds, costs, workload.replicas)
-    plan = joint_choice(ahead, model, bounds, costs, workload.replicas, Refusal(workload, said, known))
+    now = present_plan(ahead, request, memory, model, bounds, costs, workload.replicas)
+    plan = joint_choice(ahead, model, bounds, costs, workload.replicas, PlanRefusal(workload, said, known))
     if isinstance(plan, Infeasible):
         return JointAdvice(now, reason=plan.reason)
     if plan.cost > now.cost * (1 - GAIN):
@@ -114,7 +123,7 @@ def _of(workload: Workload, said: Recommendation, row: int, known: Known) -> Joi
     return JointAdvice(now, plan, _proved(plan, workload, said, known), utilization, points)
 
 
-def _scaled_by_cpu(workload: Workload, policy: Policy) -> Shared | str:
+def _scaled_by_cpu(workload: Workload, policy: Policy) -> SharedLoad | str:
     """By which load its count is decided, or why size and count cannot be chosen together."""
     targets = targets_of(workload, policy.horizontal)
     others = [
@@ -126,17 +135,17 @@ def _scaled_by_cpu(workload: Workload, policy: Policy) -> Shared | str:
         return f"its count also follows {' and '.join(others)}, which no CPU request moves"
     if not any(isinstance(one, UtilizationTarget) for one in targets):
         return "no utilization of a CPU request decides its count"
-    shared = shared_by(workload, policy.horizontal)
+    shared = shared_load(workload, policy.horizontal)
     if shared is None or np.isnan(shared.per_pod):
         return "nobody scales it: it has no HPA, and its policy states no max_replicas"
     return shared
 
 
-def _stretches(workload: Workload, policy: Policy, demand: Demand) -> list[Stretch]:
+def _stretches(workload: Workload, policy: Policy, demand: DemandSamples) -> list[LoadStretch]:
     """The policy's quantile of each window's peak; empty where nothing is forecast."""
     level, name = stated_quantile(policy.horizontal), name_of(workload.id)
     return [
-        Stretch((one.until - one.begin).total_seconds() / 3600, float(np.quantile(one.cpu[one.rows[name]], level)))
+        LoadStretch((one.until - one.begin).total_seconds() / 3600, float(np.quantile(one.cpu[one.rows[name]], level)))
         for one in demand.windows
         if name in one.rows
     ]
@@ -163,20 +172,20 @@ def _model(usage: PodUsage, row: int, memory: float, highest: float) -> PodModel
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class PlanRefusal:
     """Asks the admission proof about a plan."""
 
     workload: Workload
     said: Recommendation
-    known: Known
+    known: JointInputs
 
-    def __call__(self, plan: Plan) -> str:
+    def __call__(self, plan: SizePlan) -> str:
         """Why the cluster would not take it; empty if it would, or if nobody knows."""
         proof = _proved(plan, self.workload, self.said, self.known).proof
         return "" if proof is None or proof.accepted else str(proof.refusals[0])
 
 
-def _proved(plan: Plan, workload: Workload, said: Recommendation, known: Known) -> Advice:
+def _proved(plan: SizePlan, workload: Workload, said: Recommendation, known: JointInputs) -> Advice:
     """The plan as if it had been recommended: limits go with the requests as they do today."""
     today = said.resources_now
     sizes = Resources(

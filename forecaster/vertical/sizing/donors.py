@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 LEAST_SPREAD = 0.3
 """Containers of one image differ by a third: other data, other load."""
-QUANTILE = 0.9
+CPU_QUANTILE = 0.9
 MEMORY_QUANTILE = 0.95
 """Too little CPU is waited for, too little memory is killed for."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kin:
+class Donor:
     """How a container is related, and its sizes if it has any: cores and bytes."""
 
     image: str
@@ -35,7 +35,7 @@ class Kin:
     memory: float | None = None
 
 
-class Inherited(NamedTuple):
+class DonorSize(NamedTuple):
     """A size from so many relatives; `low` and `high` enclose nine of ten."""
 
     size: float
@@ -46,18 +46,18 @@ class Inherited(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class Donors:
     """Containers to be related to, found by what relates them."""
 
-    by_degree: Mapping[str, Mapping[Hashable, Sequence[Kin]]]
+    by_degree: Mapping[str, Mapping[Hashable, Sequence[Donor]]]
 
     @classmethod
-    def of(cls, members: Iterable[Kin]) -> Family:
+    def of(cls, members: Iterable[Donor]) -> Donors:
         """Look up who is who, once for all."""
         known = list(members)
         return cls({by: _grouped(known, key) for by, key in _DEGREES})
 
-    def relatives(self, one: Kin) -> tuple[list[Kin], str]:
+    def relatives(self, one: Donor) -> tuple[list[Donor], str]:
         """The nearest relatives that there are, and by what they are related; empty and empty if there are none."""
         for by, key in _DEGREES:
             found = [other for other in self.by_degree[by].get(key(one), ()) if other is not one]
@@ -66,7 +66,7 @@ class Family:
         return [], ""
 
 
-def inherited(sizes: Sequence[float], by: str, quantile: float = QUANTILE) -> Inherited | None:
+def donor_size(sizes: Sequence[float], by: str, quantile: float = CPU_QUANTILE) -> DonorSize | None:
     """The quantile of what the relatives have; None without relatives that have anything."""
     logs = [log(size) for size in sizes if size > 0]
     if not logs:
@@ -75,18 +75,18 @@ def inherited(sizes: Sequence[float], by: str, quantile: float = QUANTILE) -> In
     own = sqrt(sum((each - mean) ** 2 for each in logs) / max(len(logs) - 1, 1))
     spread = max(own, LEAST_SPREAD) * sqrt(1 + 1 / len(logs))
     low, size, high = (exp(mean + NormalDist().inv_cdf(p) * spread) for p in (0.05, quantile, 0.95))
-    return Inherited(size, low, high, len(logs), by)
+    return DonorSize(size, low, high, len(logs), by)
 
 
-def _grouped(members: Iterable[Kin], key: Callable[[Kin], Hashable]) -> dict[Hashable, list[Kin]]:
-    groups: dict[Hashable, list[Kin]] = defaultdict(list)
+def _grouped(members: Iterable[Donor], key: Callable[[Donor], Hashable]) -> dict[Hashable, list[Donor]]:
+    groups: dict[Hashable, list[Donor]] = defaultdict(list)
     for one in members:
         if key(one) is not None:
             groups[key(one)].append(one)
     return groups
 
 
-_DEGREES: tuple[tuple[str, Callable[[Kin], Hashable]], ...] = (
+_DEGREES: tuple[tuple[str, Callable[[Donor], Hashable]], ...] = (
     ("image", lambda one: one.image or None),
     ("workload", lambda one: (one.workload, one.container)),
     ("chart", lambda one: (one.chart, one.container) if one.chart else None),
