@@ -3,7 +3,7 @@
 Runs ../shared/bench with `benchmarks.plugins:forecaster` three times (an hour ahead from five-minute bins, ten minutes
 ahead at one-minute freshness, a day ahead), ours alone once more on many cuts for the coverage, then the first days of
 each series and the peaks of windows, and says which promise is kept. `--write` puts the tables, with commit and
-machine, into docs/accuracy.md.
+machine, into a dated file of benchmarks/results/.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,7 @@ from pathlib import Path
 import pandas as pd
 
 from benchmarks.cold_start import cold_start, relatives
+from benchmarks.record import record
 from benchmarks.window_peaks import window_peaks
 
 BASELINES = "snaive_day,snaive_week,last_value,snaive_ar,quantiles_tod,fft_dsp,ridge_ar,hgb_global"
@@ -32,7 +32,6 @@ MANY_CUTS = 100
 SHARED_MOMENTS = """The same on {many} cuts a series. Series of one family are as long as each other and are cut at the
 same moments, so twenty cuts of a family are twenty moments, however many its series; what all of them do at these
 moments moves its coverage by some hundredths either way."""
-PAGE = Path("docs/accuracy.md")
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--bench", type=Path, default=Path("../shared/bench"))
     arguments.add_argument("--quick", action="store_true", help="24 series instead of all")
-    arguments.add_argument("--write", action="store_true", help=f"write {PAGE}")
+    arguments.add_argument("--write", action="store_true", help="write a dated file of benchmarks/results/")
     arguments.add_argument("--tasks", type=int, nargs="*", default=list(range(len(TASKS))))
     asked = arguments.parse_args()
     if not asked.bench.is_dir():
@@ -65,7 +64,7 @@ def main() -> None:
     page = "\n".join([heading(quick=asked.quick), *parts])
     print(page)
     if asked.write:
-        PAGE.write_text(page + "\n")
+        record("accuracy", "Accuracy", "python -m benchmarks.accuracy --write", page)
 
 
 def section(task: Task, bench: Path, *, quick: bool) -> str:
@@ -170,25 +169,12 @@ def distances(covered: pd.DataFrame) -> str:
 
 
 def heading(*, quick: bool) -> str:
-    commit = said_by_git("describe", "--always")
-    changed = said_by_git("status", "--porcelain", "--untracked-files=no", "--", "models", "benchmarks/accuracy.py")
-    commit += "-dirty" if changed else ""
-    machine = f"{os.cpu_count()} cores of {platform.machine()}, Python {platform.python_version()}"
     sample = "24 series" if quick else "121 recorded series"
-    return f"""# Accuracy
-
-Made by `python -m benchmarks.accuracy --write`; do not edit.
-
-{sample}, rolling origins over the last 40 % of each, commit {commit}, {machine}.
+    return f"""{sample}, rolling origins over the last 40 % of each.
 `adaptive` is ours; its prior has seen the first 60 % of these series, as the trained baseline `hgb_global` has. sQL:
 scaled quantile loss over p50, p90 and p95; below 1 is better than the same time yesterday. blow_ups: series on which a
-method lost more than {BLOW_UP:g} times what seasonal naive did. What series get that the prior never saw is said in
-[models](models.md).
+method lost more than {BLOW_UP:g} times what seasonal naive did.
 """
-
-
-def said_by_git(*arguments: str) -> str:
-    return subprocess.run(["git", *arguments], capture_output=True, text=True, check=True).stdout.strip()
 
 
 def table(frame: pd.DataFrame) -> str:

@@ -2,7 +2,7 @@
 
 Plays our policy and the learned ones in the bench (`benchmarks.plugins`) on recorded load, with pods that are ready in
 two and in eight minutes, as large as the played days or as the days before say. `--rows` keeps and reads the rows of
-earlier runs; `--write` puts the tables into docs/decisions.md and the frontier into docs/decisions.svg.
+earlier runs; `--write` puts tables and frontier into dated files of benchmarks/results/.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.decision_speed import speed
+from benchmarks.record import record, result_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     Pairs = Callable[[pd.DataFrame], pd.DataFrame]
     Runs = Mapping[str, pd.DataFrame]
 
-PAGE, PICTURE = Path("docs/decisions.md"), Path("docs/decisions.svg")
-BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 START_UPS = (2, 8)
 NOTABLE, LEAST = 0.05, 1e-6
 FINE_SECONDS = 60
@@ -60,7 +59,7 @@ def main() -> None:
     parser.add_argument("--cycle", action="store_true", help="measure the time of decisions instead")
     parser.add_argument("--rows", type=Path, default=Path("decision-rows"), help="folder of rows-<minutes>.csv.gz")
     parser.add_argument("--sample", type=int, help="so many series only")
-    parser.add_argument("--write", action="store_true", help="write docs/decisions.md and its picture")
+    parser.add_argument("--write", action="store_true", help="write dated files of benchmarks/results/")
     asked = parser.parse_args()
     if asked.cycle:
         print(json.dumps(speed()))
@@ -75,8 +74,10 @@ def main() -> None:
     text = "\n\n".join(page_of(minutes, one, pairs_of) for minutes, one in runs.items())
     print(text)
     if asked.write:
-        write(text)
-        draw({minutes: by_minute(one) for minutes, one in runs.items()})
+        picture = result_path("decisions", ".svg")
+        draw({minutes: by_minute(one) for minutes, one in runs.items()}, picture)
+        figure = f"![cost against shortage]({picture.name})"
+        record("decisions", "Decisions", "python -m benchmarks.decisions --write", f"{text}\n\n{figure}")
 
 
 def played(bench: Path, folder: Path, name: str, minutes: int, sample: int | None) -> pd.DataFrame:
@@ -171,14 +172,7 @@ def _line(title: str, one: pd.DataFrame, plain: pd.DataFrame) -> str:
     return f"| {title}{f' ({missing} series without a value)' if missing else ''} | {' | '.join(cells)} |"
 
 
-def write(text: str) -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    before, rest = page.split(BEGIN)
-    _, after = rest.split(END)
-    PAGE.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
-
-
-def draw(rows: dict[int, pd.DataFrame]) -> None:
+def draw(rows: dict[int, pd.DataFrame], path: Path) -> None:
     """Cost against shortage: the whole frontier, mean over the series at each setting."""
     import matplotlib as mpl  # noqa: PLC0415  only for the picture
 
@@ -196,7 +190,7 @@ def draw(rows: dict[int, pd.DataFrame]) -> None:
         axis.grid(visible=True, alpha=0.3)
     np.atleast_1d(axes)[0].set_ylabel("demand short, %")
     np.atleast_1d(axes)[0].legend(frameon=False, fontsize=8)
-    figure.savefig(PICTURE, metadata={"Date": None})
+    figure.savefig(path, metadata={"Date": None})
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.fleet import NOON, Fleet
+from benchmarks.record import record
 from forecaster.app import traces
 from forecaster.app.compose import prepare_process
 from forecaster.demand.fresh import DemandContext, FreshHistory, fresh
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.floating]
 
-PAGE = Path("docs/decisions.md")
-BEGIN, END = "<!-- demand: begin -->", "<!-- demand: end -->"
 WEEKS = 14 * COLUMNS_A_DAY
 EVERY = timedelta(hours=3)
 """How often models are fitted here; the service does it every six hours."""
@@ -181,15 +180,13 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("traces", type=Path, nargs="?", default=Path("../shared/traces"))
     arguments.add_argument("--workloads", type=int, default=WORKLOADS)
-    arguments.add_argument("--write", action="store_true", help=f"write {PAGE}")
+    arguments.add_argument("--write", action="store_true", help="write a dated file of benchmarks/results/")
     given = arguments.parse_args()
     lines = [bundled(), shared(given.traces), costs(given.workloads)]
     text = "\n".join(fill(f"- {line[0].upper()}{line[1:]}.", 120, subsequent_indent="  ") for line in lines)
     print(text)
     if given.write:
-        page = PAGE.read_text()
-        before, after = page[: page.index(BEGIN) + len(BEGIN)], page[page.index(END) :]
-        PAGE.write_text(f"{before}\n\n{text}\n\n{after}")
+        record("demand", "Demand instead of usage", "python -m benchmarks.open_loop --write", text)
 
 
 if __name__ == "__main__":
