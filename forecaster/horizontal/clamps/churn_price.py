@@ -1,8 +1,8 @@
 """What a change costs: fewer pods only when that much would have been saved already.
 
-k pods fewer must have been wanted for `churn_price` / k minutes: waiting until a change would have paid for itself
-never costs more than twice what it had to (Karlin, Manasse, Rudolph, Sleator 1988, for renting and buying skis). A row
-whose recommendations are not known for so long, after an outage or a restart, waits anew.
+k pods fewer must have been wanted for `churn_price` / k minutes without a break: waiting until a change would have
+paid for itself never costs more than twice what it had to (Karlin, Manasse, Rudolph, Sleator 1988, for renting and
+buying skis). A row whose recommendations are not known for so long, after an outage or a restart, waits anew.
 """
 
 from __future__ import annotations
@@ -34,23 +34,18 @@ def limited(count: Counts, at: Cycle) -> Counts:
 
 
 def saved(recommendations: Ring, current: Counts, lowest: Counts, price: Floats, now: float) -> Counts:
-    """How many pods [row] have been wanted less for `price` / that many seconds: up to `current` - `lowest`, or 0.
+    """How many pods fewer [row] have been wanted for `price` / that many seconds: `current` - `lowest` at most, or 0.
 
-    By slots, the latest first: k pods wait for price / k seconds. Of the k whose wait ends within a slot, before
-    the next older one, the largest is looked at: fewer pods wait longer.
+    A recommendation holds until the next one, so a number has been wanted since the oldest recommendation of an
+    unbroken run of such as low.
     """
     ages = now - np.array(recommendations.times)[::-1, None]
     entries = np.array(recommendations.values)[::-1].astype(np.int64)
     highest = np.maximum.accumulate(entries, axis=0)
-    known_for = np.where(entries == UNKNOWN, -1.0, ages).max(axis=0)
-    most = np.minimum(current - lowest, current - highest).astype(np.float64)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        fewer = np.minimum(most, np.floor(price / ages))
-        wait = price / fewer
-    older = np.vstack([ages[1:], [[np.inf]]])
-    paid = (fewer >= 1.0) & (wait < older) & (wait <= known_for)
-    most_paid: Floats = np.where(paid, fewer, 0.0).max(axis=0)
-    return most_paid.astype(np.int64)
+    fewer = np.minimum(current - lowest, current - highest)
+    paid = (entries != UNKNOWN) & (fewer > 0) & (price <= ages * fewer)
+    saving: Counts = np.where(paid, fewer, 0).max(axis=0)
+    return saving
 
 
 def sentence(step: Step) -> str:

@@ -43,7 +43,7 @@ def looked_at(state: State, seen: Checked, inputs: Inputs, now: float, *, scales
     An outage begins, goes on, is over, or its load has come back, from when the hold runs anew.
     """
     hold = seen.policy.outage_hold
-    if not seen.policy.holds_outages:
+    if not (seen.policy.holds_outages and seen.rules.kinds):
         return state
     scales, silent = scales & (hold > 0.0), silent & (hold > 0.0)
     loads = _loads(state, seen)

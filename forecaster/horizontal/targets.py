@@ -1,0 +1,189 @@
+"""What one pod is meant to carry: the HPA's own targets, or the policy's where no HPA states any."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from forecaster.domain.amounts import amount
+from forecaster.domain.published import COUNTS, own_metric
+from forecaster.domain.signal import DEMAND as DEMAND_SIGNALS
+from forecaster.domain.signal import Signal
+from forecaster.domain.workload import Target, TargetType
+from forecaster.horizontal.inputs import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from forecaster.domain.policy import HorizontalPolicy, PodCapacity
+    from forecaster.domain.workload import Resources, Workload
+
+
+REMEMBERED = 1 << 16
+"""Targets that are kept ready: they stand for weeks, and every cycle has them."""
+OF_ALL_PODS = frozenset({Signal.REQUESTS})
+"""Signals that an HPA reads as External metrics of type AverageValue: divided by all pods, ready or not."""
+RESOURCES = {Signal.CPU: "cpu_request", Signal.MEMORY: "memory_request"}
+"""Where the request of one pod stands in `Resources`, for signals that have one."""
+
+
+@dataclass(frozen=True, slots=True)
+class UtilizationTarget:
+    """A share of the request: `percent` of `request` per pod, in the signal's unit."""
+
+    signal: Signal
+    percent: int
+    request: float
+    full: PodCapacity | None = None
+    words: str = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        words = f"{self.percent} % of {amount(self.request, self.signal)} a pod"
+        object.__setattr__(self, "words", words + _capacity_words(self.full, self.signal))
+
+    def __str__(self) -> str:
+        return self.words
+
+
+@dataclass(frozen=True, slots=True)
+class AmountTarget:
+    """An amount per pod, in the signal's unit."""
+
+    signal: Signal
+    amount: float
+    full: PodCapacity | None = None
+    words: str = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        words = f"{amount(self.amount, self.signal)} a pod"
+        object.__setattr__(self, "words", words + _capacity_words(self.full, self.signal))
+
+    def __str__(self) -> str:
+        return self.words
+
+
+@dataclass(frozen=True, slots=True)
+class Unusable:
+    """A target that cannot be computed from what is read, and why."""
+
+    metric: str
+    note: str
+
+
+PodTarget = UtilizationTarget | AmountTarget
+
+
+def _capacity_words(full: PodCapacity | None, signal: Signal) -> str:
+    return f", full at {amount(full.amount, signal)} ({full.why})" if full else ""
+
+
+def kind_of(target: PodTarget) -> Kind:
+    """How a target divides a demand."""
+    return Kind(str(target.signal), isinstance(target, UtilizationTarget), target.signal in OF_ALL_PODS)
+
+
+def stated_pod(target: PodTarget) -> float:
+    """The demand at which a pod is at its target, in the signal's unit."""
+    return target.amount if isinstance(target, AmountTarget) else target.request * target.percent / 100
+
+
+def full_pod(target: PodTarget, peak_target: float | None) -> float:
+    """The demand that fills one pod, in the signal's unit: `peak_target` of its target.
+
+    Unstated it is what was learned, else the whole request, or the target amount.
+    """
+    stated = stated_pod(target)
+    if peak_target is not None:
+        return stated * peak_target
+    if target.full is not None:
+        return target.full.amount
+    return stated if isinstance(target, AmountTarget) else max(stated, target.request)
+
+
+def targets_of(workload: Workload, policy: HorizontalPolicy) -> tuple[PodTarget | Unusable, ...]:
+    """All targets that decide this workload's replicas, in the HPA's order; empty where none is stated.
+
+    An HPA that does nothing but follow the counts published here says nothing of what a pod should carry: the policy
+    does, after those.
+    """
+    stated = workload.autoscaler.targets if workload.autoscaler else ()
+    of_hpa = tuple(_of_hpa(target, workload.resources, policy) for target in stated)
+    found = of_hpa
+    if all(_is_count(target.metric) for target in stated):
+        found = (*of_hpa, *_of_policy(workload.resources, policy))
+    return tuple(_with_capacity(target, policy.filled) for target in found) if policy.filled else found
+
+
+def usable(targets: tuple[PodTarget | Unusable, ...]) -> tuple[PodTarget, ...]:
+    """Those that can be computed."""
+    return tuple(target for target in targets if not isinstance(target, Unusable))
+
+
+def signals_of(workload: Workload, policy: HorizontalPolicy) -> set[Signal]:
+    """The signals that decide this workload's replicas."""
+    return {target.signal for target in usable(targets_of(workload, policy))}
+
+
+def _with_capacity(target: PodTarget | Unusable, capacities: Mapping[str, PodCapacity]) -> PodTarget | Unusable:
+    if isinstance(target, Unusable) or target.signal not in capacities:
+        return target
+    return _full_at(target, capacities[target.signal])
+
+
+def _of_hpa(target: Target, resources: Resources, policy: HorizontalPolicy) -> PodTarget | Unusable:
+    if _is_count(target.metric):
+        return Unusable(target.metric, "it is the answer itself; the HPA reads it from here")
+    signal = _signal(target.metric, policy)
+    if signal is None:
+        return Unusable(target.metric, "this metric is not forecast; the HPA goes on reading it itself")
+    if target.type is TargetType.AVERAGE_VALUE:
+        return _amount(signal, target.value)
+    if target.type is TargetType.UTILIZATION and signal in RESOURCES:
+        return _share_of_request(signal, target, resources)
+    return Unusable(target.metric, f"a target of type {target.type} says nothing about one pod; use AverageValue")
+
+
+def _share_of_request(signal: Signal, target: Target, resources: Resources) -> PodTarget | Unusable:
+    request = getattr(resources, RESOURCES[signal])
+    if not request:
+        return Unusable(target.metric, f"utilization needs a {target.metric} request on every container; set one")
+    return _utilization(signal, round(target.value * 100), request)
+
+
+def _is_count(metric: str) -> bool:
+    ours = own_metric(metric)
+    return ours is not None and ours.metric in COUNTS
+
+
+def _signal(metric: str, policy: HorizontalPolicy) -> Signal | None:
+    ours = own_metric(metric)
+    if ours is not None:
+        return Signal(ours.signal) if ours.signal in DEMAND_SIGNALS else Signal(policy.demand_signal)
+    if metric in RESOURCES:
+        return Signal(metric)
+    return Signal.REQUESTS if metric == policy.requests_metric else None
+
+
+def _of_policy(resources: Resources, policy: HorizontalPolicy) -> list[PodTarget]:
+    found: list[PodTarget] = []
+    if resources.cpu_request:
+        found.append(_utilization(Signal.CPU, round(policy.cpu_utilization * 100), resources.cpu_request))
+    if policy.requests_per_pod is not None:
+        found.append(_amount(Signal.REQUESTS, policy.requests_per_pod))
+    return found
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _utilization(signal: Signal, percent: int, request: float) -> UtilizationTarget:
+    return UtilizationTarget(signal, percent, request)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _amount(signal: Signal, amount: float) -> AmountTarget:
+    return AmountTarget(signal, amount)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _full_at(target: PodTarget, full: PodCapacity) -> PodTarget:
+    return replace(target, full=full)

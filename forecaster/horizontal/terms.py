@@ -1,0 +1,123 @@
+"""What the objects of rows say as numbers: groups of rows with the same rules, and their columns.
+
+Objects stand for weeks: what they say is resolved once and kept as long as they are the same objects.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from forecaster.horizontal.inputs import PolicyColumns, Rules, TargetColumns
+from forecaster.horizontal.lead_time import lead_time
+from forecaster.horizontal.numbers import milli
+from forecaster.horizontal.quantile import stated_quantile
+from forecaster.horizontal.targets import UtilizationTarget, full_pod, kind_of, targets_of, usable
+from forecaster.hpa.numbers import MAX_INT32
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import timedelta
+
+    from forecaster.domain.policy import HorizontalPolicy
+    from forecaster.domain.workload import Workload
+    from forecaster.horizontal.numbers import Counts, Floats
+    from forecaster.horizontal.targets import PodTarget
+
+COUNTS = frozenset({"changes_per_hour", "min_replicas", "max_replicas"})
+"""Columns of whole numbers."""
+
+
+class Terms(NamedTuple):
+    """One row's rules and numbers."""
+
+    rules: Rules
+    policy: tuple[float, ...]
+    """In the order of `PolicyColumns`."""
+    targets: tuple[tuple[float, float, float], ...]
+    """Goal, request and full pod of each target, as in `TargetColumns`."""
+
+
+NOTHING = Terms(
+    Rules("quantile", scale_in_by_forecast=False, kinds=()),
+    (0.0, np.nan, 0.0, 0.0, 0, 0.0, 0.0, 0.5, 1, MAX_INT32, 0.0, 0.0),
+    (),
+)
+"""Of a row that cannot be read."""
+
+
+def terms_of(
+    workload: Workload, policy: HorizontalPolicy, levels: tuple[float, ...], max_sample_age: timedelta | None = None
+) -> Terms:
+    """What one workload and its policy say."""
+    targets = usable(targets_of(workload, policy))
+    rules = Rules(
+        sizing="quantile" if policy.sizing == "quantile" else "newsvendor",
+        scale_in_by_forecast=policy.scale_in_by_forecast,
+        kinds=tuple(map(kind_of, targets)),
+        levels=levels,
+    )
+    numbers = _numbers(policy, *bounds_of(workload, policy), max_sample_age)
+    return Terms(rules, numbers, tuple(_target(target, policy.peak_target) for target in targets))
+
+
+def bounds_of(workload: Workload, policy: HorizontalPolicy) -> tuple[int, int]:
+    """The least and the most replicas: the policy's, else those of the HPA, else one and no bound.
+
+    An HPA that may scale to zero is not followed there: only a policy says so.
+    """
+    hpa = workload.autoscaler
+    own = max(hpa.min_replicas, 1) if hpa else 1
+    lowest = own if policy.min_replicas is None else policy.min_replicas
+    highest = policy.max_replicas or (hpa.max_replicas if hpa else MAX_INT32)
+    return min(lowest, highest), highest
+
+
+def _numbers(
+    policy: HorizontalPolicy, lowest: int, highest: int, max_sample_age: timedelta | None
+) -> tuple[float, ...]:
+    return (
+        policy.tolerance,
+        np.nan if policy.surge is None else policy.surge,
+        policy.scale_down_stabilization.total_seconds(),
+        policy.churn_price,
+        policy.changes_per_hour or 0,
+        policy.outage_hold.total_seconds(),
+        policy.headroom,
+        stated_quantile(policy),
+        lowest,
+        highest,
+        lead_time(policy).value.total_seconds(),
+        np.nan if max_sample_age is None else max_sample_age.total_seconds(),
+    )
+
+
+def _target(target: PodTarget, peak_target: float | None) -> tuple[float, float, float]:
+    full = full_pod(target, peak_target)
+    if isinstance(target, UtilizationTarget):
+        return target.percent, milli(target.request), full
+    return milli(target.amount), 1, full
+
+
+def policy_columns(terms: Sequence[Terms]) -> PolicyColumns:
+    """The numbers of the policies of some rows."""
+    columns = np.array([one.policy for one in terms], np.float64).T
+    names = PolicyColumns.__dataclass_fields__
+    typed = {
+        name: column.astype(np.int64) if name in COUNTS else column for name, column in zip(names, columns, strict=True)
+    }
+    return PolicyColumns(**typed)
+
+
+def target_columns(terms: Sequence[Terms]) -> TargetColumns:
+    """The targets of some rows with the same rules."""
+    numbers = np.array([one.targets for one in terms], np.float64).reshape(len(terms), -1, 3)
+    goal, request, full = np.moveaxis(numbers, (2, 1), (0, 1))
+    return TargetColumns(_whole(goal), _whole(request), full)
+
+
+def _whole(numbers: Floats) -> Counts:
+    """As 64-bit integers; what does not fit is 0, which no target can be."""
+    fits = (numbers >= 0.0) & (numbers <= 2.0**53)
+    return np.where(fits, numbers, 0.0).astype(np.int64)
