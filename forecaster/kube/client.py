@@ -7,35 +7,28 @@ minutes, before it expires, and at once when the server refuses it (401) or show
 from __future__ import annotations
 
 import asyncio
-import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
-from urllib.parse import unquote, urlsplit
-from weakref import WeakSet
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
-from urllib3 import PoolManager, ProxyManager, Timeout, make_headers
-from urllib3.connection import HTTPSConnection
-from urllib3.exceptions import ClosedPoolError, HTTPError, ProtocolError, ResponseError, SSLError
+from urllib3.exceptions import ClosedPoolError, HTTPError, ProtocolError, SSLError
 
 from forecaster.errors import ForecasterError
 from forecaster.kube.config import ClientConfigError
+from forecaster.kube.connections import RawAnswer, RawRequest, Session
 from forecaster.kube.objects import ApiStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from urllib3.connectionpool import HTTPConnectionPool
 
     from forecaster.kube.config import ClientConfig
 
 T = TypeVar("T")
 CONNECTIONS = 4
 TIMEOUT_SECONDS = 10.0
-BODY_MAX = 8 * 2**20
 MESSAGE_MAX = 300
 RENEW_SECONDS = 300.0
 """As client-go does with certificate files. Kept connections end then: a removed authority is no longer trusted."""
@@ -43,7 +36,6 @@ RELOAD_SECONDS = 10.0
 """Between two attempts to get other credentials, however many requests are refused meanwhile."""
 EXPIRY_SECONDS = 60.0
 """Before their end, credentials are renewed."""
-JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
 
 
@@ -57,26 +49,6 @@ class ApiError(ForecasterError):
 
 class UnreachableError(ApiError):
     """The API server did not answer, or not in time."""
-
-
-class RawRequest(NamedTuple):
-    """One request. It may be sent twice: a read, a review, or a change that names the version it changes."""
-
-    method: str
-    target: str
-    body: bytes | None = None
-    content_type: str = JSON
-
-    def __str__(self) -> str:
-        return f"{self.method} {self.target}"
-
-
-class RawAnswer(NamedTuple):
-    """An answer whatever its status."""
-
-    status: int
-    body: bytes
-    content_type: str
 
 
 class ApiClient:
@@ -97,7 +69,8 @@ class ApiClient:
         self._source = source
         self._connections, self._timeout, self._clock = connections, timeout, clock
         self._lock = threading.Lock()
-        self._session = self._new_session()
+        self._session, self._due = self._loaded()
+        self._tried = clock()
         self._fault = ""
 
     def get(self, path: str, kind: type[T]) -> T:
@@ -146,41 +119,43 @@ class ApiClient:
             return self._session.exchange(request)
         return answer
 
-    def _current(self) -> _Session:
-        """The session; one thread renews what is due, and the others go on with what there is."""
-        if self._clock() >= self._session.due and self._lock.acquire(blocking=False):
+    def _current(self) -> Session:
+        """The session; one thread renews it when that is due, and the others go on with what there is."""
+        if self._clock() >= self._due and self._lock.acquire(blocking=False):
             try:
                 self._reload()
             finally:
                 self._lock.release()
         return self._session
 
-    def _reloaded(self, refused: _Session) -> bool:
+    def _reloaded(self, refused: Session) -> bool:
         """Whether there is another session than the one that was refused."""
         with self._lock:
-            if self._session is refused and self._clock() >= refused.tried + RELOAD_SECONDS:
+            if self._session is refused and self._clock() >= self._tried + RELOAD_SECONDS:
                 self._reload()
             return self._session is not refused
 
     def _reload(self) -> None:
-        """Another session in place of the present one, which stays where there is none to be had."""
-        before = self._session
-        before.tried = self._clock()
-        before.due = before.tried + RELOAD_SECONDS
+        """Another session in place of the present one, which stays where the configuration cannot be read."""
+        before, self._tried = self._session, self._clock()
         try:
-            self._session = self._new_session()
+            self._session, self._due = self._loaded()
         except ClientConfigError as error:
+            self._due = self._tried + RELOAD_SECONDS
             self._fault = f"; credentials are not renewed: {error}"
             return
         self._fault = ""
         before.close()
 
-    def _new_session(self) -> _Session:
-        config = self._source()
+    def _loaded(self) -> tuple[Session, float]:
+        """A session by the present configuration, and when it is to be renewed."""
+        config, now = self._source(), self._clock()
+        ends = now + RENEW_SECONDS if config.expires is None else config.expires - EXPIRY_SECONDS
         try:
-            return _Session(config, self._connections, self._timeout, self._clock())
+            session = Session(config, self._connections, self._timeout)
         except OSError as error:
             raise ClientConfigError(f"{config.server}: CA or client certificate cannot be used: {error}") from error
+        return session, min(now + RENEW_SECONDS, max(now + RELOAD_SECONDS, ends))
 
 
 class AsyncApiClient:
@@ -209,79 +184,6 @@ class AsyncApiClient:
 
     async def _run(self, function: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)
-
-
-class _Session:
-    """Connections made with one reading of the client configuration."""
-
-    def __init__(self, config: ClientConfig, connections: int, timeout: float, now: float) -> None:
-        self.tried = now
-        expires = now + RENEW_SECONDS if config.expires is None else config.expires - EXPIRY_SECONDS
-        self.due = min(now + RENEW_SECONDS, max(now + RELOAD_SECONDS, expires))
-        self._config = config
-        self._timeout = Timeout(connect=timeout, read=timeout)
-        self._prefix = urlsplit(config.server).path.rstrip("/")
-        self._open: WeakSet[HTTPSConnection] = WeakSet()
-        self._pool = _pool(config, connections, self._open)
-
-    def exchange(self, request: RawRequest) -> RawAnswer:
-        """One request and its answer. Raises HTTPError, OSError, ClientConfigError."""
-        headers = {"Accept": JSON, "Content-Type": request.content_type, **self._config.headers()}
-        answer = self._pool.urlopen(
-            request.method,
-            self._prefix + request.target,
-            body=request.body,
-            headers=headers,
-            retries=False,
-            redirect=False,
-            timeout=self._timeout,
-            preload_content=False,
-        )
-        body = answer.read(BODY_MAX + 1)
-        if len(body) > BODY_MAX:
-            answer.close()
-            raise ResponseError(f"the answer has more than {BODY_MAX // 2**20} MiB")
-        answer.release_conn()
-        return RawAnswer(answer.status, body, answer.headers.get("Content-Type", ""))
-
-    def close(self, *, abort: bool = False) -> None:
-        """End idle connections; with `abort` those with a request under way, too."""
-        for connection in list(self._open) if abort else ():
-            _shut_down(connection)
-        self._pool.close()
-
-
-def _pool(config: ClientConfig, connections: int, opened: WeakSet[HTTPSConnection]) -> HTTPConnectionPool:
-    """A pool of at most so many connections; `opened` has those that are there."""
-
-    class Connection(HTTPSConnection):
-        def connect(self) -> None:
-            opened.add(self)
-            super().connect()
-
-    options: dict[str, Any] = {"ssl_context": config.tls_context(), "maxsize": connections, "block": True}
-    if config.tls_server_name:
-        options["server_hostname"] = config.tls_server_name
-    manager = _proxied(config.proxy, options) if config.proxy else PoolManager(**options)
-    pool = manager.connection_from_url(config.server)
-    pool.ConnectionCls = Connection
-    return pool
-
-
-def _proxied(proxy: str, options: dict[str, Any]) -> ProxyManager:
-    """Connections through a proxy; name and password of its address go into a header of their own."""
-    address = urlsplit(proxy)
-    login = f"{unquote(address.username)}:{unquote(address.password or '')}" if address.username else None
-    return ProxyManager(proxy, proxy_headers=make_headers(proxy_basic_auth=login), **options)
-
-
-def _shut_down(connection: HTTPSConnection) -> None:
-    """Wake the thread that waits on a connection; closing the descriptor under it would not."""
-    try:
-        if connection.sock is not None:
-            socket.socket.shutdown(connection.sock, socket.SHUT_RDWR)
-    except OSError:
-        return
 
 
 def _message(body: bytes) -> str:

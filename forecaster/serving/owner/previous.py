@@ -13,7 +13,8 @@ from urllib.parse import quote
 
 import msgspec
 
-from forecaster.kube.client import RawAnswer, RawRequest, UnreachableError
+from forecaster.kube.client import UnreachableError
+from forecaster.kube.connections import RawAnswer, RawRequest
 from forecaster.publish.values import METRICS
 from forecaster.serving.discovery import CUSTOM, EXTERNAL, ApiGroup, ApiResource, Discovery
 from forecaster.serving.external_metrics import ApiRequest, ExternalValue, value_call

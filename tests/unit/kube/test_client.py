@@ -15,17 +15,16 @@ import msgspec
 import pytest
 
 from forecaster.kube.client import (
-    BODY_MAX,
     EXPIRY_SECONDS,
     RELOAD_SECONDS,
     RENEW_SECONDS,
     ApiClient,
     ApiError,
     AsyncApiClient,
-    RawRequest,
     UnreachableError,
 )
 from forecaster.kube.config import ClientConfig, ClientConfigError
+from forecaster.kube.connections import BODY_MAX, RawRequest
 from forecaster.kube.objects import ConfigMap
 from forecaster.kube.reviews import NonResourceAttributes, ResourceAttributes, User, is_allowed, token_user
 from tests.support.control_plane.authority import Authority

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from forecaster.kube.client import RawAnswer, RawRequest, UnreachableError
+from forecaster.kube.client import UnreachableError
+from forecaster.kube.connections import RawAnswer, RawRequest
 from forecaster.serving.external_metrics import ApiRequest
 from forecaster.serving.owner.breaker import FAILURES, PAUSE_SECONDS, Breaker
 from forecaster.serving.owner.previous import Previous
