@@ -16,6 +16,8 @@ from forecaster.hpa.numbers import MAX_INT32, MIN_INT32
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from forecaster.horizontal.inputs import Kind
+
 
 class Pods(NamedTuple):
     """Pods [row]: `ready` ones that share the usage, `starting` ones beside them, and the `current` replicas."""
@@ -33,6 +35,15 @@ class Pods(NamedTuple):
     def take(self, rows: Counts) -> Pods:
         """The pods of these rows."""
         return Pods(self.ready[rows], self.starting[rows], self.current[rows])
+
+
+def proposal(kind: Kind, usage: Counts, goal: Counts, request: Counts, pods: Pods, band: Band) -> Counts:
+    """Replicas [row] that one target asks for at a total usage in milli-units, by its kind (HPA rules §8)."""
+    if kind.of_all_pods:
+        return per_pod_value(usage, goal, pods.current, band)
+    if kind.of_request:
+        return from_utilization(usage, pods.ready * request, pods.starting * request, goal, pods, band)
+    return from_average(usage, goal, pods, band)
 
 
 def from_utilization(

@@ -9,7 +9,7 @@ import numpy as np
 from forecaster.demand.censored import BEYOND
 from forecaster.horizontal.newsvendor import cut_off, newsvendor_replicas
 from forecaster.horizontal.numbers import UNKNOWN, ceil_counts, millis
-from forecaster.horizontal.proposals import Pods, from_average, from_utilization, per_pod_value
+from forecaster.horizontal.proposals import Pods, proposal
 
 if TYPE_CHECKING:
     from forecaster.horizontal.checked import Checked
@@ -45,13 +45,8 @@ def proposals_of(seen: Checked, served: Counts) -> Proposals:
 
 def _by_hpa(seen: Checked, target: int, demand: Floats, pods: Pods) -> Counts:
     """Replicas [row] that one target asks for at a total demand, by the HPA's formula (HPA rules §8.1, §8.2, §8.4)."""
-    kind, goal, usage = seen.rules.kinds[target], seen.targets.goal[target], millis(demand)
-    if kind.of_all_pods:
-        return per_pod_value(usage, goal, pods.current, seen.policy.band)
-    if kind.of_request:
-        request = seen.targets.request[target]
-        return from_utilization(usage, pods.ready * request, pods.starting * request, goal, pods, seen.policy.band)
-    return from_average(usage, goal, pods, seen.policy.band)
+    goal, request = seen.targets.goal[target], seen.targets.request[target]
+    return proposal(seen.rules.kinds[target], millis(demand), goal, request, pods, seen.policy.band)
 
 
 def _newsvendor(
