@@ -10,7 +10,7 @@ import pytest
 
 from forecaster.domain.policy import VerticalPolicy
 from forecaster.vertical.sizing.mechanism import Mechanism
-from forecaster.vertical.sizing.memory import memory_sizes
+from forecaster.vertical.sizing.memory import OOM_RAISE, memory_sizes, oom_floor
 from forecaster.vertical.sizing.panel import ContainerPanel, SizeColumns
 
 POINTS = 288
@@ -169,3 +169,15 @@ def test_usage_beyond_its_limit_is_no_cache() -> None:
     sized = sizes(two_weeks(2.0), memory_request=1.0, memory_limit=1.0)
     assert sized.mechanism[0] == Mechanism.STEADY
     assert gib(sized) > 2.0
+
+
+def test_a_kill_raises_what_was_too_low() -> None:
+    assert oom_floor(GIB) == OOM_RAISE * GIB
+
+
+def test_a_kill_at_the_raised_limit_is_new_evidence() -> None:
+    assert oom_floor(oom_floor(GIB)) == OOM_RAISE**2 * GIB
+
+
+def test_without_kills_there_is_no_floor() -> None:
+    assert oom_floor(None) == 0.0
