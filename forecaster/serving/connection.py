@@ -5,6 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from httptools import HttpParserError
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 if TYPE_CHECKING:
@@ -146,11 +147,7 @@ class Connection(HttpToolsProtocol):
 
     def _refuse(self, status: HTTPStatus) -> None:
         self._refusal = status
-        raise _LimitError(status.phrase)
-
-
-class _LimitError(Exception):
-    """Ends parsing; the parser passes it on as its own error."""
+        raise HttpParserError(status.phrase)
 
 
 def peer_of(ssl_object: SSLObject | None) -> Peer | None:

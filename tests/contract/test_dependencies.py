@@ -1,0 +1,66 @@
+"""pyproject.toml declares what is imported, and nothing else."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+OURS = {"forecaster", "models"}
+MODULES = {
+    "prometheus-api-client": "prometheus_api_client",
+    "pyyaml": "yaml",
+    "scikit-learn": "sklearn",
+    "grpcio": "grpc",
+    "protobuf": "google",
+}
+"""Distributions whose module has another name."""
+
+
+@cache
+def project() -> dict[str, list[str]]:
+    """Modules of the hard dependencies under "", and of each extra under its name."""
+    found = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return {
+        name: [*map(module, lines)]
+        for name, lines in {"": found["dependencies"], **found["optional-dependencies"]}.items()
+    }
+
+
+def module(requirement: str) -> str:
+    name = re.split(r"[<>=!~;\[ ]", requirement, maxsplit=1)[0].lower()
+    return MODULES.get(name, name.replace("-", "_"))
+
+
+@cache
+def imported() -> dict[str, str]:
+    """Third-party modules that the packages import, anywhere in a file, with one file each."""
+    found: dict[str, str] = {}
+    for path in (path for package in sorted(OURS) for path in (ROOT / package).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for name in names(node):
+                found.setdefault(name.split(".")[0], str(path.relative_to(ROOT)))
+    return {name: where for name, where in found.items() if name not in OURS | sys.stdlib_module_names}
+
+
+def names(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [node.module] if isinstance(node, ast.ImportFrom) and node.module and not node.level else []
+
+
+@pytest.mark.parametrize("name", sorted(project()[""]))
+def test_what_everybody_installs_is_imported(name: str) -> None:
+    assert name in imported()
+
+
+@pytest.mark.parametrize("name", sorted(imported()))
+def test_what_is_imported_is_declared(name: str) -> None:
+    at_run_time = {name for extra, names in project().items() if extra not in {"dev", "build"} for name in names}
+    assert name in at_run_time, f"{imported()[name]} imports it"
