@@ -6,13 +6,13 @@ What belongs here: panels, forecasts, models, their evaluation. What does not: K
     fitted = create("adaptive").fit(panel)              # slow, rarely
     fitted = fitted.update(newer_panel)                 # cheap, every cycle: new bins, or the whole newer window
     forecast = fitted.forecast(12, (0.5, 0.9, 0.95))    # .values [series, quantile, step]; step 1 begins at panel.end
-    peak = fitted.forecast_peak(StepWindow(2, 8), (0.9,))   # Peak.values [series, quantile]: the maximum over steps 2..8
-    forecast.provenance.models, .reasons                # per row: who spoke, and why not the asked one ("" = it did)
+    peak = fitted.forecast_peak(StepWindow(2, 8), (0.9,))  # Peak.values [series, quantile]: the maximum over steps 2..8
+    forecast.provenance.models, .reasons                # per row: the model that spoke, and why no other ("")
     forecast.unknown                                    # key -> reason for series about which nothing can be said
     forecast.provenance.rows(keys)                      # row per key, -1 where unknown: back to arrays over workloads
 
     freshened(weeks, minutes)                           # two resolutions: coarse weeks that end at the newest minute
-    masked(panel, outages)                              # spans whose demand was not free to show become gaps
+    masked(panel, outages)                              # spans with censored demand become gaps
     lent(panel, groups).panel                           # newcomers with the past of a relative, at their own level
     Eventful(create("adaptive"), events)                # any model, told of events that are known beforehand
     HourOfWeek(Calendar("Europe/Berlin", ("DE",)))      # local time, its DST days and holidays

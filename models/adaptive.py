@@ -33,7 +33,7 @@ TOGETHER = 16
 RANGE = (0.05, 0.99)
 # The share of the ridge goes with this power of how much less it lost than the prior: twice as good, sixteen times.
 KEENNESS = 4
-# Nobody gets all or nothing by a week that was easy: three times as good counts as much as any better.
+# No model gets all or nothing by a week that was easy: three times as good counts as much as any better.
 CLEARLY = 3.0
 
 
@@ -62,7 +62,7 @@ class Adaptive:
 
     The ridge of the same series gets a fifth where both lost the same at the replayed origins, more where it lost less
     than the prior and less where it lost more; shares are smooth, so nothing jumps from fit to fit. An hour ahead and
-    relative to the same time yesterday, the loss was 0.507 with a fifth for everybody and 0.502 with shares (mean over
+    relative to the same time yesterday, the loss was 0.507 with a fifth for each and 0.502 with shares (mean over
     four draws of the origins on recorded load, and better on either half of the series).
 
     The ridge sees history at the level of today (see `shifts`), and is judged by what came after a shift: at some 700

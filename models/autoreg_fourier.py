@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LEAST_DAYS = 3
 # Below this share of its size a series does not move, and there is nothing to regress.
 NOTHING = 1e-9
-# Series whose past is recomputed together: a day ahead from all origins, 60 MB.
+# Series of which the past is recomputed together: a day ahead from all origins, 60 MB.
 ROWS = 128
 
 

@@ -63,7 +63,7 @@ class Replayed(NamedTuple):
 
 
 def replay(values: Floats, day: int, replays: int) -> Replayed:
-    """Ask the prior at `replays` near and half as many far origins; one network for all, whose errors are alike."""
+    """Ask the prior at `replays` near and half as many far origins; one network for all, with errors that are alike."""
     errors = np.zeros((len(values), KINDS, len(LEVELS)))
     far = [StepWindow(hour * day // 24, hour * day // 24) for hour in FAR_HOURS if hour * day // 24 > NEAR]
     loss = _ask(errors, values, (*STEPS, *PEAKS), day, replays)

@@ -65,8 +65,8 @@ class Calendar:
 
     Attributes:
         zone: IANA name of the time zone; days there may have 23 or 25 hours.
-        countries: codes whose public holidays are days off, with a region if need be: "DE", "DE-BY". Needs the extra
-            `calendar` (library holidays).
+        countries: codes of countries with public holidays that are days off, with a region if need be: "DE", "DE-BY".
+            Needs the extra `calendar` (library holidays).
 
     >>> from models.panel import Panel
     >>> hours = Panel(np.zeros((1, 48)), datetime(2026, 3, 28, 12, tzinfo=UTC), timedelta(hours=1), ("a",))

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def imported(path: str) -> Model:
     """The model that `package.module:Name` names: a class or function without required arguments, or a spec.
 
-    The module must be importable, so its folder is in PYTHONPATH or it is installed. Importing runs its code: whoever
-    writes this setting is trusted like whoever writes the program. The contract is checked once for each process.
+    The module must be importable, so its folder is in PYTHONPATH or it is installed. Importing runs its code: the
+    author of this setting is trusted like the author of the program. The contract is checked once for each process.
 
     Raises:
         QuestionError: the path is no path, its module does not import, or has no such name.

@@ -1,4 +1,4 @@
-"""Relatives: a newcomer borrows the past of the series of its group that moves most like it, at its own level.
+"""Donors: a newcomer borrows the past of the series of its group that moves most like it, at its own level.
 
 Two replicas of an application, a canary and what it replaces, the same service in another region: their days have one
 shape. So until a newcomer has seen two days itself, what a grown relative did before the newcomer's first sample stands
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from .panel import Floats, Panel
 
-# Who has seen fewer days is a newcomer: one day is no rhythm. Who lends has seen more than twice as many.
+# A series with fewer days is a newcomer: one day is no rhythm. A donor has more than twice as many.
 YOUNG_DAYS, GROWN_DAYS = 2, 5
 # Skill is what is left of the distance to a level of one's own: 0 is no better, 1 is the same shape. Below a third the
 # shape of a relative says little; a quarter of a day of own samples is enough to show more.
@@ -36,7 +36,7 @@ TOGETHER_DAYS = 2
 
 @dataclass(frozen=True, eq=False)
 class Lent:
-    """A panel whose newcomers have a past, and from whom: key of the newcomer to key of the lender."""
+    """A panel with a past for newcomers, and where it is from: key of the newcomer to key of the donor."""
 
     panel: Panel
     lenders: Mapping[str, str]
@@ -74,7 +74,7 @@ def lent(panel: Panel, groups: Sequence[Hashable | None]) -> Lent:
 
 
 def _lender(own: Floats, related: Floats, day: int) -> tuple[int, float] | None:
-    """Which of the relatives [relative, time] lends to who has `own` samples, and the factor to its level."""
+    """Which of the relatives [relative, time] lends to a newcomer with `own` samples, and the factor to its level."""
     if not len(related):
         return None
     own_skill, factor = followed(own, related[:, -len(own) :])
@@ -101,7 +101,7 @@ def followed(own: Floats, others: Floats) -> tuple[Floats, Floats]:
 
 
 def _together(related: Floats) -> Floats:
-    """[relative] how well it follows the other that it follows best; 0 for who is alone."""
+    """[relative] how well it follows the other that it follows best; 0 where there is no other."""
     skills = np.stack([followed(one, related)[0] for one in related], axis=1)
     np.fill_diagonal(skills, 0.0)
     return np.asarray(skills.max(axis=1))

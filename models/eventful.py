@@ -32,7 +32,7 @@ class Eventful:
     """A model that sees history without the effect of events, and gives coming events the effect that past ones had.
 
     The effect of an event is one factor per name and series: demand during past events of that name over demand at the
-    same clock time on the days before. An event whose name has not been seen changes nothing.
+    same clock time on the days before. An event with a name that has not been seen changes nothing.
 
     Attributes:
         model: makes the forecast without events.

@@ -65,7 +65,7 @@ def followed(
 def _due(
     history: Panel, turns: npt.NDArray[np.intp], fitted_at: datetime, known_until: datetime
 ) -> Iterator[tuple[npt.NDArray[np.intp], Panel]]:
-    """Rows whose turn has come, and what was known then; of several turns of a series the newest."""
+    """Rows that are due, and what was known then; of several turns of a series the newest."""
     step, day = history.step, history.bins(DAY)
     before, now = (known_until - fitted_at) // step, (history.end - fitted_at) // step
     for number in range(max(before, now - TURN, NEW) + 1, now + 1):

@@ -1,4 +1,4 @@
-"""Forecast and Peak: quantiles of what is coming, with who said so and what nobody can say."""
+"""Forecast and Peak: quantiles of what is coming, with the models that said so and the series without a forecast."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class StepWindow:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Who spoke for which series, and for which series nobody can.
+    """Which model spoke for which series, and for which series none can.
 
     Attributes:
         keys: the series that have a forecast, in the order of its rows.
@@ -74,7 +74,7 @@ class Forecast:
         origin: instant after which the first step begins.
         step: length of one step; step k (1, 2, ...) covers [origin + (k-1)·step, origin + k·step).
         levels: ascending quantile levels in (0, 1).
-        provenance: who spoke; series without a forecast are there, with a reason, and not in `values`.
+        provenance: which model spoke; series without a forecast are there, with a reason, and not in `values`.
     """
 
     values: Float64s
@@ -130,7 +130,7 @@ class Peak:
 
     Attributes:
         values: float64 [series, quantile], rows as in `provenance.keys`.
-        window: the steps whose maximum is meant; the other attributes as in Forecast.
+        window: the steps of which the maximum is meant; the other attributes as in Forecast.
     """
 
     values: Float64s

@@ -1,4 +1,4 @@
-"""Two resolutions side by side: weeks of coarse bins whose newest ones end at the newest minute."""
+"""Two resolutions side by side: weeks of coarse bins, the latest of which end at the latest minute."""
 
 from __future__ import annotations
 

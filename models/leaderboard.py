@@ -166,7 +166,7 @@ class WatchedModel:
 
 @dataclass
 class WatchedFitted:
-    """A fitted model whose forecasts are timed and kept."""
+    """A fitted model with forecasts that are timed and kept."""
 
     fitted: Fitted
     watch: WatchedModel

@@ -66,7 +66,7 @@ class SeesAll(Protocol):
 
 @runtime_checkable
 class Forgets(Protocol):
-    """A fitted model that can be kept without samples: for who has them anyway and hands them over when asking."""
+    """A fitted model that can be kept without samples: they come with each question."""
 
     def without_history(self) -> Fitted:
         """The same knowledge and no samples; give it a whole window before the next question."""

@@ -1,4 +1,4 @@
-"""Nearest days: what followed on the past days whose last hours looked most like today's."""
+"""Nearest days: what followed on the past days with last hours that looked most like today's."""
 
 from __future__ import annotations
 

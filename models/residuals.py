@@ -1,8 +1,8 @@
 """Residuals: what models said minus what came, and what that says about the spread of what is expected now.
 
-A model that knows only what it expects writes an `Expects`; `fitted_residuals` makes the fitted model of it. The quantiles of
-a step are quantiles of the residuals as many steps ahead. The quantiles of a peak come from adding every past path of
-residuals to the expected path and taking the largest value of each, so they know how steps move together.
+A model that knows only what it expects writes an `Expects`; `fitted_residuals` makes the fitted model of it. The
+quantiles of a step are quantiles of the residuals as many steps ahead. The quantiles of a peak come from adding every
+past path of residuals to the expected path and taking the largest value of each, so they know how steps move together.
 """
 
 from __future__ import annotations

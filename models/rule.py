@@ -88,9 +88,9 @@ class Columns:
 
 
 class FreeColumns(NamedTuple):
-    """What lies behind a panel whose newest bin is the column before `end`.
+    """What lies behind a panel of which the latest bin is the column before `end`.
 
-    Whoever continues an older panel of the same columns finds the next one taken, and gets a copy.
+    Another panel of the same columns that is continued finds the next one taken, and gets a copy.
     """
 
     columns: Columns

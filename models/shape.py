@@ -73,7 +73,7 @@ def carried(
     stretch: float = 1.0,
     failures: Mapping[str, str] | None = None,
 ) -> Fitted:
-    """The fitted model of a shape learned from `panel`; `stretch` as in `residuals_of`, `failures` as in `fitted_residuals`."""
+    """The fitted model of a shape of `panel`; `stretch` as in `residuals_of`, `failures` as in `fitted_residuals`."""
     places = Places.of(panel, panel.bins(DAY))
     if not places:
         return too_short(name, panel)

@@ -1,8 +1,8 @@
 """What one pod can carry: learned from how full pods were when service was still good and when it was not.
 
 The request is where learning begins, and the HPA's target the bound below which nothing learned may fall: its owner has
-tried it. The limit bounds it from above. A version whose traffic costs another amount of CPU may carry more or less, so
-it is learned anew; others go on with what the version before them had.
+tried it. The limit bounds it from above. A version with traffic that costs another amount of CPU may carry more or
+less, so it is learned anew; others go on with what the version before them had.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FULLEST = 0.25
 ENOUGH = 60
 """Minutes with settled pods behind which what was seen counts half against the prior."""
 CHANGED = 0.15
-"""A version whose usual load per unit of traffic moved by more than this share is learned anew."""
+"""A version is learned anew where its usual load per unit of traffic moved by more than this share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def settled(total: Floats, pods: Floats) -> Floats:
 
 
 def fullest(load_per_pod: Floats) -> NDArray[np.bool_]:
-    """The fullest quarter of a strained time [minute], in which the pods were too full; of the rest nobody can say."""
+    """The fullest quarter of a strained time [minute], in which the pods were too full; the rest is not known."""
     known = load_per_pod[~np.isnan(load_per_pod)]
     if not len(known):
         return np.zeros(len(load_per_pod), bool)
@@ -88,7 +88,7 @@ def learned(
 def rolled_out(before: LearnedCapacity, version: str, cost: float | None, fresh: float) -> LearnedCapacity:
     """The capacity at the beginning of another version: the same, or `fresh` and to be learned anew if its cost moved.
 
-    `cost` is what its traffic costs, usage per unit; None where nobody knows.
+    `cost` is what its traffic costs, usage per unit; None where it is not known.
     """
     if version == before.version:
         return before

@@ -38,7 +38,7 @@ BRIEFLY = 2
 LONGEST_OUTAGE = 36
 """Three hours: load that stays away longer has moved."""
 THUNDER = 6
-"""Columns after an outage, half an hour, in which callers who come back count twice."""
+"""Columns after an outage, half an hour, in which callers that come back count twice."""
 
 
 def cut_off(measured: float, ready: int, capacity: float) -> bool:
@@ -48,7 +48,7 @@ def cut_off(measured: float, ready: int, capacity: float) -> bool:
 
 
 def full(usage: Floats, pods: Floats, capacity: Floats) -> Mask:
-    """Ready pods use nearly all of `capacity` [workload] each; NaN where nobody says what a pod can carry."""
+    """Ready pods use nearly all of `capacity` [workload] each; NaN where the capacity of a pod is not known."""
     with np.errstate(invalid="ignore"):
         return np.asarray((pods > 0) & (usage >= FULL * pods * capacity[:, None]))
 
@@ -60,7 +60,7 @@ def at_limit(usage: Floats, pods: Floats, limit: Floats) -> Mask:
 
 
 def at_maximum(usage: Floats, pods: Floats, most: Floats, capacity: Floats) -> Mask:
-    """Replicas at `most` [workload] and pods that are full: nobody could have asked for more."""
+    """Replicas at `most` [workload] and pods that are full: more could not be asked for."""
     with np.errstate(invalid="ignore"):
         return np.asarray((pods >= most[:, None]) & full(usage, pods, capacity))
 
@@ -88,7 +88,7 @@ def on_ceiling(values: Floats, ceiling: Floats) -> Mask:
 def outages(values: Floats, least: Floats, usual: Floats) -> Mask:
     """Columns in which load was gone beside the `least` of other days, and the return above what is `usual`.
 
-    Missing samples are no load that is gone, but callers who come back after them count twice as well. Load that stays
+    Missing samples are no load that is gone, but callers that come back after them count twice as well. Load that stays
     away for longer than a few hours has moved and is no outage.
     """
     with np.errstate(invalid="ignore"):

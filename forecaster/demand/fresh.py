@@ -29,7 +29,7 @@ LEAST_KNOWN = 3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FreshHistory:
-    """Weeks of points whose newest few hours are cut anew to end at `end`; rows as in `weeks`.
+    """Weeks of points, the latest few hours of which are cut anew to end at `end`; rows as in `weeks`.
 
     Older points keep the clock's cut, so they are up to four minutes early: what a model reads there changes by the
     hour.
@@ -41,7 +41,7 @@ class FreshHistory:
     minutes: Window | None = None
     """What the newest hours were cut from; rows as in itself."""
     around: DemandContext | None = None
-    """By which usage becomes demand; without it nobody corrects it."""
+    """By which usage becomes demand; without it usage is not corrected."""
 
     def rows(self, rows: Rows, newest: int | None = None) -> NDArray[np.float32]:
         """[series, time] of some rows, by default of all columns; a copy but for a slice at the clock's own cut."""

@@ -15,22 +15,24 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
+    from numpy.typing import NDArray
+
     from forecaster.domain.window import Window
     from forecaster.domain.workload import WorkloadId
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Latest:
-    """Newest value per workload.
+    """The latest value of each workload, [row] each.
 
     `silent` counts the columns since then; it is the length of the window where there is none. `known` counts the
     columns that have a value.
     """
 
     row: Mapping[WorkloadId, int]
-    values: list[float]
-    silent: list[int]
-    known: list[int]
+    values: NDArray[np.float64]
+    silent: NDArray[np.int64]
+    known: NDArray[np.int64]
     end: datetime
     step: timedelta
     columns: int
@@ -41,20 +43,20 @@ class Latest:
         if row is None or self.silent[row] >= self.columns:
             return Unknown("no sample")
         if not self.silent[row]:
-            return Measured(self.values[row], self.end)
-        age = self.silent[row] * self.step
+            return Measured(float(self.values[row]), self.end)
+        age = int(self.silent[row]) * self.step
         if age > max_age:
             return Unknown(f"the newest sample is {_minutes(age)} old, {_minutes(max_age)} is the limit", stale=True)
-        return Measured(self.values[row], self.end - age)
+        return Measured(float(self.values[row]), self.end - age)
 
     def span(self, id_: WorkloadId) -> timedelta:
         """How much of the window is known of one workload."""
         row = self.row.get(id_)
-        return self.known[row] * self.step if row is not None else timedelta(0)
+        return int(self.known[row]) * self.step if row is not None else timedelta(0)
 
     def age(self) -> timedelta | None:
         """Age of the newest sample of any workload; None where there is none."""
-        best = min(self.silent, default=self.columns)
+        best = int(self.silent.min(initial=self.columns))
         return best * self.step if best < self.columns else None
 
 
@@ -67,9 +69,9 @@ def latest(window: Window) -> Latest:
     values = np.take_along_axis(window.values, last[:, None], axis=1)[:, 0] if columns else np.zeros(len(known))
     return Latest(
         row=window.row,
-        values=values.tolist(),
-        silent=silent.astype(int).tolist(),
-        known=np.count_nonzero(known, axis=1).tolist(),
+        values=values.astype(np.float64),
+        silent=silent.astype(np.int64),
+        known=np.count_nonzero(known, axis=1).astype(np.int64),
         end=window.end,
         step=window.step,
         columns=columns,

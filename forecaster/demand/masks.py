@@ -203,7 +203,7 @@ def _held_down(part: CleanedPart, traits: Traits) -> Codes:
 
 
 def _stood_in(demand: Floats, why: Codes, history: Floats) -> tuple[Floats, Codes]:
-    """Some workloads, whose masked columns take what is usual."""
+    """Demand and masks of some workloads; masked columns take what is usual."""
     first = history.shape[1] - demand.shape[1]
     free = history.copy()
     free[:, first:] = np.where(why > 0, np.nan, demand)

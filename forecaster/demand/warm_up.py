@@ -21,7 +21,7 @@ LOW, HIGH = 0.25, 0.75
 """Pods are added when demand rises, so most starts show a rise besides the warm-up: the lower ones say what is left."""
 ALIKE = 0.5
 """Each start of a workload is much like the others, what demand does beside it is not: where the lower ones are below
-half of the higher ones nothing is learned. On recorded load, whose pods come in the minute in which it rises, demand at
+half of the higher ones nothing is learned. On recorded load, where pods come in the minute of a rise, demand at
 a dozen starts is taken for a warm-up 1 time in 100, and without this 36 times."""
 LEAST_STARTS = 5
 BEFORE, DURING, AFTER = 3, 5, 3

@@ -32,7 +32,7 @@ class Reason(StrEnum):
     NO_PODS = "no-pods"
     """Pods were asked for and none is ready: there is nothing to divide the demand by."""
     NO_REPLICAS = "no-replicas"
-    """Scaled to zero: nobody but its owner wakes it up."""
+    """Scaled to zero: only its owner wakes it up."""
     SHORT_HISTORY = "short-history"
     SCALED_BY_SIZE = "scaled-by-size"
     """An HPA acts on utilization of this request; changing the request would move the point at which it acts."""
@@ -101,6 +101,8 @@ class SignalView:
     forecast_replicas: int | None = None
     note: str = ""
     """Why a value above is missing; empty when nothing is."""
+    pod: float | None = None
+    """The demand of a pod at its target."""
 
 
 class LeadTime(NamedTuple):
@@ -127,9 +129,9 @@ class Recommendation:
     targets: tuple[Target, ...] = ()
     """What that HPA scales by, in its order."""
     lead_time: LeadTime | None = None
-    """From when on the peak was looked for; None where nobody looked ahead."""
+    """From when on the peak was looked for; None where there was no forecast."""
     watched: bool = False
-    """Whether the forecast has no say yet: it is shown, and nobody may act on it."""
+    """Whether the forecast has no say yet: it is shown, and must not be acted on."""
 
     @property
     def wanted_replicas(self) -> int:

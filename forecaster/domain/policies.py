@@ -1,4 +1,4 @@
-"""Which policy a workload has: the defaults, then every override whose selector matches, the later one winning."""
+"""Which policy a workload has: the defaults, then every override that selects it, the later one winning."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ class HorizontalPolicy(_Frozen):
         le=timedelta(hours=6),
         description=(
             "After samples were missing or load was gone, for how long the count before stays the floor, 0–6h. 30m "
-            "suits services whose callers try again: they come back all at once."
+            "suits services with callers that try again: they come back all at once."
         ),
     )
     gate: bool = Field(
@@ -200,7 +200,7 @@ class HorizontalPolicy(_Frozen):
         by_forecast = info.data.get("sizing") == "worth" and info.data.get("scale_in_by_forecast")
         if value == 0 and not by_forecast:
             raise ValueError(
-                "must not be 0 unless sizing is worth and scale_in_by_forecast is true: who would wake it?"
+                "must not be 0 unless sizing is worth and scale_in_by_forecast is true: nothing would wake it"
             )
         return value
 
@@ -218,7 +218,7 @@ class VerticalPolicy(_Frozen):
 
     recommender: Literal["forecaster", "vpa", "krr", "krr-limit", "crane"] = Field(
         "forecaster",
-        description="Whose rules size: ours, or those of the Vertical Pod Autoscaler, of KRR (`simple` or "
+        description="The rules that size: ours, or those of the Vertical Pod Autoscaler, of KRR (`simple` or "
         "`simple_limit`) or of crane, with their defaults; of what follows, limits and HPA then count.",
     )
     horizon: Positive = Field(

@@ -29,7 +29,7 @@ class OwnMetric(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def own_metric(metric: str) -> OwnMetric | None:
-    """Which of our metrics an HPA means by a name; None for everybody else's.
+    """Which of our metrics an HPA means by a name; None for any other metric.
 
     >>> named("s1-forecaster-cpu")
     Named(metric='forecaster_demand', signal='cpu')

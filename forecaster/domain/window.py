@@ -98,5 +98,5 @@ class Inventory:
 
     @property
     def ids(self) -> tuple[WorkloadId, ...]:
-        """Who they are, in order."""
+        """Identities of the workloads, in order."""
         return tuple(workload.id for workload in self.workloads)

@@ -103,7 +103,7 @@ class ContainerBlock:
 
 @dataclass(frozen=True, slots=True)
 class ContainerFacts:
-    """What is told about containers at one time; what nobody tells is absent."""
+    """Facts about containers at one time; what no series tells is absent."""
 
     images: Mapping[ContainerId, str] = field(default_factory=dict)
     """Of the app containers, all of them."""

@@ -76,9 +76,9 @@ class Cleaning:
     masked: Mapping[WorkloadId, Mapping[Masked, float]]
     """Part of the last week's known columns, by reason; only of workloads of which there is some."""
     remarks: Mapping[WorkloadId, str]
-    """What is to be said about the workloads whose demand is not their usage."""
+    """Remarks about the workloads that have a demand other than their usage."""
     now: Mapping[WorkloadId, Masked]
-    """Whose newest column is masked."""
+    """Workloads with a masked latest column."""
 
     def said(self) -> Mapping[WorkloadId, str]:
         """The remarks, and what is masked now."""
@@ -193,7 +193,7 @@ def shares_of(
 def remarks_of(
     ids: Sequence[WorkloadId], masked: Mapping[WorkloadId, Mapping[Masked, float]], warm_up: Floats
 ) -> dict[WorkloadId, str]:
-    """A sentence on each workload of which something is masked, or whose pods take `warm_up` [workload] to start."""
+    """A sentence on each workload with masked columns, or with pods that take `warm_up` [workload] to start."""
     said = {
         id_: [f"{sum(parts.values()):.1%} of the last week is masked ({_listed(parts)})"]
         for id_, parts in masked.items()
@@ -205,7 +205,7 @@ def remarks_of(
 
 
 def masked_now(ids: Sequence[WorkloadId], why: NDArray[np.uint8]) -> dict[WorkloadId, Masked]:
-    """Whose newest column of `why` [workload, column] is masked."""
+    """Workloads with a masked latest column of `why` [workload, column]."""
     return {ids[row]: Masked(why[row, -1]) for row in np.flatnonzero(why[:, -1:].any(axis=1)).tolist()}
 
 

@@ -1,9 +1,9 @@
-"""Newcomers: workloads without two days of their own get half their forecast from the past of a relative.
+"""Cold start: workloads without two days of their own get half their forecast from the past of a donor.
 
-Relatives bear one name but for an ending: `web-v2` and `web`, `worker-1` and `worker-2`, `api` in another namespace.
-Half, because it is wrong about who is related: on recorded load split among three replicas the loss of the first two
-days falls by 7 %, among series that share a family and no application it stays what it was, and two views averaged are
-wider where they disagree (`python -m benchmarks.accuracy`, newcomers with relatives).
+Donors bear one name but for an ending: `web-v2` and `web`, `worker-1` and `worker-2`, `api` in another namespace. Half,
+because it is not sure which workloads are related: on recorded load split among three replicas the loss of the first
+two days falls by 7 %, among series that share a family and no application it stays what it was, and two views averaged
+are wider where they disagree (`python -m benchmarks.accuracy`, newcomers with relatives).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def family(id_: WorkloadId) -> tuple[str, str]:
 
 
 def borrowed(history: FreshHistory) -> BorrowedHistory | None:
-    """The newcomers of a signal to whom somebody lends; None when there are none, as in most cycles."""
+    """The newcomers of a signal that have a donor; None when there are none, as in most cycles."""
     young, grown = _ages(history)
     if not (len(young) and len(grown)):
         return None

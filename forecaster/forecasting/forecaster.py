@@ -50,7 +50,7 @@ class Forecaster:
     renewed: datetime | None = None
     """The last round in which a model that was old was fitted anew."""
     paths: Paths | None = None
-    """Where forecasts step by step are kept; None: nobody wants them."""
+    """Where forecasts step by step are kept; None: they are not wanted."""
 
     def peaks(
         self,
@@ -122,7 +122,7 @@ class Forecaster:
         ]
 
     def failures(self) -> list[str]:
-        """One sentence for each signal some of whose models failed."""
+        """One sentence for each signal of which some models failed."""
         failed = {signal: [one.failure for one in it.shards if one.failure] for signal, it in self.signals.items()}
         return [
             f"forecast of {signal}: {reasons[0]} ({len(reasons)} of {len(self.signals[signal].shards)} parts)"
@@ -131,7 +131,7 @@ class Forecaster:
         ]
 
     def _look_along(self, paths: Paths, signal: Signal, history: FreshHistory, now: datetime) -> None:
-        """Renew the paths of those whose turn it is."""
+        """Renew the paths of the shards that are due."""
         shards = self.signals[signal]
         paths.forget(signal, shards.shards)
         said = shards.paths(history, paths.due(signal, shards.shards), STEPS, PATH_LEVELS)
@@ -151,7 +151,7 @@ class Forecaster:
 def _together(
     windows: Mapping[PeakSpan, models.StepWindow], members: Mapping[PeakSpan, frozenset[WorkloadId]]
 ) -> dict[models.StepWindow, frozenset[WorkloadId]]:
-    """Who wants each window: spans that differ by a minute or two are often the same steps to a model."""
+    """The workloads that want each window: spans that differ by a minute or two are often the same steps to a model."""
     found: dict[models.StepWindow, frozenset[WorkloadId]] = {}
     for span, window in windows.items():
         found[window] = found.get(window, frozenset()) | members[span]
@@ -197,7 +197,7 @@ def further_peaks(
     ids: Collection[WorkloadId],
     now: datetime,
 ) -> dict[WorkloadId, NDArray[np.float64]]:
-    """Quantiles at `LEVELS` of the largest demand in a span; workloads whose model is silent are absent.
+    """Quantiles at `LEVELS` of the largest demand in a span; workloads without a forecast are absent.
 
     `history` has the rows of the last regular forecast of this cycle.
     """

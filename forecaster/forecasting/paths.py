@@ -41,7 +41,7 @@ class Paths:
     _turns: dict[Signal, int] = field(default_factory=dict)
 
     def due(self, signal: Signal, shards: Sequence[Shard]) -> list[Shard]:
-        """Those whose turn it is in this cycle."""
+        """The shards that are due in this cycle."""
         turn = self._turns[signal] = self._turns.get(signal, -1) + 1
         rounds = max(1, min(ROUNDS, len(shards)))
         return [shard for i, shard in enumerate(shards) if (i + turn) % rounds == 0]

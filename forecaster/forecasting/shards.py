@@ -29,7 +29,7 @@ ROWS = 128
 class Shard:
     """Some workloads and the model fitted on them; `rows` says where in the history they are.
 
-    A model that fails costs its own workloads their forecast, with a reason, and nobody else. One that fails on the
+    A model that fails costs its own workloads their forecast, with a reason, and no others. One that fails on the
     way is fitted anew in the next round; one that fails in the round of its fit waits until its turn comes again.
     """
 
@@ -87,13 +87,13 @@ class Shard:
 
 @dataclass(slots=True)
 class Shards:
-    """All shards of one signal. A shard whose workloads changed loses its model."""
+    """All shards of one signal. A shard loses its model when its workloads change."""
 
     model: models.Model
     shards: list[Shard] = field(default_factory=list)
 
     def follow(self, keys: tuple[WorkloadId, ...], wanted: Collection[WorkloadId]) -> None:
-        """Have shards of the wanted ones of these rows; those whose workloads are as before keep their models."""
+        """Have shards of the wanted ones of these rows; those with the same workloads as before keep their models."""
         row = {id_: i for i, id_ in enumerate(keys)}
         here = [id_ for id_ in wanted if id_ in row]
         before = {shard.ids: shard for shard in self.shards}
@@ -115,7 +115,7 @@ class Shards:
         return [shard.peaks(_newest(shard, history), wanted, now) if wanted else {} for shard, wanted in asked]
 
     def remarks(self) -> dict[WorkloadId, str]:
-        """What is to be said about workloads whose demand is not their usage."""
+        """Remarks about workloads that have a demand other than their usage."""
         return {id_: remark for shard in self.shards if shard.cleaning for id_, remark in shard.cleaning.said().items()}
 
     def paths(
@@ -128,11 +128,11 @@ class Shards:
                 yield shard, forecast
 
     def waiting(self) -> list[int]:
-        """Shards whose model is to be fitted at once."""
+        """Shards with a model that is to be fitted at once."""
         return [i for i, shard in enumerate(self.shards) if shard.fitted_at is None]
 
     def oldest(self, before: datetime) -> list[int]:
-        """The shard whose model is the oldest of those fitted at `before` or earlier; none when all are younger."""
+        """The shard with the oldest model of those fitted at `before` or earlier; none when all are younger."""
         old = [(shard.fitted_at, i) for i, shard in enumerate(self.shards) if shard.fitted_at]
         return [i for at, i in sorted(old)[:1] if at <= before]
 
@@ -175,7 +175,7 @@ def without_history(fitted: models.Fitted) -> models.Fitted:
 
 
 def regrouped(groups: Sequence[Sequence[WorkloadId]], ids: Iterable[WorkloadId]) -> list[tuple[WorkloadId, ...]]:
-    """These workloads in groups of `ROWS` at most, few of them changed: who goes leaves a place to who comes."""
+    """These workloads in groups of `ROWS` at most, few of them changed: a new one fills the place of one that left."""
     wanted = dict.fromkeys(ids)
     stay = [[id_ for id_ in group if id_ in wanted] for group in groups]
     placed = set(chain.from_iterable(stay))

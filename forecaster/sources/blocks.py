@@ -167,7 +167,7 @@ def block_of(answer: QueryAnswer, signal: Signal, start: datetime, step: timedel
 
 
 def owner_of(series: Series) -> WorkloadId | None:
-    """Whose series this is; None when its labels do not say. Raises `MalformedAnswer`.
+    """The workload of a series; None when its labels do not say. Raises `MalformedAnswer`.
 
     The same series come in every cycle, so an identity is read once from the text of its labels.
     """
@@ -180,7 +180,7 @@ def _owner(labels: bytes) -> WorkloadId | None:
 
 
 def workload_of(labels: Mapping[str, str]) -> WorkloadId | None:
-    """Whose series this is; None when its labels do not say.
+    """The workload of a series; None when its labels do not say.
 
     Its words are interned: identities are looked up some twenty times in a cycle, and equal words that are the same
     object are not compared letter by letter.

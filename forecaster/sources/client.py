@@ -57,7 +57,7 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
     def ask(self, question: Query) -> QueryAnswer:
         """Send one question and decode its answer.
 
-        Raises `SourceUnavailable` when nobody answers in time, `TooMuch` when a smaller question may be answered, and
+        Raises `SourceUnavailable` when no answer comes in time, `TooMuch` when a smaller question may be answered, and
         `SourceRefused` for everything else that is no answer.
         """
         with translated(question.name, self.url):

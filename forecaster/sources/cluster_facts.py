@@ -1,8 +1,8 @@
-"""A cluster from what kube-state-metrics exports: nodes, who is on them, LimitRanges, quotas, containers.
+"""A cluster from what kube-state-metrics exports: nodes, the pods on them, LimitRanges, quotas, containers.
 
 Less exact than the objects themselves (`cluster_objects`): affinity, spread and the values of priority classes are not
 exported, and labels of nodes only those that kube-state-metrics was told to (`--metric-labels-allowlist=nodes=[*]`).
-Seventeen queries, asked when somebody wants a proof or a forecast of nodes, never in the cycle.
+Seventeen queries, asked for a proof or a forecast of nodes, never in the cycle.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ def cluster_of(items: Items, server: Server | None = None) -> Cluster:
 
 
 class _Living:
-    """A pod object and whose it is."""
+    """A pod object and its owner."""
 
     def __init__(self, wire: Wire, owners: Mapping[tuple[str, str], tuple[str, str] | None]) -> None:
         self.wire = wire

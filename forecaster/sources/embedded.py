@@ -92,7 +92,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(dict(parse_qsl(body.decode())))
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the name is http.server's
-        """Stay silent: the terminal belongs to whoever started us."""
+        """Stay silent: the terminal belongs to the caller."""
 
     def _answer(self, form: Mapping[str, str]) -> None:
         address = urlsplit(self.path)

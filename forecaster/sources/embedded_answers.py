@@ -91,7 +91,7 @@ class Answers:
         return fact(one for one in self._fleet.workloads() if self._shows(one)) if fact else None
 
     def _demand(self, query: str, times: NDArray[np.float64]) -> tuple[list[Labels], NDArray[np.float64]]:
-        """Who, and float64[who, time]; NaN where nothing was recorded."""
+        """Labels [series] and float64[series, time]; NaN where nothing was recorded."""
         signal, window, per_container = self._meaning(query)
         values = self._values(signal, times, window)
         if per_container:

@@ -127,14 +127,14 @@ _READ: Mapping[str, Callable[[Sequence[InstantRow]], Any]] = {
     "pod_requests": _by_resource,
 }
 SPECIFICATIONS = tuple(_READ)
-"""Names of the queries whose answers change when somebody changes a specification, and not by themselves."""
+"""Names of the queries with answers that change with a specification, and not by themselves."""
 
 
 _SIDECAR = "Always"
 
 
 def container_of(labels: Mapping[str, str]) -> ContainerId | None:
-    """Whose series this is; None when its labels do not say."""
+    """The container of a series; None when its labels do not say."""
     workload, name = workload_of(labels), labels.get("container")
     return ContainerId(workload, intern(name)) if workload and name else None
 

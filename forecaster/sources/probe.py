@@ -36,7 +36,7 @@ _TIME = "run a time service on both machines"
 
 
 def probe(settings: PrometheusSettings, queries: Queries, now: datetime) -> list[Check]:
-    """Try the address first, and everything else only if somebody answers there. `now` is our own clock."""
+    """Try the address first, and everything else only if it answers. `now` is our own clock."""
     with closing(PrometheusSource(settings, queries)) as source:
         reached = _reached(source, settings, now)
         if reached[-1].name != "clock":

@@ -149,5 +149,5 @@ class PrometheusSource:
 
 
 def _nothing(signal: Signal, grid: Grid) -> Block:
-    """An answer about nobody: there is no query for this signal."""
+    """An answer without workloads: there is no query for this signal."""
     return Block(signal, (), grid.start, grid.step, np.empty((0, grid.points)))

@@ -80,7 +80,7 @@ topk by (namespace, replicaset) (1,
         "workload_kind", "$1", "owner_kind", "([^<].*)"), "workload", "$1", "owner_name", "([^<].*)")
     )
   )"""
-"""Who a ReplicaSet belongs to; itself when nobody owns it (`<none>` in older kube-state-metrics, empty in newer)."""
+"""The owner of a ReplicaSet; itself when it has none (`<none>` in older kube-state-metrics, empty in newer)."""
 
 OWNERS = f"""\
 topk by (namespace, pod) (1,

@@ -69,7 +69,7 @@ class Recording:
 
 
 class RecordedFleet:
-    """The workloads as they are now. Whoever plays the cluster changes them; the endpoint reads from its threads."""
+    """The workloads as they are now. What plays the cluster changes them; the endpoint reads from its threads."""
 
     def __init__(self, workloads: Iterable[Workload]) -> None:
         self._lock = threading.Lock()
@@ -118,7 +118,7 @@ LOAD = Path(__file__).with_name("recorded_load") / "load.npz"
 _GIB = float(2**30)
 _STABILIZATION_MINUTES = 5
 _FIXED_PODS = 5
-"""Pods of a workload that nobody scales."""
+"""Pods of a workload without HPA."""
 
 
 @dataclass(frozen=True, slots=True)

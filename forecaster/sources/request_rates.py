@@ -21,7 +21,7 @@ BY_ROUTE = "by route: the workload that bears the HTTPRoute's name"
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """One known origin of request rates: the series whose presence reveals it, and the query."""
+    """One known origin of request rates: the series that reveal it, and the query."""
 
     evidence: str
     mapping: str
@@ -200,8 +200,8 @@ PREFERRED = (
     "opentelemetry",
     "http-requests-total",
 )
-"""Meshes see every request of a workload, ingress controllers only those from outside, so meshes come first; who
-records the rate has made the choice already."""
+"""Meshes see every request of a workload, ingress controllers only those from outside, so meshes come first; a
+recorded rate is a choice that was made already."""
 
 
 def detection() -> str:

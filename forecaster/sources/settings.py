@@ -35,7 +35,7 @@ class PrometheusSettings(BaseModel):
     )
     insecure_skip_verify: bool = Field(
         default=False,
-        description="Accept any server certificate. For trying things out: whoever is in between can lie.",
+        description="Accept any server certificate. For trying things out: any host in between can lie.",
     )
     headers: dict[str, SecretStr] = Field(
         default_factory=dict,

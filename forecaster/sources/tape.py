@@ -62,7 +62,7 @@ class Inventoried(msgspec.Struct, frozen=True):
 
 
 class Tape:
-    """A tape that is being recorded. When it cannot be continued it ends there, says so, and stops nobody."""
+    """A tape that is being recorded. When it cannot be continued it ends there, says so, and nothing else stops."""
 
     def __init__(self, path: Path, beginning: bytes) -> None:
         """Begin one; `beginning` is what the service knew already: its settings and its history.
@@ -96,7 +96,7 @@ class Tape:
 
 
 class TapedSource:
-    """A source whose answers go on tape."""
+    """A source with answers that go on tape."""
 
     def __init__(self, source: Source, tape: Tape) -> None:
         self._source, self._tape = source, tape

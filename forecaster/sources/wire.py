@@ -94,7 +94,7 @@ class MalformedAnswer(ValueError):
 
 
 _ABOUT_NAMES = "PromQL info: metric might not be a counter"
-"""Said of every counter whose name does not end in `_total`, such as those of ingress-nginx; true and of no use."""
+"""Said of every counter with a name without `_total` at its end, such as those of ingress-nginx; true and of no use."""
 
 _decode_labels = msgspec.json.Decoder(dict[str, str]).decode
 _decode_success = msgspec.json.Decoder(_Success).decode
@@ -162,7 +162,7 @@ class TooMuch(SourceRefused):
 
 
 class Denied(SourceRefused):
-    """The server does not accept who we are."""
+    """The server does not accept these credentials."""
 
 
 @contextmanager

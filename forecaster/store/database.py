@@ -1,7 +1,7 @@
 """The tables of the ledger.
 
     schema     the version of all this
-    workloads  who has been decided about, and the newest decision about each
+    workloads  every workload that was decided about, and the latest decision about each
     decisions  one row for each change of a decision
     scores     how forecasts turned out, as sums that can be added: by hour, and by day once they are old
 

@@ -22,7 +22,7 @@ LIMIT = 4 * 2**30
 
 @dataclass(frozen=True, slots=True)
 class ForecastFiles:
-    """A directory of `<key>.npz`. What is damaged is computed anew; a full disk keeps nothing and stops nobody."""
+    """A directory of `<key>.npz`. What is damaged is computed anew; a full disk keeps and stops nothing."""
 
     directory: Path
     limit: int = LIMIT

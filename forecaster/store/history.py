@@ -72,7 +72,7 @@ class HistoryStore:
         self.rings = {signal: Rings.empty(settings, now) for signal in signals}
 
     def gaps(self, now: datetime) -> list[Gap]:
-        """Move the windows up to `now` and say what nobody has answered yet: the fresh minutes of all signals first.
+        """Move the windows up to `now` and say what has not been answered yet: the fresh minutes of all signals first.
 
         Raises:
             StoreError: the clock went back.
@@ -101,7 +101,7 @@ class HistoryStore:
         return (rings.minutes if step == MINUTE else rings.weeks).window()
 
     def missing(self, signal: Signal) -> int:
-        """How many instants of a signal nobody has answered yet, as of the last `gaps`: the rest of the back-fill."""
+        """How many instants of a signal are not answered yet, as of the last `gaps`: the rest of the back-fill."""
         return sum(gap.columns for gap in [*self._missing_minutes(), *self._missing_weeks()] if gap.signal is signal)
 
     def forget(self) -> int:
@@ -128,7 +128,7 @@ class HistoryStore:
 
 
 def _last_beyond(minutes: HistoryRing) -> datetime:
-    """The last instant whose five minutes are not all within the minute ring."""
+    """The last instant of five minutes that are not all within the minute ring."""
     return minutes.oldest + REST_OF_POINT - MINUTE
 
 

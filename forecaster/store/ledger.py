@@ -187,7 +187,7 @@ class SqlLedger:
             write_scores(self._database, connection, {key: known[key.id].row for key in sums if key.id in known}, sums)
 
     def _tidy(self, connection: Connection, now: int, present: Sequence[int]) -> None:
-        """Note who is present, join old scores into days, drop what is older than it is kept."""
+        """Note which workloads are present, join old scores into days, drop what is older than it is kept."""
         seen = update(workloads).where(workloads.c.id == bindparam("row")).values(seen_at=now)
         if present:
             connection.execute(seen, [{"row": row} for row in present])

@@ -78,7 +78,7 @@ class HistoryRing:
         return Window(tuple(self._keys), self.oldest, self.step, values)
 
     def missing(self, since: datetime, until: datetime) -> list[tuple[datetime, datetime]]:
-        """First and last instant of every run of columns within [since, until] that nobody has answered."""
+        """First and last instant of every run of columns within [since, until] that have not been answered."""
         low = max(self._first, self._column_from(since)) - self._first
         high = min(self._last, self._column(until)) - self._first
         runs = spans(~self._answered[low : high + 1]) if low <= high else []
@@ -120,7 +120,7 @@ class HistoryRing:
         self._answered[low - self._first : high - self._first] = True
 
     def forget(self, before: datetime) -> int:
-        """Drop every workload whose newest known value is older than `before`; how many that were."""
+        """Drop every workload with a latest known value older than `before`; how many that were."""
         dead = np.flatnonzero(self._seen[: len(self)] < self._column_from(before))
         for row in dead[::-1].tolist():
             self._drop(row)
