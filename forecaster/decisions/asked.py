@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.decisions.quantile import stated_quantile
 from forecaster.decisions.replicas import proposal
-from forecaster.decisions.targets import PodTarget, Unusable, full_pod
+from forecaster.decisions.targets import PodTarget, Unusable, full_pod, stated_pod
 from forecaster.decisions.worth import KEEP, pods_worth_having
 from forecaster.demand.censored import BEYOND, cut_off
 from forecaster.domain.decision import SignalView
@@ -109,6 +109,7 @@ def view(asked: Asked | Unusable) -> SignalView:
         forecast=forecast,
         forecast_replicas=ahead.replicas if isinstance(ahead, MetricProposal) else None,
         note=_note(now, ahead, forecast.note if forecast else ""),
+        pod=stated_pod(target),
     )
 
 

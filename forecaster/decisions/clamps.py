@@ -33,6 +33,8 @@ class Clamped(NamedTuple):
     """The count, the steps that changed it, and what to remember."""
 
     replicas: int
+    offered: int
+    """The count without stabilization and bounds: what an HPA does itself to what it reads."""
     clamps: tuple[Clamp, ...]
     state: ScalingState
 
@@ -56,16 +58,21 @@ def clamped(
 ) -> Clamped:
     """Apply every clamp; `state` has this cycle's outage and expectation already."""
     stabilized, history = _stabilized(wanted.replicas, policy, state.history, now)
-    paid = (
-        paid_for(history, workload.replicas, stabilized, policy.churn_price, now) if policy.churn_price else stabilized
-    )
-    allowed = within_budget(state.changes, workload.replicas, paid, policy.changes_per_hour, now)
-    sheltered = max(allowed, state.outage.floor) if state.outage else allowed
     event = floor_at(policy.events, now, lead_time(policy).value) if policy.events else None
-    raised = max(sheltered, event.replicas) if event else sheltered
+
+    def raised_by_ours(replicas: int) -> tuple[int, int, int, int]:
+        """The count after each of the clamps between stabilization and bounds."""
+        current, price = workload.replicas, policy.churn_price
+        paid = paid_for(history, current, replicas, price, now) if price else replicas
+        allowed = within_budget(state.changes, current, paid, policy.changes_per_hour, now)
+        sheltered = max(allowed, state.outage.floor) if state.outage else allowed
+        return paid, allowed, sheltered, max(sheltered, event.replicas) if event else sheltered
+
+    raised_by = raised_by_ours(stabilized)
+    raised, offered = raised_by[-1], raised_by_ours(wanted.replicas)[-1]
     lowest, highest = _bounds(workload, policy)
     bounded, rule = limits.bound(raised, lowest, highest, growth=MAX_INT32)
-    counts = (wanted.reactive, wanted.unbounded, wanted.replicas, stabilized, paid, allowed, sheltered, raised, bounded)
+    counts = (wanted.reactive, wanted.unbounded, wanted.replicas, stabilized, *raised_by, bounded)
     reasons = _Reasons(wanted, policy, state.outage, event, (rule, raised, lowest, highest))
     clamps = tuple(
         [
@@ -76,7 +83,7 @@ def clamped(
     )
     changes = with_change(state.changes, now, changed=bounded != workload.replicas) if policy.changes_per_hour else ()
     left = ScalingState(history, changes, state.outage, state.expected, workload.ready_replicas)
-    return Clamped(bounded, clamps, left)
+    return Clamped(bounded, offered, clamps, left)
 
 
 def _stabilized(

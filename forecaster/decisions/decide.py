@@ -56,5 +56,6 @@ def decide(
         targets=workload.autoscaler.targets if workload.autoscaler else (),
         lead_time=lead or lead_time(policy.horizontal),
         watched=bool(shut_by(policy.horizontal, gate)),
+        offered=horizontal.offered,
     )
     return recommendation, horizontal.state

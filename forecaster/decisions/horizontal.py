@@ -35,6 +35,8 @@ class Horizontal(NamedTuple):
     signals: tuple[SignalView, ...]
     clamps: tuple[Clamp, ...]
     state: ScalingState
+    offered: int | None = None
+    """The count without what an HPA does itself to what it reads; None while holding."""
 
 
 def decide_replicas(
@@ -55,8 +57,8 @@ def decide_replicas(
         return Horizontal(wanted, views, (), _holding(state, wanted, workload, policy, now))
     if policy.outage_hold:
         state = _looking_for_outages(state, usable, workload, policy, now)
-    replicas, clamps, state = clamped(wanted, workload, policy, state, now)
-    return Horizontal(_verdict(replicas, wanted, views), views, clamps, state)
+    replicas, offered, clamps, state = clamped(wanted, workload, policy, state, now)
+    return Horizontal(_verdict(replicas, wanted, views), views, clamps, state, offered)
 
 
 def _ask_all(

@@ -132,6 +132,8 @@ class Recommendation:
     """From when on the peak was looked for; None where there was no forecast."""
     watched: bool = False
     """Whether the forecast has no say yet: it is shown, and must not be acted on."""
+    offered: int | None = None
+    """The count after every clamp but those that an HPA applies itself to what it reads; None while holding."""
 
     @property
     def wanted_replicas(self) -> int:
