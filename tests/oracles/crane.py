@@ -1,4 +1,7 @@
-"""crane 0.11 beyond what forecaster uses: the ladder of sizes, and the error it judges predictors by (spec/vertical.md §4)."""
+"""crane 0.11 beyond what forecaster uses: its ladder of sizes, and the error it judges predictors by.
+
+spec/vertical.md §4.1 and §4.4.
+"""
 
 from __future__ import annotations
 

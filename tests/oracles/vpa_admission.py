@@ -24,6 +24,8 @@ from tests.oracles.vpa_resources import (
     Requirements,
     ResourceList,
     limit_of,
+    milli,
+    of_units,
     proportional_limits,
 )
 
@@ -121,17 +123,17 @@ def _raised(base: Quantity, boost: StartupBoost) -> Quantity:
                 raise StartupBoostError("startupBoost.CPU.Factor is required when Type is Factor or not specified")
             if boost.factor < 1:
                 raise StartupBoostError("boost factor must be >= 1")
-            return milli_quantity(int(float(base.milli) * boost.factor))
+            return of_units(CPU, int(float(milli(base)) * boost.factor))
         case "Quantity":
             if boost.quantity is None:
                 raise StartupBoostError("startupBoost.CPU.Quantity is required when Type is Quantity")
-            return milli_quantity(base.milli + boost.quantity.milli)
+            return of_units(CPU, milli(base) + milli(boost.quantity))
         case other:
             raise StartupBoostError(f"unsupported startup boost type: {other}")
 
 
 def _below(request: Quantity, limit: Quantity | None) -> Quantity:
     """A millicore below a limit that it would pass: the pod stays Burstable."""
-    if limit is None or request.milli <= limit.milli:
+    if limit is None or milli(request) <= milli(limit):
         return request
     return Quantity(limit.nano - _MILLICORE.nano) if limit.nano > _MILLICORE.nano else limit

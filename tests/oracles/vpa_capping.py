@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from forecaster.domain.quantity import Quantity, milli_quantity
 from tests.oracles.vpa_limit_range import LimitRange, bounds_of_request, fit_pod
 from tests.oracles.vpa_recommender import BOTH, CPU
-from tests.oracles.vpa_resources import Recommended, ResourceList, whole
+from tests.oracles.vpa_resources import Recommended, ResourceList, milli, whole
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -166,7 +166,7 @@ def _at_most(limits: ResourceList) -> Rule:
     """A limit of zero counts here, unlike a bound of zero."""
 
     def rule(name: str, value: Quantity) -> tuple[Quantity, list[str]]:
-        if name in limits and value.milli > limits[name].milli:
+        if name in limits and milli(value) > milli(limits[name]):
             return limits[name], [f"{name} capped to container limit"]
         return value, []
 

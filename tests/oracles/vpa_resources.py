@@ -12,7 +12,8 @@ from tests.oracles.vpa_recommender import BOTH
 ResourceList = Mapping[str, Quantity]
 ZERO = Quantity(0)
 LARGEST = 2**63 - 1
-_WHOLE = 10**9
+_WHOLE, _MILLI = 10**9, 10**6
+"""Nano-units of a whole one and of a thousandth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +54,20 @@ def whole(quantity: Quantity) -> int:
     return -(-quantity.nano // _WHOLE)
 
 
+def milli(quantity: Quantity) -> int:
+    """Thousandths, any part of one counting as a whole; beyond 64 bits too, where `Quantity.milli` wraps around."""
+    return -(-quantity.nano // _MILLI)
+
+
 def units_of(resource: str, quantity: Quantity) -> int:
     """Millicores of CPU, whole units of anything else."""
-    return quantity.milli if resource == "cpu" else whole(quantity)
+    return milli(quantity) if resource == "cpu" else whole(quantity)
 
 
 def of_units(resource: str, units: int) -> Quantity:
-    """The quantity of so many millicores, or whole units."""
-    return milli_quantity(units) if resource == "cpu" else Quantity(units * _WHOLE, QuantityFormat.BINARY_SI)
+    """The quantity of so many millicores, or whole units, held at 64 bits."""
+    held = min(units, LARGEST)
+    return milli_quantity(held) if resource == "cpu" else Quantity(held * _WHOLE, QuantityFormat.BINARY_SI)
 
 
 def proportion(resource: str, quantity: Quantity, base: Quantity, result: Quantity) -> tuple[Quantity, bool]:
@@ -70,7 +77,7 @@ def proportion(resource: str, quantity: Quantity, base: Quantity, result: Quanti
     """
     product = units_of(resource, quantity) * units_of(resource, result)
     scaled = product // units_of(resource, base)
-    return of_units(resource, min(scaled, LARGEST)), scaled > LARGEST
+    return of_units(resource, scaled), scaled > LARGEST
 
 
 class Limit(NamedTuple):
@@ -89,7 +96,7 @@ def proportional_limit(
         return Limit(None, f"{resource}: limit NOT set since originalLimit is nil or 0")
     if not whole(wanted):
         return Limit(None, f"{resource}: limit NOT set since recommendedRequest is nil or 0")
-    if not whole(request) or request.milli == limit.milli:
+    if not whole(request) or milli(request) == milli(limit):
         return Limit(wanted)
     scaled, held = proportion(resource, limit, request, wanted)
     return Limit(scaled, f"{resource}: failed to keep limit to request ratio; capping limit to int64" if held else "")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from forecaster.vertical.recommenders.vpa import MemoryPeaks
+from forecaster.vertical.recommenders.vpa import DEFAULT_PEAKS, MemoryPeaks
 from tests.oracles.vpa_amounts import scaled, to_cores
 from tests.oracles.vpa_histograms import (
     DAY,
@@ -101,7 +101,7 @@ class ContainerState:
     """The open window and what it holds. Every method says whether the sample was accepted."""
 
     aggregate: Aggregate
-    rules: MemoryPeaks = MemoryPeaks()
+    rules: MemoryPeaks = DEFAULT_PEAKS
     last_cpu: int = UNSET
     last_memory: int = UNSET
     window_end: int = UNSET

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from forecaster.domain.quantity import QuantityError, parse_quantity
 from tests.oracles.vpa_capping import NO_POLICY, OFF, ContainerPolicy, policy_of
-from tests.oracles.vpa_resources import whole
+from tests.oracles.vpa_resources import milli, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -121,7 +121,7 @@ def priority_of(
     return Priority(
         any(_outside(requests, one) for requests, one in pairs),
         any(
-            request is None or target.milli > request.milli
+            request is None or milli(target) > milli(request)
             for requests, one in pairs
             for request, target in _targets(requests, one)
         ),
@@ -155,8 +155,8 @@ def _difference(pairs: Sequence[tuple[ResourceList, Recommended]]) -> float:
     wanted: dict[str, int] = {}
     for requests, one in pairs:
         for name, target in (one.target or {}).items():
-            wanted[name] = wanted.get(name, 0) + target.milli
-            requested[name] = requested.get(name, 0) + (requests[name].milli if name in requests else 0)
+            wanted[name] = wanted.get(name, 0) + milli(target)
+            requested[name] = requested.get(name, 0) + (milli(requests[name]) if name in requests else 0)
     return sum(
         abs(max(float(requested[name]), 1.0) - wanted[name]) / max(float(requested[name]), 1.0) for name in wanted
     )

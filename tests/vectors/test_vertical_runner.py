@@ -54,3 +54,24 @@ def test_floats_agree_within_their_tolerance() -> None:
     assert not relative(1e-9)({"x": 1.0}, {"x": 1.0 + 1e-12})
     assert relative(1e-12)({"x": 1.0}, {"x": 1.0 + 1e-9})
     assert relative(1e-9)({"x": 1.0}, {"x": None})
+
+
+def test_merged_histories_are_a_question_of_the_aggregate() -> None:
+    states = [{"first": 300, "last": 400, "count": 3}, {"first": None, "last": None, "count": 0}]
+    given = {"question": "merge", "states": [*states, {"first": 100, "last": 200, "count": 2}]}
+    case = {"id": "one", "input": given, "expect": {"first": 100, "last": 400, "count": 5}}
+    assert not compare("vpa-aggregate-state", case)
+    assert compare("vpa-aggregate-state", {**case, "expect": {"first": 300, "last": 400, "count": 5}})
+
+
+def test_emptiness_survives_a_checkpoint_with_and_without_instants() -> None:
+    """Rounding leaves the lowest bucket below the least weight; a restored histogram is not empty for that."""
+    steps = [{"op": "add", "value": 1, "weight": 1.0, "t": 0}, {"op": "add", "value": 5, "weight": 5000.0, "t": 0}]
+    given = {"scheme": {"kind": "cpuDefault"}, "action": "roundtrip-isEmpty"}
+    plain = [{key: value for key, value in one.items() if key != "t"} for one in steps]
+    expect = {"before": False, "after": False}
+    assert not compare("vpa-histogram-checkpoint", {"id": "one", "input": {**given, "steps": plain}, "expect": expect})
+    decaying = {**given, "steps": steps, "halfLifeSeconds": 86400}
+    assert not compare("vpa-histogram-checkpoint", {"id": "one", "input": decaying, "expect": expect})
+    empty = {"id": "one", "input": {**given, "steps": []}, "expect": {"before": True, "after": True}}
+    assert not compare("vpa-histogram-checkpoint", empty)

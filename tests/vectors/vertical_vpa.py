@@ -8,15 +8,27 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from forecaster.domain.quantity import milli_quantity
 from forecaster.vertical.recommenders.histograms import CPU_BUCKETS, MEMORY_BUCKETS, ExponentialBuckets, LinearBuckets
-from forecaster.vertical.recommenders.vpa import ConfidenceRule, MemoryPeaks, VpaSettings
+from forecaster.vertical.recommenders.vpa import ConfidenceRule, MemoryPeaks, VpaPanel, VpaSettings
 from tests.oracles import vpa_amounts
 from tests.oracles.vpa_amounts import at_least, with_confidence, with_margin
 from tests.oracles.vpa_capping import NO_POLICY
-from tests.oracles.vpa_checkpoints import CheckpointError, HistogramCheckpoint, load, loaded, save, saved
+from tests.oracles.vpa_checkpoints import (
+    CheckpointError,
+    HistogramCheckpoint,
+    load,
+    load_decaying,
+    loaded,
+    save,
+    save_decaying,
+    saved,
+)
 from tests.oracles.vpa_histograms import (
     SECOND,
+    UNSET,
     Buckets,
     DecayingHistogram,
     Histogram,
@@ -25,7 +37,7 @@ from tests.oracles.vpa_histograms import (
     to_datetime,
 )
 from tests.oracles.vpa_recommender import BOTH, Amounts, ContainerAmounts, floored, pod_minimum, recommend
-from tests.oracles.vpa_samples import AggregateState, ContainerState
+from tests.oracles.vpa_samples import AggregateState, ContainerState, merged
 from tests.vectors.vertical_comparison import Json, Suite, each, exact, listed, quantities, relative
 
 if TYPE_CHECKING:
@@ -104,6 +116,8 @@ def _other(histogram: Any, given: Json, step: Json) -> Any:
 
 
 def histogram_checkpoint(given: Json) -> Json:
+    if "halfLifeSeconds" in given:
+        return _decaying_checkpoint(given)
     histogram = Histogram(buckets(given["scheme"]))
     _run(histogram, given, given.get("steps") or [])
     match given["action"]:
@@ -117,6 +131,21 @@ def histogram_checkpoint(given: Json) -> Json:
         case "roundtrip-isEmpty":
             fresh = Histogram(histogram.buckets)
             load(fresh, save(histogram))
+            return {"before": histogram.empty, "after": fresh.empty}
+    raise ValueError(given["action"])
+
+
+def _decaying_checkpoint(given: Json) -> Json:
+    """A histogram whose samples carry instants: saved, and restored with the reference instant."""
+    histogram = _decaying(given)
+    _run(histogram, given, given.get("steps") or [])
+    checkpoint = save_decaying(histogram)
+    match given["action"]:
+        case "save":
+            return _kept(checkpoint)
+        case "roundtrip-isEmpty":
+            fresh = _decaying(given)
+            load_decaying(fresh, checkpoint)
             return {"before": histogram.empty, "after": fresh.empty}
     raise ValueError(given["action"])
 
@@ -255,6 +284,10 @@ def _feed(state: ContainerState, event: Json, at: int) -> bool:
 
 
 def aggregate_state(given: Json) -> Any:
+    return _merged(given) if given["question"].lower().startswith("merge") else _of_one_state(given)
+
+
+def _of_one_state(given: Json) -> Any:
     policy = given.get("policy") or {}
     gate = given.get("perVpaConfigGate", False)
     match given["question"]:
@@ -271,6 +304,29 @@ def aggregate_state(given: Json) -> Any:
         case "loadCheckpoint":
             return _load_state(given["version"])
     raise ValueError(given["question"])
+
+
+def _merged(given: Json) -> Json:
+    """The samples of several aggregates as one, under the names that the case gives them; a first of none is unset."""
+    listed = [part for value in given.values() for part in (value if isinstance(value, list) else [value])]
+    parts = [part for part in listed if isinstance(part, dict) and {"first", "last"} & part.keys()]
+    counted = next((key for part in parts for key in part if key not in {"first", "last"}), "count")
+    whole = merged(
+        AggregateState(
+            first_sample=_arbitrary(part.get("first")),
+            last_sample=_arbitrary(part.get("last")),
+            samples=part.get(counted) or 0,
+        )
+        for part in parts
+    )
+    first, last = (
+        None if one == UNSET else (one - of_unix(0)) // SECOND for one in (whole.first_sample, whole.last_sample)
+    )
+    return {"first": first, "last": last, counted: whole.samples}
+
+
+def _arbitrary(seconds: float | None) -> int:
+    return UNSET if seconds is None else of_unix(seconds)
 
 
 def _expired(given: Json) -> bool:
@@ -322,15 +378,20 @@ def _constant(given: Json) -> Json:
 
 
 def _series(given: Json) -> Json:
-    state = AggregateState()
-    container = ContainerState(state)
-    start, step = given["startSeconds"], given["stepSeconds"]
-    for i, (cores, memory) in enumerate(
-        zip(_unrolled(given["cpuCores"]), _unrolled(given["memoryBytes"]), strict=True)
-    ):
-        container.add_cpu(vpa_amounts.of_cores(cores), of_unix(start + i * step))
-        container.add_memory(vpa_amounts.amount_of(memory), of_unix(start + i * step))
-    return _reported({"container": state})
+    """By the arrays that sizes are really chosen with."""
+    cores, memory = (np.array(_unrolled(given[name])) for name in ("cpuCores", "memoryBytes"))
+    at = given["startSeconds"] + np.arange(len(cores)) * given["stepSeconds"]
+    panel = VpaPanel(1)
+    panel.add_cpu(cores[None, :], at)
+    for column, instant in enumerate(at.tolist()):
+        panel.add_memory(memory[[column]], instant)
+    found = panel.recommend()
+    return {
+        "container": {
+            bound: {resource: int(getattr(of, name)[0]) for resource, of in found.items()}
+            for bound, name in (("target", "target"), ("lowerBound", "lower"), ("upperBound", "upper"))
+        }
+    }
 
 
 def _unrolled(runs: list[list[float]]) -> list[float]:
@@ -383,7 +444,7 @@ def _reports(expected: Any, answered: Any) -> str:
 
 
 SUITES = {
-    "vpa-aggregate-state": Suite(aggregate_state, exact),
+    "vpa-aggregate-state": Suite(aggregate_state, each(exact)),
     "vpa-amounts": Suite(conversion, each(quantities)),
     "vpa-container-state": Suite(container_state, relative(1e-12)),
     "vpa-decaying-histogram": Suite(decaying_histogram, relative(1e-12)),

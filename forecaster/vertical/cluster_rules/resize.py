@@ -9,7 +9,7 @@ from forecaster.vertical.cluster_rules.pod import Requirements
 from forecaster.vertical.cluster_rules.qos import computed_qos, qos_of
 from forecaster.vertical.cluster_rules.resource_list import COMPUTE, MEMORY
 from forecaster.vertical.cluster_rules.server import NEWEST
-from forecaster.vertical.cluster_rules.validation import Refusal, defaulted, faults
+from forecaster.vertical.cluster_rules.validation import RESIZE_POLICY, Refusal, defaulted, faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,6 +68,9 @@ def _refusals(old: Pod, new: Pod, server: Server) -> Iterator[Refusal]:
     if _names(old) != _names(new):
         yield Refusal("containers", "pod", "containers cannot be added, removed, renamed or reordered by a resize")
         return
+    if changed := _changed_policies(old, new):
+        yield from changed
+        return
     for before, after in zip(old.init_containers, new.init_containers, strict=True):
         yield from _init_refusals(before, after, server)
     for before, after in zip(old.containers, new.containers, strict=True):
@@ -87,6 +90,17 @@ def _pod_level_refusals(old: Pod, new: Pod) -> Iterator[Refusal]:
         yield Refusal("resource", "pod", "only cpu and memory can be resized")
 
 
+def _changed_policies(old: Pod, new: Pod) -> list[Refusal]:
+    """Resize policies are immutable, and looked at before the resources; what is not stated is NotRequired."""
+    pairs = zip(old.every_container(), new.every_container(), strict=True)
+    return [
+        Refusal(RESIZE_POLICY, before.name, f"the resize policy of {name} cannot be changed after creation")
+        for before, after in pairs
+        for name in COMPUTE
+        if before.restarts_on(name) != after.restarts_on(name)
+    ]
+
+
 def _init_refusals(before: Container, after: Container, server: Server) -> Iterator[Refusal]:
     if not before.sidecar and not server.resizes_init_containers:
         if before != after:
@@ -102,8 +116,7 @@ def _init_refusals(before: Container, after: Container, server: Server) -> Itera
 
 def _container_refusals(before: Container, after: Container, server: Server) -> Iterator[Refusal]:
     yield from _removals(before.name, before.resources, after.resources)
-    same_policy = before.resize_policy == after.resize_policy
-    if _immutable(before.resources) != _immutable(after.resources) or not same_policy:
+    if _immutable(before.resources) != _immutable(after.resources) or before.sidecar != after.sidecar:
         yield Refusal("resource", before.name, "only cpu and memory can be resized")
     lower = after.resources.limits.get(MEMORY, 0) < before.resources.limits.get(MEMORY, 0)
     if lower and not server.shrinks_memory_limits and not after.restarts_on(MEMORY):

@@ -1,0 +1,71 @@
+"""The limit-to-request ratio near the 64-bit edge: the VPA holds a value there and says so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from forecaster.domain.quantity import parse_quantity
+from tests.oracles.vpa_admission import boosted
+from tests.oracles.vpa_capping import StartupBoost
+from tests.oracles.vpa_limit_range import LimitRange, scale_together
+from tests.oracles.vpa_resources import LARGEST, ZERO, Container, Limit, Requirements, milli, proportional_limit
+
+MOST = "9223372036854775807"
+
+
+def limit(resource: str, **given: str) -> Limit:
+    amounts: dict[str, Any] = {name: parse_quantity(text) for name, text in given.items()}
+    return proportional_limit(resource, **amounts, default_limit=ZERO)
+
+
+@pytest.mark.parametrize(
+    ("has", "request_", "wanted"),
+    [(MOST, "1", "2"), ("10E", "1m", "10G"), ("9E", "1", "2"), ("10G", "1", MOST), ("1", "1m", MOST)],
+)
+def test_cpu_beyond_64_bits_is_held_at_the_last_millicore(has: str, request_: str, wanted: str) -> None:
+    """Millicores of these amounts do not fit into 64 bits; wrapped around, the limit came out negative."""
+    found = limit("cpu", limit=has, request=request_, wanted=wanted)
+    assert found.value is not None
+    assert str(found.value) == "9223372036854775807m"
+    assert found.remark == "cpu: failed to keep limit to request ratio; capping limit to int64"
+
+
+def test_memory_beyond_64_bits_is_held_at_the_last_byte() -> None:
+    found = limit("memory", limit=MOST, request="3", wanted="10G")
+    assert found.value is not None
+    assert found.value.nano == LARGEST * 10**9
+    assert found.remark.startswith("memory: failed")
+
+
+def test_a_large_ratio_whose_result_fits_is_kept() -> None:
+    """The product of limit and wanted request exceeds 64 bits; the quotient does not."""
+    found = limit("cpu", limit=MOST, request=MOST, wanted="3")
+    assert (str(found.value), found.remark) == ("3", "")
+    found = limit("cpu", limit="1", request=MOST, wanted="10E")
+    assert (str(found.value), found.remark) == ("1", "")
+
+
+def test_amounts_that_wrap_to_the_same_are_not_equal() -> None:
+    """2^64 thousandths more: the same lower 64 bits, and another amount."""
+    request = parse_quantity("1")
+    larger = parse_quantity("18446744073709552616m")
+    assert request.milli == larger.milli
+    assert milli(request) != milli(larger)
+    found = limit("cpu", limit="18446744073709552616m", request="1", wanted="2")
+    assert found.remark.startswith("cpu: failed")
+
+
+def test_a_pod_minimum_beyond_64_bits_is_held_too() -> None:
+    one = Container("a", Requirements({"cpu": parse_quantity("1")}, {"cpu": parse_quantity("1")}))
+    item = LimitRange(least={"cpu": parse_quantity(MOST)})
+    scaled = scale_together("cpu", {"a": {"cpu": parse_quantity("1")}}, [one], item)
+    assert str(scaled["a"]) == "9223372036854775807m"
+
+
+def test_a_boost_beyond_64_bits_is_held_too() -> None:
+    one = Container("a", Requirements({"cpu": parse_quantity("9E")}))
+    boost = StartupBoost("Quantity", quantity=parse_quantity("9E"))
+    found = boosted(one, Requirements({"cpu": parse_quantity("9E")}), boost, [])
+    assert str(found.resources.requests["cpu"]) == "9223372036854775807m"
