@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from threadpoolctl import threadpool_limits
 
+from forecaster.cycle.decide import Decider
 from forecaster.cycle.garbage import expect_records
 from forecaster.cycle.gates import Gates
 from forecaster.cycle.lead_times import LeadTimes
-from forecaster.cycle.learned import LearnedJudge
 from forecaster.cycle.observed import Observed
 from forecaster.cycle.run import Cycle
 from forecaster.domain.signal import Signal
@@ -102,7 +102,7 @@ def build_cycle(
         publisher=publisher,
         ledger=ledger,
         seconds=time.perf_counter,
-        judge=LearnedJudge(observed=observed or nothing_observed(settings)),
+        decider=Decider(observed=observed or nothing_observed(settings)),
         learns_first=learns_first,
         budget=timedelta(hours=1) if learns_first else settings.cycle.interval / 2,
     )

@@ -13,7 +13,7 @@ from forecaster.cycle.gates import Gates
 from forecaster.cycle.in_force import InForce, Made
 from forecaster.cycle.lead_times import KeptWatch, LeadTimes
 from forecaster.cycle.places import KeptPlace  # noqa: TC001  msgspec resolves the annotations
-from forecaster.decisions.coverage import Coverage
+from forecaster.horizontal.coverage import Coverage
 
 if TYPE_CHECKING:
     from forecaster.domain.policies import Policies

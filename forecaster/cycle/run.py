@@ -8,35 +8,36 @@ what is known; a workload that fails is one line, too, and the others go on.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.cycle.catch_up import catch_up
 from forecaster.cycle.containers import Containers
+from forecaster.cycle.decide import Decider, FleetDecisions, held_all, verdicts_of
 from forecaster.cycle.effects import publish_and_record, record_scores
+from forecaster.cycle.forecasts import Demands, Forecasts, demands_of, forecasts_of
 from forecaster.cycle.garbage import expect_records
 from forecaster.cycle.gates import Renewed
-from forecaster.cycle.judge import Judge, held
 from forecaster.cycle.load_forecast import PodLoads
-from forecaster.cycle.outlook import Demands, Sight, demands_of, forecasts_of
+from forecaster.cycle.rows import RowBook, Rows
 from forecaster.cycle.scoring import Scoring
 from forecaster.cycle.sizes import PodSizes
 from forecaster.cycle.steps import Steps
 from forecaster.cycle.targets import Targets, find_targets
 from forecaster.demand.censored import Throttling
-from forecaster.domain.decision import Reason, Scale
+from forecaster.domain.decision import Reason
 from forecaster.domain.report import CycleReport
 from forecaster.domain.window import Inventory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Sequence
     from datetime import datetime
 
-    from forecaster.domain.decision import Recommendation
+    from forecaster.domain.decision import LeadTime, Recommendation
     from forecaster.domain.policies import Policies
     from forecaster.domain.report import ForecastScore
+    from forecaster.domain.workload import WorkloadId
     from forecaster.forecasting.forecaster import Forecaster
     from forecaster.ports import Histories, Ledger, Publisher, Source
 
@@ -48,7 +49,7 @@ class Outcome(NamedTuple):
     """What a cycle leaves: the workloads, their recommendations in the same order, and its own report."""
 
     inventory: Inventory
-    recommendations: list[Recommendation]
+    recommendations: Sequence[Recommendation]
     report: CycleReport
 
 
@@ -64,7 +65,8 @@ class Cycle:
     ledger: Ledger
     seconds: Callable[[], float]
     """A clock for durations only."""
-    judge: Judge = field(default_factory=Judge)
+    decider: Decider = field(default_factory=Decider)
+    book: RowBook = field(default_factory=RowBook)
     containers: Containers = field(default_factory=Containers)
     throttling: Throttling = field(default_factory=Throttling)
     sizes: PodSizes = field(default_factory=PodSizes)
@@ -78,43 +80,43 @@ class Cycle:
         """Everything for one evaluation time."""
         steps = Steps(self.seconds, self.budget)
         targets = steps.run("targets", lambda: self._targets(now), self._lost(now))
-        policies = self.judge.observed.in_force(self.policies)
         missing = steps.run("observations", lambda: catch_up(self.history, self.source, targets, now), [])
-        demands = steps.run("demand", lambda: self._demands(targets, policies), Demands())
-        learned = Learned()
-        if self.learns_first:
-            learned = self._learn(steps, targets, policies, demands, now)
-        sight = steps.run("forecasts", lambda: self._forecasts(targets, demands, now), Sight(demands.latest))
-        decided, failed = steps.run(
+        policies = self.decider.observed.in_force(self.policies)
+        rows = self.book.rows(targets.inventory.workloads, policies)
+        demands = Demands() if targets.down else steps.run("demand", lambda: self._demands(rows), Demands())
+        learned = self._learn(steps, targets, rows, demands, now) if self.learns_first else Learned()
+        known = steps.run("forecasts", lambda: self._forecasts(rows, demands, now), Forecasts(demands.latest))
+        decided = steps.run(
             "decisions",
-            lambda: self.judge.decide_all(targets, sight, self.sizes, policies, now),
-            (_all_held(targets, "deciding failed", now), []),
+            lambda: self._decide(targets, rows, known, now),
+            held_all(targets.inventory.workloads, Reason.FAILED, "deciding failed for all", now),
         )
         unkept = steps.run("offers", lambda: publish_and_record(self.publisher, self.ledger, decided, now), [])
         if not self.learns_first:
-            learned = self._learn(steps, targets, policies, demands, now)
-        scores = steps.optional("scores", lambda: self._score(sight, policies, now), Scored())
+            learned = self._learn(steps, targets, rows, demands, now)
+        scored = steps.optional("scores", lambda: self._score(known, policies, now), Scored())
+        failed = decided.failures() if isinstance(decided, FleetDecisions) else []
         report = CycleReport(
             at=now,
             steps=steps.seconds,
-            series=sight.series(),
-            newest_sample_age=sight.ages(),
+            series=known.series(),
+            newest_sample_age=known.ages(),
             verdicts=verdicts_of(decided),
             failures=(
                 *targets.inventory.faults,
                 *missing,
                 *learned.unread,
-                *sight.failures,
+                *known.failures,
                 *learned.gates.failures,
                 *failed,
                 *unkept,
-                *scores.unkept,
+                *scored.unkept,
                 *steps.failures,
             ),
-            scores=scores.scores,
+            scores=scored.scores,
             masked=tuple(self.forecaster.masked()),
             gates=tuple(learned.gates.moved),
-            standings=self.judge.observed.gates.standings(),
+            standings=self.decider.observed.gates.standings(),
             late_steps=tuple(steps.late),
         )
         return Outcome(targets.inventory, decided, report)
@@ -123,35 +125,46 @@ class Cycle:
         targets = find_targets(self.source, self.inventory, now)
         self.inventory = targets.inventory
         expect_records(len(targets.inventory.workloads))
-        self.judge.observed.lead_times.look(targets, now)
+        self.decider.observed.lead_times.look(targets, now)
         return targets
 
     def _lost(self, now: datetime) -> Targets:
         """The workloads of the cycle before, held because nothing is known of the present ones."""
         return Targets(self.inventory or Inventory(now, ()), "the workloads could not be read")
 
-    def _demands(self, targets: Targets, policies: Policies) -> Demands:
-        return demands_of(self.history, policies, targets, self.throttling.hours)
+    def _demands(self, rows: Rows) -> Demands:
+        return demands_of(self.history, rows, self.throttling.hours)
 
-    def _forecasts(self, targets: Targets, demands: Demands, now: datetime) -> Sight:
-        return forecasts_of(self.forecaster, targets, demands, self.history, now, self.judge.observed.coverage)
+    def _forecasts(self, rows: Rows, demands: Demands, now: datetime) -> Forecasts:
+        if not demands.latest:
+            return Forecasts()
+        return forecasts_of(self.forecaster, rows, demands, self.history, now, self.decider.observed.coverage)
 
-    def _learn(self, steps: Steps, targets: Targets, policies: Policies, demands: Demands, now: datetime) -> Learned:
+    def _decide(self, targets: Targets, rows: Rows, known: Forecasts, now: datetime) -> Sequence[Recommendation]:
+        if targets.down:
+            return held_all(targets.inventory.workloads, Reason.SOURCE_DOWN, targets.down, now)
+        return self.decider.decide(rows, known, self.sizes.of, self._lead_time, now)
+
+    def _lead_time(self, id_: WorkloadId) -> LeadTime:
+        return self.decider.observed.lead_times.of(id_, self.policies.stated(id_).horizontal)
+
+    def _learn(self, steps: Steps, targets: Targets, rows: Rows, demands: Demands, now: datetime) -> Learned:
         """What is good to know and may be late: fits, sizes, gates."""
         if targets.down:
             return Learned()
-        steps.optional("fits", lambda: self._fit(demands, now, steps), None)
+        policies = self.decider.observed.in_force(self.policies)
+        steps.optional("fits", lambda: self._fit(rows, demands, now, steps), None)
         unread = steps.optional("sizes", lambda: self._renew_sizes(targets, now), [])
         gates = steps.optional(
             "gates",
-            lambda: self.judge.observed.gates.renew(self.history, policies, targets, now),
+            lambda: self.decider.observed.gates.renew(self.history, policies, targets, now),
             Renewed([], []),
         )
         return Learned(unread, gates)
 
-    def _fit(self, demands: Demands, now: datetime, steps: Steps) -> None:
+    def _fit(self, rows: Rows, demands: Demands, now: datetime, steps: Steps) -> None:
         for signal, usage in demands.usage.items():
-            self.forecaster.follow(signal, usage, demands.driven[signal])
+            self.forecaster.follow(signal, usage, rows.standing.driven[signal])
             if self.forecaster.learn(signal, usage, now, steps.has_time):
                 steps.late.append(f"fits of {signal}")
 
@@ -160,13 +173,13 @@ class Cycle:
         workloads = targets.inventory.workloads
         unread = self.containers.catch_up(self.source, now)
         self.throttling.follow(self.containers.facts, self.containers.read)
-        self.judge.observed.capacities.renew(self.history, self.containers, self.policies, workloads)
+        self.decider.observed.capacities.renew(self.history, self.containers, self.policies, workloads)
         loads = PodLoads(self.history, self.forecaster, self.policies, now)
         self.sizes.renew(self.history, self.containers, self.policies, workloads, loads)
         return unread
 
-    def _score(self, sight: Sight, policies: Policies, now: datetime) -> Scored:
-        scores = self.scoring.matured(self.history, sight, policies, now, self.judge.observed.coverage)
+    def _score(self, sight: Forecasts, policies: Policies, now: datetime) -> Scored:
+        scores = self.scoring.matured(self.history, sight, policies, now, self.decider.observed.coverage)
         return Scored(tuple(scores), record_scores(self.ledger, scores))
 
 
@@ -182,14 +195,3 @@ class Scored(NamedTuple):
 
     scores: tuple[ForecastScore, ...] = ()
     unkept: tuple[str, ...] = ()
-
-
-def _all_held(targets: Targets, message: str, now: datetime) -> list[Recommendation]:
-    return [held(workload, Reason.FAILED, message, now) for workload in targets.inventory.workloads]
-
-
-def verdicts_of(recommendations: Iterable[Recommendation]) -> Counter[tuple[str, str]]:
-    """Decisions about replicas, counted by verdict and reason."""
-    return Counter(
-        ("scale" if isinstance(one.replicas, Scale) else "hold", one.replicas.reason.value) for one in recommendations
-    )

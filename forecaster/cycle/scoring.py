@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.cycle.outlook import corrects
-from forecaster.decisions.coverage import Coverage
-from forecaster.decisions.quantile import stated_quantile
+from forecaster.cycle.rows import corrects
 from forecaster.domain.outlook import PeakForecast
 from forecaster.domain.report import ForecastScore
 from forecaster.domain.window import MINUTE
+from forecaster.horizontal.coverage import Coverage
+from forecaster.horizontal.quantile import stated_quantile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.cycle.outlook import Sight
+    from forecaster.cycle.forecasts import Forecasts
     from forecaster.domain.policies import Policies
     from forecaster.domain.signal import Signal
     from forecaster.domain.window import Window
@@ -52,7 +52,7 @@ class Scoring:
     turn: int = 0
 
     def matured(
-        self, history: Histories, sight: Sight, policies: Policies, now: datetime, coverage: Coverage | None = None
+        self, history: Histories, sight: Forecasts, policies: Policies, now: datetime, coverage: Coverage | None = None
     ) -> list[ForecastScore]:
         """Scores of the forecasts whose window is over, after taking in this cycle's; `coverage` learns from them."""
         self.turn = (self.turn + 1) % ROUNDS

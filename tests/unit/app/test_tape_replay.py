@@ -159,7 +159,7 @@ def test_what_was_measured_before_the_tape_began_is_on_it(tmp_path: Path) -> Non
     again = Recorded(tmp_path / "again")
     again.tape.close()
     again.tape = Tape(again.path, beginning(again.settings, again.stage.history, NOON, observed=observed))
-    again.stage.cycle.judge.observed = observed
+    again.stage.cycle.decider.observed = observed
     again.stage.cycle.source = TapedSource(again.stage.source, again.tape)
     again.stage.cycle.ledger = TapedLedger(again.stage.ledger, again.tape)
     again.run(0, 3)

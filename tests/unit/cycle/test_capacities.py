@@ -60,7 +60,7 @@ class Stage(CycleOnFakes):
         told = {} if held_back is None else {APP: held_back}
         self.source = self.cycle.source = Telling([one], held_back=told)
         if observed:
-            self.cycle.judge.observed.restore(observed)
+            self.cycle.decider.observed.restore(observed)
 
     def hours(self, first: int, last: int) -> Stage:
         for hour in range(first, last + 1):
@@ -68,7 +68,7 @@ class Stage(CycleOnFakes):
         return self
 
     def known(self, signal: Signal = Signal.CPU) -> tuple[float, int]:
-        one = self.cycle.judge.observed.capacities.known[WEB.id, signal]
+        one = self.cycle.decider.observed.capacities.known[WEB.id, signal]
         return one.amount, one.minutes
 
 
@@ -91,10 +91,10 @@ def test_throttling_at_seventy_percent_of_the_request_brings_the_capacity_down_t
 def test_explain_and_gates_take_the_same_pod_for_full() -> None:
     stage = Stage(busy(), held_back=0.4).hours(0, 8)
     amount, _ = stage.known()
-    in_force = stage.cycle.judge.observed.in_force(BY_WORTH)
+    in_force = stage.cycle.decider.observed.in_force(BY_WORTH)
     assert pods_of(WEB, in_force.of(WEB.id).horizontal) == {Signal.CPU: amount}
     assert any("full at" in line for line in explanation(named(stage.run(after(481)), "web")))
-    assert in_force.of(WEB.id) is stage.cycle.judge.observed.in_force(BY_WORTH).of(WEB.id)
+    assert in_force.of(WEB.id) is stage.cycle.decider.observed.in_force(BY_WORTH).of(WEB.id)
 
 
 def test_it_falls_no_lower_than_the_target_that_its_owner_has_tried() -> None:
@@ -110,13 +110,13 @@ def test_loads_beyond_the_request_that_were_carried_well_raise_it_up_to_the_limi
 
 
 def test_where_nobody_tells_of_throttling_nothing_is_learned() -> None:
-    assert Stage(busy()).hours(0, 4).cycle.judge.observed.capacities.known == {}
+    assert Stage(busy()).hours(0, 4).cycle.decider.observed.capacities.known == {}
 
 
 @pytest.mark.parametrize("stated", [{"sizing": "quantile"}, {"sizing": "worth", "peak_target": 1.2}])
 def test_where_it_decides_nothing_nothing_is_learned(stated: dict[str, object]) -> None:
     stage = Stage(busy(), held_back=0.4, policies=Policies(policy(**stated))).hours(0, 4)
-    assert stage.cycle.judge.observed.capacities.known == {}
+    assert stage.cycle.decider.observed.capacities.known == {}
     assert named(stage.run(after(300)), "web").signals[0].target == "50 % of 1000m a pod"
 
 
@@ -169,7 +169,7 @@ class TestRollout:
 
 def test_a_restart_goes_on_with_what_was_learned() -> None:
     before = Stage(busy(), held_back=0.4).hours(0, 8)
-    later = Stage(busy(), held_back=0.4, observed=before.cycle.judge.observed.kept())
+    later = Stage(busy(), held_back=0.4, observed=before.cycle.decider.observed.kept())
     assert later.known() == before.known()
     later.run(after(540))
     assert "full at" in named(later.run(after(541)), "web").signals[0].target
@@ -179,7 +179,7 @@ def test_who_was_not_looked_at_before_the_next_reading_comes_first_then() -> Non
     """A cycle an hour, and two workloads for each: one at a time."""
     crowd = [busy(workload(f"web-{i}")) for i in range(2)]
     one = CycleOnFakes(*crowd, policies=BY_WORTH)
-    capacities = one.cycle.judge.observed.capacities
+    capacities = one.cycle.decider.observed.capacities
     one.source = one.cycle.source = Telling(crowd)
     firsts = []
     for hour in range(3):
@@ -190,6 +190,6 @@ def test_who_was_not_looked_at_before_the_next_reading_comes_first_then() -> Non
 
 def test_what_is_known_of_others_is_forgotten_with_them() -> None:
     observed = Observed()
-    observed.restore(Stage(busy(), held_back=0.4).hours(0, 2).cycle.judge.observed.kept())
+    observed.restore(Stage(busy(), held_back=0.4).hours(0, 2).cycle.decider.observed.kept())
     observed.forget_others(set())
     assert observed.capacities.known == {}

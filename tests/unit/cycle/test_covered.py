@@ -30,8 +30,8 @@ def wavy() -> Load:
 def stage(policies: Policies, held: Held | None = None) -> CycleOnFakes:
     one = CycleOnFakes(wavy(), policies=policies)
     if held:
-        one.cycle.judge.observed.coverage.held[WEB, Signal.CPU] = held
-        one.cycle.judge.observed.coverage.pooled[Signal.CPU, 0.9] = held
+        one.cycle.decider.observed.coverage.held[WEB, Signal.CPU] = held
+        one.cycle.decider.observed.coverage.pooled[Signal.CPU, 0.9] = held
     return one
 
 
@@ -50,7 +50,7 @@ def test_whose_policy_does_not_ask_for_it_is_left_alone() -> None:
     for policies in (Policies(policy(quantile=0.9)), Policies(policy(coverage_correction=True, sizing="worth"))):
         one = stage(policies)
         one.run_minutes(0, 20)
-        assert one.cycle.judge.observed.coverage.held == {}
+        assert one.cycle.decider.observed.coverage.held == {}
     assert not named(stage(Policies(policy(quantile=0.9)), MISSED).run(), "web").signals[0].note
 
 
@@ -60,7 +60,7 @@ def test_every_score_is_learned_from_at_the_stated_level() -> None:
     outcomes = one.run_minutes(0, 40)
     scores = one.ledger.scores
     assert scores
-    held = one.cycle.judge.observed.coverage.held[WEB, Signal.CPU]
+    held = one.cycle.decider.observed.coverage.held[WEB, Signal.CPU]
     assert held.matured == pytest.approx(MISSED.matured + 0.475 * len(scores), abs=0.2)
     for score in scores:
         said = named(outcomes[(score.made_at - NOON) // MINUTE], "web").signals[0].forecast

@@ -149,8 +149,8 @@ class TestInTheCycle:
     def test_pods_that_take_longer_than_the_history_reaches_leave_measured_demand_to_decide(self) -> None:
         stage = CycleOnFakes(load("web"))
         stage.run()
-        watch = stage.cycle.judge.observed.lead_times.watches[WEB.id]
-        stage.cycle.judge.observed.lead_times.watches[WEB.id] = watch._replace(rung=minutes(360), took=(minutes(350),))
+        watch = stage.cycle.decider.observed.lead_times.watches[WEB.id]
+        stage.cycle.decider.observed.lead_times.watches[WEB.id] = watch._replace(rung=minutes(360), took=(minutes(350),))
         web = named(stage.run(after(1)), "web")
         assert web.replicas.reason is Reason.FALLBACK
         assert "6h is the least" in web.replicas.message
@@ -160,4 +160,4 @@ class TestInTheCycle:
         stage.run()
         stage.source.down = nobody_answers()
         stage.run_minutes(1, 10)
-        assert stage.cycle.judge.observed.lead_times.looked == after(0)
+        assert stage.cycle.decider.observed.lead_times.looked == after(0)

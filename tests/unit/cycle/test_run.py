@@ -247,10 +247,23 @@ class TestWorkload:
         stage = CycleOnFakes(load("web"), load("late", since=after(1)))
         assert [len(one.recommendations) for one in stage.run_minutes(0, 1)] == [1, 2]
 
-    def test_that_disappears_leaves_no_recommendation_and_no_state(self) -> None:
+    def test_that_disappears_leaves_no_recommendation_and_keeps_its_row_for_a_day(self) -> None:
         stage = CycleOnFakes(load("web"), load("gone", until=after(1)))
         assert [len(one.recommendations) for one in stage.run_minutes(0, 2)] == [2, 2, 1]
-        assert {id_.name for id_ in stage.cycle.judge.states} == {"web"}
+        assert {id_.name for id_ in stage.cycle.decider.fleet.row} == {"web", "gone"}
+        stage.run(after(24 * 60 + 10))
+        assert {id_.name for id_ in stage.cycle.decider.fleet.row} == {"web"}
+        assert stage.cycle.decider.state.rows == 1
+
+    def test_that_comes_back_goes_on_with_what_was_remembered_of_it(self) -> None:
+        """Eight replicas were recommended before it left; the window of stabilization is five minutes."""
+        falling = Load(workload("away", replicas=8), {Signal.CPU: lambda at: 4.0 if at <= NOON else 1.0})
+        stage = CycleOnFakes(load("web"), falling)
+        stage.run()
+        stage.source.loads.remove(falling)
+        stage.run(after(1))
+        stage.source.loads.insert(0, falling)
+        assert named(stage.run(after(2)), "away").wanted_replicas == 8
 
     def test_that_disappears_gives_its_history_back_in_time(self) -> None:
         settings = CycleOnFakes().history.settings.model_copy(update={"forget_after": timedelta(hours=3)})
@@ -290,7 +303,7 @@ class TestWorkload:
 
     def test_none_at_all_is_a_quiet_cycle(self) -> None:
         outcome = CycleOnFakes().run()
-        assert outcome.recommendations == []
+        assert list(outcome.recommendations) == []
         assert outcome.report.failures == ()
 
 
@@ -400,8 +413,8 @@ class TestScores:
 def test_two_replicas_of_the_service_come_to_the_same_numbers() -> None:
     wave = Load(workload(), {Signal.CPU: lambda at: 2.0 + np.sin(at.timestamp() / 3600)})
     first, second = CycleOnFakes(wave, model="seasonal-naive-day"), CycleOnFakes(wave, model="seasonal-naive-day")
-    assert [one.recommendations for one in first.run_minutes(0, 3)] == [
-        one.recommendations for one in second.run_minutes(0, 3)
+    assert [list(one.recommendations) for one in first.run_minutes(0, 3)] == [
+        list(one.recommendations) for one in second.run_minutes(0, 3)
     ]
 
 

@@ -1,0 +1,264 @@
+"""The step that decides: every group of rows by the one array function, and what is remembered of the fleet."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, overload
+
+import numpy as np
+
+from forecaster.cycle.fleet import Fleet
+from forecaster.cycle.forecasts import columns_of
+from forecaster.cycle.observed import Observed
+from forecaster.decisions.gate import Gate, Standing, Voice
+from forecaster.decisions.wanted import shut_by
+from forecaster.domain.decision import Reason, Scale
+from forecaster.horizontal.decide import decide
+from forecaster.horizontal.decisions import FAILED, REASONS
+from forecaster.horizontal.events import Calendar, calendar_of
+from forecaster.horizontal.inputs import Inputs
+from forecaster.horizontal.record import Subject, held, recommendation, record
+from forecaster.horizontal.state import State
+from forecaster.vertical.sizing.pod import NO_SIZING, size
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+
+    from numpy.typing import NDArray
+
+    from forecaster.cycle.forecasts import Columns, Forecasts
+    from forecaster.cycle.rows import RowGroup, Rows
+    from forecaster.domain.decision import LeadTime, Recommendation
+    from forecaster.domain.signal import Signal
+    from forecaster.domain.workload import Workload, WorkloadId
+    from forecaster.horizontal.decisions import Decisions
+    from forecaster.vertical.sizing.pod import PodSizing
+
+
+class Place(NamedTuple):
+    """Where a row was decided."""
+
+    group: int
+    row: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Context:
+    """What records of rows are made of beside the numbers of their decisions."""
+
+    rows: Rows
+    forecasts: Forecasts
+    gates: Sequence[Gate | None]
+    """[row]; None where the policy asks for no gate."""
+    sizing: Callable[[WorkloadId], PodSizing]
+    lead_time: Callable[[WorkloadId], LeadTime]
+
+
+class FleetDecisions(Sequence["Recommendation"]):
+    """What was decided about every workload of a cycle, in the order of the inventory.
+
+    Numbers are columns; the record of a workload is made when it is asked for, within the cycle.
+    """
+
+    def __init__(self, at: datetime, groups: Sequence[tuple[NDArray[np.intp], Decisions]], context: Context) -> None:
+        self.at = at
+        self.groups = groups
+        self._context = context
+        count = len(context.rows.workloads)
+        self.replicas = np.zeros(count, np.int64)
+        """[row] the recommended count; the current one where it is held."""
+        self.reason = np.full(count, FAILED, np.int8)
+        """[row] a position in `horizontal.decisions.REASONS`."""
+        self._group, self._row = np.zeros(count, np.intp), np.zeros(count, np.intp)
+        for number, (positions, decided) in enumerate(groups):
+            self.replicas[positions], self.reason[positions] = decided.replicas, decided.reason
+            self._group[positions], self._row[positions] = number, np.arange(len(positions))
+
+    def __len__(self) -> int:
+        return len(self.replicas)
+
+    @overload
+    def __getitem__(self, index: int) -> Recommendation: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Recommendation]: ...
+
+    def __getitem__(self, index: int | slice) -> Recommendation | list[Recommendation]:
+        if isinstance(index, slice):
+            return [self._record(i) for i in range(*index.indices(len(self)))]
+        return self._record(range(len(self))[index])
+
+    def place(self, index: int) -> Place:
+        """Where a workload was decided."""
+        return Place(int(self._group[index]), int(self._row[index]))
+
+    def verdicts(self) -> Counter[tuple[str, str]]:
+        """Workloads by verdict and reason."""
+        counts = np.bincount(self.reason, minlength=len(REASONS)).tolist()
+        return Counter({(_verdict(reason), reason.value): n for reason, n in zip(REASONS, counts, strict=True) if n})
+
+    def failures(self) -> list[str]:
+        """One sentence for each workload about which nothing could be computed."""
+        failed = np.flatnonzero(self.reason == FAILED).tolist()
+        return [f"{one.id}: {one.replicas.message}" for one in map(self._record, failed)]
+
+    def _record(self, index: int) -> Recommendation:
+        """The record of one workload; held with the reason where it cannot be made."""
+        try:
+            return self._made(index)
+        except Exception as error:  # noqa: BLE001  the boundary of a record: nothing in one workload stops the others
+            workload = self._context.rows.workloads[index]
+            return held(workload, Reason.FAILED, f"{type(error).__name__}: {error}", self.at)
+
+    def _made(self, index: int) -> Recommendation:
+        group, position = self.place(index)
+        subject = self._subject(index)
+        workload, policy = subject.workload, self._context.rows.rows[index].policy
+        return recommendation(
+            record(self.groups[group][1], position, subject),
+            subject,
+            size(workload, self._context.sizing(workload.id), policy.vertical),
+            self.at,
+            self._context.lead_time(workload.id),
+        )
+
+    def _subject(self, index: int) -> Subject:
+        context, gate = self._context, self._context.gates[index]
+        workload, row = context.rows.workloads[index], context.rows.rows[index]
+        known = context.forecasts.of(workload.id, row, gate.voice if gate else Voice.MODEL)
+        return Subject(workload, row.policy.horizontal, known, shut_by(row.policy.horizontal, gate), row.failure)
+
+
+def _verdict(reason: Reason) -> str:
+    return "scale" if reason in SCALED else "hold"
+
+
+SCALED = frozenset({Reason.REACTIVE, Reason.FORECAST, Reason.GATED, Reason.FALLBACK})
+
+
+def held_all(workloads: Sequence[Workload], reason: Reason, message: str, now: datetime) -> list[Recommendation]:
+    """Every workload left as it is: nothing is known of the present."""
+    return [held(workload, reason, message, now) for workload in workloads]
+
+
+def verdicts_of(recommendations: Sequence[Recommendation]) -> Counter[tuple[str, str]]:
+    """Decisions about replicas, counted by verdict and reason."""
+    if isinstance(recommendations, FleetDecisions):
+        return recommendations.verdicts()
+    return Counter(
+        ("scale" if isinstance(one.replicas, Scale) else "hold", one.replicas.reason.value) for one in recommendations
+    )
+
+
+@dataclass(slots=True)
+class Decider:
+    """Carries the state of the fleet, and what was observed of its workloads, from cycle to cycle."""
+
+    fleet: Fleet = field(default_factory=Fleet)
+    state: State = field(default_factory=lambda: State.new(0))
+    observed: Observed = field(default_factory=Observed)
+
+    def decide(
+        self,
+        rows: Rows,
+        forecasts: Forecasts,
+        sizing: Callable[[WorkloadId], PodSizing],
+        lead_time: Callable[[WorkloadId], LeadTime],
+        now: datetime,
+    ) -> FleetDecisions:
+        """Every workload of this cycle."""
+        gates = self._gates(rows)
+        columns = self._columns(rows, forecasts, gates)
+        at, calendar, acting = now.timestamp(), _calendar(rows, now), _acting(gates)
+        places = self._places(rows, now)
+        decided = []
+        for group in rows.standing.groups:
+            inputs = inputs_of(group, rows, columns, calendar, acting)
+            taken = self.state.take(places[group.positions])
+            found, after = decide(inputs, taken, at)
+            self.state = self.state.put(places[group.positions], after)
+            decided.append((group.positions, found))
+        return FleetDecisions(now, decided, Context(rows, forecasts, gates, sizing, lead_time))
+
+    def _gates(self, rows: Rows) -> list[Gate | None]:
+        gates: list[Gate | None] = [None] * len(rows.ids)
+        for row in rows.standing.gated:
+            gates[row] = self.observed.gates.of(rows.ids[row])
+        return gates
+
+    def _columns(self, rows: Rows, forecasts: Forecasts, gates: Sequence[Gate | None]) -> Mapping[Signal, Columns]:
+        seasonal = [row for row, gate in enumerate(gates) if gate is not None and gate.voice == Voice.SEASONAL]
+        quantile = np.full(len(rows.ids), 0.5)
+        for group in rows.standing.groups:
+            quantile[group.positions] = group.policy.quantile
+        return {signal: columns_of(signal, forecasts, rows, quantile, seasonal) for signal in rows.standing.driven}
+
+    def _places(self, rows: Rows, now: datetime) -> NDArray[np.int64]:
+        """Where the state of each row is, in a state that is open for this cycle."""
+        places = self.fleet.rows(rows.ids, now)
+        stay = self.fleet.compacted(now)
+        if stay is not None:
+            self.state = self.state.take(stay)
+            places = self.fleet.rows(rows.ids, now)
+        new = np.full(len(self.fleet.row) - self.state.rows, -1, np.int64)
+        if len(new):
+            self.state = self.state.take(np.concatenate([np.arange(self.state.rows), new]))
+        groups = rows.standing.groups
+        keep = max((group.policy.keep for group in groups), default=0.0)
+        signals = dict.fromkeys(signal for group in groups for signal in group.rules.signals)
+        self.state = self.state.opened(now.timestamp(), keep, signals)
+        return places
+
+
+def inputs_of(
+    group: RowGroup,
+    rows: Rows,
+    columns: Mapping[Signal, Columns],
+    calendar: Calendar,
+    acting: NDArray[np.bool_],
+) -> Inputs:
+    """What one group is decided from."""
+    at, kinds = group.positions, group.rules.kinds
+    mine = [columns[kind.signal] for kind in kinds]  # type: ignore[index]  # a signal is its name
+
+    def stacked(name: str) -> NDArray[np.float64]:
+        return np.array([getattr(one, name)[at] for one in mine]).reshape(len(kinds), len(at))
+
+    return Inputs(
+        rules=group.rules,
+        policy=group.policy,
+        targets=group.targets,
+        current=np.array([rows.workloads[row].replicas for row in at.tolist()], np.int64),
+        ready=np.array([rows.workloads[row].ready_replicas for row in at.tolist()], np.int64),
+        measured=stacked("measured"),
+        unseen=stacked("unseen").astype(np.int8),
+        age=stacked("age"),
+        peak=stacked("peak"),
+        low=stacked("low"),
+        quantiles=[one.quantiles[:, at] for one in mine],
+        acting=acting[at],
+        event_floor=calendar.floors[at],
+        frozen=calendar.frozen[at],
+        unreadable=rows.standing.unreadable[at],
+    )
+
+
+def _acting(gates: Sequence[Gate | None]) -> NDArray[np.bool_]:
+    """[row] whether the forecast has its say: where no gate is asked for, or the gate lets it."""
+    return np.array([gate is None or gate.standing == Standing.ACTING for gate in gates], np.bool_)
+
+
+def _calendar(rows: Rows, now: datetime) -> Calendar:
+    count = len(rows.ids)
+    if not rows.standing.with_events:
+        return Calendar(np.zeros(count, np.int64), np.zeros(count, np.bool_))
+    lead_times = np.array([row.span.lead_time.total_seconds() for row in rows.rows], np.float64)
+    return calendar_of([row.policy.horizontal.events for row in rows.rows], lead_times, now.timestamp())
+
+
+def no_sizing(_: WorkloadId) -> PodSizing:
+    """Of a cycle that sizes nothing."""
+    return NO_SIZING

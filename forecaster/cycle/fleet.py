@@ -1,0 +1,62 @@
+"""Identities of workloads in a stable order: where each has its row in every column that outlives a cycle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forecaster.domain.window import DAY
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from numpy.typing import NDArray
+
+    from forecaster.domain.workload import WorkloadId
+
+    Rows = NDArray[np.int64]
+
+KEPT = DAY
+"""A workload that is away for no longer keeps its row, and with it everything learned about it."""
+SPARE = 0.1
+"""Share of rows without a workload from which on they are given back, all in one take."""
+
+
+@dataclass(slots=True)
+class Fleet:
+    """`row` of every workload that is there or was there within the last day."""
+
+    row: dict[WorkloadId, int] = field(default_factory=dict)
+    seen: list[datetime] = field(default_factory=list)
+    """When each row was there last."""
+
+    def rows(self, ids: Sequence[WorkloadId], now: datetime) -> Rows:
+        """The row of each of these workloads, which are there now; a new one gets the next row."""
+        for id_ in ids:
+            if id_ not in self.row:
+                self.row[id_] = len(self.row)
+                self.seen.append(now)
+        found = np.fromiter((self.row[id_] for id_ in ids), np.int64, len(ids))
+        for row in found.tolist():
+            self.seen[row] = now
+        return found
+
+    def compacted(self, now: datetime) -> Rows | None:
+        """Give the rows of workloads that left more than a day ago back: the rows that stay, in their new order.
+
+        None while they are few: columns are compacted seldom.
+        """
+        stay = [(id_, row) for id_, row in self.row.items() if now - self.seen[row] <= KEPT]
+        if len(self.row) - len(stay) <= SPARE * len(self.row):
+            return None
+        rows = [row for _, row in stay]
+        self.seen = [self.seen[row] for row in rows]
+        self.row = {id_: place for place, (id_, _) in enumerate(stay)}
+        return np.array(rows, np.int64)
+
+    def known(self, id_: WorkloadId) -> bool:
+        """Whether anything learned about this workload is kept."""
+        return id_ in self.row

@@ -1,0 +1,249 @@
+"""What is known of every signal, as columns over the rows of a cycle: latest demand, and the peak that is forecast."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from forecaster.cycle.rows import corrects
+from forecaster.cycle.usage import usage_of
+from forecaster.decisions.gate import Voice
+from forecaster.demand.latest import DayAgo, Latest, latest
+from forecaster.domain.amounts import duration_text
+from forecaster.domain.outlook import PeakForecast, SignalForecast, Unknown
+from forecaster.domain.signal import DEMAND, Signal
+from forecaster.domain.window import FIVE_MINUTES, MINUTE
+from forecaster.forecasting.peaks import LEVELS, LOW
+from forecaster.horizontal.coverage import Coverage, Level
+from forecaster.horizontal.inputs import KNOWN, NO_SAMPLE, STALE
+from forecaster.horizontal.quantile import stated_quantile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from numpy.typing import NDArray
+
+    from forecaster.cycle.rows import Row, Rows
+    from forecaster.demand.censored import ThrottledTime
+    from forecaster.demand.fresh import FreshHistory
+    from forecaster.domain.workload import WorkloadId
+    from forecaster.forecasting.forecaster import Forecaster, PeakSpan
+    from forecaster.forecasting.peaks import PeakForecasts
+    from forecaster.ports import Histories
+
+    Floats = NDArray[np.float64]
+    Codes = NDArray[np.int8]
+    Positions = NDArray[np.intp]
+
+NEVER: Mapping[WorkloadId, Sequence[ThrottledTime]] = MappingProxyType({})
+"""Throttled times where none are known."""
+_LOW = LEVELS.index(LOW)
+
+
+@dataclass(frozen=True, slots=True)
+class Demands:
+    """Latest demand by signal, and usage with what makes demand of it."""
+
+    latest: Mapping[Signal, Latest] = field(default_factory=dict)
+    usage: Mapping[Signal, FreshHistory] = field(default_factory=dict)
+
+
+def demands_of(
+    history: Histories, rows: Rows, throttled: Mapping[WorkloadId, Sequence[ThrottledTime]] = NEVER
+) -> Demands:
+    """What is known of the present."""
+    usage = usage_of(history, rows.standing.driven, rows.workloads, throttled)
+    return Demands({signal: latest(history.window(signal, MINUTE)) for signal in DEMAND}, usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Forecasts:
+    """What this cycle knows of all workloads: latest demand and forecast peaks by signal."""
+
+    latest: Mapping[Signal, Latest] = field(default_factory=dict)
+    peaks: Mapping[Signal, Mapping[PeakSpan, PeakForecasts]] = field(default_factory=dict)
+    failures: tuple[str, ...] = ()
+    """Why some forecasts are missing, one sentence each."""
+    day_ago: Mapping[Signal, DayAgo] = field(default_factory=dict)
+    coverage: Coverage = field(default_factory=Coverage)
+    """How often earlier forecasts held."""
+
+    def of(self, id_: WorkloadId, row: Row, voice: Voice = Voice.MODEL) -> SignalForecasts:
+        """Each signal of one workload under its policy, with the forecast of the model that the gate chose."""
+        return SignalForecasts(self, id_, row, voice)
+
+    def series(self) -> dict[Signal, int]:
+        """Workloads with history, by signal."""
+        return {signal: len(seen.row) for signal, seen in self.latest.items()}
+
+    def ages(self) -> dict[Signal, float]:
+        """Seconds since the latest sample of any workload; signals without one are absent."""
+        ages = {signal: seen.age() for signal, seen in self.latest.items()}
+        return {signal: age.total_seconds() for signal, age in ages.items() if age is not None}
+
+
+def forecasts_of(
+    forecaster: Forecaster, rows: Rows, demands: Demands, history: Histories, now: datetime, coverage: Coverage
+) -> Forecasts:
+    """What is known now, with forecasts by the models that are fitted.
+
+    A signal whose forecast fails as a whole has none, with the reason; the others go on.
+    """
+    peaks, failures = {}, []
+    for signal, wanted in rows.standing.driven.items():
+        try:
+            peaks[signal] = forecaster.peaks_by_span(signal, demands.usage[signal], wanted, now, learn=False)
+        except Exception as error:  # noqa: BLE001  a boundary by signal
+            failures.append(f"forecast of {signal}: {type(error).__name__}: {error}")
+    weeks = {signal: DayAgo(history.window(signal, FIVE_MINUTES)) for signal in peaks}
+    return Forecasts(demands.latest, peaks, (*failures, *forecaster.failures()), weeks, coverage)
+
+
+class Columns(NamedTuple):
+    """One signal of all rows of a cycle, [row] if nothing else is said; NaN where it is not known."""
+
+    measured: Floats
+    """Latest demand that is fresh enough."""
+    unseen: Codes
+    """Why there is none (`horizontal.inputs`)."""
+    age: Floats
+    """Seconds since the latest sample."""
+    peak: Floats
+    """The coming peak at the quantile of the policy."""
+    low: Floats
+    """Its 10 % quantile."""
+    quantiles: Floats
+    """[level, row] its distribution."""
+
+
+def columns_of(signal: Signal, forecasts: Forecasts, rows: Rows, quantile: Floats, seasonal: Sequence[int]) -> Columns:
+    """One signal as columns; rows in `seasonal` take yesterday's load for their forecast."""
+    standing, seen = rows.standing, forecasts.latest[signal]
+    at = positions(seen.row, rows.ids)
+    measured, unseen, age = _measured(seen, at, standing.max_sample_age)
+    known = np.where(at >= 0, _taken(seen.known, at) * seen.step.total_seconds(), 0.0)
+    quantiles = np.full((len(LEVELS), len(rows.ids)), np.nan)
+    for span, peaks in forecasts.peaks.get(signal, {}).items():
+        members = standing.spans.get(span)
+        if members is None:
+            continue
+        _lay(quantiles, members, peaks.values, positions(peaks.row, [rows.ids[row] for row in members.tolist()]))
+        chosen = [row for row in seasonal if rows.rows[row].span == span]
+        _lay_day_ago(quantiles, chosen, forecasts.day_ago[signal], peaks, rows.ids)
+    quantiles[:, known < standing.least_history] = np.nan
+    level = _levels(signal, forecasts, rows, quantile)
+    return Columns(measured, unseen, age, at_quantile(quantiles, level), quantiles[_LOW], quantiles)
+
+
+def positions(row: Mapping[WorkloadId, int], ids: Sequence[WorkloadId]) -> Positions:
+    """Where each of these workloads is; -1 where it is not."""
+    return np.fromiter((row.get(id_, -1) for id_ in ids), np.intp, len(ids))
+
+
+def _taken(values: NDArray[np.generic], at: Positions) -> NDArray[np.generic]:
+    return values[np.maximum(at, 0)] if len(values) else np.zeros(len(at), values.dtype)
+
+
+def _measured(seen: Latest, at: Positions, limit: Floats) -> tuple[Floats, Codes, Floats]:
+    silent = np.where(at >= 0, _taken(seen.silent, at), seen.columns)
+    age = np.where(silent < seen.columns, silent * seen.step.total_seconds(), np.nan)
+    absent, stale = np.isnan(age), age > limit
+    unseen = np.where(absent, np.int8(NO_SAMPLE), np.where(stale, np.int8(STALE), np.int8(KNOWN)))
+    measured = np.where(absent | stale, np.nan, _taken(seen.values, at))
+    return measured, unseen, age
+
+
+def _lay(quantiles: Floats, members: Positions, values: Floats, at: Positions) -> None:
+    there = at >= 0
+    quantiles[:, members[there]] = values[at[there]].T
+
+
+def _lay_day_ago(
+    quantiles: Floats, chosen: Sequence[int], day_ago: DayAgo, peaks: PeakForecasts, ids: Sequence[WorkloadId]
+) -> None:
+    """Yesterday's load knows no spread: all quantiles are the same."""
+    for row in chosen:
+        peak = day_ago.peak(ids[row], peaks.begin, peaks.until)
+        quantiles[:, row] = np.nan if peak is None else peak
+
+
+def _levels(signal: Signal, forecasts: Forecasts, rows: Rows, quantile: Floats) -> Floats:
+    """[row] the level to ask for: the policy's quantile, corrected where the policy says so."""
+    if not rows.standing.corrected:
+        return quantile
+    level = quantile.copy()
+    for row in rows.standing.corrected:
+        level[row] = forecasts.coverage.level(rows.ids[row], signal, float(quantile[row])).value
+    return level
+
+
+def at_quantile(quantiles: Floats, level: Floats) -> Floats:
+    """[row] the value at each row's level: linear between the two levels around it, flat beyond the outer ones."""
+    found = np.empty(quantiles.shape[1])
+    for one in np.unique(level).tolist():
+        rows = np.flatnonzero(level == one) if len(level) and not (level == one).all() else slice(None)
+        found[rows] = _at(quantiles[:, rows], one)
+    return found
+
+
+def _at(quantiles: Floats, level: float) -> Floats:
+    right = int(np.searchsorted(LEVELS, level))
+    if right < len(LEVELS) and LEVELS[right] == level:
+        return quantiles[right]
+    if right in {0, len(LEVELS)}:
+        return quantiles[min(right, len(LEVELS) - 1)]
+    left = right - 1
+    slope = (quantiles[right] - quantiles[left]) / (LEVELS[right] - LEVELS[left])
+    return np.asarray(slope * (level - LEVELS[left]) + quantiles[left])
+
+
+@dataclass(frozen=True, slots=True)
+class SignalForecasts(Mapping["Signal", SignalForecast]):
+    """The signals of one workload as its record shows them, each made when it is asked for."""
+
+    forecasts: Forecasts
+    id: WorkloadId
+    row: Row
+    voice: Voice = Voice.MODEL
+
+    def __getitem__(self, signal: Signal) -> SignalForecast:
+        measured = self.forecasts.latest[signal].measured(self.id, self.row.policy.max_sample_age)
+        return SignalForecast(signal, measured, self._ahead(signal))
+
+    def __iter__(self) -> Iterator[Signal]:
+        return iter(self.forecasts.latest)
+
+    def __len__(self) -> int:
+        return len(self.forecasts.latest)
+
+    def _ahead(self, signal: Signal) -> PeakForecast | Unknown:
+        policy, span = self.row.policy, self.row.span
+        known, least = self.forecasts.latest[signal].span(self.id), max(policy.min_history, span.lead_time)
+        if known < least:
+            return Unknown(f"{duration_text(known)} of history; {duration_text(least)} is the least")
+        peaks = self.forecasts.peaks.get(signal, {}).get(span)
+        if not peaks:
+            return Unknown("no forecast was made")
+        if self.voice is Voice.SEASONAL:
+            return self._day_ago(signal, peaks)
+        quantile = stated_quantile(policy.horizontal)
+        level = self.forecasts.coverage.level(self.id, signal, quantile) if corrects(policy) else Level(quantile)
+        ahead = peaks.ahead(self.id, level.value)
+        if not level.why or not isinstance(ahead, PeakForecast):
+            return ahead
+        return replace(ahead, quantile=quantile, note="; ".join(filter(None, (ahead.note, level.why))))
+
+    def _day_ago(self, signal: Signal, peaks: PeakForecasts) -> PeakForecast | Unknown:
+        """The same window a day before, for certain: seasonal naive knows no spread."""
+        peak = self.forecasts.day_ago[signal].peak(self.id, peaks.begin, peaks.until)
+        if peak is None:
+            return Unknown("nothing is known of yesterday")
+        quantile, same = stated_quantile(self.row.policy.horizontal), (peak,) * len(LEVELS)
+        return PeakForecast(
+            "seasonal-naive-day", quantile, peak, peak, peak, peak, peaks.begin, peaks.until, "", LEVELS, same
+        )

@@ -1,0 +1,185 @@
+"""The workloads of a cycle as rows: what each says of itself, resolved once, and the groups that are decided together."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from forecaster.forecasting.forecaster import PeakSpan
+from forecaster.forecasting.peaks import LEVELS
+from forecaster.horizontal.lead_time import lead_time
+from forecaster.horizontal.targets import signals_of
+from forecaster.horizontal.terms import NOTHING, Terms, policy_columns, target_columns, terms_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from forecaster.domain.policies import Policies
+    from forecaster.domain.policy import Policy
+    from forecaster.domain.signal import Signal
+    from forecaster.domain.workload import Autoscaler, Resources, Workload, WorkloadId
+    from forecaster.horizontal.inputs import PolicyColumns, Rules, TargetColumns
+
+    Positions = NDArray[np.intp]
+
+
+class Row(NamedTuple):
+    """One workload: its policy in force, the span in which its peak is looked for, its terms, the signals they name."""
+
+    policy: Policy
+    span: PeakSpan
+    terms: Terms
+    signals: frozenset[Signal]
+    autoscaler: Autoscaler | None
+    resources: Resources
+    failure: str = ""
+    """Why it cannot be read; empty when it can."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowGroup:
+    """Rows with the same rules, by their `positions` in the fleet of this cycle, and what stands for weeks of them."""
+
+    rules: Rules
+    positions: Positions
+    policy: PolicyColumns
+    targets: TargetColumns
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The workloads of one cycle in the order of the inventory."""
+
+    workloads: Sequence[Workload]
+    rows: Sequence[Row]
+    standing: Standing
+
+    @property
+    def ids(self) -> tuple[WorkloadId, ...]:
+        """Their identities."""
+        return self.standing.ids
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """What does not change from cycle to cycle while the workloads, their HPAs and policies are the same."""
+
+    ids: tuple[WorkloadId, ...]
+    rows: Sequence[Row]
+
+    @cached_property
+    def groups(self) -> tuple[RowGroup, ...]:
+        """Rows by their rules."""
+        found: dict[Rules, list[int]] = defaultdict(list)
+        for position, row in enumerate(self.rows):
+            found[row.terms.rules].append(position)
+        return tuple(self._group(rules, positions) for rules, positions in found.items())
+
+    def _group(self, rules: Rules, positions: list[int]) -> RowGroup:
+        terms = [self.rows[position].terms for position in positions]
+        return RowGroup(rules, np.array(positions, np.intp), policy_columns(terms), target_columns(terms))
+
+    @cached_property
+    def unreadable(self) -> NDArray[np.bool_]:
+        """[row] whether policy or targets could not be read."""
+        return np.array([bool(row.failure) for row in self.rows], np.bool_)
+
+    @cached_property
+    def max_sample_age(self) -> NDArray[np.float64]:
+        """[row] seconds after which a sample is stale."""
+        return np.array([row.policy.max_sample_age.total_seconds() for row in self.rows], np.float64)
+
+    @cached_property
+    def least_history(self) -> NDArray[np.float64]:
+        """[row] seconds of the latest hours that must be known before anything is forecast."""
+        least = (max(row.policy.min_history, row.span.lead_time) for row in self.rows)
+        return np.array([one.total_seconds() for one in least], np.float64)
+
+    @cached_property
+    def spans(self) -> Mapping[PeakSpan, Positions]:
+        """The rows of each span in which a peak is looked for."""
+        found: dict[PeakSpan, list[int]] = defaultdict(list)
+        for position, row in enumerate(self.rows):
+            found[row.span].append(position)
+        return {span: np.array(positions, np.intp) for span, positions in found.items()}
+
+    @cached_property
+    def driven(self) -> Mapping[Signal, Mapping[PeakSpan, list[WorkloadId]]]:
+        """The workloads whose count each signal decides, by span: only these are forecast."""
+        found: dict[Signal, dict[PeakSpan, list[WorkloadId]]] = {}
+        for id_, row in zip(self.ids, self.rows, strict=True):
+            for signal in row.signals:
+                found.setdefault(signal, {}).setdefault(row.span, []).append(id_)
+        return found
+
+    @cached_property
+    def corrected(self) -> list[int]:
+        """Rows whose level of a forecast follows from what it covered before."""
+        return [position for position, row in enumerate(self.rows) if corrects(row.policy)]
+
+    @cached_property
+    def gated(self) -> list[int]:
+        """Rows whose forecast acts only where the gate lets it."""
+        return [position for position, row in enumerate(self.rows) if row.policy.horizontal.gate]
+
+    @cached_property
+    def with_events(self) -> bool:
+        """Whether any policy knows events."""
+        return any(row.policy.horizontal.events for row in self.rows)
+
+
+@dataclass(slots=True)
+class RowBook:
+    """Resolves workloads into rows and keeps the answer as long as a workload's HPA, resources and policy stay."""
+
+    known: dict[WorkloadId, Row] = field(default_factory=dict)
+    standing: Standing | None = None
+
+    def rows(self, workloads: Sequence[Workload], policies: Policies) -> Rows:
+        """The rows of this cycle; one that cannot be read has its failure and no targets."""
+        known = self.known
+        rows = []
+        for workload in workloads:
+            row = known.get(workload.id)
+            policy = policies.of(workload.id)
+            if (
+                row is None
+                or row.policy is not policy
+                or row.autoscaler != workload.autoscaler
+                or row.resources != workload.resources
+            ):
+                row = known[workload.id] = resolved(workload, policy)
+            rows.append(row)
+        ids = tuple(workload.id for workload in workloads)
+        before = self.standing
+        if before is None or before.ids != ids or any(a is not b for a, b in zip(before.rows, rows, strict=True)):
+            self.standing = before = Standing(ids, rows)
+            self._forget(ids)
+        return Rows(workloads, rows, before)
+
+    def _forget(self, ids: tuple[WorkloadId, ...]) -> None:
+        """What is resolved costs nothing to resolve again."""
+        if len(self.known) > len(ids):
+            self.known = {id_: self.known[id_] for id_ in ids}
+
+
+def resolved(workload: Workload, policy: Policy) -> Row:
+    """What a workload and its policy say, as numbers; with the failure where they cannot be read."""
+    objects = workload.autoscaler, workload.resources
+    span = PeakSpan(lead_time(policy.horizontal).value, policy.horizontal.window)
+    try:
+        terms = terms_of(workload, policy.horizontal, LEVELS)
+        return Row(policy, span, terms, frozenset(signals_of(workload, policy.horizontal)), *objects)
+    except Exception as error:  # noqa: BLE001  the boundary of a row: what is wrong with one workload holds it alone
+        return Row(policy, span, NOTHING, frozenset(), *objects, failure=f"{type(error).__name__}: {error}")
+
+
+def corrects(policy: Policy) -> bool:
+    """Whether the level that a forecast is asked for follows from what it covered: only where that level decides."""
+    return policy.horizontal.coverage_correction and policy.horizontal.sizing == "quantile"
