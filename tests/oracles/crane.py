@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-
 _LEAST_ACTUAL = 1e-3
 _BASE = math.log(1.25)
+_PAIR = re.compile(r"(\d+(?:\.\d+)?)c(\d+(?:\.\d+)?)g", re.ASCII)
+_GIBIBYTE = 2**30
 
 
 def asymmetric_percentage_error(actual: Sequence[float], predicted: Sequence[float]) -> float | None:
@@ -41,10 +42,6 @@ def _error(actual: float, predicted: float) -> float:
         return (predicted - actual) / actual
     short = (actual - predicted) / actual
     return -math.log(1 - short) / _BASE if short < 1 else math.inf
-
-
-_PAIR = re.compile(r"(\d+(?:\.\d+)?)c(\d+(?:\.\d+)?)g", re.ASCII)
-_GIBIBYTE = 2**30
 
 
 class Size(NamedTuple):

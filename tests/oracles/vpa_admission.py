@@ -32,6 +32,8 @@ from tests.oracles.vpa_resources import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_MILLICORE = milli_quantity(1)
+
 
 class Written(NamedTuple):
     """What is written, and remarks about limits."""
@@ -67,9 +69,6 @@ def container_resources(
 def _filled(values: ResourceList, present: ResourceList) -> ResourceList:
     """The values, and what is present of CPU and memory that they leave out."""
     return {**values, **{name: present[name] for name in BOTH if name in present and name not in values}}
-
-
-_MILLICORE = milli_quantity(1)
 
 
 class StartupBoostError(ValueError):

@@ -16,12 +16,15 @@ if TYPE_CHECKING:
 
     from tests.oracles.vpa_resources import Container, ResourceList
 
-
 EVERY = "*"
 AUTO = "Auto"
 OFF = "Off"
 REQUESTS_AND_LIMITS = "RequestsAndLimits"
 REQUESTS_ONLY = "RequestsOnly"
+_RANGE = ("capped to fit Min in container LimitRange", "capped to fit Max in container LimitRange")
+_POLICY = ("capped to minAllowed", "capped to maxAllowed")
+Rule = Callable[[str, Quantity], tuple[Quantity, list[str]]]
+"""From the name of a resource and its value to the adjusted value and remarks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +107,6 @@ def _integer(one: Recommended) -> Recommended:
     return Recommended(
         one.container, rounded(one.target), rounded(one.lower), rounded(one.upper), rounded(one.uncapped)
     )
-
-
-_RANGE = ("capped to fit Min in container LimitRange", "capped to fit Max in container LimitRange")
-_POLICY = ("capped to minAllowed", "capped to maxAllowed")
-Rule = Callable[[str, Quantity], tuple[Quantity, list[str]]]
-"""From the name of a resource and its value to the adjusted value and remarks."""
 
 
 @dataclass(frozen=True, slots=True)

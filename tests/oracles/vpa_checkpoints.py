@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
     from tests.oracles.vpa_histograms import DecayingHistogram, Histogram
 
-
 _LARGEST_WEIGHT = 10_000
+VERSION = "v3"
+Json = dict[str, Any]
 
 
 class CheckpointError(ValueError):
@@ -69,10 +70,6 @@ def load_decaying(histogram: DecayingHistogram, checkpoint: HistogramCheckpoint 
     load(histogram.histogram, checkpoint)
     if checkpoint is not None:
         histogram.reference = checkpoint.reference
-
-
-VERSION = "v3"
-Json = dict[str, Any]
 
 
 def checkpoint_object(namespace: str, vpa: str, container: str, state: AggregateState, written: datetime) -> Json:

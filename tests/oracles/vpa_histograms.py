@@ -18,6 +18,10 @@ DAY = 24 * 60 * MINUTE
 _LONGEST = 2**63 - 1
 _FIRST = datetime(1, 1, 1, tzinfo=UTC)
 _EPOCH = int((datetime(1970, 1, 1, tzinfo=UTC) - _FIRST).total_seconds()) * SECOND
+_SAME_WEIGHT = 1e-15
+_HALF_LIFE = DAY
+_RENEWED_AFTER = 100
+"""Half-lives after which all weights are divided down, long before doubles run out."""
 
 
 def of_unix(seconds: float) -> int:
@@ -48,9 +52,6 @@ def between(earlier: int, later: int) -> int:
 def to_nearest(instant: int, step: int) -> int:
     """The nearest multiple of `step` since the unset instant; the later one half-way."""
     return (instant + step // 2 + step % 2) // step * step
-
-
-_SAME_WEIGHT = 1e-15
 
 
 class Buckets(Protocol):
@@ -163,11 +164,6 @@ class Histogram:
 
     def _present(self, weight: float) -> float:
         return 0.0 if weight < self.buckets.least else weight
-
-
-_HALF_LIFE = DAY
-_RENEWED_AFTER = 100
-"""Half-lives after which all weights are divided down, long before doubles run out."""
 
 
 class DecayingHistogram:

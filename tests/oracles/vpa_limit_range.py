@@ -24,6 +24,14 @@ if TYPE_CHECKING:
 
     from forecaster.domain.quantity import Quantity
 
+_BOUNDS: tuple[
+    tuple[Callable[[Recommended], ResourceList | None], Callable[[Recommended, ResourceList], Recommended]], ...
+] = (
+    (lambda one: one.upper, lambda one, values: replace(one, upper=values)),
+    (lambda one: one.target, lambda one, values: replace(one, target=values)),
+    (lambda one: one.lower, lambda one, values: replace(one, lower=values)),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class LimitRange:
@@ -87,15 +95,6 @@ def _chosen(one: Quantity | None, other: Quantity | None, choose: Callable[[int,
     if one is None or other is None:
         return one or other or ZERO
     return one if choose(one.nano, other.nano) == one.nano else other
-
-
-_BOUNDS: tuple[
-    tuple[Callable[[Recommended], ResourceList | None], Callable[[Recommended, ResourceList], Recommended]], ...
-] = (
-    (lambda one: one.upper, lambda one, values: replace(one, upper=values)),
-    (lambda one: one.target, lambda one, values: replace(one, target=values)),
-    (lambda one: one.lower, lambda one, values: replace(one, lower=values)),
-)
 
 
 def fit_pod(

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from tests.oracles.vpa_samples import AggregateState
 
-
 CPU = "cpu"
 MEMORY = "memory"
 BOTH = (CPU, MEMORY)

@@ -24,7 +24,6 @@ from tests.oracles.vpa_histograms import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-
 _CPU_WEIGHT = 0.1
 _MEMORY_WEIGHT = 1.0
 

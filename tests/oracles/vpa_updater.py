@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from forecaster.domain.quantity import Quantity
     from tests.oracles.vpa_resources import Container, Recommended, ResourceList
 
-
 OOM_KILLED = "OOMKilled"
 _MEMORY = "memory"
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", re.ASCII)
+_SEPARATOR = ", "
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +85,6 @@ def _bytes(text: str) -> int | None:
         return whole(parse_quantity(text))
     except QuantityError:
         return None
-
-
-_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", re.ASCII)
-_SEPARATOR = ", "
 
 
 @dataclass(frozen=True, slots=True)

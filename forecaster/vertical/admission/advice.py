@@ -22,9 +22,12 @@ if TYPE_CHECKING:
     from forecaster.vertical.admission.cluster import Cluster
     from forecaster.vertical.admission.context import ProposedRequirements
 
-
 GIB = 2**30
 HOURS_A_MONTH = 730
+MIB = 2**20
+_DIGITS = 6
+"""What doubles leave beyond these digits is not a reason for one more."""
+_AMOUNTS = (("cpu", "cpu_request"), ("cpu", "cpu_limit"), ("memory", "memory_request"), ("memory", "memory_limit"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +43,6 @@ class ResourcePrices:
             return None
         hour = resources.cpu_request * self.core_hour + resources.memory_request / GIB * self.gib_hour
         return hour * replicas * HOURS_A_MONTH
-
-
-# Recommended amounts as a manifest should say them: whole millicores, whole mebibytes, always rounded up.
-
-
-MIB = 2**20
-_DIGITS = 6
-"""What doubles leave beyond these digits is not a reason for one more."""
 
 
 def rounded(resources: Resources) -> Resources:
@@ -72,12 +67,6 @@ def whole_mebibytes(value: float) -> float:
 
 def _if_set(value: float | None, up: Callable[[float], float]) -> float | None:
     return None if value is None else up(value)
-
-
-# One workload: what it has, what it should have, how far off that is, and whether the cluster would take it.
-
-
-_AMOUNTS = (("cpu", "cpu_request"), ("cpu", "cpu_limit"), ("memory", "memory_request"), ("memory", "memory_limit"))
 
 
 @dataclass(frozen=True, slots=True)

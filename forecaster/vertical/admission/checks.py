@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from forecaster.vertical.cluster_rules.pod import Pod
     from forecaster.vertical.cluster_rules.quota import Quota
 
+LIMIT_RANGE, VALIDATION, QOS, QUOTA = "LimitRange", "API validation", "QoS class", "ResourceQuota"
+STATIC_CPU = "static CPU"
+
 
 class Verdict(StrEnum):
     """From good to bad; `unknown` where the facts that the rule needs are missing."""
@@ -60,13 +63,6 @@ def unknown(rule: str, message: str) -> Finding:
 def refused(rule: str, message: str) -> Finding:
     """The cluster would say no."""
     return Finding(rule, Verdict.REFUSED, message)
-
-
-# One function a rule of §6.11: what it says about a completed pod.
-
-
-LIMIT_RANGE, VALIDATION, QOS, QUOTA = "LimitRange", "API validation", "QoS class", "ResourceQuota"
-STATIC_CPU = "static CPU"
 
 
 def limit_ranges(pod: Pod, wanted: ProposedRequirements, around: AdmissionContext) -> Iterator[Finding]:

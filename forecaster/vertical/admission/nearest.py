@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from forecaster.vertical.cluster_rules.limit_range import LimitRangeItem
     from forecaster.vertical.cluster_rules.pod import Container, Pod
 
-
 UNBOUNDED = 2**63
 
 
@@ -81,13 +80,6 @@ def _up(value: int, unit: int) -> int:
 
 def _down(value: int, unit: int) -> int:
     return value // unit * unit
-
-
-# The nearest values that every rule admits, for a recommendation that one of them refuses.
-#
-# First up, then down: minimums and ratios raise requests, whole CPUs round up; then maximums, quotas and nodes shrink
-# what is too much, in proportion, never below a minimum. Each resource is moved alone. The proof checks the result, so
-# what comes out is feasible or nothing.
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,9 +41,6 @@ def _old_beside(rollout: Rollout, j: int) -> int:
     return max(rollout.replicas - rollout.unavailable - (j - 1), 0)
 
 
-# The most that one pod may be charged so that a quota lets the whole change through (§6.8).
-
-
 def most_charged_per_pod(quota: Quota, name: str, pod: Pod, before: Pod, around: AdmissionContext) -> int | None:
     """In milli-units; None where this quota does not limit it. Never below what a pod is charged today."""
     if name not in quota.tracked or not matches(quota, pod, around.server) or not around.rollout.replicas:

@@ -27,6 +27,8 @@ from forecaster.vertical.cluster_rules.resource_list import Amounts, parsed
 
 Wire = Mapping[str, Any]
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_MIRROR = "kubernetes.io/config.mirror"
+_ALWAYS = "Always"
 
 
 def placement_of(spec: Wire, metadata: Wire) -> Placement:
@@ -92,15 +94,6 @@ def _neighbourhood(wire: Wire, labels: Mapping[str, str]) -> Neighbourhood:
         selector=selector_of(wire.get("labelSelector")).narrowed(own),
         namespaces=namespaces if chosen is None else frozenset(),
     )
-
-
-# Pods in their JSON form, read into the values that the rules work on.
-#
-# Raises `ManifestError`, naming the object and the value, where an object cannot be understood.
-
-
-_MIRROR = "kubernetes.io/config.mirror"
-_ALWAYS = "Always"
 
 
 class ManifestError(ValueError):
@@ -179,9 +172,6 @@ def _container_status(wire: Wire) -> ContainerStatus:
 
 def _reported(amounts: Mapping[str, str] | None) -> Amounts | None:
     return None if amounts is None else parsed(amounts)
-
-
-# Nodes, LimitRanges and ResourceQuotas in their JSON form. Raises `ManifestError`, as `manifest` does.
 
 
 def node_of(wire: Wire) -> Node:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from forecaster.vertical.cluster_rules.pod import Container, Pod
     from forecaster.vertical.cluster_rules.server import Server
 
-
 NODE_CRITICAL = "system-node-critical"
 PROTECTED, EXPOSED = -997, 1000
 _LEAST, _MOST = 1000 + PROTECTED, EXPOSED - 1
@@ -97,9 +96,6 @@ def _share_of_pod_level(pod: Pod, server: Server) -> int:
     stated = total(pod, lambda container: container.resources.requests).get(MEMORY, 0)
     spare = max(whole(pod.pod_level_requests[MEMORY]) - whole(stated), 0)
     return spare // (len(pod.containers) + len(pod.init_containers))
-
-
-# Who goes first when a node runs short of memory (§6.5).
 
 
 class MemoryUser(NamedTuple):

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from forecaster.vertical.cluster_rules.resource_list import Amounts
     from forecaster.vertical.cluster_rules.server import Server
 
-
 HOSTNAME = "kubernetes.io/hostname"
 """The label that tells nodes of one kind apart."""
 
@@ -70,9 +69,6 @@ class Resident:
 def scheduled(amounts: Amounts) -> dict[str, int]:
     """Amounts in milli-units as the scheduler counts them: each rounded up to its own unit."""
     return {name: milli if name == CPU else whole(milli) for name, milli in amounts.items()}
-
-
-# Who runs where, indexed once and asked by many: what is taken on each node, by whom, and by daemons.
 
 
 class Occupancy:

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
         Toleration,
     )
 
-
 REPELLING = frozenset({"NoSchedule", "NoExecute"})
+_NAME = "metadata.name"
+_Domain = tuple[str, str]
 
 
 def untolerated(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> Taint | None:
@@ -39,12 +40,6 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
     if toleration.operator == "Exists":
         return True
     return toleration.operator in {"", "Equal"} and bool(toleration.key) and toleration.value == taint.value
-
-
-# Node selector and required node affinity (§6.13).
-
-
-_NAME = "metadata.name"
 
 
 def admits(placement: Placement, labels: Mapping[str, str], name: str) -> bool:
@@ -86,9 +81,6 @@ def _compares(condition: NodeCondition, value: str | None) -> bool:
     except (ValueError, IndexError):
         return False
     return ours > bound if condition.operator == "Gt" else ours < bound
-
-
-# Topology spread constraints that refuse (§6.13).
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +136,6 @@ def _counts(rule: Spread, placement: Placement, node: Node) -> bool:
 def _is_meant(rule: Spread, resident: Resident) -> bool:
     """A selector without conditions matches the pod itself but, as in the scheduler, counts nobody."""
     return not rule.selector.is_empty and rule.selector.matches(resident.placement.labels)
-
-
-# Required pod affinity and anti-affinity, in both directions (§6.13).
-
-
-_Domain = tuple[str, str]
 
 
 @dataclass(slots=True)

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from forecaster.vertical.cluster_rules.resource_list import Amounts
     from forecaster.vertical.cluster_rules.server import Server
 
-
 PODS = "pods"
 CORDONED = Taint("node.kubernetes.io/unschedulable")
 SPREAD, NEIGHBOURS = "topology spread", "pod affinity"
@@ -162,9 +161,6 @@ class _Floor:
         if not all(one.admits(node) for one in self.spread):
             return SPREAD
         return "" if self.neighbours.admits(node) else NEIGHBOURS
-
-
-# Who would have to go so that a pod of higher priority can run (§6.13).
 
 
 @dataclass(frozen=True, slots=True)

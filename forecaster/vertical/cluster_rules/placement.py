@@ -73,9 +73,6 @@ def selector_of(wire: Mapping[str, Any] | None) -> LabelSelector:
     )
 
 
-# Where a pod may run, as its owner wrote it. `taints`, `node_affinity`, `spread` and `neighbours` read it.
-
-
 @dataclass(frozen=True, slots=True)
 class Taint:
     """What keeps pods off a node; only NoSchedule and NoExecute do."""

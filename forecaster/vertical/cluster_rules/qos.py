@@ -61,9 +61,6 @@ def _agreed(classes: Iterable[QosClass]) -> QosClass:
     return different.pop() if different else QosClass.BEST_EFFORT
 
 
-# Exclusive CPUs under the kubelet's static CPU manager (§6.10).
-
-
 @dataclass(frozen=True, slots=True)
 class CpuManager:
     """How the kubelet of a node hands out CPUs."""
@@ -79,6 +76,8 @@ class CpuManager:
 
 
 STATIC = CpuManager("static")
+
+
 SHARED = CpuManager()
 
 

@@ -10,6 +10,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+DEFERRED_FOR = timedelta(minutes=5)
+IN_PROGRESS_FOR = timedelta(hours=1)
+IN_PLACE = "InPlace"
+IN_PLACE_OR_RECREATE = "InPlaceOrRecreate"
+_PENDING = "PodResizePending"
+_IN_PROGRESS = "PodResizeInProgress"
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -59,14 +66,6 @@ def group_of(
 def can_evict(group: Group | None, *, pending: bool) -> bool:
     """A pod that does not run yet can always go."""
     return group is not None and (pending or (group.disruptable and not group.below_minimum))
-
-
-DEFERRED_FOR = timedelta(minutes=5)
-IN_PROGRESS_FOR = timedelta(hours=1)
-IN_PLACE = "InPlace"
-IN_PLACE_OR_RECREATE = "InPlaceOrRecreate"
-_PENDING = "PodResizePending"
-_IN_PROGRESS = "PodResizeInProgress"
 
 
 class ResizeStatus(StrEnum):

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from forecaster.vertical.cluster_rules.pod import Container, Pod
     from forecaster.vertical.cluster_rules.server import Server
 
+REQUEST_ABOVE_LIMIT = "requestAboveLimit"
+RESIZE_POLICY = "resizePolicy"
+
 
 class Refusal(NamedTuple):
     """One reason: the rule, the object it is about, and the sentence with the values."""
@@ -32,9 +35,6 @@ class Refusal(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.where}: {self.message}" if self.where else self.message
-
-
-# What the API server fills in before any rule looks (§6.2).
 
 
 def defaulted(pod: Pod, server: Server = NEWEST) -> Pod:
@@ -96,13 +96,6 @@ def _with_pod_level_limits(pod: Pod) -> Pod:
 
 def _all_limit(pod: Pod, name: str) -> bool:
     return all(name in container.resources.limits for container in pod.every_container())
-
-
-# What the API server refuses about the resources of any pod (§6.9, parts that hold for new pods as well).
-
-
-REQUEST_ABOVE_LIMIT = "requestAboveLimit"
-RESIZE_POLICY = "resizePolicy"
 
 
 def faults(pod: Pod, server: Server = NEWEST) -> tuple[Refusal, ...]:

@@ -22,6 +22,17 @@ if TYPE_CHECKING:
     from forecaster.vertical.cluster_rules.server import Server
     from forecaster.vertical.nodes.joint_samples import Floats
 
+LABELS = (
+    "karpenter.sh/nodepool",
+    "eks.amazonaws.com/nodegroup",
+    "cloud.google.com/gke-nodepool",
+    "kubernetes.azure.com/agentpool",
+    "node.kubernetes.io/instance-type",
+)
+"""Labels that tell pools apart, the most specific first."""
+UNNAMED = "nodes"
+MOST_NEW_NODES = 1000
+
 
 @dataclass(frozen=True, slots=True)
 class Member:
@@ -56,20 +67,6 @@ class Member:
 
     def _request(self, name: str) -> int:
         return scheduled(pod_requests(self.pod)).get(name, 0)
-
-
-# Node pools: nodes that are made alike, by a label that whoever makes them sets.
-
-
-LABELS = (
-    "karpenter.sh/nodepool",
-    "eks.amazonaws.com/nodegroup",
-    "cloud.google.com/gke-nodepool",
-    "kubernetes.azure.com/agentpool",
-    "node.kubernetes.io/instance-type",
-)
-"""Labels that tell pools apart, the most specific first."""
-UNNAMED = "nodes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +105,6 @@ def homes_of(residents: Iterable[Resident], pools: Iterable[Pool]) -> dict[str, 
         if one.node in pool_of:
             counted[one.workload][pool_of[one.node]] += 1
     return {workload: max(sorted(pods), key=pods.__getitem__) for workload, pods in counted.items()}
-
-
-# How many more nodes a pool needs for more pods: they are placed one by one under the scheduler's filters.
-
-
-MOST_NEW_NODES = 1000
 
 
 @dataclass(frozen=True, slots=True)

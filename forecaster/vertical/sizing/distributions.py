@@ -14,9 +14,14 @@ if TYPE_CHECKING:
 
     Doubles = NDArray[np.float64]
 
-
 _EDGES = np.array([0.1, 0.25, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.985, 0.99, 0.995, 1.0])
 _PIECES = np.diff(_EDGES, prepend=0.0)
+LEAST_WIDTH = 0.02
+WIDTH_OF_A_DAY = 0.15
+"""Width when one day is known: its peak times or over 1.3 covers nine of ten next days of the recorded load."""
+SHARE_OF_SPREAD = 0.25
+_LEAST = 1e-12
+_STEEPEST = 60.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,20 +69,6 @@ def shares_of(days: PastDays) -> Shares:
     order = np.argsort(values, axis=1)
     mass = np.take_along_axis(weights.reshape(len(values), -1), order, axis=1)
     return Shares(np.take_along_axis(values, order, axis=1), np.maximum(1.0 - np.cumsum(mass, axis=1), 0.0))
-
-
-# The chance that the highest value of the coming interval passes a level.
-#
-# The peaks of past days, each spread by a logistic kernel on the logarithm: tails that are heavier than normal ones, and
-# wider the fewer days there are, because with two days nobody knows the peak of the third.
-
-
-LEAST_WIDTH = 0.02
-WIDTH_OF_A_DAY = 0.15
-"""Width when one day is known: its peak times or over 1.3 covers nine of ten next days of the recorded load."""
-SHARE_OF_SPREAD = 0.25
-_LEAST = 1e-12
-_STEEPEST = 60.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -23,11 +23,15 @@ if TYPE_CHECKING:
 
     Doubles = NDArray[np.float64]
 
-
 OOM_RAISE = 1.5
 """Above the limit of the kill. Of recorded containers that pass a limit, half pass it by more than a fifth."""
 OOM_WINDOW = timedelta(days=7)
 """How long a kill counts; by then its day has been seen again."""
+_LEVELS = 40
+_LOWEST, _HIGHEST = 0.7, 3.0
+"""The levels looked at lie between these multiples of the lowest and the highest past peak."""
+KEPT_WITHIN = 0.2
+"""A request below its limit stays while it is as close as this to where usage mostly is."""
 
 
 def oom_floor(limit: float | None) -> float:
@@ -37,16 +41,6 @@ def oom_floor(limit: float | None) -> float:
     kill at the same limit asks for the same floor again: it cannot feed on itself.
     """
     return 0.0 if limit is None else limit * OOM_RAISE
-
-
-# Memory of many containers: the level at which an OOM kill and idle bytes together cost least.
-
-
-_LEVELS = 40
-_LOWEST, _HIGHEST = 0.7, 3.0
-"""The levels looked at lie between these multiples of the lowest and the highest past peak."""
-KEPT_WITHIN = 0.2
-"""A request below its limit stays while it is as close as this to where usage mostly is."""
 
 
 def memory_sizes(seen: ContainerPanel, policy: VerticalPolicy) -> SizeColumns:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import Autoscaler, Workload, WorkloadId
     from forecaster.vertical.sizing.containers import ChosenSize
 
-
 LEAST_TOLD = 0.05
 _BECAUSE = {
     Mechanism.STEADY: "",
@@ -31,6 +30,8 @@ _BECAUSE = {
     Mechanism.CACHE: ", it fills its limit without being killed: a cache, whose need usage does not tell",
     Mechanism.LOAD: ", it follows the load",
 }
+OWN_DAYS = 1.0
+NO_SIZING: PodSizing = ()
 
 
 def clause(
@@ -64,14 +65,6 @@ def _share(share: float | None) -> str:
     return f"{share * 100:.0f} %" if share >= 0.1 else f"{share * 100:.2g} %"  # noqa: PLR2004  two digits either way
 
 
-# Requests and limits of a workload's containers from what was chosen for each, in numbers and in words.
-#
-# Each resource of each container is sized alone; one that cannot be sized keeps what it has, with a reason.
-
-
-OWN_DAYS = 1.0
-
-
 @dataclass(frozen=True, slots=True)
 class ContainerSizing:
     """One container: what it has, what was chosen, and how many days stand behind that; `note` says why nothing was."""
@@ -93,7 +86,6 @@ class ContainerSizing:
 
 
 PodSizing = tuple[ContainerSizing, ...]
-NO_SIZING: PodSizing = ()
 
 
 def size(workload: Workload, sizing: PodSizing, policy: VerticalPolicy) -> Resize | Hold:
@@ -235,9 +227,6 @@ def _memory_of(resources: Resources) -> tuple[float | None, float | None]:
 def _sum(values: Iterable[float | None]) -> float | None:
     known = list(values)
     return None if None in known else sum(value for value in known if value is not None)
-
-
-# Sizes that stand: they are chosen by the hour and said in every cycle.
 
 
 class _Said(NamedTuple):

@@ -29,9 +29,6 @@ class MishapPrices:
     """Hours of the container's resource that a change costs."""
 
 
-# The level at which size and risk together cost least.
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class CheapestLevel:
     """[row] the level, the chance of a mishap at it, and whether today's level was kept because a change costs more."""
@@ -58,9 +55,6 @@ def cheapest(
     staying = today[:, 0] * hours + prices.mishap * scale * today[:, 1]
     kept = staying <= cost[rows, best] + prices.change * scale
     return CheapestLevel(np.where(kept, today[:, 0], level), np.where(kept, today[:, 1], chance), kept)
-
-
-# Sizes that somebody chose, with the risks and the waste that the past days say they carry.
 
 
 def share_above(shares: Shares, level: Doubles) -> Doubles:
