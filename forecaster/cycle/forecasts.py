@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 NEVER: Mapping[WorkloadId, Sequence[ThrottledTime]] = MappingProxyType({})
 """Throttled times where none are known."""
 _LOW = LEVELS.index(LOW)
+Number = TypeVar("Number", np.float64, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,7 @@ def positions(row: Mapping[WorkloadId, int], ids: Sequence[WorkloadId]) -> Posit
     return np.fromiter((row.get(id_, -1) for id_ in ids), np.intp, len(ids))
 
 
-def _taken(values: NDArray[np.generic], at: Positions) -> NDArray[np.generic]:
+def _taken(values: NDArray[Number], at: Positions) -> NDArray[Number]:
     return values[np.maximum(at, 0)] if len(values) else np.zeros(len(at), values.dtype)
 
 
@@ -194,16 +195,16 @@ def at_quantile(quantiles: Floats, level: Floats) -> Floats:
 def _at(quantiles: Floats, level: float) -> Floats:
     right = int(np.searchsorted(LEVELS, level))
     if right < len(LEVELS) and LEVELS[right] == level:
-        return quantiles[right]
+        return np.asarray(quantiles[right])
     if right in {0, len(LEVELS)}:
-        return quantiles[min(right, len(LEVELS) - 1)]
+        return np.asarray(quantiles[min(right, len(LEVELS) - 1)])
     left = right - 1
     slope = (quantiles[right] - quantiles[left]) / (LEVELS[right] - LEVELS[left])
     return np.asarray(slope * (level - LEVELS[left]) + quantiles[left])
 
 
 @dataclass(frozen=True, slots=True)
-class SignalForecasts(Mapping["Signal", SignalForecast]):
+class SignalForecasts(Mapping[str, SignalForecast]):
     """The signals of one workload as its record shows them, each made when it is asked for."""
 
     forecasts: Forecasts
@@ -211,11 +212,12 @@ class SignalForecasts(Mapping["Signal", SignalForecast]):
     row: Row
     voice: Voice = Voice.MODEL
 
-    def __getitem__(self, signal: Signal) -> SignalForecast:
+    def __getitem__(self, name: str) -> SignalForecast:
+        signal = Signal(name)
         measured = self.forecasts.latest[signal].measured(self.id, self.row.policy.max_sample_age)
         return SignalForecast(signal, measured, self._ahead(signal))
 
-    def __iter__(self) -> Iterator[Signal]:
+    def __iter__(self) -> Iterator[str]:
         return iter(self.forecasts.latest)
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""The workloads of a cycle as rows: what each says of itself, resolved once, and the groups that are decided together."""
+"""The workloads of a cycle as rows: what each says of itself, resolved once, and groups that are decided together."""
 
 from __future__ import annotations
 

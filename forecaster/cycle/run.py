@@ -1,9 +1,9 @@
 """One cycle of the main job, as a list of steps (one file each in this folder).
 
-What decides comes first: targets, observations, demand, forecasts, decisions, offers. Sizes, gates, scores and fits come
-after it, each behind a boundary of its own, and wait for the next cycle where the budget of this one is spent. A step
-that fails as a whole (the source is down, the disk is full) is one line in the report and leaves the later steps with
-what is known; a workload that fails is one line, too, and the others go on.
+What decides comes first: targets, observations, demand, forecasts, decisions, offers. Sizes, gates, scores and fits
+come after it, each behind a boundary of its own, and wait for the next cycle where the budget of this one is spent. A
+step that fails as a whole (the source is down, the disk is full) is one line in the report and leaves the later steps
+with what is known; a workload that fails is one line, too, and the others go on.
 """
 
 from __future__ import annotations
@@ -80,18 +80,22 @@ class Cycle:
         """Everything for one evaluation time."""
         steps = Steps(self.seconds, self.budget)
         targets = steps.run("targets", lambda: self._targets(now), self._lost(now))
-        missing = steps.run("observations", lambda: catch_up(self.history, self.source, targets, now), [])
+        missing: Sequence[str] = steps.run(
+            "observations", lambda: catch_up(self.history, self.source, targets, now), ()
+        )
         policies = self.decider.observed.in_force(self.policies)
         rows = self.book.rows(targets.inventory.workloads, policies)
         demands = Demands() if targets.down else steps.run("demand", lambda: self._demands(rows), Demands())
         learned = self._learn(steps, targets, rows, demands, now) if self.learns_first else Learned()
         known = steps.run("forecasts", lambda: self._forecasts(rows, demands, now), Forecasts(demands.latest))
-        decided = steps.run(
+        decided: Sequence[Recommendation] = steps.run(
             "decisions",
             lambda: self._decide(targets, rows, known, now),
             held_all(targets.inventory.workloads, Reason.FAILED, "deciding failed for all", now),
         )
-        unkept = steps.run("offers", lambda: publish_and_record(self.publisher, self.ledger, decided, now), [])
+        unkept: Sequence[str] = steps.run(
+            "offers", lambda: publish_and_record(self.publisher, self.ledger, decided, now), ()
+        )
         if not self.learns_first:
             learned = self._learn(steps, targets, rows, demands, now)
         scored = steps.optional("scores", lambda: self._score(known, policies, now), Scored())
@@ -154,7 +158,7 @@ class Cycle:
             return Learned()
         policies = self.decider.observed.in_force(self.policies)
         steps.optional("fits", lambda: self._fit(rows, demands, now, steps), None)
-        unread = steps.optional("sizes", lambda: self._renew_sizes(targets, now), [])
+        unread: Sequence[str] = steps.optional("sizes", lambda: self._renew_sizes(targets, now), ())
         gates = steps.optional(
             "gates",
             lambda: self.decider.observed.gates.renew(self.history, policies, targets, now),
@@ -186,7 +190,7 @@ class Cycle:
 class Learned(NamedTuple):
     """What the optional steps leave for the report."""
 
-    unread: list[str] = []  # noqa: RUF012  never written to
+    unread: Sequence[str] = ()
     gates: Renewed = Renewed([], [])
 
 
