@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from forecaster.domain.amounts import amount
+from forecaster.domain.amounts import resource_amount
 from forecaster.forecasting.cold_start import family as named_alike
 from forecaster.vertical.sizing.containers import ChosenSize
 from forecaster.vertical.sizing.donors import CPU_QUANTILE, MEMORY_QUANTILE, Donor, Donors, DonorSize, donor_size
@@ -114,7 +114,7 @@ def _sized(new: ColdStart, images: Mapping[tuple[WorkloadId, str], str], family:
 
 
 def _told(metric: str, said: DonorSize, days: float) -> str:
-    low, high = (amount(value, metric) for value in (said.low, said.high))
+    low, high = (resource_amount(value, metric) for value in (said.low, said.high))
     count = "1 container" if said.relatives == 1 else f"{said.relatives} containers"
     return (
         f"a newcomer with {days * 24:.1f} h of usage; going by {count} {_BY[said.by]}, nine of ten take {low} to {high}"
@@ -123,7 +123,7 @@ def _told(metric: str, said: DonorSize, days: float) -> str:
 
 def _as_said(request: float, limit: float | None, *, kept: bool) -> ChosenSize:
     """Risk and waste are not known: they would be those of others."""
-    return ChosenSize(request, limit, over_request=None, over_limit=None, idle=0.0, kept=kept)
+    return ChosenSize(request, limit, over_request=None, over_limit=None, slack=0.0, kept=kept)
 
 
 def _in_ratio(request: float, before: float | None, limit: float | None) -> float | None:

@@ -64,6 +64,14 @@ class Resources:
     memory_request: float | None = None
     memory_limit: float | None = None
 
+    def request(self, resource: str) -> float | None:
+        """The request of `cpu` or `memory`; None of anything else."""
+        return {"cpu": self.cpu_request, "memory": self.memory_request}.get(resource)
+
+    def limit(self, resource: str) -> float | None:
+        """The limit of `cpu` or `memory`; None of anything else."""
+        return {"cpu": self.cpu_limit, "memory": self.memory_limit}.get(resource)
+
 
 @dataclass(frozen=True, slots=True)
 class Workload:
@@ -120,23 +128,23 @@ class ContainerFacts:
 class Risk:
     """What a size risks and wastes until the next change; None where there is no such bound.
 
-    For CPU `over_request` and `over_limit` are shares of time, for memory chances that a peak passes. `idle_hours` is
+    For CPU `over_request` and `over_limit` are shares of time, for memory chances that a peak passes. `slack_hours` is
     expected core-hours or byte-hours that are requested and not used, over the policy's horizon.
     """
 
     over_request: float | None
     over_limit: float | None
-    idle_hours: float
+    slack_hours: float
 
 
 @dataclass(frozen=True, slots=True)
 class ContainerSize:
-    """One container: `wanted` is `now` in what is kept. Risks are None for a resource about which nothing is known."""
+    """One container: `recommended` is `now` in what stays. Risks are None for a resource about which nothing is known."""
 
     name: str
     """Empty where the source tells pods and not containers: then it is the pod as a whole."""
     now: Resources
-    wanted: Resources
+    recommended: Resources
     cpu: Risk | None
     memory: Risk | None
     message: str

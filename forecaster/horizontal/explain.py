@@ -34,7 +34,7 @@ def _containers(one: Recommendation) -> Iterator[str]:
         return
     sizes = one.resources.containers
     for size in sizes if len(sizes) > 1 else ():
-        yield f"     {size.name}: {pod(size.now)} → {pod(size.wanted)}"
+        yield f"     {size.name}: {pod(size.now)} → {pod(size.recommended)}"
     for target in one.resources.targets:
         yield f"     with it, the HPA's target for {target.metric}: {target.value * 100:.0f} %"
 
@@ -47,10 +47,10 @@ def _signal(view: SignalView) -> Iterator[str]:
     yield f"  {view.signal}: target {view.target}" if view.target else f"  {view.signal}: not usable"
     if view.measured is not None and view.measured_at is not None:
         asks = f", asks for {view.reactive_replicas}" if view.reactive_replicas is not None else ""
-        yield f"    measured {amount(view.measured, view.signal)} at {view.measured_at:%H:%M}{asks}"
+        yield f"    measured {amount(view.measured, view.unit)} at {view.measured_at:%H:%M}{asks}"
     if view.forecast is not None:
         asks = f", asks for {view.forecast_replicas}" if view.forecast_replicas is not None else ""
-        yield f"    forecast {_ahead(view.forecast, view.signal)}{asks}"
+        yield f"    forecast {_ahead(view.forecast, view.unit)}{asks}"
     if view.note:
         yield f"    note: {view.note}"
 
@@ -61,10 +61,10 @@ def _lead_time(one: Recommendation) -> Iterator[str]:
         yield f"  lead time {duration_text(one.lead_time.value)}: {one.lead_time.origin}"
 
 
-def _ahead(ahead: PeakForecast, signal: str) -> str:
+def _ahead(ahead: PeakForecast, unit: str) -> str:
     between = f"{ahead.begin:%H:%M} and {ahead.until:%H:%M}"
-    interval = f"{amount(ahead.low, signal)} to {amount(ahead.high, signal)}, median {amount(ahead.median, signal)}"
-    peak = f"p{ahead.quantile * 100:g} of the peak between {between} is {amount(ahead.peak, signal)}"
+    interval = f"{amount(ahead.low, unit)} to {amount(ahead.high, unit)}, median {amount(ahead.median, unit)}"
+    peak = f"p{ahead.quantile * 100:g} of the peak between {between} is {amount(ahead.peak, unit)}"
     return f"{peak} ({interval}; {ahead.model})"
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from forecaster.domain.decision import Clamp, LeadTime, Recommendation, Resize, Scale, SignalView
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import BUILT_IN
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import ContainerSize, Resources, Risk, WorkloadId
 
 
-UNITS = {str(signal): signal.unit for signal in Signal}
+UNITS = {str(signal): signal.unit for signal in BUILT_IN.measured}
 
 
 class ReplicasView(msgspec.Struct, frozen=True, gc=False):
@@ -54,7 +54,7 @@ class RiskView(msgspec.Struct, frozen=True, gc=False):
 
     over_request: float | None
     over_limit: float | None
-    idle_hours: float
+    slack_hours: float
 
 
 class ContainerView(msgspec.Struct, frozen=True):
@@ -179,12 +179,12 @@ def resources_view(recommendation: Recommendation) -> ResourcesView:
 
 def _container(one: ContainerSize) -> ContainerView:
     return ContainerView(
-        one.name, _amounts(one.now), _amounts(one.wanted), _risk(one.cpu), _risk(one.memory), one.message
+        one.name, _amounts(one.now), _amounts(one.recommended), _risk(one.cpu), _risk(one.memory), one.message
     )
 
 
 def _risk(risk: Risk | None) -> RiskView | None:
-    return None if risk is None else RiskView(risk.over_request, risk.over_limit, risk.idle_hours)
+    return None if risk is None else RiskView(risk.over_request, risk.over_limit, risk.slack_hours)
 
 
 def _amounts(resources: Resources) -> AmountsView:
@@ -194,7 +194,7 @@ def _amounts(resources: Resources) -> AmountsView:
 def _signal(view: SignalView) -> SignalItem:
     return SignalItem(
         signal=view.signal,
-        unit=UNITS.get(view.signal, ""),
+        unit=view.unit,
         target=view.target,
         measured=view.measured,
         measured_at=view.measured_at,
@@ -225,9 +225,6 @@ def _lead_time(lead: LeadTime) -> LeadTimeView:
 
 def _clamp(clamp: Clamp) -> ClampView:
     return ClampView(clamp.rule, clamp.before, clamp.after, clamp.why)
-
-
-# Sizes in their public form: decided by the hour, told in every cycle.
 
 
 class _SizeView(NamedTuple):

@@ -60,7 +60,7 @@ def write_overlay(advices: Sequence[Advice], folder: Path, base: str) -> int:
 def told_patchable(advices: Sequence[Advice]) -> list[Advice]:
     """Those that can be written; the others are named with the reason."""
     for one in advices:
-        if one.wanted is not None and not patchable(one):
+        if one.recommended is not None and not patchable(one):
             sys.stderr.write(f"! {one.id}: no patch: {_why(one)}\n")
     return [one for one in advices if patchable(one)]
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from forecaster.domain.amounts import UNKNOWN, amount
-from forecaster.domain.signal import Signal
+from forecaster.domain.amounts import UNKNOWN, cores, memory
+from forecaster.domain.signal import CPU as CPU_SIGNAL
+from forecaster.domain.signal import MEMORY as MEMORY_SIGNAL
 from forecaster.report.advice_view import changes
 from forecaster.vertical.admission.advice import whole_mebibytes
 from forecaster.vertical.admission.checks import Verdict
@@ -59,7 +60,7 @@ def table_of(advices: Sequence[Advice], prices: ResourcePrices | None) -> Table:
 
 def _sizes(one: Advice) -> list[str]:
     """Request/limit now and recommended, of one pod."""
-    return [_change(_pair(one.now, name), _pair(one.wanted, name) if one.wanted else None) for name in (CPU, MEMORY)]
+    return [_change(_pair(one.now, name), _pair(one.recommended, name) if one.recommended else None) for name in (CPU, MEMORY)]
 
 
 def _risk(one: Advice) -> str:
@@ -96,7 +97,7 @@ def spoken(name: str, value: float | None) -> str:
 def _cost(one: Advice, prices: ResourcePrices | None) -> str:
     if prices is None:
         return ""
-    now, wanted = (prices.a_month(of, one.replicas) if of else None for of in (one.now, one.wanted))
+    now, wanted = (prices.a_month(of, one.replicas) if of else None for of in (one.now, one.recommended))
     texts = [UNKNOWN if value is None else f"{value:,.2f}" for value in (now, wanted)]
     return texts[0] if wanted is None or texts[0] == texts[1] else " → ".join(texts)
 
@@ -117,7 +118,7 @@ def _since(one: Advice) -> str:
 
 def _cluster(one: Advice) -> str:
     """What the proof says, in a few words; and what would be accepted instead."""
-    if one.wanted is None:
+    if one.recommended is None:
         return f"hold: {one.reason}"
     if one.proof is None:
         return f"no proof: {one.unproved}"
@@ -159,7 +160,7 @@ def joint_line(one: JointAdvice) -> str:
     """`4 to 9 pods of 700m and 1Gi ...`, or why size and count stay as they are."""
     if one.plan is None or one.now is None:
         return f"count and size are not changed together: {one.reason}"
-    before, after = (amount(point, Signal.CPU) for point in one.scale_point)
+    before, after = (cores(point) for point in one.scale_point)
     saved = 1 - one.plan.cost / one.now.cost
     return (
         f"{_pods(one.plan)} instead of {_pods(one.now)} over the coming day, {_percent(saved)} cheaper; the HPA's "
@@ -173,7 +174,7 @@ def _percent(share: float) -> str:
 
 def _pods(plan: SizePlan) -> str:
     count = str(plan.replicas) if plan.least == plan.replicas else f"{plan.least} to {plan.replicas}"
-    return f"{count} pods of {amount(plan.cpu, Signal.CPU)} and {amount(plan.memory, Signal.MEMORY)}"
+    return f"{count} pods of {cores(plan.cpu)} and {memory(plan.memory)}"
 
 
 def _cluster_clause(one: JointAdvice) -> str:

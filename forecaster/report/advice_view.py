@@ -37,7 +37,7 @@ def view(one: Advice, prices: ResourcePrices | None) -> Json:
         "reason": one.reason,
         "message": one.message,
         "now": amounts(one.now),
-        "recommended": amounts(one.wanted),
+        "recommended": amounts(one.recommended),
         "containers": None if one.values is None else {name: _block(of) for name, of in one.values.items()},
         "risks": [_risk(size) for size in one.sizes],
         "hpa_targets": [asdict(target) for target in one.targets],
@@ -52,7 +52,7 @@ def _risk(size: ContainerSize) -> Json:
     """One container: shares of time for CPU, chances that a peak passes for memory, and idle hours; null if unknown."""
     return {
         "container": size.name or None,
-        "recommended": amounts(size.wanted),
+        "recommended": amounts(size.recommended),
         "cpu": None if size.cpu is None else asdict(size.cpu),
         "memory": None if size.memory is None else asdict(size.memory),
         "message": size.message,
@@ -66,10 +66,10 @@ def amounts(resources: Resources | None) -> Json | None:
 
 def totals(advices: Sequence[Advice], prices: ResourcePrices | None) -> Json:
     """Requests of all pods, where both what is and what should be are known."""
-    known = [one for one in advices if one.wanted is not None]
+    known = [one for one in advices if one.recommended is not None]
     found: Json = {"workloads": len(advices), "with_a_recommendation": len(known)}
     for name in ("cpu_request", "memory_request"):
-        pairs = [(getattr(one.now, name), getattr(one.wanted, name), one.replicas) for one in known]
+        pairs = [(getattr(one.now, name), getattr(one.recommended, name), one.replicas) for one in known]
         both = [(before, after, count) for before, after, count in pairs if before is not None and after is not None]
         found[f"{name}_now"] = sum(before * count for before, _, count in both)
         found[name] = sum(after * count for _, after, count in both)
@@ -84,7 +84,7 @@ def _cost(one: Advice, prices: ResourcePrices | None) -> Json | None:
     if prices is None:
         return None
     now = prices.a_month(one.now, one.replicas)
-    wanted = None if one.wanted is None else prices.a_month(one.wanted, one.replicas)
+    wanted = None if one.recommended is None else prices.a_month(one.recommended, one.replicas)
     return {"now": _cents(now), "recommended": _cents(wanted)}
 
 
@@ -126,7 +126,7 @@ def flat(one: Advice, prices: ResourcePrices | None) -> Json:
         "replicas": one.replicas,
         "severity": str(one.severity),
         **{f"{name}_now": getattr(one.now, name) for name in AMOUNTS},
-        **{name: None if one.wanted is None else getattr(one.wanted, name) for name in AMOUNTS},
+        **{name: None if one.recommended is None else getattr(one.recommended, name) for name in AMOUNTS},
         "cost_a_month_now": cost["now"],
         "cost_a_month": cost["recommended"],
         "accepted": None if one.proof is None else one.proof.accepted,
@@ -152,9 +152,9 @@ def read_previous(value: Any) -> dict[WorkloadId, Resources]:
 
 def changes(one: Advice) -> Mapping[str, tuple[float | None, float | None]]:
     """Amounts that differ from the previous run: before and after; empty without one."""
-    if one.previous is None or one.wanted is None:
+    if one.previous is None or one.recommended is None:
         return {}
-    pairs = {name: (getattr(one.previous, name), getattr(one.wanted, name)) for name in AMOUNTS}
+    pairs = {name: (getattr(one.previous, name), getattr(one.recommended, name)) for name in AMOUNTS}
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
 

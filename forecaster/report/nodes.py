@@ -78,7 +78,7 @@ def _pool(one: PoolForecast) -> dict[str, Any]:
         "requested": {"cpu": one.requested_cpu, "memory": one.requested_memory},
         "allocatable": {"cpu": one.allocatable_cpu, "memory": one.allocatable_memory},
         "windows": [_window(each) for each in one.windows],
-        "workloads_without_a_forecast": list(one.silent),
+        "workloads_without_a_forecast": list(one.unforecast),
     }
 
 
@@ -91,7 +91,7 @@ def _window(one: PoolWindow) -> dict[str, Any]:
         "used_cpu": _sum(one.used_cpu),
         "used_memory": _sum(one.used_memory),
         "new_nodes": one.packing.new_nodes,
-        "pods_that_no_node_takes": one.packing.homeless,
+        "pods_that_no_node_takes": one.packing.unplaced,
         "replicas": dict(one.replicas),
     }
 

@@ -57,7 +57,7 @@ def _windows_table(one: PoolForecast, ahead: NodeForecast) -> Table:
             _spoken(window.used_cpu, lambda value: f"{value:.1f}"),
             _spoken(window.used_memory, memory),
             str(window.packing.new_nodes)
-            + (f" +{window.packing.homeless} homeless" if window.packing.homeless else ""),
+            + (f" +{window.packing.unplaced} unplaced" if window.packing.unplaced else ""),
         )
     return table
 

@@ -63,7 +63,7 @@ def _container_of(view: ContainerView) -> ContainerSize:
 
 
 def _risk_of(view: RiskView | None) -> Risk | None:
-    return None if view is None else Risk(view.over_request, view.over_limit, view.idle_hours)
+    return None if view is None else Risk(view.over_request, view.over_limit, view.slack_hours)
 
 
 def _resources_of(view: AmountsView) -> Resources:
@@ -80,6 +80,7 @@ def _signal_of(item: SignalItem) -> SignalView:
         forecast=None if item.forecast is None else _ahead_of(item.forecast),
         forecast_replicas=item.forecast_replicas,
         note=item.note,
+        unit=item.unit,
     )
 
 

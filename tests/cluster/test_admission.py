@@ -210,11 +210,11 @@ def test_the_nearest_values_of_a_refused_recommendation_are_admitted(api: Api, n
     item = {"type": "Container", "min": {"cpu": "200m"}, "max": {"cpu": "1", "memory": "1Gi"}}
     stored = create(api, namespace, "limitranges", "LimitRange", {"limits": [item]})
     today = one_container(requests={"cpu": "500m", "memory": "512Mi"}, limits={"cpu": "1", "memory": "1Gi"})
-    around = AdmissionContext(
+    context = AdmissionContext(
         pod_of(today), Rollout(1), limit_ranges=(limit_range_of(stored),), server=server, accepts_qos_change=True
     )
     wanted = {"a": Requirements(parsed({"cpu": "1500m", "memory": "2Gi"}), parsed({"cpu": "3", "memory": "2Gi"}))}
-    proof = prove(wanted, around)
+    proof = prove(wanted, context)
     assert not proof.accepted
     assert proof.nearest is not None
     huge = one_container(requests={"cpu": "1500m", "memory": "2Gi"}, limits={"cpu": "3", "memory": "2Gi"})

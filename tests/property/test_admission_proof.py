@@ -76,7 +76,7 @@ def situations(draw: st.DrawFn) -> AdmissionContext:
         "shop/web",
         limit_ranges=tuple(LimitRange((item,)) for item in draw(st.lists(ITEMS, max_size=2))),
         quotas=tuple(draw(st.lists(quotas(), max_size=2))),
-        here=Occupancy(nodes, [resident(cpu="1", daemon=True)]) if nodes else None,
+        occupancy=Occupancy(nodes, [resident(cpu="1", daemon=True)]) if nodes else None,
         cpu_manager=draw(st.sampled_from([SHARED, STATIC])),
         server=Server(1, draw(st.sampled_from([33, 35, 37]))),
         accepts_qos_change=draw(st.booleans()),
@@ -89,13 +89,13 @@ WANTED = st.fixed_dictionaries({"app": REQUIREMENTS})
 @settings(max_examples=300, deadline=None)
 @given(WANTED, situations())
 def test_the_nearest_values_pass_and_are_their_own_nearest(
-    wanted: dict[str, Requirements], around: AdmissionContext
+    proposed: dict[str, Requirements], context: AdmissionContext
 ) -> None:
-    proof = prove(wanted, around)
+    proof = prove(proposed, context)
     if proof.nearest is None:
         assert proof.refusals
         return
-    again = prove(proof.nearest, around)
+    again = prove(proof.nearest, context)
     assert again.accepted
     assert again.nearest == proof.nearest
 
@@ -103,23 +103,23 @@ def test_the_nearest_values_pass_and_are_their_own_nearest(
 @settings(max_examples=200, deadline=None)
 @given(WANTED, situations())
 def test_where_today_s_values_pass_there_is_always_a_nearest(
-    wanted: dict[str, Requirements], around: AdmissionContext
+    proposed: dict[str, Requirements], context: AdmissionContext
 ) -> None:
-    today = {one.name: one.resources for one in around.template.containers if one.name in wanted}
-    assert prove(wanted, around).nearest is not None or not prove(today, around).accepted
+    today = {one.name: one.resources for one in context.template.containers if one.name in proposed}
+    assert prove(proposed, context).nearest is not None or not prove(today, context).accepted
 
 
 @settings(max_examples=100, deadline=None)
 @given(WANTED, situations())
-def test_what_passes_is_left_alone(wanted: dict[str, Requirements], around: AdmissionContext) -> None:
-    proof = prove(wanted, around)
-    assert not proof.accepted or proof.nearest == wanted
+def test_what_passes_is_left_alone(proposed: dict[str, Requirements], context: AdmissionContext) -> None:
+    proof = prove(proposed, context)
+    assert not proof.accepted or proof.nearest == proposed
 
 
 @settings(max_examples=100, deadline=None)
 @given(WANTED, situations())
-def test_the_same_question_has_the_same_answer(wanted: dict[str, Requirements], around: AdmissionContext) -> None:
-    assert prove(wanted, around) == prove(wanted, around)
+def test_the_same_question_has_the_same_answer(proposed: dict[str, Requirements], context: AdmissionContext) -> None:
+    assert prove(proposed, context) == prove(proposed, context)
 
 
 @settings(max_examples=150, deadline=None)
@@ -128,26 +128,26 @@ def test_the_same_question_has_the_same_answer(wanted: dict[str, Requirements], 
     st.builds(LimitRangeItem, min=only_cpu(CPU), max=only_cpu(CPU), ratio=only_cpu(RATIO)),
 )
 def test_one_container_under_one_limit_range_always_finds_what_is_feasible(
-    wanted: Requirements, item: LimitRangeItem
+    proposed: Requirements, item: LimitRangeItem
 ) -> None:
     """Feasible means that the minimum is not above the maximum, and that there is a value above zero for a ratio."""
-    around = AdmissionContext(Pod((Container("app", Requirements({"cpu": 500})),)), limit_ranges=(LimitRange((item,)),))
-    proof = prove({"app": wanted}, replace(around, accepts_qos_change=True))
+    context = AdmissionContext(Pod((Container("app", Requirements({"cpu": 500})),)), limit_ranges=(LimitRange((item,)),))
+    proof = prove({"app": proposed}, replace(context, accepts_qos_change=True))
     least, most = item.min.get("cpu", 0), item.max.get("cpu", 2**60)
     if least > most:
         assert proof.nearest is None
-    elif least > 0 or wanted.requests["cpu"] > 0:
+    elif least > 0 or proposed.requests["cpu"] > 0:
         assert proof.nearest is not None or most == 0
 
 
 @settings(max_examples=150, deadline=None)
 @given(WANTED, situations(), st.integers(1, 5))
 def test_more_nodes_never_leave_fewer_replicas_schedulable(
-    wanted: dict[str, Requirements], around: AdmissionContext, more: int
+    proposed: dict[str, Requirements], context: AdmissionContext, more: int
 ) -> None:
-    before = prove(wanted, around).free
-    present, residents = (around.here.nodes, around.here.everybody()) if around.here else ([], [])
-    grown = replace(around, here=Occupancy([*present, *(node(f"m{i}") for i in range(more))], residents))
-    after = prove(wanted, grown).free
+    before = prove(proposed, context).free
+    present, residents = (context.occupancy.nodes, context.occupancy.everybody()) if context.occupancy else ([], [])
+    grown = replace(context, occupancy=Occupancy([*present, *(node(f"m{i}") for i in range(more))], residents))
+    after = prove(proposed, grown).free
     assert after is not None
     assert before is None or after.now >= before.now

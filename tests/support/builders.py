@@ -13,7 +13,7 @@ from forecaster.decisions.decide import decide
 from forecaster.decisions.state import ScalingState
 from forecaster.domain.outlook import Measured, PeakForecast, SignalForecast, Unknown
 from forecaster.domain.policy import HorizontalPolicy, Policy, VerticalPolicy
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, MEMORY, REQUESTS, Signal
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
 from forecaster.hpa.behavior import PastRecommendation
 from forecaster.vertical.sizing.containers import ChosenSize
@@ -65,7 +65,7 @@ def policy(*, vertical: VerticalPolicy | None = None, **horizontal: Any) -> Poli
 
 def sized(request: float, *, limit: float | None = None, **more: Any) -> ChosenSize:
     """One resource of one container: a twentieth above the request, as much above the limit, a tenth of it idle."""
-    return ChosenSize(request, limit, **{"over_request": 0.05, "over_limit": 0.05, "idle": 0.1 * request, **more})
+    return ChosenSize(request, limit, **{"over_request": 0.05, "over_limit": 0.05, "slack": 0.1 * request, **more})
 
 
 def sizing_of(
@@ -102,9 +102,9 @@ def outlooks(
 ) -> dict[Signal, SignalForecast]:
     """Signals that are named; CPU in cores, memory in GiB, requests per second."""
     given = {
-        Signal.CPU: (cpu, cpu_ahead),
-        Signal.MEMORY: (_bytes(memory), _bytes(memory_ahead)),
-        Signal.REQUESTS: (requests, requests_ahead),
+        CPU: (cpu, cpu_ahead),
+        MEMORY: (_bytes(memory), _bytes(memory_ahead)),
+        REQUESTS: (requests, requests_ahead),
     }
     return {signal: outlook(signal, now, coming or 0.0) for signal, (now, coming) in given.items() if now is not None}
 

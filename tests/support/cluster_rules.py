@@ -65,9 +65,9 @@ def quota(hard: dict[str, str], used: dict[str, str] | None = None) -> Quota:
     return Quota(parsed(hard), parsed({**dict.fromkeys(hard, "0"), **(used or {})}), name="quota")
 
 
-def around(template: Pod | None = None, **facts: Any) -> AdmissionContext:
+def context(template: Pod | None = None, **facts: Any) -> AdmissionContext:
     """Three replicas with surge one, no LimitRange, no quota, nodes unknown."""
     nodes, residents = facts.pop("nodes", None), facts.pop("residents", ())
     if nodes is not None:
-        facts["here"] = Occupancy(nodes, residents)
+        facts["occupancy"] = Occupancy(nodes, residents)
     return AdmissionContext(template or pod(), **{"rollout": Rollout(3), "workload": "shop/web", **facts})

@@ -1,4 +1,4 @@
-"""One workload: what it has, what is recommended, how far off that is, what it costs, and whether the cluster takes it."""
+"""Advice for one workload: what it has, what is recommended, how far off that is, and whether the cluster takes it."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Advice:
     id: WorkloadId
     replicas: int
     now: Resources
-    wanted: Resources | None
+    recommended: Resources | None
     """What the sizing asks for, rounded up; None while it holds."""
     reason: str
     message: str
@@ -94,7 +94,7 @@ class Advice:
 
     @property
     def values(self) -> ProposedRequirements | None:
-        """Requests and limits to write, by container: the wanted ones, or the nearest that the cluster takes."""
+        """Requests and limits to write, by container: the proposed ones, or the nearest that the cluster takes."""
         return None if self.proof is None else self.proof.nearest
 
     @property
@@ -104,7 +104,7 @@ class Advice:
 
     @property
     def refused(self) -> bool:
-        """The cluster would not take the wanted values."""
+        """The cluster would not take the proposed values."""
         return self.proof is not None and not self.proof.accepted
 
 
@@ -124,7 +124,7 @@ def advise(
         id=recommendation.id,
         replicas=recommendation.wanted_replicas,
         now=recommendation.resources_now,
-        wanted=None,
+        recommended=None,
         reason=str(decided.reason),
         message=decided.message,
         severity=Severity.UNKNOWN,
@@ -133,12 +133,12 @@ def advise(
     )
     if isinstance(decided, Hold):
         return holding
-    wanted = rounded(decided.resources)
+    recommended = rounded(decided.resources)
     proof, unproved = _proved(workload, decided, recommendation.wanted_replicas, cluster, memory_usage, terms)
     return replace(
         holding,
-        wanted=wanted,
-        severity=severity_between(recommendation.resources_now, wanted),
+        recommended=recommended,
+        severity=severity_between(recommendation.resources_now, recommended),
         sizes=decided.containers,
         targets=decided.targets,
         proof=proof,
@@ -155,21 +155,23 @@ def _proved(
     terms: Terms,
 ) -> tuple[Proof | None, str]:
     named = {one.name: one for one in decided.containers if one.name}
-    around = cluster.around(workload, replicas, memory_usage, {name: one.now for name, one in named.items()}, terms)
-    if named.keys() and named.keys() <= {one.name for one in around.template.containers}:
+    context = cluster.context_of(
+        workload, replicas, memory_usage, {name: one.now for name, one in named.items()}, terms
+    )
+    if named.keys() and named.keys() <= {one.name for one in context.template.containers}:
         by_container: ProposedRequirements | str = {
-            name: requirements_of(rounded(one.wanted)) for name, one in named.items()
+            name: requirements_of(rounded(one.recommended)) for name, one in named.items()
         }
     else:
-        by_container = split(rounded(decided.resources), around.template)
+        by_container = split(rounded(decided.resources), context.template)
     if isinstance(by_container, str):
         return None, by_container
-    return prove(by_container, around), ""
+    return prove(by_container, context), ""
 
 
-def severity_between(now: Resources, wanted: Resources) -> Severity:
+def severity_between(now: Resources, recommended: Resources) -> Severity:
     """The worst of the four amounts, by KRR's steps: half a core or 500 MiB off is critical."""
-    pairs = [(name, getattr(now, amount), getattr(wanted, amount)) for name, amount in _AMOUNTS]
+    pairs = [(name, getattr(now, amount), getattr(recommended, amount)) for name, amount in _AMOUNTS]
     return worst([severity_of(name, before, after) for name, before, after in pairs])
 
 

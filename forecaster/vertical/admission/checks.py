@@ -65,94 +65,96 @@ def refused(rule: str, message: str) -> Finding:
     return Finding(rule, Verdict.REFUSED, message)
 
 
-def limit_ranges(pod: Pod, wanted: ProposedRequirements, around: AdmissionContext) -> Iterator[Finding]:
+def limit_ranges(pod: Pod, proposed: ProposedRequirements, context: AdmissionContext) -> Iterator[Finding]:
     """Containers, init containers and the pod within every LimitRange; what these add is told."""
-    if around.limit_ranges is None:
+    if context.limit_ranges is None:
         yield unknown(LIMIT_RANGE, "the namespace's LimitRanges are not known")
         return
-    yield from (refused(LIMIT_RANGE, one) for one in limit_range.contradictions(around.limit_ranges))
-    broken = limit_range.refusals(pod, around.limit_ranges, around.server)
+    yield from (refused(LIMIT_RANGE, one) for one in limit_range.contradictions(context.limit_ranges))
+    broken = limit_range.refusals(pod, context.limit_ranges, context.server)
     yield from (refused(LIMIT_RANGE, str(one)) for one in broken)
     if not broken:
-        yield passes(LIMIT_RANGE, "" if around.limit_ranges else "the namespace has none")
-    yield from _injected(pod, wanted)
+        yield passes(LIMIT_RANGE, "" if context.limit_ranges else "the namespace has none")
+    yield from _injected(pod, proposed)
 
 
-def _injected(pod: Pod, wanted: ProposedRequirements) -> Iterator[Finding]:
+def _injected(pod: Pod, proposed: ProposedRequirements) -> Iterator[Finding]:
     """Limits that nobody asked for: dropping a CPU limit under a maximum brings it back."""
     for container in pod.every_container():
-        asked = wanted.get(container.name)
-        added = {} if asked is None else {k: v for k, v in container.resources.limits.items() if k not in asked.limits}
+        stated = proposed.get(container.name)
+        added = (
+            {} if stated is None else {k: v for k, v in container.resources.limits.items() if k not in stated.limits}
+        )
         added = {name: milli for name, milli in added.items() if name in {"cpu", "memory"}}
         if added:
             said = ", ".join(f"{name} {text}" for name, text in texts(added).items())
             yield note(LIMIT_RANGE, f"{container.name}: a LimitRange adds the limit {said}")
 
 
-def validation(pod: Pod, around: AdmissionContext) -> Iterator[Finding]:
+def validation(pod: Pod, context: AdmissionContext) -> Iterator[Finding]:
     """What the API refuses of any pod."""
-    found = faults(pod, around.server)
+    found = faults(pod, context.server)
     yield from (refused(VALIDATION, str(one)) for one in found)
     if not found:
         yield passes(VALIDATION)
 
 
-def qos(pod: Pod, before: Pod, around: AdmissionContext) -> Iterator[Finding]:
+def qos(pod: Pod, before: Pod, context: AdmissionContext) -> Iterator[Finding]:
     """The class stays, unless its change is accepted; in place it can never change."""
-    old, new = computed_qos(before, around.server), computed_qos(pod, around.server)
+    old, new = computed_qos(before, context.server), computed_qos(pod, context.server)
     if old == new:
         yield passes(QOS, f"stays {new}")
-    elif around.accepts_qos_change and not around.in_place:
+    elif context.accepts_qos_change and not context.in_place:
         yield note(QOS, f"changes from {old} to {new}, as accepted")
     else:
         yield refused(QOS, f"would change from {old} to {new}")
 
 
-def quotas(pod: Pod, before: Pod, around: AdmissionContext) -> Iterator[Finding]:
+def quotas(pod: Pod, before: Pod, context: AdmissionContext) -> Iterator[Finding]:
     """Every quota of the namespace, while the change is under way."""
-    if around.quotas is None:
+    if context.quotas is None:
         yield unknown(QUOTA, "the namespace's ResourceQuotas are not known")
         return
-    found = [one for quota in around.quotas for one in _quota(quota, pod, before, around)]
+    found = [one for quota in context.quotas for one in _quota(quota, pod, before, context)]
     yield from found
     if not found:
-        yield passes(QUOTA, "" if around.quotas else "the namespace has none")
+        yield passes(QUOTA, "" if context.quotas else "the namespace has none")
 
 
-def _quota(quota: Quota, pod: Pod, before: Pod, around: AdmissionContext) -> Iterator[Finding]:
-    if not matches(quota, pod, around.server):
+def _quota(quota: Quota, pod: Pod, before: Pod, context: AdmissionContext) -> Iterator[Finding]:
+    if not matches(quota, pod, context.server):
         return
-    missing = unstated(quota, pod, around.server)
+    missing = unstated(quota, pod, context.server)
     for name, containers in missing.items():
         yield refused(QUOTA, f"{quota.name} tracks {name}, so {', '.join(containers)} must state it")
     if missing:
         return
-    yield from (_resized if around.in_place else _rolled_out)(quota, pod, before, around)
+    yield from (_resized if context.in_place else _rolled_out)(quota, pod, before, context)
 
 
-def _resized(quota: Quota, pod: Pod, before: Pod, around: AdmissionContext) -> Iterator[Finding]:
+def _resized(quota: Quota, pod: Pod, before: Pod, context: AdmissionContext) -> Iterator[Finding]:
     """In place, pods are resized one after the other and each one's growth is charged."""
-    for done in range(around.rollout.replicas):
-        charged = charge(quota, pod, before, around.server)
+    for done in range(context.rollout.replicas):
+        charged = charge(quota, pod, before, context.server)
         if not charged.admitted:
-            told = f"after {done} of {around.rollout.replicas} pods, " if done else ""
+            told = f"after {done} of {context.rollout.replicas} pods, " if done else ""
             yield from (refused(QUOTA, told + str(one)) for one in charged.refusals)
             return
         quota = replace(quota, used=charged.used_after)
 
 
-def _rolled_out(quota: Quota, pod: Pod, before: Pod, around: AdmissionContext) -> Iterator[Finding]:
+def _rolled_out(quota: Quota, pod: Pod, before: Pod, context: AdmissionContext) -> Iterator[Finding]:
     """In a rollout both generations are charged."""
-    old = usage(before, around.server) if matches(quota, before, around.server) else {}
-    for name, per_pod in usage(pod, around.server).items():
+    old = usage(before, context.server) if matches(quota, before, context.server) else {}
+    for name, per_pod in usage(pod, context.server).items():
         if name in quota.tracked:
-            yield from _rolled_out_resource(quota, name, (old.get(name, 0), per_pod), around)
+            yield from _rolled_out_resource(quota, name, (old.get(name, 0), per_pod), context)
 
 
 def _rolled_out_resource(
-    quota: Quota, name: str, per_pod: tuple[int, int], around: AdmissionContext
+    quota: Quota, name: str, per_pod: tuple[int, int], context: AdmissionContext
 ) -> Iterator[Finding]:
-    rollout, (old, new) = around.rollout, per_pod
+    rollout, (old, new) = context.rollout, per_pod
     others = max(quota.used.get(name, 0) - rollout.replicas * old, 0)
     room = quota.hard[name] - others
     if new <= old:
@@ -167,12 +169,12 @@ def _rolled_out_resource(
         yield note(QUOTA, f"{said}: the quota slows the rollout down, it has no room for the surge")
 
 
-def static_cpu(pod: Pod, before: Pod, around: AdmissionContext) -> Iterator[Finding]:
+def static_cpu(pod: Pod, before: Pod, context: AdmissionContext) -> Iterator[Finding]:
     """A container that has CPUs of its own keeps them."""
-    if not around.cpu_manager.is_static:
+    if not context.cpu_manager.is_static:
         return
-    had = exclusive_cpus(before, around.cpu_manager, around.server)
-    has = exclusive_cpus(pod, around.cpu_manager, around.server)
+    had = exclusive_cpus(before, context.cpu_manager, context.server)
+    has = exclusive_cpus(pod, context.cpu_manager, context.server)
     lost = [name for name, cpus in had.items() if cpus and not has.get(name)]
     yield from (refused(STATIC_CPU, f"{name} would lose its {had[name]} exclusive CPUs") for name in lost)
     if not lost:

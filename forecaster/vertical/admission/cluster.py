@@ -42,7 +42,7 @@ class Cluster:
     server: Server = NEWEST
     faults: tuple[str, ...] = ()
     """Objects that could not be understood, one sentence each."""
-    here: Occupancy | None = field(init=False, repr=False, compare=False)
+    occupancy: Occupancy | None = field(init=False, repr=False, compare=False)
     """Nodes and residents, indexed once; None where no nodes are known."""
 
     def __post_init__(self) -> None:
@@ -54,7 +54,7 @@ class Cluster:
         """Residents without headroom pods, which yield to everybody and so are in nobody's way."""
         return tuple(one for one in self.residents if not one.workload.rpartition("/")[2].startswith(HEADROOM))
 
-    def around(
+    def context_of(
         self,
         workload: Workload,
         replicas: int,
@@ -72,7 +72,7 @@ class Cluster:
             workload=name_of(id_),
             limit_ranges=None if self.limit_ranges is None else self.limit_ranges.get(namespace, ()),
             quotas=None if self.quotas is None else self.quotas.get(namespace, ()),
-            here=self.here,
+            occupancy=self.occupancy,
             server=self.server,
             running=self.running.get(id_, ()),
             memory_usage=None if memory_usage is None else round(memory_usage),

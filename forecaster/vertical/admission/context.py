@@ -56,7 +56,7 @@ class AdmissionContext:
     """`namespace/name`: whose pods among the residents make room for the new ones."""
     limit_ranges: tuple[LimitRange, ...] | None = ()
     quotas: tuple[Quota, ...] | None = ()
-    here: Occupancy | None = None
+    occupancy: Occupancy | None = None
     """Nodes and who is on them; shared between workloads."""
     cpu_manager: CpuManager = SHARED
     server: Server = NEWEST
@@ -67,17 +67,17 @@ class AdmissionContext:
     memory_usage: int | None = None
     """Bytes that one pod uses, or is forecast to use at its peak."""
 
-    def completed(self, wanted: ProposedRequirements) -> Pod:
-        """The pod as the API server would store it: with the wanted values, its own defaults and LimitRanges'."""
-        pod = with_values(self.template, wanted)
+    def completed(self, proposed: ProposedRequirements) -> Pod:
+        """The pod as the API server would store it: with the proposed values, its own defaults and LimitRanges'."""
+        pod = with_values(self.template, proposed)
         ranges = [stored(one) for one in self.limit_ranges or ()]
         return with_late_defaults(with_defaults(with_early_defaults(pod, self.server), ranges), self.server)
 
 
-def with_values(pod: Pod, wanted: ProposedRequirements) -> Pod:
+def with_values(pod: Pod, proposed: ProposedRequirements) -> Pod:
     """The same pod with other cpu and memory where containers are named."""
     return pod.with_containers(
-        lambda one: replace(one, resources=_merged(one, wanted[one.name])) if one.name in wanted else one
+        lambda one: replace(one, resources=_merged(one, proposed[one.name])) if one.name in proposed else one
     )
 
 
@@ -86,11 +86,11 @@ def compute_only(amounts: Amounts) -> dict[str, int]:
     return {name: amounts[name] for name in COMPUTE if name in amounts}
 
 
-def _merged(container: Container, wanted: Requirements) -> Requirements:
+def _merged(container: Container, proposed: Requirements) -> Requirements:
     def kept(amounts: Amounts) -> dict[str, int]:
         return {name: milli for name, milli in amounts.items() if name not in COMPUTE}
 
     block = container.resources
     return Requirements(
-        kept(block.requests) | compute_only(wanted.requests), kept(block.limits) | compute_only(wanted.limits)
+        kept(block.requests) | compute_only(proposed.requests), kept(block.limits) | compute_only(proposed.limits)
     )

@@ -36,46 +36,46 @@ class EvictionRisk:
     pods: int
 
 
-def eviction_risk(pod: Pod, before: Pod, around: AdmissionContext) -> EvictionRisk | None:
+def eviction_risk(pod: Pod, before: Pod, context: AdmissionContext) -> EvictionRisk | None:
     """None where no node is known that says how much memory it has."""
-    node = usual_node(around)
+    node = usual_node(context)
     if node is None:
         return None
     memory = node.memory_capacity or node.schedulable.get(MEMORY, 0)
     if not memory:
         return None
-    users = _neighbours(node, around)
+    users = _neighbours(node, context)
     return EvictionRisk(
         node=node.name,
-        scores_before=oom_score_adj(before, memory, around.server),
-        scores_after=oom_score_adj(pod, memory, around.server),
-        rank_before=_rank(before, users, around),
-        rank_after=_rank(pod, users, around),
+        scores_before=oom_score_adj(before, memory, context.server),
+        scores_after=oom_score_adj(pod, memory, context.server),
+        rank_before=_rank(before, users, context),
+        rank_after=_rank(pod, users, context),
         pods=len(users) + 1,
     )
 
 
-def usual_node(around: AdmissionContext) -> Node | None:
+def usual_node(context: AdmissionContext) -> Node | None:
     """Where most of the workload's pods are; else the largest there is, which a request weighs least on."""
-    here = around.here
-    if here is None:
+    occupancy = context.occupancy
+    if occupancy is None:
         return None
-    counted = Counter(one.node for one in here.of(around.workload) if one.node in here.by_name)
+    counted = Counter(one.node for one in occupancy.of(context.workload) if one.node in occupancy.by_name)
     if counted:
-        return here.by_name[counted.most_common(1)[0][0]]
-    return max(here.kinds, key=lambda node: node.schedulable.get(MEMORY, 0), default=None)
+        return occupancy.by_name[counted.most_common(1)[0][0]]
+    return max(occupancy.kinds, key=lambda node: node.schedulable.get(MEMORY, 0), default=None)
 
 
-def _neighbours(node: Node, around: AdmissionContext) -> list[MemoryUser]:
-    here = around.here.on(node.name, around.workload) if around.here else []
-    return [MemoryUser(one.name, one.memory_bytes, one.requests.get(MEMORY, 0), one.priority) for one in here]
+def _neighbours(node: Node, context: AdmissionContext) -> list[MemoryUser]:
+    occupancy = context.occupancy.on(node.name, context.workload) if context.occupancy else []
+    return [MemoryUser(one.name, one.memory_bytes, one.requests.get(MEMORY, 0), one.priority) for one in occupancy]
 
 
-def _rank(pod: Pod, users: list[MemoryUser], around: AdmissionContext) -> int | None:
-    if around.memory_usage is None:
+def _rank(pod: Pod, users: list[MemoryUser], context: AdmissionContext) -> int | None:
+    if context.memory_usage is None:
         return None
-    request = scheduled(pod_requests(pod, around.server)).get(MEMORY, 0)
-    order = eviction_order([*users, MemoryUser(OURS, around.memory_usage, request, pod.priority)])
+    request = scheduled(pod_requests(pod, context.server)).get(MEMORY, 0)
+    order = eviction_order([*users, MemoryUser(OURS, context.memory_usage, request, pod.priority)])
     return [user.name for user in order].index(OURS) + 1
 
 

@@ -28,9 +28,9 @@ MOST_PREEMPTIONS = 20
 
 @dataclass(frozen=True, slots=True)
 class FreeCapacity:
-    """Where the replicas would go. `wanted == now + waiting`."""
+    """Where the replicas would go. `desired == now + waiting`."""
 
-    wanted: int
+    desired: int
     now: int
     per_new_node: int
     """Pods that one more node of the roomiest kind takes, its daemons already on it; 0: not even one."""
@@ -41,7 +41,7 @@ class FreeCapacity:
     @property
     def waiting(self) -> int:
         """Replicas without a node today."""
-        return self.wanted - self.now
+        return self.desired - self.now
 
     @property
     def new_nodes(self) -> int | None:
@@ -51,26 +51,26 @@ class FreeCapacity:
         return -(-self.waiting // self.per_new_node) if self.per_new_node else None
 
 
-def free_capacity(pod: Pod, around: AdmissionContext) -> FreeCapacity | None:
+def free_capacity(pod: Pod, context: AdmissionContext) -> FreeCapacity | None:
     """Where the replicas go once the workload's present pods are gone; None where no nodes are known."""
-    if around.here is None:
+    if context.occupancy is None:
         return None
-    found = fit(pod, around.rollout.replicas, around.here, around.server, without=around.workload)
-    waiting = around.rollout.replicas - found.count
+    found = fit(pod, context.rollout.replicas, context.occupancy, context.server, without=context.workload)
+    waiting = context.rollout.replicas - found.count
     return FreeCapacity(
-        wanted=around.rollout.replicas,
+        desired=context.rollout.replicas,
         now=found.count,
-        per_new_node=max((_when_empty(pod, node, around) for node in kinds_for(pod, around)), default=0),
+        per_new_node=max((_when_empty(pod, node, context) for node in kinds_for(pod, context)), default=0),
         refused=tuple(f"{why} ({count})" for why, count in sorted(found.refused.items()) if why),
-        preempted=_preempted(pod, found, waiting, around) if waiting else (),
+        preempted=_preempted(pod, found, waiting, context) if waiting else (),
     )
 
 
-def kinds_for(pod: Pod, around: AdmissionContext) -> list[Node]:
+def kinds_for(pod: Pod, context: AdmissionContext) -> list[Node]:
     """One of each kind of node that the pod may run on; a cordon is somebody's passing wish."""
-    if around.here is None:
+    if context.occupancy is None:
         return []
-    nodes = around.here.nodes if _names_hosts(pod) else around.here.kinds
+    nodes = context.occupancy.nodes if _names_hosts(pod) else context.occupancy.kinds
     return [node for node in nodes if not node_refuses(replace(node, unschedulable=False), pod.placement)]
 
 
@@ -82,74 +82,76 @@ def _names_hosts(pod: Pod) -> bool:
     )
 
 
-def _when_empty(pod: Pod, node: Node, around: AdmissionContext) -> int:
+def _when_empty(pod: Pod, node: Node, context: AdmissionContext) -> int:
     """Pods like this that a node takes with nothing but daemons on it."""
-    daemons = around.here.daemons(node.name) if around.here else []
-    request = scheduled(pod_requests(pod, around.server))
+    daemons = context.occupancy.daemons(node.name) if context.occupancy else []
+    request = scheduled(pod_requests(pod, context.server))
     return places_left(node.schedulable, added(*(one.requests for one in daemons)), len(daemons), request)
 
 
-def _preempted(pod: Pod, found: Fit, waiting: int, around: AdmissionContext) -> tuple[Preemption, ...]:
+def _preempted(pod: Pod, found: Fit, waiting: int, context: AdmissionContext) -> tuple[Preemption, ...]:
     """One preemption after the other, those pods that found a node already on it."""
-    if around.here is None or not pod.preempts or pod.priority <= around.here.lowest_priority:
+    if context.occupancy is None or not pod.preempts or pod.priority <= context.occupancy.lowest_priority:
         return ()
-    request = scheduled(pod_requests(pod, around.server))
-    one = replace(Resident.of(pod, "", around.server), workload=_NEW)
-    others = (other for other in around.here.everybody() if other.workload != around.workload)
-    here = Occupancy(around.here.nodes, others)
+    request = scheduled(pod_requests(pod, context.server))
+    one = replace(Resident.of(pod, "", context.server), workload=_NEW)
+    others = (other for other in context.occupancy.everybody() if other.workload != context.workload)
+    occupancy = Occupancy(context.occupancy.nodes, others)
     for name, pods in found.placed.items():
         for _ in range(pods):
-            here.add(replace(one, node=name))
+            occupancy.add(replace(one, node=name))
     preempted = []
     for _ in range(min(waiting, MOST_PREEMPTIONS)):
-        each = preemption(pod, request, here)
+        each = preemption(pod, request, occupancy)
         if each is None:
             break
         preempted.append(each)
         for victim in each.victims:
-            here.remove(victim)
-        here.add(replace(one, node=each.node))
+            occupancy.remove(victim)
+        occupancy.add(replace(one, node=each.node))
     return tuple(preempted)
 
 
-def node_fit(pod: Pod, around: AdmissionContext, room: FreeCapacity | None) -> Iterator[Finding]:
+def node_fit(pod: Pod, context: AdmissionContext, free: FreeCapacity | None) -> Iterator[Finding]:
     """Refused only if no node could ever take one pod; waiting for nodes is told."""
-    if room is None:
+    if free is None:
         yield unknown(NODE_FIT, "no nodes are known")
-    elif not room.per_new_node:
-        yield refused(NODE_FIT, f"a pod needs {_needs(pod, around)}; no node takes one even when empty: {_why(room)}")
-    elif room.waiting:
+    elif not free.per_new_node:
+        yield refused(NODE_FIT, f"a pod needs {_needs(pod, context)}; no node takes one even when empty: {_why(free)}")
+    elif free.waiting:
         yield note(
             NODE_FIT,
-            f"{room.now} of {room.wanted} replicas fit now, {room.waiting} wait for {room.new_nodes} more nodes"
-            f" ({_why(room)})",
+            f"{free.now} of {free.desired} replicas fit now, {free.waiting} wait for {free.new_nodes} more nodes"
+            f" ({_why(free)})",
         )
     else:
-        yield passes(NODE_FIT, f"all {room.wanted} replicas fit now")
+        yield passes(NODE_FIT, f"all {free.desired} replicas fit now")
 
 
-def priority(pod: Pod, room: FreeCapacity | None) -> Iterator[Finding]:
+def priority(pod: Pod, free: FreeCapacity | None) -> Iterator[Finding]:
     """Who would be preempted for the replicas that do not fit."""
-    if room is None or not room.preempted:
+    if free is None or not free.preempted:
         return
-    victims = [victim for one in room.preempted for victim in one.victims]
+    victims = [victim for one in free.preempted for victim in one.victims]
     names = ", ".join(sorted({one.workload or one.name for one in victims})[:SHOWN])
     yield note(PRIORITY, f"at priority {pod.priority} it would preempt {len(victims)} pods: {names}")
 
 
-def _needs(pod: Pod, around: AdmissionContext) -> str:
-    requests = pod_requests(pod, around.server)
+def _needs(pod: Pod, context: AdmissionContext) -> str:
+    requests = pod_requests(pod, context.server)
     return ", ".join(f"{name} {text_of(milli, name)}" for name, milli in requests.items() if milli) or "nothing"
 
 
-def _why(room: FreeCapacity) -> str:
-    return ", ".join(room.refused[:SHOWN]) or "nothing in the way"
+def _why(free: FreeCapacity) -> str:
+    return ", ".join(free.refused[:SHOWN]) or "nothing in the way"
 
 
-def empty_capacities(pod: Pod, around: AdmissionContext) -> list[dict[str, int]]:
+def empty_capacities(pod: Pod, context: AdmissionContext) -> list[dict[str, int]]:
     """What each kind of node that the pod may run on has left beside its daemons, in the scheduler's units."""
     return [
         {name: amount - taken.get(name, 0) for name, amount in node.schedulable.items()}
-        for node in kinds_for(pod, around)
-        for taken in [added(*(one.requests for one in around.here.daemons(node.name))) if around.here else {}]
+        for node in kinds_for(pod, context)
+        for taken in [
+            added(*(one.requests for one in context.occupancy.daemons(node.name))) if context.occupancy else {}
+        ]
     ]

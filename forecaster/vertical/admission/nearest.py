@@ -64,14 +64,14 @@ class Cell:
     def lowered(self, *, request: int = UNBOUNDED, limit: int = UNBOUNDED) -> Cell:
         """At most these and the ceiling, everything else following down."""
         limit_now = None if self.limit is None else _down(min(self.limit, limit, self.ceiling), self.unit)
-        asked = _down(min(self.request, request, self.ceiling), self.unit)
+        stated = _down(min(self.request, request, self.ceiling), self.unit)
         if limit_now is not None:
-            asked = min(asked, limit_now)
+            stated = min(stated, limit_now)
             if self.tied:
-                limit_now = asked
+                limit_now = stated
             elif self.ratio:
-                limit_now = min(limit_now, asked * self.ratio // MILLI)
-        return replace(self, request=asked, limit=limit_now)
+                limit_now = min(limit_now, stated * self.ratio // MILLI)
+        return replace(self, request=stated, limit=limit_now)
 
 
 def _up(value: int, unit: int) -> int:
@@ -88,22 +88,22 @@ class Refused:
 
     pod: Pod
     before: Pod
-    wanted: ProposedRequirements
-    around: AdmissionContext
+    proposed: ProposedRequirements
+    context: AdmissionContext
 
     @property
     def keeps_class(self) -> bool:
         """Whether the QoS class has to stay."""
-        return self.around.in_place or not self.around.accepts_qos_change
+        return self.context.in_place or not self.context.accepts_qos_change
 
     @property
     def stays(self) -> QosClass | None:
         """The class that has to come out; None where any may."""
-        return computed_qos(self.before, self.around.server) if self.keeps_class else None
+        return computed_qos(self.before, self.context.server) if self.keeps_class else None
 
     def items(self, kind: str) -> list[LimitRangeItem]:
         """Items of the namespace's LimitRanges."""
-        return [item for one in self.around.limit_ranges or () for item in one.items if item.type == kind]
+        return [item for one in self.context.limit_ranges or () for item in one.items if item.type == kind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +115,11 @@ class Bound:
 
 
 def nearest(case: Refused) -> dict[str, Requirements]:
-    """Requests and limits near the wanted ones, for the containers that are named in them.
+    """Requests and limits near the proposed ones, for the containers that are named in them.
 
     The result is a proposal: whether it passes is for the proof to say.
     """
-    found = {one: Requirements({}, {}) for one in case.wanted}
+    found = {one: Requirements({}, {}) for one in case.proposed}
     for name in COMPUTE:
         for cell in _fitted(case, name):
             found[cell.container] = _with_cell(found[cell.container], name, cell)
@@ -142,7 +142,7 @@ def _cells(case: Refused, name: str) -> list[Cell]:
     return [
         _cell(case, name, container, tied=tied)
         for container in case.pod.every_container()
-        if container.name in case.wanted
+        if container.name in case.proposed
         and (tied or name in container.resources.requests or name in container.resources.limits)
     ]
 
@@ -165,7 +165,7 @@ def _cell(case: Refused, name: str, container: Container, *, tied: bool) -> Cell
 
 def _unit(case: Refused, name: str, container: Container) -> int:
     """A byte, a thousandth of a core or, where it has CPUs of its own, a core."""
-    exclusive = exclusive_cpus(case.before, case.around.cpu_manager, case.around.server).get(container.name)
+    exclusive = exclusive_cpus(case.before, case.context.cpu_manager, case.context.server).get(container.name)
     return 1 if name == CPU and not exclusive else MILLI
 
 
@@ -173,8 +173,8 @@ def _must_be_limited(case: Refused, name: str) -> bool:
     """Whether a maximum of the pod or a quota refuses pods that have no limit."""
     if any(name in item.max or name in item.ratio for item in case.items(POD)):
         return True
-    quotas = case.around.quotas or ()
-    return any(f"limits.{name}" in one.tracked and matches(one, case.pod, case.around.server) for one in quotas)
+    quotas = case.context.quotas or ()
+    return any(f"limits.{name}" in one.tracked and matches(one, case.pod, case.context.server) for one in quotas)
 
 
 def _bounds(case: Refused, name: str) -> list[Bound]:
@@ -182,7 +182,7 @@ def _bounds(case: Refused, name: str) -> list[Bound]:
     for item in case.items(POD):
         if name in item.max:
             found += [Bound(of_limits=True, most=item.max[name]), Bound(of_limits=False, most=item.max[name])]
-    rooms = [room.get(name, 0) * (1 if name == CPU else MILLI) for room in empty_capacities(case.pod, case.around)]
+    rooms = [room.get(name, 0) * (1 if name == CPU else MILLI) for room in empty_capacities(case.pod, case.context)]
     if rooms:
         found.append(Bound(of_limits=False, most=max(rooms)))
     return [*found, *_quota_bounds(case, name)]
@@ -193,9 +193,9 @@ def _quota_bounds(case: Refused, name: str) -> list[Bound]:
     overhead = case.pod.overhead.get(name, 0)
     return [
         Bound(of_limits=of_limits, most=most - overhead)
-        for quota in case.around.quotas or ()
+        for quota in case.context.quotas or ()
         for tracked, of_limits in ((name, False), (f"requests.{name}", False), (f"limits.{name}", True))
-        if (most := most_charged_per_pod(quota, tracked, case.pod, case.before, case.around)) is not None
+        if (most := most_charged_per_pod(quota, tracked, case.pod, case.before, case.context)) is not None
     ]
 
 
@@ -249,7 +249,7 @@ def _with_cell(block: Requirements, name: str, cell: Cell) -> Requirements:
 
 def _kept_from_shrinking(case: Refused, name: str, cell: Cell) -> Cell:
     """Servers that cannot lower a memory limit in place keep today's."""
-    if name != MEMORY or not case.around.in_place or case.around.server.shrinks_memory_limits or cell.limit is None:
+    if name != MEMORY or not case.context.in_place or case.context.server.shrinks_memory_limits or cell.limit is None:
         return cell
     today = {one.name: one for one in case.before.every_container()}.get(cell.container)
     if today is None or today.restarts_on(MEMORY):
@@ -262,7 +262,7 @@ def _keeping_burstable(case: Refused, found: dict[str, Requirements]) -> dict[st
     """A Burstable pod that would come out Guaranteed asks for one thousandth of a core less than its limit."""
     if case.stays is not QosClass.BURSTABLE:
         return found
-    if computed_qos(with_values(case.pod, found), case.around.server) is not QosClass.GUARANTEED:
+    if computed_qos(with_values(case.pod, found), case.context.server) is not QosClass.GUARANTEED:
         return found
     name, block = max(found.items(), key=lambda one: one[1].requests.get(CPU, 0))
     lower = Requirements({**block.requests, CPU: max(block.requests.get(CPU, 1) - 1, 0)}, block.limits)

@@ -35,9 +35,9 @@ MOST_ROUNDS = 8
 class Proof:
     """What the cluster would say to a recommendation, and what it would change."""
 
-    wanted: ProposedRequirements
+    proposed: ProposedRequirements
     values: Mapping[str, Requirements]
-    """What would be stored: wanted values completed by defaults and LimitRanges, cpu and memory of each container."""
+    """What would be stored: proposed values completed by defaults and LimitRanges, cpu and memory of each container."""
     findings: tuple[Finding, ...]
     qos_before: QosClass
     qos_after: QosClass
@@ -45,7 +45,7 @@ class Proof:
     """Where the replicas go; None where no nodes are known."""
     risk: EvictionRisk | None
     nearest: Mapping[str, Requirements] | None
-    """Feasible values: the wanted ones if accepted; None if there are none near."""
+    """Feasible values: the proposed ones if accepted; None if there are none near."""
 
     @property
     def refusals(self) -> tuple[Finding, ...]:
@@ -58,69 +58,69 @@ class Proof:
         return not self.refusals
 
 
-def prove(wanted: ProposedRequirements, around: AdmissionContext) -> Proof:
+def prove(proposed: ProposedRequirements, context: AdmissionContext) -> Proof:
     """Every rule about these values; if one refuses, the nearest values that all of them admit."""
-    proof = _judged(wanted, around)
-    return proof if proof.accepted else replace(proof, nearest=_nearest(wanted, around))
+    proof = _judged(proposed, context)
+    return proof if proof.accepted else replace(proof, nearest=_nearest(proposed, context))
 
 
-def _judged(wanted: ProposedRequirements, around: AdmissionContext) -> Proof:
-    before, pod = around.completed({}), around.completed(wanted)
-    free, risk = free_capacity.free_capacity(pod, around), eviction_risk.eviction_risk(pod, before, around)
+def _judged(proposed: ProposedRequirements, context: AdmissionContext) -> Proof:
+    before, pod = context.completed({}), context.completed(proposed)
+    free, risk = free_capacity.free_capacity(pod, context), eviction_risk.eviction_risk(pod, before, context)
     findings = (
-        *checks.limit_ranges(pod, wanted, around),
-        *checks.validation(pod, around),
-        *checks.qos(pod, before, around),
-        *checks.quotas(pod, before, around),
-        *checks.static_cpu(pod, before, around),
-        *free_capacity.node_fit(pod, around, free),
-        *(in_place(pod, wanted, around) if around.in_place else ()),
+        *checks.limit_ranges(pod, proposed, context),
+        *checks.validation(pod, context),
+        *checks.qos(pod, before, context),
+        *checks.quotas(pod, before, context),
+        *checks.static_cpu(pod, before, context),
+        *free_capacity.node_fit(pod, context, free),
+        *(in_place(pod, proposed, context) if context.in_place else ()),
         *free_capacity.priority(pod, free),
         *eviction_risk.findings(risk),
     )
     return Proof(
-        wanted=wanted,
+        proposed=proposed,
         values=_values(pod),
         findings=findings,
-        qos_before=computed_qos(before, around.server),
-        qos_after=computed_qos(pod, around.server),
+        qos_before=computed_qos(before, context.server),
+        qos_after=computed_qos(pod, context.server),
         free=free,
         risk=risk,
-        nearest=wanted,
+        nearest=proposed,
     )
 
 
-def _nearest(wanted: ProposedRequirements, around: AdmissionContext) -> Mapping[str, Requirements] | None:
+def _nearest(proposed: ProposedRequirements, context: AdmissionContext) -> Mapping[str, Requirements] | None:
     """Move the values until all rules pass; where that fails, keep today's of one resource, or of both.
 
     None only if today's values do not pass either.
     """
-    before = around.completed({})
+    before = context.completed({})
     for _ in range(MOST_ROUNDS):
-        moved = nearest(Refused(around.completed(wanted), before, wanted, around))
-        if _judged(moved, around).accepted:
+        moved = nearest(Refused(context.completed(proposed), before, proposed, context))
+        if _judged(moved, context).accepted:
             return moved
-        if same_values(wanted, moved.items()):
+        if same_values(proposed, moved.items()):
             break
-        wanted = moved
-    kept = (_keeping(names, wanted, before) for names in ((MEMORY,), (CPU,), COMPUTE))
-    return next((one for one in kept if _judged(one, around).accepted), None)
+        proposed = moved
+    kept = (_keeping(names, proposed, before) for names in ((MEMORY,), (CPU,), COMPUTE))
+    return next((one for one in kept if _judged(one, context).accepted), None)
 
 
-def _keeping(names: Sequence[str], wanted: ProposedRequirements, before: Pod) -> dict[str, Requirements]:
-    """The wanted values, today's of these resources."""
-    today = {one.name: one.resources for one in before.every_container() if one.name in wanted}
+def _keeping(names: Sequence[str], proposed: ProposedRequirements, before: Pod) -> dict[str, Requirements]:
+    """The proposed values, today's of these resources."""
+    today = {one.name: one.resources for one in before.every_container() if one.name in proposed}
     return {
         container: Requirements(
-            _mixed(names, wanted[container].requests, block.requests),
-            _mixed(names, wanted[container].limits, block.limits),
+            _mixed(names, proposed[container].requests, block.requests),
+            _mixed(names, proposed[container].limits, block.limits),
         )
         for container, block in today.items()
     }
 
 
-def _mixed(names: Sequence[str], wanted: Amounts, today: Amounts) -> dict[str, int]:
-    return {name: of[name] for name in COMPUTE for of in [today if name in names else wanted] if name in of}
+def _mixed(names: Sequence[str], proposed: Amounts, today: Amounts) -> dict[str, int]:
+    return {name: of[name] for name in COMPUTE for of in [today if name in names else proposed] if name in of}
 
 
 def _values(pod: Pod) -> dict[str, Requirements]:

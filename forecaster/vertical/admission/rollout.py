@@ -41,15 +41,15 @@ def _old_beside(rollout: Rollout, j: int) -> int:
     return max(rollout.replicas - rollout.unavailable - (j - 1), 0)
 
 
-def most_charged_per_pod(quota: Quota, name: str, pod: Pod, before: Pod, around: AdmissionContext) -> int | None:
+def most_charged_per_pod(quota: Quota, name: str, pod: Pod, before: Pod, context: AdmissionContext) -> int | None:
     """In milli-units; None where this quota does not limit it. Never below what a pod is charged today."""
-    if name not in quota.tracked or not matches(quota, pod, around.server) or not around.rollout.replicas:
+    if name not in quota.tracked or not matches(quota, pod, context.server) or not context.rollout.replicas:
         return None
-    old = usage(before, around.server).get(name, 0) if matches(quota, before, around.server) else 0
-    replicas = around.rollout.replicas
+    old = usage(before, context.server).get(name, 0) if matches(quota, before, context.server) else 0
+    replicas = context.rollout.replicas
     room = quota.hard[name] - max(quota.used.get(name, 0) - replicas * old, 0)
-    if around.in_place:
+    if context.in_place:
         return max(room // replicas, old)
-    beside_first = max(replicas - around.rollout.unavailable, 0) * old
-    beside_last = max(1 - around.rollout.unavailable, 0) * old
+    beside_first = max(replicas - context.rollout.unavailable, 0) * old
+    beside_last = max(1 - context.rollout.unavailable, 0) * old
     return max(min(room - beside_first, (room - beside_last) // replicas), old)

@@ -135,10 +135,10 @@ def _broken(item: LimitRangeItem, block: Requirements) -> Iterator[str]:
 def _below_min(kind: str, name: str, enforced: int, block: Requirements) -> Iterator[str]:
     request, limit = block.requests.get(name), block.limits.get(name)
     bound = f"minimum {name} per {kind} is {text_of(enforced, name)}"
-    asked, limited, least = _comparable(request, limit, enforced)
+    requested, limited, least = _comparable(request, limit, enforced)
     if request is None:
         yield f"{bound}, and no request is set"
-    elif asked < least:
+    elif requested < least:
         yield f"{bound}, but the request is {text_of(request, name)}"
     elif limit is not None and limited < least:
         yield f"{bound}, but the limit is {text_of(limit, name)}"
@@ -147,12 +147,12 @@ def _below_min(kind: str, name: str, enforced: int, block: Requirements) -> Iter
 def _above_max(kind: str, name: str, enforced: int, block: Requirements) -> Iterator[str]:
     request, limit = block.requests.get(name), block.limits.get(name)
     bound = f"maximum {name} per {kind} is {text_of(enforced, name)}"
-    asked, limited, most = _comparable(request, limit, enforced)
+    requested, limited, most = _comparable(request, limit, enforced)
     if limit is None:
         yield f"{bound}, and no limit is set"
     elif limited > most:
         yield f"{bound}, but the limit is {text_of(limit, name)}"
-    elif request is not None and asked > most:
+    elif request is not None and requested > most:
         yield f"{bound}, but the request is {text_of(request, name)}"
 
 
@@ -162,10 +162,10 @@ def _beyond_ratio(kind: str, name: str, enforced: int, block: Requirements) -> I
     if not request or not limit:
         yield f"{bound}, and no {'request' if not request else 'limit'} is set"
         return
-    asked, limited, _ = _comparable(request, limit, enforced)
+    requested, limited, _ = _comparable(request, limit, enforced)
     # In doubles and in this order, as the API server computes it.
-    if limited / asked * MILLI > enforced:
-        yield f"{bound}, but it is {limited / asked:.4g}"
+    if limited / requested * MILLI > enforced:
+        yield f"{bound}, but it is {limited / requested:.4g}"
 
 
 def _comparable(request: int | None, limit: int | None, enforced: int) -> tuple[int, int, int]:

@@ -75,14 +75,14 @@ def _aggregated_limits(pod: Pod, server: Server) -> dict[str, int]:
     return applied if pod.status.resize_infeasible else largest([total(pod, _limits), applied])
 
 
-def _wanted(pod: Pod, spec: Amounts) -> Amounts:
+def _spec_if_feasible(pod: Pod, spec: Amounts) -> Amounts:
     """The spec, unless the node has said that it can never grant it."""
     return NONE if pod.status.resize_infeasible else spec
 
 
 def _allocated(pod: Pod, container: Container) -> Amounts:
     allocated = _status(pod, container).allocated
-    return _wanted(pod, container.resources.requests) if allocated is None else allocated
+    return _spec_if_feasible(pod, container.resources.requests) if allocated is None else allocated
 
 
 def _applied_requests(pod: Pod, container: Container) -> Amounts:
@@ -92,7 +92,7 @@ def _applied_requests(pod: Pod, container: Container) -> Amounts:
 
 def _applied_limits(pod: Pod, container: Container) -> Amounts:
     applied = _status(pod, container).limits
-    return _wanted(pod, container.resources.limits) if applied is None else applied
+    return _spec_if_feasible(pod, container.resources.limits) if applied is None else applied
 
 
 def _status(pod: Pod, container: Container) -> ContainerStatus:
@@ -104,7 +104,7 @@ def _largest_requests(pod: Pod, container: Container) -> Amounts:
     status = _status(pod, container)
     if not status.has_resources or _is_ordinary_init(pod, container):
         return container.resources.requests
-    spec = _wanted(pod, container.resources.requests)
+    spec = _spec_if_feasible(pod, container.resources.requests)
     return largest([spec, status.requests or NONE, status.allocated or NONE])
 
 
@@ -112,7 +112,7 @@ def _largest_limits(pod: Pod, container: Container) -> Amounts:
     status = _status(pod, container)
     if not status.has_resources or _is_ordinary_init(pod, container):
         return container.resources.limits
-    return largest([_wanted(pod, container.resources.limits), status.limits or NONE])
+    return largest([_spec_if_feasible(pod, container.resources.limits), status.limits or NONE])
 
 
 def _is_ordinary_init(pod: Pod, container: Container) -> bool:

@@ -87,9 +87,9 @@ def charge(quota: Quota, new: Pod, old: Pod | None = None, server: Server = NEWE
 
 def _growth(quota: Quota, new: Pod, old: Pod | None, server: Server) -> dict[str, int]:
     """What is added to `used`; all of the new pod where the old one did not count."""
-    wanted = usage(new, server)
+    charged = usage(new, server)
     before = usage(old, server) if old is not None and matches(quota, old, server) else {}
-    grown = {name: max(milli - before.get(name, 0), 0) for name, milli in wanted.items() if name in quota.hard}
+    grown = {name: max(milli - before.get(name, 0), 0) for name, milli in charged.items() if name in quota.hard}
     return {name: milli for name, milli in grown.items() if milli}
 
 

@@ -115,12 +115,12 @@ def resource_faults(pod: Pod, server: Server = NEWEST) -> tuple[Refusal, ...]:
 def _block_faults(where: str, block: Requirements) -> Iterator[Refusal]:
     for name, request in block.requests.items():
         limit = block.limits.get(name)
-        asked = f"{name} request {text_of(request, name)}"
+        said = f"{name} request {text_of(request, name)}"
         if limit is None:
             if not is_overcommittable(name):
-                yield Refusal(REQUEST_ABOVE_LIMIT, where, f"{asked} needs a limit that equals it")
+                yield Refusal(REQUEST_ABOVE_LIMIT, where, f"{said} needs a limit that equals it")
         elif request > limit or (request != limit and not is_overcommittable(name)):
-            yield Refusal(REQUEST_ABOVE_LIMIT, where, f"{asked} does not go with the limit {text_of(limit, name)}")
+            yield Refusal(REQUEST_ABOVE_LIMIT, where, f"{said} does not go with the limit {text_of(limit, name)}")
 
 
 def _containers_beyond_pod(pod: Pod, block: Requirements) -> Iterator[Refusal]:

@@ -69,7 +69,7 @@ class PoolForecast:
     allocatable_cpu: float
     allocatable_memory: float
     windows: tuple[PoolWindow, ...]
-    silent: tuple[str, ...]
+    unforecast: tuple[str, ...]
     """Workloads of the pool without a forecast: taken to stay as they are."""
 
     @property
@@ -123,7 +123,7 @@ def pool_forecast(
         allocatable_cpu=sum(node.schedulable.get(CPU, 0) for node in pool.nodes) / MILLI,
         allocatable_memory=float(sum(node.schedulable.get(MEMORY, 0) for node in pool.nodes)),
         windows=tuple(_window(present, one, aim) for one in windows),
-        silent=tuple(one.workload for one in members if one.workload not in known),
+        unforecast=tuple(one.workload for one in members if one.workload not in known),
     )
 
 
@@ -140,8 +140,8 @@ def _window(present: _Present, ahead: DemandWindow, aim: Aim) -> PoolWindow:
     cpu = np.vstack([replicas * _column([one.cpu for one in members]), _row(fixed_cpu, replicas)])
     memory = np.vstack([replicas * _column([one.memory for one in members]), _row(fixed_memory, replicas)])
     sums = _Sums(cpu.sum(axis=0), memory.sum(axis=0))
-    wanted = _scenario(present, replicas, sums, aim.quantile, known=ahead.dependence_known)
-    growth = [(one, wanted[one.workload] - one.replicas) for one in members]
+    counts = _scenario(present, replicas, sums, aim.quantile, known=ahead.dependence_known)
+    growth = [(one, counts[one.workload] - one.replicas) for one in members]
 
     def total(amounts: Floats) -> JointSum:
         return sum_of(amounts, aim.quantile, aim.generator, known=ahead.dependence_known)
@@ -153,7 +153,7 @@ def _window(present: _Present, ahead: DemandWindow, aim: Aim) -> PoolWindow:
         requested_memory=total(memory),
         used_cpu=total(_of(members, ahead, ahead.cpu)),
         used_memory=total(_of(members, ahead, ahead.memory)),
-        replicas=wanted,
+        replicas=counts,
         packing=pack(present.pool, [(one, more) for one, more in growth if more > 0], present.residents, aim.server),
     )
 

@@ -63,10 +63,10 @@ def _rounded(value: float, unit: float) -> float:
     return math.ceil(value / unit - 1e-9) * unit
 
 
-def manifests(wanted: Headroom, pool: Pool, image: str, namespace: str = "forecaster") -> list[dict[str, Any]]:
+def manifests(placeholders: Headroom, pool: Pool, image: str, namespace: str = "forecaster") -> list[dict[str, Any]]:
     """The priority class and the Deployment of one pool; apply them, and scale the Deployment as it is renewed."""
-    name = f"{HEADROOM}-{_label(wanted.pool)}"
-    labels = {"app.kubernetes.io/name": HEADROOM, "forecaster/pool": _label(wanted.pool)}
+    name = f"{HEADROOM}-{_label(placeholders.pool)}"
+    labels = {"app.kubernetes.io/name": HEADROOM, "forecaster/pool": _label(placeholders.pool)}
     return [
         {
             "apiVersion": "scheduling.k8s.io/v1",
@@ -82,17 +82,17 @@ def manifests(wanted: Headroom, pool: Pool, image: str, namespace: str = "foreca
             "kind": "Deployment",
             "metadata": {"name": name, "namespace": namespace, "labels": labels},
             "spec": {
-                "replicas": wanted.replicas,
+                "replicas": placeholders.replicas,
                 "selector": {"matchLabels": labels},
                 "strategy": {"type": "Recreate"},
-                "template": {"metadata": {"labels": labels}, "spec": _pod(wanted, pool, image)},
+                "template": {"metadata": {"labels": labels}, "spec": _pod(placeholders, pool, image)},
             },
         },
     ]
 
 
-def _pod(wanted: Headroom, pool: Pool, image: str) -> dict[str, Any]:
-    cpu, memory = round(wanted.cpu * MILLI), round(wanted.memory) * MILLI
+def _pod(placeholders: Headroom, pool: Pool, image: str) -> dict[str, Any]:
+    cpu, memory = round(placeholders.cpu * MILLI), round(placeholders.memory) * MILLI
     resources = {"requests": {"cpu": text_of(cpu, "cpu"), "memory": text_of(memory, "memory")}}
     taints = [taint for taint in pool.template.taints if taint.effect != "PreferNoSchedule"]
     return {

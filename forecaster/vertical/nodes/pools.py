@@ -112,7 +112,7 @@ class Packing:
     """What adding pods to a pool takes."""
 
     new_nodes: int
-    homeless: int = 0
+    unplaced: int = 0
     """Pods that not even a new node takes."""
 
 
@@ -122,10 +122,10 @@ def pack(pool: Pool, growth: Iterable[tuple[Member, int]], residents: Sequence[R
     New nodes are like the pool's template, with the daemons of that node on them.
     """
     floor = _Floor(pool, residents, server)
-    homeless = 0
+    unplaced = 0
     for member, more in sorted(growth, key=lambda one: (-one[0].cpu, -one[0].memory, one[0].workload)):
-        homeless += floor.place(member, more)
-    return Packing(floor.added, homeless)
+        unplaced += floor.place(member, more)
+    return Packing(floor.added, unplaced)
 
 
 class _Floor:

@@ -22,13 +22,13 @@ DEFAULT_BOUNDS = UtilizationBounds()
 
 
 def request_beside_hpa(
-    request: float, target: float, wanted: float, bounds: UtilizationBounds = DEFAULT_BOUNDS
+    request: float, target: float, desired: float, bounds: UtilizationBounds = DEFAULT_BOUNDS
 ) -> tuple[float, float]:
-    """The request nearest to the wanted one, and its target, that keep the scale point exactly.
+    """The request nearest to the desired one, and its target, that keep the scale point exactly.
 
     The scale point `request * target` stays what the owner of the HPA stated, so requests lie between it and twice it
     (by the default bounds) however often this is repeated: there is nothing that could shrink on and on.
     """
     point = request * target
-    new_request = min(max(wanted, point / bounds.most), point / bounds.least)
+    new_request = min(max(desired, point / bounds.most), point / bounds.least)
     return new_request, point / new_request

@@ -42,13 +42,13 @@ class ContainerSpec:
 
 @dataclass(frozen=True, slots=True)
 class ChosenSize:
-    """What was chosen for one resource of one container. Amounts in cores or bytes; `idle` their mean."""
+    """What was chosen for one resource of one container. Amounts in cores or bytes; `slack` their mean."""
 
     request: float
     limit: float | None
     over_request: float | None
     over_limit: float | None
-    idle: float
+    slack: float
     mechanism: Mechanism = Mechanism.STEADY
     kept: bool = False
 
@@ -129,7 +129,7 @@ def _sized(sizes: SizeColumns, row: int) -> ChosenSize:
         limit=_if_known(sizes.limit[row]),
         over_request=_if_known(sizes.over_request[row]),
         over_limit=_if_known(sizes.over_limit[row]),
-        idle=float(sizes.idle[row]),
+        slack=float(sizes.slack[row]),
         mechanism=Mechanism(int(sizes.mechanism[row])),
         kept=bool(sizes.kept[row]),
     )

@@ -46,7 +46,7 @@ class Shares:
         """[row] the mean value."""
         return np.asarray(np.nansum(self.values * self._pieces(), axis=1))
 
-    def idle(self, level: Doubles) -> Doubles:
+    def slack(self, level: Doubles) -> Doubles:
         """[row] mean of what is left below a level."""
         return np.asarray(np.nansum(np.maximum(level[:, None] - self.values, 0) * self._pieces(), axis=1))
 

@@ -164,8 +164,8 @@ def _counted(
     now: int,
 ) -> SizePlan:
     """So many pods in each stretch as the HPA then has, and what they and their starts cost."""
-    wanted = [least_replicas(one.load, model, cpu, costs.utilization) for one in ahead]
-    pods = [min(max(count, bounds.min_replicas), bounds.max_replicas) for count in wanted]
+    counts = [least_replicas(one.load, model, cpu, costs.utilization) for one in ahead]
+    pods = [min(max(count, bounds.min_replicas), bounds.max_replicas) for count in counts]
     hourly = cpu * costs.core_hour + memory / _GIB * costs.gib_hour
     moves = sum(abs(after - before) for before, after in pairwise([now, *pods]))
     cost = hourly * sum(count * one.hours for count, one in zip(pods, ahead, strict=True)) + moves * costs.pod_start

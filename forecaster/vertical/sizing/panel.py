@@ -50,7 +50,7 @@ class SizeColumns:
     """[row] of one resource; NaN throughout where nothing is known.
 
     `over_request` is the share of the coming time above the request, or for memory the chance of a peak above it;
-    `over_limit` the same of the limit; `idle` the mean of what is requested and not used; `kept` where today's size
+    `over_limit` the same of the limit; `slack` the mean of what is requested and not used; `kept` where today's size
     stays because a change costs more than it gains.
     """
 
@@ -58,7 +58,7 @@ class SizeColumns:
     limit: Doubles
     over_request: Doubles
     over_limit: Doubles
-    idle: Doubles
+    slack: Doubles
     days: Doubles
     kept: Flags
     mechanism: NDArray[np.intp]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from math import isclose
 from typing import TYPE_CHECKING, NamedTuple
 
-from forecaster.domain.amounts import amount, duration_text
+from forecaster.domain.amounts import duration_text, resource_amount
 from forecaster.domain.decision import Hold, Reason, Resize
 from forecaster.domain.workload import ContainerSize, Resources, Risk, Target, TargetType
 from forecaster.vertical.sizing.beside_hpa import request_beside_hpa
@@ -45,11 +45,11 @@ def clause(
     """`400m, 4 % of the coming 24h above it`, or the chance of a peak for memory."""
     ahead = duration_text(horizon)
     if metric == "cpu":
-        return f"{amount(request, metric)}, {_share(over_request)} of the coming {ahead} above it"
+        return f"{resource_amount(request, metric)}, {_share(over_request)} of the coming {ahead} above it"
     bound = over_request if over_limit is None else over_limit
     what = "it" if over_limit is None or over_limit == over_request else "its limit"
     risk = f"a {_share(bound)} chance that a peak of the coming {ahead} passes {what}"
-    return f"{amount(request, metric)}, {risk}{_BECAUSE[mechanism]}"
+    return f"{resource_amount(request, metric)}, {risk}{_BECAUSE[mechanism]}"
 
 
 def load_clause(ratio: float) -> str:
@@ -96,10 +96,10 @@ def size(workload: Workload, sizing: PodSizing, policy: VerticalPolicy) -> Resiz
     beside = _beside_hpa(workload, sizing, policy)
     containers = tuple(_sized(one, beside, policy.horizon) for one in sizing)
     message = "; ".join(_spoken(one, alone=len(containers) == 1) for one in containers)
-    if all(one.wanted == one.now for one in containers):
+    if all(one.recommended == one.now for one in containers):
         acted_on = bool(_acted_on(workload)) and policy.beside_hpa == "keep"
         return Hold(Reason.SCALED_BY_SIZE if acted_on else Reason.FITS, message)
-    return Resize(total(one.wanted for one in containers), Reason.SIZED, message, containers, beside.targets)
+    return Resize(total(one.recommended for one in containers), Reason.SIZED, message, containers, beside.targets)
 
 
 def total(parts: Iterable[Resources]) -> Resources:
@@ -146,21 +146,21 @@ def _changed_together(sizing: PodSizing, metric: str, target: float) -> tuple[fl
     """The factor on what was chosen, and the new target; None where nothing may or need be changed."""
     stated = [one for one in sizing if _request_of(one.now, metric)]
     now = _sum(_request_of(one.now, metric) for one in stated)
-    wanted = _sum(_wanted_request(one, metric) for one in stated)
-    if not now or not wanted:
+    chosen = _sum(_chosen_request(one, metric) for one in stated)
+    if not now or not chosen:
         return None
-    request, new_target = request_beside_hpa(now, target, wanted)
-    return None if isclose(request, now) else (request / wanted, Target(metric, TargetType.UTILIZATION, new_target))
+    request, new_target = request_beside_hpa(now, target, chosen)
+    return None if isclose(request, now) else (request / chosen, Target(metric, TargetType.UTILIZATION, new_target))
 
 
 def _sized(one: ContainerSizing, beside: _BesideHpa, horizon: timedelta) -> ContainerSize:
     cpu, cpu_said = _resource("cpu", one, beside, horizon)
     memory, memory_said = _resource("memory", one, beside, horizon)
-    wanted = Resources(*(cpu or (one.now.cpu_request, one.now.cpu_limit)), *(memory or _memory_of(one.now)))
+    chosen = Resources(*(cpu or (one.now.cpu_request, one.now.cpu_limit)), *(memory or _memory_of(one.now)))
     return ContainerSize(
         one.name,
         one.now,
-        wanted,
+        chosen,
         _risk(one.cpu, horizon, scaled=beside.factor("cpu") != 1, known=one.days >= OWN_DAYS),
         _risk(one.memory, horizon, scaled=beside.factor("memory") != 1, known=one.days >= OWN_DAYS),
         one.note or f"cpu: {cpu_said}; memory: {memory_said}",
@@ -181,10 +181,10 @@ def _resource(
     factor = beside.factor(metric)
     if factor != 1:
         limit = None if sized.limit is None else sized.limit * factor
-        chosen, nearest = amount(sized.request, metric), amount(sized.request * factor, metric)
+        chosen, nearest = resource_amount(sized.request, metric), resource_amount(sized.request * factor, metric)
         return (sized.request * factor, limit), f"{nearest}, nearest to {chosen} that keeps the HPA's scale point"
     if metric in one.borrowed:
-        said = f"{amount(sized.request, metric)}, {one.borrowed[metric]}"
+        said = f"{resource_amount(sized.request, metric)}, {one.borrowed[metric]}"
         return (None, f"{said}; kept") if sized.kept else ((sized.request, sized.limit), said)
     said = clause(metric, sized.request, sized.over_request, sized.over_limit, sized.mechanism, horizon)
     if metric == "cpu" or sized.mechanism is Mechanism.LOAD:
@@ -208,14 +208,14 @@ def _risk(sized: ChosenSize | None, horizon: timedelta, *, scaled: bool, known: 
     """None also where the size is not the one whose risk is known."""
     if sized is None or scaled or not known:
         return None
-    return Risk(sized.over_request, sized.over_limit, sized.idle * horizon.total_seconds() / 3600)
+    return Risk(sized.over_request, sized.over_limit, sized.slack * horizon.total_seconds() / 3600)
 
 
 def _request_of(resources: Resources, metric: str) -> float | None:
     return resources.cpu_request if metric == "cpu" else resources.memory_request
 
 
-def _wanted_request(one: ContainerSizing, metric: str) -> float | None:
+def _chosen_request(one: ContainerSizing, metric: str) -> float | None:
     sized = one.cpu if metric == "cpu" else one.memory
     return None if sized is None or not one.knows(metric) else sized.request
 

@@ -93,8 +93,8 @@ def _millicores(cores: Doubles) -> Doubles:
 
 
 def _buffered(seen: ContainerPanel) -> Doubles:
-    wanted = np.fmax.reduce(seen.memory, axis=1).astype(np.float64) * (1 + KRR.memory_buffer / 100)
-    return np.asarray(np.maximum(np.ceil(wanted / MEBIBYTE), MEMORY_FLOOR_MIB) * MEBIBYTE)
+    buffered = np.fmax.reduce(seen.memory, axis=1).astype(np.float64) * (1 + KRR.memory_buffer / 100)
+    return np.asarray(np.maximum(np.ceil(buffered / MEBIBYTE), MEMORY_FLOOR_MIB) * MEBIBYTE)
 
 
 _RULES: Mapping[str, Callable[[ContainerPanel], tuple[Doubles, Doubles | None, Doubles]]] = {

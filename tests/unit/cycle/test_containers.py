@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from forecaster.domain.signal import BUILT_IN
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from forecaster.cycle.sizes import PodSizes
 from forecaster.domain.decision import Hold, Reason, Resize
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, Signal
 from forecaster.domain.window import FIVE_MINUTES
 from forecaster.domain.workload import ContainerBlock, ContainerFacts, ContainerId, Resources
 from forecaster.errors import SourceUnavailable
@@ -55,7 +56,7 @@ class Telling(FakeSource):
         self, signal: Signal, start: datetime, end: datetime, step: timedelta
     ) -> Iterator[ContainerBlock]:
         self.spans.append((start, end))
-        unit = 1.0 if signal is Signal.CPU else 0.5 * GIB
+        unit = 1.0 if signal == CPU else 0.5 * GIB
         points = (end - start) // step + 1
         values = np.array([np.full(points, used * unit) for used in self.usage.values()])
         for row, id_ in enumerate(self.usage):
@@ -74,7 +75,7 @@ def test_the_first_look_reads_all_that_is_kept() -> None:
     source = Telling([])
     containers = read(source)
     assert source.spans[0] == (NOON - KEPT + FIVE_MINUTES, NOON)
-    np.testing.assert_array_equal(containers.usage([APP], Signal.CPU), np.ones((1, COLUMNS), np.float32))
+    np.testing.assert_array_equal(containers.usage([APP], CPU), np.ones((1, COLUMNS), np.float32))
 
 
 def test_within_the_hour_nothing_is_asked_again() -> None:
@@ -89,7 +90,7 @@ def test_after_an_hour_only_what_is_new_is_asked() -> None:
     source.usage[APP] = 2.0
     containers.catch_up(source, NOON + timedelta(hours=1))
     assert source.spans[-1] == (NOON + FIVE_MINUTES, NOON + timedelta(hours=1))
-    assert containers.usage([APP], Signal.CPU)[0, -13:].tolist() == [1.0] + [2.0] * 12
+    assert containers.usage([APP], CPU)[0, -13:].tolist() == [1.0] + [2.0] * 12
 
 
 def test_a_container_that_is_silent_for_long_gives_its_row_back() -> None:
@@ -102,7 +103,7 @@ def test_a_container_that_is_silent_for_long_gives_its_row_back() -> None:
 
 
 def test_a_container_that_nobody_saw_is_a_gap() -> None:
-    assert np.isnan(read(Telling([])).usage([SETUP], Signal.CPU)).all()
+    assert np.isnan(read(Telling([])).usage([SETUP], CPU)).all()
 
 
 def test_a_source_that_fails_is_one_sentence() -> None:
@@ -128,7 +129,7 @@ def test_a_source_that_knows_no_containers_is_left_alone() -> None:
 class TestSizes:
     def sized(self, source: Telling) -> PodSizes:
         sizes = PodSizes()
-        sizes.renew(HistoryStore(Signal, SHORT, now=NOON), read(source), Policies(Policy()), [WEB])
+        sizes.renew(HistoryStore(BUILT_IN.measured, SHORT, now=NOON), read(source), Policies(Policy()), [WEB])
         return sizes
 
     def test_are_those_of_each_container(self) -> None:
@@ -187,14 +188,14 @@ class TestNewcomer:
             since={new: NOON - timedelta(hours=2)},
         )
         sizes = PodSizes()
-        sizes.renew(HistoryStore(Signal, SHORT, now=NOON), read(source), Policies(Policy()), [WEB, self.CART])
+        sizes.renew(HistoryStore(BUILT_IN.measured, SHORT, now=NOON), read(source), Policies(Policy()), [WEB, self.CART])
         return size(self.CART, sizes.of(self.CART.id), Policy().vertical)
 
     def test_gets_what_its_relative_takes_as_widely_as_one_relative_deserves(self) -> None:
         decided = self.decided()
         assert isinstance(decided, Resize)
         (app,) = decided.containers
-        assert app.wanted.cpu_request == pytest.approx(1.72, abs=0.01)
+        assert app.recommended.cpu_request == pytest.approx(1.72, abs=0.01)
         assert app.cpu is None
         assert "going by 1 container of its image, nine of ten take 498m to 2009m" in decided.message
 

@@ -68,11 +68,11 @@ def test_the_surroundings_of_a_workload_are_its_namespace_s(read) -> None:  # no
         given.quota("data", {"pods": "10"}, {"pods": "1"}),
         given.node("n1"),
     )
-    around = cluster.around(Workload(WEB, 3, 3, Resources()), 5)
-    assert around.rollout.replicas == 5
-    assert around.limit_ranges is not None
-    assert around.limit_ranges[0].items[0].max == {"cpu": 2000}
-    assert around.quotas == ()
+    context = cluster.context_of(Workload(WEB, 3, 3, Resources()), 5)
+    assert context.rollout.replicas == 5
+    assert context.limit_ranges is not None
+    assert context.limit_ranges[0].items[0].max == {"cpu": 2000}
+    assert context.quotas == ()
 
 
 def test_the_server_is_at_least_as_new_as_its_newest_kubelet(read) -> None:  # noqa: ANN001
@@ -108,5 +108,5 @@ def test_headroom_pods_are_in_nobody_s_way(read) -> None:  # noqa: ANN001
     cluster = read(given.node("n1"), warm, given.pod("shop", "web-1", "n1", APP))
     assert len(cluster.residents) == 2
     assert [one.name for one in cluster.lasting] == ["shop/web-1"]
-    assert cluster.here is not None
-    assert cluster.here.pods("n1") == 1
+    assert cluster.occupancy is not None
+    assert cluster.occupancy.pods("n1") == 1

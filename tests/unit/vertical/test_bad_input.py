@@ -99,8 +99,8 @@ class TestObjects:
         assert known.limit_ranges is not None
         assert known.limit_ranges["shop"] is None
         assert known.limit_ranges["data"]
-        around = known.around(workload("web", resources=Resources(1.0, None, GIB, GIB)), 3)
-        (finding,) = (one for one in prove({}, around).findings if one.rule == "LimitRange")
+        context = known.context_of(workload("web", resources=Resources(1.0, None, GIB, GIB)), 3)
+        (finding,) = (one for one in prove({}, context).findings if one.rule == "LimitRange")
         assert finding.verdict is Verdict.UNKNOWN
 
     def test_a_template_without_containers_says_so(self) -> None:
@@ -108,6 +108,6 @@ class TestObjects:
 
     def test_a_quota_that_is_used_up_is_told_although_less_is_asked(self) -> None:
         known = self.known(given.quota("shop", {"requests.cpu": "0"}, {"requests.cpu": "3"}))
-        around = known.around(workload("web", resources=Resources(1.0, None, GIB, None)), 3)
-        proof = prove({"pod": Requirements({"cpu": 500}, {})}, around)
+        context = known.context_of(workload("web", resources=Resources(1.0, None, GIB, None)), 3)
+        proof = prove({"pod": Requirements({"cpu": 500}, {})}, context)
         assert any("used up: no new pod gets through" in str(one) for one in proof.findings)

@@ -56,7 +56,7 @@ def test_severity_is_how_far_off(wanted: Resources, severity: Severity) -> None:
 
 def test_a_hold_has_no_values_and_no_severity() -> None:
     held = advice(None)
-    assert (held.wanted, held.values, held.severity) == (None, None, Severity.UNKNOWN)
+    assert (held.recommended, held.values, held.severity) == (None, None, Severity.UNKNOWN)
 
 
 def test_a_pod_s_sum_is_split_by_what_its_containers_request_today() -> None:

@@ -73,7 +73,7 @@ class TestPacking:
 
     def test_a_pod_that_no_node_takes_is_homeless(self) -> None:
         found = pack(pool(), [(member(cpu="5"), 2)], [], NEWEST)
-        assert (found.new_nodes, found.homeless) == (0, 2)
+        assert (found.new_nodes, found.unplaced) == (0, 2)
 
 
 class TestAhead:
@@ -106,7 +106,7 @@ class TestAhead:
 
     def test_a_workload_without_a_forecast_stays_and_is_named(self) -> None:
         found = ahead(window((WEB, 1.0, 1.0)), pool=pool(), members=[member(), member(BATCH, replicas=3)])
-        assert found.silent == (BATCH,)
+        assert found.unforecast == (BATCH,)
         assert found.windows[0].requested_cpu.value == 5.0
 
     def test_pods_of_nobody_that_is_forecast_count_as_they_are(self) -> None:

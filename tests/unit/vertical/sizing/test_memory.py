@@ -69,7 +69,7 @@ class TestSteady:
 
     def test_wastes_what_it_requests_beyond_usage(self) -> None:
         sized = sizes(two_weeks(0.5))
-        assert sized.idle[0] == pytest.approx(sized.request[0] - 0.5 * GIB)
+        assert sized.slack[0] == pytest.approx(sized.request[0] - 0.5 * GIB)
 
     def test_a_longer_wait_for_the_next_change_is_riskier(self) -> None:
         noisy = two_weeks(np.random.default_rng(1).lognormal(-1, 0.2, DAYS * POINTS))

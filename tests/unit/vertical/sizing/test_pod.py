@@ -59,7 +59,7 @@ def test_a_leak_says_so() -> None:
 def test_waste_is_that_of_the_coming_day() -> None:
     (container,) = resized().containers
     assert container.cpu is not None
-    assert container.cpu.idle_hours == pytest.approx(24 * 0.04)
+    assert container.cpu.slack_hours == pytest.approx(24 * 0.04)
 
 
 class TestContainers:
@@ -68,14 +68,14 @@ class TestContainers:
 
     def test_each_has_its_own_size_and_the_pod_their_sum(self) -> None:
         wanted = resized((self.WEB, self.PROXY))
-        assert [one.wanted.cpu_request for one in wanted.containers] == [0.5, 0.2]
+        assert [one.recommended.cpu_request for one in wanted.containers] == [0.5, 0.2]
         assert wanted.resources == Resources(0.7, None, 0.75 * GIB, 0.75 * GIB)
         assert "proxy: cpu: 200m" in wanted.message
 
     def test_one_that_nothing_is_known_of_keeps_what_it_has_and_says_why(self) -> None:
         job = ContainerSizing("migrate", Resources(0.5, None, GIB, GIB), note="an init container")
         wanted = resized((self.WEB, job))
-        assert wanted.containers[1].wanted == job.now
+        assert wanted.containers[1].recommended == job.now
         assert wanted.containers[1].message == "an init container"
 
     def test_one_without_requests_leaves_the_sum_of_the_pod_open(self) -> None:
