@@ -1,178 +1,166 @@
-"""Who may decide about a workload: judged by what decisions would have cost on its own days, not by forecast errors.
+"""Whether a forecast may act on a workload: judged by what decisions would have cost on its own days, not by errors.
 
 observe -> trial -> acting, up by evidence, down by worse evidence, and not back and forth: what promotes is better by a
-margin that what demotes lacks. Where yesterday's load decides better than the model, it speaks instead.
+margin that what demotes lacks. Where yesterday's load decides better than the model, its forecast is used instead.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from forecaster.horizontal.standing import (
+    ACTING,
+    DEMOTED,
+    LEAST_SHORT,
+    MODEL,
+    NO_BETTER,
+    OBSERVE,
+    PROMISING,
+    PROMOTED,
+    SEASONAL,
+    STILL_BETTER,
+    TRIAL,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
-    from forecaster.domain.policy import HorizontalPolicy
+    from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
+    from forecaster.horizontal.standing import Gates
 
 BETTER, WORSE = 0.97, 1.0
 """Promoted below this share of what the measured demand alone left short; demoted from that one on."""
-LEAST_SHORT = 1e-4
-"""Share of the demand. Where less was short there is no shortage to remove, only pods to save."""
 LEAST_SAVING = 0.03
 LEAST_DAYS = 1.0
 
 
-class Standing(StrEnum):
-    """How far a forecast has come on one workload."""
-
-    OBSERVE = "observe"
-    TRIAL = "trial"
-    """Promising; it acts when the next evidence confirms it."""
-    ACTING = "acting"
-
-
-class Voice(StrEnum):
-    """Whose forecast it is."""
-
-    MODEL = "model"
-    SEASONAL = "seasonal"
-    """Yesterday's load at the same time."""
-
-
-class Record(NamedTuple):
-    """One way to decide: demand left short, as a share of it, for the pod-hours that the measured demand alone spends.
-
-    `saving` is the share of those pod-hours that it does without at no more shortage.
-    """
-
-    short: float
-    saving: float = 0.0
-
-
 class Evidence(NamedTuple):
-    """What came of deciding by each forecast on `days` of the workload's own load, and what measured demand left short.
+    """What came of deciding by each forecast on rows' own days, and by measured demand alone.
 
-    A way to decide that cannot spend as little as the reactive rule somewhere has no record, and is None.
+    `short` and `saving` are [forecaster, target, row], the model first; NaN where a way to decide cannot spend as
+    little as the reactive rule. The others are [target, row]; a row with fewer targets has NaN days in their place.
     """
 
-    days: float
-    reactive: float
-    model: Record | None
-    seasonal: Record | None = None
-    target: str = ""
-    """The signal that it is about, where the workload is scaled by several."""
-
-    def of(self, voice: Voice) -> Record | None:
-        """What came of deciding by this forecast."""
-        return self.model if voice is Voice.MODEL else self.seasonal
-
-    def ratio(self, voice: Voice) -> float:
-        """What its decisions left short against the measured demand alone; where nothing was, what they cost."""
-        record = self.of(voice)
-        if record is None:
-            return float("inf")
-        if max(self.reactive, record.short) < LEAST_SHORT:
-            return 1.0 - record.saving if record.saving >= LEAST_SAVING else 1.0
-        return record.short / self.reactive if self.reactive > 0 else float("inf")
-
-    def idle(self, voice: Voice) -> bool:
-        """Whether there was nothing to win or lose: nothing short either way, and no pods saved."""
-        record = self.of(voice)
-        return record is not None and max(self.reactive, record.short) < LEAST_SHORT and record.saving < LEAST_SAVING
-
-    @property
-    def best(self) -> Voice:
-        """The model, unless yesterday's load is better by the margin and by what counts as a shortage."""
-        return best_on((self,))
+    days: Floats
+    reactive: Floats
+    """What the measured demand alone left short, as a share of the demand."""
+    short: Floats
+    """What each forecaster left short for the pod-hours that the measured demand alone spends."""
+    saving: Floats
+    """The share of those pod-hours that it does without at no more shortage."""
+    signal: Counts
+    """The position in `Gates.signals` of what it is about; -1 leaves it out of sentences."""
 
 
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """Where a workload stands, who speaks, since when, and why."""
+def judged(gates: Gates, evidence: Evidence, now: float) -> Gates:
+    """The gates [row] after new evidence; where there is less than a day of it, or none, they stay as they are.
 
-    standing: Standing = Standing.OBSERVE
-    voice: Voice = Voice.MODEL
-    since: datetime | None = None
-    why: str = "new: not judged yet"
-
-
-def judged(gate: Gate, evidence: Evidence | None, now: datetime) -> Gate:
-    """The gate after new evidence; without any it stays as it is."""
-    return gate if evidence is None else judged_on_all(gate, (evidence,), now)
-
-
-def judged_on_all(gate: Gate, targets: Sequence[Evidence], now: datetime) -> Gate:
-    """The same for a workload with several targets, whose count is the largest that any of them asks for.
-
-    One forecaster speaks for all of them, and the target on which it does worst decides.
+    The count of several targets is the largest that any of them asks for. One forecaster speaks for all of them, and
+    the target on which it does worst decides.
     """
-    if not targets or min(one.days for one in targets) < LEAST_DAYS:
-        return gate
-    voice = best_on(targets)
-    worst = _weakest(targets, voice)
-    standing, verdict = _next(gate.standing, worst.ratio(voice))
-    if (standing, voice) == (gate.standing, gate.voice) and gate.since is not None:
-        return gate
-    return Gate(standing, voice, now, _said(verdict, worst, voice))
+    if not evidence.days.size:
+        return gates
+    ratios, worst = ratio(evidence), weakest(evidence)
+    forecaster = best(evidence)
+    target = np.where(forecaster == MODEL, worst[MODEL], worst[SEASONAL])
+    standing, verdict = _next(gates.standing, _at(_of(ratios, forecaster), target))
+    there = ~np.isnan(evidence.days)
+    enough = there.any(axis=0) & (np.where(there, evidence.days, np.inf).min(axis=0) >= LEAST_DAYS)
+    same = (standing == gates.standing) & (forecaster == gates.forecaster) & ~np.isnan(gates.since)
+    columns = {
+        "standing": standing,
+        "forecaster": forecaster,
+        "since": now,
+        "verdict": verdict,
+        "fell": False,
+        "signal": _at(evidence.signal, target),
+        "days": _at(evidence.days, target),
+        "reactive": _at(evidence.reactive, target),
+        "short": _at(_of(evidence.short, forecaster), target),
+        "saving": _at(_of(evidence.saving, forecaster), target),
+    }
+    return _moved(gates, enough & ~same, columns)
 
 
-def unjudged(gate: Gate, why: str, now: datetime) -> Gate:
-    """Without enough days behind it a forecast is watched, whatever it was allowed before."""
-    if gate.standing is Standing.OBSERVE:
-        return replace(gate, why=why)
-    return Gate(Standing.OBSERVE, Voice.MODEL, now, f"demoted: {why}")
+def unjudged(gates: Gates, verdict: Codes, now: float, *, days: Floats, least_days: Floats, signal: Counts) -> Gates:
+    """The gates [row] of rows that cannot be judged: without enough days behind it a forecast is observed.
+
+    `verdict` is `NO_HISTORY`, `TOO_SHORT` or `TOO_FAR` with its numbers, and negative where a row can be judged.
+    """
+    here = verdict >= 0
+    fell = here & (gates.standing != OBSERVE)
+    down = {"standing": OBSERVE, "forecaster": MODEL, "since": now, "fell": True}
+    said = {"verdict": verdict, "days": days, "least_days": least_days, "signal": signal}
+    stays = {"fell": False}
+    return _moved(_moved(_moved(gates, here, said), here & ~fell, stays), fell, down)
 
 
-def best_on(targets: Sequence[Evidence]) -> Voice:
-    """Who does better on the target that is its worst; the model, unless the other is better by the margin."""
-    naive, model = (_weakest(targets, voice).ratio(voice) for voice in (Voice.SEASONAL, Voice.MODEL))
-    return Voice.SEASONAL if naive < BETTER * model and not all(map(_alike, targets)) else Voice.MODEL
+def _moved(gates: Gates, rows: Flags, columns: dict[str, Any]) -> Gates:
+    """With these columns in these rows."""
+    changed: dict[str, Any] = {
+        name: np.where(rows, value, getattr(gates, name)).astype(getattr(gates, name).dtype)
+        for name, value in columns.items()
+    }
+    return replace(gates, **changed)
 
 
-def _alike(one: Evidence) -> bool:
-    """Whether the model leaves no more short than yesterday's load does, by what counts as a shortage."""
-    return bool(one.model and one.seasonal and one.model.short - one.seasonal.short < LEAST_SHORT)
+def ratio(evidence: Evidence) -> Floats:
+    """What decisions left short against the measured demand alone; where nothing was short, what they cost.
+
+    [forecaster, target, row]; infinite where there is no record.
+    """
+    saved = np.where(evidence.saving >= LEAST_SAVING, 1.0 - evidence.saving, 1.0)
+    with np.errstate(all="ignore"):
+        share = np.where(evidence.reactive > 0.0, evidence.short / evidence.reactive, np.inf)
+    found = np.where(_is_short(evidence), share, saved)
+    return np.where(np.isnan(evidence.short), np.inf, found)
 
 
-def _weakest(targets: Sequence[Evidence], voice: Voice) -> Evidence:
-    """Where this forecaster does worst; a target with nothing to win or lose speaks only where all are such."""
-    at_stake = [one for one in targets if not one.idle(voice)] or targets
-    return max(at_stake, key=lambda one: one.ratio(voice))
+def weakest(evidence: Evidence) -> Counts:
+    """The target [forecaster, row] on which each forecaster does worst.
+
+    A target with nothing to win or lose, nothing short either way and no pods saved, counts only where all are such.
+    """
+    there = np.broadcast_to(~np.isnan(evidence.days), evidence.short.shape)
+    idle = ~np.isnan(evidence.short) & ~_is_short(evidence) & (evidence.saving < LEAST_SAVING)
+    at_stake = there & ~idle
+    counts = np.where(at_stake.any(axis=1, keepdims=True), at_stake, there)
+    return np.asarray(np.where(counts, ratio(evidence), -np.inf).argmax(axis=1))
 
 
-def _next(standing: Standing, ratio: float) -> tuple[Standing, str]:
-    """Where a forecast stands that does so well, and what to call it."""
-    if standing is Standing.OBSERVE:
-        return (Standing.TRIAL, "promising") if ratio < BETTER else (standing, "no better")
-    if ratio >= WORSE:
-        return Standing.OBSERVE, "demoted"
-    if standing is Standing.TRIAL and ratio >= BETTER:
-        return standing, "promising"
-    return Standing.ACTING, "promoted" if standing is Standing.TRIAL else "better"
+def best(evidence: Evidence) -> Codes:
+    """The forecaster [row] that does better on the target that is its worst.
+
+    The model, unless yesterday's load is better by the margin and by what counts as a shortage.
+    """
+    found = np.take_along_axis(ratio(evidence), weakest(evidence)[:, None], axis=1)[:, 0]
+    alike = (evidence.short[MODEL] - evidence.short[SEASONAL] < LEAST_SHORT) | np.isnan(evidence.days)
+    seasonal = (found[SEASONAL] < BETTER * found[MODEL]) & ~alike.all(axis=0)
+    return np.where(seasonal, SEASONAL, MODEL)
 
 
-def _said(verdict: str, evidence: Evidence, voice: Voice) -> str:
-    record = evidence.of(voice)
-    who = "the model" if voice is Voice.MODEL else "yesterday's load"
-    demand = f"the {evidence.target} demand" if evidence.target else "the demand"
-    if record is None:
-        on = f" by {evidence.target}" if evidence.target else ""
-        return f"{verdict}: decisions by {who} cannot be as lean as those by measured demand alone{on}"
-    if max(evidence.reactive, record.short) < LEAST_SHORT:
-        return (
-            f"{verdict}: nothing of {demand} was short on {evidence.days:.3g} days; "
-            f"{who} would have saved {record.saving:.1%}"
-        )
-    return (
-        f"{verdict}: for the same pod-hours decisions by {who} left {record.short:.2%} of {demand} short on "
-        f"{evidence.days:.3g} days, measured demand alone {evidence.reactive:.2%}"
-    )
+def _is_short(evidence: Evidence) -> Flags:
+    """[forecaster, target, row] whether what was left short counts as a shortage."""
+    return np.asarray(np.fmax(evidence.reactive, evidence.short) >= LEAST_SHORT)
 
 
-def shut_by(policy: HorizontalPolicy, gate: Gate | None) -> str:
-    """Why a forecast has no say; empty when it has one. Without a gate it is not judged."""
-    if not policy.gate or gate is None or gate.standing is Standing.ACTING:
-        return ""
-    return f"{gate.standing}: {gate.why}"
+def _of(values: Floats, forecaster: Codes) -> Floats:
+    """[target, row] what belongs to the forecaster of each row, of values [forecaster, target, row]."""
+    return np.asarray(np.where(forecaster == MODEL, values[MODEL], values[SEASONAL]))
+
+
+def _at(values: Any, target: Counts) -> Any:
+    """[row] what belongs to one target of each row, of values [target, row]."""
+    return np.take_along_axis(values, target[None], axis=0)[0]
+
+
+def _next(standing: Codes, share: Floats) -> tuple[Codes, Codes]:
+    """Where a forecast [row] stands that does so well, and the verdict."""
+    observed, tried = standing == OBSERVE, standing == TRIAL
+    promising, worse = share < BETTER, share >= WORSE
+    stays = np.where(tried, np.where(promising, ACTING, TRIAL), ACTING)
+    after = np.where(observed, np.where(promising, TRIAL, OBSERVE), np.where(worse, OBSERVE, stays))
+    well = np.where(tried, np.where(promising, PROMOTED, PROMISING), STILL_BETTER)
+    verdict = np.where(observed, np.where(promising, PROMISING, NO_BETTER), np.where(worse, DEMOTED, well))
+    return after, verdict

@@ -228,7 +228,7 @@ class TargetColumns:
     @cached_property
     def impossible(self) -> Flags:
         """[row] where a target divides by nothing, or by more than can be counted."""
-        bad = (self.goal < 1) | (self.request < 1) | ~((self.full > 0.0) & (self.full <= LARGEST))
+        bad = (self.goal < 1) | (self.request < 1) | ~_between(self.full, LEAST, LARGEST)
         bad |= (self.goal > MOST) | (self.request > MOST)
         return np.asarray(bad.any(axis=0))
 
@@ -245,6 +245,8 @@ class TargetColumns:
         return TargetColumns(self.goal[:, rows], self.request[:, rows], self.full[:, rows])
 
 
+LEAST = 1e-9
+"""Of what fills a pod, in any unit: less is a mistake, and counts by it are beyond 32 bits."""
 MOST = 2**53
 """Milli-units of one pod above which sums over pods may leave 64 bits."""
 KNOWN, NO_SAMPLE, STALE, NOT_READ, IMPOSSIBLE = range(5)

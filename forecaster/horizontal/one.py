@@ -10,9 +10,9 @@ import numpy as np
 from forecaster.domain.outlook import Measured, PeakForecast, Unknown
 from forecaster.horizontal.decide import decide
 from forecaster.horizontal.events import calendar_of
-from forecaster.horizontal.gate import shut_by
 from forecaster.horizontal.inputs import KNOWN, NO_SAMPLE, NOT_READ, STALE, Inputs
 from forecaster.horizontal.record import ReplicaRecord, Subject, outlook_of, record
+from forecaster.horizontal.standing import shut_by
 from forecaster.horizontal.state import State
 from forecaster.horizontal.terms import policy_columns, target_columns, terms_of
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from forecaster.domain.outlook import SignalForecast
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.domain.workload import Workload
-    from forecaster.horizontal.gate import Gate
     from forecaster.horizontal.numbers import Floats
+    from forecaster.horizontal.standing import Gate
 
 
 def decide_one(

@@ -85,6 +85,21 @@ def recommendation(
     )
 
 
+def held(workload: Workload, reason: Reason, message: str, now: datetime) -> Recommendation:
+    """The record of a workload about which nothing was decided: everything stays as it is."""
+    hold, hpa = Hold(reason, message), workload.autoscaler
+    return Recommendation(
+        id=workload.id,
+        at=now,
+        replicas_now=workload.replicas,
+        replicas=hold,
+        resources_now=workload.resources,
+        resources=hold,
+        autoscaler=hpa.name if hpa else "",
+        targets=hpa.targets if hpa else (),
+    )
+
+
 def _clamps(decisions: Decisions, row: int, policy: HorizontalPolicy) -> tuple[Clamp, ...]:
     """The steps that changed the count."""
     counts = [int(count[row]) for count in (decisions.reactive, *decisions.counts)]
@@ -155,7 +170,7 @@ def outlook_of(subject: Subject, signal: str) -> SignalForecast:
     if found is not None:
         return found
     unknown = Unknown(f"{signal} is not among the signals read")
-    return SignalForecast(signal, unknown, unknown)  # type: ignore[arg-type]
+    return SignalForecast(signal, unknown, unknown)
 
 
 def _views(decisions: Decisions, row: int, subject: Subject) -> tuple[SignalView, ...]:
@@ -178,7 +193,8 @@ def _view(decisions: Decisions, row: int, target: int, one: PodTarget, subject: 
     if decisions.unseen[target, row] == IMPOSSIBLE:
         measured = None
     return SignalView(
-        signal=one.signal,
+        signal=str(one.signal),
+        unit=one.signal.unit,
         target=one.words,
         measured=measured.value if measured else None,
         measured_at=measured.at if measured else None,

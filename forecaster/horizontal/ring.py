@@ -7,30 +7,31 @@ at any distance from each other.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from forecaster.horizontal.columns import Column, put, taken
 
 if TYPE_CHECKING:
-    from forecaster.horizontal.numbers import Counts
+    from numpy.typing import NDArray
 
-Slot = NDArray[Any]
+    from forecaster.horizontal.numbers import Counts
 
 
 class Ring(NamedTuple):
     """Values [slot][row] at `times` [slot], the latest last; a row has `nothing` where it has no value."""
 
-    nothing: Slot
+    nothing: Column
     """A single number of the type of the values."""
     times: tuple[float, ...] = ()
-    values: tuple[Slot, ...] = ()
+    values: tuple[Column, ...] = ()
 
-    def since(self, begin: float) -> tuple[Slot, ...]:
+    def since(self, begin: float) -> tuple[Column, ...]:
         """The values [slot][row] of the instant `begin` and later."""
         return self.values[bisect_left(self.times, begin) :]
 
-    def after(self, begin: float) -> tuple[Slot, ...]:
+    def after(self, begin: float) -> tuple[Column, ...]:
         """The values [slot][row] of strictly after `begin`."""
         return self.values[bisect_right(self.times, begin) :]
 
@@ -47,7 +48,7 @@ class Ring(NamedTuple):
         empty = np.full(rows, self.nothing, self.nothing.dtype)
         return Ring(self.nothing, (*times[first:], now), (*self.values[first:], empty))
 
-    def marked(self, value: Slot) -> Ring:
+    def marked(self, value: Column) -> Ring:
         """With `value` [row] in the latest slot, where it is more than what is there."""
         return self._replace(values=(*self.values[:-1], np.maximum(self.values[-1], value, dtype=self.nothing.dtype)))
 
@@ -61,27 +62,10 @@ class Ring(NamedTuple):
             raise ValueError(f"a ring of {len(ring.times)} instants does not fit into one of {len(self.times)}")
         return self._replace(values=tuple(map(put, self.values, [rows] * len(self.values), ring.values)))
 
-    def arrays(self) -> tuple[NDArray[np.float64], Slot]:
+    def arrays(self) -> tuple[NDArray[np.float64], Column]:
         """The instants [slot] and the values [slot, row], to be saved."""
         return np.array(self.times), np.array(self.values, self.nothing.dtype)
 
-    def of_arrays(self, times: Slot, values: Slot) -> Ring:
+    def of_arrays(self, times: Column, values: Column) -> Ring:
         """What `arrays` gave."""
         return self._replace(times=tuple(times.tolist()), values=tuple(np.asarray(values, self.nothing.dtype)))
-
-
-def taken(column: Slot, rows: Counts, nothing: Slot | float) -> Slot:
-    """The values of these rows on the last axis; `nothing` for a negative row."""
-    new = rows < 0
-    if not new.any():
-        return np.asarray(column[..., rows])
-    found = np.full((*column.shape[:-1], len(rows)), nothing, column.dtype)
-    found[..., ~new] = column[..., rows[~new]]
-    return found
-
-
-def put(column: Slot, rows: Counts, values: Slot) -> Slot:
-    """A copy of the column with the values of these rows, on the last axis."""
-    copy = column.copy()
-    copy[..., rows] = values
-    return copy

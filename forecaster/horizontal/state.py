@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from forecaster.horizontal.columns import put, taken
 from forecaster.horizontal.numbers import UNKNOWN
-from forecaster.horizontal.ring import Ring, put, taken
+from forecaster.horizontal.ring import Ring
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

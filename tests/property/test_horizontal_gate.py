@@ -1,0 +1,102 @@
+"""The gate under any evidence: no forecast acts that is worse, none flickers, each begins by being observed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from forecaster.horizontal.gate import BETTER, WORSE, ratio
+from forecaster.horizontal.standing import LEAST_SHORT, Forecaster, Gate, Standing
+from tests.support.gates import NEW, Days, Way, evidence_of, gate_of, judged, too_short
+
+SHARES = st.floats(0, 1) | st.sampled_from([0.0, LEAST_SHORT / 2, LEAST_SHORT, 2 * LEAST_SHORT])
+WAYS = st.builds(Way, SHARES, st.floats(-0.5, 0.9))
+ONE = st.builds(Days, st.sampled_from([0.5, 1.0, 3.0]), SHARES, st.none() | WAYS, st.none() | WAYS)
+TARGETS = st.lists(ONE, max_size=3).map(tuple)
+SHORT = 2.1
+SEQUENCES = st.lists(TARGETS | st.just(SHORT), max_size=12)
+Sequence = list[tuple[Days, ...] | float]
+
+
+def after_all(sequence: Sequence) -> list[Gate]:
+    """Where a new workload stands after each piece of evidence, or after it was found that there is too little."""
+    gates, stood = NEW, []
+    for minute, found in enumerate(sequence):
+        gates = too_short(gates, found, minute) if isinstance(found, float) else judged(gates, *found, minute=minute)
+        stood.append(gate_of(gates))
+    return stood
+
+
+def worse(way: Way | None, baseline: float) -> bool:
+    """By what counts as a shortage."""
+    return way is None or way.short > max(baseline, LEAST_SHORT)
+
+
+def ratios(one: Days) -> tuple[float, float]:
+    """Of the model, and of yesterday's load."""
+    model, seasonal = ratio(evidence_of([one]))[:, 0, 0].tolist()
+    return model, seasonal
+
+
+@given(SEQUENCES, TARGETS.filter(lambda targets: bool(targets) and min(one.days for one in targets) >= 1))
+def test_no_forecast_acts_that_is_worse_than_measured_demand_alone_on_any_target(
+    before: Sequence, latest: tuple[Days, ...]
+) -> None:
+    gate = after_all([*before, latest])[-1]
+    if gate.standing is Standing.ACTING:
+        assert not any(worse(one.of(gate.forecaster), one.reactive) for one in latest)
+
+
+@given(SEQUENCES, ONE.filter(lambda one: one.days >= 1))
+def test_the_model_acts_only_where_it_is_not_worse_than_both_baselines(before: Sequence, latest: Days) -> None:
+    """Against yesterday's load by the margin, too: for less the forecaster is not changed."""
+    gate = after_all([*before, (latest,)])[-1]
+    if gate.standing is Standing.ACTING and gate.forecaster is Forecaster.MODEL:
+        model, seasonal = ratios(latest)
+        assert not worse(latest.model, latest.reactive)
+        assert model * BETTER <= seasonal or not worse(
+            latest.model, latest.seasonal.short + LEAST_SHORT if latest.seasonal else 0.0
+        )
+
+
+@given(SEQUENCES)
+def test_no_forecast_acts_before_good_evidence_came_twice(sequence: Sequence) -> None:
+    stood = [Gate(), *after_all(sequence)]
+    for before, now in pairwise(stood):
+        if now.standing is Standing.ACTING:
+            assert before.standing is not Standing.OBSERVE
+
+
+@given(SEQUENCES)
+def test_too_little_history_observes_whatever_was_allowed_before(sequence: Sequence) -> None:
+    gate = after_all([*sequence, SHORT])[-1]
+    assert gate.standing is Standing.OBSERVE
+    assert "2.1 days of cpu history; 3 are the least" in gate.why
+
+
+@given(st.floats(0.5, 1.5), st.lists(st.floats(-1, 1), min_size=1, max_size=60), st.integers(0, 2).map(np.int8))
+def test_noise_narrower_than_the_margin_changes_the_standing_at_most_twice(
+    centre: float, noise: list[float], first: np.int8
+) -> None:
+    """Up by way of the trial, or down: what promotes and what demotes are further apart than the noise reaches."""
+    width = 0.99 * (WORSE - BETTER) / 2
+    gates, moves = replace(NEW, standing=np.array([first])), 0
+    for minute, error in enumerate(noise):
+        before = gate_of(gates).standing
+        gates = judged(gates, Days(3.0, 0.1, Way(0.1 * (centre + width * error))), minute=minute)
+        moves += gate_of(gates).standing is not before
+    assert moves <= 2
+
+
+@given(SEQUENCES)
+def test_a_gate_that_did_not_move_is_the_same(sequence: Sequence) -> None:
+    """Since when and why are those of the move, so that nothing is told twice."""
+    stood = after_all(sequence)
+    for before, now, found in zip(stood, stood[1:], sequence[1:], strict=False):
+        moved = (now.standing, now.forecaster) != (before.standing, before.forecaster)
+        if not moved and before.since and not isinstance(found, float):
+            assert now == before

@@ -1,0 +1,66 @@
+"""Evidence about one workload, written as a test reads it, and the gate of one row."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from forecaster.horizontal import gate
+from forecaster.horizontal.gate import Evidence
+from forecaster.horizontal.standing import FORECASTERS, TOO_SHORT, Forecaster, Gates
+from tests.support.builders import after
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from forecaster.horizontal.standing import Gate
+
+SIGNALS = ("cpu", "memory", "requests")
+
+
+class Way(NamedTuple):
+    """One way to decide: what it left short, and the pod-hours that it did without."""
+
+    short: float
+    saving: float = 0.0
+
+
+class Days(NamedTuple):
+    """Evidence on one target."""
+
+    days: float
+    reactive: float
+    model: Way | None
+    seasonal: Way | None = None
+    signal: int = -1
+
+    def of(self, forecaster: Forecaster) -> Way | None:
+        return self.model if forecaster is Forecaster.MODEL else self.seasonal
+
+
+NEW = Gates.new(1, SIGNALS)
+
+
+def evidence_of(targets: Sequence[Days]) -> Evidence:
+    """[..., target, one row]."""
+    ways = [[one.of(forecaster) or Way(np.nan, np.nan) for one in targets] for forecaster in FORECASTERS]
+    short, saving = (np.array([[one[part] for one in some] for some in ways], float)[..., None] for part in (0, 1))
+    days, reactive, signal = np.array([(one.days, one.reactive, one.signal) for one in targets], float).reshape(-1, 3).T
+    return Evidence(days[:, None], reactive[:, None], short, saving, signal.astype(int)[:, None])
+
+
+def judged(gates: Gates, *targets: Days, minute: float = 0.0) -> Gates:
+    """The gate of one row after evidence on each of its targets."""
+    return gate.judged(gates, evidence_of(targets), after(minute).timestamp())
+
+
+def too_short(gates: Gates, days: float, minute: float = 0.0) -> Gates:
+    """The gate of one row of which too little is known."""
+    numbers = {"days": np.array([days]), "least_days": np.array([3.0]), "signal": np.array([0])}
+    return gate.unjudged(gates, np.array([TOO_SHORT]), after(minute).timestamp(), **numbers)
+
+
+def gate_of(gates: Gates) -> Gate:
+    """Where the row stands."""
+    return gates.gate(0)

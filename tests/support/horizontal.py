@@ -1,0 +1,68 @@
+"""Decisions of single workloads through the arrays: a table of one row, and the whole record of it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from forecaster.horizontal.numbers import UNKNOWN
+from forecaster.horizontal.one import decide_one, state_of
+from forecaster.horizontal.record import Subject, recommendation
+from forecaster.horizontal.standing import shut_by
+from forecaster.horizontal.state import State
+from forecaster.vertical.sizing.pod import NO_SIZING, size
+from tests.support.builders import NOON, minutes, policy, workload
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from forecaster.domain.decision import Recommendation
+    from forecaster.domain.outlook import SignalForecast
+    from forecaster.domain.policy import Policy
+    from forecaster.domain.workload import Workload
+    from forecaster.horizontal.standing import Gate
+    from forecaster.vertical.sizing.pod import PodSizing
+
+NOTHING_BEFORE = state_of()
+NEVER_SEEN = State.new(1)
+
+
+def decide(
+    of: Workload,
+    seen: Mapping[str, SignalForecast],
+    under: Policy,
+    state: State,
+    now: datetime,
+    *,
+    sizing: PodSizing = NO_SIZING,
+    gate: Gate | None = None,
+) -> tuple[Recommendation, State]:
+    """What a workload should have, and what to remember."""
+    replicas, after = decide_one(of, seen, under.horizontal, state, now, gate=gate)
+    subject = Subject(of, under.horizontal, seen, shut_by(under.horizontal, gate))
+    return recommendation(replicas, subject, size(of, sizing, under.vertical), now), after
+
+
+def decided(
+    seen: Mapping[str, SignalForecast],
+    *,
+    of: Workload | None = None,
+    under: Policy | None = None,
+    state: State = NOTHING_BEFORE,
+    sizing: PodSizing = NO_SIZING,
+    gate: Gate | None = None,
+) -> Recommendation:
+    """The decision at noon, without the state that it leaves."""
+    return decide(of or workload(), seen, under or policy(), state, NOON, sizing=sizing, gate=gate)[0]
+
+
+def recommended_before(*replicas_at: tuple[int, float]) -> State:
+    """Earlier recommendations, each so many minutes before noon."""
+    return state_of((replicas, NOON - minutes(age)) for replicas, age in replicas_at)
+
+
+def recommended(state: State) -> list[tuple[int, datetime]]:
+    """What is remembered of one row: counts before stabilization, and when they were recommended."""
+    ring = state.recommendations
+    found = zip((int(value[0]) for value in ring.values), ring.times, strict=True)
+    return [(count, datetime.fromtimestamp(at, UTC)) for count, at in found if count != UNKNOWN]

@@ -1,0 +1,169 @@
+"""Blast radius, price and budget of changes, outages and known events, each in one story."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from forecaster.domain.decision import Hold, Reason
+from forecaster.domain.event import ScheduledEvent
+from forecaster.horizontal.clamps.blast_radius import within_radius
+from forecaster.horizontal.clamps.churn_price import saved
+from tests.support.builders import NO_SAMPLE, NOON, after, ahead, outlooks, policy, workload
+from tests.support.horizontal import NOTHING_BEFORE, decide, decided, recommended_before
+
+if TYPE_CHECKING:
+    from forecaster.horizontal.state import State
+
+SALE = ScheduledEvent(name="sale", replicas=12, start=after(2), end=after(60))
+REPAIR = ScheduledEvent(name="repair", freeze=True, start=after(-5), end=after(60))
+
+
+def paid_for(before: State, current: int, lowest: int, price: float) -> int:
+    """The lowest count that has been paid for, at a price in minutes of a pod."""
+    counts = (np.array([current]), np.array([lowest]), np.array([price * 60]))
+    return current - int(saved(before.recommendations, *counts, NOON.timestamp())[0])
+
+
+class TestSurge:
+    def test_a_forecast_moves_no_further_than_its_radius(self) -> None:
+        one = decided(outlooks(cpu=10.0, cpu_ahead=50.0), of=workload(replicas=20), under=policy(surge=0.5))
+        assert one.wanted_replicas == 30
+        assert [clamp.rule for clamp in one.clamps] == ["forecast", "blast radius"]
+
+    def test_what_is_measured_is_not_bounded(self) -> None:
+        one = decided(outlooks(cpu=25.0, cpu_ahead=50.0), of=workload(replicas=20), under=policy(surge=0.5))
+        assert one.wanted_replicas == 50
+
+    def test_four_pods_are_always_allowed(self) -> None:
+        assert within_radius(np.array([9]), np.array([2]), np.array([0.05])) == 6
+
+
+class TestChurn:
+    def test_one_pod_fewer_has_to_be_wanted_for_the_whole_price(self) -> None:
+        assert paid_for(recommended_before((9, 11), (9, 5), (9, 0)), 10, 9, 10.0) == 9
+        assert paid_for(recommended_before((9, 9), (9, 5), (9, 0)), 10, 9, 10.0) == 10
+
+    def test_five_pods_fewer_for_a_fifth_of_it(self) -> None:
+        assert paid_for(recommended_before((5, 2), (5, 1), (5, 0)), 10, 5, 10.0) == 5
+
+    def test_what_was_wanted_in_between_counts(self) -> None:
+        assert paid_for(recommended_before((5, 12), (9, 5), (5, 2), (5, 0)), 10, 5, 10.0) == 5
+        assert paid_for(recommended_before((5, 12), (9, 1), (5, 0)), 10, 5, 10.0) == 9
+
+    def test_an_hour_with_enough_changes_lowers_nothing_more(self) -> None:
+        ring = NOTHING_BEFORE.changes
+        for minute in (-70, -50, -10):
+            ring = ring.opened(after(minute).timestamp(), np.inf, 1).marked(np.array([True]))
+        state = replace(NOTHING_BEFORE, changes=ring)
+
+        def count(cpu: float, budget: int) -> int:
+            under = policy(changes_per_hour=budget)
+            return decide(workload(replicas=10), outlooks(cpu=cpu), under, state, NOON)[0].wanted_replicas
+
+        assert [count(2.5, 2), count(2.5, 3), count(7.5, 2)] == [10, 5, 15]
+
+    @given(
+        st.lists(st.tuples(st.integers(0, 30), st.floats(0, 60)), max_size=8), st.integers(1, 30), st.integers(0, 40)
+    )
+    def test_a_price_holds_pods_and_never_adds_any(
+        self, entries: list[tuple[int, float]], current: int, wanted: int
+    ) -> None:
+        count = paid_for(recommended_before(*entries), current, min(wanted, current), 15.0)
+        assert min(wanted, current) <= count <= current
+
+
+class TestOutage:
+    KEEPS = policy(outage_hold=timedelta(minutes=30), sizing="worth", scale_in_by_forecast=True)
+
+    def at(self, minute: float, cpu: float, state: State, *, pods: int = 8) -> tuple[int, State]:
+        seen = outlooks(cpu=cpu, cpu_ahead=max(cpu, 0.1))
+        one, state = decide(workload(replicas=pods), seen, self.KEEPS, state, after(minute))
+        return one.wanted_replicas, state
+
+    def test_load_that_has_gone_leaves_the_pods_where_they_were(self) -> None:
+        _, state = self.at(0, 4.0, NOTHING_BEFORE)
+        gone, state = self.at(1, 0.0, state)
+        later, _ = self.at(20, 0.0, state)
+        assert (gone, later) == (8, 8)
+
+    def test_for_the_stated_time_and_not_longer(self) -> None:
+        _, state = self.at(0, 4.0, NOTHING_BEFORE)
+        _, state = self.at(1, 0.0, state)
+        assert self.at(40, 0.0, state)[0] == 1
+
+    def test_from_when_the_load_is_back_it_runs_anew(self) -> None:
+        _, state = self.at(0, 4.0, NOTHING_BEFORE)
+        _, state = self.at(1, 0.0, state)
+        _, state = self.at(25, 2.0, state)
+        assert self.at(50, 0.3, state)[0] == 8
+
+    def test_samples_that_were_missing_are_an_outage_too(self) -> None:
+        _, state = decide(workload(replicas=8), outlooks(cpu=NO_SAMPLE), self.KEEPS, NOTHING_BEFORE, NOON)
+        assert self.at(5, 1.0, state)[0] == 8
+
+    def test_a_fall_that_was_expected_is_none(self) -> None:
+        low = outlooks(cpu=4.0, cpu_ahead=0.2)
+        _, state = decide(workload(replicas=8), low, self.KEEPS, NOTHING_BEFORE, NOON)
+        assert self.at(1, 0.1, state)[0] == 1
+
+
+class TestEvents:
+    def test_a_floor_is_raised_a_lead_time_before(self) -> None:
+        one = decided(outlooks(cpu=2.0), under=policy(events=(SALE,), lead_time="3m"))
+        assert one.wanted_replicas == 12
+        assert "sale until 13:00 UTC" in one.clamps[-1].why
+
+    def test_and_not_earlier(self) -> None:
+        assert decided(outlooks(cpu=2.0), under=policy(events=(SALE,), lead_time="1m")).wanted_replicas == 4
+
+    def test_the_maximum_is_still_the_maximum(self) -> None:
+        assert decided(outlooks(cpu=2.0), under=policy(events=(SALE,), max_replicas=6)).wanted_replicas == 6
+
+    def test_a_maintenance_window_changes_nothing(self) -> None:
+        verdict = decided(outlooks(cpu=9.0), under=policy(events=(REPAIR,))).replicas
+        assert isinstance(verdict, Hold)
+        assert (verdict.reason, verdict.message) == (Reason.FROZEN, "repair until 2026-03-01 13:00 UTC")
+
+
+class TestWorth:
+    LEVELS = (0.1, 0.5, 0.9)
+
+    def seen(self, cpu: float, peaks: tuple[float, ...]) -> dict:
+        one = outlooks(cpu=cpu, cpu_ahead=peaks[-1])
+        (signal, outlook), *_ = one.items()
+        known = ahead(peaks[-1])
+        return {signal: replace(outlook, ahead=replace(known, levels=self.LEVELS, peaks=peaks))}
+
+    def test_gives_back_what_neither_load_nor_forecast_needs(self) -> None:
+        under = policy(sizing="worth", scale_in_by_forecast=True)
+        one = decided(self.seen(1.2, (1.0, 1.2, 1.6)), of=workload(replicas=8), under=under)
+        assert one.wanted_replicas == 2
+        assert "each pod is expected to be used for 10% or more" in one.clamps[0].why
+
+    def test_keeps_a_pod_that_is_there_and_still_of_some_use(self) -> None:
+        under = policy(sizing="worth", scale_in_by_forecast=True)
+        peaks = (1.0, 1.2, 2.3)
+        assert decided(self.seen(1.2, peaks), of=workload(replicas=2), under=under).wanted_replicas == 2
+        assert decided(self.seen(1.2, peaks), of=workload(replicas=3), under=under).wanted_replicas == 3
+
+    def test_goes_beyond_full_pods(self) -> None:
+        under = policy(sizing="worth", scale_in_by_forecast=True)
+        assert decided(self.seen(4.0, (4.0, 4.0, 4.0)), under=under).wanted_replicas > 4
+
+    def test_wakes_a_workload_from_zero_before_the_load(self) -> None:
+        under = policy(sizing="worth", scale_in_by_forecast=True, min_replicas=0)
+        asleep = workload(replicas=0)
+        assert decided(self.seen(0.0, (2.0, 3.0, 4.0)), of=asleep, under=under).wanted_replicas >= 3
+        assert decided(self.seen(0.0, (0.0, 0.0, 0.0)), of=workload(replicas=2), under=under).wanted_replicas == 0
+
+    def test_stays_asleep_where_only_one_quantile_is_known(self) -> None:
+        under = policy(sizing="worth", scale_in_by_forecast=True, min_replicas=0)
+        one = decided(outlooks(cpu=0.0, cpu_ahead=2.0), of=workload(replicas=0), under=under)
+        assert isinstance(one.replicas, Hold)
+        assert "no pod is asked for" in one.replicas.message

@@ -1,0 +1,292 @@
+"""How many replicas: four pods that carry half a core each, unless a story says otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from forecaster.domain.decision import Clamp, Hold, Reason, Recommendation, Scale
+from forecaster.domain.workload import Resources, Target, TargetType
+from tests.support.builders import (
+    CPU_HALF,
+    MEMORY_HALF,
+    NO_FORECAST,
+    NO_SAMPLE,
+    STALE,
+    hpa,
+    minutes,
+    outlooks,
+    policy,
+    workload,
+)
+from tests.support.horizontal import decided, recommended_before
+
+BOTH = workload(autoscaler=hpa(CPU_HALF, MEMORY_HALF))
+
+
+def scaled(one: Recommendation) -> tuple[int, Reason]:
+    assert isinstance(one.replicas, Scale), one.replicas
+    return one.replicas.replicas, one.replicas.reason
+
+
+def held(one: Recommendation) -> Reason:
+    assert isinstance(one.replicas, Hold), one.replicas
+    assert one.wanted_replicas == one.replicas_now
+    return one.replicas.reason
+
+
+class TestForecast:
+    def test_raises_what_the_measured_demand_asks(self) -> None:
+        assert scaled(decided(outlooks(cpu=2.0, cpu_ahead=3.0))) == (6, Reason.FORECAST)
+
+    def test_does_not_lower_it(self) -> None:
+        assert scaled(decided(outlooks(cpu=3.0, cpu_ahead=1.0))) == (6, Reason.REACTIVE)
+
+    def test_lowers_it_where_the_policy_says_so(self) -> None:
+        one = decided(outlooks(cpu=3.0, cpu_ahead=1.0), under=policy(scale_in_by_forecast=True))
+        assert scaled(one) == (2, Reason.FORECAST)
+
+    def test_that_asks_for_the_same_leaves_the_credit_to_the_measured_demand(self) -> None:
+        assert scaled(decided(outlooks(cpu=3.0, cpu_ahead=3.0))) == (6, Reason.REACTIVE)
+
+    def test_that_is_missing_leaves_the_measured_demand_alone_and_says_why(self) -> None:
+        one = decided(outlooks(cpu=3.0, cpu_ahead=NO_FORECAST))
+        assert scaled(one) == (6, Reason.FALLBACK)
+        assert NO_FORECAST.note in one.replicas.message
+
+    def test_of_one_signal_is_enough_to_raise(self) -> None:
+        one = decided(outlooks(cpu=2.0, memory=2.0, memory_ahead=3.0), of=BOTH)
+        assert scaled(one) == (6, Reason.FORECAST)
+
+    def test_lowers_only_the_signals_that_have_one(self) -> None:
+        """CPU asks for 8 and will ask for 2; memory asks for 6 and its future is not known."""
+        seen = outlooks(cpu=4.0, cpu_ahead=1.0, memory=3.0, memory_ahead=NO_FORECAST)
+        assert scaled(decided(seen, of=BOTH, under=policy(scale_in_by_forecast=True))) == (6, Reason.FORECAST)
+
+    def test_lowers_nothing_while_a_signal_is_missing(self) -> None:
+        seen = outlooks(cpu=4.0, cpu_ahead=1.0, memory=NO_SAMPLE)
+        assert scaled(decided(seen, of=BOTH, under=policy(scale_in_by_forecast=True))) == (8, Reason.REACTIVE)
+
+
+class TestMissingSignal:
+    def test_blocks_going_down(self) -> None:
+        assert held(decided(outlooks(cpu=1.0, memory=NO_SAMPLE), of=BOTH)) is Reason.NO_DATA
+
+    def test_that_is_stale_is_called_so(self) -> None:
+        assert held(decided(outlooks(cpu=1.0, memory=STALE), of=BOTH)) is Reason.STALE
+
+    def test_does_not_block_going_up(self) -> None:
+        assert scaled(decided(outlooks(cpu=3.0, memory=NO_SAMPLE), of=BOTH)) == (6, Reason.FALLBACK)
+
+    def test_does_not_block_going_up_by_forecast(self) -> None:
+        one = decided(outlooks(cpu=1.0, cpu_ahead=3.0, memory=NO_SAMPLE), of=BOTH)
+        assert scaled(one) == (6, Reason.FORECAST)
+
+    def test_does_not_let_its_own_old_forecast_speak(self) -> None:
+        seen = outlooks(cpu=2.0, cpu_ahead=2.0, memory=STALE, memory_ahead=4.0)
+        assert scaled(decided(seen, of=BOTH)) == (4, Reason.REACTIVE)
+
+
+class TestHold:
+    @pytest.mark.parametrize(
+        ("seen", "reason"),
+        [
+            pytest.param(outlooks(cpu=NO_SAMPLE), Reason.NO_DATA, id="no sample"),
+            pytest.param(outlooks(cpu=NO_SAMPLE, cpu_ahead=9.0), Reason.NO_DATA, id="a forecast without a sample"),
+            pytest.param(outlooks(cpu=STALE), Reason.STALE, id="an old sample"),
+            pytest.param(outlooks(memory=9.0), Reason.NO_DATA, id="only another signal"),
+            pytest.param({}, Reason.NO_DATA, id="nothing"),
+        ],
+    )
+    def test_when_the_target_has_no_fresh_sample(self, seen: dict, reason: Reason) -> None:
+        assert held(decided(seen)) is reason
+
+    def test_at_zero_replicas(self) -> None:
+        assert held(decided(outlooks(cpu=3.0), of=workload(replicas=0))) is Reason.NO_REPLICAS
+
+    def test_at_zero_replicas_while_the_last_pods_leave(self) -> None:
+        assert held(decided(outlooks(cpu=3.0), of=workload(replicas=0, ready=2))) is Reason.NO_REPLICAS
+
+    def test_while_no_pod_is_ready(self) -> None:
+        assert held(decided(outlooks(cpu=3.0), of=workload(ready=0))) is Reason.NO_PODS
+
+    def test_without_anything_that_says_what_a_pod_should_carry(self) -> None:
+        one = decided(outlooks(cpu=3.0), of=workload(resources=Resources(), autoscaler=None))
+        assert held(one) is Reason.NO_TARGET
+
+    def test_when_every_target_of_the_hpa_is_unusable(self) -> None:
+        queue = Target("queue_length", TargetType.AVERAGE_VALUE, 30.0)
+        one = decided(outlooks(cpu=3.0), of=workload(autoscaler=hpa(queue)))
+        assert held(one) is Reason.NO_TARGET
+        assert "queue_length" in one.replicas.message
+
+    def test_leaves_the_state_as_it_was(self) -> None:
+        earlier = recommended_before((9, 2))
+        one = decided(outlooks(cpu=1.0), state=earlier, under=policy(scale_down_stabilization=minutes(5)))
+        silent = decided(outlooks(cpu=NO_SAMPLE), state=earlier)
+        assert (one.wanted_replicas, silent.wanted_replicas) == (9, 4)
+
+
+class TestTargets:
+    def test_the_largest_of_all_signals_wins(self) -> None:
+        assert scaled(decided(outlooks(cpu=2.0, memory=3.0), of=BOTH))[0] == 6
+
+    def test_without_an_hpa_the_policy_says_what_a_pod_carries(self) -> None:
+        """80 % of one core: four cores need five pods."""
+        assert scaled(decided(outlooks(cpu=4.0), of=workload(autoscaler=None)))[0] == 5
+
+    def test_without_an_hpa_the_policy_may_count_requests(self) -> None:
+        one = decided(
+            outlooks(cpu=0.8, requests=350.0), of=workload(autoscaler=None), under=policy(requests_per_pod=50.0)
+        )
+        assert scaled(one)[0] == 7
+
+    def test_an_average_of_cpu_is_an_amount_for_each_pod(self) -> None:
+        quarter = Target("cpu", TargetType.AVERAGE_VALUE, 0.25)
+        assert scaled(decided(outlooks(cpu=2.0), of=workload(autoscaler=hpa(quarter))))[0] == 8
+
+    def test_a_metric_that_the_policy_names_is_the_request_rate(self) -> None:
+        rate = Target("http_requests", TargetType.AVERAGE_VALUE, 50.0)
+        one = decided(
+            outlooks(requests=350.0),
+            of=workload(autoscaler=hpa(rate)),
+            under=policy(requests_metric="http_requests"),
+        )
+        assert scaled(one)[0] == 7
+
+    def test_a_metric_that_nobody_names_is_left_to_the_hpa_and_said(self) -> None:
+        queue = Target("queue_length", TargetType.AVERAGE_VALUE, 30.0)
+        one = decided(outlooks(cpu=3.0, cpu_ahead=3.0), of=workload(autoscaler=hpa(CPU_HALF, queue)))
+        assert scaled(one)[0] == 6
+        assert [view.note != "" for view in one.signals] == [False, True]
+
+    @pytest.mark.parametrize("kind", [TargetType.VALUE, TargetType.UTILIZATION])
+    def test_a_request_rate_that_is_not_an_average_cannot_be_divided_among_pods(self, kind: TargetType) -> None:
+        rate = Target("http_requests", kind, 0.5)
+        one = decided(
+            outlooks(requests=350.0),
+            of=workload(autoscaler=hpa(rate)),
+            under=policy(requests_metric="http_requests"),
+        )
+        assert held(one) is Reason.NO_TARGET
+
+    def test_utilization_without_a_request_names_the_remedy(self) -> None:
+        one = decided(outlooks(cpu=3.0), of=workload(resources=Resources(memory_request=1.0)))
+        assert held(one) is Reason.NO_TARGET
+        assert "set one" in one.replicas.message
+
+
+class TestTolerance:
+    @pytest.mark.parametrize("cpu", [1.8, 2.0, 2.2])
+    def test_within_a_tenth_nothing_moves(self, cpu: float) -> None:
+        assert scaled(decided(outlooks(cpu=cpu, cpu_ahead=cpu)))[0] == 4
+
+    @pytest.mark.parametrize(("cpu", "replicas"), [(2.24, 5), (1.5, 3)])
+    def test_beyond_it_the_formula_speaks(self, cpu: float, replicas: int) -> None:
+        assert scaled(decided(outlooks(cpu=cpu)))[0] == replicas
+
+    def test_the_policy_may_widen_it(self) -> None:
+        assert scaled(decided(outlooks(cpu=2.6), under=policy(tolerance=0.3)))[0] == 4
+
+
+class TestPodsThatAreNotReady:
+    def test_that_start_take_their_share_of_a_high_load(self) -> None:
+        """Two of four serve 1.5 cores: six would be asked for by the two, three in fact."""
+        assert scaled(decided(outlooks(cpu=1.5), of=workload(ready=2)))[0] == 4
+
+    def test_that_start_are_not_enough_for_a_higher_load(self) -> None:
+        assert scaled(decided(outlooks(cpu=3.0), of=workload(ready=2)))[0] == 6
+
+    def test_that_start_do_not_count_under_a_low_load(self) -> None:
+        assert scaled(decided(outlooks(cpu=0.5), of=workload(ready=2)))[0] == 1
+
+    def test_that_leave_do_not_count(self) -> None:
+        """Six are still ready, four were asked for; two cores need four."""
+        assert scaled(decided(outlooks(cpu=2.0), of=workload(replicas=4, ready=6)))[0] == 4
+
+
+class TestBounds:
+    def test_of_the_hpa_hold(self) -> None:
+        bounded = workload(autoscaler=hpa(lowest=3, highest=5))
+        assert [scaled(decided(outlooks(cpu=cpu), of=bounded))[0] for cpu in (0.0, 1.0, 9.0)] == [3, 3, 5]
+
+    def test_of_the_policy_come_before_those_of_the_hpa(self) -> None:
+        own = policy(min_replicas=2, max_replicas=7)
+        bounded = workload(autoscaler=hpa(lowest=3, highest=5))
+        assert [scaled(decided(outlooks(cpu=cpu), of=bounded, under=own))[0] for cpu in (0.0, 9.0)] == [2, 7]
+
+    def test_without_an_hpa_one_pod_stays_and_nothing_limits_growth(self) -> None:
+        free = workload(autoscaler=None)
+        assert [scaled(decided(outlooks(cpu=cpu), of=free))[0] for cpu in (0.0, 800.0)] == [1, 1000]
+
+    def test_an_hpa_that_may_scale_to_zero_is_not_followed_there(self) -> None:
+        assert scaled(decided(outlooks(cpu=0.0), of=workload(autoscaler=hpa(lowest=0))))[0] == 1
+
+    def test_that_contradict_each_other_end_at_the_highest(self) -> None:
+        one = decided(outlooks(cpu=2.0), of=workload(autoscaler=hpa(lowest=5)), under=policy(max_replicas=3))
+        assert scaled(one)[0] == 3
+
+
+class TestStabilization:
+    FIVE = policy(scale_down_stabilization=minutes(5))
+
+    @pytest.mark.parametrize(("age", "replicas"), [(5.0, 7), (5.01, 2)])
+    def test_goes_down_only_to_the_highest_recommendation_of_the_window(self, age: float, replicas: int) -> None:
+        one = decided(outlooks(cpu=1.0), state=recommended_before((7, age)), under=self.FIVE)
+        assert one.wanted_replicas == replicas
+
+    def test_does_not_slow_going_up(self) -> None:
+        assert scaled(decided(outlooks(cpu=3.0), state=recommended_before((1, 1)), under=self.FIVE))[0] == 6
+
+
+class TestRecord:
+    def test_every_step_is_recorded_in_order_with_what_it_changed(self) -> None:
+        """Measured 4, forecast 6, asked for 9 two minutes ago, at most 8."""
+        one = decided(
+            outlooks(cpu=2.0, cpu_ahead=3.0),
+            of=workload(autoscaler=hpa(highest=8)),
+            state=recommended_before((9, 2)),
+            under=policy(scale_down_stabilization=minutes(5)),
+        )
+        assert [(clamp.rule, clamp.before, clamp.after) for clamp in one.clamps] == [
+            ("forecast", 4, 6),
+            ("stabilization", 6, 9),
+            ("bounds", 9, 8),
+        ]
+        assert one.wanted_replicas == 8
+
+    def test_a_step_that_changes_nothing_is_left_out(self) -> None:
+        assert decided(outlooks(cpu=2.0, cpu_ahead=2.0)).clamps == ()
+
+    def test_a_hold_has_no_steps(self) -> None:
+        assert decided(outlooks(cpu=NO_SAMPLE)).clamps == ()
+
+    def test_the_clamp_says_by_which_rule(self) -> None:
+        (bounds,) = decided(outlooks(cpu=9.0), of=workload(autoscaler=hpa(lowest=2, highest=5))).clamps
+        assert bounds == Clamp("bounds", 18, 5, "TooManyReplicas: 2 to 5 replicas; the load asks for a maximum of 18")
+
+    def test_each_target_shows_both_sides_and_what_they_ask(self) -> None:
+        (view,) = decided(outlooks(cpu=2.0, cpu_ahead=3.0)).signals
+        assert (view.measured, view.reactive_replicas, view.forecast_replicas) == (2.0, 4, 6)
+        assert view.target == "50 % of 1000m a pod"
+        assert view.note == ""
+
+    def test_a_value_that_is_missing_is_none_and_never_zero(self) -> None:
+        (view,) = decided(outlooks(cpu=NO_SAMPLE)).signals
+        assert (view.measured, view.reactive_replicas, view.forecast_replicas) == (None, None, None)
+        assert view.note == NO_SAMPLE.note
+
+    def test_pods_that_are_not_there_are_the_reason_in_the_record_too(self) -> None:
+        (view,) = decided(outlooks(cpu=2.0), of=workload(ready=0)).signals
+        assert (view.measured, view.reactive_replicas, view.note) == (2.0, None, "no pod is ready")
+
+    def test_a_forecast_by_another_model_than_the_asked_one_says_so(self) -> None:
+        seen = outlooks(cpu=2.0, cpu_ahead=2.0)
+        (cpu,) = seen.values()
+        told = {cpu.signal: replace(cpu, ahead=replace(cpu.ahead, note="too short for ridge"))}
+        assert decided(told).signals[0].note == "too short for ridge"
+
+    def test_the_owner_of_the_count_is_named(self) -> None:
+        names = [decided(outlooks(cpu=2.0), of=workload(autoscaler=owner)).autoscaler for owner in (hpa(), None)]
+        assert names == ["web-hpa", ""]

@@ -1,0 +1,155 @@
+"""Whether a forecast may act: up by evidence, down by worse evidence, and not back and forth."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from forecaster.domain.decision import Reason, Scale
+from forecaster.horizontal.gate import BETTER, best
+from forecaster.horizontal.standing import (
+    ACTING,
+    LEAST_SHORT,
+    MODEL,
+    OBSERVE,
+    PROMOTED,
+    STANDINGS,
+    Forecaster,
+    Gate,
+    Gates,
+    Standing,
+)
+from tests.support.builders import NOON, outlooks, policy
+from tests.support.gates import NEW, Days, Way, evidence_of, gate_of, judged
+from tests.support.horizontal import decided
+
+
+def evidence(model: float, reactive: float = 0.1, seasonal: float | None = None, days: float = 3.0) -> Days:
+    return Days(days, reactive, Way(model), Way(seasonal) if seasonal is not None else None)
+
+
+def after_all(*found: Days | None, gates: Gates = NEW) -> Gates:
+    for minute, one in enumerate(found):
+        gates = judged(gates, *([one] if one else []), minute=minute)
+    return gates
+
+
+PROMOTED_ONE = replace(
+    NEW, standing=np.array([ACTING]), verdict=np.array([PROMOTED]), since=np.array([NOON.timestamp()])
+)
+
+
+def standing(gates: Gates) -> Standing:
+    return gate_of(gates).standing
+
+
+def test_a_new_workload_is_observed() -> None:
+    assert gate_of(NEW) == Gate(Standing.OBSERVE, Forecaster.MODEL, None, "new: not judged yet")
+
+
+def test_good_evidence_makes_a_trial_and_once_more_lets_it_act() -> None:
+    assert standing(after_all(evidence(0.05))) is Standing.TRIAL
+    assert standing(after_all(evidence(0.05), evidence(0.06))) is Standing.ACTING
+
+
+def test_a_trial_that_fails_is_over() -> None:
+    assert standing(after_all(evidence(0.05), evidence(0.12))) is Standing.OBSERVE
+
+
+def test_what_is_worse_is_demoted_and_says_so() -> None:
+    gate = gate_of(after_all(evidence(0.11), gates=PROMOTED_ONE))
+    assert gate.standing is Standing.OBSERVE
+    assert gate.why == (
+        "demoted: for the same pod-hours decisions by the model left 11.00% of the demand short on 3 days, "
+        "measured demand alone 10.00%"
+    )
+
+
+def test_between_the_margins_every_forecast_stays_where_it_is() -> None:
+    between = evidence(0.1 * (BETTER + 1) / 2)
+    assert gate_of(after_all(between, gates=PROMOTED_ONE)) == gate_of(PROMOTED_ONE)
+    assert standing(after_all(between, between)) is Standing.OBSERVE
+
+
+def test_no_evidence_and_hours_of_it_change_nothing() -> None:
+    assert gate_of(after_all(None, evidence(0.9, days=0.5), gates=PROMOTED_ONE)) == gate_of(PROMOTED_ONE)
+
+
+def test_yesterday_is_used_where_it_decides_better() -> None:
+    gate = gate_of(after_all(evidence(0.08, seasonal=0.04), evidence(0.08, seasonal=0.04)))
+    assert (gate.standing, gate.forecaster) == (Standing.ACTING, Forecaster.SEASONAL)
+
+
+def test_a_difference_that_is_no_shortage_leaves_it_to_the_model() -> None:
+    assert best(evidence_of([evidence(LEAST_SHORT / 2, seasonal=0.0)])) == MODEL
+
+
+def test_where_nothing_is_short_there_is_something_to_gain_only_if_pods_are_saved() -> None:
+    saves = Days(3.0, 0.0, Way(0.0, saving=0.2))
+    idle = Days(3.0, 0.0, Way(0.0, saving=0.01))
+    assert standing(after_all(saves, saves)) is Standing.ACTING
+    assert standing(after_all(idle, idle)) is Standing.OBSERVE
+
+
+def test_decisions_that_cannot_be_as_lean_never_act() -> None:
+    dear = Days(3.0, 0.1, None)
+    assert standing(after_all(dear, dear)) is Standing.OBSERVE
+
+
+def test_rows_are_judged_apart_and_a_row_with_fewer_targets_by_those_it_has() -> None:
+    good, bad, none = (
+        evidence_of([evidence(0.05)]),
+        evidence_of([evidence(0.2)]),
+        evidence_of([evidence(0, days=np.nan)]),
+    )
+    second = [np.concatenate(parts, axis=-2) for parts in zip(good, none, strict=True)]
+    both = [np.concatenate(parts, axis=-2) for parts in zip(good, bad, strict=True)]
+    rows = type(good)(*(np.concatenate(parts, axis=-1) for parts in zip(second, both, strict=True)))
+    from forecaster.horizontal import gate  # noqa: PLC0415  the arrays themselves
+
+    gates = gate.judged(NEW.take(np.array([0, 0])), rows, NOON.timestamp())
+    assert [gates.gate(row).standing for row in (0, 1)] == [Standing.TRIAL, Standing.OBSERVE]
+
+
+def test_columns_are_saved_as_plain_arrays() -> None:
+    gates = after_all(evidence(0.05), evidence(0.06))
+    assert gate_of(Gates.of_arrays(gates.arrays())) == gate_of(gates)
+
+
+@given(
+    st.lists(st.builds(evidence, st.floats(0, 1), st.floats(0, 1), st.none() | st.floats(0, 1)), max_size=8),
+    st.floats(0, 1),
+    st.floats(0, 1),
+    st.floats(0, 1),
+)
+def test_a_model_that_is_worse_than_both_baselines_never_acts(
+    earlier: list[Days], model: float, reactive: float, seasonal: float
+) -> None:
+    gate = gate_of(after_all(*earlier, evidence(model, reactive, seasonal)))
+    if gate.standing is Standing.ACTING and gate.forecaster is Forecaster.MODEL:
+        assert model < max(reactive, LEAST_SHORT) or model <= seasonal
+
+
+@pytest.mark.parametrize("standing", [Standing.OBSERVE, Standing.TRIAL])
+def test_a_forecast_that_does_not_act_is_recorded_and_moves_nothing(standing: Standing) -> None:
+    gate = Gate(standing, Forecaster.MODEL, NOON, "promising")
+    one = decided(outlooks(cpu=2.0, cpu_ahead=9.0), under=policy(gate=True), gate=gate)
+    assert isinstance(one.replicas, Scale)
+    assert (one.replicas.replicas, one.replicas.reason) == (4, Reason.GATED)
+    assert one.replicas.message == f"measured demand alone; the forecast has no say ({standing}: promising)"
+    assert one.signals[0].forecast_replicas == 18
+    assert one.watched
+
+
+def test_without_a_gate_in_the_policy_it_has_its_say() -> None:
+    watched = Gate(Standing.OBSERVE)
+    assert decided(outlooks(cpu=2.0, cpu_ahead=9.0), under=policy(gate=False), gate=watched).wanted_replicas == 18
+
+
+def test_standings_are_coded_in_their_order() -> None:
+    assert STANDINGS[OBSERVE] is Standing.OBSERVE
+    assert STANDINGS[ACTING] is Standing.ACTING

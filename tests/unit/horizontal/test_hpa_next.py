@@ -1,0 +1,73 @@
+"""What the HPA itself will do, told beside the recommendation."""
+
+from __future__ import annotations
+
+from forecaster.domain.decision import Reason
+from forecaster.domain.workload import Target, TargetType
+from forecaster.horizontal.hpa_next import next_sync
+from forecaster.horizontal.record import held
+from tests.support.builders import CPU_HALF, NO_SAMPLE, NOON, hpa, outlooks, policy, workload
+from tests.support.horizontal import decided
+
+QUEUE = Target("queue_length", TargetType.AVERAGE_VALUE, 30.0)
+RATE = Target("http_requests", TargetType.AVERAGE_VALUE, 50.0)
+
+
+def test_without_an_hpa_there_is_nothing_to_tell() -> None:
+    alone = workload(autoscaler=None)
+    assert next_sync(alone, decided(outlooks(cpu=2.0), of=alone)) == []
+
+
+def test_it_follows_the_measured_demand_and_not_the_forecast() -> None:
+    told = "\n".join(next_sync(workload(), decided(outlooks(cpu=3.0, cpu_ahead=9.0))))
+    assert "6" in told
+    assert "18" not in told
+
+
+def test_a_request_rate_goes_by_the_name_the_hpa_gives_it() -> None:
+    busy = workload(autoscaler=hpa(CPU_HALF, RATE))
+    seen = outlooks(cpu=2.0, requests=350.0)
+    told = "\n".join(next_sync(busy, decided(seen, of=busy, under=policy(requests_metric="http_requests"))))
+    assert "http_requests" in told
+    assert "7" in told
+
+
+def test_it_is_not_foretold_where_one_of_its_metrics_is_not_measured() -> None:
+    queued = workload(autoscaler=hpa(QUEUE, RATE, CPU_HALF))
+    seen = outlooks(cpu=3.0, requests=350.0)
+    told = next_sync(queued, decided(seen, of=queued, under=policy(requests_metric="http_requests")))
+    assert told == ["What HPA web-hpa does next is not known: queue_length is not measured here."]
+
+
+def test_it_is_not_foretold_without_a_sample() -> None:
+    assert next_sync(workload(), decided(outlooks(cpu=NO_SAMPLE))) == [
+        "What HPA web-hpa does next is not known: cpu is not measured here."
+    ]
+
+
+def test_it_is_not_foretold_while_the_source_is_down() -> None:
+    down = held(workload(), Reason.SOURCE_DOWN, "nobody answers", NOON)
+    assert next_sync(workload(), down) == ["What HPA web-hpa does next is not known: cpu is not measured here."]
+
+
+FORECAST = Target("forecaster_demand", TargetType.AVERAGE_VALUE, 0.5)
+
+
+def test_an_hpa_that_reads_our_demand_follows_the_forecast() -> None:
+    follower = workload(autoscaler=hpa(FORECAST))
+    told = "\n".join(next_sync(follower, decided(outlooks(cpu=3.0, cpu_ahead=9.0), of=follower)))
+    assert "18" in told
+
+
+def test_a_step_that_the_tolerance_swallows_is_told_where_our_metric_is_read() -> None:
+    """Eleven wanted of ten is a ratio of 1.1: inside the band, whatever the value."""
+    follower = workload(autoscaler=hpa(FORECAST), replicas=10)
+    told = next_sync(follower, decided(outlooks(cpu=5.0, cpu_ahead=5.4), of=follower, under=policy(tolerance=0.0)))
+    assert "keeps 10 replicas where 11 are wanted" in told[-1]
+    assert "behavior.scaleUp.tolerance" in told[-1]
+
+
+def test_a_step_beyond_the_tolerance_is_not_warned_of() -> None:
+    follower = workload(autoscaler=hpa(FORECAST), replicas=10)
+    told = next_sync(follower, decided(outlooks(cpu=5.0, cpu_ahead=9.0), of=follower))
+    assert "keeps 10 replicas" not in "\n".join(told)

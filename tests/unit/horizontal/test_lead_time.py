@@ -1,0 +1,104 @@
+"""Lead time: configured, or measured on the workload's own scale-ups."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from forecaster.domain.policy import HorizontalPolicy
+from forecaster.horizontal.lead_time import DEFAULT, FAR, KEPT, LADDER, LEAST, Watch, interrupted, lead_time, watched
+from tests.support.builders import NOON, after, minutes
+
+UNSTATED = HorizontalPolicy()
+
+
+def test_what_is_configured_holds() -> None:
+    assert lead_time(HorizontalPolicy(lead_time="7m"), [minutes(1)] * 20).value == minutes(7)
+
+
+def test_a_few_scale_ups_say_nothing_yet() -> None:
+    one = lead_time(UNSTATED, [minutes(9)] * 4)
+    assert one.value == DEFAULT
+    assert "4 of 5" in one.origin
+
+
+def test_nine_of_ten_pods_are_ready_within_it() -> None:
+    """Eight starts of 2 min, one of 4, one of 11: P90 is 4, a minute for scrape, cycle and sync."""
+    assert lead_time(UNSTATED, [minutes(2)] * 8 + [minutes(4), minutes(11)]).value == minutes(5)
+
+
+def test_it_is_rounded_up_to_a_step_of_the_ladder() -> None:
+    assert lead_time(UNSTATED, [timedelta(minutes=5.5)] * 5).value == minutes(8)
+
+
+def watch(*seen: tuple[int, int]) -> Watch:
+    one = Watch()
+    for minute, (replicas, ready) in enumerate(seen):
+        one = watched(one, replicas, ready, after(minute))
+    return one
+
+
+def test_a_scale_up_takes_until_all_it_asked_for_are_ready() -> None:
+    assert watch((2, 2), (5, 2), (5, 3), (5, 5)).took == (minutes(2),)
+
+
+def test_one_that_is_taken_back_says_nothing() -> None:
+    assert watch((2, 2), (5, 2), (2, 2), (2, 2)).took == ()
+
+
+def test_one_that_is_over_at_the_first_look_took_no_time() -> None:
+    assert watch((2, 2), (5, 5)).took == (timedelta(0),)
+
+
+def test_what_was_waited_for_while_nobody_looked_says_nothing() -> None:
+    assert watched(interrupted(watch((2, 2), (5, 2))), 5, 5, after(60)).took == ()
+
+
+def after_scale_ups(*took: float) -> Watch:
+    """One pod more each time, each ready so many minutes after it was asked for."""
+    one, now = watched(Watch(), 1, 1, NOON), NOON
+    for pods, length in enumerate(took, 2):
+        one = watched(one, pods, pods - 1, now)
+        now += minutes(length)
+        one = watched(one, pods, pods, now)
+    return one
+
+
+def test_five_scale_ups_put_a_lead_time_in_force() -> None:
+    assert after_scale_ups(*[4] * 4).rung is None
+    assert after_scale_ups(*[4] * 5).rung == minutes(5)
+
+
+def test_a_single_accident_of_five_does_not_count() -> None:
+    assert after_scale_ups(4, 4, 240, 4, 4).rung == minutes(5)
+
+
+def test_pods_that_became_much_slower_are_believed_at_once() -> None:
+    assert after_scale_ups(*[1] * 5, 9, 9).rung == minutes(10)
+
+
+def test_a_lead_time_that_is_a_little_short_stays_until_it_was_short_five_times() -> None:
+    """Ten minutes are in force, eleven are needed."""
+    assert after_scale_ups(*[9] * 5, *[10] * 5).rung == minutes(10)
+    assert after_scale_ups(*[9] * 5, *[10] * 6).rung == minutes(12)
+
+
+def test_quicker_pods_lower_it_late_and_it_does_not_go_back_and_forth() -> None:
+    assert after_scale_ups(*[9] * 5, *[1] * 50).rung == minutes(2)
+    rungs = {after_scale_ups(*([9, 10] * 30)[:count]).rung for count in range(10, 60)}
+    assert len(rungs) == 1
+
+
+@given(st.lists(st.floats(0, 900), min_size=LEAST, max_size=60))
+def test_what_is_in_force_is_a_step_of_the_ladder_and_no_shorter_than_what_is_usual(took: list[float]) -> None:
+    rung = after_scale_ups(*took).rung
+    assert rung in LADDER
+    usual = sorted(took[-KEPT:])[len(took[-KEPT:]) // 2]
+    assert rung is not None
+    assert rung * FAR >= minutes(usual) or rung == LADDER[-1]
+
+
+def test_one_upon_the_other_are_two() -> None:
+    assert watch((2, 2), (4, 2), (6, 2), (6, 4), (6, 6)).took == (minutes(2), minutes(2))
