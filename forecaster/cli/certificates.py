@@ -59,4 +59,4 @@ def _store(kubeconfig: Path | None, secret: str) -> CertificateStore:
     from forecaster.kube.client import ApiClient
     from forecaster.kube.config import client_config_source
 
-    return ApiCluster(ApiClient(client_config_source(kubeconfig)), secret)
+    return ApiCluster(ApiClient(client_config_source(kubeconfig)).configured(), secret)

@@ -11,7 +11,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import msgspec
 from urllib3.exceptions import ClosedPoolError, HTTPError, ProtocolError, SSLError
@@ -52,11 +52,7 @@ class UnreachableError(ApiError):
 
 
 class ApiClient:
-    """Requests from any number of threads.
-
-    Raises:
-        ClientConfigError: there is no way to the API server.
-    """
+    """Requests from any number of threads. The configuration is read at the first one, or by `configured`."""
 
     def __init__(
         self,
@@ -69,9 +65,18 @@ class ApiClient:
         self._source = source
         self._connections, self._timeout, self._clock = connections, timeout, clock
         self._lock = threading.Lock()
-        self._session, self._due = self._loaded()
-        self._tried = clock()
+        self._session: Session | None = None
+        self._due = self._tried = 0.0
         self._fault = ""
+
+    def configured(self) -> Self:
+        """The client, its configuration read.
+
+        Raises:
+            ClientConfigError: there is no way to the API server.
+        """
+        self._current()
+        return self
 
     def get(self, path: str, kind: type[T]) -> T:
         """An object. Raises ApiError."""
@@ -89,17 +94,25 @@ class ApiClient:
         """The answer, refusals included. Raises UnreachableError."""
         try:
             return self._exchange(request)
-        except (HTTPError, OSError, ClientConfigError) as error:
-            raise UnreachableError(f"{request}: {type(error).__name__} {error}{self._fault}") from error
+        except (HTTPError, OSError) as error:
+            raise UnreachableError(f"{request}: {type(error).__name__} {error}{self._note}") from error
+        except ClientConfigError as error:
+            raise UnreachableError(f"{request}: {error}") from error
 
     def close(self) -> None:
         """End all connections; requests under way fail at once, or at their timeout if still in the TLS handshake."""
-        self._session.close(abort=True)
+        if self._session is not None:
+            self._session.close(abort=True)
+
+    @property
+    def _note(self) -> str:
+        """Why credentials that may be refused are not renewed, for the end of a message."""
+        return f"; credentials are not renewed: {self._fault}" if self._fault else ""
 
     def _decoded(self, request: RawRequest, kind: type[T]) -> T:
         answer = self.exchange(request)
         if answer.status not in {HTTPStatus.OK, HTTPStatus.CREATED}:
-            raise ApiError(f"{request}: {answer.status}{_message(answer.body)}{self._fault}", answer.status)
+            raise ApiError(f"{request}: {answer.status}{_message(answer.body)}{self._note}", answer.status)
         try:
             return msgspec.json.decode(answer.body, type=kind)
         except msgspec.DecodeError as error:
@@ -110,30 +123,33 @@ class ApiClient:
         try:
             answer = session.exchange(request)
         except (ProtocolError, ClosedPoolError):  # a kept connection that had ended meanwhile
-            return self._session.exchange(request)
+            return self._current().exchange(request)
         except SSLError:
-            if not self._reloaded(session):
+            if (renewed := self._renewed(session)) is session:
                 raise
-            return self._session.exchange(request)
-        if answer.status == HTTPStatus.UNAUTHORIZED and self._reloaded(session):
-            return self._session.exchange(request)
+            return renewed.exchange(request)
+        if answer.status == HTTPStatus.UNAUTHORIZED and (renewed := self._renewed(session)) is not session:
+            return renewed.exchange(request)
         return answer
 
     def _current(self) -> Session:
         """The session; one thread renews it when that is due, and the others go on with what there is."""
-        if self._clock() >= self._due and self._lock.acquire(blocking=False):
+        if self._clock() >= self._due and self._lock.acquire(blocking=self._session is None):
             try:
-                self._reload()
+                if self._clock() >= self._due:
+                    self._reload()
             finally:
                 self._lock.release()
+        if self._session is None:
+            raise ClientConfigError(self._fault)
         return self._session
 
-    def _reloaded(self, refused: Session) -> bool:
-        """Whether there is another session than the one that was refused."""
+    def _renewed(self, refused: Session) -> Session:
+        """Another session than the one that was refused, or that one where there is no other yet."""
         with self._lock:
             if self._session is refused and self._clock() >= self._tried + RELOAD_SECONDS:
                 self._reload()
-            return self._session is not refused
+            return self._session or refused
 
     def _reload(self) -> None:
         """Another session in place of the present one, which stays where the configuration cannot be read."""
@@ -142,10 +158,11 @@ class ApiClient:
             self._session, self._due = self._loaded()
         except ClientConfigError as error:
             self._due = self._tried + RELOAD_SECONDS
-            self._fault = f"; credentials are not renewed: {error}"
+            self._fault = str(error)
             return
         self._fault = ""
-        before.close()
+        if before is not None:
+            before.close()
 
     def _loaded(self) -> tuple[Session, float]:
         """A session by the present configuration, and when it is to be renewed."""

@@ -42,7 +42,7 @@ class Secured:
         self.certificates = ServingCertificates(Path(options.certificate), Path(options.key))
         self.certificates.refresh()
         self.certificates.current()
-        self.api_server = AsyncApiClient(ApiClient(client_config_source(options.kubeconfig)))
+        self.api_server = AsyncApiClient(ApiClient(client_config_source(options.kubeconfig)).configured())
         self.gate = Gate(self.api_server, audit.denied)
         self.drop_peers: Callable[[], None] = lambda: None
         """Ends the connections whose certificates were verified with another CA; the server has them."""

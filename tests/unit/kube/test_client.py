@@ -121,7 +121,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def client(cluster: Cluster, clock: Clock) -> Iterator[ApiClient]:
-    found = ApiClient(cluster.source, timeout=5, clock=clock)
+    found = ApiClient(cluster.source, timeout=5, clock=clock).configured()
     yield found
     found.close()
 
@@ -320,8 +320,22 @@ def test_an_authority_that_we_do_not_know_is_an_error(cluster: Cluster, tmp_path
 
 
 def test_a_ca_file_that_is_not_there_is_named(cluster: Cluster) -> None:
+    client = ApiClient(lambda: ClientConfig(cluster.server.url, ca_file="/nowhere/ca.crt"))
     with pytest.raises(ClientConfigError, match=r"localhost:\d+: CA or client certificate cannot be used"):
-        ApiClient(lambda: ClientConfig(cluster.server.url, ca_file="/nowhere/ca.crt"))
+        client.configured()
+
+
+def test_what_cannot_be_read_yet_is_read_later(cluster: Cluster, clock: Clock) -> None:
+    cluster.fault = "no such file"
+    client = ApiClient(cluster.source, clock=clock)
+    for _ in range(3):
+        with pytest.raises(UnreachableError, match="GET /x: no such file"):
+            client.get("/x", ConfigMap)
+    assert cluster.readings == 1
+    cluster.fault = ""
+    clock.now += RELOAD_SECONDS
+    assert client.get("/x", ConfigMap).data == {"a": "b"}
+    client.close()
 
 
 def test_kept_connections_end_when_the_configuration_is_read_anew(
