@@ -146,7 +146,7 @@ def test_more_nodes_never_leave_fewer_replicas_schedulable(
     proposed: dict[str, Requirements], context: AdmissionContext, more: int
 ) -> None:
     before = prove(proposed, context).free
-    present, residents = (context.occupancy.nodes, context.occupancy.everybody()) if context.occupancy else ([], [])
+    present, residents = (context.occupancy.nodes, context.occupancy.residents()) if context.occupancy else ([], [])
     grown = replace(context, occupancy=Occupancy([*present, *(node(f"m{i}") for i in range(more))], residents))
     after = prove(proposed, grown).free
     assert after is not None

@@ -41,7 +41,7 @@ def eviction_risk(pod: Pod, before: Pod, context: AdmissionContext) -> EvictionR
     node = usual_node(context)
     if node is None:
         return None
-    memory = node.memory_capacity or node.schedulable.get(MEMORY, 0)
+    memory = node.memory_capacity or node.scheduler_allocatable.get(MEMORY, 0)
     if not memory:
         return None
     users = _neighbours(node, context)
@@ -63,7 +63,7 @@ def usual_node(context: AdmissionContext) -> Node | None:
     counted = Counter(one.node for one in occupancy.of(context.workload) if one.node in occupancy.by_name)
     if counted:
         return occupancy.by_name[counted.most_common(1)[0][0]]
-    return max(occupancy.kinds, key=lambda node: node.schedulable.get(MEMORY, 0), default=None)
+    return max(occupancy.kinds, key=lambda node: node.scheduler_allocatable.get(MEMORY, 0), default=None)
 
 
 def _neighbours(node: Node, context: AdmissionContext) -> list[MemoryUser]:

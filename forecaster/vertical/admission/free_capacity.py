@@ -86,7 +86,7 @@ def _when_empty(pod: Pod, node: Node, context: AdmissionContext) -> int:
     """Pods like this that a node takes with nothing but daemons on it."""
     daemons = context.occupancy.daemons(node.name) if context.occupancy else []
     request = scheduled(pod_requests(pod, context.server))
-    return places_left(node.schedulable, added(*(one.requests for one in daemons)), len(daemons), request)
+    return places_left(node.scheduler_allocatable, added(*(one.requests for one in daemons)), len(daemons), request)
 
 
 def _preempted(pod: Pod, found: Fit, waiting: int, context: AdmissionContext) -> tuple[Preemption, ...]:
@@ -95,7 +95,7 @@ def _preempted(pod: Pod, found: Fit, waiting: int, context: AdmissionContext) ->
         return ()
     request = scheduled(pod_requests(pod, context.server))
     one = replace(Resident.of(pod, "", context.server), workload=_NEW)
-    others = (other for other in context.occupancy.everybody() if other.workload != context.workload)
+    others = (other for other in context.occupancy.residents() if other.workload != context.workload)
     occupancy = Occupancy(context.occupancy.nodes, others)
     for name, pods in found.placed.items():
         for _ in range(pods):
@@ -149,7 +149,7 @@ def _why(free: FreeCapacity) -> str:
 def empty_capacities(pod: Pod, context: AdmissionContext) -> list[dict[str, int]]:
     """What each kind of node that the pod may run on has left beside its daemons, in the scheduler's units."""
     return [
-        {name: amount - taken.get(name, 0) for name, amount in node.schedulable.items()}
+        {name: amount - taken.get(name, 0) for name, amount in node.scheduler_allocatable.items()}
         for node in kinds_for(pod, context)
         for taken in [
             added(*(one.requests for one in context.occupancy.daemons(node.name))) if context.occupancy else {}

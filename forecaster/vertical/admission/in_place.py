@@ -60,12 +60,12 @@ def _outcome(pod: Pod, node: Node, context: AdmissionContext) -> str:
     if context.cpu_manager.is_static and any(exclusive_cpus(pod, context.cpu_manager, context.server).values()):
         return INFEASIBLE
     request = scheduled(pod_requests(pod, context.server))
-    if any(request.get(name, 0) > node.schedulable.get(name, 0) for name in COMPUTE):
+    if any(request.get(name, 0) > node.scheduler_allocatable.get(name, 0) for name in COMPUTE):
         return INFEASIBLE
     others = context.occupancy.taken(node.name, context.workload) if context.occupancy else {}
     siblings = sum(name == node.name for _, name in context.running) - 1
     taken = added(others, *([scheduled(pod_requests(context.template, context.server))] * siblings))
-    fits = all(taken.get(name, 0) + request.get(name, 0) <= node.schedulable.get(name, 0) for name in COMPUTE)
+    fits = all(taken.get(name, 0) + request.get(name, 0) <= node.scheduler_allocatable.get(name, 0) for name in COMPUTE)
     return APPLIED if fits else DEFERRED
 
 

@@ -12,11 +12,11 @@ from forecaster.domain.quantity import QuantityError
 from forecaster.vertical.cluster_rules.limit_range import LimitRange, LimitRangeItem
 from forecaster.vertical.cluster_rules.node import Node
 from forecaster.vertical.cluster_rules.placement import (
-    Neighbourhood,
+    PodAffinityTerm,
     NodeCondition,
     NodeTerm,
     Placement,
-    Spread,
+    TopologySpread,
     Taint,
     Toleration,
     selector_of,
@@ -44,8 +44,8 @@ def placement_of(spec: Wire, metadata: Wire) -> Placement:
         node_terms=None if node_affinity is None else _node_terms(node_affinity.get("nodeSelectorTerms")),
         tolerations=tuple(_toleration(one) for one in spec.get("tolerations") or ()),
         spread=tuple(_spread(one, labels) for one in spread),
-        near=_neighbourhoods(affinity.get("podAffinity"), labels),
-        apart=_neighbourhoods(affinity.get("podAntiAffinity"), labels),
+        pod_affinity=_neighbourhoods(affinity.get("podAffinity"), labels),
+        pod_anti_affinity=_neighbourhoods(affinity.get("podAntiAffinity"), labels),
     )
 
 
@@ -68,9 +68,9 @@ def _toleration(wire: Wire) -> Toleration:
     )
 
 
-def _spread(wire: Wire, labels: Mapping[str, str]) -> Spread:
+def _spread(wire: Wire, labels: Mapping[str, str]) -> TopologySpread:
     own = {key: labels[key] for key in wire.get("matchLabelKeys") or () if key in labels}
-    return Spread(
+    return TopologySpread(
         max_skew=wire["maxSkew"],
         topology_key=wire["topologyKey"],
         selector=selector_of(wire.get("labelSelector")).narrowed(own),
@@ -80,16 +80,16 @@ def _spread(wire: Wire, labels: Mapping[str, str]) -> Spread:
     )
 
 
-def _neighbourhoods(wire: Wire | None, labels: Mapping[str, str]) -> tuple[Neighbourhood, ...]:
+def _neighbourhoods(wire: Wire | None, labels: Mapping[str, str]) -> tuple[PodAffinityTerm, ...]:
     return tuple(_neighbourhood(one, labels) for one in (wire or {}).get(_REQUIRED) or ())
 
 
-def _neighbourhood(wire: Wire, labels: Mapping[str, str]) -> Neighbourhood:
+def _neighbourhood(wire: Wire, labels: Mapping[str, str]) -> PodAffinityTerm:
     """One affinity term. Namespaces chosen by their labels count as all of them: those labels are not at hand."""
     named, chosen = wire.get("namespaces"), wire.get("namespaceSelector")
     namespaces = frozenset(named) if named else None
     own = {key: labels[key] for key in wire.get("matchLabelKeys") or () if key in labels}
-    return Neighbourhood(
+    return PodAffinityTerm(
         topology_key=wire["topologyKey"],
         selector=selector_of(wire.get("labelSelector")).narrowed(own),
         namespaces=namespaces if chosen is None else frozenset(),

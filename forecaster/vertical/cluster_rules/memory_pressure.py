@@ -99,7 +99,7 @@ def _share_of_pod_level(pod: Pod, server: Server) -> int:
 
 
 class MemoryUser(NamedTuple):
-    """One pod on a node; None is usage that nobody measured."""
+    """One pod on a node; None is usage that is not measured."""
 
     name: str
     usage_bytes: int | None

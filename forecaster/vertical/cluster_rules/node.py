@@ -35,7 +35,7 @@ class Node:
     memory_capacity: int | None = None
     """Bytes of memory it has in all; None where only allocatable is known."""
 
-    schedulable: Amounts = field(init=False, repr=False, compare=False)
+    scheduler_allocatable: Amounts = field(init=False, repr=False, compare=False)
     """Allocatable as the scheduler counts: cpu in thousandths, everything else in whole units."""
 
     def __post_init__(self) -> None:
@@ -45,7 +45,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Resident:
-    """A pod that runs on a node: what it takes there, and what others see of it."""
+    """A pod that runs on a node: what it requests there, and what the filters of other pods read of it."""
 
     node: str
     requests: Amounts = field(default_factory=dict)
@@ -53,11 +53,11 @@ class Resident:
     placement: Placement = ANYWHERE
     priority: int = 0
     workload: str = ""
-    """Who owns it, as `namespace/name`."""
+    """Its owner, as `namespace/name`."""
     daemon: bool = False
     """Whether every node of its kind runs one."""
     memory_bytes: int | None = None
-    """What it uses; None where nobody measured."""
+    """Bytes that it uses; None where they are not measured."""
     name: str = ""
 
     @classmethod
@@ -74,14 +74,14 @@ def scheduled(amounts: Amounts) -> dict[str, int]:
 class Occupancy:
     """Nodes and the pods on them. Amounts are in the scheduler's units.
 
-    Questions take `without`: the name of a workload whose pods are thought away.
+    `without` names a workload; its pods are left out.
     """
 
     def __init__(self, nodes: Iterable[Node] = (), residents: Iterable[Resident] = ()) -> None:
         self.nodes: list[Node] = []
         self.by_name: dict[str, Node] = {}
-        self.shy: list[Resident] = []
-        """Residents that refuse neighbours."""
+        self.repelling: list[Resident] = []
+        """Residents with a required pod anti-affinity."""
         self._on: dict[str, list[Resident]] = defaultdict(list)
         self._of: dict[str, list[Resident]] = defaultdict(list)
         self._in: dict[str, list[Resident]] = defaultdict(list)
@@ -99,7 +99,7 @@ class Occupancy:
         self._kinds = None
 
     def remove_node(self, node: Node) -> None:
-        """The node and everybody on it are gone."""
+        """The node and the pods on it are gone."""
         for resident in list(self._on[node.name]):
             self.remove(resident)
         self.nodes.remove(node)
@@ -111,31 +111,31 @@ class Occupancy:
         self._on[resident.node].append(resident)
         self._of[resident.workload].append(resident)
         self._in[resident.placement.namespace].append(resident)
-        if resident.placement.apart:
-            self.shy.append(resident)
+        if resident.placement.pod_anti_affinity:
+            self.repelling.append(resident)
         _add(self._taken[resident.node], resident.requests, 1)
 
     def remove(self, resident: Resident) -> None:
         """One pod is gone."""
         for index in (self._on[resident.node], self._of[resident.workload], self._in[resident.placement.namespace]):
             index.remove(resident)
-        if resident in self.shy:
-            self.shy.remove(resident)
+        if resident in self.repelling:
+            self.repelling.remove(resident)
         _add(self._taken[resident.node], resident.requests, -1)
 
     @property
     def lowest_priority(self) -> int:
         """Of all residents; 0 where there are none."""
-        return min((one.priority for one in self.everybody()), default=0)
+        return min((one.priority for one in self.residents()), default=0)
 
-    def everybody(self) -> Iterable[Resident]:
+    def residents(self) -> Iterable[Resident]:
         """All residents, node by node."""
-        return (resident for here in self._on.values() for resident in here)
+        return (resident for on_node in self._on.values() for resident in on_node)
 
     def on(self, node: str, without: str = "") -> Sequence[Resident]:
         """Pods on a node."""
-        here = self._on.get(node, [])
-        return [one for one in here if one.workload != without] if without else here
+        found = self._on.get(node, [])
+        return [one for one in found if one.workload != without] if without else found
 
     def of(self, workload: str) -> Sequence[Resident]:
         """Pods of a workload."""
@@ -161,7 +161,7 @@ class Occupancy:
 
     @property
     def kinds(self) -> list[Node]:
-        """One node of each kind: the same room, taints, labels but the host's name, and daemons."""
+        """One node of each kind: equal allocatable, taints, labels but the host's name, and daemons."""
         if self._kinds is None:
             found: dict[object, Node] = {}
             for node in self.nodes:

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
     from forecaster.vertical.cluster_rules.node import Node, Occupancy, Resident
     from forecaster.vertical.cluster_rules.placement import (
-        Neighbourhood,
+        PodAffinityTerm,
         NodeCondition,
         NodeTerm,
         Placement,
-        Spread,
+        TopologySpread,
         Taint,
         Toleration,
     )
@@ -84,10 +84,10 @@ def _compares(condition: NodeCondition, value: str | None) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Spreading:
+class SpreadCount:
     """One constraint with the pods it has counted, by domain."""
 
-    rule: Spread
+    rule: TopologySpread
     counted: frozenset[str]
     """Nodes whose pods count."""
     domains: Counter[str]
@@ -108,39 +108,41 @@ class Spreading:
             self.domains[node.labels[self.rule.topology_key]] += 1
 
 
-def spreadings(placement: Placement, here: Occupancy, without: str = "") -> list[Spreading]:
+def spread_counts(placement: Placement, occupancy: Occupancy, without: str = "") -> list[SpreadCount]:
     """Rules §6.13: every constraint of the pod with what it counts now."""
     if not placement.spread:
         return []
     keys = {one.topology_key for one in placement.spread}
-    eligible = [node for node in here.nodes if keys <= node.labels.keys()]
-    neighbours = here.in_namespace(placement.namespace, without)
-    return [_spreading(rule, placement, eligible, neighbours) for rule in placement.spread]
+    eligible = [node for node in occupancy.nodes if keys <= node.labels.keys()]
+    others = occupancy.in_namespace(placement.namespace, without)
+    return [_spreading(rule, placement, eligible, others) for rule in placement.spread]
 
 
-def _spreading(rule: Spread, placement: Placement, nodes: Sequence[Node], neighbours: Sequence[Resident]) -> Spreading:
+def _spreading(
+    rule: TopologySpread, placement: Placement, nodes: Sequence[Node], others: Sequence[Resident]
+) -> SpreadCount:
     counted = {node.name: node for node in nodes if _counts(rule, placement, node)}
     domains = Counter({node.labels[rule.topology_key]: 0 for node in counted.values()})
-    for one in neighbours:
-        if one.node in counted and _is_meant(rule, one):
+    for one in others:
+        if one.node in counted and _is_selected(rule, one):
             domains[counted[one.node].labels[rule.topology_key]] += 1
-    return Spreading(rule, frozenset(counted), domains, rule.selector.matches(placement.labels))
+    return SpreadCount(rule, frozenset(counted), domains, rule.selector.matches(placement.labels))
 
 
-def _counts(rule: Spread, placement: Placement, node: Node) -> bool:
+def _counts(rule: TopologySpread, placement: Placement, node: Node) -> bool:
     if rule.honours_affinity and not admits(placement, node.labels, node.name):
         return False
     return not (rule.honours_taints and untolerated(node.taints, placement.tolerations))
 
 
-def _is_meant(rule: Spread, resident: Resident) -> bool:
-    """A selector without conditions matches the pod itself but, as in the scheduler, counts nobody."""
+def _is_selected(rule: TopologySpread, resident: Resident) -> bool:
+    """A selector without conditions matches the pod itself but, as in the scheduler, counts no pod."""
     return not rule.selector.is_empty and rule.selector.matches(resident.placement.labels)
 
 
 @dataclass(slots=True)
-class Neighbours:
-    """Which topology domains a pod must avoid, and which it must join."""
+class PodAffinity:
+    """Required pod (anti-)affinity in both directions: the topology domains that a pod must avoid, and must join."""
 
     placement: Placement
     forbidden: set[_Domain] = field(default_factory=set)
@@ -148,45 +150,48 @@ class Neighbours:
     """Topology keys of those."""
     joined: dict[int, set[_Domain]] = field(default_factory=dict)
     """For each affinity term, by its position, the domains where a pod it names runs."""
-    anyone: bool = False
-    """Whether some pod matches all affinity terms; while nobody does, the first of a group may start one."""
+    any_match: bool = False
+    """Whether a running pod matches all affinity terms; until one does, the first pod of a group may start anywhere."""
 
     @classmethod
-    def of(cls, placement: Placement, here: Occupancy, without: str = "") -> Neighbours:
-        """Around a pod with this placement. Who has no wishes of its own meets only those that have."""
-        found = cls(placement, joined={i: set() for i in range(len(placement.near))})
-        everybody = here.everybody() if placement.near or placement.apart else here.shy
-        for resident in everybody:
-            if resident.node in here.by_name and (not without or resident.workload != without):
-                found.meet(resident.placement, here.by_name[resident.node])
+    def of(cls, placement: Placement, occupancy: Occupancy, without: str = "") -> PodAffinity:
+        """Domains of a pod with this placement; one without terms of its own is only kept away by terms of others."""
+        found = cls(placement, joined={i: set() for i in range(len(placement.pod_affinity))})
+        has_terms = placement.pod_affinity or placement.pod_anti_affinity
+        residents = occupancy.residents() if has_terms else occupancy.repelling
+        for resident in residents:
+            if resident.node in occupancy.by_name and (not without or resident.workload != without):
+                found.add(resident.placement, occupancy.by_name[resident.node])
         return found
 
-    def meet(self, other: Placement, node: Node) -> None:
-        """Another pod runs on this node."""
-        ours = [term for term in self.placement.apart if _names(term, self.placement, other)]
-        theirs = [term for term in other.apart if _names(term, other, self.placement)]
+    def add(self, other: Placement, node: Node) -> None:
+        """Count another pod, which runs on this node."""
+        ours = [term for term in self.placement.pod_anti_affinity if _names(term, self.placement, other)]
+        theirs = [term for term in other.pod_anti_affinity if _names(term, other, self.placement)]
         self.forbidden |= {domain for term in (*ours, *theirs) if (domain := _domain(term, node))}
         self.keys |= {term.topology_key for term in (*ours, *theirs)}
-        if self.placement.near and all(_names(term, self.placement, other) for term in self.placement.near):
-            self.anyone = True
-            for i, term in enumerate(self.placement.near):
+        if self.placement.pod_affinity and all(
+            _names(term, self.placement, other) for term in self.placement.pod_affinity
+        ):
+            self.any_match = True
+            for i, term in enumerate(self.placement.pod_affinity):
                 self.joined[i] |= {domain for domain in [_domain(term, node)] if domain}
 
     def admits(self, node: Node) -> bool:
-        """Whether this pod may run there, as far as its neighbours go."""
+        """Whether this pod may run there by the affinity of both sides."""
         if any((key, node.labels.get(key)) in self.forbidden for key in self.keys):
             return False
-        return all(self._joins(i, term, node) for i, term in enumerate(self.placement.near))
+        return all(self._joins(i, term, node) for i, term in enumerate(self.placement.pod_affinity))
 
-    def _joins(self, i: int, term: Neighbourhood, node: Node) -> bool:
+    def _joins(self, i: int, term: PodAffinityTerm, node: Node) -> bool:
         domain = _domain(term, node)
         if domain is None:
             return False
-        return domain in self.joined[i] or (not self.anyone and _names(term, self.placement, self.placement))
+        return domain in self.joined[i] or (not self.any_match and _names(term, self.placement, self.placement))
 
 
-def _names(term: Neighbourhood, of: Placement, other: Placement) -> bool:
-    """Whether a term of one pod means another pod."""
+def _names(term: PodAffinityTerm, of: Placement, other: Placement) -> bool:
+    """Whether an affinity term of one pod selects another pod."""
     in_reach = (
         other.namespace == of.namespace
         if term.namespaces is None
@@ -195,6 +200,6 @@ def _names(term: Neighbourhood, of: Placement, other: Placement) -> bool:
     return in_reach and term.selector.matches(other.labels)
 
 
-def _domain(term: Neighbourhood, node: Node) -> _Domain | None:
+def _domain(term: PodAffinityTerm, node: Node) -> _Domain | None:
     value = node.labels.get(term.topology_key)
     return None if value is None else (term.topology_key, value)

@@ -84,7 +84,7 @@ class Taint:
 
 @dataclass(frozen=True, slots=True)
 class Toleration:
-    """Which taints a pod does not mind."""
+    """Which taints a pod tolerates."""
 
     key: str = ""
     operator: str = "Equal"
@@ -110,7 +110,7 @@ class NodeTerm:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class TopologySpread:
     """A topology spread constraint that refuses (DoNotSchedule)."""
 
     max_skew: int
@@ -122,7 +122,7 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbourhood:
+class PodAffinityTerm:
     """A required pod (anti-)affinity term."""
 
     topology_key: str
@@ -141,9 +141,9 @@ class Placement:
     node_terms: tuple[NodeTerm, ...] | None = None
     """Required node affinity: at least one of these; None where there is none."""
     tolerations: tuple[Toleration, ...] = ()
-    spread: tuple[Spread, ...] = ()
-    near: tuple[Neighbourhood, ...] = ()
-    apart: tuple[Neighbourhood, ...] = ()
+    spread: tuple[TopologySpread, ...] = ()
+    pod_affinity: tuple[PodAffinityTerm, ...] = ()
+    pod_anti_affinity: tuple[PodAffinityTerm, ...] = ()
 
 
 ANYWHERE = Placement()

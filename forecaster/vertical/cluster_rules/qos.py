@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class QosClass(StrEnum):
-    """Who is killed last, in between, and first."""
+    """Killed last, in between, and first when memory runs out."""
 
     GUARANTEED = "Guaranteed"
     BURSTABLE = "Burstable"

@@ -70,12 +70,12 @@ class Charge:
 def charge(quota: Quota, new: Pod, old: Pod | None = None, server: Server = NEWEST) -> Charge:
     """Rules §6.8: create `new`, or resize `old` into it.
 
-    Only growth is charged, and only what grows is compared: who is over already may still shrink.
+    Only growth is charged, and only what grows is compared: a pod that is over already may still shrink.
     """
     if not matches(quota, new, server):
         return Charge(quota.used)
     if missing := unstated(quota, new, server):
-        names = ", ".join(f"{name} for {', '.join(who)}" for name, who in missing.items())
+        names = ", ".join(f"{name} for {', '.join(without)}" for name, without in missing.items())
         return Charge(quota.used, (Refusal(_RULE, quota.name, f"must specify {names}"),), tuple(missing))
     if uncounted := sorted(quota.tracked - quota.used.keys()):
         return Charge(quota.used, (Refusal(_RULE, quota.name, f"not counted yet: {', '.join(uncounted)}"),))
@@ -156,7 +156,7 @@ def _ends(_scope: Scope, pod: Pod, _server: Server) -> bool:
 
 
 def _reaches_out(_scope: Scope, pod: Pod, _server: Server) -> bool:
-    return any(term.namespaces is not None for term in (*pod.placement.near, *pod.placement.apart))
+    return any(term.namespaces is not None for term in (*pod.placement.pod_affinity, *pod.placement.pod_anti_affinity))
 
 
 def _of_priority_class(scope: Scope, pod: Pod, _server: Server) -> bool:

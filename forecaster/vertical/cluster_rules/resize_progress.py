@@ -55,7 +55,7 @@ def group_of(
 ) -> Group | None:
     """The group, unless it has fewer live pods than it must have before anything is touched.
 
-    `skip_minimum`: the updater resizes in place and was told not to mind disruption budgets.
+    `skip_minimum`: the updater resizes in place and may ignore disruption budgets.
     """
     below = live < min_replicas
     if below and not boosting and not skip_minimum:

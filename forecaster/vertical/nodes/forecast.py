@@ -120,8 +120,8 @@ def pool_forecast(
         members=present.members,
         requested_cpu=requested_cpu,
         requested_memory=requested_memory,
-        allocatable_cpu=sum(node.schedulable.get(CPU, 0) for node in pool.nodes) / MILLI,
-        allocatable_memory=float(sum(node.schedulable.get(MEMORY, 0) for node in pool.nodes)),
+        allocatable_cpu=sum(node.scheduler_allocatable.get(CPU, 0) for node in pool.nodes) / MILLI,
+        allocatable_memory=float(sum(node.scheduler_allocatable.get(MEMORY, 0) for node in pool.nodes)),
         windows=tuple(_window(present, one, aim) for one in windows),
         unforecast=tuple(one.workload for one in members if one.workload not in known),
     )
@@ -184,7 +184,7 @@ class _Sums:
 
     def at(self, quantile: float, pool: Pool) -> int:
         """The sample at this quantile of the scarcer resource."""
-        rooms = [max(sum(node.schedulable.get(name, 0) for node in pool.nodes), 1) for name in (CPU, MEMORY)]
+        rooms = [max(sum(node.scheduler_allocatable.get(name, 0) for node in pool.nodes), 1) for name in (CPU, MEMORY)]
         scarce = np.maximum(self.cpu * MILLI / rooms[0], self.memory / rooms[1])
         order = np.argsort(scarce, kind="stable")
         return int(order[min(int(np.ceil(quantile * len(order))), len(order)) - 1])

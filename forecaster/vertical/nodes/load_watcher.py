@@ -75,8 +75,10 @@ def _metrics(
     steady = sum(one.memory_bytes or 0 for one in residents if one.workload not in rows)
     idle = [cores.get(one.workload, 0.0) / pods[one.workload] for one in residents if one.workload not in rows]
     return [
-        *_pair("CPU", cpu, sum(idle), node.schedulable.get(CPU, 0) / MILLI),
-        *_pair("Memory", memory, float(steady), float(node.memory_capacity or node.schedulable.get(MEMORY, 0))),
+        *_pair("CPU", cpu, sum(idle), node.scheduler_allocatable.get(CPU, 0) / MILLI),
+        *_pair(
+            "Memory", memory, float(steady), float(node.memory_capacity or node.scheduler_allocatable.get(MEMORY, 0))
+        ),
     ]
 
 

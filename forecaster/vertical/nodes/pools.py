@@ -80,7 +80,7 @@ class Pool:
     @property
     def template(self) -> Node:
         """What one more node would be: the largest there is, since a pool grows by what it is made of."""
-        return max(self.nodes, key=lambda node: (node.schedulable.get(CPU, 0), node.name))
+        return max(self.nodes, key=lambda node: (node.scheduler_allocatable.get(CPU, 0), node.name))
 
     def another(self, number: int) -> Node:
         """A node that does not exist yet."""
@@ -121,43 +121,43 @@ def pack(pool: Pool, growth: Iterable[tuple[Member, int]], residents: Sequence[R
 
     New nodes are like the pool's template, with the daemons of that node on them.
     """
-    floor = _Floor(pool, residents, server)
+    growing = _GrowingPool(pool, residents, server)
     unplaced = 0
     for member, more in sorted(growth, key=lambda one: (-one[0].cpu, -one[0].memory, one[0].workload)):
-        unplaced += floor.place(member, more)
-    return Packing(floor.added, unplaced)
+        unplaced += growing.place(member, more)
+    return Packing(growing.added, unplaced)
 
 
-class _Floor:
+class _GrowingPool:
     """The pool while it grows."""
 
     def __init__(self, pool: Pool, residents: Iterable[Resident], server: Server) -> None:
         self.pool = pool
         self.server = server
-        self.here = Occupancy(pool.nodes, residents)
+        self.occupancy = Occupancy(pool.nodes, residents)
         self.added = 0
-        self.daemons = self.here.daemons(pool.template.name)
+        self.daemons = self.occupancy.daemons(pool.template.name)
 
     def place(self, member: Member, count: int) -> int:
         """Place so many pods; how many find no node, however many are added."""
         left = count - self._fitted(member, count)
         while left > 0 and self.added < MOST_NEW_NODES:
             node = self.pool.another(self.added + 1)
-            self.here.add_node(node)
+            self.occupancy.add_node(node)
             for daemon in self.daemons:
-                self.here.add(replace(daemon, node=node.name))
+                self.occupancy.add(replace(daemon, node=node.name))
             placed = self._fitted(member, left)
             if not placed:
-                self.here.remove_node(node)
+                self.occupancy.remove_node(node)
                 break
             self.added += 1
             left -= placed
         return left
 
     def _fitted(self, member: Member, count: int) -> int:
-        found = fit(member.pod, count, self.here, self.server)
+        found = fit(member.pod, count, self.occupancy, self.server)
         one = replace(Resident.of(member.pod, "", self.server), workload=member.workload)
         for name, pods in found.placed.items():
             for _ in range(pods):
-                self.here.add(replace(one, node=name))
+                self.occupancy.add(replace(one, node=name))
         return found.count

@@ -72,7 +72,7 @@ def _pressure(
     node: Node, residents: Sequence[Resident], growth: Mapping[str, Floats], ahead: DemandWindow
 ) -> Pressure | None:
     measured = [one for one in residents if one.memory_bytes is not None]
-    room = (node.memory_capacity or node.schedulable.get(MEMORY, 0)) - THRESHOLD
+    room = (node.memory_capacity or node.scheduler_allocatable.get(MEMORY, 0)) - THRESHOLD
     if not measured or room <= 0:
         return None
     steady = np.ones(ahead.memory.shape[1])

@@ -74,7 +74,7 @@ def cluster(prometheus_binaries: Binaries, tmp_path_factory: pytest.TempPathFact
 
 def test_nodes_are_those_of_our_cluster(cluster: Cluster) -> None:
     (node,) = cluster.nodes or ()
-    assert (node.name, node.schedulable["cpu"], node.memory_capacity) == ("n1", 4000, 2**35)
+    assert (node.name, node.scheduler_allocatable["cpu"], node.memory_capacity) == ("n1", 4000, 2**35)
     assert node.labels == {"topology.kubernetes.io/zone": "a"}
     assert ([taint.key for taint in node.taints], node.unschedulable) == (["spot"], False)
     assert cluster.server == Server(1, 36)

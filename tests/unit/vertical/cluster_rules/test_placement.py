@@ -87,8 +87,8 @@ class TestNodeAffinity:
 
 class TestNeighbours:
     def test_anti_affinity_of_others_counts_as_well(self) -> None:
-        shy = pod(spec={"affinity": {"podAntiAffinity": {REQUIRED: [term()]}}}).placement
-        assert dict(fit(pod(), 9, Occupancy(hosts(2), [resident("n0", placement=shy)])).placed) == {"n1": 8}
+        repelling = pod(spec={"affinity": {"podAntiAffinity": {REQUIRED: [term()]}}}).placement
+        assert dict(fit(pod(), 9, Occupancy(hosts(2), [resident("n0", placement=repelling)])).placed) == {"n1": 8}
 
     def test_the_first_of_a_group_starts_it_and_the_others_join(self) -> None:
         friendly = pod(spec={"affinity": {"podAffinity": {REQUIRED: [term()]}}})
@@ -103,14 +103,14 @@ class TestNeighbours:
         assert fit(lonely, 1, Occupancy(hosts(2), [])).count == 0
 
     def test_a_node_without_the_topology_key_separates_nobody(self) -> None:
-        shy = pod(spec={"affinity": {"podAntiAffinity": {REQUIRED: [term()]}}})
-        assert fit(shy, 3, Occupancy([node("bare")], [])).count == 3
+        repelling = pod(spec={"affinity": {"podAntiAffinity": {REQUIRED: [term()]}}})
+        assert fit(repelling, 3, Occupancy([node("bare")], [])).count == 3
 
     def test_other_namespaces_are_not_meant_unless_named(self) -> None:
-        shy = pod(spec={"affinity": {"podAntiAffinity": {REQUIRED: [term()]}}})
+        repelling = pod(spec={"affinity": {"podAntiAffinity": {REQUIRED: [term()]}}})
         far = pod_of({"metadata": {"namespace": "data", "labels": {"app": "web"}}, "spec": {}}).placement
         everywhere = pod(spec={"affinity": {"podAntiAffinity": {REQUIRED: [term(namespaceSelector={})]}}})
-        assert fit(shy, 1, Occupancy(hosts(1), [resident("n0", placement=far)])).count == 1
+        assert fit(repelling, 1, Occupancy(hosts(1), [resident("n0", placement=far)])).count == 1
         assert fit(everywhere, 1, Occupancy(hosts(1), [resident("n0", placement=far)])).count == 0
 
 
@@ -122,8 +122,8 @@ class TestPreemption:
         assert preemption(pod(priority=5), REQUEST, Occupancy([node()], [resident(cpu="4", priority=5)])) is None
 
     def test_who_may_not_preempt_does_not(self) -> None:
-        shy = pod(priority=100, preempts=False)
-        assert preemption(shy, REQUEST, Occupancy([node()], [resident(cpu="4")])) is None
+        repelling = pod(priority=100, preempts=False)
+        assert preemption(repelling, REQUEST, Occupancy([node()], [resident(cpu="4")])) is None
 
     def test_pods_that_still_fit_are_spared(self) -> None:
         low = [resident(cpu="2", priority=i, name=f"p{i}") for i in (1, 2)]
