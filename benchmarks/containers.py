@@ -21,8 +21,8 @@ from benchmarks.fill import Family, binaries_or_exit, fill_blocks
 from benchmarks.fleet import NOON, Fleet
 from benchmarks.procfs import peak_mib, rss_mib
 from forecaster.config.settings import Settings, parse
-from forecaster.cycle.containers import KEPT, Containers
-from forecaster.domain.signal import Signal
+from forecaster.cycle.containers import CONTAINER_HISTORY, Containers
+from forecaster.domain.signal import CPU, MEMORY, Signal
 from forecaster.sources.prometheus import PrometheusSource
 from tests.support.prometheus import Binaries, RealPrometheus, head
 
@@ -30,7 +30,7 @@ Floats = np.ndarray
 
 FIVE_MINUTES = 300.0
 SHARE = {"app": 0.8, "proxy": 0.2}
-USAGE = {Signal.CPU: "bench:container_cpu_cores", Signal.MEMORY: "bench:container_memory_bytes"}
+USAGE = {CPU: "bench:container_cpu_cores", MEMORY: "bench:container_memory_bytes"}
 
 
 def filled(directory: Path, fleet: Fleet, binaries: Binaries) -> Path:
@@ -39,7 +39,7 @@ def filled(directory: Path, fleet: Fleet, binaries: Binaries) -> Path:
     done = directory / f"containers-{fleet.size}.filled"
     if not done.exists():
         families = [_usage(fleet, signal, container) for signal in USAGE for container in SHARE]
-        fill_blocks(data, families, (NOON - KEPT, NOON), binaries)
+        fill_blocks(data, families, (NOON - CONTAINER_HISTORY, NOON), binaries)
         done.touch()
     return data
 
@@ -49,7 +49,7 @@ def _usage(fleet: Fleet, signal: Signal, container: str) -> Family:
 
     def values(seconds: Floats) -> Floats:
         found = SHARE[container] * fleet.demand(signal, seconds) / pods
-        return np.rint(found) if signal is Signal.MEMORY else found
+        return np.rint(found) if signal == MEMORY else found
 
     heads = [
         head(
@@ -58,7 +58,7 @@ def _usage(fleet: Fleet, signal: Signal, container: str) -> Family:
         )
         for one in fleet.ids
     ]
-    return Family(heads, values, NOON - KEPT, NOON, FIVE_MINUTES)
+    return Family(heads, values, NOON - CONTAINER_HISTORY, NOON, FIVE_MINUTES)
 
 
 def settings_of(url: str) -> Settings:

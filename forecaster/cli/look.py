@@ -19,7 +19,7 @@ from forecaster.sources import cluster_facts, cluster_objects
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.sources.wire import at_instant
 from forecaster.vertical.admission.cluster import Cluster
-from forecaster.vertical.admission.context import ROLLED_OUT, Terms
+from forecaster.vertical.admission.context import ROLLED_OUT, ApplyTerms
 from forecaster.vertical.cluster_rules.server import Server
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Look:
     """Why nothing is known of the cluster; empty when something is."""
 
     def advices(
-        self, previous: Mapping[WorkloadId, Resources], *, compare: bool, terms: Terms = ROLLED_OUT
+        self, previous: Mapping[WorkloadId, Resources], *, compare: bool, terms: ApplyTerms = ROLLED_OUT
     ) -> list[Advice]:
         """Advice for every workload."""
         inventory = self.outcome.inventory
@@ -60,7 +60,7 @@ class Look:
             terms=terms,
         )
 
-    def joint(self, costs: ResourceCosts, terms: Terms = ROLLED_OUT) -> dict[WorkloadId, JointAdvice]:
+    def joint(self, costs: ResourceCosts, terms: ApplyTerms = ROLLED_OUT) -> dict[WorkloadId, JointAdvice]:
         """Count and size of every workload together."""
         inventory, cycle = self.outcome.inventory, self.cycle
         found = joint_advice(

@@ -80,14 +80,14 @@ def recommend(
     from forecaster.cli.look import look, look_at_demo
     from forecaster.cli.recommend_inputs import costs_of, filtered, previous_of, prices_of
     from forecaster.report.advice import print_advice, write_overlay
-    from forecaster.vertical.admission.context import Terms
+    from forecaster.vertical.admission.context import ApplyTerms
     from forecaster.vertical.cluster_rules.qos import SHARED, STATIC
 
     prices = prices_of(price_core_hour, price_gib_hour)
     settings = settings_of(config, prometheus, namespaces)
     earlier = previous_of(previous, settings if ledger else None)
     seen = look_at_demo(objects, server_version) if demo else look(settings, at, objects, server_version)
-    terms = Terms(in_place, accept_qos_change, STATIC if static_cpu else SHARED)
+    terms = ApplyTerms(in_place, accept_qos_change, STATIC if static_cpu else SHARED)
     advices = seen.advices(earlier, compare=compare, terms=terms)
     ours = filtered(advices, matching((one.id for one in advices), workload), kind, severity, refused=refused)
     together = seen.joint(costs_of(prices, price_pod_start), terms) if joint else None

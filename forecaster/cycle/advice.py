@@ -9,11 +9,11 @@ import numpy as np
 
 from forecaster.demand.capacity import per_pod
 from forecaster.demand.fresh import values_of
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, MEMORY, PODS
 from forecaster.domain.window import FIVE_MINUTES
 from forecaster.domain.workload import Resources, TargetType, WorkloadId
 from forecaster.vertical.admission.advice import Advice, advise
-from forecaster.vertical.admission.context import ROLLED_OUT, Terms
+from forecaster.vertical.admission.context import ROLLED_OUT, ApplyTerms
 from forecaster.vertical.recommenders.baselines import KRR, VPA, krr, vpa
 
 if TYPE_CHECKING:
@@ -44,13 +44,13 @@ class PodUsage:
 
 def pod_usage(history: Histories, ids: Sequence[WorkloadId]) -> PodUsage:
     """What the history holds of these workloads, five minutes apart."""
-    weeks = {name: history.window(name, FIVE_MINUTES) for name in (Signal.CPU, Signal.MEMORY, Signal.PODS)}
-    pods = values_of(weeks[Signal.PODS], ids)
-    totals = (values_of(weeks[name], ids) for name in (Signal.CPU, Signal.MEMORY))
+    weeks = {name: history.window(name, FIVE_MINUTES) for name in (CPU, MEMORY, PODS)}
+    pods = values_of(weeks[PODS], ids)
+    totals = (values_of(weeks[name], ids) for name in (CPU, MEMORY))
     cpu, memory = (np.asarray(per_pod(total, pods), float) for total in totals)
     columns = min(cpu.shape[1], memory.shape[1])
-    newest = int(weeks[Signal.CPU].end.timestamp())
-    step = int(weeks[Signal.CPU].step.total_seconds())
+    newest = int(weeks[CPU].end.timestamp())
+    step = int(weeks[CPU].step.total_seconds())
     instants = newest - step * np.arange(columns - 1, -1, -1, dtype=np.int64)
     return PodUsage(tuple(ids), cpu[:, cpu.shape[1] - columns :], memory[:, memory.shape[1] - columns :], instants)
 
@@ -78,7 +78,7 @@ def advices(
     *,
     previous: Mapping[WorkloadId, Resources] | None = None,
     compared: bool = True,
-    terms: Terms = ROLLED_OUT,
+    terms: ApplyTerms = ROLLED_OUT,
 ) -> list[Advice]:
     """Advice for each workload, in their order; `compared` with VPA and KRR on the same history."""
     usage = pod_usage(history, [one.id for one in workloads])

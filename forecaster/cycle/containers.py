@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, MEMORY, Signal
 from forecaster.domain.window import FIVE_MINUTES
 from forecaster.domain.workload import ContainerFacts, ContainerId
 from forecaster.errors import SourceError
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float32]
 
-KEPT = timedelta(days=8)
+CONTAINER_HISTORY = timedelta(days=8)
 """So that the same weekday is among them; 18 kB for each container and resource."""
 RENEWED = timedelta(hours=1)
-COLUMNS = KEPT // FIVE_MINUTES
-USAGE = (Signal.CPU, Signal.MEMORY)
+CONTAINER_COLUMNS = CONTAINER_HISTORY // FIVE_MINUTES
+USAGE = (CPU, MEMORY)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ROWS_AT_A_TIME = 1024
 
@@ -60,7 +60,7 @@ class Containers:
 
     def _read(self, source: ContainerSource, now: datetime, newest: datetime) -> None:
         """All that nobody has answered yet; what comes is kept at once, and asked for again if the rest does not."""
-        begin = newest - KEPT + FIVE_MINUTES
+        begin = newest - CONTAINER_HISTORY + FIVE_MINUTES
         start = begin if self.read is None else max(self.read + FIVE_MINUTES, begin)
         self.facts = source.containers(now)
         self._move_to(newest)
@@ -74,29 +74,29 @@ class Containers:
     def usage(self, ids: Sequence[ContainerId], signal: Signal) -> Floats:
         """[container, time], gaps for those that nothing is known of; a copy."""
         at = np.array([self.rows.get(id_, -1) for id_ in ids], np.intp)
-        found = np.full((len(ids), COLUMNS), np.nan, np.float32)
+        found = np.full((len(ids), CONTAINER_COLUMNS), np.nan, np.float32)
         found[at >= 0] = self.values[signal][at[at >= 0]]
         return found
 
     def _move_to(self, newest: datetime) -> None:
-        passed = COLUMNS if self.end is None else min((newest - self.end) // FIVE_MINUTES, COLUMNS)
+        passed = CONTAINER_COLUMNS if self.end is None else min((newest - self.end) // FIVE_MINUTES, CONTAINER_COLUMNS)
         for values in self.values.values():
             for begin in range(0, len(values), _ROWS_AT_A_TIME):
                 part = values[begin : begin + _ROWS_AT_A_TIME]
-                part[:, : COLUMNS - passed] = part[:, passed:].copy()
-                part[:, COLUMNS - passed :] = np.nan
+                part[:, : CONTAINER_COLUMNS - passed] = part[:, passed:].copy()
+                part[:, CONTAINER_COLUMNS - passed :] = np.nan
         self.end = newest
 
     def _write(self, signal: Signal, block: ContainerBlock, newest: datetime) -> None:
         self._make_room(block.ids)
-        first = COLUMNS - 1 - (newest - block.start) // FIVE_MINUTES
+        first = CONTAINER_COLUMNS - 1 - (newest - block.start) // FIVE_MINUTES
         at = np.array([self.rows[id_] for id_ in block.ids], np.intp)
         self.values[signal][at, first : first + block.values.shape[1]] = block.values
 
     def _make_room(self, ids: Sequence[ContainerId]) -> None:
         for id_ in ids:
             self.rows.setdefault(id_, len(self.rows))
-        missing = len(self.rows) - len(self.values[Signal.CPU])
+        missing = len(self.rows) - len(self.values[CPU])
         if missing > 0:
             self.values = {signal: np.vstack([values, _empty(missing)]) for signal, values in self.values.items()}
 
@@ -120,4 +120,4 @@ class Containers:
 
 
 def _empty(rows: int) -> Floats:
-    return np.full((rows, COLUMNS), np.nan, np.float32)
+    return np.full((rows, CONTAINER_COLUMNS), np.nan, np.float32)

@@ -11,7 +11,7 @@ import numpy as np
 
 from forecaster.cycle.usage import usage_of
 from forecaster.demand.fresh import values_of
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, MEMORY, Signal
 from forecaster.domain.window import FIVE_MINUTES
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.forecasting.peaks import LEVELS
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _EDGES = tuple(timedelta(minutes=minutes) for minutes in (0, 15, 30, 60, 120, 240, 480, 720, 1440))
 SPANS = tuple(PeakSpan(begin, until - begin) for begin, until in pairwise(_EDGES))
 """Windows of the coming day, longer the further away: a node takes minutes to start, a reservation hours."""
-BLOCK = timedelta(hours=1)
+_BLOCK = timedelta(hours=1)
 """Past blocks that tell how workloads move together: two weeks are 336, enough for the 95 % quantile of a sum."""
 
 
@@ -50,16 +50,15 @@ def demand_samples(
 ) -> DemandSamples:
     """Joint samples of the workloads whose CPU is forecast; memory that is not forecast stays as it is."""
     ids = [one.id for one in workloads]
-    usage = usage_of(history, (Signal.CPU, Signal.MEMORY), workloads, {})
+    usage = usage_of(history, (CPU, MEMORY), workloads, {})
     peaks = {name: forecaster.peaks(name, seen, SPANS, now, wanted=ids) for name, seen in usage.items()}
-    newest = {name: _newest(history, name, ids) for name in (Signal.CPU, Signal.MEMORY)}
-    known = [id_ for id_ in ids if all(id_ in one.row for one in peaks[Signal.CPU].values())]
-    ranks = {name: _ranks(history, name, known) for name in (Signal.CPU, Signal.MEMORY)}
+    newest = {name: _newest(history, name, ids) for name in (CPU, MEMORY)}
+    known = [id_ for id_ in ids if all(id_ in one.row for one in peaks[CPU].values())]
+    ranks = {name: _ranks(history, name, known) for name in (CPU, MEMORY)}
     windows = tuple(
-        _window(now, span, known, {name: peaks[name][span] for name in peaks}, ranks, newest[Signal.MEMORY])
-        for span in SPANS
+        _window(now, span, known, {name: peaks[name][span] for name in peaks}, ranks, newest[MEMORY]) for span in SPANS
     )
-    cpu, memory = ({name_of(id_): value for id_, value in newest[name].items()} for name in (Signal.CPU, Signal.MEMORY))
+    cpu, memory = ({name_of(id_): value for id_, value in newest[name].items()} for name in (CPU, MEMORY))
     return DemandSamples(cpu, memory, windows)
 
 
@@ -76,7 +75,7 @@ def _newest(history: Histories, signal: Signal, ids: Sequence[WorkloadId]) -> di
 def _ranks(history: Histories, signal: Signal, ids: Sequence[WorkloadId]) -> tuple[Floats, bool]:
     """Ranks of the past, and whether there is enough of it."""
     past = np.asarray(values_of(history.window(signal, FIVE_MINUTES), ids), float)
-    ranks = past_ranks(past, timedelta(days=1) // FIVE_MINUTES, BLOCK // FIVE_MINUTES)
+    ranks = past_ranks(past, timedelta(days=1) // FIVE_MINUTES, _BLOCK // FIVE_MINUTES)
     if ranks.shape[1] < FEWEST_SAMPLES:
         return ranks_together(len(ids)), False
     return ranks, True
@@ -90,15 +89,15 @@ def _window(
     ranks: Mapping[Signal, tuple[Floats, bool]],
     memory_now: Mapping[WorkloadId, float],
 ) -> DemandWindow:
-    cpu_ranks, known = ranks[Signal.CPU]
-    cpu = samples(LEVELS, _quantiles(peaks[Signal.CPU], ids), cpu_ranks)
-    of_memory = peaks[Signal.MEMORY]
+    cpu_ranks, known = ranks[CPU]
+    cpu = samples(LEVELS, _quantiles(peaks[CPU], ids), cpu_ranks)
+    of_memory = peaks[MEMORY]
     memory = np.array(
         [
             np.interp(rank, LEVELS, of_memory.values[of_memory.row[id_]])
             if id_ in of_memory.row
             else np.full(len(rank), memory_now.get(id_, 0.0))
-            for id_, rank in zip(ids, _as_many(ranks[Signal.MEMORY][0], cpu_ranks.shape[1]), strict=True)
+            for id_, rank in zip(ids, _as_many(ranks[MEMORY][0], cpu_ranks.shape[1]), strict=True)
         ]
     ).reshape(len(ids), cpu_ranks.shape[1])
     begin = now + span.lead_time

@@ -9,11 +9,11 @@ import numpy as np
 
 from forecaster.cycle.advice import pod_usage
 from forecaster.cycle.demand_forecast import demand_samples
-from forecaster.cycle.load_forecast import POINTS, SharedLoad, carried_at, shared_load
+from forecaster.cycle.load_forecast import POINTS_A_DAY, SharedLoad, carried_at, shared_load
 from forecaster.decisions.quantile import stated_quantile
 from forecaster.decisions.targets import Unusable, UtilizationTarget, targets_of
 from forecaster.domain.decision import Hold, Reason, Resize
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU
 from forecaster.domain.workload import Resources
 from forecaster.vertical.admission.advice import advise
 from forecaster.vertical.admission.cluster import name_of
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from forecaster.ports import Histories
     from forecaster.vertical.admission.advice import Advice
     from forecaster.vertical.admission.cluster import Cluster
-    from forecaster.vertical.admission.context import Terms
+    from forecaster.vertical.admission.context import ApplyTerms
 
 SEEN_TIMES = 2.0
 """A pod is given at most so many times the load that one has carried, and no less than the inverse of the most:
@@ -78,7 +78,7 @@ class JointInputs(NamedTuple):
     policies: Policies
     cluster: Cluster
     costs: ResourceCosts
-    terms: Terms
+    terms: ApplyTerms
 
 
 def joint_advice(
@@ -90,7 +90,7 @@ def joint_advice(
     cluster: Cluster,
     now: datetime,
     costs: ResourceCosts,
-    terms: Terms,
+    terms: ApplyTerms,
 ) -> list[JointAdvice]:
     """For each workload, in their order."""
     demand = demand_samples(workloads, history, forecaster, now)
@@ -129,7 +129,7 @@ def _scaled_by_cpu(workload: Workload, policy: Policy) -> SharedLoad | str:
     others = [
         one.metric if isinstance(one, Unusable) else str(one.signal)
         for one in targets
-        if isinstance(one, Unusable) or carried_at(one, Signal.CPU) is None
+        if isinstance(one, Unusable) or carried_at(one, CPU) is None
     ]
     if others:
         return f"its count also follows {' and '.join(others)}, which no CPU request moves"
@@ -166,7 +166,7 @@ def _highest_load(usage: PodUsage, row: int) -> float | None:
 
 def _model(usage: PodUsage, row: int, memory: float, highest: float) -> PodModel:
     """Memory is what was chosen at the highest load that was seen; it follows the load where its peaks do."""
-    cpu, used = (days_of(part[row : row + 1], POINTS) for part in (usage.cpu, usage.memory))
+    cpu, used = (days_of(part[row : row + 1], POINTS_A_DAY) for part in (usage.cpu, usage.memory))
     slope = float(load_share(used.peaks(), cpu.peaks(), used.weights).bytes_per_core[0])
     return PodModel(0.0, max(memory - slope * highest, 0.0), 1.0, min(slope, memory / highest))
 

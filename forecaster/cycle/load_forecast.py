@@ -10,7 +10,7 @@ import numpy as np
 
 from forecaster.decisions.targets import Unusable, stated_pod, targets_of
 from forecaster.demand.fresh import DemandContext, FreshHistory, values_of
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, PODS, REQUESTS, Signal
 from forecaster.domain.window import DAY, FIVE_MINUTES
 from forecaster.forecasting.forecaster import PeakSpan, column_of, further_peaks
 from forecaster.forecasting.peaks import HIGH, LOW, MEDIAN
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from forecaster.forecasting.forecaster import Forecaster
     from forecaster.ports import Histories
 
-POINTS = DAY // FIVE_MINUTES
-_LOADS = (Signal.CPU, Signal.REQUESTS)
+POINTS_A_DAY = DAY // FIVE_MINUTES
+_LOADS = (CPU, REQUESTS)
 """What a pod's load is measured in; the first one that the workload is scaled by."""
 
 
@@ -69,7 +69,7 @@ class PodLoads:
     def _of(
         self, signal: Signal, group: Sequence[tuple[Workload, SharedLoad]], vertical: VerticalPolicy
     ) -> dict[WorkloadId, PodLoad]:
-        around = DemandContext(signal, self._whole(Signal.PODS), {one.id: one for one, _ in group})
+        around = DemandContext(signal, self._whole(PODS), {one.id: one for one, _ in group})
         whole = replace(self._whole(signal), around=around)
         span = PeakSpan(FIVE_MINUTES * 0, min(vertical.horizon, DAY))
         ids = [one.id for one, _ in group]
@@ -96,11 +96,11 @@ class PodLoads:
         ids = [one.id for one, _ in known]
         quantiles = np.array([said[id_] for id_ in ids])
         forecast = PeakQuantiles(*(quantiles[:, column_of(level)] for level in (LOW, MEDIAN, HIGH)))
-        total, pods = (values_of(self.history.window(of, FIVE_MINUTES), ids) for of in (signal, Signal.PODS))
+        total, pods = (values_of(self.history.window(of, FIVE_MINUTES), ids) for of in (signal, PODS))
         common = min(total.shape[1], pods.shape[1])
         total, pods = total[:, total.shape[1] - common :], pods[:, pods.shape[1] - common :]
-        points = min(max(round(POINTS * (length / DAY)), 1), POINTS)
-        return load_forecast(forecast, total, pods, counts_of(known), POINTS, points)
+        points = min(max(round(POINTS_A_DAY * (length / DAY)), 1), POINTS_A_DAY)
+        return load_forecast(forecast, total, pods, counts_of(known), POINTS_A_DAY, points)
 
 
 def counts_of(known: Sequence[tuple[Workload, SharedLoad]]) -> PodCounts:

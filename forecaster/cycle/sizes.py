@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from forecaster.cycle.cold_start_sizes import with_donors
 from forecaster.demand.capacity import per_pod
 from forecaster.demand.fresh import values_of
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, MEMORY, PODS
 from forecaster.domain.window import FIVE_MINUTES
 from forecaster.domain.workload import Resources
 from forecaster.vertical.sizing.containers import ChosenSizes, ContainerSpec, choose
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from forecaster.ports import Histories
     from forecaster.vertical.sizing.load_forecast import PodLoad
 
-ROUNDS = 60
+SIZING_ROUNDS = 60
 """A workload is sized anew once in so many cycles: hourly, with a cycle a minute."""
-SIGNALS = (Signal.CPU, Signal.MEMORY, Signal.PODS)
-CHUNK = 512
+_SIGNALS = (CPU, MEMORY, PODS)
+_CHUNK = 512
 """Workloads looked at together; two weeks of three signals are 25 MiB for so many."""
 
 
@@ -54,9 +54,13 @@ class PodSizes:
 
         Neighbours take their turn together: they share a model, and then few of those are asked.
         """
-        self.turn = (self.turn + 1) % ROUNDS
+        self.turn = (self.turn + 1) % SIZING_ROUNDS
         count = len(workloads)
-        due = [one for i, one in enumerate(workloads) if i * ROUNDS // count == self.turn or one.id not in self.known]
+        due = [
+            one
+            for i, one in enumerate(workloads)
+            if i * SIZING_ROUNDS // count == self.turn or one.id not in self.known
+        ]
         if not due:
             return
         divided = [one for one in due if containers.of_workload.get(one.id)]
@@ -77,12 +81,12 @@ def sizings_of_pods(
     """What one pod of each of these workloads should have as a whole: total demand over ready pods."""
     if not workloads:
         return {}
-    weeks = {signal: history.window(signal, FIVE_MINUTES) for signal in SIGNALS}
+    weeks = {signal: history.window(signal, FIVE_MINUTES) for signal in _SIGNALS}
     found: dict[WorkloadId, PodSizing] = {}
     for policy, part in _alike(workloads, policies):
         ids = [one.id for one in part]
-        pods = values_of(weeks[Signal.PODS], ids)
-        cpu, memory = (per_pod(values_of(weeks[signal], ids), pods) for signal in (Signal.CPU, Signal.MEMORY))
+        pods = values_of(weeks[PODS], ids)
+        cpu, memory = (per_pod(values_of(weeks[signal], ids), pods) for signal in (CPU, MEMORY))
         ahead = loads.of(part, policy) if loads else {}
         specified = [ContainerSpec(one.resources, load=ahead.get(one.id, UNFORECAST)) for one in part]
         sized = choose(cpu, memory, FIVE_MINUTES, specified, policy)
@@ -97,7 +101,7 @@ def sizings_of_containers(
     found: dict[WorkloadId, PodSizing] = {}
     for policy, part in _alike(workloads, policies):
         ids = [id_ for one in part for id_ in containers.of_workload[one.id]]
-        cpu, memory = (containers.usage(ids, signal) for signal in (Signal.CPU, Signal.MEMORY))
+        cpu, memory = (containers.usage(ids, signal) for signal in (CPU, MEMORY))
         ahead = loads.of(part, policy) if loads else {}
         specified = [_specified(id_, containers.facts, ahead.get(id_.workload, UNFORECAST)) for id_ in ids]
         sized = choose(cpu, memory, FIVE_MINUTES, specified, policy)
@@ -115,8 +119,8 @@ def _alike(workloads: Sequence[Workload], policies: Policies) -> Iterator[tuple[
     for one in workloads:
         alike[policies.of(one.id).vertical].append(one)
     for policy, same in alike.items():
-        for begin in range(0, len(same), CHUNK):
-            yield policy, same[begin : begin + CHUNK]
+        for begin in range(0, len(same), _CHUNK):
+            yield policy, same[begin : begin + _CHUNK]
 
 
 def _specified(id_: ContainerId, facts: ContainerFacts, load: PodLoad) -> ContainerSpec:

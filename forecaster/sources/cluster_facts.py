@@ -21,7 +21,7 @@ from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements
 from forecaster.vertical.cluster_rules.quota import Quota
 from forecaster.vertical.cluster_rules.resource_list import MILLI
 from forecaster.vertical.cluster_rules.server import NEWEST, Server
-from forecaster.vertical.nodes.pools import LABELS
+from forecaster.vertical.nodes.pools import POOL_LABELS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -81,7 +81,7 @@ QUERIES: dict[str, str] = {
 _KNOWN_LABELS = {
     "label_" + "".join(sign if sign.isalnum() else "_" for sign in name): name
     for name in (
-        *LABELS,
+        *POOL_LABELS,
         "kubernetes.io/arch",
         "kubernetes.io/hostname",
         "kubernetes.io/os",

@@ -13,7 +13,7 @@ import numpy as np
 
 from forecaster.vertical.recommenders.krr import (
     KRR_DEFAULTS,
-    UNKNOWN,
+    KRR_UNKNOWN,
     KrrProposal,
     KrrSettings,
     KrrValue,
@@ -110,9 +110,9 @@ def printed(value: float) -> str:
 
 def difference(current: KrrValue, recommended: KrrValue, pods: int = 1) -> str:
     """Sign and size of the change over all pods, empty where none is known; what there is not counts as zero."""
-    if recommended == UNKNOWN:
+    if recommended == KRR_UNKNOWN:
         return ""
-    change = float(recommended or 0.0) - (0.0 if current is None or current == UNKNOWN else float(current))
+    change = float(recommended or 0.0) - (0.0 if current is None or current == KRR_UNKNOWN else float(current))
     return f"{'+' if change >= 0 else '-'}{printed(abs(change) * pods)}"
 
 
@@ -127,4 +127,4 @@ def cell(current: KrrValue, recommended: KrrValue, *, with_difference: bool = Tr
 def _side(value: KrrValue) -> str:
     if value is None:
         return UNSET
-    return UNKNOWN if value == UNKNOWN else printed(float(value))
+    return KRR_UNKNOWN if value == KRR_UNKNOWN else printed(float(value))

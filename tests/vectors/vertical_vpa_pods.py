@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from forecaster.domain.quantity import Quantity, parse_quantity
 from forecaster.vertical.cluster_rules.resize_progress import (
-    Condition,
-    Group,
     InPlaceSituation,
+    PodCondition,
+    ReplicaGroup,
     can_evict,
-    decide,
-    group_of,
+    decide_resize,
+    replica_group,
     resize_status,
 )
 from tests.oracles.vpa_admission import Boosted, StartupBoostError, boosted, container_resources
@@ -369,7 +369,7 @@ def eviction_requirements(given: Json) -> bool:
 
 def disruption_budget(given: Json) -> Json:
     phases = [pod["phase"] for pod in given["pods"]]
-    group = group_of(
+    group = replica_group(
         configured=given["configuredReplicas"],
         live=len(phases),
         running=phases.count("Running"),
@@ -381,7 +381,7 @@ def disruption_budget(given: Json) -> Json:
     return {"canEvictAtStart": at_start, "evictionSucceedsInOrder": _evict_each(group, phases)}
 
 
-def _evict_each(group: Group | None, phases: Sequence[str]) -> list[bool]:
+def _evict_each(group: ReplicaGroup | None, phases: Sequence[str]) -> list[bool]:
     succeeded = []
     for phase in phases:
         pending = phase == "Pending"
@@ -391,8 +391,8 @@ def _evict_each(group: Group | None, phases: Sequence[str]) -> list[bool]:
     return succeeded
 
 
-def _conditions(raw: Sequence[Json]) -> list[Condition]:
-    return [Condition(c["type"], c.get("status", ""), c.get("reason", ""), c.get("message", "")) for c in raw]
+def _conditions(raw: Sequence[Json]) -> list[PodCondition]:
+    return [PodCondition(c["type"], c.get("status", ""), c.get("reason", ""), c.get("message", "")) for c in raw]
 
 
 def status_of_resize(given: Json) -> str:
@@ -401,7 +401,7 @@ def status_of_resize(given: Json) -> str:
 
 def inplace(given: Json) -> str:
     live, pending = given["livePods"], given.get("firstPending", False)
-    group = group_of(
+    group = replica_group(
         configured=given["configuredReplicas"],
         live=live,
         running=live - pending,
@@ -421,7 +421,7 @@ def inplace(given: Json) -> str:
         skip_budget=given["skipDisruptionBudget"],
         restarts=given.get("firstPodRestarts", False),
     )
-    return str(decide(situation))
+    return str(decide_resize(situation))
 
 
 SUITES = {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from forecaster.domain.decision import Hold
 from forecaster.domain.workload import Resources, WorkloadId
 from forecaster.vertical.admission.cluster import requirements_of, split
-from forecaster.vertical.admission.context import ROLLED_OUT, Terms
+from forecaster.vertical.admission.context import ROLLED_OUT, ApplyTerms
 from forecaster.vertical.admission.proof import Proof, prove
 from forecaster.vertical.cluster_rules.resource_list import CPU, MEMORY, MILLI
 from forecaster.vertical.recommenders.krr import Severity, severity_of, worst
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from forecaster.vertical.admission.cluster import Cluster
     from forecaster.vertical.admission.context import ProposedRequirements
 
-GIB = 2**30
+_GIB = 2**30
 HOURS_A_MONTH = 730
 MIB = 2**20
 _DIGITS = 6
@@ -41,7 +41,7 @@ class ResourcePrices:
         """What so many pods cost in 730 hours by their requests; None where a request is not known."""
         if resources.cpu_request is None or resources.memory_request is None:
             return None
-        hour = resources.cpu_request * self.core_hour + resources.memory_request / GIB * self.gib_hour
+        hour = resources.cpu_request * self.core_hour + resources.memory_request / _GIB * self.gib_hour
         return hour * replicas * HOURS_A_MONTH
 
 
@@ -116,7 +116,7 @@ def advise(
     memory_usage: float | None = None,
     baselines: Mapping[str, Resources | None] | None = None,
     previous: Resources | None = None,
-    terms: Terms = ROLLED_OUT,
+    terms: ApplyTerms = ROLLED_OUT,
 ) -> Advice:
     """Advice from a recommendation and what is known of the cluster."""
     decided = recommendation.resources
@@ -152,7 +152,7 @@ def _proved(
     replicas: int,
     cluster: Cluster,
     memory_usage: float | None,
-    terms: Terms,
+    terms: ApplyTerms,
 ) -> tuple[Proof | None, str]:
     named = {one.name: one for one in decided.containers if one.name}
     context = cluster.context_of(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from forecaster.vertical.admission.context import ROLLED_OUT, AdmissionContext, Rollout, Terms
+from forecaster.vertical.admission.context import ROLLED_OUT, AdmissionContext, ApplyTerms, Rollout
 from forecaster.vertical.cluster_rules.node import Occupancy
 from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements
 from forecaster.vertical.cluster_rules.resource_list import CPU, MEMORY, MILLI
@@ -60,7 +60,7 @@ class Cluster:
         replicas: int,
         memory_usage: float | None = None,
         containers: Mapping[str, Resources] | None = None,
-        terms: Terms = ROLLED_OUT,
+        terms: ApplyTerms = ROLLED_OUT,
     ) -> AdmissionContext:
         """What stands around this workload when it runs so many replicas; `containers` as they are, where known."""
         id_ = workload.id

@@ -33,7 +33,7 @@ class Rollout:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class ApplyTerms:
     """How the sizes are to be applied, which is a person's choice and no fact of the cluster."""
 
     in_place: bool = False
@@ -43,7 +43,7 @@ class Terms:
     cpu_manager: CpuManager = SHARED
 
 
-ROLLED_OUT = Terms()
+ROLLED_OUT = ApplyTerms()
 
 
 @dataclass(frozen=True, slots=True)

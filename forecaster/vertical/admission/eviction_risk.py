@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from forecaster.vertical.cluster_rules.pod import Pod
 
 OOM, EVICTION = "oom_score_adj", "eviction order"
-OURS = "(this pod)"
+_THIS_POD = "(this pod)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +75,8 @@ def _rank(pod: Pod, users: list[MemoryUser], context: AdmissionContext) -> int |
     if context.memory_usage is None:
         return None
     request = scheduled(pod_requests(pod, context.server)).get(MEMORY, 0)
-    order = eviction_order([*users, MemoryUser(OURS, context.memory_usage, request, pod.priority)])
-    return [user.name for user in order].index(OURS) + 1
+    order = eviction_order([*users, MemoryUser(_THIS_POD, context.memory_usage, request, pod.priority)])
+    return [user.name for user in order].index(_THIS_POD) + 1
 
 
 def findings(killed: EvictionRisk | None) -> Iterator[Finding]:

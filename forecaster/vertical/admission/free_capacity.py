@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from forecaster.vertical.cluster_rules.pod import Pod
 
 NODE_FIT, PRIORITY = "node fit", "priority"
-SHOWN = 3
+_SHOWN = 3
 _NEW = "(new)"
 MOST_PREEMPTIONS = 20
 """Preemptions worked out one by one; a workload that needs more of them needs nodes."""
@@ -133,7 +133,7 @@ def priority(pod: Pod, free: FreeCapacity | None) -> Iterator[Finding]:
     if free is None or not free.preempted:
         return
     victims = [victim for one in free.preempted for victim in one.victims]
-    names = ", ".join(sorted({one.workload or one.name for one in victims})[:SHOWN])
+    names = ", ".join(sorted({one.workload or one.name for one in victims})[:_SHOWN])
     yield note(PRIORITY, f"at priority {pod.priority} it would preempt {len(victims)} pods: {names}")
 
 
@@ -143,7 +143,7 @@ def _needs(pod: Pod, context: AdmissionContext) -> str:
 
 
 def _why(free: FreeCapacity) -> str:
-    return ", ".join(free.refused[:SHOWN]) or "nothing in the way"
+    return ", ".join(free.refused[:_SHOWN]) or "nothing in the way"
 
 
 def empty_capacities(pod: Pod, context: AdmissionContext) -> list[dict[str, int]]:

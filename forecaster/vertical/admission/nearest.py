@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from forecaster.vertical.cluster_rules.limit_range import LimitRangeItem
     from forecaster.vertical.cluster_rules.pod import Container, Pod
 
-UNBOUNDED = 2**63
+_UNBOUNDED = 2**63
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Cell:
     request: int
     limit: int | None
     floor: int = 0
-    ceiling: int = UNBOUNDED
+    ceiling: int = _UNBOUNDED
     ratio: int | None = None
     """Largest limit / request, in thousandths."""
     tied: bool = False
@@ -51,7 +51,7 @@ class Cell:
     def raised(self) -> Cell:
         """At least the floor, a limit no lower than the request, whole units: everything that only adds."""
         limit = self.limit
-        if limit is None and (self.tied or self.limited or self.ratio or self.ceiling < UNBOUNDED):
+        if limit is None and (self.tied or self.limited or self.ratio or self.ceiling < _UNBOUNDED):
             limit = self.request
         request = max(self.request, self.floor)
         limit = None if limit is None else max(limit, request)
@@ -61,7 +61,7 @@ class Cell:
             request = limit = max(request, limit)
         return replace(self, request=_up(request, self.unit), limit=None if limit is None else _up(limit, self.unit))
 
-    def lowered(self, *, request: int = UNBOUNDED, limit: int = UNBOUNDED) -> Cell:
+    def lowered(self, *, request: int = _UNBOUNDED, limit: int = _UNBOUNDED) -> Cell:
         """At most these and the ceiling, everything else following down."""
         limit_now = None if self.limit is None else _down(min(self.limit, limit, self.ceiling), self.unit)
         stated = _down(min(self.request, request, self.ceiling), self.unit)
@@ -155,7 +155,7 @@ def _cell(case: Refused, name: str, container: Container, *, tied: bool) -> Cell
         block.requests.get(name, limit or 0),
         limit,
         floor=max((item.min.get(name, 0) for item in items), default=0),
-        ceiling=min((item.max.get(name, UNBOUNDED) for item in items), default=UNBOUNDED),
+        ceiling=min((item.max.get(name, _UNBOUNDED) for item in items), default=_UNBOUNDED),
         ratio=min((item.ratio[name] for item in items if name in item.ratio), default=None),
         tied=tied,
         limited=_must_be_limited(case, name),

@@ -10,7 +10,7 @@ Labels = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class LabelCondition:
     """One condition on one label."""
 
     key: str
@@ -36,7 +36,7 @@ class Condition:
 class LabelSelector:
     """All conditions together. None at all matches everything; a selector that is absent matches nothing."""
 
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[LabelCondition, ...] = ()
     absent: bool = False
 
     @property
@@ -52,23 +52,23 @@ class LabelSelector:
         """The same, and these labels as well; one that is absent stays so."""
         if self.absent:
             return self
-        more = tuple(Condition(key, "In", frozenset({value})) for key, value in sorted(labels.items()))
+        more = tuple(LabelCondition(key, "In", frozenset({value})) for key, value in sorted(labels.items()))
         return LabelSelector((*self.conditions, *more))
 
 
-NOTHING = LabelSelector(absent=True)
+NO_SELECTOR = LabelSelector(absent=True)
 
 
 def selector_of(wire: Mapping[str, Any] | None) -> LabelSelector:
     """The selector of an object's `labelSelector`; None is one that is absent."""
     if wire is None:
-        return NOTHING
+        return NO_SELECTOR
     labels = wire.get("matchLabels") or {}
     expressions = wire.get("matchExpressions") or ()
     return LabelSelector(
         (
-            *(Condition(key, "In", frozenset({value})) for key, value in labels.items()),
-            *(Condition(one["key"], one["operator"], frozenset(one.get("values") or ())) for one in expressions),
+            *(LabelCondition(key, "In", frozenset({value})) for key, value in labels.items()),
+            *(LabelCondition(one["key"], one["operator"], frozenset(one.get("values") or ())) for one in expressions),
         )
     )
 
@@ -115,7 +115,7 @@ class TopologySpread:
 
     max_skew: int
     topology_key: str
-    selector: LabelSelector = NOTHING
+    selector: LabelSelector = NO_SELECTOR
     min_domains: int = 1
     honours_affinity: bool = True
     honours_taints: bool = False
@@ -126,7 +126,7 @@ class PodAffinityTerm:
     """A required pod (anti-)affinity term."""
 
     topology_key: str
-    selector: LabelSelector = NOTHING
+    selector: LabelSelector = NO_SELECTOR
     namespaces: frozenset[str] | None = None
     """None: the pod's own. Empty: all of them."""
 

@@ -19,7 +19,7 @@ _IN_PROGRESS = "PodResizeInProgress"
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ReplicaGroup:
     """Pods of one controller in one loop of the updater.
 
     `tolerance` is how many may be missing; `disrupted` those evicted or being resized in this loop.
@@ -38,12 +38,12 @@ class Group:
         enough = self.running - self.disrupted > self.configured - self.tolerance
         return enough or (self.configured == self.running and self.tolerance == 0 and self.disrupted == 0)
 
-    def disrupt(self) -> Group:
+    def disrupt(self) -> ReplicaGroup:
         """One pod less."""
         return replace(self, disrupted=self.disrupted + 1)
 
 
-def group_of(
+def replica_group(
     *,
     configured: int,
     live: int,
@@ -52,7 +52,7 @@ def group_of(
     min_replicas: int,
     boosting: bool = False,
     skip_minimum: bool = False,
-) -> Group | None:
+) -> ReplicaGroup | None:
     """The group, unless it has fewer live pods than it must have before anything is touched.
 
     `skip_minimum`: the updater resizes in place and may ignore disruption budgets.
@@ -60,10 +60,10 @@ def group_of(
     below = live < min_replicas
     if below and not boosting and not skip_minimum:
         return None
-    return Group(configured, running, int(float(configured) * tolerance), below_minimum=below and not boosting)
+    return ReplicaGroup(configured, running, int(float(configured) * tolerance), below_minimum=below and not boosting)
 
 
-def can_evict(group: Group | None, *, pending: bool) -> bool:
+def can_evict(group: ReplicaGroup | None, *, pending: bool) -> bool:
     """A pod that does not run yet can always go."""
     return group is not None and (pending or (group.disruptable and not group.below_minimum))
 
@@ -90,7 +90,7 @@ class InPlaceDecision(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class PodCondition:
     """A condition of a pod."""
 
     type: str
@@ -104,8 +104,8 @@ class InPlaceSituation:
     """All that a decision about one pod depends on. `group` is None where the updater leaves the controller alone."""
 
     mode: str
-    group: Group | None
-    conditions: Sequence[Condition] = ()
+    group: ReplicaGroup | None
+    conditions: Sequence[PodCondition] = ()
     since_last_attempt: timedelta = timedelta(0)
     pending: bool = False
     has_recommendation: bool = True
@@ -116,7 +116,7 @@ class InPlaceSituation:
     """A container has to restart for its resize."""
 
 
-def resize_status(conditions: Sequence[Condition]) -> ResizeStatus:
+def resize_status(conditions: Sequence[PodCondition]) -> ResizeStatus:
     """Only if the first condition about a resize is true; then pending goes before in progress."""
     about = [condition for condition in conditions if condition.type in {_PENDING, _IN_PROGRESS}]
     if not about or about[0].status != "True":
@@ -130,7 +130,7 @@ def resize_status(conditions: Sequence[Condition]) -> ResizeStatus:
     return ResizeStatus.UNKNOWN if about[0].reason or about[0].message else ResizeStatus.IN_PROGRESS
 
 
-def decide(seen: InPlaceSituation) -> InPlaceDecision:
+def decide_resize(seen: InPlaceSituation) -> InPlaceDecision:
     """Approve, wait, evict or give up until the recommendation becomes lower."""
     if seen.mode not in {IN_PLACE, IN_PLACE_OR_RECREATE}:
         return InPlaceDecision.EVICT
@@ -145,7 +145,7 @@ def decide(seen: InPlaceSituation) -> InPlaceDecision:
     return InPlaceDecision.APPROVED if allowed else InPlaceDecision.DEFERRED
 
 
-def _under_way(mode: str, status: ResizeStatus, group: Group, since: timedelta) -> InPlaceDecision:
+def _under_way(mode: str, status: ResizeStatus, group: ReplicaGroup, since: timedelta) -> InPlaceDecision:
     """In place alone never evicts; otherwise a resize that failed, or takes too long, ends in an eviction."""
     if mode == IN_PLACE:
         return InPlaceDecision.INFEASIBLE if status is ResizeStatus.INFEASIBLE else InPlaceDecision.DEFERRED

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from forecaster.vertical.cluster_rules.server import Server
     from forecaster.vertical.nodes.joint_samples import Floats
 
-LABELS = (
+POOL_LABELS = (
     "karpenter.sh/nodepool",
     "eks.amazonaws.com/nodegroup",
     "cloud.google.com/gke-nodepool",
@@ -88,7 +88,7 @@ class Pool:
         return replace(self.template, name=name, labels={**self.template.labels, HOSTNAME: name}, unschedulable=False)
 
 
-def pools_of(nodes: Iterable[Node], labels: Sequence[str] = LABELS) -> list[Pool]:
+def pools_of(nodes: Iterable[Node], labels: Sequence[str] = POOL_LABELS) -> list[Pool]:
     """Every pool, by name; nodes without any of these labels are one pool of their own."""
     found: dict[tuple[str, str], list[Node]] = {}
     for node in nodes:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 THRESHOLD = 100 * 2**20
 """The kubelet's default hard threshold: memory.available < 100Mi."""
-SHOWN = 5
+_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +90,6 @@ def _pressure(
         used_median=float(np.quantile(total, 0.5)),
         used_high=float(np.quantile(total, 0.95)),
         risk=float(np.mean(total > room)),
-        first=tuple(user.name for user in eviction_order(users)[:SHOWN]),
+        first=tuple(user.name for user in eviction_order(users)[:_SHOWN]),
         unmeasured=len(residents) - len(measured),
     )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 Unknown = Literal["?"]
-UNKNOWN: Unknown = "?"
+KRR_UNKNOWN: Unknown = "?"
 KrrValue = float | Unknown | None
 """Cores or bytes; None for unset, `?` for not known."""
 
@@ -67,7 +67,7 @@ class KrrProposal:
 
 def simple(results: QueryResults, settings: KrrSettings = KRR_DEFAULTS) -> dict[str, KrrProposal]:
     """By resource: CPU request at the highest pod's percentile, no CPU limit; memory at the peak and a buffer."""
-    cpu = KrrProposal(max(results.cpu_percentile.values(), default=UNKNOWN), None)
+    cpu = KrrProposal(max(results.cpu_percentile.values(), default=KRR_UNKNOWN), None)
     return {
         "cpu": unknown_because("cpu", results.cpu_percentile, results, settings) or cpu,
         "memory": memory_proposal(results, settings),
@@ -90,11 +90,11 @@ def unknown_because(
 ) -> KrrProposal | None:
     """Why nothing can be said about the resource; None when something can."""
     if not series:
-        return KrrProposal(UNKNOWN, UNKNOWN, "No data")
+        return KrrProposal(KRR_UNKNOWN, KRR_UNKNOWN, "No data")
     if sum(results.points.get(resource, {}).values()) < settings.points_required:
-        return KrrProposal(UNKNOWN, UNKNOWN, "Not enough data")
+        return KrrProposal(KRR_UNKNOWN, KRR_UNKNOWN, "Not enough data")
     if resource in results.hpa_on and not settings.allow_hpa:
-        return KrrProposal(UNKNOWN, UNKNOWN, "HPA detected")
+        return KrrProposal(KRR_UNKNOWN, KRR_UNKNOWN, "HPA detected")
     return None
 
 
@@ -105,14 +105,14 @@ def quantile_of_query(percent: float) -> float:
 
 def rounded_cpu(cores: KrrValue, floor_millicores: float = CPU_FLOOR_MILLICORES) -> KrrValue:
     """Cores in whole millicores, rounded up, and at least the floor; what is unset or unknown stays so."""
-    if cores is None or cores == UNKNOWN:
+    if cores is None or cores == KRR_UNKNOWN:
         return cores
     return max(math.ceil(cores * 1000) / 1000, floor_millicores / 1000)
 
 
 def rounded_memory(memory: KrrValue, floor_mib: float = MEMORY_FLOOR_MIB) -> KrrValue:
     """Bytes in whole mebibytes, rounded up, and at least the floor; what is unset or unknown stays so."""
-    if memory is None or memory == UNKNOWN:
+    if memory is None or memory == KRR_UNKNOWN:
         return memory
     return float(max(math.ceil(memory / MEBIBYTE) * MEBIBYTE, floor_mib * MEBIBYTE))
 
@@ -120,7 +120,7 @@ def rounded_memory(memory: KrrValue, floor_mib: float = MEMORY_FLOOR_MIB) -> Krr
 class Severity(StrEnum):
     """How far a recommendation is from what there is, from nothing known to far off."""
 
-    UNKNOWN = "UNKNOWN"
+    KRR_UNKNOWN = "UNKNOWN"
     GOOD = "GOOD"
     OK = "OK"
     WARNING = "WARNING"
@@ -134,7 +134,7 @@ _MEMORY_STEPS = ((500.0, Severity.CRITICAL), (250.0, Severity.WARNING), (100.0, 
 
 def severity_of(resource: str, current: KrrValue, recommended: KrrValue) -> Severity:
     """By the absolute difference in cores or mebibytes; too much weighs like too little."""
-    if UNKNOWN in {current, recommended}:
+    if KRR_UNKNOWN in {current, recommended}:
         return Severity.UNKNOWN
     if current is None or recommended is None:
         return Severity.GOOD if current is recommended else Severity.WARNING

@@ -18,7 +18,7 @@ from forecaster.report.advice_table import joint_line
 from forecaster.report.formats import AdviceOutput, NodesOutput
 from forecaster.report.nodes import print_nodes
 from forecaster.vertical.admission.advice import ResourcePrices
-from forecaster.vertical.admission.context import Terms
+from forecaster.vertical.admission.context import ApplyTerms
 from forecaster.vertical.sizing.joint import ResourceCosts
 from tests.support import objects as given
 
@@ -154,7 +154,7 @@ class TestAdvice:
         assert [(folder / one["path"]).exists() for one in overlay["patches"]] == [True]
 
     def test_in_place_the_running_pods_are_asked(self, look: Look) -> None:
-        asked = look.advices({}, compare=False, terms=Terms(in_place=True))
+        asked = look.advices({}, compare=False, terms=ApplyTerms(in_place=True))
         (proof,) = [one.proof for one in asked if one.id.name == "reports"]
         assert proof is not None
         assert "in-place resize" in {finding.rule for finding in proof.findings}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from forecaster.domain.signal import BUILT_IN
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -10,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from forecaster.cycle.containers import COLUMNS, KEPT, Containers
+from forecaster.cycle.containers import CONTAINER_COLUMNS, CONTAINER_HISTORY, Containers
 from forecaster.cycle.sizes import PodSizes
 from forecaster.domain.decision import Hold, Reason, Resize
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
-from forecaster.domain.signal import CPU, Signal
+from forecaster.domain.signal import BUILT_IN, CPU, Signal
 from forecaster.domain.window import FIVE_MINUTES
 from forecaster.domain.workload import ContainerBlock, ContainerFacts, ContainerId, Resources
 from forecaster.errors import SourceUnavailable
@@ -74,8 +73,8 @@ def read(source: Telling) -> Containers:
 def test_the_first_look_reads_all_that_is_kept() -> None:
     source = Telling([])
     containers = read(source)
-    assert source.spans[0] == (NOON - KEPT + FIVE_MINUTES, NOON)
-    np.testing.assert_array_equal(containers.usage([APP], CPU), np.ones((1, COLUMNS), np.float32))
+    assert source.spans[0] == (NOON - CONTAINER_HISTORY + FIVE_MINUTES, NOON)
+    np.testing.assert_array_equal(containers.usage([APP], CPU), np.ones((1, CONTAINER_COLUMNS), np.float32))
 
 
 def test_within_the_hour_nothing_is_asked_again() -> None:
@@ -98,7 +97,7 @@ def test_a_container_that_is_silent_for_long_gives_its_row_back() -> None:
     containers = read(source)
     del source.usage[PROXY]
     source.facts = ContainerFacts(images={APP: "shop/web:2"})
-    containers.catch_up(source, NOON + KEPT)
+    containers.catch_up(source, NOON + CONTAINER_HISTORY)
     assert set(containers.rows) == {APP}
 
 
@@ -188,7 +187,9 @@ class TestNewcomer:
             since={new: NOON - timedelta(hours=2)},
         )
         sizes = PodSizes()
-        sizes.renew(HistoryStore(BUILT_IN.measured, SHORT, now=NOON), read(source), Policies(Policy()), [WEB, self.CART])
+        sizes.renew(
+            HistoryStore(BUILT_IN.measured, SHORT, now=NOON), read(source), Policies(Policy()), [WEB, self.CART]
+        )
         return size(self.CART, sizes.of(self.CART.id), Policy().vertical)
 
     def test_gets_what_its_relative_takes_as_widely_as_one_relative_deserves(self) -> None:

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from forecaster.cycle.containers import Containers
-from forecaster.cycle.sizes import ROUNDS, PodSizes
+from forecaster.cycle.sizes import SIZING_ROUNDS, PodSizes
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy, PolicySelector
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import BUILT_IN
 from forecaster.domain.window import FIVE_MINUTES, Block
 from forecaster.store.history import HistoryStore
 from forecaster.vertical.sizing.pod import NO_SIZING
@@ -20,10 +20,10 @@ DAY = 288
 
 def history(**rows: np.ndarray) -> HistoryStore:
     """One day of five-minute points of the web."""
-    kept = HistoryStore(Signal, SHORT, now=NOON)
+    kept = HistoryStore(BUILT_IN.measured, SHORT, now=NOON)
     for signal, values in rows.items():
         start = NOON - (len(values) - 1) * FIVE_MINUTES
-        kept.write(Block(Signal(signal), (WEB.id,), start, FIVE_MINUTES, values[None, :]))
+        kept.write(Block(BUILT_IN.by_name[signal], (WEB.id,), start, FIVE_MINUTES, values[None, :]))
     return kept
 
 
@@ -67,14 +67,14 @@ def test_a_workload_that_nobody_looked_at_has_no_size() -> None:
 
 def test_each_workload_is_looked_at_again_within_so_many_rounds() -> None:
     sizes, policies = renewed(a_day()), Policies(Policy())
-    for _ in range(ROUNDS):
+    for _ in range(SIZING_ROUNDS):
         sizes.renew(a_day(cpu=8.0), Containers(), policies, [WEB, CART])
     assert request_of(sizes) == 2.0
 
 
 def test_a_workload_that_is_gone_is_forgotten_with_the_next_look() -> None:
     sizes, policies = renewed(a_day()), Policies(Policy())
-    for _ in range(ROUNDS):
+    for _ in range(SIZING_ROUNDS):
         sizes.renew(a_day(), Containers(), policies, [WEB])
     assert set(sizes.known) == {WEB.id}
 
