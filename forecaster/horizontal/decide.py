@@ -9,7 +9,7 @@ import numpy as np
 
 from forecaster.horizontal import decisions as codes
 from forecaster.horizontal.checked import checked
-from forecaster.horizontal.clamps import RECOMMENDATION, clamped, outage_hold
+from forecaster.horizontal.clamps import RECOMMENDATION, clamped, clamped_for_hpa, outage_hold
 from forecaster.horizontal.clamps.clamp import Cycle
 from forecaster.horizontal.decisions import Decisions
 from forecaster.horizontal.desired import desired_of
@@ -37,7 +37,9 @@ def decide(inputs: Inputs, state: State, now: float) -> tuple[Decisions, State]:
     reason = refusals(inputs, seen, desired)
     scales, silent = reason == codes.REACTIVE, (reason == codes.NO_DATA) | (reason == codes.STALE_DATA)
     state = outage_hold.looked_at(state, seen, inputs, now, scales=scales, silent=silent)
-    counts = clamped(desired.reactive, Cycle(seen, desired, state, now))
+    at = Cycle(seen, desired, state, now)
+    counts = clamped(desired.reactive, at)
+    offered = clamped_for_hpa(counts[RECOMMENDATION], at)
     replicas = np.where(scales, counts[-1], inputs.current)
     state = remembering(state, seen, counts, scales=scales)
     reason = np.where(scales, credited(desired, counts[RECOMMENDATION]), reason)
@@ -52,6 +54,7 @@ def decide(inputs: Inputs, state: State, now: float) -> tuple[Decisions, State]:
         reactive=desired.reactive,
         forecast=desired.forecast,
         counts=counts,
+        offered=offered,
         state=state,
     )
     return found, state

@@ -57,6 +57,8 @@ class Decisions:
     """[row] by the forecast, before any clamp; `UNKNOWN` where it had no say."""
     counts: tuple[Counts, ...]
     """[clamp][row] after each of `clamps.CLAMPS`; without meaning where the count is held."""
+    offered: Counts
+    """[row] after every clamp but those that an HPA applies itself; without meaning where the count is held."""
     state: State
     """What is remembered."""
 

@@ -15,7 +15,7 @@ from forecaster.horizontal.events import freeze_at
 from forecaster.horizontal.inputs import CHECKED, IMPOSSIBLE, KNOWN
 from forecaster.horizontal.lead_time import lead_time
 from forecaster.horizontal.numbers import UNKNOWN
-from forecaster.horizontal.targets import Unusable, targets_of
+from forecaster.horizontal.targets import Unusable, stated_pod, targets_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,6 +50,8 @@ class ReplicaRecord(NamedTuple):
     clamps: tuple[Clamp, ...]
     watched: bool
     """Whether the forecast is shown and has no say yet."""
+    offered: int | None = None
+    """The count without what an HPA does itself to what it reads; None while holding."""
 
 
 def record(decisions: Decisions, row: int, subject: Subject) -> ReplicaRecord:
@@ -59,8 +61,9 @@ def record(decisions: Decisions, row: int, subject: Subject) -> ReplicaRecord:
     watched = not bool(decisions.inputs.acting[row])
     if not decisions.scales[row]:
         return ReplicaRecord(Hold(reason, _hold(reason, decisions, row, subject)), views, (), watched)
+    offered = int(decisions.offered[row])
     verdict = Scale(int(decisions.replicas[row]), reason, _scale(reason, decisions, row, views, subject))
-    return ReplicaRecord(verdict, views, _clamps(decisions, row, subject.policy), watched)
+    return ReplicaRecord(verdict, views, _clamps(decisions, row, subject.policy), watched, offered)
 
 
 def recommendation(
@@ -82,6 +85,7 @@ def recommendation(
         targets=hpa.targets if hpa else (),
         lead_time=lead or lead_time(subject.policy),
         watched=decided.watched,
+        offered=decided.offered,
     )
 
 
@@ -202,6 +206,7 @@ def _view(decisions: Decisions, row: int, target: int, one: PodTarget, subject: 
         forecast=forecast,
         forecast_replicas=_known(decisions.proposals.forecast[target][row]),
         note=_note(decisions, row, target, subject),
+        pod=stated_pod(one),
     )
 
 

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 CLAMPS = (
     Clamp("forecast", forecast.limited, forecast.sentence),
     Clamp("blast radius", blast_radius.limited, blast_radius.sentence),
-    Clamp("stabilization", stabilization.limited, stabilization.sentence),
+    Clamp("stabilization", stabilization.limited, stabilization.sentence, of_hpa=True),
     Clamp("churn", churn_price.limited, churn_price.sentence),
     Clamp("changes", change_budget.limited, change_budget.sentence),
     Clamp("outage", outage_hold.limited, outage_hold.sentence),
     Clamp("event", events.limited, events.sentence),
-    Clamp("bounds", bounds.limited, bounds.sentence),
+    Clamp("bounds", bounds.limited, bounds.sentence, of_hpa=True),
 )
 RECOMMENDATION = 1
 """Position of the clamp after which a count is remembered: before stabilization (HPA rules §10)."""
@@ -44,3 +44,12 @@ def clamped(count: Counts, at: Cycle) -> tuple[Counts, ...]:
         count = clamp.limited(count, at)
         counts.append(count)
     return tuple(counts)
+
+
+def clamped_for_hpa(recommendation: Counts, at: Cycle) -> Counts:
+    """The count [row] that an HPA is to read: after every clamp but those that it applies itself."""
+    count = recommendation
+    for clamp in CLAMPS[RECOMMENDATION + 1 :]:
+        if not clamp.of_hpa:
+            count = clamp.limited(count, at)
+    return count

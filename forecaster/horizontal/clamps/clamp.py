@@ -44,3 +44,5 @@ class Clamp(NamedTuple):
     """The count [row] after it, of the count before it."""
     sentence: Callable[[Step], str]
     """Why it changed the count of a row."""
+    of_hpa: bool = False
+    """Whether an HPA does it itself to the count that it reads; done twice, it would delay twice."""
