@@ -40,7 +40,9 @@ def sources() -> Iterator[str]:
 
 def anchors(page: Path) -> set[str]:
     """Of the headings of a page, as GitHub makes them."""
-    heads = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL), re.M)
+    heads = re.findall(
+        r"^#+ (.*)$", re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL), re.MULTILINE
+    )
     return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
 
 
