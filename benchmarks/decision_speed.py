@@ -20,17 +20,16 @@ from forecaster.cycle.targets import Targets
 from forecaster.demand.latest import latest
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
-from forecaster.domain.signal import DEMAND, Signal
+from forecaster.domain.signal import CPU, DEMAND, MEMORY, REQUESTS
 from forecaster.domain.window import MINUTE, Inventory, Window
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
 from forecaster.forecasting.peaks import LEVELS, PeakForecasts
-from forecaster.vertical.sizing.containers import ChosenSize
-from forecaster.vertical.sizing.pod import ContainerSizing
+from forecaster.vertical.sizing.containers import ChosenSize, ContainerSizing
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 POLICIES = Policies(Policy())
 GIB = 2.0**30
-PER_POD = {Signal.CPU: 0.35, Signal.MEMORY: 0.6 * GIB, Signal.REQUESTS: 40.0}
+PER_POD = {CPU: 0.35, MEMORY: 0.6 * GIB, REQUESTS: 40.0}
 
 
 def workload(i: int) -> Workload:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from forecaster.domain.amounts import resource_amount
 from forecaster.forecasting.cold_start import family as named_alike
-from forecaster.vertical.sizing.containers import ChosenSize
+from forecaster.vertical.sizing.containers import OWN_DAYS, ChosenSize, ContainerSizing
 from forecaster.vertical.sizing.donors import CPU_QUANTILE, MEMORY_QUANTILE, Donor, Donors, DonorSize, donor_size
 from forecaster.vertical.sizing.memory import oom_floor
-from forecaster.vertical.sizing.pod import OWN_DAYS, ContainerSizing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from forecaster.domain.policies import Policies
     from forecaster.domain.policy import VerticalPolicy
     from forecaster.domain.workload import ContainerFacts, Resources, WorkloadId
-    from forecaster.vertical.sizing.pod import PodSizing
+    from forecaster.vertical.sizing.containers import PodSizing
 
 _BY = {"image": "of its image", "workload": "of its name in workloads called alike", "chart": "of its chart"}
 _QUANTILES = {"cpu": CPU_QUANTILE, "memory": MEMORY_QUANTILE}

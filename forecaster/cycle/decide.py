@@ -21,7 +21,8 @@ from forecaster.horizontal.events import Calendar, calendar_of
 from forecaster.horizontal.inputs import Inputs
 from forecaster.horizontal.record import Subject, held, recommendation, record
 from forecaster.horizontal.state import State
-from forecaster.vertical.sizing.pod import NO_SIZING, size
+from forecaster.vertical.sizing.containers import NO_SIZING
+from forecaster.vertical.sizing.pod import size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.horizontal.decisions import Decisions
-    from forecaster.vertical.sizing.pod import PodSizing
+    from forecaster.vertical.sizing.containers import PodSizing
 
 
 class Place(NamedTuple):
@@ -72,6 +73,11 @@ class FleetDecisions(Sequence["Recommendation"]):
         """[row] the recommended count; the current one where it is held."""
         self.reason = np.full(count, FAILED, np.int8)
         """[row] a position in `horizontal.decisions.REASONS`."""
+        self.current = np.fromiter((one.replicas for one in context.rows.workloads), np.int64, count)
+        """[row] the replicas that there are."""
+        self._sizings = [context.sizing(id_) for id_ in context.rows.ids]
+        self.sized = np.fromiter(map(id, self._sizings), np.int64, count)
+        """[row] which size was chosen: the same number while it is the same choice, which is kept alive here."""
         self._group, self._row = np.zeros(count, np.intp), np.zeros(count, np.intp)
         for number, (positions, decided) in enumerate(groups):
             self.replicas[positions], self.reason[positions] = decided.replicas, decided.reason
@@ -94,6 +100,18 @@ class FleetDecisions(Sequence["Recommendation"]):
     def place(self, index: int) -> Place:
         """Where a workload was decided."""
         return Place(int(self._group[index]), int(self._row[index]))
+
+    @property
+    def ids(self) -> tuple[WorkloadId, ...]:
+        """The workloads, in the order of their records."""
+        return self._context.rows.ids
+
+    def changed_since(self, before: FleetDecisions | None) -> list[int]:
+        """The rows decided otherwise than before, with another size, or of workloads in another order."""
+        if before is None or before.ids != self.ids:
+            return list(range(len(self)))
+        same = (self.replicas == before.replicas) & (self.reason == before.reason)
+        return np.flatnonzero(~(same & (self.current == before.current) & (self.sized == before.sized))).tolist()
 
     def verdicts(self) -> Counter[tuple[str, str]]:
         """Workloads by verdict and reason."""
@@ -120,7 +138,7 @@ class FleetDecisions(Sequence["Recommendation"]):
         return recommendation(
             record(self.groups[group][1], position, subject),
             subject,
-            size(workload, self._context.sizing(workload.id), policy.vertical),
+            size(workload, self._sizings[index], policy.vertical),
             self.at,
             self._context.lead_time(workload.id),
         )

@@ -1,4 +1,4 @@
-"""Step 4: what each container should have. Renewed in rotation, since it changes by the day and not by the minute."""
+"""What each container should have, renewed in rotation, since it changes by the day and not by the minute."""
 
 from __future__ import annotations
 
@@ -12,10 +12,15 @@ from forecaster.demand.fresh import values_of
 from forecaster.domain.signal import CPU, MEMORY, PODS
 from forecaster.domain.window import FIVE_MINUTES
 from forecaster.domain.workload import Resources
-from forecaster.vertical.sizing.containers import ChosenSizes, ContainerSpec, choose
+from forecaster.vertical.sizing.containers import (
+    NO_SIZING,
+    ContainerSizing,
+    ContainerSpec,
+    PodSizing,
+    choose,
+)
 from forecaster.vertical.sizing.load_forecast import UNFORECAST
 from forecaster.vertical.sizing.memory import oom_floor
-from forecaster.vertical.sizing.pod import NO_SIZING, ContainerSizing, PodSizing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,9 +55,9 @@ class PodSizes:
         workloads: Sequence[Workload],
         loads: PodLoads | None = None,
     ) -> None:
-        """Size the workloads whose turn it is, and those never seen.
+        """Size the workloads that are due in this cycle, and those that have no size yet.
 
-        Neighbours take their turn together: they share a model, and then few of those are asked.
+        Workloads that lie side by side are due together: they share a model, so that few models are asked in a cycle.
         """
         self.turn = (self.turn + 1) % SIZING_ROUNDS
         count = len(workloads)
@@ -88,9 +93,9 @@ def sizings_of_pods(
         pods = values_of(weeks[PODS], ids)
         cpu, memory = (per_pod(values_of(weeks[signal], ids), pods) for signal in (CPU, MEMORY))
         ahead = loads.of(part, policy) if loads else {}
-        specified = [ContainerSpec(one.resources, load=ahead.get(one.id, UNFORECAST)) for one in part]
-        sized = choose(cpu, memory, FIVE_MINUTES, specified, policy)
-        found |= {id_: (_sizing_of("", row),) for id_, row in zip(ids, sized, strict=True)}
+        specs = [ContainerSpec(one.resources, load=ahead.get(one.id, UNFORECAST)) for one in part]
+        sized = choose(cpu, memory, FIVE_MINUTES, specs, policy)
+        found |= {id_: (one,) for id_, one in zip(ids, sized, strict=True)}
     return found
 
 
@@ -103,8 +108,8 @@ def sizings_of_containers(
         ids = [id_ for one in part for id_ in containers.of_workload[one.id]]
         cpu, memory = (containers.usage(ids, signal) for signal in (CPU, MEMORY))
         ahead = loads.of(part, policy) if loads else {}
-        specified = [_specified(id_, containers.facts, ahead.get(id_.workload, UNFORECAST)) for id_ in ids]
-        sized = choose(cpu, memory, FIVE_MINUTES, specified, policy)
+        specs = [_spec_of(id_, containers.facts, ahead.get(id_.workload, UNFORECAST)) for id_ in ids]
+        sized = choose(cpu, memory, FIVE_MINUTES, specs, policy)
         by_id = dict(zip(ids, sized, strict=True))
         found |= {
             one.id: tuple(_explained(id_, by_id[id_], containers.facts) for id_ in containers.of_workload[one.id])
@@ -123,23 +128,20 @@ def _alike(workloads: Sequence[Workload], policies: Policies) -> Iterator[tuple[
             yield policy, same[begin : begin + _CHUNK]
 
 
-def _specified(id_: ContainerId, facts: ContainerFacts, load: PodLoad) -> ContainerSpec:
+def _spec_of(id_: ContainerId, facts: ContainerFacts, load: PodLoad) -> ContainerSpec:
     return ContainerSpec(
         facts.resources.get(id_, Resources()),
         oom_floor=oom_floor(facts.oom_limits.get(id_)),
-        held_back=facts.held_back.get(id_, 0.0),
+        throttled=facts.held_back.get(id_, 0.0),
         load=load,
+        name=id_.name,
     )
 
 
-def _explained(id_: ContainerId, row: ChosenSizes, facts: ContainerFacts) -> ContainerSizing:
+def _explained(id_: ContainerId, one: ContainerSizing, facts: ContainerFacts) -> ContainerSizing:
     """A container's size, or why it has none."""
     if id_ in facts.init:
-        return ContainerSizing(id_.name, row.now, note="an init container, which ends before the load comes; kept")
+        return ContainerSizing(id_.name, one.now, note="an init container, which ends before the load comes; kept")
     if id_ not in facts.images:
-        return ContainerSizing(id_.name, row.now, note="in no pod's specification: ephemeral, or gone; left out")
-    return _sizing_of(id_.name, row)
-
-
-def _sizing_of(name: str, row: ChosenSizes) -> ContainerSizing:
-    return ContainerSizing(name, row.now, row.cpu, row.memory, row.days, load_ratio=row.load.ratio)
+        return ContainerSizing(id_.name, one.now, note="in no pod's specification: ephemeral, or gone; left out")
+    return one

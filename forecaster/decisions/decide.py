@@ -8,7 +8,8 @@ from forecaster.decisions.horizontal import decide_replicas
 from forecaster.decisions.lead_time import lead_time
 from forecaster.decisions.wanted import shut_by
 from forecaster.domain.decision import Recommendation
-from forecaster.vertical.sizing.pod import NO_SIZING, PodSizing, size
+from forecaster.vertical.sizing.containers import NO_SIZING, PodSizing
+from forecaster.vertical.sizing.pod import size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -16,8 +16,7 @@ from forecaster.domain.policy import HorizontalPolicy, Policy, VerticalPolicy
 from forecaster.domain.signal import CPU, MEMORY, REQUESTS, Signal
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
 from forecaster.hpa.behavior import PastRecommendation
-from forecaster.vertical.sizing.containers import ChosenSize
-from forecaster.vertical.sizing.pod import NO_SIZING, ContainerSizing, PodSizing
+from forecaster.vertical.sizing.containers import NO_SIZING, ChosenSize, ContainerSizing, PodSizing
 from tests.support.recommendations import GIB, NOON, workload_id
 
 if TYPE_CHECKING:

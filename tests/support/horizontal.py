@@ -10,7 +10,8 @@ from forecaster.horizontal.one import decide_one, state_of
 from forecaster.horizontal.record import Subject, recommendation
 from forecaster.horizontal.standing import shut_by
 from forecaster.horizontal.state import State
-from forecaster.vertical.sizing.pod import NO_SIZING, size
+from forecaster.vertical.sizing.containers import NO_SIZING
+from forecaster.vertical.sizing.pod import size
 from tests.support.builders import NOON, minutes, policy, workload
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from forecaster.domain.policy import Policy
     from forecaster.domain.workload import Workload
     from forecaster.horizontal.standing import Gate
-    from forecaster.vertical.sizing.pod import PodSizing
+    from forecaster.vertical.sizing.containers import PodSizing
 
 NOTHING_BEFORE = state_of()
 NEVER_SEEN = State.new(1)

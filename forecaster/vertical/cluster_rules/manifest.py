@@ -12,13 +12,13 @@ from forecaster.domain.quantity import QuantityError
 from forecaster.vertical.cluster_rules.limit_range import LimitRange, LimitRangeItem
 from forecaster.vertical.cluster_rules.node import Node
 from forecaster.vertical.cluster_rules.placement import (
-    PodAffinityTerm,
     NodeCondition,
     NodeTerm,
     Placement,
-    TopologySpread,
+    PodAffinityTerm,
     Taint,
     Toleration,
+    TopologySpread,
     selector_of,
 )
 from forecaster.vertical.cluster_rules.pod import Container, ContainerStatus, Pod, PodStatus, Requirements

@@ -1,4 +1,4 @@
-"""Which container the kernel kills first (§6.4), and which pod the kubelet evicts first (§6.5), when memory runs short."""
+"""When memory runs short: which container the kernel kills first (§6.4), which pod the kubelet evicts first (§6.5)."""
 
 from __future__ import annotations
 

@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
     from forecaster.vertical.cluster_rules.node import Node, Occupancy, Resident
     from forecaster.vertical.cluster_rules.placement import (
-        PodAffinityTerm,
         NodeCondition,
         NodeTerm,
         Placement,
-        TopologySpread,
+        PodAffinityTerm,
         Taint,
         Toleration,
+        TopologySpread,
     )
 
 REPELLING = frozenset({"NoSchedule", "NoExecute"})

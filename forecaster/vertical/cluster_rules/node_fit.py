@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from forecaster.vertical.cluster_rules.resource_list import Amounts
     from forecaster.vertical.cluster_rules.server import Server
 
-PODS = "pods"
+_PODS = "pods"
 CORDONED = Taint("node.kubernetes.io/unschedulable")
 SPREAD, NEIGHBOURS = "topology spread", "pod affinity"
 
@@ -107,15 +107,15 @@ def places_left(allocatable: Amounts, taken: Amounts, pods: int, request: Amount
 
     A request of zero fits anywhere, even where a node is overcommitted.
     """
-    free = [allocatable.get(PODS, 0) - pods]
+    free = [allocatable.get(_PODS, 0) - pods]
     free += [(allocatable.get(name, 0) - taken.get(name, 0)) // amount for name, amount in request.items() if amount]
     return max(min(free), 0)
 
 
 def scarcest(allocatable: Amounts, taken: Amounts, pods: int, request: Amounts) -> str:
     """The resource that stops the next pod; empty if none does."""
-    if allocatable.get(PODS, 0) <= pods:
-        return PODS
+    if allocatable.get(_PODS, 0) <= pods:
+        return _PODS
     short = [
         name for name, amount in request.items() if amount and taken.get(name, 0) + amount > allocatable.get(name, 0)
     ]
@@ -205,7 +205,7 @@ def _on(node: Node, pod: Pod, request: Amounts, residents: Sequence[Resident]) -
 
 
 def _takes(node: Node, request: Amounts, residents: Sequence[Resident]) -> bool:
-    allocatable = {PODS: len(residents) + 1, **node.scheduler_allocatable}
+    allocatable = {_PODS: len(residents) + 1, **node.scheduler_allocatable}
     return places_left(allocatable, added(*(one.requests for one in residents)), len(residents), request) > 0
 
 

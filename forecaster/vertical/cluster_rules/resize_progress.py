@@ -1,4 +1,7 @@
-"""How far an in-place resize got, what may be disrupted, and what follows for a pod (spec/vertical.md §1.15)."""
+"""How far an in-place resize got, how many pods may be disrupted, and what follows for a pod: the VPA's rules.
+
+spec/vertical.md §1.15. The in-place actuator decides by it.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ class ReplicaGroup:
 
     @property
     def disruptable(self) -> bool:
-        """Whether one more may go. A single disruption is always allowed when everything runs and none is tolerated."""
+        """Whether one more pod may be disrupted; a first one always, where all run and none may be missing."""
         enough = self.running - self.disrupted > self.configured - self.tolerance
         return enough or (self.configured == self.running and self.tolerance == 0 and self.disrupted == 0)
 
@@ -53,7 +56,7 @@ def replica_group(
     boosting: bool = False,
     skip_minimum: bool = False,
 ) -> ReplicaGroup | None:
-    """The group, unless it has fewer live pods than it must have before anything is touched.
+    """The pods of a controller; None where fewer live than have to, so that none may be touched.
 
     `skip_minimum`: the updater resizes in place and may ignore disruption budgets.
     """
@@ -64,12 +67,12 @@ def replica_group(
 
 
 def can_evict(group: ReplicaGroup | None, *, pending: bool) -> bool:
-    """A pod that does not run yet can always go."""
+    """Whether a pod may be evicted; one that does not run yet always may."""
     return group is not None and (pending or (group.disruptable and not group.below_minimum))
 
 
 class ResizeStatus(StrEnum):
-    """How far a resize is."""
+    """How far the node got with a resize."""
 
     NONE = "None"
     DEFERRED = "Deferred"
@@ -80,7 +83,7 @@ class ResizeStatus(StrEnum):
 
 
 class InPlaceDecision(StrEnum):
-    """What the updater does in this loop."""
+    """What is done with a pod in this loop."""
 
     APPROVED = "Approved"
     DEFERRED = "Deferred"
@@ -117,7 +120,7 @@ class InPlaceSituation:
 
 
 def resize_status(conditions: Sequence[PodCondition]) -> ResizeStatus:
-    """Only if the first condition about a resize is true; then pending goes before in progress."""
+    """By a pod's conditions: none unless the first one about a resize is True; pending goes before in progress."""
     about = [condition for condition in conditions if condition.type in {_PENDING, _IN_PROGRESS}]
     if not about or about[0].status != "True":
         return ResizeStatus.NONE
@@ -130,18 +133,18 @@ def resize_status(conditions: Sequence[PodCondition]) -> ResizeStatus:
     return ResizeStatus.UNKNOWN if about[0].reason or about[0].message else ResizeStatus.IN_PROGRESS
 
 
-def decide_resize(seen: InPlaceSituation) -> InPlaceDecision:
-    """Approve, wait, evict or give up until the recommendation becomes lower."""
-    if seen.mode not in {IN_PLACE, IN_PLACE_OR_RECREATE}:
+def decide_resize(pod: InPlaceSituation) -> InPlaceDecision:
+    """Approve, wait, evict, or give up until the recommendation becomes lower."""
+    if pod.mode not in {IN_PLACE, IN_PLACE_OR_RECREATE}:
         return InPlaceDecision.EVICT
-    if seen.group is None or seen.pending or not seen.has_recommendation:
+    if pod.group is None or pod.pending or not pod.has_recommendation:
         return InPlaceDecision.DEFERRED
-    if seen.mode == IN_PLACE and seen.known_infeasible:
+    if pod.mode == IN_PLACE and pod.known_infeasible:
         return InPlaceDecision.INFEASIBLE_CACHED
-    status = resize_status(seen.conditions)
+    status = resize_status(pod.conditions)
     if status is not ResizeStatus.NONE:
-        return _under_way(seen.mode, status, seen.group, seen.since_last_attempt)
-    allowed = (seen.skip_budget and not seen.restarts) or seen.group.disruptable
+        return _under_way(pod.mode, status, pod.group, pod.since_last_attempt)
+    allowed = (pod.skip_budget and not pod.restarts) or pod.group.disruptable
     return InPlaceDecision.APPROVED if allowed else InPlaceDecision.DEFERRED
 
 

@@ -120,7 +120,7 @@ def rounded_memory(memory: KrrValue, floor_mib: float = MEMORY_FLOOR_MIB) -> Krr
 class Severity(StrEnum):
     """How far a recommendation is from what there is, from nothing known to far off."""
 
-    KRR_UNKNOWN = "UNKNOWN"
+    UNKNOWN = "UNKNOWN"
     GOOD = "GOOD"
     OK = "OK"
     WARNING = "WARNING"

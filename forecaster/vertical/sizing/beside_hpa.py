@@ -1,24 +1,81 @@
-"""The load per pod at which an HPA acts, kept while the request changes.
+"""What an HPA on a request allows: the load per pod at which it acts is kept while the request changes.
 
-An HPA's utilization target is a share of the request: whoever changes the request moves the point at which it acts.
-A vertical rule that sets the request from usage which the HPA holds at a share of that very request shrinks it again
-and again; a rule that keeps `request * target` cannot.
+An HPA's utilization target is a share of the request, so another request moves the point at which it acts. A vertical
+rule that sets the request from usage which the HPA holds at a share of that very request shrinks it again and again; a
+rule that keeps `request * target` cannot. spec/vertical.md §6.12.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import isclose
+from typing import TYPE_CHECKING
+
+from forecaster.domain.workload import Target, TargetType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from forecaster.domain.policy import VerticalPolicy
+    from forecaster.domain.workload import Resources, Workload
+    from forecaster.vertical.sizing.containers import ContainerSizing, PodSizing
 
 
 @dataclass(frozen=True, slots=True)
 class UtilizationBounds:
-    """Targets that are still sensible, as ratios: too high leaves no room to react, too low is paid idle."""
+    """Targets that are still sensible, as ratios: a higher one leaves no time to react, a lower one is slack."""
 
     least: float = 0.5
     most: float = 0.9
 
 
 DEFAULT_BOUNDS = UtilizationBounds()
+
+
+@dataclass(frozen=True, slots=True)
+class BesideHpa:
+    """What an HPA on the same request allows: resources that stay, factors on what was chosen, and its new targets."""
+
+    stay: frozenset[str] = frozenset()
+    factors: tuple[tuple[str, float], ...] = ()
+    targets: tuple[Target, ...] = ()
+
+    def factor(self, metric: str) -> float:
+        """By which a request and a limit of this resource are multiplied."""
+        return dict(self.factors).get(metric, 1.0)
+
+
+def beside_hpa(workload: Workload, sizing: PodSizing, policy: VerticalPolicy) -> BesideHpa:
+    """Request and target change together only where the size of every container that requests something is known."""
+    targets = utilization_targets(workload)
+    if policy.beside_hpa == "keep":
+        return BesideHpa(frozenset(targets))
+    beside = BesideHpa()
+    for metric, target in targets.items():
+        changed = _changed_together(sizing, metric, target)
+        if changed is None:
+            beside = replace(beside, stay=beside.stay | {metric})
+        else:
+            factor, kept = changed
+            beside = replace(beside, factors=(*beside.factors, (metric, factor)), targets=(*beside.targets, kept))
+    return beside
+
+
+def _changed_together(sizing: PodSizing, metric: str, target: float) -> tuple[float, Target] | None:
+    """The factor on what was chosen, and the new target; None where nothing may or need be changed."""
+    stated = [one for one in sizing if _request_of(one.now, metric)]
+    now = sum_if_all(_request_of(one.now, metric) for one in stated)
+    chosen = sum_if_all(_chosen_request(one, metric) for one in stated)
+    if not now or not chosen:
+        return None
+    request, new_target = request_beside_hpa(now, target, chosen)
+    return None if isclose(request, now) else (request / chosen, Target(metric, TargetType.UTILIZATION, new_target))
+
+
+def utilization_targets(workload: Workload) -> dict[str, float]:
+    """Targets by resource of an HPA on shares of a request: a new request would move the point at which it acts."""
+    targets = workload.autoscaler.targets if workload.autoscaler else ()
+    return {one.metric: one.value for one in targets if one.type is TargetType.UTILIZATION}
 
 
 def request_beside_hpa(
@@ -32,3 +89,18 @@ def request_beside_hpa(
     point = request * target
     new_request = min(max(desired, point / bounds.most), point / bounds.least)
     return new_request, point / new_request
+
+
+def sum_if_all(values: Iterable[float | None]) -> float | None:
+    """The sum; None where one of them is."""
+    known = list(values)
+    return None if None in known else sum(value for value in known if value is not None)
+
+
+def _request_of(resources: Resources, metric: str) -> float | None:
+    return resources.cpu_request if metric == "cpu" else resources.memory_request
+
+
+def _chosen_request(one: ContainerSizing, metric: str) -> float | None:
+    sized = one.of(metric)
+    return None if sized is None or not one.knows(metric) else sized.request

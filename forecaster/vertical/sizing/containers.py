@@ -1,9 +1,9 @@
-"""From usage and today's requests to what each container should have: values in, values out."""
+"""What each container should have, from its usage and what it has today: one row of arrays, one value."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +17,7 @@ from forecaster.vertical.sizing.panel import ContainerPanel
 from forecaster.vertical.sizing.recommender_sizes import recommender_sizes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import timedelta
 
     from numpy.typing import NDArray
@@ -29,20 +29,25 @@ if TYPE_CHECKING:
     Floats = NDArray[np.floating]
 
 
+OWN_DAYS = 1.0
+"""Days of its own that a container has to have before its sizes are taken."""
+
+
 @dataclass(frozen=True, slots=True)
 class ContainerSpec:
-    """What one container has today; `oom_floor` in bytes after a recent OOM kill, `load` of its pod ahead."""
+    """What one container has today; `oom_floor` in bytes after a recent OOM kill, `load` that its pod will carry."""
 
     resources: Resources
     oom_floor: float = 0.0
-    held_back: float = 0.0
-    """Share of time in which its CPU is throttled or stalled: what it uses is then not what it wants."""
+    throttled: float = 0.0
+    """Share of time in which its CPU is throttled or stalled: its usage is then less than its demand."""
     load: PodLoad = UNFORECAST
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ChosenSize:
-    """What was chosen for one resource of one container. Amounts in cores or bytes; `slack` their mean."""
+    """What was chosen for one resource of one container, in cores or bytes; `slack` is the mean that is not used."""
 
     request: float
     limit: float | None
@@ -51,37 +56,55 @@ class ChosenSize:
     slack: float
     mechanism: Mechanism = Mechanism.STEADY
     kept: bool = False
+    """Today's size stays, because a change costs more than it gains."""
 
 
 @dataclass(frozen=True, slots=True)
-class ChosenSizes:
-    """One container: both resources, None where nothing is known, and how many days are."""
+class ContainerSizing:
+    """One container: what it has, what was chosen, and how many days stand behind that; `note` says why nothing was."""
 
+    name: str
     now: Resources
-    cpu: ChosenSize | None
-    memory: ChosenSize | None
-    days: float
-    load: PodLoad = UNFORECAST
+    cpu: ChosenSize | None = None
+    memory: ChosenSize | None = None
+    days: float = 0.0
+    note: str = ""
+    load_ratio: float = 1.0
+    """Forecast load of one pod over that of the days its sizes were learned from; 1 where that is not known."""
+    borrowed: Mapping[str, str] = field(default_factory=dict)
+    """By resource: from which donors its size is while it has no day of its own, and how wide theirs are."""
+
+    def of(self, metric: str) -> ChosenSize | None:
+        """What was chosen for `cpu` or `memory`."""
+        return self.cpu if metric == "cpu" else self.memory
+
+    def knows(self, metric: str) -> bool:
+        """Whether its size of this resource may be taken."""
+        return self.days >= OWN_DAYS or metric in self.borrowed
+
+
+PodSizing = tuple[ContainerSizing, ...]
+NO_SIZING: PodSizing = ()
 
 
 def choose(
-    cpu: Floats, memory: Floats, step: timedelta, specified: Sequence[ContainerSpec], policy: VerticalPolicy
-) -> list[ChosenSizes]:
-    """One row for each container; `cpu` and `memory` [row, time], the newest column last, NaN for gaps."""
-    seen = _seen(cpu, memory, DAY // step, specified)
+    cpu: Floats, memory: Floats, step: timedelta, specs: Sequence[ContainerSpec], policy: VerticalPolicy
+) -> PodSizing:
+    """Sizes of each container from `cpu` in cores and `memory` in bytes [row, time], the latest last, NaN for gaps."""
+    panel = _panel(cpu, memory, DAY // step, specs)
     if policy.recommender == "forecaster":
-        sizes = cpu_sizes(seen, policy), memory_sizes(seen, policy)
+        sizes = cpu_sizes(panel, policy), memory_sizes(panel, policy)
     else:
-        sizes = recommender_sizes(seen, policy)
+        sizes = recommender_sizes(panel, policy)
     days = np.maximum(_days(cpu, DAY // step), _days(memory, DAY // step)).tolist()
-    return [
-        ChosenSizes(one.resources, of_cpu, of_memory, known, one.load)
-        for one, of_cpu, of_memory, known in zip(specified, *map(_rows, sizes), days, strict=True)
-    ]
+    return tuple(
+        ContainerSizing(one.name, one.resources, of_cpu, of_memory, known, load_ratio=one.load.ratio)
+        for one, of_cpu, of_memory, known in zip(specs, *map(_rows, sizes), days, strict=True)
+    )
 
 
-def _seen(cpu: Floats, memory: Floats, points: int, specified: Sequence[ContainerSpec]) -> ContainerPanel:
-    now = np.array([_amounts(one.resources) for one in specified], np.float64).reshape(-1, 4)
+def _panel(cpu: Floats, memory: Floats, points: int, specs: Sequence[ContainerSpec]) -> ContainerPanel:
+    now = np.array([_amounts(one.resources) for one in specs], np.float64).reshape(-1, 4)
     return ContainerPanel(
         cpu=_at_least_a_day(cpu, points),
         memory=_at_least_a_day(memory, points),
@@ -90,15 +113,15 @@ def _seen(cpu: Floats, memory: Floats, points: int, specified: Sequence[Containe
         cpu_limit=now[:, 1],
         memory_request=now[:, 2],
         memory_limit=now[:, 3],
-        oom_floor=np.array([one.oom_floor for one in specified], np.float64),
-        growth=np.array([one.load.growth for one in specified], np.float64),
-        held_back=np.array([one.held_back for one in specified], np.float64),
-        likeness=_likeness([one.load for one in specified]),
+        oom_floor=np.array([one.oom_floor for one in specs], np.float64),
+        growth=np.array([one.load.growth for one in specs], np.float64),
+        throttled=np.array([one.throttled for one in specs], np.float64),
+        likeness=_likeness([one.load for one in specs]),
     )
 
 
 def _likeness(loads: Sequence[PodLoad]) -> NDArray[np.float64] | None:
-    """[row, day], 1 where nothing is known; None where nothing is known of anybody."""
+    """[row, day], 1 where nothing is known; None where nothing is known of any row."""
     days = max((len(one.likeness) for one in loads), default=0)
     if not days:
         return None

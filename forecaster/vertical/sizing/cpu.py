@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Doubles = NDArray[np.float64]
 
-MOST_HELD_BACK = 0.05
+MOST_THROTTLED = 0.05
 """Throttled or stalled for a larger share of time, a container wants more than it uses: it is not sized down."""
 LIMIT_KEPT_WITHIN = 0.2
 """A limit stays while it is as close as this to the wanted one."""
@@ -32,25 +32,25 @@ _EXACT = 6
 """Digits of a core that count when whole cores are asked for."""
 
 
-def cpu_sizes(seen: ContainerPanel, policy: VerticalPolicy) -> SizeColumns:
+def cpu_sizes(panel: ContainerPanel, policy: VerticalPolicy) -> SizeColumns:
     """Requests, limits and their risks until the next change (`policy.horizon`)."""
-    days, shares = coming_shares(seen, policy.horizon)
-    request, kept = _request(seen, shares, policy)
-    limit = cpu_limit(seen, shares, request, policy)
+    days, shares = coming_shares(panel, policy.horizon)
+    request, kept = _request(panel, shares, policy)
+    limit = cpu_limit(panel, shares, request, policy)
     if policy.static_cpus:
         request = limit = np.maximum(np.ceil(np.round(request, _EXACT)), 1.0)
-        kept = request == seen.cpu_request
-    return cpu_evaluated(request, limit, shares, days.known, kept & _limit_stays(seen, limit, policy))
+        kept = request == panel.cpu_request
+    return cpu_evaluated(request, limit, shares, days.known, kept & _limit_stays(panel, limit, policy))
 
 
-def coming_shares(seen: ContainerPanel, horizon: timedelta) -> tuple[PastDays, Shares]:
+def coming_shares(panel: ContainerPanel, horizon: timedelta) -> tuple[PastDays, Shares]:
     """The days that resemble the coming one, and the share of its time above each level."""
-    days = resembling(days_of(seen.cpu, seen.points, seen.ahead(horizon)), seen.likeness)
+    days = resembling(days_of(panel.cpu, panel.points, panel.ahead(horizon)), panel.likeness)
     past = shares_of(days)
-    return days, Shares(past.values * seen.growth[:, None], past.above)
+    return days, Shares(past.values * panel.growth[:, None], past.above)
 
 
-def cpu_limit(seen: ContainerPanel, shares: Shares, request: Doubles, policy: VerticalPolicy) -> Doubles:
+def cpu_limit(panel: ContainerPanel, shares: Shares, request: Doubles, policy: VerticalPolicy) -> Doubles:
     """[row] the limit that goes with a request; NaN for none."""
     match policy.cpu_limit:
         case "none":
@@ -58,13 +58,13 @@ def cpu_limit(seen: ContainerPanel, shares: Shares, request: Doubles, policy: Ve
         case "keep-ratio":
             with np.errstate(divide="ignore", invalid="ignore"):
                 return np.where(
-                    seen.cpu_request > 0, request * np.maximum(seen.cpu_limit / seen.cpu_request, 1.0), np.nan
+                    panel.cpu_request > 0, request * np.maximum(panel.cpu_limit / panel.cpu_request, 1.0), np.nan
                 )
         case "throttle-target":
             return np.maximum(_limit_for(shares, policy.throttle_target), request)
 
 
-def _request(seen: ContainerPanel, shares: Shares, policy: VerticalPolicy) -> tuple[Doubles, NDArray[np.bool_]]:
+def _request(panel: ContainerPanel, shares: Shares, policy: VerticalPolicy) -> tuple[Doubles, NDArray[np.bool_]]:
     """[row] the cheapest request, and whether it is today's."""
     hours = policy.horizon / HOUR
     chosen = cheapest(
@@ -73,21 +73,21 @@ def _request(seen: ContainerPanel, shares: Shares, policy: VerticalPolicy) -> tu
         shares.mean(),
         MishapPrices(policy.throttle_price * hours, policy.change_price),
         hours,
-        np.column_stack([seen.cpu_request, share_above(shares, seen.cpu_request)]),
+        np.column_stack([panel.cpu_request, share_above(shares, panel.cpu_request)]),
     )
     level = np.maximum(chosen.level, policy.min_cpu)
-    if seen.held_back is not None:
-        hidden = seen.held_back > MOST_HELD_BACK
-        level = np.where(hidden, np.fmax(level, seen.cpu_request), level)
-    return level, level == seen.cpu_request
+    if panel.throttled is not None:
+        hidden = panel.throttled > MOST_THROTTLED
+        level = np.where(hidden, np.fmax(level, panel.cpu_request), level)
+    return level, level == panel.cpu_request
 
 
-def _limit_stays(seen: ContainerPanel, limit: Doubles, policy: VerticalPolicy) -> NDArray[np.bool_]:
+def _limit_stays(panel: ContainerPanel, limit: Doubles, policy: VerticalPolicy) -> NDArray[np.bool_]:
     """[row] whether today's limit will do as well; exclusive CPUs need the very number."""
     within = 0.0 if policy.static_cpus else LIMIT_KEPT_WITHIN
     with np.errstate(invalid="ignore"):
-        near = np.abs(seen.cpu_limit - limit) <= within * limit + _TINY
-    return np.asarray(near | (np.isnan(limit) & np.isnan(seen.cpu_limit)))
+        near = np.abs(panel.cpu_limit - limit) <= within * limit + _TINY
+    return np.asarray(near | (np.isnan(limit) & np.isnan(panel.cpu_limit)))
 
 
 def _limit_for(shares: Shares, target: float) -> Doubles:

@@ -43,42 +43,42 @@ def oom_floor(limit: float | None) -> float:
     return 0.0 if limit is None else limit * OOM_RAISE
 
 
-def memory_sizes(seen: ContainerPanel, policy: VerticalPolicy) -> SizeColumns:
+def memory_sizes(panel: ContainerPanel, policy: VerticalPolicy) -> SizeColumns:
     """Requests, limits and their risks until the next change (`policy.horizon`)."""
-    days = days_of(seen.memory, seen.points, seen.ahead(policy.horizon))
-    ahead, mechanism = coming_peaks(seen, days, policy.horizon)
+    days = days_of(panel.memory, panel.points, panel.ahead(policy.horizon))
+    ahead, mechanism = coming_peaks(panel, days, policy.horizon)
     count = max(policy.horizon / DAY, 1.0)
     shares = shares_of(days)
-    peak, kept = _peak_to_cover(seen, ahead, count, policy)
-    request, limit = _request_and_limit(seen, peak, shares.quantile(policy.memory_share), policy)
+    peak, kept = _peak_to_cover(panel, ahead, count, policy)
+    request, limit = _request_and_limit(panel, peak, shares.quantile(policy.memory_share), policy)
     cache = mechanism == Mechanism.CACHE
     return memory_evaluated(
-        np.where(cache, seen.memory_request, request),
-        np.where(cache, seen.memory_limit, limit),
+        np.where(cache, panel.memory_request, request),
+        np.where(cache, panel.memory_limit, limit),
         ahead,
         count,
         shares,
         days=days.known,
-        kept=(kept | cache) & ~_limit_goes(seen, policy),
+        kept=(kept | cache) & ~_limit_goes(panel, policy),
         mechanism=mechanism,
     )
 
 
-def coming_peaks(seen: ContainerPanel, days: PastDays, horizon: timedelta) -> tuple[Peaks, NDArray[np.intp]]:
+def coming_peaks(panel: ContainerPanel, days: PastDays, horizon: timedelta) -> tuple[Peaks, NDArray[np.intp]]:
     """The peaks of the coming days as the past ones suggest them, and by which mechanism."""
     past, leaks = days.peaks(), leaks_of(days)
     ago = np.arange(past.shape[1])
-    cpu = days_of(seen.cpu, seen.points, seen.ahead(horizon))
+    cpu = days_of(panel.cpu, panel.points, panel.ahead(horizon))
     load = load_share(past, cpu.peaks()[:, : past.shape[1]], days.weights)
     since = ago[None, :] <= leaks.days[:, None]
     grown = past + (leaks.slope[:, None] * (ago + horizon / DAY))
-    weighed = resembling(days, seen.likeness).weights
-    with_load = past + (load.bytes_per_core * (seen.growth - 1))[:, None] * cpu.peaks()[:, : past.shape[1]]
+    weighed = resembling(days, panel.likeness).weights
+    with_load = past + (load.bytes_per_core * (panel.growth - 1))[:, None] * cpu.peaks()[:, : past.shape[1]]
     peaks = np.where(leaks.leaks[:, None], grown, np.where(load.follows[:, None], with_load, past))
     usual = np.where(load.follows[:, None], weighed, days.weights)
     weights = np.where(leaks.leaks[:, None], np.where(since, days.weights, 0.0), usual)
     total = weights.sum(axis=1, keepdims=True)
-    cache = fills_limit(past, days.weights, seen.memory_limit, seen.oom_floor)
+    cache = fills_limit(past, days.weights, panel.memory_limit, panel.oom_floor)
     mechanism = np.select(
         [cache, leaks.leaks, load.follows], [Mechanism.CACHE, Mechanism.LEAK, Mechanism.LOAD], Mechanism.STEADY
     )
@@ -86,11 +86,11 @@ def coming_peaks(seen: ContainerPanel, days: PastDays, horizon: timedelta) -> tu
 
 
 def _peak_to_cover(
-    seen: ContainerPanel, ahead: Peaks, days: float, policy: VerticalPolicy
+    panel: ContainerPanel, ahead: Peaks, days: float, policy: VerticalPolicy
 ) -> tuple[Doubles, NDArray[np.bool_]]:
     """[row] the level that no peak should pass, at least the floor of OOM kills, and whether it is today's limit."""
     levels = _levels(ahead)
-    today = _today(seen, policy)
+    today = _today(panel, policy)
     chosen = cheapest(
         levels,
         ahead.chance_above(levels, days),
@@ -99,7 +99,7 @@ def _peak_to_cover(
         policy.horizon / HOUR,
         np.column_stack([today, chance_above(ahead, today, days)]),
     )
-    floor = np.maximum(seen.oom_floor, policy.min_memory)
+    floor = np.maximum(panel.oom_floor, policy.min_memory)
     return np.maximum(chosen.level, floor), chosen.kept & (chosen.level >= floor)
 
 
@@ -111,39 +111,39 @@ def _levels(ahead: Peaks) -> Doubles:
     return np.asarray(np.exp(low[:, None] + (high - low)[:, None] * np.linspace(0.0, 1.0, _LEVELS)))
 
 
-def _today(seen: ContainerPanel, policy: VerticalPolicy) -> Doubles:
+def _today(panel: ContainerPanel, policy: VerticalPolicy) -> Doubles:
     """What a peak may reach today: the limit, or the request where a limit is never set."""
     return np.where(
-        np.isnan(seen.memory_limit) | (policy.memory_limit == "none"), seen.memory_request, seen.memory_limit
+        np.isnan(panel.memory_limit) | (policy.memory_limit == "none"), panel.memory_request, panel.memory_limit
     )
 
 
-def _limit_goes(seen: ContainerPanel, policy: VerticalPolicy) -> NDArray[np.bool_]:
+def _limit_goes(panel: ContainerPanel, policy: VerticalPolicy) -> NDArray[np.bool_]:
     """[row] whether there is a limit although the policy wants none."""
-    return np.asarray(~np.isnan(seen.memory_limit) & (policy.memory_limit == "none"))
+    return np.asarray(~np.isnan(panel.memory_limit) & (policy.memory_limit == "none"))
 
 
 def _request_and_limit(
-    seen: ContainerPanel, peak: Doubles, usual: Doubles, policy: VerticalPolicy
+    panel: ContainerPanel, peak: Doubles, usual: Doubles, policy: VerticalPolicy
 ) -> tuple[Doubles, Doubles]:
     """The peak as request and limit; with `peak`, only the limit, and the request where usage mostly is."""
     request = peak
     if policy.memory_limit == "peak":
-        close = np.abs(seen.memory_request - usual) <= KEPT_WITHIN * usual
-        request = np.minimum(np.maximum(np.where(close, seen.memory_request, usual), policy.min_memory), peak)
+        close = np.abs(panel.memory_request - usual) <= KEPT_WITHIN * usual
+        request = np.minimum(np.maximum(np.where(close, panel.memory_request, usual), policy.min_memory), peak)
     if policy.heap_bounded:
-        request = np.fmax(request, seen.memory_request)
+        request = np.fmax(request, panel.memory_request)
     match policy.memory_limit:
         case "none":
             return request, np.full(len(request), np.nan)
         case "keep-ratio":
-            return request, _in_ratio(request, seen)
+            return request, _in_ratio(request, panel)
         case _:
             return request, np.maximum(peak, request)
 
 
-def _in_ratio(request: Doubles, seen: ContainerPanel) -> Doubles:
+def _in_ratio(request: Doubles, panel: ContainerPanel) -> Doubles:
     """[row] the limit in today's ratio to the request, never below it; NaN where there is no ratio."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.maximum(seen.memory_limit / seen.memory_request, 1.0)
-    return np.where(seen.memory_request > 0, request * ratio, np.nan)
+        ratio = np.maximum(panel.memory_limit / panel.memory_request, 1.0)
+    return np.where(panel.memory_request > 0, request * ratio, np.nan)

@@ -1,4 +1,4 @@
-"""What is known of many containers when they are sized, and what comes out."""
+"""What is known of many containers when they are sized, and the sizes that come out: a row a container."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 class ContainerPanel:
     """Usage of the hottest pod of each container, so that a hot shard is not averaged away, and what it has today.
 
-    `cpu` in cores and `memory` in bytes [row, time], the newest column last and `points` to a day, NaN for gaps. The
+    `cpu` in cores and `memory` in bytes [row, time], the latest column last and `points` to a day, NaN for gaps. The
     others are [row]: NaN where nothing is stated; `oom_floor` 0 without an OOM kill; `growth` of the load of one pod
-    beyond what the past days had, 1 where nobody forecasts it; `held_back` the share of time in which CPU was throttled
-    or stalled. `likeness` [row, day] says how much each day's load is like the forecast one, the newest day first.
+    beyond what the past days had, 1 where it is not forecast; `throttled` the share of time in which CPU was throttled
+    or stalled. `likeness` [row, day] says how much each day's load is like the forecast one, the latest day first.
     """
 
     cpu: Floats
@@ -37,7 +37,7 @@ class ContainerPanel:
     memory_limit: Doubles
     oom_floor: Doubles
     growth: Doubles
-    held_back: Doubles | None = None
+    throttled: Doubles | None = None
     likeness: Doubles | None = None
 
     def ahead(self, horizon: timedelta) -> int:

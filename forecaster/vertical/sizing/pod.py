@@ -5,87 +5,33 @@ Each resource of each container is sized alone; one that cannot be sized keeps w
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from math import isclose
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.domain.amounts import duration_text, resource_amount
 from forecaster.domain.decision import Hold, Reason, Resize
-from forecaster.domain.workload import ContainerSize, Resources, Risk, Target, TargetType
-from forecaster.vertical.sizing.beside_hpa import request_beside_hpa
+from forecaster.domain.workload import ContainerSize, Resources, Risk
+from forecaster.vertical.sizing.beside_hpa import beside_hpa, sum_if_all, utilization_targets
+from forecaster.vertical.sizing.containers import OWN_DAYS
 from forecaster.vertical.sizing.mechanism import Mechanism
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping
+    from collections.abc import Container, Iterable
     from datetime import timedelta
 
     from forecaster.domain.policy import VerticalPolicy
     from forecaster.domain.workload import Autoscaler, Workload, WorkloadId
-    from forecaster.vertical.sizing.containers import ChosenSize
+    from forecaster.vertical.sizing.beside_hpa import BesideHpa
+    from forecaster.vertical.sizing.containers import ChosenSize, ContainerSizing, PodSizing
 
-LEAST_TOLD = 0.05
+_LEAST_CHANGE = 0.05
+"""Of the load of a pod, as a ratio, that is worth a clause."""
 _BECAUSE = {
     Mechanism.STEADY: "",
     Mechanism.LEAK: ", its lows rise day by day since the last restart",
     Mechanism.CACHE: ", it fills its limit without being killed: a cache, whose need usage does not tell",
     Mechanism.LOAD: ", it follows the load",
 }
-OWN_DAYS = 1.0
-NO_SIZING: PodSizing = ()
-
-
-def clause(
-    metric: str,
-    request: float,
-    over_request: float | None,
-    over_limit: float | None,
-    mechanism: Mechanism,
-    horizon: timedelta,
-) -> str:
-    """`400m, 4 % of the coming 24h above it`, or the chance of a peak for memory."""
-    ahead = duration_text(horizon)
-    if metric == "cpu":
-        return f"{resource_amount(request, metric)}, {_share(over_request)} of the coming {ahead} above it"
-    bound = over_request if over_limit is None else over_limit
-    what = "it" if over_limit is None or over_limit == over_request else "its limit"
-    risk = f"a {_share(bound)} chance that a peak of the coming {ahead} passes {what}"
-    return f"{resource_amount(request, metric)}, {risk}{_BECAUSE[mechanism]}"
-
-
-def load_clause(ratio: float) -> str:
-    """What a forecast has changed; nothing where it is about as the days were."""
-    if abs(ratio - 1) < LEAST_TOLD:
-        return ""
-    return f", for the load of a pod is forecast {ratio:.2g} times that of the days it was learned from"
-
-
-def _share(share: float | None) -> str:
-    if share is None:
-        return "no known share"
-    return f"{share * 100:.0f} %" if share >= 0.1 else f"{share * 100:.2g} %"  # noqa: PLR2004  two digits either way
-
-
-@dataclass(frozen=True, slots=True)
-class ContainerSizing:
-    """One container: what it has, what was chosen, and how many days stand behind that; `note` says why nothing was."""
-
-    name: str
-    now: Resources
-    cpu: ChosenSize | None = None
-    memory: ChosenSize | None = None
-    days: float = 0.0
-    note: str = ""
-    load_ratio: float = 1.0
-    """Forecast load of one pod over that of the days its sizes were learned from; 1 where that is not known."""
-    borrowed: Mapping[str, str] = field(default_factory=dict)
-    """By resource: whose sizes these are while there is no day of its own, and how wide."""
-
-    def knows(self, metric: str) -> bool:
-        """Whether its size of this resource is to be taken."""
-        return self.days >= OWN_DAYS or metric in self.borrowed
-
-
-PodSizing = tuple[ContainerSizing, ...]
 
 
 def size(workload: Workload, sizing: PodSizing, policy: VerticalPolicy) -> Resize | Hold:
@@ -93,67 +39,56 @@ def size(workload: Workload, sizing: PodSizing, policy: VerticalPolicy) -> Resiz
     known = [one for one in sizing if (one.cpu and one.knows("cpu")) or (one.memory and one.knows("memory"))]
     if not known:
         return _not_known(sizing)
-    beside = _beside_hpa(workload, sizing, policy)
+    beside = beside_hpa(workload, sizing, policy)
     containers = tuple(_sized(one, beside, policy.horizon) for one in sizing)
     message = "; ".join(_spoken(one, alone=len(containers) == 1) for one in containers)
     if all(one.recommended == one.now for one in containers):
-        acted_on = bool(_acted_on(workload)) and policy.beside_hpa == "keep"
+        acted_on = bool(utilization_targets(workload)) and policy.beside_hpa == "keep"
         return Hold(Reason.SCALED_BY_SIZE if acted_on else Reason.FITS, message)
     return Resize(total(one.recommended for one in containers), Reason.SIZED, message, containers, beside.targets)
+
+
+class _Entry(NamedTuple):
+    """What a decision followed from, and the decision."""
+
+    autoscaler: Autoscaler | None
+    sizing: PodSizing
+    policy: VerticalPolicy
+    answer: Resize | Hold
+
+
+@dataclass(slots=True)
+class SizeCache:
+    """Decisions of `size`, computed again only for a workload of which an input has changed."""
+
+    entries: dict[WorkloadId, _Entry] = field(default_factory=dict)
+
+    def size(self, workload: Workload, sizing: PodSizing, policy: VerticalPolicy) -> Resize | Hold:
+        """What `size` returns for these arguments."""
+        before = self.entries.get(workload.id)
+        if (
+            before is not None
+            and before.sizing is sizing
+            and before.policy is policy
+            and before.autoscaler == workload.autoscaler
+        ):
+            return before.answer
+        answer = size(workload, sizing, policy)
+        self.entries[workload.id] = _Entry(workload.autoscaler, sizing, policy, answer)
+        return answer
+
+    def forget_others(self, here: Container[WorkloadId]) -> None:
+        """Keep only the decisions of these workloads."""
+        self.entries = {id_: entry for id_, entry in self.entries.items() if id_ in here}
 
 
 def total(parts: Iterable[Resources]) -> Resources:
     """Of a pod: the sum over its containers, None where at least one states none."""
     columns = zip(*((p.cpu_request, p.cpu_limit, p.memory_request, p.memory_limit) for p in parts), strict=True)
-    return Resources(*(_sum(column) for column in columns))
+    return Resources(*(sum_if_all(column) for column in columns))
 
 
-def _acted_on(workload: Workload) -> dict[str, float]:
-    """Targets by resource of an HPA on shares of a request: a new request would move the point at which it acts."""
-    targets = workload.autoscaler.targets if workload.autoscaler else ()
-    return {one.metric: one.value for one in targets if one.type is TargetType.UTILIZATION}
-
-
-@dataclass(frozen=True, slots=True)
-class _BesideHpa:
-    """What an HPA on the same request allows: resources that stay, factors on what was chosen, and its new targets."""
-
-    stay: frozenset[str] = frozenset()
-    factors: tuple[tuple[str, float], ...] = ()
-    targets: tuple[Target, ...] = ()
-
-    def factor(self, metric: str) -> float:
-        return dict(self.factors).get(metric, 1.0)
-
-
-def _beside_hpa(workload: Workload, sizing: PodSizing, policy: VerticalPolicy) -> _BesideHpa:
-    """Request and target change together only where the size of every container that requests something is known."""
-    acted_on = _acted_on(workload)
-    if policy.beside_hpa == "keep":
-        return _BesideHpa(frozenset(acted_on))
-    beside = _BesideHpa()
-    for metric, target in acted_on.items():
-        changed = _changed_together(sizing, metric, target)
-        if changed is None:
-            beside = replace(beside, stay=beside.stay | {metric})
-        else:
-            factor, kept = changed
-            beside = replace(beside, factors=(*beside.factors, (metric, factor)), targets=(*beside.targets, kept))
-    return beside
-
-
-def _changed_together(sizing: PodSizing, metric: str, target: float) -> tuple[float, Target] | None:
-    """The factor on what was chosen, and the new target; None where nothing may or need be changed."""
-    stated = [one for one in sizing if _request_of(one.now, metric)]
-    now = _sum(_request_of(one.now, metric) for one in stated)
-    chosen = _sum(_chosen_request(one, metric) for one in stated)
-    if not now or not chosen:
-        return None
-    request, new_target = request_beside_hpa(now, target, chosen)
-    return None if isclose(request, now) else (request / chosen, Target(metric, TargetType.UTILIZATION, new_target))
-
-
-def _sized(one: ContainerSizing, beside: _BesideHpa, horizon: timedelta) -> ContainerSize:
+def _sized(one: ContainerSizing, beside: BesideHpa, horizon: timedelta) -> ContainerSize:
     cpu, cpu_said = _resource("cpu", one, beside, horizon)
     memory, memory_said = _resource("memory", one, beside, horizon)
     chosen = Resources(*(cpu or (one.now.cpu_request, one.now.cpu_limit)), *(memory or _memory_of(one.now)))
@@ -168,10 +103,10 @@ def _sized(one: ContainerSizing, beside: _BesideHpa, horizon: timedelta) -> Cont
 
 
 def _resource(
-    metric: str, one: ContainerSizing, beside: _BesideHpa, horizon: timedelta
+    metric: str, one: ContainerSizing, beside: BesideHpa, horizon: timedelta
 ) -> tuple[tuple[float, float | None] | None, str]:
     """Request and limit, None for today's, and how they came about."""
-    sized = one.cpu if metric == "cpu" else one.memory
+    sized = one.of(metric)
     if sized is None:
         return None, "no usage known, kept"
     if metric in beside.stay:
@@ -211,51 +146,36 @@ def _risk(sized: ChosenSize | None, horizon: timedelta, *, scaled: bool, known: 
     return Risk(sized.over_request, sized.over_limit, sized.slack * horizon.total_seconds() / 3600)
 
 
-def _request_of(resources: Resources, metric: str) -> float | None:
-    return resources.cpu_request if metric == "cpu" else resources.memory_request
-
-
-def _chosen_request(one: ContainerSizing, metric: str) -> float | None:
-    sized = one.cpu if metric == "cpu" else one.memory
-    return None if sized is None or not one.knows(metric) else sized.request
-
-
 def _memory_of(resources: Resources) -> tuple[float | None, float | None]:
     return resources.memory_request, resources.memory_limit
 
 
-def _sum(values: Iterable[float | None]) -> float | None:
-    known = list(values)
-    return None if None in known else sum(value for value in known if value is not None)
+def clause(
+    metric: str,
+    request: float,
+    over_request: float | None,
+    over_limit: float | None,
+    mechanism: Mechanism,
+    horizon: timedelta,
+) -> str:
+    """`400m, 4 % of the coming 24h above it`, or the chance of a peak for memory."""
+    ahead = duration_text(horizon)
+    if metric == "cpu":
+        return f"{resource_amount(request, metric)}, {_share(over_request)} of the coming {ahead} above it"
+    bound = over_request if over_limit is None else over_limit
+    what = "it" if over_limit is None or over_limit == over_request else "its limit"
+    risk = f"a {_share(bound)} chance that a peak of the coming {ahead} passes {what}"
+    return f"{resource_amount(request, metric)}, {risk}{_BECAUSE[mechanism]}"
 
 
-class _Said(NamedTuple):
-    autoscaler: Autoscaler | None
-    sizing: PodSizing
-    policy: VerticalPolicy
-    answer: Resize | Hold
+def load_clause(ratio: float) -> str:
+    """What a forecast has changed; nothing where it is about as the days were."""
+    if abs(ratio - 1) < _LEAST_CHANGE:
+        return ""
+    return f", for the load of a pod is forecast {ratio:.2g} times that of the days it was learned from"
 
 
-@dataclass(slots=True)
-class SizeCache:
-    """`size`, worked out again only for a workload of which something changed that it follows from."""
-
-    said: dict[WorkloadId, _Said] = field(default_factory=dict)
-
-    def size(self, workload: Workload, sizing: PodSizing, policy: VerticalPolicy) -> Resize | Hold:
-        """What `size` says of the same."""
-        before = self.said.get(workload.id)
-        if (
-            before is not None
-            and before.sizing is sizing
-            and before.policy is policy
-            and before.autoscaler == workload.autoscaler
-        ):
-            return before.answer
-        answer = size(workload, sizing, policy)
-        self.said[workload.id] = _Said(workload.autoscaler, sizing, policy, answer)
-        return answer
-
-    def forget_others(self, here: Container[WorkloadId]) -> None:
-        """Keep only what was said of these."""
-        self.said = {id_: said for id_, said in self.said.items() if id_ in here}
+def _share(share: float | None) -> str:
+    if share is None:
+        return "no known share"
+    return f"{share * 100:.0f} %" if share >= 0.1 else f"{share * 100:.2g} %"  # noqa: PLR2004  two digits either way

@@ -1,4 +1,4 @@
-"""Sizes by the rules of another recommender, with our account of what they risk and waste."""
+"""Sizes by the rules of another recommender, with what they risk and leave unused by our account."""
 
 from __future__ import annotations
 
@@ -34,48 +34,50 @@ _BEGIN = 1_700_006_400
 _MILLI = 1000.0
 
 
-def recommender_sizes(seen: ContainerPanel, policy: VerticalPolicy) -> tuple[SizeColumns, SizeColumns]:
+def recommender_sizes(panel: ContainerPanel, policy: VerticalPolicy) -> tuple[SizeColumns, SizeColumns]:
     """CPU and memory by `policy.recommender`."""
-    cpu_request, own_limit, memory = _RULES[policy.recommender](seen)
-    cpu_days, memory_days = (days_of(usage, seen.points) for usage in (seen.cpu, seen.memory))
+    cpu_request, own_limit, memory = _RULES[policy.recommender](panel)
+    cpu_days, memory_days = (days_of(usage, panel.points) for usage in (panel.cpu, panel.memory))
     shares = shares_of(cpu_days)
-    limit = cpu_limit(seen, shares, cpu_request, policy) if own_limit is None else own_limit
-    ahead, mechanism = coming_peaks(seen, memory_days, policy.horizon)
-    nothing_kept = np.zeros(len(memory), bool)
-    return cpu_evaluated(cpu_request, limit, shares, cpu_days.known, nothing_kept), memory_evaluated(
+    limit = cpu_limit(panel, shares, cpu_request, policy) if own_limit is None else own_limit
+    ahead, mechanism = coming_peaks(panel, memory_days, policy.horizon)
+    none_kept = np.zeros(len(memory), bool)
+    return cpu_evaluated(cpu_request, limit, shares, cpu_days.known, none_kept), memory_evaluated(
         memory,
         np.full(len(memory), np.nan) if policy.memory_limit == "none" else memory,
         ahead,
         max(policy.horizon / DAY, 1.0),
         shares_of(memory_days),
         days=memory_days.known,
-        kept=nothing_kept,
+        kept=none_kept,
         mechanism=mechanism,
     )
 
 
-def _vpa(seen: ContainerPanel) -> tuple[Doubles, Doubles | None, Doubles]:
-    panel = VpaPanel(len(seen.cpu))
-    at = _BEGIN + np.arange(seen.cpu.shape[1]) * _DAY_SECONDS // seen.points
-    panel.add_cpu(seen.cpu.astype(np.float64), at)
-    for column in range(seen.memory.shape[1]):
-        panel.add_memory(seen.memory[:, column].astype(np.float64), _BEGIN + column * _DAY_SECONDS // seen.points)
-    found = panel.recommend()
+def _vpa(panel: ContainerPanel) -> tuple[Doubles, Doubles | None, Doubles]:
+    histograms = VpaPanel(len(panel.cpu))
+    at = _BEGIN + np.arange(panel.cpu.shape[1]) * _DAY_SECONDS // panel.points
+    histograms.add_cpu(panel.cpu.astype(np.float64), at)
+    for column, instant in enumerate(
+        (_BEGIN + np.arange(panel.memory.shape[1]) * _DAY_SECONDS // panel.points).tolist()
+    ):
+        histograms.add_memory(panel.memory[:, column].astype(np.float64), instant)
+    found = histograms.recommend()
     return found["cpu"].target / _MILLI, None, found["memory"].target.astype(np.float64)
 
 
-def _krr(seen: ContainerPanel) -> tuple[Doubles, Doubles | None, Doubles]:
-    nothing = np.full(len(seen.cpu), np.nan)
-    return _millicores(_quantile(seen.cpu, KRR.cpu_percentile)), nothing, _buffered(seen)
+def _krr(panel: ContainerPanel) -> tuple[Doubles, Doubles | None, Doubles]:
+    nothing = np.full(len(panel.cpu), np.nan)
+    return _millicores(_quantile(panel.cpu, KRR.cpu_percentile)), nothing, _buffered(panel)
 
 
-def _krr_limit(seen: ContainerPanel) -> tuple[Doubles, Doubles | None, Doubles]:
-    request, limit = (_quantile(seen.cpu, rank) for rank in (KRR.cpu_request_percentile, KRR.cpu_limit_percentile))
-    return _millicores(request), _millicores(limit), _buffered(seen)
+def _krr_limit(panel: ContainerPanel) -> tuple[Doubles, Doubles | None, Doubles]:
+    request, limit = (_quantile(panel.cpu, rank) for rank in (KRR.cpu_request_percentile, KRR.cpu_limit_percentile))
+    return _millicores(request), _millicores(limit), _buffered(panel)
 
 
-def _crane(seen: ContainerPanel) -> tuple[Doubles, Doubles | None, Doubles]:
-    return crane_requests(seen.cpu, CRANE_CPU), None, crane_requests(seen.memory, CRANE_MEMORY)
+def _crane(panel: ContainerPanel) -> tuple[Doubles, Doubles | None, Doubles]:
+    return crane_requests(panel.cpu, CRANE_CPU), None, crane_requests(panel.memory, CRANE_MEMORY)
 
 
 def _quantile(usage: NDArray[np.floating], percent: float) -> Doubles:
@@ -92,8 +94,8 @@ def _millicores(cores: Doubles) -> Doubles:
     return np.asarray(np.maximum(np.ceil(cores * _MILLI) / _MILLI, CPU_FLOOR_MILLICORES / _MILLI))
 
 
-def _buffered(seen: ContainerPanel) -> Doubles:
-    buffered = np.fmax.reduce(seen.memory, axis=1).astype(np.float64) * (1 + KRR.memory_buffer / 100)
+def _buffered(panel: ContainerPanel) -> Doubles:
+    buffered = np.fmax.reduce(panel.memory, axis=1).astype(np.float64) * (1 + KRR.memory_buffer / 100)
     return np.asarray(np.maximum(np.ceil(buffered / MEBIBYTE), MEMORY_FLOOR_MIB) * MEBIBYTE)
 
 

@@ -15,8 +15,8 @@ from forecaster.domain.decision import Resize
 from forecaster.domain.policy import VerticalPolicy
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload
 from forecaster.hpa.proposals import DEFAULT_TOLERANCE, MetricProposal, from_utilization
-from forecaster.vertical.sizing.containers import ContainerSpec, choose
-from forecaster.vertical.sizing.pod import ContainerSizing, size
+from forecaster.vertical.sizing.containers import ContainerSizing, ContainerSpec, choose
+from forecaster.vertical.sizing.pod import size
 from tests.support.recommendations import workload_id
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from forecaster.domain.policy import VerticalPolicy
 from forecaster.domain.workload import Target, TargetType
-from forecaster.vertical.sizing.pod import NO_SIZING, SizeCache, size
+from forecaster.vertical.sizing.containers import NO_SIZING
+from forecaster.vertical.sizing.pod import SizeCache, size
 from tests.support.builders import GIB, hpa, sized, sizing_of, workload, workload_id
 
 WORKLOADS = st.builds(

@@ -10,7 +10,7 @@ from forecaster.domain.policy import Policy, PolicySelector
 from forecaster.domain.signal import BUILT_IN
 from forecaster.domain.window import FIVE_MINUTES, Block
 from forecaster.store.history import HistoryStore
-from forecaster.vertical.sizing.pod import NO_SIZING
+from forecaster.vertical.sizing.containers import NO_SIZING
 from tests.support.builders import GIB, NOON, workload
 from tests.support.fakes import SHORT
 

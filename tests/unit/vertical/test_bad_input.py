@@ -17,8 +17,8 @@ from forecaster.vertical.admission.checks import Verdict
 from forecaster.vertical.admission.cluster import Cluster, split
 from forecaster.vertical.admission.proof import prove
 from forecaster.vertical.cluster_rules.pod import Pod, Requirements
-from forecaster.vertical.sizing.containers import ContainerSpec, choose
-from forecaster.vertical.sizing.pod import ContainerSizing, size
+from forecaster.vertical.sizing.containers import ContainerSizing, ContainerSpec, choose
+from forecaster.vertical.sizing.pod import size
 from tests.support import objects as given
 from tests.support.builders import GIB, workload
 

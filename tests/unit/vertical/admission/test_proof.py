@@ -10,7 +10,7 @@ from forecaster.vertical.admission.proof import Proof, prove
 from forecaster.vertical.cluster_rules.qos import STATIC, QosClass
 from forecaster.vertical.cluster_rules.resource_list import texts
 from forecaster.vertical.cluster_rules.server import Server
-from tests.support.cluster_rules import APP, context, block, guaranteed, limits, node, pod, quota, resident
+from tests.support.cluster_rules import APP, block, context, guaranteed, limits, node, pod, quota, resident
 
 
 def first_refusal(proof: Proof) -> str:

@@ -9,13 +9,14 @@ import pytest
 from forecaster.domain.decision import Hold, Reason, Resize
 from forecaster.domain.policy import VerticalPolicy
 from forecaster.domain.workload import Resources, Target, TargetType
+from forecaster.vertical.sizing.containers import NO_SIZING, ContainerSizing
 from forecaster.vertical.sizing.mechanism import Mechanism
-from forecaster.vertical.sizing.pod import NO_SIZING, ContainerSizing, size
+from forecaster.vertical.sizing.pod import size
 from tests.support.builders import CPU_HALF, GIB, MEMORY_HALF, RESOURCES, hpa, sized, sizing_of, workload
 
 if TYPE_CHECKING:
     from forecaster.domain.workload import Autoscaler
-    from forecaster.vertical.sizing.pod import PodSizing
+    from forecaster.vertical.sizing.containers import PodSizing
 
 HALF_GIB = sized(0.5 * GIB, limit=0.5 * GIB, over_request=0.02, over_limit=0.02)
 CHOSEN = sizing_of(cpu=sized(0.4, limit=0.8), memory=HALF_GIB)
