@@ -21,7 +21,7 @@ from forecaster.decisions.rehearsal import Days, Rule, evidence_of
 from forecaster.decisions.state import ScalingState
 from forecaster.domain.outlook import Measured, PeakForecast, SignalForecast, Unknown
 from forecaster.domain.policy import HorizontalPolicy, Policy
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import REQUESTS, Signal
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
 from forecaster.forecasting.backtest import backtest
 from forecaster.forecasting.peaks import LEVELS
@@ -88,7 +88,7 @@ class BenchPolicy:
         if not self.series.same(history, now):
             self.series = copy(self.series)
         workload = Workload(ID, ready + pending, ready, Resources(), self.hpa)
-        outlooks: Mapping[Signal, SignalForecast] = {Signal.REQUESTS: self.series.outlook(history, now)}
+        outlooks: Mapping[Signal, SignalForecast] = {REQUESTS: self.series.outlook(history, now)}
         gate, policy = self.series.gate, self._policy()
         if self.advisor:
             outlooks = self.advisor.advised(outlooks, workload, Policy(horizontal=policy), at)
@@ -140,10 +140,10 @@ class Series:
             self.gate = self._judged(history, now)
         age = next((age for age in range(min(MAX_AGE, len(history))) if not np.isnan(history[-1 - age])), None)
         if age is None:
-            return SignalForecast(Signal.REQUESTS, Unknown("no sample", stale=True), Unknown("no sample"))
+            return SignalForecast(REQUESTS, Unknown("no sample", stale=True), Unknown("no sample"))
         at = datetime.fromtimestamp(now, UTC)
         measured = float(history[-1 - age]) * self.unit
-        return SignalForecast(Signal.REQUESTS, Measured(measured, at), self._ahead(history, now, at, measured))
+        return SignalForecast(REQUESTS, Measured(measured, at), self._ahead(history, now, at, measured))
 
     def _ahead(self, history: Floats, now: int, at: datetime, measured: float) -> PeakForecast | Unknown:
         bins, rest = in_bins(history, now, self.width)

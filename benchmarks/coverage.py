@@ -15,7 +15,7 @@ import numpy as np
 
 from forecaster.app import traces
 from forecaster.decisions.coverage import Coverage
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU
 from forecaster.domain.window import MINUTE
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.forecasting.peaks import LEVELS
@@ -49,8 +49,8 @@ def looked(lead: int, days: int) -> tuple[Floats, Floats, Floats]:
     begin = recorded.end - days * 24 * 60 * MINUTE
     sight = sight_of(recorded, begin, minutes)
     question = Question("adaptive", PeakSpan(lead * MINUTE, WINDOW * MINUTE), every=EVERY)
-    said = foresee(sight, [Signal.CPU], question).values[Signal.CPU][::EVERY]
-    demand = recorded.of(Signal.CPU)
+    said = foresee(sight, [CPU], question).values[CPU][::EVERY]
+    demand = recorded.of(CPU)
     now = recorded.column(begin) + np.arange(0, minutes, EVERY)
     coming = np.stack([demand[:, now + lead + 1 + i] for i in range(WINDOW)])
     return said, demand[:, now].T, np.fmax.reduce(coming).T
@@ -81,10 +81,10 @@ def answers(said: Floats, came: Floats, quantile: float, *, correct: bool) -> Fl
     coverage, upper = Coverage(), np.full(came.shape, np.nan)
     for at, row in np.argwhere(~np.isnan(came) & ~np.isnan(said).any(axis=2)):
         levels = said[at, row]
-        level = coverage.level(row, Signal.CPU, quantile).value if correct else quantile
+        level = coverage.level(row, CPU, quantile).value if correct else quantile
         upper[at, row] = np.interp(level, LEVELS, levels)
         held = bool(came[at, row] <= np.interp(quantile, LEVELS, levels))
-        coverage.matured(row, Signal.CPU, quantile, covered=held)
+        coverage.matured(row, CPU, quantile, covered=held)
     return upper
 
 

@@ -33,9 +33,8 @@ from benchmarks.fleet import NOON, Fleet, FleetSource
 from benchmarks.procfs import peak_mib, rss_mib
 from forecaster.app.compose import build_cycle
 from forecaster.config.settings import Settings, parse
-from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
-from forecaster.publish.publisher import TablePublisher
+from forecaster.publish.publisher import TableFile, table_publisher
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.store.history import HistoryStore
 from forecaster.store.ledger import SqlLedger
@@ -110,11 +109,13 @@ def _throw_away(session: requests.Session, url: str, form: Mapping[str, str]) ->
 def build(settings: Settings, source: Source, parts: ExitStack) -> tuple[Cycle, HistoryStore]:
     """As `forecaster run` builds it, in a directory of its own."""
     directory = Path(parts.enter_context(tempfile.TemporaryDirectory()))
-    history = HistoryStore(Signal, settings.history, now=NOON)
-    publisher = TablePublisher(directory / "table", interval=settings.cycle.interval, version="benchmark")
+    history = HistoryStore(settings.signal_table.measured, settings.history, now=NOON)
+    table = TableFile(directory / "table", interval=settings.cycle.interval, version="benchmark")
     ledger = SqlLedger(f"sqlite:///{directory / 'ledger.sqlite'}", keep=settings.state.keep)
     parts.callback(ledger.close)
-    return build_cycle(settings, source, history, publisher=publisher, ledger=ledger), history
+    return build_cycle(
+        settings, source, history, publisher=table_publisher(table, settings.policies), ledger=ledger
+    ), history
 
 
 def run(cycle: Cycle, steady: int, overheard: Overheard | None) -> list[Cost]:
@@ -159,7 +160,9 @@ def show(now: datetime, cost: Cost) -> None:
 def summary(costs: list[Cost], steady: int, history: HistoryStore) -> dict[str, object]:
     """Medians, and the worst, of the steady cycles; the first cycle as it was."""
     first, last = costs[0], costs[-steady:]
-    rings = sum(history.window(signal, step).values.nbytes for signal in Signal for step in (MINUTE, FIVE_MINUTES))
+    rings = sum(
+        history.window(signal, step).values.nbytes for signal in history.rings for step in (MINUTE, FIVE_MINUTES)
+    )
     figures = {
         name: {"median": round(statistics.median(values), 3), "worst": round(max(values), 3)}
         for name, values in {

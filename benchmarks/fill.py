@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, TextIO
 import numpy as np
 
 from benchmarks.fleet import NOON, Fleet
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, MEMORY, PODS, REQUESTS, Signal
 from tests.support.prometheus import BLOCK, Binaries, find_binaries, head
 
 if TYPE_CHECKING:
@@ -69,10 +69,10 @@ def filled(directory: Path, fleet: Fleet, binaries: Binaries) -> Path:
 def families(fleet: Fleet) -> Iterator[Family]:
     """What the recording rules and kube-state-metrics have about the fleet."""
     week, fresh, end = NOON - HISTORY, NOON - FRESH, NOON + AHEAD
-    for signal, name in ((Signal.CPU, "workload_cpu_cores"), (Signal.REQUESTS, "workload_requests")):
+    for signal, name in ((CPU, "workload_cpu_cores"), (REQUESTS, "workload_requests")):
         yield _demand(fleet, signal, f"{name}:rate5m", week, end, FIVE_MINUTES)
         yield _demand(fleet, signal, f"{name}:rate2m", fresh, end, MINUTE)
-    for signal, name in ((Signal.MEMORY, "workload_memory_bytes:sum"), (Signal.PODS, "workload_replicas:ready")):
+    for signal, name in ((MEMORY, "workload_memory_bytes:sum"), (PODS, "workload_replicas:ready")):
         yield _demand(fleet, signal, name, week, fresh, FIVE_MINUTES)
         yield _demand(fleet, signal, name, fresh, end, MINUTE)
     yield from _state(fleet)
@@ -81,7 +81,7 @@ def families(fleet: Fleet) -> Iterator[Family]:
 def _demand(fleet: Fleet, signal: Signal, name: str, since: datetime, until: datetime, step: float) -> Family:
     def values(seconds: Floats) -> Floats:
         found = fleet.demand(signal, seconds)
-        return np.rint(found) if signal is Signal.MEMORY else found
+        return np.rint(found) if signal == MEMORY else found
 
     return Family([head(f"forecaster:{name}", _names(one)) for one in fleet.workloads], values, since, until, step)
 

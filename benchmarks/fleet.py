@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.domain.signal import DEMAND, Signal
+from forecaster.domain.signal import CPU, DEMAND, MEMORY, PODS, REQUESTS, Signal
 from forecaster.domain.window import MINUTE, Block, Inventory
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 GIB = 2.0**30
-PER_POD = {Signal.CPU: 0.35, Signal.MEMORY: 0.6 * GIB, Signal.REQUESTS: 40.0}
+PER_POD = {CPU: 0.35, MEMORY: 0.6 * GIB, REQUESTS: 40.0}
 DAY, WEEK = 86_400.0, 7 * 86_400.0
 NOISE = 0.08
 NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
@@ -50,7 +50,7 @@ class Fleet:
     def demand(self, signal: Signal, seconds: Floats) -> Floats:
         """[workload, instant]: total demand, or ready pods, at instants in seconds since the epoch."""
         pods = np.array([one.ready_replicas for one in self.workloads], np.float64)[:, None]
-        if signal is Signal.PODS:
+        if signal == PODS:
             return np.broadcast_to(pods, (self.size, len(seconds)))
         mean, swing, phase = self._shape(signal)
         daily = 1 + swing * np.sin(2 * np.pi * (seconds[None] - phase) / DAY)

@@ -17,7 +17,7 @@ import numpy as np
 
 from forecaster.app.demo import staged
 from forecaster.cycle.demand_forecast import SPANS, demand_samples
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU
 from forecaster.domain.window import FIVE_MINUTES
 from forecaster.vertical.admission.cluster import name_of
 from forecaster.vertical.nodes.joint_samples import sum_of
@@ -73,7 +73,7 @@ class Actual:
 
     def __init__(self, stage: Stage, end: datetime) -> None:
         stage.cycle.run(end)
-        window = stage.cycle.history.window(Signal.CPU, FIVE_MINUTES)
+        window = stage.cycle.history.window(CPU, FIVE_MINUTES)
         self.values = np.array(window.values, float)
         self.row = {name_of(id_): i for i, id_ in enumerate(window.keys)}
         self.end = window.end

@@ -9,6 +9,7 @@ process, with and without cleaning in the same run, of a fleet without anything 
 
 from __future__ import annotations
 
+from forecaster.domain.signal import BUILT_IN
 import argparse
 import json
 import time
@@ -26,7 +27,7 @@ from forecaster.app import traces
 from forecaster.app.compose import prepare_process
 from forecaster.demand.fresh import DemandContext, FreshHistory, fresh
 from forecaster.demand.masks import COLUMNS_A_DAY, CleanedPart, cleaned, traits_of
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, PODS, REQUESTS, Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window
 from forecaster.forecasting.cleaning import ShardHistory, cleaned_weeks
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan
@@ -67,12 +68,12 @@ def bundled() -> str:
     begin = found.start + timedelta(days=7)
     sight = sight_of(found, begin, timedelta(days=5, hours=22) // MINUTE)
     workloads, rows = {one.id: one for one in found.workloads}, np.arange(len(found.workloads))
-    cpu, pods = History.of(sight, Signal.CPU), History.of(sight, Signal.PODS)
+    cpu, pods = History.of(sight, CPU), History.of(sight, PODS)
     cleaning: Cleaning | None = None
     warm, fits, moved, masked = 0, 0, [], []
     for step in range(sight.minutes * MINUTE // EVERY + 1):
         now = begin + step * EVERY
-        around = DemandContext(Signal.CPU, pods.cut(now), workloads)
+        around = DemandContext(CPU, pods.cut(now), workloads)
         history = cpu.cut(now, around)
         demand, cleaning = cleaned_weeks(ShardHistory(tuple(workloads), rows, history, around), cleaning)
         usage = history.rows(rows)
@@ -106,7 +107,7 @@ def _series(folder: Path) -> Iterator[tuple[Signal, Floats]]:
         if one["resolution_s"] <= FIVE_MINUTES.total_seconds():
             frame = pd.read_parquet(folder / one["file"], filters=[("series_id", "==", one["series_id"])])
             series = frame.set_index("timestamp")["value"].resample(FIVE_MINUTES).mean()
-            signal = next((kind for kind in Signal if kind.value in one["metric"]), Signal.REQUESTS)
+            signal = next((kind for kind in BUILT_IN.measured if kind in one["metric"]), REQUESTS)
             yield signal, series.where(series >= 0).to_numpy(np.float32)
 
 
@@ -144,7 +145,7 @@ def costs(workloads: int) -> str:
 def _updated(fleet: Fleet, *, cleaning: bool) -> float:
     """The middle one of five cycles after the fit."""
     forecaster, seen = Forecaster("last-value", timedelta(days=1), fleet.size), _kept(fleet)
-    forecaster.peaks(Signal.CPU, _shown(fleet, seen, cleaning=cleaning), [SPAN], NOON)
+    forecaster.peaks(CPU, _shown(fleet, seen, cleaning=cleaning), [SPAN], NOON)
     return float(np.median([_seconds(forecaster, fleet, seen, cleaning=cleaning) for _ in range(5)]))
 
 
@@ -154,13 +155,13 @@ def _fitted(fleet: Fleet, *, cleaning: bool) -> float:
 
 def _seconds(forecaster: Forecaster, fleet: Fleet, seen: dict[Signal, Floats], *, cleaning: bool) -> float:
     begin = time.process_time()
-    forecaster.peaks(Signal.CPU, _shown(fleet, seen, cleaning=cleaning), [SPAN], NOON)
+    forecaster.peaks(CPU, _shown(fleet, seen, cleaning=cleaning), [SPAN], NOON)
     return time.process_time() - begin
 
 
 def _kept(fleet: Fleet) -> dict[Signal, Floats]:
     seconds = NOON.timestamp() + FIVE_MINUTES.total_seconds() * np.arange(1 - WEEKS, 1)
-    return {signal: fleet.demand(signal, seconds).astype(np.float32) for signal in (Signal.CPU, Signal.PODS)}
+    return {signal: fleet.demand(signal, seconds).astype(np.float32) for signal in (CPU, PODS)}
 
 
 def _shown(fleet: Fleet, seen: dict[Signal, Floats], *, cleaning: bool) -> FreshHistory:
@@ -173,7 +174,7 @@ def _shown(fleet: Fleet, seen: dict[Signal, Floats], *, cleaning: bool) -> Fresh
         return fresh(weeks, Window(fleet.ids, at - 179 * MINUTE, MINUTE, minutes), around)
 
     workloads = {one.id: one for one in fleet.workloads}
-    return cut(Signal.CPU, DemandContext(Signal.CPU, cut(Signal.PODS), workloads) if cleaning else None)
+    return cut(CPU, DemandContext(CPU, cut(PODS), workloads) if cleaning else None)
 
 
 def main() -> None:

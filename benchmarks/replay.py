@@ -16,7 +16,7 @@ import numpy as np
 
 from forecaster.app.compose import prepare_process
 from forecaster.domain.policy import HorizontalPolicy, Policy
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.replay.fast.run import play_all
@@ -48,7 +48,7 @@ def traces(count: int, past: int = PAST) -> Traces:
         Workload(WorkloadId("a", "Deployment", f"w{i}"), 5, 5, Resources(1.0), Autoscaler("h", 2, 100, (TARGET,)))
         for i in range(count)
     )
-    return Traces(workloads, BEGIN - timedelta(minutes=past - 1), {Signal.CPU: cores})
+    return Traces(workloads, BEGIN - timedelta(minutes=past - 1), {CPU: cores})
 
 
 def lanes_of(sight: Sight, policy: Policy | None, foresight: Foresight | None) -> list[Lane]:
@@ -62,8 +62,8 @@ def lanes_of(sight: Sight, policy: Policy | None, foresight: Foresight | None) -
 
 def made_up(sight: Sight) -> Foresight:
     """What comes in five minutes, and a spread around it."""
-    coming = sight.seen(Signal.CPU, 5, sight.minutes)
-    return Foresight("made-up", SPAN, LEVELS, {Signal.CPU: np.stack([coming * s for s in (0.9, 1.1, 1.3)], axis=2)})
+    coming = sight.seen(CPU, 5, sight.minutes)
+    return Foresight("made-up", SPAN, LEVELS, {CPU: np.stack([coming * s for s in (0.9, 1.1, 1.3)], axis=2)})
 
 
 def seconds_of(lanes: list[Lane], sight: Sight) -> tuple[float, float]:
@@ -93,7 +93,7 @@ def main() -> None:
     if given.forecast:
         some = sight_of(traces(given.forecast, 7 * MINUTES), BEGIN, MINUTES)
         begun = time.process_time()
-        foresee(some, [Signal.CPU], Question("adaptive", SPAN))
+        foresee(some, [CPU], Question("adaptive", SPAN))
         outcome["adaptive_forecasts_ms_per_workload_day"] = round(
             1000 * (time.process_time() - begun) / given.forecast, 1
         )

@@ -25,15 +25,19 @@ from benchmarks.procfs import cpu_seconds, peak_mib, rss_mib
 from forecaster.app.child import ServingProcess
 from forecaster.domain.decision import Clamp, Reason, Recommendation, Resize, Scale, SignalView
 from forecaster.domain.outlook import PeakForecast, StepForecast
-from forecaster.domain.signal import Signal
+from forecaster.domain.policies import Policies
+from forecaster.domain.policy import Policy
+from forecaster.domain.signal import CPU
 from forecaster.domain.workload import Resources, WorkloadId
 from forecaster.forecasting.paths import PATH_LEVELS, STEPS
 from forecaster.forecasting.shards import ROWS
-from forecaster.publish.publisher import TablePublisher
+from forecaster.publish.publisher import OfferPublisher, TableFile, table_publisher
 from forecaster.serving.options import Address
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+
+    from forecaster.domain.signal import Signal
 
 STARTS = 5
 GIB = 2.0**30
@@ -47,8 +51,8 @@ def main() -> None:
     rows = [recommendation(i) for i in range(options.workloads)]
     with tempfile.TemporaryDirectory() as directory:
         table = Path(directory) / "table"
-        publisher = TablePublisher(table, interval=timedelta(minutes=1), version="0")
-        measure_publishing(publisher, rows)
+        publisher = publisher_of(table)
+        measure_publishing(publisher, table, rows)
         measure_paths(table.with_name("with-paths"), rows)
         starts = [measure_start(table) for _ in range(STARTS)]
         walls, owns = zip(*starts, strict=True)
@@ -56,25 +60,32 @@ def main() -> None:
             f"start to first answer: median {statistics.median(walls):.2f} s, worst {max(walls):.2f} s,"
             f" {statistics.median(owns):.2f} s own CPU"
         )
-        measure_reloading(publisher, rows, options.seconds)
+        measure_reloading(publisher, table, rows, options.seconds)
 
 
-def measure_publishing(publisher: TablePublisher, rows: list[Recommendation]) -> None:
+def publisher_of(
+    table: Path, paths: Mapping[WorkloadId, Mapping[Signal, StepForecast]] | None = None
+) -> OfferPublisher:
+    file = TableFile(table, interval=timedelta(minutes=1), version="0", paths=lambda: paths or {})
+    return table_publisher(file, Policies(Policy()))
+
+
+def measure_publishing(publisher: OfferPublisher, table: Path, rows: list[Recommendation]) -> None:
     wall, own = time.perf_counter(), time.process_time()
     publisher.publish(datetime.now(UTC), rows)
     wall, own = time.perf_counter() - wall, time.process_time() - own
-    size = publisher.path.stat().st_size / 2**20
+    size = table.stat().st_size / 2**20
     print(f"publishing {len(rows)} workloads x 3 signals: {own:.3f} s own CPU, {wall:.3f} s wall, {size:.1f} MiB")
 
 
 def measure_paths(table: Path, rows: list[Recommendation]) -> None:
     """One signal step by step, a tenth of the workloads anew, as after any cycle; and what the model takes for it."""
-    kept = {row.id: {Signal.CPU: path()} for row in rows}
-    publisher = TablePublisher(table, interval=timedelta(minutes=1), version="0", paths=lambda: kept)
+    kept = {row.id: {CPU: path()} for row in rows}
+    publisher = publisher_of(table, kept)
     publisher.publish(datetime.now(UTC), rows)
     for row in rows[::10]:
-        kept[row.id] = {Signal.CPU: path()}
-    measure_publishing(publisher, rows)
+        kept[row.id] = {CPU: path()}
+    measure_publishing(publisher, table, rows)
     week = np.random.default_rng(1).random((ROWS, 2016))
     panel = models.Panel(week, datetime(2026, 1, 1, tzinfo=UTC), timedelta(minutes=5), tuple(map(str, range(ROWS))))
     with threadpool_limits(1):
@@ -98,9 +109,9 @@ def measure_start(table: Path) -> tuple[float, float]:
         return time.perf_counter() - begin, cpu_seconds(serving.pid or 0)
 
 
-def measure_reloading(publisher: TablePublisher, rows: list[Recommendation], seconds: int) -> None:
+def measure_reloading(publisher: OfferPublisher, table: Path, rows: list[Recommendation], seconds: int) -> None:
     waits = []
-    with running(publisher.path) as serving, httpx.Client(base_url=f"http://{serving.address}") as client:
+    with running(table) as serving, httpx.Client(base_url=f"http://{serving.address}") as client:
         client.get("/readyz").raise_for_status()
         pid = serving.pid
         if pid is None:

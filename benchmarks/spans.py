@@ -16,7 +16,7 @@ import numpy as np
 
 from forecaster.app.compose import prepare_process
 from forecaster.demand.fresh import FreshHistory
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window
 from forecaster.domain.workload import WorkloadId
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan
@@ -38,7 +38,7 @@ LEADS = (1, 3, 5, 8, 10, 15)
 def main() -> None:
     prepare_process()
     history = waves(PARTS * ROWS)
-    forecaster = Forecaster("adaptive", fits=PARTS, signals={Signal.CPU: Shards(FittedOnce())})
+    forecaster = Forecaster("adaptive", fits=PARTS, signals={CPU: Shards(FittedOnce())})
     ids = history.weeks.keys
     spans = [PeakSpan(lead * MINUTE, 3 * MINUTE) for lead in LEADS]
     each = len(ids) // len(spans)
@@ -81,7 +81,7 @@ def cost(forecaster: Forecaster, history: FreshHistory, wanted: Mapping[PeakSpan
     seconds = []
     for _ in range(6):
         began = time.process_time()
-        forecaster.peaks_by_span(Signal.CPU, history, wanted, NOW)
+        forecaster.peaks_by_span(CPU, history, wanted, NOW)
         seconds.append(time.process_time() - began)
     return min(seconds[1:])
 

@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.procfs import peak_mib, rss_mib
 from forecaster.domain.decision import Reason, Recommendation, Resize, Scale
 from forecaster.domain.report import ForecastScore
-from forecaster.domain.signal import DEMAND, Signal
+from forecaster.domain.signal import CPU, DEMAND, Signal
 from forecaster.domain.window import Block
 from forecaster.domain.workload import Resources, WorkloadId
 from forecaster.store.history import FIVE_MINUTES, MINUTE, HistorySettings, HistoryStore
@@ -88,7 +88,7 @@ def measure_cycles(history: HistoryStore, ids: tuple[WorkloadId, ...]) -> None:
                 history.write(Block(gap.signal, ids, gap.start, gap.step, np.ones((len(ids), gap.columns))))
             slowest = max(slowest, time.perf_counter() - begin)
     print(f"slowest of the five {slowest:.3f} s")
-    weeks = history.rings[Signal.CPU].weeks
+    weeks = history.rings[CPU].weeks
     later = weeks.newest
     with timed("moving all five-minute columns to the front, three signals"):
         for signal in DEMAND:

@@ -17,7 +17,7 @@ import numpy as np
 from forecaster.app import traces as histories
 from forecaster.app.compose import prepare_process
 from forecaster.domain.policy import HorizontalPolicy, Policy
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.horizontal.learned import WEIGHTS, save
@@ -42,7 +42,7 @@ def school(rng: np.random.Generator) -> Traces:
         i for i, one in enumerate(recorded.workloads) if one.autoscaler and one.autoscaler.targets[0].metric == "cpu"
     ]
     minutes = DAYS * 1440
-    real = recorded.take(rows).values[Signal.CPU][:, :minutes]
+    real = recorded.take(rows).values[CPU][:, :minutes]
     values = np.concatenate([real, np.array([made_up(rng, minutes) for _ in range(MADE_UP)])])
     hpas = [Autoscaler("h", 1, 200, (Target("cpu", TargetType.UTILIZATION, 0.7),)) for _ in values]
     requests = [recorded.workloads[i].resources.cpu_request or 1.0 for i in rows] + [1.0] * MADE_UP
@@ -50,7 +50,7 @@ def school(rng: np.random.Generator) -> Traces:
         Workload(WorkloadId("school", "Deployment", f"w{i}"), 5, 5, Resources(cpu_request=request), hpa)
         for i, (request, hpa) in enumerate(zip(requests, hpas, strict=True))
     )
-    return Traces(workloads, recorded.start, {Signal.CPU: values})
+    return Traces(workloads, recorded.start, {CPU: values})
 
 
 def made_up(rng: np.random.Generator, minutes: int) -> np.ndarray:
@@ -66,7 +66,7 @@ def made_up(rng: np.random.Generator, minutes: int) -> np.ndarray:
 
 
 def lanes_of(sight: Sight, model: str) -> list[Lane]:
-    foresight = foresee(sight, [Signal.CPU], Question(model, SPAN, every=2))
+    foresight = foresee(sight, [CPU], Question(model, SPAN, every=2))
     lanes = []
     for row, workload in enumerate(sight.traces.workloads):
         for share in SHARES:

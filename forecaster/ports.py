@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from forecaster.domain.report import ForecastScore
     from forecaster.domain.signal import Signal
     from forecaster.domain.window import Block, Gap, Inventory, Window
-    from forecaster.domain.workload import ContainerBlock, ContainerFacts
+    from forecaster.domain.workload import ContainerBlock, ContainerFacts, WorkloadId
 
 
 class Source(Protocol):
@@ -44,6 +44,10 @@ class ContainerSource(Protocol):
 class Histories(Protocol):
     """Where demand is kept between cycles. Raises `StoreError` when the clock goes back."""
 
+    @property
+    def signals(self) -> tuple[Signal, ...]:
+        """The kinds of demand that are kept, without the pods."""
+
     def gaps(self, now: datetime) -> list[Gap]:
         """Move on to `now` and say which instants nobody has answered yet, the fresh minutes first."""
 
@@ -57,11 +61,20 @@ class Histories(Protocol):
         """Drop workloads that have been silent for long; how many series that were."""
 
 
+class Changes(NamedTuple):
+    """What a cycle decided otherwise than the last one that was recorded."""
+
+    present: Sequence[WorkloadId]
+    """Every workload, in the order of the records."""
+    rows: Sequence[int]
+    """Positions of the records that may differ."""
+
+
 class Ledger(Protocol):
     """Where decisions and the later errors of forecasts are kept. Raises `StoreError`."""
 
-    def record(self, at: datetime, recommendations: Sequence[Recommendation]) -> None:
-        """Keep what changed since the last cycle, and the current state of every workload."""
+    def record(self, at: datetime, recommendations: Sequence[Recommendation], changes: Changes | None = None) -> None:
+        """Keep what changed since the last cycle that was kept; `changes` spares looking at every record."""
 
     def score(self, scores: Sequence[ForecastScore]) -> None:
         """Keep errors of forecasts that have matured."""

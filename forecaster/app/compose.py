@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 from threadpoolctl import threadpool_limits
 
 from forecaster.cycle.decide import Decider
+from forecaster.cycle.effects import Effects
 from forecaster.cycle.garbage import expect_records
 from forecaster.cycle.gates import Gates
 from forecaster.cycle.lead_times import LeadTimes
 from forecaster.cycle.observed import Observed
 from forecaster.cycle.run import Cycle
-from forecaster.domain.signal import Signal
 from forecaster.errors import StoreError
 from forecaster.forecasting.forecaster import FITS, Forecaster
-from forecaster.sources.prometheus import PrometheusSource
+from forecaster.sources.factory import source_of
 from forecaster.store.history import HistoryStore
 from forecaster.store.state import ObservedFile
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.report import ForecastScore
     from forecaster.domain.workload import WorkloadId
-    from forecaster.ports import Histories, Ledger, Publisher, Source
+    from forecaster.ports import Changes, Histories, Ledger, Publisher, Source
 
 ALL_AT_ONCE = 1_000_000
 JUDGED_AT_ONCE = 100
@@ -44,7 +44,7 @@ class Nowhere:
     def publish(self, at: datetime, recommendations: Sequence[Recommendation]) -> None:
         """Nobody reads."""
 
-    def record(self, at: datetime, recommendations: Sequence[Recommendation]) -> None:
+    def record(self, at: datetime, recommendations: Sequence[Recommendation], changes: Changes | None = None) -> None:
         """Nothing is kept."""
 
     def score(self, scores: Sequence[ForecastScore]) -> None:
@@ -71,8 +71,8 @@ def single_cycle(
         observed_file(settings, observed).load()
     return build_cycle(
         settings,
-        source or PrometheusSource(settings.prometheus, settings.queries),
-        HistoryStore(Signal, settings.history, now=now),
+        source or source_of(settings),
+        HistoryStore(settings.signal_table.measured, settings.history, now=now),
         publisher=Nowhere(),
         ledger=Nowhere(),
         fits=ALL_AT_ONCE,
@@ -99,8 +99,7 @@ def build_cycle(
         history=history,
         forecaster=Forecaster(settings.forecast.model, settings.forecast.refit_after, fits),
         policies=settings.policies,
-        publisher=publisher,
-        ledger=ledger,
+        effects=Effects(publisher, ledger),
         seconds=time.perf_counter,
         decider=Decider(observed=observed or nothing_observed(settings)),
         learns_first=learns_first,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from forecaster.app.compose import single_cycle
 from forecaster.config.settings import Settings, parse
 from forecaster.domain.decision import Scale
-from forecaster.domain.signal import DEMAND, Signal
+from forecaster.domain.signal import CPU, DEMAND
 from forecaster.domain.window import MINUTE
 from forecaster.replay.setup import Setup, setup_of
 from forecaster.replay.world import NO_FLOOR, Demand, World, after_minute, beginning
@@ -122,7 +122,7 @@ def demand_at(recording: Recording, now: datetime) -> dict[WorkloadId, Demand]:
     """What the HPAs see at `now`, and the CPU demand of the minute that begins."""
     ids = [one.id for one in recording.workloads]
     seen = {signal: recording.at(signal, now).tolist() for signal in DEMAND}
-    coming = recording.at(Signal.CPU, now + MINUTE).tolist()
+    coming = recording.at(CPU, now + MINUTE).tolist()
     return {id_: Demand({signal: values[i] for signal, values in seen.items()}, coming[i]) for i, id_ in enumerate(ids)}
 
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.app.clock import current, evaluation_time
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import BUILT_IN
 from forecaster.domain.window import MINUTE
 from forecaster.forecasting.peaks import key_of
-from forecaster.sources.prometheus import PrometheusSource
+from forecaster.sources import factory
 from forecaster.sources.queries import Queries
 from forecaster.sources.recorded import load_recording
 from forecaster.sources.settings import PrometheusSettings
@@ -30,7 +30,7 @@ def recorded(signal: str = "cpu", *, days: int = 13, step: timedelta = FIVE_MINU
     """The newest days of the bundled recording: every workload that has the signal, as means over each step."""
     recording = load_recording()
     keys = [key_of(workload.id) for workload in recording.workloads]
-    whole = Panel.cleaned(recording.values[Signal(signal)], recording.start - MINUTE, MINUTE, keys)
+    whole = Panel.cleaned(recording.values[BUILT_IN.by_name[signal]], recording.start - MINUTE, MINUTE, keys)
     return _measured(whole.last(timedelta(days=days)).resample(step), signal)
 
 
@@ -50,9 +50,9 @@ def measured(
         PanelError: it knows no workload with this signal.
     """
     end = evaluation_time(until or current(), step)
-    source = PrometheusSource(PrometheusSettings(url=url), queries or Queries())
+    source = factory.prometheus(PrometheusSettings(url=url), queries or Queries())
     try:
-        blocks = list(source.history(Signal(signal), end - timedelta(days=days) + step, end, step))
+        blocks = list(source.history(BUILT_IN.by_name[signal], end - timedelta(days=days) + step, end, step))
     finally:
         source.close()
     return _measured(panel_of_blocks(blocks), signal)

@@ -20,15 +20,14 @@ from forecaster.app.compose import build_cycle, nothing_observed, observed_file
 from forecaster.app.ledger_recall import recalled
 from forecaster.app.service import Service
 from forecaster.app.tape_replay import beginning
-from forecaster.app.telemetry import CountedLedger, CountedPublisher, Metrics
-from forecaster.domain.signal import Signal
+from forecaster.app.telemetry import CountedLedger, Metrics
 from forecaster.errors import StoreError
 from forecaster.forecasting.paths import Paths
 from forecaster.publish.decision_history import DecisionHistory
-from forecaster.publish.publisher import Publishers, TablePublisher
+from forecaster.publish.publisher import OfferPublisher, TableFile, last_offers
 from forecaster.publish.remote_write import RemoteWriter
 from forecaster.serving.options import Address, SecureOptions, ServingOptions, UpstreamOptions
-from forecaster.sources.prometheus import PrometheusSource
+from forecaster.sources import factory
 from forecaster.sources.tape import Tape, TapedLedger, TapedSource
 from forecaster.store.history import HistoryStore
 from forecaster.store.ledger import SqlLedger
@@ -41,7 +40,8 @@ if TYPE_CHECKING:
 
     from forecaster.app.child import ChildExit
     from forecaster.config.settings import Settings, StateSettings
-    from forecaster.ports import Ledger, Publisher, Source
+    from forecaster.ports import Ledger, Source
+    from forecaster.publish.publisher import OfferReceiver
     from forecaster.serving.settings import ServingSettings, UpstreamSettings
     from forecaster.store.state import ObservedFile
 
@@ -83,7 +83,7 @@ def build_service(
 ) -> Service:
     """The service with its real parts, its history restored; `parts` closes them."""
     now = evaluation_time(clock(), settings.cycle.interval)
-    history = HistoryStore(Signal, settings.history, now=now)
+    history = HistoryStore(settings.signal_table.measured, settings.history, now=now)
     snapshots = Snapshots(directory / "history.snapshot", history)
     restore(snapshots, log)
     observed = observed_file(settings, nothing_observed(settings))
@@ -91,28 +91,33 @@ def build_service(
     metrics = Metrics(__version__)
     ledger = SqlLedger(database_address(settings.state), keep=settings.state.keep)
     paths = Paths()
-    publisher = TablePublisher(
+    table = TableFile(
         table_path(directory),
         interval=settings.cycle.interval,
         version=__version__,
-        policies=settings.policies,
         gauges=settings.serving.workload_metrics,
-        chronicle=recall(ledger, now, log),
+        history=recall(ledger, now, log),
         paths=lambda: paths.kept,
         metrics=metrics.text,
         last_report=lambda: service.report,
     )
-    source = PrometheusSource(settings.prometheus, settings.queries)
-    parts.callback(source.close)
+    publisher = OfferPublisher(
+        settings.policies,
+        {"table": table, **remote_writers(settings, parts)},
+        before=last_offers(table.path),
+        counting=metrics.counting_failures,
+    )
+    source = factory.source_of(settings)
+    parts.callback(factory.close, source)
     parts.callback(close_ledger, ledger, log)
-    metrics.watch_history(list(Signal), history.missing)
+    metrics.watch_history(settings.signal_table.measured, history.missing)
     told = beginning(settings, history, now, observed=observed.observed) if settings.state.tape else b""
     taped = on_tape(settings, source, CountedLedger(ledger, metrics), told, parts)
     cycle = build_cycle(
         settings,
         taped.source,
         history,
-        publisher=Publishers(CountedPublisher(publisher, metrics), *remote_writers(settings, metrics, parts)),
+        publisher=publisher,
         ledger=taped.ledger,
         observed=observed.observed,
     )
@@ -122,13 +127,13 @@ def build_service(
     return service
 
 
-def remote_writers(settings: Settings, metrics: Metrics, parts: ExitStack) -> list[Publisher]:
-    """The one that writes forecasts to where the settings say, if they do; `parts` closes it."""
+def remote_writers(settings: Settings, parts: ExitStack) -> dict[str, OfferReceiver]:
+    """The one that writes offers to where the settings say, if they do; `parts` closes it."""
     if not settings.remote_write.url:
-        return []
+        return {}
     writer = RemoteWriter(settings.remote_write)
     parts.callback(writer.close)
-    return [CountedPublisher(writer, metrics, "remote-write")]
+    return {"remote-write": writer}
 
 
 class Taped(NamedTuple):

@@ -15,7 +15,6 @@ import msgspec
 
 from forecaster.app.compose import Nowhere, build_cycle, nothing_observed
 from forecaster.config.settings import Settings, parse
-from forecaster.domain.signal import Signal
 from forecaster.forecasting.forecaster import FITS
 from forecaster.sources.tape import TapeReader, encoded
 from forecaster.store.history import HistoryStore
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from forecaster.cycle.observed import Observed
     from forecaster.cycle.run import Outcome
 
-PORTABLE = ("history", "cycle", "forecast", "policy", "overrides")
+PORTABLE = ("history", "signals", "cycle", "forecast", "policy", "overrides")
 """The sections of the settings that decisions depend on; the others hold addresses and secrets."""
 
 
@@ -96,7 +95,7 @@ def retell(path: Path) -> Iterator[Retold]:
 
 
 def _restored(settings: Settings, begun: Beginning) -> HistoryStore:
-    history = HistoryStore(Signal, settings.history, now=begun.at)
+    history = HistoryStore(settings.signal_table.measured, settings.history, now=begun.at)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "history"
         path.write_bytes(begun.history)

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.app.clock import current, evaluation_time
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import BUILT_IN, Signal, Signals
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.errors import SourceRefused
 from forecaster.replay.traces import Traces
-from forecaster.sources.prometheus import PrometheusSource
+from forecaster.sources import factory
 from forecaster.sources.queries import Queries
 from forecaster.sources.recorded import load_recording
+from forecaster.sources.settings import signals_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -27,9 +28,10 @@ if TYPE_CHECKING:
 
     from forecaster.domain.window import Block
     from forecaster.domain.workload import Workload, WorkloadId
+    from forecaster.ports import Source
     from forecaster.sources.exported import Exported
     from forecaster.sources.recorded import Recording
-    from forecaster.sources.settings import PrometheusSettings
+    from forecaster.sources.settings import PrometheusSettings, SignalSettings
 
 FRESH = timedelta(hours=3)
 """The newest minutes that decisions read before the replay begins; older history is asked for by five minutes."""
@@ -47,7 +49,9 @@ def of_recording(recording: Recording) -> Traces:
     return Traces(recording.workloads, recording.start, recording.values, "; ".join(recording.origins))
 
 
-def exported(path: Path, described: Callable[[WorkloadId, Collection[Signal]], Workload]) -> Traces:
+def exported(
+    path: Path, described: Callable[[WorkloadId, Collection[Signal]], Workload], known: Signals = BUILT_IN
+) -> Traces:
     """A CSV or Parquet file (docs/replay.md says of what form); `described` adds HPA and requests, which it has not.
 
     Raises:
@@ -55,7 +59,7 @@ def exported(path: Path, described: Callable[[WorkloadId, Collection[Signal]], W
     """
     from forecaster.sources.exported import read_export  # noqa: PLC0415  pandas takes 0.3 s; the demo does without
 
-    found: Exported = read_export(path)
+    found: Exported = read_export(path, known)
     workloads = tuple(described(id_, tuple(found.values)) for id_ in found.ids)
     return Traces(workloads, found.start, found.values, f"exported to {path.name}")
 
@@ -63,6 +67,7 @@ def exported(path: Path, described: Callable[[WorkloadId, Collection[Signal]], W
 def measured(
     settings: PrometheusSettings,
     queries: Queries | None = None,
+    signals: Mapping[str, SignalSettings] = factory.NO_SIGNALS,
     *,
     length: timedelta,
     history: timedelta = timedelta(days=14),
@@ -76,15 +81,17 @@ def measured(
         SourceRefused: it knows no workload of those chosen.
     """
     end = evaluation_time(until or current(), FIVE_MINUTES)
-    source = PrometheusSource(settings, queries or Queries())
+    source = factory.prometheus(settings, queries or Queries(), signals)
     try:
         inventory = source.inventory(end)
         wanted = chosen(inventory.ids)
         workloads = tuple(workload for workload in inventory.workloads if workload.id in wanted)
         if not workloads:
             raise SourceRefused(f"none of {len(inventory.workloads)} workloads is meant; `forecaster once` lists them")
-        fine = end - length - FRESH
-        values = {signal: _measured(source, signal, workloads, fine - history, fine, end) for signal in Signal}
+        fine, measured_signals = end - length - FRESH, signals_of(signals).measured
+        values = {
+            signal: _measured(source, signal, workloads, fine - history, fine, end) for signal in measured_signals
+        }
     finally:
         source.close()
     known = {signal: one for signal, one in values.items() if np.isfinite(one).any()}
@@ -92,7 +99,7 @@ def measured(
 
 
 def _measured(
-    source: PrometheusSource,
+    source: Source,
     signal: Signal,
     workloads: Sequence[Workload],
     start: datetime,

@@ -15,8 +15,7 @@ from forecaster.cycle.advice import advices
 from forecaster.cycle.joint_sizes import JointAdvice, joint_advice
 from forecaster.cycle.node_forecast import NodeForecast, node_forecast
 from forecaster.errors import SourceError
-from forecaster.sources import cluster_facts, cluster_objects
-from forecaster.sources.prometheus import PrometheusSource
+from forecaster.sources import cluster_facts, cluster_objects, factory
 from forecaster.sources.wire import at_instant
 from forecaster.vertical.admission.cluster import Cluster
 from forecaster.vertical.admission.context import ROLLED_OUT, ApplyTerms
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from forecaster.cycle.run import Cycle, Outcome
     from forecaster.domain.workload import Resources, WorkloadId
     from forecaster.sources.facts import InstantRow
+    from forecaster.sources.prometheus import PrometheusSource
     from forecaster.vertical.admission.advice import Advice
     from forecaster.vertical.sizing.joint import ResourceCosts
 
@@ -104,7 +104,7 @@ class Observer:
     """Looks at Prometheus again and again, with what it has learned before."""
 
     def __init__(self, settings: Settings, now: datetime, objects: Sequence[Path] | None, server: str | None) -> None:
-        self._source = PrometheusSource(settings.prometheus, settings.queries)
+        self._source = factory.prometheus(settings.prometheus, settings.queries, settings.signals)
         self._cycle = single_cycle(settings, now, source=self._source)
         version = _version(server)
         self._objects = _objects(objects, version) if objects else None

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from forecaster.config.settings import Settings
+    from forecaster.domain.signal import Signals
     from forecaster.domain.workload import WorkloadId
     from forecaster.hpa.spec import HpaSpec
     from forecaster.replay.compare import Foresee
@@ -84,7 +85,7 @@ def inputs_of(options: Played) -> Inputs:
         policies=_policies(options, settings, specs),
         begin=max(found.start - MINUTE, until - length),
         until=until,
-        terms=_terms(options, found, specs),
+        terms=_terms(options, found, specs, settings.signal_table),
         foresee=_foresee(options),
     )
 
@@ -101,14 +102,21 @@ def _traces(options: Played, settings: Settings, length: timedelta) -> Traces:
         wanted = partial(_matching, pattern=options.workload)
         kept = settings.history.weeks_kept
         return traces.measured(
-            settings.prometheus, settings.queries, length=length, history=kept, until=until, chosen=wanted
+            settings.prometheus,
+            settings.queries,
+            settings.signals,
+            length=length,
+            history=kept,
+            until=until,
+            chosen=wanted,
         )
-    whole = traces.exported(options.export, _describer(options)) if options.export else traces.recorded()
+    known = settings.signal_table
+    whole = traces.exported(options.export, _describer(options), known) if options.export else traces.recorded()
     ids = [workload.id for workload in whole.workloads]
     chosen = _matching(ids, options.workload)
     if not chosen:
-        known = ", ".join(sorted(map(str, ids))[:10])
-        raise SourceRefused(f"no workload matches {options.workload!r}; known are {known}")
+        names = ", ".join(sorted(map(str, ids))[:10])
+        raise SourceRefused(f"no workload matches {options.workload!r}; known are {names}")
     return whole.take([i for i, id_ in enumerate(ids) if id_ in chosen])
 
 
@@ -144,18 +152,19 @@ def _policies(options: Played, settings: Settings, specs: Sequence[HpaSpec]) -> 
     policies = settings.policies
     if policies.defaults.horizontal.requests_metric is not None:
         return policies
-    outside = {metric.name for spec in specs for metric in spec.metrics if metric.source in OUTSIDE}
+    named = policies.signals.by_metric
+    outside = {one.name for spec in specs for one in spec.metrics if one.source in OUTSIDE and one.name not in named}
     given: dict[str, object] = {}
     if len(outside) == 1:
         given = {"horizontal": {"requests_metric": outside.pop()}}
     elif not options.export and not options.from_prometheus:
         given = REQUESTS
     defaults = type(policies.defaults).model_validate(merged(policies.defaults.model_dump(), given))
-    return Policies(defaults, policies.overrides)
+    return Policies(defaults, policies.overrides, signals=policies.signals)
 
 
-def _terms(options: Played, found: Traces, specs: Sequence[HpaSpec]) -> Terms:
-    capacity = _capacity(options.pod_capacity)
+def _terms(options: Played, found: Traces, specs: Sequence[HpaSpec], known: Signals) -> Terms:
+    capacity = _capacity(options.pod_capacity, known)
     behaviors = {one.id: spec.behavior for one in found.workloads if (spec := _spec_for(one.id, specs, one))}
     prices = (options.core_hour, options.gib_hour) if isinstance(options, Priced) else NO_PRICES
     try:
@@ -227,14 +236,15 @@ def _duration(option: str, text: str) -> timedelta:
     return found
 
 
-def _capacity(text: str | None) -> Capacity | None:
+def _capacity(text: str | None, known: Signals) -> Capacity | None:
     if text is None:
         return None
     name = text.partition("=")[0]
     amounts = _amounts([text], "--pod-capacity")
-    if name not in set(Signal) or not amounts[name]:
+    signal = known.by_name.get(name)
+    if signal is None or not amounts[name]:
         raise ConfigError("command line", [Fault("--pod-capacity", text, "must be like cpu=500m or requests=60")])
-    return Capacity(amounts[name], Signal(name))
+    return Capacity(amounts[name], signal)
 
 
 def _amounts(pairs: Sequence[str], option: str = "--request") -> dict[str, float]:

@@ -1,7 +1,9 @@
 """Settings of the process and policies of the workloads: YAML, environment, command line; all faults at once.
 
+source:       which kind of source is read           (sources/factory.py)
 prometheus:   how to reach it                        (sources/settings.py)
 queries:      what to ask                            (sources/queries.py)
+signals:      what is measured beside CPU, memory and requests   (sources/settings.py)
 history:      how much to keep                       (store/history.py)
 cycle:        when to run
 forecast:     which model, how often it is fitted
@@ -29,11 +31,13 @@ from forecaster.config.faults import faults_of, faults_of_overrides
 from forecaster.domain.policies import Policies, merged
 from forecaster.domain.policy import Policy, PolicySelector
 from forecaster.domain.settings import Duration, Section
+from forecaster.domain.signal import BUILT_IN, Signals
 from forecaster.errors import ConfigError, Fault
 from forecaster.publish.settings import RemoteWriteSettings
 from forecaster.serving.settings import KedaSettings, ServingSettings
+from forecaster.sources.factory import SourceSettings
 from forecaster.sources.queries import Queries
-from forecaster.sources.settings import PrometheusSettings
+from forecaster.sources.settings import PrometheusSettings, SignalSettings, check_signals, signals_of
 from forecaster.store.history import HistorySettings
 
 if TYPE_CHECKING:
@@ -130,8 +134,13 @@ class Override(Section):
 class Settings(Section):
     """Everything `forecaster` can be told."""
 
+    source: SourceSettings = SourceSettings()
     prometheus: PrometheusSettings = PrometheusSettings()
     queries: Queries = Queries()
+    signals: dict[str, SignalSettings] = Field(
+        default_factory=dict,
+        description="Signals of your own by name, beside cpu, memory and requests; of those, further HPA metrics.",
+    )
     history: HistorySettings = HistorySettings()
     cycle: CycleSettings = CycleSettings()
     forecast: ForecastSettings = ForecastSettings()
@@ -152,10 +161,40 @@ class Settings(Section):
             raise ValueError(f"min_history must not be longer than history.minutes_kept, {kept.minutes_kept}")
         return value
 
+    @field_validator("signals")
+    @classmethod
+    def _metrics_mean_one_signal(cls, value: dict[str, SignalSettings]) -> dict[str, SignalSettings]:
+        check_signals(value)
+        return value
+
+    @field_validator("policy", "overrides")
+    @classmethod
+    def _signals_are_measured(cls, value: Any, info: ValidationInfo) -> Any:
+        known = {str(one) for one in BUILT_IN.demand} | set(info.data.get("signals", ()))
+        for policy in [value.model_dump()] if isinstance(value, Policy) else [one.policy for one in value]:
+            for name in _signals_named(policy.get("horizontal")):
+                if name not in known:
+                    raise ValueError(f"signal {name!r} is not measured; use one of {', '.join(sorted(known))}")
+        return value
+
+    @property
+    def signal_table(self) -> Signals:
+        """The table of signals."""
+        return signals_of(self.signals)
+
     @property
     def policies(self) -> Policies:
         """The policies of all workloads."""
-        return Policies(self.policy, tuple((one.match, one.policy) for one in self.overrides))
+        overrides = tuple((one.match, one.policy) for one in self.overrides)
+        return Policies(self.policy, overrides, signals=self.signal_table)
+
+
+def _signals_named(horizontal: object) -> list[str]:
+    """The signals that the horizontal part of a policy names."""
+    if not isinstance(horizontal, dict):
+        return []
+    amounts = [one.get("signal") for one in horizontal.get("pod_amounts", ()) if isinstance(one, dict)]
+    return [name for name in (horizontal.get("demand_signal"), *amounts) if isinstance(name, str)]
 
 
 PREFIX = "FORECASTER__"

@@ -19,7 +19,7 @@ from forecaster.decisions.targets import AmountTarget, Unusable, full_pod, state
 from forecaster.demand.capacity import LearnedCapacity, fullest, learned, rolled_out, settled
 from forecaster.demand.censored import SPAN, throttled
 from forecaster.domain.policy import PodCapacity
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, PODS, REQUESTS, Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.domain.workload import WorkloadId
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 ROUNDS = 50
 """Cycles over which the workloads of one reading are looked at; who is late then is the first of the next one."""
-SIGNALS = (Signal.CPU, Signal.REQUESTS, Signal.PODS)
+SIGNALS = (CPU, REQUESTS, PODS)
 NOTABLE = 0.02
 """What differs by less from what is assumed anyway is not worth telling."""
 
@@ -61,8 +61,8 @@ class KeptCapacity(msgspec.Struct, frozen=True):
 class Capacities:
     """What was learned by workload and signal, and who has not been looked at since the last reading."""
 
-    known: dict[tuple[WorkloadId, Signal], LearnedCapacity] = field(default_factory=dict)
-    rolling: dict[tuple[WorkloadId, Signal], str] = field(default_factory=dict)
+    known: dict[tuple[WorkloadId, str], LearnedCapacity] = field(default_factory=dict)
+    rolling: dict[tuple[WorkloadId, str], str] = field(default_factory=dict)
     """Versions that came in the last hour: what they cost is known after their first whole one."""
     filled: dict[WorkloadId, dict[str, PodCapacity]] = field(default_factory=dict)
     """What differs from what is assumed."""
@@ -91,14 +91,14 @@ class Capacities:
     def kept(self) -> tuple[KeptCapacity, ...]:
         """As it is kept."""
         return tuple(
-            KeptCapacity(id_, signal, one.amount, one.minutes, one.version, one.cost)
+            KeptCapacity(id_, str(signal), one.amount, one.minutes, one.version, one.cost)
             for (id_, signal), one in self.known.items()
         )
 
     def restore(self, kept: tuple[KeptCapacity, ...]) -> None:
         """As it was; it is in force again with the next reading."""
         self.known = {
-            (WorkloadId(*one.id), Signal(one.signal)): LearnedCapacity(one.amount, one.minutes, one.version, one.cost)
+            (WorkloadId(*one.id), one.signal): LearnedCapacity(one.amount, one.minutes, one.version, one.cost)
             for one in kept
         }
 
@@ -120,7 +120,7 @@ class Capacities:
         version = version_of(containers.facts.images.get(id_, "") for id_ in ids)
         found: dict[str, PodCapacity] = {}
         for target in targets_of(workload, policy):
-            if not isinstance(target, Unusable) and target.signal in {Signal.CPU, Signal.REQUESTS}:
+            if not isinstance(target, Unusable) and target.signal in {CPU, REQUESTS}:
                 self._learn(workload, target, hour, version, strained=strained)
                 found |= filling(self.known.get((workload.id, target.signal)), target)
         self.filled[workload.id] = found
@@ -135,7 +135,7 @@ class Capacities:
             return
         self.rolling.pop(key, None)
         now = rolled_out(before, version, cost, fresh)
-        load = settled(hour[target.signal], hour[Signal.PODS])
+        load = settled(hour[target.signal], hour[PODS])
         bad = fullest(load) if strained else np.zeros(len(load), bool)
         self.known[key] = replace(
             learned(
@@ -167,7 +167,7 @@ def filling(capacity: LearnedCapacity | None, target: PodTarget) -> dict[str, Po
 
 def cost_of(hour: Mapping[Signal, Floats]) -> float | None:
     """Usual cores for one request per second; None where there was no traffic that anybody measured."""
-    cpu, requests = hour[Signal.CPU], hour[Signal.REQUESTS]
+    cpu, requests = hour[CPU], hour[REQUESTS]
     served = (requests > 0) & ~np.isnan(cpu)
     return float(np.median(cpu[served] / requests[served])) if served.any() else None
 
@@ -175,7 +175,7 @@ def cost_of(hour: Mapping[Signal, Floats]) -> float | None:
 def most_of(workload: Workload, target: PodTarget, cost: float | None, fresh: float) -> float:
     """What no pod can carry more than: its CPU limit, or request, in the unit of the target."""
     cores = workload.resources.cpu_limit or workload.resources.cpu_request
-    if isinstance(target, AmountTarget) and target.signal is Signal.REQUESTS:
+    if isinstance(target, AmountTarget) and target.signal == REQUESTS:
         return max(cores / cost, fresh) if cores and cost else fresh
     return max(cores or fresh, fresh)
 

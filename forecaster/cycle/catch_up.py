@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import PODS
 from forecaster.domain.window import MINUTE, Block, Gap
 from forecaster.errors import SourceError, SourceUnavailable, StoreError
 
@@ -33,7 +33,7 @@ def catch_up(history: Histories, source: Source, targets: Targets, now: datetime
     except StoreError as error:
         return [str(error)]
     for gap in gaps:
-        if gap.signal is Signal.PODS and gap.start == now:
+        if gap.signal == PODS and gap.start == now:
             continue
         try:
             for block in _answers(source, gap, now):
@@ -57,4 +57,4 @@ def pods_block(targets: Targets, now: datetime) -> Block:
     """Ready pods of every workload at `now`: the inventory knows them, so nobody is asked again."""
     workloads = targets.inventory.workloads
     ready = np.array([[float(workload.ready_replicas)] for workload in workloads]).reshape(len(workloads), 1)
-    return Block(Signal.PODS, tuple(workload.id for workload in workloads), now, MINUTE, ready)
+    return Block(PODS, tuple(workload.id for workload in workloads), now, MINUTE, ready)

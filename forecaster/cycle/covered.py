@@ -21,11 +21,11 @@ class KeptHeld(msgspec.Struct, frozen=True):
 
 def kept(coverage: Coverage) -> tuple[KeptHeld, ...]:
     """As it is kept."""
-    return tuple(KeptHeld(id_, signal, *one) for (id_, signal), one in coverage.held.items())
+    return tuple(KeptHeld(id_, str(signal), *one) for (id_, signal), one in coverage.held.items())
 
 
 def restored(kept: tuple[KeptHeld, ...]) -> Coverage:
     """As it was."""
     return Coverage.of(
-        {(WorkloadId(*one.id), Signal(one.signal)): Held(one.level, one.matured, one.covered) for one in kept}
+        {(WorkloadId(*one.id), one.signal): Held(one.level, one.matured, one.covered) for one in kept}
     )

@@ -11,7 +11,7 @@ import numpy as np
 from forecaster.cycle.demand_forecast import DemandSamples, demand_samples
 from forecaster.cycle.load_forecast import carried_at
 from forecaster.decisions.targets import targets_of
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU
 from forecaster.vertical.admission.cluster import name_of
 from forecaster.vertical.nodes.forecast import Aim, PoolForecast, pool_forecast
 from forecaster.vertical.nodes.headroom import Headroom, headroom
@@ -83,7 +83,7 @@ def node_forecast(
 def _member(workload: Workload, policies: Policies, cluster: Cluster) -> Member:
     policy = policies.of(workload.id).horizontal
     targets = targets_of(workload, policy)
-    per_pod = [capacity for one in targets if (capacity := carried_at(one, Signal.CPU)) is not None]
+    per_pod = [capacity for one in targets if (capacity := carried_at(one, CPU)) is not None]
     scaled = workload.autoscaler
     return Member(
         workload=name_of(workload.id),

@@ -136,7 +136,7 @@ def demands_of(
         return Demands()
     wanted = driven(targets, policies)
     usage = usage_of(history, wanted, targets.inventory.workloads, throttled)
-    return Demands({signal: latest(history.window(signal, MINUTE)) for signal in DEMAND}, usage, wanted)
+    return Demands({signal: latest(history.window(signal, MINUTE)) for signal in history.signals}, usage, wanted)
 
 
 def forecasts_of(

@@ -123,7 +123,7 @@ def rehearsed(cases: Iterable[Case]) -> dict[WorkloadId, Rounds]:
     found: dict[WorkloadId, list[list[Evidence]]] = defaultdict(list)
     for together in _alike(cases):
         for case, evidence in zip(together, _evidence(together), strict=True):
-            found[case.id].append([one._replace(target=case.signal.value) for one in evidence])
+            found[case.id].append([one._replace(target=str(case.signal)) for one in evidence])
     return {id_: list(zip(*targets, strict=True)) for id_, targets in found.items()}
 
 

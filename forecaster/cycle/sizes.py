@@ -6,12 +6,13 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from forecaster.cycle.cold_start_sizes import with_donors
 from forecaster.demand.capacity import per_pod
 from forecaster.demand.fresh import values_of
 from forecaster.domain.signal import CPU, MEMORY, PODS
 from forecaster.domain.window import FIVE_MINUTES
 from forecaster.domain.workload import Resources
+from forecaster.forecasting.cold_start import family
+from forecaster.vertical.sizing.cold_start import with_donors
 from forecaster.vertical.sizing.containers import (
     NO_SIZING,
     ContainerSizing,
@@ -71,7 +72,7 @@ class PodSizes:
         divided = [one for one in due if containers.of_workload.get(one.id)]
         whole = [one for one in due if not containers.of_workload.get(one.id)]
         sized = sizings_of_containers(containers, policies, divided, loads)
-        sized = with_donors(sized, self.known, containers.facts, policies)
+        sized = with_donors(sized, self.known, containers.facts, policies, _alike_name)
         fresh = sized | sizings_of_pods(history, policies, whole, loads)
         self.known = {one.id: fresh.get(one.id) or self.known[one.id] for one in workloads}
 
@@ -126,6 +127,11 @@ def _alike(workloads: Sequence[Workload], policies: Policies) -> Iterator[tuple[
     for policy, same in alike.items():
         for begin in range(0, len(same), _CHUNK):
             yield policy, same[begin : begin + _CHUNK]
+
+
+def _alike_name(id_: WorkloadId) -> str:
+    """What workloads that are called alike have in common, as forecasts of a cold start have it."""
+    return "/".join(family(id_))
 
 
 def _spec_of(id_: ContainerId, facts: ContainerFacts, load: PodLoad) -> ContainerSpec:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from forecaster.demand.fresh import DemandContext, fresh
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import PODS, Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def usage_of(
     throttled: Mapping[WorkloadId, Sequence[ThrottledTime]],
 ) -> dict[Signal, FreshHistory]:
     """Weeks up to the newest minute of these signals."""
-    pods, here = _cut(history, Signal.PODS), {one.id: one for one in workloads}
+    pods, here = _cut(history, PODS), {one.id: one for one in workloads}
     return {signal: _cut(history, signal, DemandContext(signal, pods, here, throttled)) for signal in signals}
 
 

@@ -101,7 +101,7 @@ def view(asked: Asked | Unusable) -> SignalView:
     measured = outlook.measured if isinstance(outlook.measured, Measured) else None
     forecast = outlook.ahead if isinstance(outlook.ahead, PeakForecast) else None
     return SignalView(
-        signal=target.signal,
+        signal=str(target.signal),
         target=target.words,
         measured=measured.value if measured else None,
         measured_at=measured.at if measured else None,
@@ -110,6 +110,7 @@ def view(asked: Asked | Unusable) -> SignalView:
         forecast_replicas=ahead.replicas if isinstance(ahead, MetricProposal) else None,
         note=_note(now, ahead, forecast.note if forecast else ""),
         pod=stated_pod(target),
+        unit=target.signal.unit,
     )
 
 

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
     from forecaster.domain.outlook import SignalForecast
-    from forecaster.domain.signal import Signal
 
 GONE = 0.1
 """Load below this share of what was expected at the very least (its 10 % quantile) has not fallen, it has gone."""
@@ -25,10 +24,10 @@ class Outage(NamedTuple):
     floor: int
     until: datetime
     why: str
-    expected: tuple[Signal, float] | None = None
+    expected: tuple[str, float] | None = None
 
 
-Expected = tuple[tuple["Signal", float], ...]
+Expected = tuple[tuple[str, float], ...]
 """The least that the newest forecasts expect, by signal."""
 
 

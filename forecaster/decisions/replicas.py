@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING
 
 from forecaster.decisions.targets import AmountTarget, PodTarget
-from forecaster.domain.signal import Signal
 from forecaster.hpa.proposals import NO_SHARE, MetricProposal, Share, from_average, from_utilization, per_pod_value
 
 if TYPE_CHECKING:
@@ -27,11 +26,11 @@ def proposal(
     """Replicas that one signal asks for at this total demand (docs/hpa.md §8.1, §8.2, §8.4).
 
     Resource metrics are shared by the `ready` pods, of which no more than `current` count: the rest are leaving. Pods
-    that are asked for and not ready yet take their share when the load is high. A request rate is divided by the share
+    that are asked for and not ready yet take their share when the load is high. A signal of all pods is divided by the share
     of a pod, as the HPA does with an External metric of type AverageValue.
     """
     usage = milli(demand)
-    if isinstance(target, AmountTarget) and target.signal is Signal.REQUESTS:
+    if isinstance(target, AmountTarget) and target.signal.of_all_pods:
         return per_pod_value(usage, milli(target.amount), current, tolerance)
     ready = min(ready, current)
     starting = current - ready

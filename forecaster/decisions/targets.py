@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from forecaster.domain.amounts import amount
 from forecaster.domain.published import COUNTS, own_metric
-from forecaster.domain.signal import DEMAND as DEMAND_SIGNALS
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, REQUESTS, Signal
 from forecaster.domain.workload import Target, TargetType
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ class UtilizationTarget:
     words: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        words = f"{self.percent} % of {amount(self.request, self.signal)} a pod"
+        words = f"{self.percent} % of {amount(self.request, self.signal.unit)} a pod"
         object.__setattr__(self, "words", words + _filled_words(self.full, self.signal))
 
     def __str__(self) -> str:
@@ -51,7 +50,7 @@ class AmountTarget:
     words: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        words = f"{amount(self.amount, self.signal)} a pod"
+        words = f"{amount(self.amount, self.signal.unit)} a pod"
         object.__setattr__(self, "words", words + _filled_words(self.full, self.signal))
 
     def __str__(self) -> str:
@@ -70,7 +69,7 @@ PodTarget = UtilizationTarget | AmountTarget
 
 
 def _filled_words(full: PodCapacity | None, signal: Signal) -> str:
-    return f", full at {amount(full.amount, signal)} ({full.why})" if full else ""
+    return f", full at {amount(full.amount, signal.unit)} ({full.why})" if full else ""
 
 
 def stated_pod(target: PodTarget) -> float:
@@ -124,13 +123,13 @@ def _of_hpa(target: Target, resources: Resources, policy: HorizontalPolicy) -> P
         return Unusable(target.metric, "this metric is not forecast; the HPA goes on reading it itself")
     if target.type is TargetType.AVERAGE_VALUE:
         return _amount(signal, target.value)
-    if target.type is TargetType.UTILIZATION and signal is not Signal.REQUESTS:
+    if target.type is TargetType.UTILIZATION and signal.resource:
         return _share_of_request(signal, target, resources)
     return Unusable(target.metric, f"a target of type {target.type} says nothing about one pod; use AverageValue")
 
 
 def _share_of_request(signal: Signal, target: Target, resources: Resources) -> PodTarget | Unusable:
-    request = resources.cpu_request if signal is Signal.CPU else resources.memory_request
+    request = resources.request(signal.resource)
     if not request:
         return Unusable(target.metric, f"utilization needs a {target.metric} request on every container; set one")
     return _utilization(signal, round(target.value * 100), request)
@@ -142,21 +141,21 @@ def _is_count(metric: str) -> bool:
 
 
 def _signal(metric: str, policy: HorizontalPolicy) -> Signal | None:
-    ours = own_metric(metric)
+    """The signal that a metric of an HPA means; None where it is not measured."""
+    ours, signals = own_metric(metric), policy.signals
     if ours is not None:
-        return Signal(ours.signal) if ours.signal in DEMAND_SIGNALS else Signal(policy.demand_signal)
-    if metric in {Signal.CPU.value, Signal.MEMORY.value}:
-        return Signal(metric)
-    return Signal.REQUESTS if metric == policy.requests_metric else None
+        return signals.by_name.get(ours.signal or policy.demand_signal)
+    return REQUESTS if metric == policy.requests_metric else signals.by_metric.get(metric)
 
 
 def _of_policy(resources: Resources, policy: HorizontalPolicy) -> list[PodTarget]:
     found: list[PodTarget] = []
     if resources.cpu_request:
-        found.append(_utilization(Signal.CPU, round(policy.cpu_utilization * 100), resources.cpu_request))
+        found.append(_utilization(CPU, round(policy.cpu_utilization * 100), resources.cpu_request))
     if policy.requests_per_pod is not None:
-        found.append(_amount(Signal.REQUESTS, policy.requests_per_pod))
-    return found
+        found.append(_amount(REQUESTS, policy.requests_per_pod))
+    stated = [(policy.signals.by_name.get(one.signal), one.amount) for one in policy.pod_amounts]
+    return [*found, *(_amount(signal, each) for signal, each in stated if signal is not None)]
 
 
 @lru_cache(maxsize=REMEMBERED)

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.domain.signal import Signal
-
 if TYPE_CHECKING:
     from datetime import datetime
 
     from numpy.typing import NDArray
 
+    from forecaster.domain.signal import Signal
     from forecaster.domain.window import Window
 
     Rows = slice | NDArray[np.intp]
@@ -96,10 +95,7 @@ def values_of(window: Window, ids: Sequence[WorkloadId], newest: int | None = No
 
 @dataclass(frozen=True, slots=True)
 class DemandContext:
-    """What usage is to be understood by. `throttled` has the hours of the workloads that had any.
-
-    Limits, throttling and the number of pods hold down CPU; other signals need none of it.
-    """
+    """What usage is to be understood by. `throttled` has the hours of the workloads that had any."""
 
     signal: Signal
     pods: FreshHistory
@@ -108,5 +104,5 @@ class DemandContext:
 
     @property
     def of_pods(self) -> bool:
-        """Whether pods hold this signal down."""
-        return self.signal is Signal.CPU
+        """Whether pods hold this signal down, or use some of it to start."""
+        return self.signal.limited or self.signal.warm_up

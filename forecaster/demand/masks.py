@@ -13,11 +13,12 @@ import numpy as np
 
 from forecaster.demand import censored
 from forecaster.demand.warm_up import without_warm_up
-from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from forecaster.domain.signal import Signal
 
     Floats = NDArray[np.floating]
     from collections.abc import Sequence
@@ -154,10 +155,10 @@ class Cleaned(NamedTuple):
 
 
 def traits_of(signal: Signal, workloads: Sequence[Workload | None], history: Floats, warm_up: Floats) -> Traits:
-    """Of workloads beside their weeks. Only CPU is held down by limits, throttling and the number of pods."""
-    known = [one if signal is Signal.CPU else None for one in workloads]
-    limit = _amounts([one.resources.cpu_limit if one else None for one in known])
-    request = _amounts([one.resources.cpu_request if one else None for one in known])
+    """Of workloads beside their weeks; limits and the number of pods only where they hold the signal down."""
+    known = [one if signal.limited else None for one in workloads]
+    limit = _amounts([one.resources.limit(signal.resource) if one else None for one in known])
+    request = _amounts([one.resources.request(signal.resource) if one else None for one in known])
     most = _amounts([one.autoscaler.max_replicas if one and one.autoscaler else None for one in known])
     columns = np.count_nonzero(~np.isnan(history), axis=1)
     level = np.nansum(history, axis=1, dtype=np.float64) / np.maximum(columns, 1)
@@ -166,7 +167,7 @@ def traits_of(signal: Signal, workloads: Sequence[Workload | None], history: Flo
         limit=limit,
         capacity=np.where(np.isnan(limit), request, limit),
         warm_up=warm_up.astype(np.float32),
-        ceiling=_nothing(len(history)) if signal is Signal.MEMORY else censored.ceiling_of(history),
+        ceiling=censored.ceiling_of(history) if signal.plateau else _nothing(len(history)),
         level=level.astype(np.float32),
     )
 

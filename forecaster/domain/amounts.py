@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from forecaster.domain.signal import Signal
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -14,18 +12,31 @@ if TYPE_CHECKING:
 
 
 UNKNOWN = "–"
-UNITS = {str(signal): signal.unit for signal in Signal}
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
 
 
-def amount(value: float | None, signal: str) -> str:
-    """A demand of this signal; a dash where it is not known."""
-    if value is None:
-        return UNKNOWN
-    unit = UNITS.get(signal)
-    if unit == "bytes":
-        return memory(value)
-    return cores(value) if unit == "cores" else f"{_digits(value, 4)}/s"
+def amount(value: float | None, unit: str) -> str:
+    """An amount in this unit; a dash where it is not known.
+
+    >>> amount(0.25, "cores"), amount(3 * 2**30, "bytes"), amount(12.5, "requests/s"), amount(40.0, "messages")
+    ('250m', '3Gi', '12.5/s', '40 messages')
+    """
+    match unit:
+        case _ if value is None:
+            return UNKNOWN
+        case "cores":
+            return cores(value)
+        case "bytes":
+            return memory(value)
+        case "requests/s":
+            return f"{_digits(value, 4)}/s"
+        case _:
+            return f"{_digits(value, 4)} {unit}".rstrip()
+
+
+def resource_amount(value: float | None, resource: str) -> str:
+    """An amount of CPU in cores or of memory in bytes."""
+    return amount(value, "bytes" if resource == "memory" else "cores")
 
 
 def cores(value: float) -> str:

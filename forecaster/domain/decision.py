@@ -91,7 +91,7 @@ class SignalView:
     """One target as the decision saw it. Amounts are totals over all pods, in the signal's unit."""
 
     signal: str
-    """A `Signal`, or the HPA's own name of a metric that is not forecast."""
+    """Name of a signal, or the HPA's own name of a metric that is not forecast."""
     target: str = ""
     """The target in words, e.g. `70 % of 500m a pod`."""
     measured: float | None = None
@@ -103,6 +103,8 @@ class SignalView:
     """Why a value above is missing; empty when nothing is."""
     pod: float | None = None
     """The demand of a pod at its target."""
+    unit: str = ""
+    """Of the amounts; empty for a metric that is not forecast."""
 
 
 class LeadTime(NamedTuple):

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
-    from forecaster.domain.signal import Signal
-
 
 @dataclass(frozen=True, slots=True)
 class Measured:
@@ -53,9 +51,9 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class SignalForecast:
-    """One signal: now and ahead."""
+    """One signal of one workload: measured now, and forecast."""
 
-    signal: Signal
+    signal: str
     measured: Measured | Unknown
     ahead: PeakForecast | Unknown
 

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from forecaster.domain.policy import Policy
+from forecaster.domain.signal import BUILT_IN, Signals
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,6 +22,8 @@ class Policies:
 
     defaults: Policy
     overrides: tuple[tuple[PolicySelector, Mapping[str, object]], ...] = ()
+    signals: Signals = field(default=BUILT_IN, kw_only=True)
+    """What is measured; every policy knows it."""
     built: dict[tuple[int, ...], Policy] = field(default_factory=dict)
     chosen: dict[WorkloadId, Policy] = field(default_factory=dict)
 
@@ -40,7 +43,8 @@ class Policies:
             value = self.defaults.model_dump()
             for i in matching:
                 value = merged(value, self.overrides[i][1])
-            self.built[matching] = Policy.model_validate(value)
+            policy = Policy.model_validate(value)
+            self.built[matching] = policy.model_copy(update={"horizontal": policy.horizontal.reading(self.signals)})
         return self.built[matching]
 
 

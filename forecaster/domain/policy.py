@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationInfo, 
 
 from forecaster.domain.event import ScheduledEvent
 from forecaster.domain.settings import Duration
+from forecaster.domain.signal import BUILT_IN, Signals
 
 
 class PodCapacity(NamedTuple):
@@ -29,10 +30,29 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
+class PodAmount(_Frozen):
+    """What one pod should carry of a signal where no HPA states it."""
+
+    signal: str = Field(description="Name of the signal: one of `signals`.")
+    amount: Annotated[float, Field(gt=0)] = Field(description="Amount for each pod, in the unit of the signal.")
+
+
 class HorizontalPolicy(_Frozen):
     """How many replicas."""
 
     _filled: Mapping[str, PodCapacity] = PrivateAttr(default_factory=dict)
+    _signals: Signals = PrivateAttr(default_factory=lambda: BUILT_IN)
+
+    @property
+    def signals(self) -> Signals:
+        """What is measured, and by which metrics an HPA means it; no setting of a policy."""
+        return self._signals
+
+    def reading(self, signals: Signals) -> HorizontalPolicy:
+        """The same where these signals are measured."""
+        policy = self.model_copy()
+        policy._signals = signals  # noqa: SLF001  its own
+        return policy
 
     @property
     def filled(self) -> Mapping[str, PodCapacity]:
@@ -177,11 +197,18 @@ class HorizontalPolicy(_Frozen):
     requests_per_pod: Annotated[float, Field(ge=0.001)] | None = Field(
         None, description="Requests per second that one pod should serve where no HPA states it; none: not used."
     )
+    pod_amounts: tuple[PodAmount, ...] = Field(
+        (),
+        description=(
+            "The same for signals of your own: what one pod should carry of each where no HPA states it, e.g. "
+            "`[{signal: queue, amount: 30}]`."
+        ),
+    )
     requests_metric: str | None = Field(
         None,
         description="Name of the HPA's Pods or External metric that is this workload's request rate, if it has one.",
     )
-    demand_signal: Literal["cpu", "memory", "requests"] = Field(
+    demand_signal: str = Field(
         "cpu", description="Which demand the HPA's `forecaster_demand` target means; its selector says the same."
     )
     tolerance: float = Field(

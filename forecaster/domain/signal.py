@@ -1,24 +1,101 @@
-"""What is measured of a workload."""
+"""What is measured of a workload. A signal is data: CPU, memory and requests are the first three of a table."""
 
 from __future__ import annotations
 
-from enum import StrEnum
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 
-class Signal(StrEnum):
-    """A measured kind; the first three are demand, always the total over all pods of a workload."""
+class Signal(str):
+    """A measured kind of demand: its name, and what the program has to know of it.
 
-    CPU = "cpu"
-    MEMORY = "memory"
-    REQUESTS = "requests"
-    PODS = "pods"
-    """Ready pods: not demand, but what turns totals into shares of one pod."""
+    A signal is equal to its name, and so to another one of that name. Values are totals over all pods of a workload, in
+    `unit`.
+    """
+
+    __slots__ = ("limited", "metrics", "of_all_pods", "plateau", "resource", "survives_zero", "unit", "warm_up")
+
+    unit: str
+    """The unit of every value inside the program."""
+    resource: str
+    """The resource of a pod's requests and limits that it is a share of; empty where it is none."""
+    metrics: tuple[str, ...]
+    """Names of the metrics of an HPA that mean it, beside the resource."""
+    of_all_pods: bool
+    """Whether an HPA divides it by all pods (an External metric, AverageValue), not by the ready ones."""
+    survives_zero: bool
+    """Whether it is measured without pods, for example at an ingress or in a broker."""
+    warm_up: bool
+    """Whether new pods use some of it to start, which is no demand."""
+    limited: bool
+    """Whether limits, throttling and the number of pods cut it off, so that more was wanted than was measured."""
+    plateau: bool
+    """Whether a stretch on the highest value of weeks is taken for a limit and not for demand."""
+
+    def __new__(
+        cls,
+        name: str,
+        *,
+        unit: str,
+        resource: str = "",
+        metrics: tuple[str, ...] = (),
+        of_all_pods: bool = False,
+        survives_zero: bool = False,
+        warm_up: bool = False,
+        limited: bool = False,
+        plateau: bool = True,
+    ) -> Self:
+        """A signal of this name; what is left out is right for work that pods carry and that knows no bound."""
+        one = super().__new__(cls, name)
+        one.unit, one.resource, one.metrics = unit, resource, metrics
+        one.of_all_pods, one.survives_zero = of_all_pods, survives_zero
+        one.warm_up, one.limited, one.plateau = warm_up, limited, plateau
+        return one
+
+    def named_by(self, metrics: tuple[str, ...]) -> Signal:
+        """The same, meant by these metrics of an HPA."""
+        return _signal_of(str(self), self._properties() | {"metrics": metrics})
+
+    def _properties(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    def __reduce__(self) -> tuple[Callable[..., Signal], tuple[str, Mapping[str, Any]]]:
+        return _signal_of, (str(self), self._properties())
+
+
+def _signal_of(name: str, properties: Mapping[str, Any]) -> Signal:
+    return Signal(name, **properties)
+
+
+CPU = Signal("cpu", unit="cores", resource="cpu", warm_up=True, limited=True)
+MEMORY = Signal("memory", unit="bytes", resource="memory", plateau=False)
+REQUESTS = Signal("requests", unit="requests/s", of_all_pods=True, survives_zero=True)
+PODS = Signal("pods", unit="pods", plateau=False)
+"""Ready pods: not demand, but what turns totals into shares of one pod."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """The table of signals: every kind of demand that is measured, by name and by the metrics that mean it."""
+
+    demand: tuple[Signal, ...]
+    by_name: Mapping[str, Signal] = field(init=False, repr=False, compare=False)
+    by_metric: Mapping[str, Signal] = field(init=False, repr=False, compare=False)
+    """By the name that an HPA has for it: of a resource, or of a metric."""
+
+    def __post_init__(self) -> None:
+        meanings = {name: one for one in self.demand for name in (one.resource, *one.metrics) if name}
+        object.__setattr__(self, "by_name", {str(one): one for one in self.measured})
+        object.__setattr__(self, "by_metric", meanings)
 
     @property
-    def unit(self) -> str:
-        """The unit of every value of this signal inside the program."""
-        return _UNITS[self]
+    def measured(self) -> tuple[Signal, ...]:
+        """Everything that is asked of a source: demand, and the ready pods that it is divided by."""
+        return (*self.demand, PODS)
 
 
-_UNITS = {Signal.CPU: "cores", Signal.MEMORY: "bytes", Signal.REQUESTS: "requests/s", Signal.PODS: "pods"}
-DEMAND = (Signal.CPU, Signal.MEMORY, Signal.REQUESTS)
+BUILT_IN = Signals((CPU, MEMORY, REQUESTS))
+DEMAND = BUILT_IN.demand

@@ -73,7 +73,7 @@ class Block:
     each workload once.
     """
 
-    signal: Signal
+    signal: str
     ids: tuple[WorkloadId, ...]
     start: datetime
     step: timedelta

@@ -95,7 +95,7 @@ def cleaned_weeks(group: ShardHistory, before: Cleaning | None) -> tuple[Floats,
     count, settled = usage.shape[1], max(0, usage.shape[1] - OPEN)
     kept = _corrections(usage[:, :settled], whole.values[:, :settled], group.end - count)
     masked = shares_of(group.ids, whole.why[:, -WEEK:], usage[:, -WEEK:])
-    remarks = remarks_of(group.ids, masked, traits.warm_up)
+    remarks = remarks_of(group.ids, masked, traits.warm_up, group.around.signal.unit)
     first, now = group.end - (count - settled), masked_now(group.ids, whole.why)
     return whole.values, Cleaning(traits, starts, group.history.end, kept, first, masked, remarks, now)
 
@@ -119,7 +119,7 @@ def _starts(group: ShardHistory, weeks: Floats, before: Cleaning | None) -> Floa
     """What pods used to start, after a look at the newest hours; no start is counted twice."""
     remembered = before.starts if before else np.full((len(group.ids), STARTS_HELD), np.nan)
     minutes, pods = group.history.minutes, group.around.pods.minutes
-    if not group.around.of_pods or minutes is None or pods is None or minutes.end != pods.end:
+    if not group.around.signal.warm_up or minutes is None or pods is None or minutes.end != pods.end:
         return remembered
     count = min(minutes.values.shape[1], pods.values.shape[1])
     usage, ready = (values_of(one, group.ids, count) for one in (minutes, pods))
@@ -133,7 +133,7 @@ def _starts(group: ShardHistory, weeks: Floats, before: Cleaning | None) -> Floa
 
 
 def _part(group: ShardHistory, usage: Floats, lead: int) -> CleanedPart:
-    """With the ready pods and throttled hours of the same columns, which hold down CPU alone."""
+    """With the ready pods and throttled hours of the same columns, where pods have a say in the signal."""
     throttled = np.zeros(usage.shape, np.bool_)
     if not group.around.of_pods:
         return CleanedPart(usage, np.broadcast_to(np.float32(np.nan), usage.shape), throttled, lead)
@@ -191,7 +191,7 @@ def shares_of(
 
 
 def remarks_of(
-    ids: Sequence[WorkloadId], masked: Mapping[WorkloadId, Mapping[Masked, float]], warm_up: Floats
+    ids: Sequence[WorkloadId], masked: Mapping[WorkloadId, Mapping[Masked, float]], warm_up: Floats, unit: str
 ) -> dict[WorkloadId, str]:
     """A sentence on each workload with masked columns, or with pods that take `warm_up` [workload] to start."""
     said = {
@@ -199,7 +199,9 @@ def remarks_of(
         for id_, parts in masked.items()
     }
     for row in np.flatnonzero(warm_up > 0).tolist():
-        left_out = f"{5 * warm_up[row]:.2g} core-minutes that each new pod takes to start are left out"
+        left_out = (
+            f"{5 * warm_up[row]:.2g} {unit.removesuffix('s')}-minutes that each new pod takes to start are left out"
+        )
         said.setdefault(ids[row], []).append(left_out)
     return {id_: "; ".join(parts) for id_, parts in said.items()}
 

@@ -53,18 +53,18 @@ class Level(NamedTuple):
 class Coverage:
     """What is remembered of all workloads, and its sums by signal and level."""
 
-    held: dict[tuple[WorkloadId, Signal], Held] = field(default_factory=dict)
-    pooled: dict[tuple[Signal, float], Held] = field(default_factory=dict)
+    held: dict[tuple[WorkloadId, str], Held] = field(default_factory=dict)
+    pooled: dict[tuple[str, float], Held] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, held: Mapping[tuple[WorkloadId, Signal], Held]) -> Coverage:
+    def of(cls, held: Mapping[tuple[WorkloadId, str], Held]) -> Coverage:
         """With the sums of what is remembered."""
         made = cls(dict(held))
         for (_, signal), one in held.items():
             made._pool(signal, one, 1.0)
         return made
 
-    def matured(self, id_: WorkloadId, signal: Signal, level: float, *, covered: bool) -> None:
+    def matured(self, id_: WorkloadId, signal: str, level: float, *, covered: bool) -> None:
         """One forecast of this level has matured. Another level than before begins anew."""
         before = self.held.get((id_, signal), Held(level))
         after = (before if before.level == level else Held(level)).after(covered=covered)
@@ -72,7 +72,7 @@ class Coverage:
         self._pool(signal, before, -1.0)
         self._pool(signal, after, 1.0)
 
-    def level(self, id_: WorkloadId, signal: Signal, quantile: float) -> Level:
+    def level(self, id_: WorkloadId, signal: str, quantile: float) -> Level:
         """The level to ask for, so that `quantile` of the peaks stay below the answer."""
         own = self.held.get((id_, signal))
         if own is None or own.level != quantile or own.matured < LEAST:
@@ -90,7 +90,7 @@ class Coverage:
         kept = Coverage.of({key: one for key, one in self.held.items() if key[0] in here})
         self.held, self.pooled = kept.held, kept.pooled
 
-    def _pool(self, signal: Signal, one: Held, sign: float) -> None:
+    def _pool(self, signal: str, one: Held, sign: float) -> None:
         _, matured, covered = self.pooled.get((signal, one.level), Held(one.level))
         total = Held(one.level, matured + sign * one.matured, covered + sign * one.covered)
         self.pooled[signal, one.level] = total

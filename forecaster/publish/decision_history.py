@@ -130,7 +130,7 @@ class DecisionHistory:
     def _score(self, scores: Iterable[ForecastScore]) -> None:
         for score in scores:
             self._told.pop(score.id, None)
-            self._sums.setdefault(score.id, {}).setdefault(score.signal.value, FadingSums()).add(score)
+            self._sums.setdefault(score.id, {}).setdefault(str(score.signal), FadingSums()).add(score)
 
 
 class ScoreSums(NamedTuple):

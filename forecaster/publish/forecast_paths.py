@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import WorkloadId
 
 
-class StepForecast(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class StoredSteps(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One signal in the table: `values` has a row of quantiles for each step."""
 
     signal: str
@@ -71,19 +71,19 @@ class EncodedPaths:
         return known[1] if known else b""
 
 
-def decoded_paths(raw: bytes) -> dict[str, StepForecast]:
+def decoded_paths(raw: bytes) -> dict[str, StoredSteps]:
     """By signal."""
     return {one.signal: one for one in _decoder.decode(raw)} if raw else {}
 
 
-def path_view(kept: StepForecast, now: datetime) -> PathView:
+def path_view(kept: StoredSteps, now: datetime) -> PathView:
     """What is answered at `now`."""
     step = timedelta(seconds=kept.step_seconds)
     steps = (_step(kept, kept.begin + k * step, step, values) for k, values in enumerate(kept.values))
     return PathView(kept.made_at, max((now - kept.made_at).total_seconds(), 0.0), kept.model, tuple(steps))
 
 
-def _step(kept: StepForecast, begin: datetime, step: timedelta, values: tuple[float, ...]) -> StepView:
+def _step(kept: StoredSteps, begin: datetime, step: timedelta, values: tuple[float, ...]) -> StepView:
     return StepView(begin, begin + step, tuple(map(QuantileView, kept.quantiles, values)))
 
 
@@ -91,10 +91,10 @@ def _encoded(paths: Mapping[Signal, StepForecast]) -> bytes:
     return _encoder.encode([_kept(signal, path) for signal, path in sorted(paths.items())])
 
 
-def _kept(signal: Signal, path: StepForecast) -> StepForecast:
+def _kept(signal: Signal, path: StepForecast) -> StoredSteps:
     seconds = path.step.total_seconds()
-    return StepForecast(signal.value, path.model, path.made_at, path.begin, seconds, path.levels, path.values)
+    return StoredSteps(str(signal), path.model, path.made_at, path.begin, seconds, path.levels, path.values)
 
 
 _encoder = msgspec.json.Encoder()
-_decoder = msgspec.json.Decoder(tuple[StepForecast, ...])
+_decoder = msgspec.json.Decoder(tuple[StoredSteps, ...])

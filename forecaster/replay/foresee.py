@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from forecaster.demand.fresh import LEAST_KNOWN, DemandContext, FreshHistory, fresh
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import PODS, Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window
 from forecaster.forecasting.forecaster import Forecaster
 from forecaster.forecasting.peaks import LEVELS
@@ -62,7 +62,7 @@ def foresee(sight: Sight, signals: Sequence[Signal], question: Question) -> Fore
     """The forecasts of a whole replay."""
     forecaster = Forecaster(question.model, question.refit_after, ALL_AT_ONCE)
     values = {signal: np.full((sight.minutes, len(sight.traces.workloads), len(LEVELS)), np.nan) for signal in signals}
-    histories = {signal: History.of(sight, signal) for signal in (*signals, Signal.PODS)}
+    histories = {signal: History.of(sight, signal) for signal in (*signals, PODS)}
     for minute in range(sight.minutes):
         for signal in signals:
             values[signal][minute] = (
@@ -92,7 +92,7 @@ def key_of(sight: Sight, signals: Sequence[Signal], question: Question, version:
     said = (question, tuple(signals), sight.begin, sight.minutes, LEVELS, version, sight.traces.start)
     who = tuple((one.id, one.resources, one.autoscaler) for one in sight.traces.workloads)
     digest = hashlib.sha256(repr((said, who)).encode())
-    for signal in (*signals, Signal.PODS):
+    for signal in (*signals, PODS):
         digest.update(np.ascontiguousarray(sight.traces.of(signal)).data)
     return digest.hexdigest()
 
@@ -101,7 +101,7 @@ def _asked(
     forecaster: Forecaster, histories: Mapping[Signal, History], signal: Signal, span: PeakSpan, now: datetime
 ) -> NDArray[np.float64]:
     """[workload, level]."""
-    seen, pods = histories[signal], histories[Signal.PODS]
+    seen, pods = histories[signal], histories[PODS]
     around = DemandContext(signal, pods.cut(now), {one.id: one for one in seen.sight.traces.workloads})
     peaks: PeakForecasts = forecaster.peaks(signal, seen.cut(now, around), [span], now)[span]
     ids = [one.id for one in seen.sight.traces.workloads]

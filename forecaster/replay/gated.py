@@ -62,7 +62,8 @@ class Course:
         """How the gate of one workload stood, day by day."""
         workload, gates, stood = self.sight.traces.workloads[row], Gates(), []
         lead = lead_time_of(policy.horizontal, self.terms)
-        policies = Policies(with_horizontal(policy, {"gate": True, "lead_time": lead}))
+        signals = policy.horizontal.signals
+        policies = Policies(with_horizontal(policy, {"gate": True, "lead_time": lead}), signals=signals)
         for minute in range(0, self.sight.minutes, DAY // MINUTE):
             now = self.sight.instant(minute)
             gates.renew(Over(self, now), policies, Targets(Inventory(now, (workload,))), now)
@@ -83,8 +84,13 @@ class Over:
     course: Course
     now: datetime
 
+    @property
+    def signals(self) -> tuple[Signal, ...]:
+        """The kinds of demand that are replayed."""
+        return self.course.sight.traces.signals
+
     def gaps(self, now: datetime) -> list[Gap]:
-        """None that anybody could answer."""
+        """None: nothing can be asked."""
         del now
         return []
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import PODS
 from forecaster.domain.window import MINUTE
 from forecaster.replay.account import HOUR, Account, total
 from forecaster.replay.compare import play_lanes, scene_of, with_setup_at
@@ -148,9 +148,9 @@ def _realised(scene: Scene, row: int, played: Sequence[Played]) -> Realised:
 def measured(scene: Scene, row: int) -> Account | None:
     """What the pods that were ready carried, by the minute; pods that were starting are not known and not counted."""
     sight, capacity = scene.sight, scene.setups[row].capacity
-    if Signal.PODS not in sight.traces.values:
+    if PODS not in sight.traces.values:
         return None
-    pods = sight.seen(Signal.PODS, 1, sight.minutes)[:, row]
+    pods = sight.seen(PODS, 1, sight.minutes)[:, row]
     demand = sight.seen(capacity.signal, 1, sight.minutes)[:, row]
     known = ~np.isnan(pods) & ~np.isnan(demand)
     missing = np.maximum(0.0, demand[known] - pods[known] * capacity.amount)

@@ -72,7 +72,8 @@ class _Demands:
 
     def __init__(self, lane: Lane, sight: Sight) -> None:
         row = lane.row
-        self._seen = {signal: sight.seen(signal, -1, sight.minutes + 1)[:, row] for signal in DEMAND}
+        signals = {*DEMAND, *sight.traces.signals}
+        self._seen = {signal: sight.seen(signal, -1, sight.minutes + 1)[:, row] for signal in signals}
         self._coming = sight.seen(lane.setup.capacity.signal, 1, sight.minutes)[:, row]
 
     def at(self, minute: int) -> Demand:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.decisions.replicas import proposal
 from forecaster.decisions.targets import UtilizationTarget
-from forecaster.domain.signal import Signal
 from forecaster.hpa.behavior import PastRecommendation, PastRecommendations, ScaleEvents, record_scale_event
 from forecaster.hpa.limits import ReplicaBounds, limit
 from forecaster.hpa.proposals import NoRecommendation, Unmeasured, combine
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from forecaster.decisions.targets import PodTarget
+    from forecaster.domain.signal import Signal
     from forecaster.hpa.behavior import Behavior
     from forecaster.hpa.proposals import MetricProposal, Tolerance
     from forecaster.replay.pods import Pods
@@ -131,6 +131,6 @@ def _proposal(target: PodTarget, demand: float, pods: Pods, tolerance: Tolerance
     """HPA rules §6, §8: without a ready pod there is no sample of a resource; a rate is measured elsewhere."""
     if math.isnan(demand):
         return NO_SAMPLE
-    if not pods.ready and target.signal is not Signal.REQUESTS:
+    if not pods.ready and not target.signal.survives_zero:
         return NOT_READY
     return proposal(demand, target, pods.ready, pods.asked, tolerance)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from forecaster.decisions.targets import Unusable, targets_of
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, Signal
 from forecaster.hpa.limits import ReplicaBounds
 from forecaster.replay import start_up as start_ups
 from forecaster.replay import timing as timings
@@ -26,7 +26,7 @@ class Capacity:
     """What fills one pod: so much of this signal."""
 
     amount: float
-    signal: Signal = Signal.CPU
+    signal: Signal = CPU
 
 
 @dataclass(frozen=True, slots=True)

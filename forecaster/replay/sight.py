@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from forecaster.decisions.lead_time import lead_time
-from forecaster.domain.signal import DEMAND, Signal
 from forecaster.domain.window import MINUTE
 from forecaster.replay.foresight import EVERY_MINUTE
 
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.domain.policy import Policy
+    from forecaster.domain.signal import Signal
     from forecaster.replay.traces import Traces
 
 RECENT = timedelta(hours=3)
@@ -82,7 +82,7 @@ class Sight:
 
 def sight_of(traces: Traces, begin: datetime, minutes: int) -> Sight:
     """Everything that can be known from `begin` on, for so many minutes."""
-    known = {signal: _known(traces, signal, begin, minutes) for signal in DEMAND if signal in traces.values}
+    known = {signal: _known(traces, signal, begin, minutes) for signal in traces.signals}
     return Sight(traces, begin, minutes, known)
 
 

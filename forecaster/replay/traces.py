@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.domain.signal import DEMAND, Signal
+from forecaster.domain.signal import PODS, Signal
 from forecaster.domain.window import MINUTE
 from forecaster.errors import ConfigError, Fault
 
@@ -29,7 +29,7 @@ class Traces:
 
     `values[signal][i, j]`, float64, is what all pods of `workloads[i]` used, or were asked for, in the minute that ends
     at `start + j` minutes: cores, bytes, requests per second; NaN where nothing was measured. A signal that nobody has
-    may be absent. `values[Signal.PODS]`, if there, are pods that were ready then.
+    may be absent. `values[PODS]`, if there, are pods that were ready then.
     """
 
     workloads: tuple[Workload, ...]
@@ -77,11 +77,11 @@ class Traces:
 
     def pods_at(self, row: int, at: datetime) -> int:
         """Pods that were ready at `at`, else what the workload says of itself; at least one."""
-        column, pods = self.column(at), self.values.get(Signal.PODS)
+        column, pods = self.column(at), self.values.get(PODS)
         known = pods[row, column] if pods is not None and 0 <= column < self.minutes else np.nan
         return max(1, self.workloads[row].replicas if np.isnan(known) else round(float(known)))
 
     @property
     def signals(self) -> tuple[Signal, ...]:
         """The kinds of demand that were recorded."""
-        return tuple(signal for signal in DEMAND if signal in self.values)
+        return tuple(signal for signal in self.values if signal != PODS)

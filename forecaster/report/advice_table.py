@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from forecaster.domain.amounts import UNKNOWN, cores, memory
-from forecaster.domain.signal import CPU as CPU_SIGNAL
-from forecaster.domain.signal import MEMORY as MEMORY_SIGNAL
 from forecaster.report.advice_view import changes
 from forecaster.vertical.admission.advice import whole_mebibytes
 from forecaster.vertical.admission.checks import Verdict

@@ -53,7 +53,7 @@ def row_of(one: Recommendation) -> tuple[str, ...]:
     return (
         str(one.id),
         view.signal if view else UNKNOWN,
-        amount(view.measured, view.signal) if view else UNKNOWN,
+        amount(view.measured, view.unit) if view else UNKNOWN,
         _forecast(view),
         _replicas(one),
         _sizes(one),
@@ -71,7 +71,7 @@ def _forecast(view: SignalView | None) -> str:
     if view is None or view.forecast is None:
         return UNKNOWN
     ahead = view.forecast
-    peak, low, high = (amount(value, view.signal) for value in (ahead.peak, ahead.low, ahead.high))
+    peak, low, high = (amount(value, view.unit) for value in (ahead.peak, ahead.low, ahead.high))
     return f"{peak} ({low}…{high})"
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from forecaster.domain.settings import parse_duration
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, MEMORY, PODS, Signal
 from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import TargetType
 from forecaster.sources import promql
@@ -57,9 +57,7 @@ class Answers:
         asked = queries.inventory() | queries.container_facts()
         self._facts = {query: FACTS[name] for name, query in asked.items()}
         self._patterns = {signal: _pattern(queries.signal(signal, _SENTINEL)) for signal in recording.values}
-        self._containers = {
-            signal: _pattern(queries.container_usage(signal, _SENTINEL)) for signal in (Signal.CPU, Signal.MEMORY)
-        }
+        self._containers = {signal: _pattern(queries.container_usage(signal, _SENTINEL)) for signal in (CPU, MEMORY)}
         self._sums = {signal: _RunningSums(values) for signal, values in recording.values.items()}
 
     def instant(self, query: str, at: float) -> bytes:
@@ -95,7 +93,7 @@ class Answers:
         signal, window, per_container = self._meaning(query)
         values = self._values(signal, times, window)
         if per_container:
-            pods = self._values(Signal.PODS, times, window)
+            pods = self._values(PODS, times, window)
             values = np.divide(values, pods, out=np.full(values.shape, np.nan), where=pods >= 1)
         shown = [self._shows(one) for one in self._recording.workloads]
         labels = [_identity(one) for one, visible in zip(self._recording.workloads, shown, strict=True) if visible]
@@ -104,7 +102,7 @@ class Answers:
     def _values(self, signal: Signal, times: NDArray[np.float64], window: int) -> NDArray[np.float64]:
         columns = np.floor((times - self._recording.start.timestamp()) / 60 + _ROUNDING).astype(np.intp)
         values = self._sums[signal].means(columns, window)
-        if signal is Signal.PODS:
+        if signal == PODS:
             self._overlay_changes(values, times)
         return values
 

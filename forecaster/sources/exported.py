@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import BUILT_IN, CPU, Signal, Signals
 from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import SourceRefused
@@ -39,17 +39,17 @@ class Exported:
     values: Mapping[Signal, NDArray[np.float64]]
 
 
-def read_export(path: Path) -> Exported:
+def read_export(path: Path, known: Signals = BUILT_IN) -> Exported:
     """The content of a file.
 
     Raises:
         SourceRefused: it cannot be read, lacks a column, or holds something that is no sample.
     """
-    frame = _named(_table(path), path)
+    frame = _named(_table(path), path, known)
     start, end = frame["timestamp"].min(), frame["timestamp"].max()
     names = sorted(frame["workload"].unique())
     series = {
-        (Signal(str(signal)), str(name)): _steps(group, path)
+        (known.by_name[str(signal)], str(name)): _steps(group, path)
         for (signal, name), group in frame.groupby(["signal", "workload"])
     }
     widest = max(step for _, step in series.values())
@@ -71,7 +71,7 @@ def _table(path: Path) -> pd.DataFrame:
         raise SourceRefused(f"{path}: not a readable CSV or Parquet file ({error})") from error
 
 
-def _named(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
+def _named(frame: pd.DataFrame, path: Path, known: Signals) -> pd.DataFrame:
     """The four columns, checked."""
     frame = frame.rename(columns={"series_id": "workload"})
     for column in ("timestamp", "value"):
@@ -79,10 +79,10 @@ def _named(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
             raise SourceRefused(f"{path}: has no column {column!r} among {', '.join(map(str, frame.columns))}")
     if frame.empty:
         raise SourceRefused(f"{path}: holds no sample")
-    signals = frame["signal"] if "signal" in frame else pd.Series(Signal.CPU.value, frame.index)
-    unknown = set(signals.unique()) - {signal.value for signal in Signal}
+    signals = frame["signal"] if "signal" in frame else pd.Series(str(CPU), frame.index)
+    unknown = set(signals.unique()) - set(known.by_name)
     if unknown:
-        allowed = ", ".join(Signal)
+        allowed = ", ".join(known.by_name)
         raise SourceRefused(f"{path}: signal {min(map(str, unknown))!r} is not known; use one of {allowed}")
     workloads = frame["workload"].astype(str) if "workload" in frame else pd.Series(SERIES, frame.index)
     return pd.DataFrame(

@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING
 
 from forecaster.domain.amounts import duration_text
 from forecaster.domain.report import Check
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, REQUESTS
 from forecaster.errors import SourceError, SourceUnavailable
+from forecaster.sources import factory
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.sources.wire import Denied, at_instant, by_its_own_clock, shown_url
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
+    from forecaster.sources.prometheus import PrometheusSource
     from forecaster.sources.queries import Queries
-    from forecaster.sources.settings import PrometheusSettings
+    from forecaster.sources.settings import PrometheusSettings, SignalSettings
 
 
 _CLOCK_TOLERANCE = timedelta(seconds=30)
@@ -35,9 +37,14 @@ _WHO = "state bearer_token_file, username and password_file, or client_certifica
 _TIME = "run a time service on both machines"
 
 
-def probe(settings: PrometheusSettings, queries: Queries, now: datetime) -> list[Check]:
+def probe(
+    settings: PrometheusSettings,
+    queries: Queries,
+    now: datetime,
+    signals: Mapping[str, SignalSettings] = factory.NO_SIGNALS,
+) -> list[Check]:
     """Try the address first, and everything else only if it answers. `now` is our own clock."""
-    with closing(PrometheusSource(settings, queries)) as source:
+    with closing(factory.prometheus(settings, queries, signals)) as source:
         reached = _reached(source, settings, now)
         if reached[-1].name != "clock":
             return reached
@@ -128,7 +135,12 @@ def _series(source: PrometheusSource, name: str, query: str, at: datetime) -> Ch
     count = len(source.rows(at_instant(name, query, at)))
     if count or name in _OPTIONAL:
         return Check(f"query {name}", ok=True, detail=f"{count} series" if count else f"no series: {_OPTIONAL[name]}")
-    return Check(f"query {name}", ok=False, detail="no series", remedy=_missing(source, at))
+    remedy = (
+        f"compare signals.{name}.query with the series that there are"
+        if source.queries.is_own(name)
+        else _missing(source, at)
+    )
+    return Check(f"query {name}", ok=False, detail="no series", remedy=remedy)
 
 
 def _missing(source: PrometheusSource, at: datetime) -> str:
@@ -145,7 +157,7 @@ def _count(source: PrometheusSource, selector: str, at: datetime) -> float:
 
 
 def _detected(source: PrometheusSource, at: datetime) -> Check:
-    series = len(source.latest(Signal.REQUESTS, at).ids)
+    series = len(source.latest(REQUESTS, at).ids)
     origin = source.queries.requests_from
     if origin == "auto":
         return Check("query requests", ok=True, detail=f"no series: {_OPTIONAL['requests']}")
@@ -181,7 +193,7 @@ def _interval(source: PrometheusSource, at: datetime) -> Check:
 
 
 def _history(source: PrometheusSource, at: datetime) -> Check:
-    counts = {back: len(source.latest(Signal.CPU, at - back).ids) for back in _LOOKED_BACK}
+    counts = {back: len(source.latest(CPU, at - back).ids) for back in _LOOKED_BACK}
     reach = max((back for back, count in counts.items() if count), default=timedelta(0))
     told = ", ".join(f"{duration_text(back)}: {count}" for back, count in counts.items())
     return Check("history", reach >= _ENOUGH, f"workloads with CPU so long ago: {told}", _SHORT)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import REQUESTS, Signal
 from forecaster.domain.window import MINUTE, Block
 from forecaster.domain.workload import ContainerFacts
 from forecaster.errors import SourceRefused
@@ -79,7 +79,7 @@ class PrometheusSource:
         query = self._query(signal, MINUTE, at)
         if not query:
             return _nothing(signal, Grid(at, MINUTE, 1))
-        answer = self._client.custom_query(query, at, name=signal.value)
+        answer = self._client.custom_query(query, at, name=str(signal))
         return self._block(signal, answer, Grid(at, MINUTE, 1))
 
     def history(self, signal: Signal, start: datetime, end: datetime, step: timedelta) -> Iterator[Block]:
@@ -115,10 +115,10 @@ class PrometheusSource:
                 yield container_block(answer, piece)
 
     def _ask_range(self, signal: Signal, query: str, piece: Grid) -> QueryAnswer:
-        return self._client.custom_query_range(query, piece.start, piece.end, piece.step, name=signal.value)
+        return self._client.custom_query_range(query, piece.start, piece.end, piece.step, name=str(signal))
 
     def _block(self, signal: Signal, answer: QueryAnswer, grid: Grid) -> Block:
-        with self._promised(signal.value):
+        with self._promised(str(signal)):
             return block_of(answer, signal, grid.start, grid.step, grid.points)
 
     def rows(self, question: Query) -> tuple[InstantRow, ...]:
@@ -136,7 +136,7 @@ class PrometheusSource:
             raise SourceRefused(f"query {name!r} to {shown_url(self._settings.url)}: {error}") from error
 
     def _query(self, signal: Signal, step: timedelta, at: datetime) -> str:
-        if signal is Signal.REQUESTS and self._queries.detects_requests:
+        if signal == REQUESTS and self._queries.detects_requests:
             self._detect_requests(at)
         return self._queries.signal(signal, step)
 

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
 from forecaster.domain.settings import Duration
-from forecaster.domain.signal import DEMAND, Signal
+from forecaster.domain.signal import BUILT_IN, CPU, DEMAND, MEMORY, PODS, REQUESTS
 from forecaster.sources import promql
 from forecaster.sources.promql import CONTAINER_FACTS, CONTAINER_USAGE, OWNERS, OWNERS_RECORDED, RAW, RECORDED
 from forecaster.sources.request_rates import PRESETS, detection
+from forecaster.sources.settings import SignalSettings
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-_TEMPLATES = {
-    Signal.CPU: "cpu",
-    Signal.MEMORY: "memory",
-    Signal.REQUESTS: "requests",
-    Signal.PODS: "ready_replicas",
-}
+_TEMPLATES: Mapping[str, str] = {CPU: "cpu", MEMORY: "memory", REQUESTS: "requests", PODS: "ready_replicas"}
 INVENTORY = tuple(name for name in RAW if name not in DEMAND)
 
 _Kind = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9]*$")]
@@ -32,6 +26,8 @@ class Queries(BaseModel):
     """Which queries are asked, and of which part of the cluster."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    _own: Mapping[str, SignalSettings] = PrivateAttr(default_factory=dict)
 
     preset: Literal["raw", "recorded"] = Field(
         "raw",
@@ -123,6 +119,16 @@ class Queries(BaseModel):
             raise ValueError(f"must be a regular expression: {error}") from error
         return value
 
+    def with_signals(self, signals: Mapping[str, SignalSettings]) -> Queries:
+        """The same queries beside those of signals of the settings."""
+        queries = self.model_copy()
+        queries._own = {name: one for name, one in signals.items() if one.query}  # noqa: SLF001  its own
+        return queries
+
+    def is_own(self, name: str) -> bool:
+        """Whether a query is that of a signal of the settings."""
+        return name in self._own
+
     @property
     def detects_requests(self) -> bool:
         """Whether the origin of request rates has to be found out by asking."""
@@ -136,15 +142,23 @@ class Queries(BaseModel):
         """Range of a rate for points `step` apart."""
         return max(self.rate_window, step)
 
-    def signal(self, signal: Signal, step: timedelta = timedelta(0)) -> str:
+    def signal(self, signal: str, step: timedelta = timedelta(0)) -> str:
         """The query for `signal` of every workload at points `step` apart; empty when there is none."""
-        return self.rendered(getattr(self, _TEMPLATES[signal]), self.window(step))
+        own = self._own.get(signal)
+        template = getattr(self, _TEMPLATES[signal]) if own is None else self._total(own)
+        return self.rendered(template, self.window(step))
+
+    def _total(self, own: SignalSettings) -> str:
+        """The total over all pods: the mean of a pod times the ready ones where the query answers with that."""
+        if not own.per_pod:
+            return own.query
+        return f"(\n{own.query}\n)\n* on (namespace, workload_kind, workload)\n(\n{self.ready_replicas}\n)"
 
     def inventory(self) -> dict[str, str]:
         """The queries that together describe every workload, by name."""
         return {name: self.rendered(getattr(self, name)) for name in INVENTORY}
 
-    def container_usage(self, signal: Signal, step: timedelta) -> str:
+    def container_usage(self, signal: str, step: timedelta) -> str:
         """The query for the usage of every container at points `step` apart."""
         return self.rendered(getattr(self, f"container_{signal}"), self.window(step))
 
@@ -158,7 +172,7 @@ class Queries(BaseModel):
 
     def all_queries(self) -> dict[str, str]:
         """Every query that may be asked in one cycle, as it is sent."""
-        signals = {str(signal): self.signal(signal) for signal in DEMAND}
+        signals = {name: self.signal(name) for name in (*BUILT_IN.by_name, *self._own) if name != PODS}
         return {name: text for name, text in (signals | self.inventory()).items() if text}
 
     def rendered(self, template: str, window: timedelta | None = None) -> str:

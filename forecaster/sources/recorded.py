@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.domain.signal import DEMAND, Signal
+from forecaster.domain.signal import CPU, DEMAND, MEMORY, PODS, REQUESTS, Signal
 from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
 
@@ -61,7 +61,7 @@ class Recording:
 
     def fleet(self, at: datetime) -> RecordedFleet:
         """The workloads with the pods that were recorded at `at`; with their own number where none was."""
-        pods = self.at(Signal.PODS, at) if Signal.PODS in self.values else np.full(len(self.workloads), np.nan)
+        pods = self.at(PODS, at) if PODS in self.values else np.full(len(self.workloads), np.nan)
         counted = zip(self.workloads, pods.tolist(), strict=True)
         return RecordedFleet(
             _with_pods(one, one.replicas if math.isnan(count) else round(count)) for one, count in counted
@@ -166,51 +166,51 @@ COMPOSED: tuple[Composed, ...] = (
         _deployment("data", "ingest"),
         _pod(1.0, 1.0),
         _hpa("ingest", 2, 40, _utilization(0.7)),
-        {Signal.CPU: RecordedSeries("crane/input01", 1.0)},
+        {CPU: RecordedSeries("crane/input01", 1.0)},
     ),
     Composed(
         _deployment("data", "reports"),
         _pod(2.0, 2.0, cpu_limit=4.0),
         None,
         {
-            Signal.CPU: RecordedSeries("crane/input11", 1.0),
-            Signal.MEMORY: RecordedSeries("bitbrains/vm488_memory", 2.0),
+            CPU: RecordedSeries("crane/input11", 1.0),
+            MEMORY: RecordedSeries("bitbrains/vm488_memory", 2.0),
         },
     ),
     Composed(
         _deployment("media", "thumbnails"),
         _pod(0.5, 0.5),
         _hpa("thumbnails", 2, 40, _utilization(0.6)),
-        {Signal.CPU: RecordedSeries("crane/input05", 5.0)},
+        {CPU: RecordedSeries("crane/input05", 5.0)},
     ),
     Composed(
         _deployment("media", "transcoder"),
         _pod(1.0, 2.0),
         _hpa("transcoder", 2, 50, _utilization(0.7)),
-        {Signal.CPU: RecordedSeries("crane/input06", 0.5)},
+        {CPU: RecordedSeries("crane/input06", 0.5)},
     ),
     Composed(
         WorkloadId("payments", "StatefulSet", "ledger"),
         _pod(1.0, 2.0),
         _hpa("ledger", 3, 40, Target("cpu", TargetType.AVERAGE_VALUE, 0.5)),
         {
-            Signal.CPU: RecordedSeries("crane/input04", 10.0),
-            Signal.MEMORY: RecordedSeries("bitbrains/vm231_memory", 4.0),
+            CPU: RecordedSeries("crane/input04", 10.0),
+            MEMORY: RecordedSeries("bitbrains/vm231_memory", 4.0),
         },
     ),
     Composed(
         _deployment("shop", "checkout"),
         _pod(1.0, 1.0),
         _hpa("checkout", 2, 20, _utilization(0.75)),
-        {Signal.CPU: RecordedSeries("crane/input08", 0.015)},
+        {CPU: RecordedSeries("crane/input08", 0.015)},
     ),
     Composed(
         _deployment("shop", "recommendations"),
         _pod(1.0, 1.5),
         _hpa("recommendations", 2, 24, _utilization(0.65)),
         {
-            Signal.CPU: RecordedSeries("crane/input12", 1.0),
-            Signal.MEMORY: RecordedSeries("bitbrains/vm303_memory", 3.0),
+            CPU: RecordedSeries("crane/input12", 1.0),
+            MEMORY: RecordedSeries("bitbrains/vm303_memory", 3.0),
         },
     ),
     Composed(
@@ -218,8 +218,8 @@ COMPOSED: tuple[Composed, ...] = (
         _pod(1.0, 2.0),
         _hpa("search", 3, 24, _utilization(0.7)),
         {
-            Signal.CPU: RecordedSeries("crane/input14", 0.15),
-            Signal.MEMORY: RecordedSeries("bitbrains/vm420_memory", 5.0),
+            CPU: RecordedSeries("crane/input14", 0.15),
+            MEMORY: RecordedSeries("bitbrains/vm420_memory", 5.0),
         },
     ),
     Composed(
@@ -227,9 +227,9 @@ COMPOSED: tuple[Composed, ...] = (
         _pod(1.0, 1.0),
         _hpa("storefront", 3, 36, _utilization(0.7), _per_pod(60.0)),
         {
-            Signal.CPU: RecordedSeries("crane/input09", 0.02),
-            Signal.MEMORY: RecordedSeries("bitbrains/vm253_memory", 1.0),
-            Signal.REQUESTS: RecordedSeries("nab/elb_request_count_8c0756", 500.0),
+            CPU: RecordedSeries("crane/input09", 0.02),
+            MEMORY: RecordedSeries("bitbrains/vm253_memory", 1.0),
+            REQUESTS: RecordedSeries("nab/elb_request_count_8c0756", 500.0),
         },
     ),
     Composed(
@@ -237,8 +237,8 @@ COMPOSED: tuple[Composed, ...] = (
         _pod(1.0, 1.0),
         _hpa("timeline", 2, 30, _utilization(0.7)),
         {
-            Signal.CPU: RecordedSeries("crane/input03", 1000.0),
-            Signal.REQUESTS: RecordedSeries("nab/tweets_AMZN", 200.0),
+            CPU: RecordedSeries("crane/input03", 1000.0),
+            REQUESTS: RecordedSeries("nab/tweets_AMZN", 200.0),
         },
     ),
     Composed(
@@ -246,9 +246,9 @@ COMPOSED: tuple[Composed, ...] = (
         _pod(0.5, 0.5),
         _hpa("space-center", 2, 48, _utilization(0.7)),
         {
-            Signal.CPU: RecordedSeries(_NASA, 2.0),
-            Signal.MEMORY: RecordedSeries("bitbrains/vm006_memory", 8.0),
-            Signal.REQUESTS: RecordedSeries(_NASA, 100.0),
+            CPU: RecordedSeries(_NASA, 2.0),
+            MEMORY: RecordedSeries("bitbrains/vm006_memory", 8.0),
+            REQUESTS: RecordedSeries(_NASA, 100.0),
         },
     ),
 )
@@ -262,7 +262,7 @@ def load_recording() -> Recording:
     return Recording(
         start=START + MINUTE,  # a recorded minute is stamped with its beginning, ours with its end
         workloads=tuple(Workload(one.id, 1, 1, one.resources, one.autoscaler) for one in COMPOSED),
-        values=demand | {Signal.PODS: _pods(demand[Signal.CPU])},
+        values=demand | {PODS: _pods(demand[CPU])},
         origins=tuple(_origin(one) for one in COMPOSED),
     )
 

@@ -1,12 +1,24 @@
-"""How to reach a Prometheus, or anything that speaks its HTTP API: Thanos, Mimir, VictoriaMetrics."""
+"""How to reach a Prometheus, or anything that speaks its HTTP API, and which signals it is asked for."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+
+from forecaster.domain.published import COUNTS
+from forecaster.domain.settings import Section
+from forecaster.domain.signal import BUILT_IN, PODS, Signal, Signals
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SIGNAL_NAME = re.compile(r"[a-z][a-z0-9_]{0,15}", re.ASCII)
+"""Names of signals are values of labels, parts of KEDA's metric names and a column of the ledger."""
+TAKEN = frozenset({str(PODS), *(count.removeprefix("forecaster_") for count in COUNTS)})
 
 
 class PrometheusSettings(BaseModel):
@@ -112,3 +124,81 @@ def _masked(url: str) -> str:
     if "@" not in parts.netloc:
         return url
     return urlunsplit(parts._replace(netloc="***@" + parts.netloc.rpartition("@")[2]))
+
+
+class SignalSettings(Section):
+    """A signal of your own: what is asked for it, and what an HPA makes of it."""
+
+    unit: str = Field("", description="Unit of the amounts, in explanations: messages, tokens/s, connections.")
+    query: str = Field(
+        "",
+        description="PromQL with one series a workload, labels namespace, workload_kind and workload, for all workloads "
+        "at once. Placeholders as in `queries`: $window, $namespaces, $labels, $kinds, $owners, $workloads.",
+    )
+    per_pod: bool = Field(
+        default=False,
+        description="Whether the query answers with the mean of a pod, e.g. the utilization of a GPU, instead of the "
+        "total over all pods. It is multiplied by the ready pods.",
+    )
+    metrics: tuple[str, ...] = Field(
+        (), description="Names of the HPA's Pods, Object or External metrics that mean it."
+    )
+    divided_by: Literal["ready-pods", "all-pods"] = Field(
+        "all-pods",
+        description="By which pods an HPA divides it. all-pods: an External or Object metric of type AverageValue. "
+        "ready-pods: a Pods metric.",
+    )
+    survives_zero: bool = Field(
+        default=True,
+        description="Whether it is measured while no pod runs, as a queue in a broker is. A signal that pods export is "
+        "not.",
+    )
+    warm_up: bool = Field(
+        default=False, description="Whether new pods use some of it to start; that part is no demand and is left out."
+    )
+    plateau: bool = Field(
+        default=True,
+        description="Whether a stretch on its own highest value of weeks is taken for a limit that cut demand off. "
+        "False for amounts that stand still by themselves.",
+    )
+
+
+def signals_of(settings: Mapping[str, SignalSettings]) -> Signals:
+    """The table of signals: those that are built in, then those of the settings."""
+    built_in = (_with_metrics(one, settings.get(str(one))) for one in BUILT_IN.demand)
+    own = (_signal_of(name, one) for name, one in settings.items() if name not in BUILT_IN.by_name)
+    return Signals((*built_in, *own))
+
+
+def check_signals(settings: Mapping[str, SignalSettings]) -> None:
+    """Raise ValueError for a name that cannot be one, for what is missing, and for a metric of two signals."""
+    seen: dict[str, str] = {one.resource: str(one) for one in BUILT_IN.demand if one.resource}
+    for name, one in settings.items():
+        if not SIGNAL_NAME.fullmatch(name) or name in TAKEN:
+            raise ValueError(
+                f"{name!r}: a name is a lowercase word of at most 16 signs, not {', '.join(sorted(TAKEN))}"
+            )
+        stated = one.model_fields_set - {"metrics"}
+        if name in BUILT_IN.by_name and stated:
+            raise ValueError(f"{name}: is built in; only its metrics can be stated, not {', '.join(sorted(stated))}")
+        if name not in BUILT_IN.by_name and not (one.unit and one.query):
+            raise ValueError(f"{name}: needs a unit and a query")
+        for metric in one.metrics:
+            if seen.setdefault(metric, name) != name:
+                raise ValueError(f"{name}: metric {metric!r} means {seen[metric]} already")
+
+
+def _with_metrics(signal: Signal, settings: SignalSettings | None) -> Signal:
+    return signal.named_by(settings.metrics) if settings else signal
+
+
+def _signal_of(name: str, settings: SignalSettings) -> Signal:
+    return Signal(
+        name,
+        unit=settings.unit,
+        metrics=settings.metrics,
+        of_all_pods=settings.divided_by == "all-pods",
+        survives_zero=settings.survives_zero,
+        warm_up=settings.warm_up,
+        plateau=settings.plateau,
+    )

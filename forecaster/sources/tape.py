@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from forecaster.domain.signal import Signal
 from forecaster.domain.window import Block, Inventory
 from forecaster.domain.workload import Workload, WorkloadId
 from forecaster.errors import SourceError, SourceRefused, SourceUnavailable, StoreError
@@ -28,7 +27,8 @@ if TYPE_CHECKING:
 
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.report import ForecastScore
-    from forecaster.ports import Ledger, Source
+    from forecaster.domain.signal import Signal
+    from forecaster.ports import Changes, Ledger, Source
 
 MAGIC = b"fcTape01"
 SIZES = struct.Struct("<IQ")
@@ -111,7 +111,7 @@ class TapedSource:
 
     def latest(self, signal: Signal, at: datetime) -> Block:
         """As the source says."""
-        head = Head(kind="latest", signal=signal, at=at)
+        head = Head(kind="latest", signal=str(signal), at=at)
         with self._told(head):
             found = self._source.latest(signal, at)
         self._tape.write(head)
@@ -120,7 +120,7 @@ class TapedSource:
 
     def history(self, signal: Signal, start: datetime, end: datetime, step: timedelta) -> Iterator[Block]:
         """As the source says; blocks that came before a failure are on the tape, and so is the failure."""
-        head = Head(kind="history", signal=signal, start=start, end=end, step_seconds=step.total_seconds())
+        head = Head(kind="history", signal=str(signal), start=start, end=end, step_seconds=step.total_seconds())
         self._tape.write(head)
         with self._told(Head(kind="stop")):
             for block in self._source.history(signal, start, end, step):
@@ -143,14 +143,14 @@ class TapedLedger:
     def __init__(self, ledger: Ledger, tape: Tape) -> None:
         self._ledger, self._tape = ledger, tape
 
-    def record(self, at: datetime, recommendations: Sequence[Recommendation]) -> None:
+    def record(self, at: datetime, recommendations: Sequence[Recommendation], changes: Changes | None = None) -> None:
         """Both.
 
         Raises:
             StoreError: nothing of this cycle was kept in the ledger, or the tape has ended.
         """
         self._tape.write(Head(kind="decided", at=at), encoded(recommendations))
-        self._ledger.record(at, recommendations)
+        self._ledger.record(at, recommendations, changes)
         if self._tape.failure:
             raise StoreError(self._tape.failure)
 
@@ -208,12 +208,12 @@ class TapeReader:
 
     def latest(self, signal: Signal, at: datetime) -> Block:
         """As it was said."""
-        self._answer(Head(kind="latest", signal=signal, at=at))
+        self._answer(Head(kind="latest", signal=str(signal), at=at))
         return _block(*self._next())
 
     def history(self, signal: Signal, start: datetime, end: datetime, step: timedelta) -> Iterator[Block]:
         """As it was said."""
-        self._answer(Head(kind="history", signal=signal, start=start, end=end, step_seconds=step.total_seconds()))
+        self._answer(Head(kind="history", signal=str(signal), start=start, end=end, step_seconds=step.total_seconds()))
         while True:
             head, body = self._next()
             if head.kind == "stop":
@@ -277,7 +277,7 @@ def _frame(file: BufferedReader, path: Path) -> tuple[Head, bytes] | None:
 def _block_frame(block: Block) -> tuple[Head, bytes]:
     head = Head(
         kind="more",
-        signal=block.signal,
+        signal=str(block.signal),
         start=block.start,
         step_seconds=block.step.total_seconds(),
         columns=int(block.values.shape[1]),
@@ -293,7 +293,7 @@ def _block(head: Head, body: bytes) -> Block:
     values = np.frombuffer(body, FLOAT).reshape(len(head.ids), head.columns)
     ids = tuple(WorkloadId(*id_) for id_ in head.ids)
     step = timedelta(seconds=head.step_seconds)
-    return Block(Signal(head.signal), ids, head.start, step, values, tuple(head.warnings))
+    return Block(head.signal, ids, head.start, step, values, tuple(head.warnings))
 
 
 def _raise_again(head: Head) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from forecaster.domain.settings import Duration
+from forecaster.domain.signal import PODS
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Block, Gap, Window
 from forecaster.store.ring import HistoryRing, spans
 
@@ -69,7 +70,10 @@ class HistoryStore:
 
     def __init__(self, signals: Iterable[Signal], settings: HistorySettings, *, now: datetime) -> None:
         self.settings = settings
-        self.rings = {signal: Rings.empty(settings, now) for signal in signals}
+        self._measured = tuple(signals)
+        self.signals = tuple(signal for signal in self._measured if signal != PODS)
+        """The kinds of demand that are kept, without the pods."""
+        self.rings: dict[str, Rings] = {signal: Rings.empty(settings, now) for signal in self._measured}
 
     def gaps(self, now: datetime) -> list[Gap]:
         """Move the windows up to `now` and say what has not been answered yet: the fresh minutes of all signals first.
@@ -95,14 +99,14 @@ class HistoryStore:
         rings.minutes.write(block)
         _thin(rings, block)
 
-    def window(self, signal: Signal, step: timedelta) -> Window:
+    def window(self, signal: str, step: timedelta) -> Window:
         """All that is known of a signal by `MINUTE` or by `FIVE_MINUTES`."""
         rings = self.rings[signal]
         return (rings.minutes if step == MINUTE else rings.weeks).window()
 
-    def missing(self, signal: Signal) -> int:
+    def missing(self, signal: str) -> int:
         """How many instants of a signal are not answered yet, as of the last `gaps`: the rest of the back-fill."""
-        return sum(gap.columns for gap in [*self._missing_minutes(), *self._missing_weeks()] if gap.signal is signal)
+        return sum(gap.columns for gap in [*self._missing_minutes(), *self._missing_weeks()] if gap.signal == signal)
 
     def forget(self) -> int:
         """Drop the workloads without a sample for `forget_after`; how many rows that were."""
@@ -115,16 +119,24 @@ class HistoryStore:
     def _missing_minutes(self) -> list[Gap]:
         return [
             Gap(signal, start, end, MINUTE)
-            for signal, rings in self.rings.items()
-            for start, end in rings.minutes.missing(rings.minutes.oldest, rings.minutes.newest)
+            for signal in self._measured
+            for start, end in _unanswered_minutes(self.rings[signal])
         ]
 
     def _missing_weeks(self) -> list[Gap]:
         return [
             Gap(signal, start, end, FIVE_MINUTES)
-            for signal, rings in self.rings.items()
-            for start, end in rings.weeks.missing(rings.weeks.oldest, _last_beyond(rings.minutes))
+            for signal in self._measured
+            for start, end in _unanswered_weeks(self.rings[signal])
         ]
+
+
+def _unanswered_minutes(rings: Rings) -> list[tuple[datetime, datetime]]:
+    return rings.minutes.missing(rings.minutes.oldest, rings.minutes.newest)
+
+
+def _unanswered_weeks(rings: Rings) -> list[tuple[datetime, datetime]]:
+    return rings.weeks.missing(rings.weeks.oldest, _last_beyond(rings.minutes))
 
 
 def _last_beyond(minutes: HistoryRing) -> datetime:
@@ -147,7 +159,7 @@ def _ends_touched(block: Block, minutes: HistoryRing) -> list[datetime]:
     return [first + i * FIVE_MINUTES for i in range((last - first) // FIVE_MINUTES + 1)]
 
 
-def _averaged(minutes: Window, signal: Signal, end: datetime, points: int) -> Block:
+def _averaged(minutes: Window, signal: str, end: datetime, points: int) -> Block:
     """`points` five-minute points, the first of them ending at `end`."""
     column = (end - REST_OF_POINT - minutes.start) // MINUTE
     values = means(minutes.values[:, column : column + points * PER_POINT], size=PER_POINT, at_least=KNOWN_MINUTES)

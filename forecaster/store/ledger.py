@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.report import ForecastScore
+    from forecaster.ports import Changes
     from forecaster.store.scores import AccuracyOf
 
 IDENTITY = ("namespace", "name", "kind")
@@ -39,7 +40,7 @@ class Decision:
     """A change of a decision, as it was kept."""
 
     at: datetime
-    decision_row: DecisionRow
+    decided: DecisionRow
     message: str
     resources_message: str
 
@@ -48,7 +49,7 @@ class KnownWorkload(NamedTuple):
     """What the ledger remembers of a workload between cycles: its row and what is written there."""
 
     row: int
-    decision_row: DecisionRow
+    decided: DecisionRow
 
 
 class Recalled(NamedTuple):
@@ -73,7 +74,7 @@ class SqlLedger:
         self._waiting = WaitingScores()
         self._tidied_at = 0
 
-    def record(self, at: datetime, recommendations: Sequence[Recommendation]) -> None:
+    def record(self, at: datetime, recommendations: Sequence[Recommendation], changes: Changes | None = None) -> None:
         """Keep the decisions that differ from the last ones kept, and that these workloads are there.
 
         Raises:
@@ -83,13 +84,13 @@ class SqlLedger:
         tidy = now - self._tidied_at >= HOUR.total_seconds()
         with self._database.transaction() as connection:
             known = self._known if self._known is not None else _read_known(connection)
-            news = [
-                (one, after) for one in recommendations if changed(_before(known, one.id), after := decision_row(one))
-            ]
+            looked_at = recommendations if changes is None else [recommendations[row] for row in changes.rows]
+            news = [(one, after) for one in looked_at if changed(_before(known, one.id), after := decision_row(one))]
             if news:
                 known = self._write(connection, now, known, news)
             if tidy:
-                self._tidy(connection, now, [known[one.id].row for one in recommendations])
+                present = [one.id for one in recommendations] if changes is None else changes.present
+                self._tidy(connection, now, [known[id_].row for id_ in present if id_ in known])
         # Read anew after tidying: workloads that have been gone for long are gone from the tables.
         self._known = None if tidy else known
         self._tidied_at = now if tidy else self._tidied_at
@@ -127,7 +128,7 @@ class SqlLedger:
             StoreError: the database cannot be read.
         """
         with self._database.transaction() as connection:
-            return {id_: known.decision_row for id_, known in _read_known(connection).items()}
+            return {id_: known.decided for id_, known in _read_known(connection).items()}
 
     def recalled(self, now: datetime, *, changes: int, half_life: timedelta) -> Recalled:
         """What a new process wants to know: the newest so many decisions of all workloads, and their faded scores.
@@ -206,7 +207,7 @@ def _read_known(connection: Connection) -> dict[WorkloadId, KnownWorkload]:
 
 def _before(known: Mapping[WorkloadId, KnownWorkload], workload: WorkloadId) -> DecisionRow | None:
     found = known.get(workload)
-    return None if found is None else found.decision_row
+    return None if found is None else found.decided
 
 
 def _change(row: int, at: int, one: Recommendation, after: DecisionRow) -> dict[str, object]:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.domain.signal import Signal
     from forecaster.store.history import HistoryStore
 
 MAGIC = b"fcRings1"
@@ -115,9 +114,9 @@ def _content(history: HistoryStore) -> Iterator[bytes | memoryview]:
         yield from _parts(ring)
 
 
-def _header(signal: Signal, ring: HistoryRing) -> RingHeader:
+def _header(signal: str, ring: HistoryRing) -> RingHeader:
     return RingHeader(
-        signal=signal,
+        signal=str(signal),
         step_seconds=int(ring.step.total_seconds()),
         newest=ring.newest,
         columns=ring.columns,
@@ -132,7 +131,7 @@ def _parts(ring: HistoryRing) -> Iterator[memoryview]:
         yield np.ascontiguousarray(values[row : row + CHUNK], FLOAT).data
 
 
-def _read(file: BufferedReader, history: HistoryStore) -> dict[Signal, Rings]:
+def _read(file: BufferedReader, history: HistoryStore) -> dict[str, Rings]:
     content = _Content(file)
     headers = _headers(content)
     stored = {(header.signal, header.step_seconds): _ring(header, content, history) for header in headers}

@@ -16,10 +16,11 @@ import yaml
 from forecaster.app import telemetry
 from forecaster.app.serve import build_service, state_directory
 from forecaster.config.settings import parse
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU
 from forecaster.domain.window import MINUTE
-from forecaster.serving.reader import TableReader
-from forecaster.serving.values import MetricRequest, OfferedValue, answer, moment_at
+from forecaster.publish.reader import TableReader
+from forecaster.publish.values import OfferedValue
+from forecaster.serving.answers import MetricRequest, answer, moment_at
 from tests.support.control_plane.commands import SYNC_SECONDS
 from tests.support.control_plane.deployed import ROOT
 from tests.support.control_plane.workloads import deployment, external_hpa
@@ -171,7 +172,7 @@ def minute(service: Service, week: Week, deployed: Deployed, at: datetime) -> Mi
     granted = asked_for(deployed.table, at)
     wait_until(lambda: desired(deployed.cluster.api, "shop", "checkout") == granted, what=f"{granted} replicas")
     index = (at - week.start) // MINUTE
-    return Minute(at, granted, math.ceil(week.demand[Signal.CPU][0, index] / PER_REPLICA))
+    return Minute(at, granted, math.ceil(week.demand[CPU][0, index] / PER_REPLICA))
 
 
 def asked_for(table: Path, at: datetime) -> int:

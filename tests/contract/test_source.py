@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pytest
 
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import BUILT_IN, CPU, Signal
 from forecaster.sources.embedded import EmbeddedPrometheus
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.sources.queries import Queries
@@ -61,7 +61,7 @@ def together(blocks: list[Block], step: timedelta) -> dict[tuple[str, str, str],
     return found
 
 
-@pytest.mark.parametrize("signal", Signal)
+@pytest.mark.parametrize("signal", BUILT_IN.measured)
 def test_latest_is_one_column_at_exactly_the_time_that_was_asked_for(subject: Subject, signal: Signal) -> None:
     block = subject.source.latest(signal, subject.now)
     assert (block.signal, block.start, block.end) == (signal, subject.now, subject.now)
@@ -69,7 +69,7 @@ def test_latest_is_one_column_at_exactly_the_time_that_was_asked_for(subject: Su
     assert block.values.dtype == np.float64
 
 
-@pytest.mark.parametrize("signal", Signal)
+@pytest.mark.parametrize("signal", BUILT_IN.measured)
 @pytest.mark.parametrize("minutes", [1, 5])
 def test_history_covers_every_point_of_the_grid_once_and_in_order(
     subject: Subject, signal: Signal, minutes: int
@@ -85,7 +85,7 @@ def test_history_covers_every_point_of_the_grid_once_and_in_order(
     assert times == [at for at in grid if at.timestamp() % step.total_seconds() == 0]
 
 
-@pytest.mark.parametrize("signal", Signal)
+@pytest.mark.parametrize("signal", BUILT_IN.measured)
 def test_a_block_holds_each_workload_once_with_values_that_can_be(subject: Subject, signal: Signal) -> None:
     for block in subject.source.history(signal, subject.now - timedelta(hours=6), subject.now, MINUTE):
         assert len(set(block.ids)) == len(block.ids) == len(block.values)
@@ -93,7 +93,7 @@ def test_a_block_holds_each_workload_once_with_values_that_can_be(subject: Subje
         assert not (block.values < 0).any()
 
 
-@pytest.mark.parametrize("signal", Signal)
+@pytest.mark.parametrize("signal", BUILT_IN.measured)
 def test_history_and_latest_agree(subject: Subject, signal: Signal) -> None:
     history = list(subject.source.history(signal, subject.now - 5 * MINUTE, subject.now, MINUTE))
     latest = subject.source.latest(signal, subject.now)
@@ -102,13 +102,13 @@ def test_history_and_latest_agree(subject: Subject, signal: Signal) -> None:
 
 
 def test_the_same_question_has_the_same_answer(subject: Subject) -> None:
-    spans = [subject.source.history(Signal.CPU, subject.now - timedelta(hours=1), subject.now, MINUTE) for _ in "ab"]
+    spans = [subject.source.history(CPU, subject.now - timedelta(hours=1), subject.now, MINUTE) for _ in "ab"]
     first, second = (together(list(blocks), MINUTE) for blocks in spans)
     assert first == second
 
 
 def test_an_empty_range_has_no_points(subject: Subject) -> None:
-    blocks = subject.source.history(Signal.CPU, subject.now, subject.now - MINUTE, MINUTE)
+    blocks = subject.source.history(CPU, subject.now, subject.now - MINUTE, MINUTE)
     assert sum(block.values.shape[1] for block in blocks) == 0
 
 
@@ -117,5 +117,5 @@ def test_the_inventory_names_each_workload_once_and_those_with_demand_among_them
     ids = [one.id for one in inventory.workloads]
     assert inventory.at == subject.now
     assert len(set(ids)) == len(ids) > 0
-    assert set(subject.source.latest(Signal.CPU, subject.now).ids) <= set(ids)
+    assert set(subject.source.latest(CPU, subject.now).ids) <= set(ids)
     assert all(one.replicas >= 0 and one.ready_replicas >= 0 for one in inventory.workloads)

@@ -13,7 +13,7 @@ from forecaster.decisions.decide import decide
 from forecaster.decisions.state import ScalingState
 from forecaster.domain.decision import Hold, Scale
 from forecaster.domain.outlook import SignalForecast
-from forecaster.domain.signal import DEMAND, Signal
+from forecaster.domain.signal import CPU, DEMAND, MEMORY, REQUESTS, Signal
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload
 from forecaster.hpa.behavior import PastRecommendation
 from forecaster.hpa.numbers import MAX_INT32
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.policy import Policy
 
-MOST = {Signal.CPU: 1000.0, Signal.MEMORY: 4000 * GIB, Signal.REQUESTS: 1e5}
+MOST = {CPU: 1000.0, MEMORY: 4000 * GIB, REQUESTS: 1e5}
 UNKNOWN = st.sampled_from((NO_SAMPLE, STALE))
 
 
@@ -201,7 +201,7 @@ def test_within_the_tolerance_nothing_moves(case: Case, deviation: float, tolera
     hpa = Autoscaler("web-hpa", *bounds(case), (Target("cpu", TargetType.UTILIZATION, 0.5),))
     pods = Workload(workload_id(), replicas, replicas, Resources(cpu_request=1.0), hpa)
     cpu = replicas * 0.5 * (1 + deviation * tolerance)
-    seen = {Signal.CPU: SignalForecast(Signal.CPU, measured(cpu), ahead(cpu))}
+    seen = {CPU: SignalForecast(CPU, measured(cpu), ahead(cpu))}
     calm = replace(case, workload=pods, outlooks=seen, policy=policy(tolerance=tolerance), state=ScalingState())
     assert calm.count == replicas
 

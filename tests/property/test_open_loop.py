@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from forecaster.demand.fresh import DemandContext, fresh
 from forecaster.demand.warm_up import starting, without_warm_up
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window
 from forecaster.domain.workload import Resources
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan
@@ -73,10 +73,10 @@ def test_and_so_is_its_forecast_once_some_starts_were_seen(
     pods = np.concatenate([wandering(seed, WHOLE - RECENT), np.resize(STARTS, RECENT)])
     extra = extra if extra > demand / 100 else 0.0
     first = Forecaster("adaptive")
-    first.peaks(Signal.CPU, history(pods, demand, extra, long, 0), [SOON], NOON)
+    first.peaks(CPU, history(pods, demand, extra, long, 0), [SOON], NOON)
     passed = 60 + phase
     later = np.concatenate([pods, np.full(10, 5.0), path_of(steps, passed)[: passed - 10]])[-WHOLE:]
-    ahead = first.peaks(Signal.CPU, history(later, demand, extra, long, passed), [SOON], NOON + minutes(passed))
+    ahead = first.peaks(CPU, history(later, demand, extra, long, passed), [SOON], NOON + minutes(passed))
     said = ahead[SOON].values[0]
     assert np.allclose(said, demand, rtol=0.02)
 
@@ -89,7 +89,7 @@ def history(pods: np.ndarray, demand: float, extra: float, long: int, passed: in
     at, one = NOON + minutes(passed), workload(resources=Resources(cpu_request=1.0), autoscaler=hpa(highest=1000))
     usage = usage_of(pods, demand, extra, long)
     (cpu, cpu_minutes), (ready, ready_minutes) = (cut((one.id,), values, at) for values in (usage, pods))
-    around = DemandContext(Signal.CPU, fresh(ready, ready_minutes), {one.id: one})
+    around = DemandContext(CPU, fresh(ready, ready_minutes), {one.id: one})
     return fresh(cpu, cpu_minutes, around)
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from forecaster.domain.event import ScheduledEvent
 from forecaster.domain.policy import HorizontalPolicy, Policy
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, REQUESTS
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.replay.fast.batch import covers
@@ -97,10 +97,10 @@ def traces(draw: st.DrawFn, workload: Workload) -> Traces:
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     count, scale = PAST + draw(st.integers(5, 90)), draw(st.sampled_from([0.5, 4.0, 12.0]))
     values = {}
-    for signal, unit in ((Signal.CPU, 1.0), (Signal.REQUESTS, 30.0)):
+    for signal, unit in ((CPU, 1.0), (REQUESTS, 30.0)):
         level = scale * unit * rng.choice([0.0, 0.3, 1.0, 1.0, 2.5], (2, count))
         noisy = level * np.where(rng.random((2, 1)) < 0.5, 1.0, rng.uniform(0.8, 1.2, (2, count)))
-        if signal is Signal.CPU and draw(st.booleans()):  # exactly what whole pods carry
+        if signal == CPU and draw(st.booleans()):  # exactly what whole pods carry
             noisy = (workload.resources.cpu_request or 1.0) * rng.integers(1, 9, (2, count)).repeat(4, axis=1)[
                 :, :count
             ]
@@ -113,7 +113,7 @@ def foresights(draw: st.DrawFn, sight: Sight) -> Foresight:
     """Forecasts around the truth and far from it, and sometimes none."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     shape = (sight.minutes, 2, len(LEVELS))
-    unit = {Signal.CPU: 1.0, Signal.REQUESTS: 30.0}
+    unit = {CPU: 1.0, REQUESTS: 30.0}
     values = {signal: np.sort(unit[signal] * rng.gamma(1.0, 5.0, shape), axis=2) for signal in unit}
     silent = {signal: rng.random(shape[:2]) < draw(st.sampled_from([0.0, 0.3])) for signal in unit}
     return Foresight(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from forecaster.domain.event import ScheduledEvent
 from forecaster.domain.policy import HorizontalPolicy, Policy
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, REQUESTS
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.replay.fast.batch import covers
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 MINUTE = timedelta(minutes=1)
 SPAN = PeakSpan(3 * MINUTE, 3 * MINUTE)
 PAST = 3
-SIGNALS = (Signal.CPU, Signal.REQUESTS)
-FULL = {Signal.CPU: 1.0, Signal.REQUESTS: 30.0}
+SIGNALS = (CPU, REQUESTS)
+FULL = {CPU: 1.0, REQUESTS: 30.0}
 SILENT, EMPTY = -1, 0
 
 minutes = st.integers(0, 15).map(lambda count: count * MINUTE)
@@ -150,11 +150,11 @@ def walked(pods: list[float], policy: HorizontalPolicy) -> tuple[list[int], list
     hpa = Autoscaler("web", 1, 30, (Target("cpu", TargetType.UTILIZATION, 0.5),))
     workload = Workload(workload_id("web"), 12, 12, Resources(cpu_request=1.0), hpa)
     cores = np.array([pods[0]] * PAST + pods) / 2
-    sight = sight_of(Traces((workload,), NOON - (PAST - 1) * MINUTE, {Signal.CPU: cores[None]}), NOON, len(pods))
+    sight = sight_of(Traces((workload,), NOON - (PAST - 1) * MINUTE, {CPU: cores[None]}), NOON, len(pods))
     expected = np.where(np.arange(len(pods)) < 10, 5.0, 2.0)[:, None, None] * (0.8, 0.9, 1.0)
     setup = setup_of(workload, policy, start_up=StartUp((MINUTE,)), timing=Timing(MINUTE))
     assert isinstance(setup, Setup)
     chosen = Policy(horizontal=policy, min_history=MINUTE, max_sample_age=MINUTE)
-    lane = Lane(0, workload, setup, 12, chosen, Foresight("drawn", SPAN, (0.2, 0.5, 0.9), {Signal.CPU: expected}))
+    lane = Lane(0, workload, setup, 12, chosen, Foresight("drawn", SPAN, (0.2, 0.5, 0.9), {CPU: expected}))
     (played,) = play_all([lane], sight, tracks=True)
     return played.track.floor.tolist(), play(lane, sight).track.floor.tolist()

@@ -10,7 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU
 from forecaster.domain.window import Block
 from forecaster.domain.workload import WorkloadId
 from forecaster.store.ring import HistoryRing
@@ -53,7 +53,7 @@ class RingMachine(RuleBasedStateMachine):
         values = data.draw(st.lists(VALUES, min_size=len(ids) * width, max_size=len(ids) * width))
         block = np.array(values, np.float64).reshape(len(ids), width)
         start = self.newest + first
-        self.ring.write(Block(Signal.CPU, tuple(ids), START + start * MINUTE, MINUTE, block))
+        self.ring.write(Block(CPU, tuple(ids), START + start * MINUTE, MINUTE, block))
         self.answered |= {column for column in range(start, start + width) if self.kept(column)}
         for (i, j), value in np.ndenumerate(block):
             self._remember(ids[i], start + j, value)

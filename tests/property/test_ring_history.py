@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU
 from forecaster.domain.window import Block
 from forecaster.domain.workload import WorkloadId
 from forecaster.store.history import FIVE_MINUTES, MINUTE, HistorySettings, HistoryStore
@@ -47,7 +47,7 @@ def instants(gap: Gap) -> set[tuple[timedelta, datetime]]:
 
 def run(cycles: list[tuple[int, list[bool]]]) -> tuple[HistoryStore, datetime]:
     """Some cycles, in each of which some of the gaps are not answered; then one in which all are."""
-    now, history, answered = START, HistoryStore([Signal.CPU], SETTINGS, now=START), set[tuple[timedelta, datetime]]()
+    now, history, answered = START, HistoryStore([CPU], SETTINGS, now=START), set[tuple[timedelta, datetime]]()
     for ahead, failing in [*cycles, (1, [])]:
         now += ahead * MINUTE
         for i, gap in enumerate(history.gaps(now)):
@@ -62,7 +62,7 @@ def run(cycles: list[tuple[int, list[bool]]]) -> tuple[HistoryStore, datetime]:
 @given(CYCLES)
 def test_in_the_end_every_minute_is_known_and_right(cycles: list[tuple[int, list[bool]]]) -> None:
     history, now = run(cycles)
-    window = history.window(Signal.CPU, MINUTE)
+    window = history.window(CPU, MINUTE)
     assert window.end == now
     assert window.values[0].tolist() == [demand(window.start + i * MINUTE) for i in range(30)]
 
@@ -70,7 +70,7 @@ def test_in_the_end_every_minute_is_known_and_right(cycles: list[tuple[int, list
 @given(CYCLES)
 def test_in_the_end_every_five_minute_point_is_the_mean_of_its_minutes(cycles: list[tuple[int, list[bool]]]) -> None:
     history, now = run(cycles)
-    window = history.window(Signal.CPU, FIVE_MINUTES)
+    window = history.window(CPU, FIVE_MINUTES)
     assert window.end == now - (now - EPOCH) % FIVE_MINUTES
     expected = [five_minute_demand(window.start + i * FIVE_MINUTES) for i in range(288)]
     np.testing.assert_allclose(window.values[0], expected, rtol=1e-6)

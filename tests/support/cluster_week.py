@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.domain.signal import DEMAND, Signal
+from forecaster.domain.signal import CPU, DEMAND, MEMORY, REQUESTS, Signal
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType
 from forecaster.sources.recorded import MINUTE, load_recording
 from tests.support.prometheus import Span, fill, head
@@ -105,8 +105,8 @@ def played_week(now: datetime) -> Week:
         for suffix, _, _ in _VARIANTS
         for one in recording.workloads
     ]
-    workloads = [sized(one, cpu) for one, cpu in zip(names, demand[Signal.CPU], strict=True)]
-    pods = np.array([pods_of(one, cpu) for one, cpu in zip(workloads, demand[Signal.CPU], strict=True)])
+    workloads = [sized(one, cpu) for one, cpu in zip(names, demand[CPU], strict=True)]
+    pods = np.array([pods_of(one, cpu) for one, cpu in zip(workloads, demand[CPU], strict=True)])
     current = pods[:, WEEK // timedelta(hours=1) - 1].tolist()
     return Week(
         start=start,
@@ -129,7 +129,7 @@ def completed(demand: Mapping[Signal, NDArray[np.float64]]) -> dict[Signal, NDAr
         memory[row] = memory[known[row % known.size]]
     silent = np.isnan(requests).all(axis=1)
     requests[silent] = _REQUESTS_PER_CORE * cpu[silent]
-    return {Signal.CPU: _held(cpu), Signal.MEMORY: _held(memory), Signal.REQUESTS: _held(requests)}
+    return {CPU: _held(cpu), MEMORY: _held(memory), REQUESTS: _held(requests)}
 
 
 def _held(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -181,7 +181,7 @@ def scraped(week: Week) -> Iterator[Span]:
 
 def _of_pod(week: Week, life: Life) -> Iterator[Span]:
     one = week.workloads[life.workload]
-    scrapes = np.arange(life.first, min(life.last + 1, week.demand[Signal.CPU].shape[1]))
+    scrapes = np.arange(life.first, min(life.last + 1, week.demand[CPU].shape[1]))
     pod = {"namespace": one.id.namespace, "pod": life.name}
     app = pod | {"container": "app", "id": f"/kubepods/{life.name}/app", "node": "node-1"}
     share = 1 / week.pods[life.workload, np.minimum((scrapes - 1) // _HOUR, week.pods.shape[1] - 1)]
@@ -220,7 +220,7 @@ def _state_of_pod(week: Week, life: Life, scrapes: NDArray[np.intp], pod: dict[s
 
 
 def _of_workload(week: Week, index: int, one: Workload) -> Iterator[Span]:
-    scrapes = np.arange(0, week.demand[Signal.CPU].shape[1], _STATE_EVERY)
+    scrapes = np.arange(0, week.demand[CPU].shape[1], _STATE_EVERY)
     counts = week.pods[index, np.minimum(scrapes // _HOUR, week.pods.shape[1] - 1)].astype(float)
     kind = one.id.kind.lower()
     names = {

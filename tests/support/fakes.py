@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from forecaster.cycle.effects import Effects
 from forecaster.cycle.run import Cycle
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import HorizontalPolicy, Policy
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import BUILT_IN, CPU, MEMORY, PODS, Signal
 from forecaster.domain.window import MINUTE, Block, Inventory
 from forecaster.errors import SourceUnavailable, StoreError
 from forecaster.forecasting.forecaster import Forecaster
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from forecaster.domain.report import ForecastScore
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.errors import SourceError
+    from forecaster.ports import Changes
 
     Demand = Callable[[datetime], float]
 
@@ -116,7 +118,9 @@ class FakeLedger:
     recorded: list[tuple[datetime, tuple[Recommendation, ...]]] = field(default_factory=list)
     scores: list[ForecastScore] = field(default_factory=list)
 
-    def record(self, at: datetime, recommendations: Sequence[Recommendation]) -> None:
+    def record(
+        self, at: datetime, recommendations: Sequence[Recommendation], changes: Changes | None = None
+    ) -> None:
         if self.full:
             raise StoreError("ledger: the disk is full")
         self.recorded.append((at, tuple(recommendations)))
@@ -147,7 +151,7 @@ def nobody_answers() -> SourceUnavailable:
 def load(name: str = "web", cpu: float = 2.0, **dates: datetime) -> Load:
     """A workload of four pods with steady demand; two cores are what they are meant to carry."""
     one = workload(name)
-    demand = {Signal.CPU: steady(cpu), Signal.MEMORY: steady(2.0**31), Signal.PODS: steady(one.ready_replicas)}
+    demand = {CPU: steady(cpu), MEMORY: steady(2.0**31), PODS: steady(one.ready_replicas)}
     return Load(one, demand, **dates)
 
 
@@ -169,7 +173,7 @@ class CycleOnFakes:
         learns_first: bool = True,
     ) -> None:
         self.source = FakeSource(list(loads))
-        self.history = HistoryStore(Signal, settings, now=start)
+        self.history = HistoryStore(BUILT_IN.measured, settings, now=start)
         self.publisher = FakePublisher()
         self.ledger = FakeLedger()
         self.cycle = Cycle(
@@ -177,8 +181,7 @@ class CycleOnFakes:
             history=self.history,
             forecaster=Forecaster(model),
             policies=policies or UNGATED,
-            publisher=self.publisher,
-            ledger=self.ledger,
+            effects=Effects(self.publisher, self.ledger),
             seconds=iter(range(1_000_000)).__next__,
             learns_first=learns_first,
             budget=timedelta(hours=1),

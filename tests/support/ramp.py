@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.domain.signal import DEMAND, Signal
+from forecaster.domain.signal import CPU, DEMAND
 from forecaster.sources.recorded import MINUTE, load_recording
 from tests.support.cluster_week import WEEK, Week, completed, pods_of, scraped, sized
 from tests.support.prometheus import fill
@@ -44,8 +44,8 @@ def ramp_week(now: datetime) -> Week:
     columns = slice(first, first + (WEEK + PLAYED_AHEAD) // MINUTE + 1)
     demand = completed({signal: recording.values[signal][:, columns] for signal in DEMAND})
     demand = {signal: values[row : row + 1] for signal, values in demand.items()}
-    workload = sized(recording.workloads[row], demand[Signal.CPU][0])
-    pods = np.array([pods_of(workload, demand[Signal.CPU][0])])
+    workload = sized(recording.workloads[row], demand[CPU][0])
+    pods = np.array([pods_of(workload, demand[CPU][0])])
     count = int(pods[0, WEEK // timedelta(hours=1) - 1])
     return Week(
         start=now - WEEK,

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from forecaster.domain.decision import Clamp, Hold, LeadTime, Reason, Recommendation, Resize, Scale, SignalView
 from forecaster.domain.outlook import PeakForecast
+from forecaster.domain.signal import BUILT_IN
 from forecaster.domain.workload import Resources, WorkloadId
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -50,6 +51,7 @@ def signal_view(signal: str, at: datetime = NOON) -> SignalView:
         reactive_replicas=4,
         forecast=ahead(at),
         forecast_replicas=5,
+        unit=BUILT_IN.by_name[signal].unit,
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU
 from forecaster.replay import Traces, compare
 from forecaster.replay.contestants import HPA, PERFECT
 from tests.support.builders import NOON, minutes, workload
@@ -24,5 +24,5 @@ def small_comparison() -> Comparison:
     jumps = np.r_[np.full(PAST, 2.0), np.tile(np.repeat([2.0, 6.0], 15), 2)]
     demand = np.array([jumps, np.ones(len(jumps))])
     workloads = (workload("web"), workload("batch", autoscaler=None))
-    traces = Traces(workloads, NOON - minutes(PAST - 1), {Signal.CPU: demand})
+    traces = Traces(workloads, NOON - minutes(PAST - 1), {CPU: demand})
     return compare(traces, contestants=(HPA, PERFECT), begin=NOON, until=traces.end)

@@ -12,7 +12,7 @@ from forecaster.cycle.run import Outcome
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.report import CycleReport
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, MEMORY, PODS, REQUESTS, Signal
 from forecaster.domain.window import Inventory
 from forecaster.sources.recorded import Recording
 from tests.support.builders import workload
@@ -45,10 +45,10 @@ def stage(cores: list[float], counts: list[int | None]) -> Stage:
     demand = np.array([cores, np.ones(len(cores))])
     unknown = np.full(demand.shape, np.nan)
     values: Mapping[Signal, np.ndarray[tuple[int, int], np.dtype[np.float64]]] = {
-        Signal.CPU: demand,
-        Signal.MEMORY: unknown,
-        Signal.REQUESTS: unknown,
-        Signal.PODS: np.full(demand.shape, 4.0),
+        CPU: demand,
+        MEMORY: unknown,
+        REQUESTS: unknown,
+        PODS: np.full(demand.shape, 4.0),
     }
     recording = Recording(NOON, (workload(id=WEB), workload(id=BATCH, autoscaler=None)), values)
     return Stage("http://nowhere", recording, recording.fleet(NOON), Policies(Policy()), Scripted(counts), NOON)  # type: ignore[arg-type]

@@ -12,13 +12,13 @@ import numpy as np
 
 from forecaster.decisions.replicas import milli
 from forecaster.decisions.targets import UtilizationTarget
-from forecaster.domain.signal import Signal
 from forecaster.replay.fast.numbers import UNKNOWN, Counts, Flags, ceil_counts, within
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from forecaster.decisions.targets import PodTarget
+    from forecaster.domain.signal import Signal
     from forecaster.hpa.proposals import Tolerance
 
 
@@ -52,7 +52,7 @@ def targets_of(lanes: Sequence[PodTarget]) -> Targets:
 
 def proposals(targets: Targets, demand: Counts, ready: Counts, current: Counts, tolerance: Tolerance) -> Counts:
     """What one target asks for at a demand in milli-units; `UNKNOWN` where that is, or where no pod has a sample."""
-    if targets.kind.signal is Signal.REQUESTS:
+    if targets.kind.signal.of_all_pods:
         asked = _per_pod(targets, demand, current, tolerance)
         return np.where(demand < 0, UNKNOWN, asked)
     counted = np.minimum(ready, current)

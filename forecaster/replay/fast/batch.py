@@ -43,6 +43,7 @@ FOLLOWED = frozenset(
         "min_replicas",
         "max_replicas",
         "cpu_utilization",
+        "pod_amounts",
         "requests_per_pod",
         "requests_metric",
         "demand_signal",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, MEMORY, Signal
 from forecaster.domain.workload import ContainerId, Resources, WorkloadId
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.sources.queries import Queries
@@ -71,8 +71,8 @@ def usage(source: PrometheusSource, signal: Signal) -> dict[ContainerId, float]:
 
 
 def test_usage_is_that_of_the_hottest_pod(source: PrometheusSource) -> None:
-    assert usage(source, Signal.CPU) == pytest.approx({APP: 2.0, PROXY: 0.1})
-    assert usage(source, Signal.MEMORY) == pytest.approx({APP: 2000.0, PROXY: 100.0})
+    assert usage(source, CPU) == pytest.approx({APP: 2.0, PROXY: 0.1})
+    assert usage(source, MEMORY) == pytest.approx({APP: 2000.0, PROXY: 100.0})
 
 
 def test_facts_are_those_of_the_container(source: PrometheusSource) -> None:

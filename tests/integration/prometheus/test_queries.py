@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, MEMORY, PODS, REQUESTS, Signal
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, WorkloadId
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.sources.queries import Queries
@@ -122,18 +122,18 @@ EVERY_KIND = {
 
 def test_pods_are_joined_to_whoever_controls_them(asked: Callable[..., Asked]) -> None:
     """Neither Jobs nor DaemonSets nor pods of nobody, and neither pause containers nor cgroup aggregates."""
-    assert asked(every_kind).latest(Signal.CPU) == pytest.approx(EVERY_KIND)
+    assert asked(every_kind).latest(CPU) == pytest.approx(EVERY_KIND)
 
 
 def test_memory_is_joined_like_cpu(asked: Callable[..., Asked]) -> None:
     # Two pods of 500 bytes: the builders give every container 1000 bytes per core.
-    assert asked(every_kind).latest(Signal.MEMORY) == {one: 1000 * cores for one, cores in EVERY_KIND.items()}
+    assert asked(every_kind).latest(MEMORY) == {one: 1000 * cores for one, cores in EVERY_KIND.items()}
 
 
 def test_the_kinds_that_count_are_configurable(asked: Callable[..., Asked]) -> None:
     daemons = asked(every_kind, kinds=("DaemonSet",))
     agent = WorkloadId("shop", "DaemonSet", "agent")
-    assert daemons.latest(Signal.CPU)[agent] == pytest.approx(5.0)
+    assert daemons.latest(CPU)[agent] == pytest.approx(5.0)
     assert daemons.workloads().keys() == {agent}
 
 
@@ -149,7 +149,7 @@ def test_replicas_come_from_the_workload_itself_or_from_its_replicasets(asked: C
 
 
 def test_ready_pods_are_a_signal_too(asked: Callable[..., Asked]) -> None:
-    assert asked(every_kind).latest(Signal.PODS)[WorkloadId("shop", "Rollout", "canary")] == 2
+    assert asked(every_kind).latest(PODS)[WorkloadId("shop", "Rollout", "canary")] == 2
 
 
 @world
@@ -160,7 +160,7 @@ def scraped_twice(cluster: World) -> None:
 
 
 def test_two_scrapes_of_the_same_container_count_once(asked: Callable[..., Asked]) -> None:
-    assert asked(scraped_twice).latest(Signal.CPU) == pytest.approx({WEB: 2.0})
+    assert asked(scraped_twice).latest(CPU) == pytest.approx({WEB: 2.0})
 
 
 @world
@@ -177,7 +177,7 @@ def restarted_container(cluster: World) -> None:
 
 
 def test_a_container_before_and_after_its_restart_adds_up(asked: Callable[..., Asked]) -> None:
-    assert asked(restarted_container).latest(Signal.CPU) == pytest.approx({WEB: 1.5})
+    assert asked(restarted_container).latest(CPU) == pytest.approx({WEB: 1.5})
 
 
 @world
@@ -188,7 +188,7 @@ def contradicting_owners(cluster: World) -> None:
 
 
 def test_a_pod_with_two_owners_does_not_fail_the_query_and_counts_once(asked: Callable[..., Asked]) -> None:
-    found = asked(contradicting_owners).latest(Signal.CPU)
+    found = asked(contradicting_owners).latest(CPU)
     assert sum(found.values()) == pytest.approx(1.0)
 
 
@@ -267,7 +267,7 @@ def odd_names(cluster: World) -> None:
 
 def test_namespaces_narrow_every_query(asked: Callable[..., Asked]) -> None:
     narrowed = asked(odd_names, namespaces="team-.")
-    assert {one.namespace for one in narrowed.latest(Signal.CPU)} == {"team-a", "team-b"}
+    assert {one.namespace for one in narrowed.latest(CPU)} == {"team-a", "team-b"}
     assert {one.namespace for one in narrowed.workloads()} == {"team-a", "team-b"}
 
 
@@ -281,12 +281,12 @@ WORLDS[ODD] = _quote_backslash
 
 
 def test_odd_characters_in_a_label_select_exactly_that_label(asked: Callable[..., Asked]) -> None:
-    assert asked(_quote_backslash).latest(Signal.CPU) == pytest.approx({WEB: 1.0})
+    assert asked(_quote_backslash).latest(CPU) == pytest.approx({WEB: 1.0})
 
 
 def test_history_is_what_latest_was_at_each_time(server: RealPrometheus) -> None:
     source = PrometheusSource(PrometheusSettings(url=server.url), Queries(labels={"cluster": "every_kind"}))
-    (block,) = source.history(Signal.CPU, AT - timedelta(minutes=5), AT, timedelta(minutes=1))
+    (block,) = source.history(CPU, AT - timedelta(minutes=5), AT, timedelta(minutes=1))
     source.close()
     assert block.values.shape == (len(EVERY_KIND), 6)
     assert dict(zip(block.ids, block.values[:, 0].tolist(), strict=True)) == pytest.approx(EVERY_KIND)
@@ -335,7 +335,7 @@ def meshed(cluster: World) -> None:
 def test_every_origin_of_request_rates_is_mapped_to_its_workload(
     asked: Callable[..., Asked], preset: str, rate: float
 ) -> None:
-    assert asked(meshed, requests_from=preset).latest(Signal.REQUESTS) == pytest.approx({WEB: rate})
+    assert asked(meshed, requests_from=preset).latest(REQUESTS) == pytest.approx({WEB: rate})
 
 
 @world
@@ -345,11 +345,11 @@ def with_linkerd(cluster: World) -> None:
 
 
 def test_the_origin_of_request_rates_is_found_out(asked: Callable[..., Asked]) -> None:
-    assert asked(with_linkerd).latest(Signal.REQUESTS) == pytest.approx({WEB: 2.0})
+    assert asked(with_linkerd).latest(REQUESTS) == pytest.approx({WEB: 2.0})
 
 
 def test_without_any_origin_of_request_rates_there_are_none(asked: Callable[..., Asked]) -> None:
-    assert asked(odd_names).latest(Signal.REQUESTS) == {}
+    assert asked(odd_names).latest(REQUESTS) == {}
 
 
 @world

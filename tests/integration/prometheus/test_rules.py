@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, MEMORY, PODS, REQUESTS, Signal
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.sources.queries import Queries
 from forecaster.sources.settings import PrometheusSettings
@@ -89,7 +89,7 @@ def values(server: RealPrometheus, queries: Queries, signal: Signal, step: timed
 
 
 @pytest.mark.parametrize("step", [timedelta(minutes=1), timedelta(minutes=5)], ids=["1m", "5m"])
-@pytest.mark.parametrize("signal", [Signal.CPU, Signal.MEMORY, Signal.REQUESTS, Signal.PODS])
+@pytest.mark.parametrize("signal", [CPU, MEMORY, REQUESTS, PODS])
 def test_recorded_series_equal_the_queries_they_stand_for(
     recorded: RealPrometheus, signal: Signal, step: timedelta
 ) -> None:

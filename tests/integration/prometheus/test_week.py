@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from forecaster.domain.signal import DEMAND, Signal
+from forecaster.domain.signal import CPU, DEMAND, MEMORY, Signal
 from forecaster.errors import SourceUnavailable
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.sources.queries import Queries
@@ -59,7 +59,7 @@ def in_order(block: Block, week: Week) -> NDArray[np.float64]:
 
 
 def put_in(week: Week, signal: Signal, at: datetime, window: int) -> NDArray[np.float64]:
-    return week.level(signal, at) if signal is Signal.MEMORY else week.rate(signal, at, window)
+    return week.level(signal, at) if signal == MEMORY else week.rate(signal, at, window)
 
 
 @pytest.mark.parametrize("signal", DEMAND)
@@ -87,7 +87,7 @@ def test_a_week_at_five_minutes_is_the_demand_that_was_put_in(
     expected = np.array([put_in(week, signal, at, 5) for at in times]).T
     steady = [(at - week.start) % timedelta(hours=1) > 2 * FIVE_MINUTES for at in times]
     np.testing.assert_allclose(values[:, steady], expected[:, steady], rtol=SCRAPE_OFFSET / 300, atol=1e-6)
-    if signal is not Signal.MEMORY:  # without scrapes there are no staleness marks: a level outlives its pod here
+    if signal != MEMORY:  # without scrapes there are no staleness marks: a level outlives its pod here
         np.testing.assert_allclose(values.mean(axis=1), expected.mean(axis=1), rtol=0.01)
 
 
@@ -104,7 +104,7 @@ def test_slices_of_any_size_give_the_same_values(server: RealPrometheus, week: W
     read = []
     for settings in (small, whole):
         source = PrometheusSource(settings, Queries())
-        blocks = list(source.history(Signal.CPU, end - timedelta(hours=6), end, timedelta(minutes=1)))
+        blocks = list(source.history(CPU, end - timedelta(hours=6), end, timedelta(minutes=1)))
         read.append((len(blocks), np.hstack([in_order(block, week) for block in blocks])))
         source.close()
     (many, first), (few, second) = read
@@ -121,7 +121,7 @@ def test_a_server_with_a_small_sample_budget_is_asked_for_less(
     week = filled_week.week
     with strict, closing(PrometheusSource(PrometheusSettings(url=strict.url), Queries())) as source:
         end = week.now - STEADY
-        blocks = list(source.history(Signal.CPU, end - timedelta(hours=6), end, timedelta(minutes=1)))
+        blocks = list(source.history(CPU, end - timedelta(hours=6), end, timedelta(minutes=1)))
     server.start()
     assert len(blocks) > 2
     assert sum(block.values.shape[1] for block in blocks) == 6 * 60 + 1
@@ -131,9 +131,9 @@ def test_a_server_with_a_small_sample_budget_is_asked_for_less(
 def test_while_the_server_is_down_the_source_says_so_and_afterwards_it_answers_again(
     server: RealPrometheus, source: PrometheusSource, week: Week
 ) -> None:
-    before = source.latest(Signal.CPU, week.now)
+    before = source.latest(CPU, week.now)
     server.stop()
     with pytest.raises(SourceUnavailable, match="refused"):
-        source.latest(Signal.CPU, week.now)
+        source.latest(CPU, week.now)
     server.start()
-    np.testing.assert_array_equal(source.latest(Signal.CPU, week.now).values, before.values)
+    np.testing.assert_array_equal(source.latest(CPU, week.now).values, before.values)

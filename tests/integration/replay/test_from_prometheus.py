@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from forecaster.app import traces
 from forecaster.cli import app
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, PODS
 from forecaster.errors import SourceRefused
 from forecaster.sources.embedded import EmbeddedPrometheus
 from forecaster.sources.queries import Queries
@@ -40,10 +40,10 @@ def test_what_is_measured_is_what_was_recorded_over_the_two_minutes_of_its_rate(
     fine = slice(found.column(until - LENGTH), found.column(until) + 1)
     same = slice(recorded.column(until - LENGTH), recorded.column(until) + 1)
     before = slice(same.start - 1, same.stop - 1)
-    cores = recorded.of(Signal.CPU)[order]
-    assert np.allclose(found.of(Signal.CPU)[:, fine], (cores[:, same] + cores[:, before]) / 2, rtol=1e-4)
-    assert np.isfinite(found.of(Signal.CPU)[:, : fine.start]).all()
-    assert Signal.PODS in found.values
+    cores = recorded.of(CPU)[order]
+    assert np.allclose(found.of(CPU)[:, fine], (cores[:, same] + cores[:, before]) / 2, rtol=1e-4)
+    assert np.isfinite(found.of(CPU)[:, : fine.start]).all()
+    assert PODS in found.values
 
 
 def test_nobody_of_that_name_is_said(endpoint: EmbeddedPrometheus) -> None:

@@ -13,7 +13,7 @@ from sqlalchemy import create_engine, text
 from forecaster.app.ledger_recall import recalled
 from forecaster.domain.decision import Reason
 from forecaster.domain.report import ForecastScore
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU
 from forecaster.errors import ConfigError, StoreError
 from forecaster.store.ledger import SqlLedger
 from tests.support.full_disk import full_disk
@@ -45,7 +45,7 @@ def replicas(ledger: SqlLedger) -> list[int | None]:
 
 
 def score(at: datetime = NOON, actual: float = 4.0, model: str = "ridge") -> ForecastScore:
-    return ForecastScore(WEB, Signal.CPU, at - HOUR, at, model, 0.9, median=2.0, upper=3.0, actual=actual)
+    return ForecastScore(WEB, CPU, at - HOUR, at, model, 0.9, median=2.0, upper=3.0, actual=actual)
 
 
 def test_a_decision_is_kept_when_it_changes(ledger: SqlLedger) -> None:

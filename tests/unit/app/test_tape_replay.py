@@ -14,7 +14,7 @@ from forecaster.cycle.lead_times import LeadTimes
 from forecaster.cycle.observed import Observed
 from forecaster.decisions.lead_time import Watch
 from forecaster.domain.decision import Reason
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, PODS
 from forecaster.errors import SourceRefused, StoreError
 from forecaster.sources.tape import Tape, TapedLedger, TapedSource, TapeReader
 from tests.support.builders import NOON, after, minutes, workload
@@ -55,11 +55,11 @@ class Recorded:
         }
         self.settings = parse(given, "test")
         limit = self.pods * 2.0
-        wave = Load(workload("web"), {Signal.CPU: lambda at: min(wavy(at), limit), Signal.PODS: lambda at: self.pods})
+        wave = Load(workload("web"), {CPU: lambda at: min(wavy(at), limit), PODS: lambda at: self.pods})
         self.stage = CycleOnFakes(wave, load("cart"), policies=self.settings.policies, model=self.model)
         self.tape = Tape(self.path, beginning(self.settings, self.stage.history, NOON))
         self.stage.cycle.source = TapedSource(self.stage.source, self.tape)
-        self.stage.cycle.ledger = TapedLedger(self.stage.ledger, self.tape)
+        self.stage.cycle.effects.ledger = TapedLedger(self.stage.ledger, self.tape)
 
     def run(self, first: int, last: int) -> None:
         self.stage.run_minutes(first, last)
@@ -135,7 +135,7 @@ def test_a_service_that_was_restarted_begins_with_what_it_knew(tmp_path: Path) -
     again.tape.close()
     again.tape = Tape(again.path, beginning(again.settings, first.stage.history, after(6)))
     again.stage.cycle.source = TapedSource(again.stage.source, again.tape)
-    again.stage.cycle.ledger = TapedLedger(again.stage.ledger, again.tape)
+    again.stage.cycle.effects.ledger = TapedLedger(again.stage.ledger, again.tape)
     again.run(6, 9)
     assert all(one.same for one in again.told())
 
@@ -161,7 +161,7 @@ def test_what_was_measured_before_the_tape_began_is_on_it(tmp_path: Path) -> Non
     again.tape = Tape(again.path, beginning(again.settings, again.stage.history, NOON, observed=observed))
     again.stage.cycle.decider.observed = observed
     again.stage.cycle.source = TapedSource(again.stage.source, again.tape)
-    again.stage.cycle.ledger = TapedLedger(again.stage.ledger, again.tape)
+    again.stage.cycle.effects.ledger = TapedLedger(again.stage.ledger, again.tape)
     again.run(0, 3)
     told = again.told()
     assert all(one.same for one in told)

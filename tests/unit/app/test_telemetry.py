@@ -14,7 +14,7 @@ import structlog
 from forecaster.app import telemetry
 from forecaster.app.telemetry import CountedLedger, Metrics
 from forecaster.domain.report import CycleReport, ForecastScore, MaskedShare
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU
 from forecaster.errors import StoreError
 from tests.support.recommendations import workload_id
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from forecaster.domain.decision import Recommendation
+    from forecaster.ports import Changes
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -30,8 +31,8 @@ def report(*failures: str, **changed: object) -> CycleReport:
     fields: dict[str, object] = {
         "at": NOON,
         "steps": {"histories": 0.25, "decisions": 0.5},
-        "series": {Signal.CPU: 7},
-        "newest_sample_age": {Signal.CPU: 15.0},
+        "series": {CPU: 7},
+        "newest_sample_age": {CPU: 15.0},
         "verdicts": Counter({("scale", "forecast"): 3, ("hold", "no-data"): 2}),
         "failures": failures,
     }
@@ -87,14 +88,14 @@ def test_standings_of_forecasts_are_a_gauge_and_their_moves_a_counter() -> None:
 
 
 def test_what_is_masked_is_a_share_of_all_workloads() -> None:
-    masked = tuple(MaskedShare(workload_id(name), Signal.CPU, "limit", 0.875) for name in ("a", "b"))
+    masked = tuple(MaskedShare(workload_id(name), CPU, "limit", 0.875) for name in ("a", "b"))
     text = recorded(report(masked=masked), report(masked=masked))
     assert 'forecaster_masked_ratio{reason="limit",signal="cpu"} 0.25' in text
     assert "forecaster_masked_ratio{" not in recorded(report(masked=masked), report())
 
 
 def test_scores_become_coverage_and_error() -> None:
-    score = ForecastScore(workload_id(), Signal.CPU, NOON, NOON, "ridge", 0.9, median=2.0, upper=3.0, actual=4.0)
+    score = ForecastScore(workload_id(), CPU, NOON, NOON, "ridge", 0.9, median=2.0, upper=3.0, actual=4.0)
     lines = recorded(report(scores=(score, score))).splitlines()
     at = '{model="ridge",signal="cpu"}'
     assert f"forecaster_forecast_scored_total{at} 2.0" in lines
@@ -105,15 +106,17 @@ def test_scores_become_coverage_and_error() -> None:
 
 
 def test_the_rest_of_the_back_fill_is_asked_for_when_metrics_are_read() -> None:
-    metrics, missing = Metrics("1"), {Signal.CPU: 288}
-    metrics.watch_history([Signal.CPU], missing.__getitem__)
+    metrics, missing = Metrics("1"), {CPU: 288}
+    metrics.watch_history([CPU], missing.__getitem__)
     assert 'forecaster_history_missing_points{signal="cpu"} 288.0' in metrics.text()
-    missing[Signal.CPU] = 0
+    missing[CPU] = 0
     assert 'forecaster_history_missing_points{signal="cpu"} 0.0' in metrics.text()
 
 
 class FullLedger:
-    def record(self, at: datetime, recommendations: Sequence[Recommendation]) -> None:
+    def record(
+        self, at: datetime, recommendations: Sequence[Recommendation], changes: Changes | None = None
+    ) -> None:
         raise StoreError("the disk is full")
 
     def score(self, scores: Sequence[ForecastScore]) -> None:

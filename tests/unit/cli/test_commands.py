@@ -18,7 +18,7 @@ from forecaster.__main__ import main
 from forecaster.cli import app
 from forecaster.cli.options import matching, settings_of
 from forecaster.config.settings import Settings
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, MEMORY, PODS, REQUESTS
 from forecaster.domain.window import MINUTE
 from forecaster.sources.embedded import EmbeddedPrometheus
 from forecaster.sources.recorded import Recording
@@ -81,10 +81,10 @@ def endpoint() -> Iterator[str]:
     length = 24 * 60 + 60
     pods = np.array([[one.replicas] for one in workloads])
     values = {
-        Signal.CPU: np.repeat([[2.0], [5.0], [1.0]], length, axis=1),
-        Signal.MEMORY: np.repeat(pods * GIB, length, axis=1),
-        Signal.REQUESTS: np.full((3, length), np.nan),
-        Signal.PODS: np.repeat(pods, length, axis=1).astype(float),
+        CPU: np.repeat([[2.0], [5.0], [1.0]], length, axis=1),
+        MEMORY: np.repeat(pods * GIB, length, axis=1),
+        REQUESTS: np.full((3, length), np.nan),
+        PODS: np.repeat(pods, length, axis=1).astype(float),
     }
     recording = Recording(NOON - (length - 30) * MINUTE, workloads, values)
     with EmbeddedPrometheus(recording, Settings().queries, recording.fleet(NOON)) as served:

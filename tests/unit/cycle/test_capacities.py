@@ -12,7 +12,8 @@ from forecaster.cycle.observed import Observed
 from forecaster.cycle.rehearse import pods_of
 from forecaster.decisions.explain import explanation
 from forecaster.domain.policies import Policies
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, REQUESTS, Signal
+from forecaster.domain.signal import PODS as PODS_SIGNAL
 from forecaster.domain.workload import ContainerBlock, ContainerFacts, ContainerId, Target, TargetType
 from tests.support.builders import NOON, after, hpa, minutes, policy, workload
 from tests.support.fakes import CycleOnFakes, FakeSource, Load, named
@@ -67,13 +68,13 @@ class Stage(CycleOnFakes):
             self.run(after(60 * hour))
         return self
 
-    def known(self, signal: Signal = Signal.CPU) -> tuple[float, int]:
+    def known(self, signal: Signal = CPU) -> tuple[float, int]:
         one = self.cycle.decider.observed.capacities.known[WEB.id, signal]
         return one.amount, one.minutes
 
 
 def busy(of: Workload = WEB, *, low: float = 0.3, high: float = 0.7) -> Load:
-    return Load(of, {Signal.CPU: sawtooth(low, high), Signal.PODS: lambda at: PODS})
+    return Load(of, {CPU: sawtooth(low, high), PODS_SIGNAL: lambda at: PODS})
 
 
 def test_throttling_at_seventy_percent_of_the_request_brings_the_capacity_down_to_there() -> None:
@@ -92,7 +93,7 @@ def test_explain_and_gates_take_the_same_pod_for_full() -> None:
     stage = Stage(busy(), held_back=0.4).hours(0, 8)
     amount, _ = stage.known()
     in_force = stage.cycle.decider.observed.in_force(BY_WORTH)
-    assert pods_of(WEB, in_force.of(WEB.id).horizontal) == {Signal.CPU: amount}
+    assert pods_of(WEB, in_force.of(WEB.id).horizontal) == {CPU: amount}
     assert any("full at" in line for line in explanation(named(stage.run(after(481)), "web")))
     assert in_force.of(WEB.id) is stage.cycle.decider.observed.in_force(BY_WORTH).of(WEB.id)
 
@@ -122,7 +123,7 @@ def test_where_it_decides_nothing_nothing_is_learned(stated: dict[str, object]) 
 
 def test_pods_that_come_and_go_say_nothing() -> None:
     restless = replace(busy(), workload=WEB)
-    restless.demand[Signal.PODS] = lambda at: 4.0 + (at - NOON) // minutes(5) % 2
+    restless.demand[PODS_SIGNAL] = lambda at: 4.0 + (at - NOON) // minutes(5) % 2
     _, seen = Stage(restless, held_back=0.4).hours(0, 3).known()
     assert seen == 0
 
@@ -137,32 +138,32 @@ class TestRollout:
         load = Load(
             serving,
             {
-                Signal.REQUESTS: lambda at: 70.0 * PODS,
-                Signal.CPU: lambda at: 70.0 * PODS * cost(at),
-                Signal.PODS: lambda at: PODS,
+                REQUESTS: lambda at: 70.0 * PODS,
+                CPU: lambda at: 70.0 * PODS * cost(at),
+                PODS_SIGNAL: lambda at: PODS,
             },
         )
         stage = Stage(
             load, held_back=0.0, policies=Policies(policy(sizing="worth", requests_metric=self.TARGET.metric))
         )
         stage.hours(0, 6)
-        assert stage.known(Signal.REQUESTS)[0] > 65
+        assert stage.known(REQUESTS)[0] > 65
         assert isinstance(stage.source, Telling)
         stage.source.image = "shop/web:2"
         return stage
 
     def test_one_that_costs_more_a_request_begins_anew(self) -> None:
         stage = self.stage(cost_later=0.018).hours(7, 7)
-        assert stage.known(Signal.REQUESTS)[1] >= 360
+        assert stage.known(REQUESTS)[1] >= 360
         stage.hours(8, 8)
-        amount, seen = stage.known(Signal.REQUESTS)
+        amount, seen = stage.known(REQUESTS)
         assert 40 < amount < 60
         assert seen <= 60
 
     def test_one_that_costs_as_much_goes_on_with_what_was_learned(self) -> None:
         stage = self.stage(cost_later=0.0105)
-        before, _ = stage.known(Signal.REQUESTS)
-        amount, seen = stage.hours(7, 9).known(Signal.REQUESTS)
+        before, _ = stage.known(REQUESTS)
+        amount, seen = stage.hours(7, 9).known(REQUESTS)
         assert amount == pytest.approx(before, rel=0.02)
         assert seen > 360
 

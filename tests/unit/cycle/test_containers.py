@@ -198,7 +198,7 @@ class TestNewcomer:
         (app,) = decided.containers
         assert app.recommended.cpu_request == pytest.approx(1.72, abs=0.01)
         assert app.cpu is None
-        assert "going by 1 container of its image, nine of ten take 498m to 2009m" in decided.message
+        assert "by 1 donor of its image, nine of ten take 498m to 2009m" in decided.message
 
     def test_keeps_what_it_has_where_that_is_more(self) -> None:
         decided = self.decided()
@@ -206,7 +206,7 @@ class TestNewcomer:
         assert decided.resources.memory_request == 8 * GIB
         assert "nine of ten take" in decided.message.rpartition("memory: ")[2]
 
-    def test_has_no_relatives_by_an_image_and_a_name_of_its_own(self) -> None:
+    def test_has_no_donors_by_an_image_and_a_name_of_its_own(self) -> None:
         decided = self.decided(image="shop/cart:1", name="cart")
         assert isinstance(decided, Hold)
         assert decided.reason is Reason.SHORT_HISTORY

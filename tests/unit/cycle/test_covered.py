@@ -9,7 +9,7 @@ from forecaster.cycle.observed import Observed
 from forecaster.decisions.coverage import Held
 from forecaster.decisions.explain import explanation
 from forecaster.domain.policies import Policies
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, PODS
 from forecaster.domain.window import MINUTE
 from tests.support.builders import NOON, policy, workload
 from tests.support.fakes import CycleOnFakes, Load, named
@@ -23,15 +23,15 @@ MISSED = Held(0.9, 210.0, 168.0)
 def wavy() -> Load:
     return Load(
         workload("web"),
-        {Signal.CPU: lambda at: 2.0 + np.sin((at - NOON).total_seconds() / 700), Signal.PODS: lambda at: 4.0},
+        {CPU: lambda at: 2.0 + np.sin((at - NOON).total_seconds() / 700), PODS: lambda at: 4.0},
     )
 
 
 def stage(policies: Policies, held: Held | None = None) -> CycleOnFakes:
     one = CycleOnFakes(wavy(), policies=policies)
     if held:
-        one.cycle.decider.observed.coverage.held[WEB, Signal.CPU] = held
-        one.cycle.decider.observed.coverage.pooled[Signal.CPU, 0.9] = held
+        one.cycle.decider.observed.coverage.held[WEB, CPU] = held
+        one.cycle.decider.observed.coverage.pooled[CPU, 0.9] = held
     return one
 
 
@@ -60,7 +60,7 @@ def test_every_score_is_learned_from_at_the_stated_level() -> None:
     outcomes = one.run_minutes(0, 40)
     scores = one.ledger.scores
     assert scores
-    held = one.cycle.decider.observed.coverage.held[WEB, Signal.CPU]
+    held = one.cycle.decider.observed.coverage.held[WEB, CPU]
     assert held.matured == pytest.approx(MISSED.matured + 0.475 * len(scores), abs=0.2)
     for score in scores:
         said = named(outcomes[(score.made_at - NOON) // MINUTE], "web").signals[0].forecast
@@ -71,7 +71,7 @@ def test_every_score_is_learned_from_at_the_stated_level() -> None:
 def test_a_restart_knows_what_was_covered() -> None:
     before, later = Observed(), Observed()
     for covered in (True, False, True):
-        before.coverage.matured(WEB, Signal.CPU, 0.9, covered=covered)
+        before.coverage.matured(WEB, CPU, 0.9, covered=covered)
     later.restore(before.kept())
     assert later.coverage.held == before.coverage.held
-    assert later.coverage.pooled[Signal.CPU, 0.9].matured == before.coverage.pooled[Signal.CPU, 0.9].matured
+    assert later.coverage.pooled[CPU, 0.9].matured == before.coverage.pooled[CPU, 0.9].matured

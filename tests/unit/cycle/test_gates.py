@@ -17,7 +17,7 @@ from forecaster.decisions.gate import Standing
 from forecaster.demand.latest import DayAgo
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import PolicySelector
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, REQUESTS, Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Inventory, Window
 from forecaster.domain.workload import Target, TargetType
 from forecaster.errors import StoreError
@@ -44,7 +44,7 @@ class Weeks:
         self.requests = self.weeks if requests is None else replace(self.weeks, values=requests.astype(np.float32))
 
     def window(self, signal: Signal, step: timedelta) -> Window:
-        return self.requests if signal is Signal.REQUESTS else self.weeks
+        return self.requests if signal == REQUESTS else self.weeks
 
 
 def hours(count: float) -> timedelta:
@@ -168,7 +168,7 @@ def test_all_targets_count_and_the_worst_one_is_named() -> None:
 
 def test_of_two_targets_on_one_signal_the_tighter_one_counts() -> None:
     two = workload(autoscaler=hpa(CPU_HALF, Target("cpu", TargetType.AVERAGE_VALUE, 0.4)))
-    assert pods_of(two, policy().horizontal) == {Signal.CPU: 0.4}
+    assert pods_of(two, policy().horizontal) == {CPU: 0.4}
 
 
 def test_a_workload_that_cannot_be_judged_is_one_line_and_the_others_are() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from forecaster.domain.signal import BUILT_IN
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from forecaster.cycle.sizes import PodSizes
 from forecaster.demand.fresh import FreshHistory
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, Signal
 from forecaster.domain.window import FIVE_MINUTES, Block
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan
@@ -41,20 +42,20 @@ def rising() -> np.ndarray:
 
 
 def kept(total: np.ndarray, pods: float = 2.0) -> HistoryStore:
-    history = HistoryStore(Signal, SHORT.model_copy(update={"weeks_kept": timedelta(days=DAYS)}), now=NOON)
+    history = HistoryStore(BUILT_IN.measured, SHORT.model_copy(update={"weeks_kept": timedelta(days=DAYS)}), now=NOON)
     start = NOON - (len(total) - 1) * FIVE_MINUTES
     for signal, values in (("cpu", total), ("memory", total * 0 + GIB), ("pods", total * 0 + pods)):
-        history.write(Block(Signal(signal), (ALONE.id,), start, FIVE_MINUTES, values[None]))
+        history.write(Block(BUILT_IN.by_name[signal], (ALONE.id,), start, FIVE_MINUTES, values[None]))
     return history
 
 
 def loads(history: HistoryStore, policies: Policies | None = None, *, fitted: bool = True) -> PodLoads:
     """The last value is forecast, so that the forecast is known."""
     forecaster = Forecaster("last-value")
-    weeks = history.window(Signal.CPU, FIVE_MINUTES)
+    weeks = history.window(CPU, FIVE_MINUTES)
     if fitted:
         whole = FreshHistory(weeks, np.empty((len(weeks.keys), 0), np.float32), weeks.end)
-        forecaster.peaks(Signal.CPU, whole, [SOON], NOON)
+        forecaster.peaks(CPU, whole, [SOON], NOON)
     return PodLoads(history, forecaster, policies or Policies(Policy()), NOON)
 
 

@@ -14,7 +14,7 @@ from forecaster.decisions.explain import explanation
 from forecaster.domain.decision import Hold, Reason, Resize, Scale
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy, PolicySelector
-from forecaster.domain.signal import DEMAND, Signal
+from forecaster.domain.signal import CPU, DEMAND, MEMORY, REQUESTS
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.domain.workload import Resources
 from forecaster.errors import SourceRefused
@@ -59,7 +59,7 @@ class TestQuiet:
         steps = [question.step for question in stage.source.asked]
         assert steps == sorted(steps)
         assert set(steps) == {MINUTE, FIVE_MINUTES}
-        assert not np.isnan(kept(stage.history, Signal.CPU, WEB)).any()
+        assert not np.isnan(kept(stage.history, CPU, WEB)).any()
 
     def test_second_cycle_asks_each_signal_for_the_newest_minute_alone(self) -> None:
         stage = CycleOnFakes(load())
@@ -75,7 +75,7 @@ class TestQuiet:
         assert few.source.asked == many.source.asked
 
     def test_newest_minute_reaches_the_decision(self) -> None:
-        jump = Load(workload(), {Signal.CPU: lambda at: 4.0 if at > NOON else 2.0})
+        jump = Load(workload(), {CPU: lambda at: 4.0 if at > NOON else 2.0})
         before, now = CycleOnFakes(jump).run_minutes(0, 1)
         assert [one.recommendations[0].wanted_replicas for one in (before, now)] == [4, 8]
         assert now.recommendations[0].signals[0].measured_at == after(1)
@@ -84,8 +84,8 @@ class TestQuiet:
         stage = CycleOnFakes(load("web"), load("cart"))
         report = stage.run().report
         assert dict(report.verdicts) == {("scale", "reactive"): 2}
-        assert dict(report.series) == {Signal.CPU: 2, Signal.MEMORY: 2, Signal.REQUESTS: 0}
-        assert dict(report.newest_sample_age) == {Signal.CPU: 0.0, Signal.MEMORY: 0.0}
+        assert dict(report.series) == {CPU: 2, MEMORY: 2, REQUESTS: 0}
+        assert dict(report.newest_sample_age) == {CPU: 0.0, MEMORY: 0.0}
 
     def test_what_decides_comes_before_what_may_be_late(self) -> None:
         report = CycleOnFakes(load(), learns_first=False).run().report
@@ -155,7 +155,7 @@ class TestSourceDown:
 
     @pytest.mark.parametrize("outage", [1, 4, 30, 200])
     def test_no_point_is_lost_once_it_is_back(self, outage: int) -> None:
-        growing = Load(workload(), {Signal.CPU: lambda at: 10.0 + (at - NOON) / MINUTE / 1000})
+        growing = Load(workload(), {CPU: lambda at: 10.0 + (at - NOON) / MINUTE / 1000})
         disturbed, calm = CycleOnFakes(growing), CycleOnFakes(growing)
         disturbed.run()
         disturbed.source.down = nobody_answers()
@@ -163,9 +163,9 @@ class TestSourceDown:
         disturbed.source.down = None
         disturbed.run(after(outage + 1))
         calm.run(after(outage + 1))
-        assert kept(disturbed.history, Signal.CPU, WEB) == kept(calm.history, Signal.CPU, WEB)
+        assert kept(disturbed.history, CPU, WEB) == kept(calm.history, CPU, WEB)
         for step in (MINUTE, FIVE_MINUTES):
-            both = [one.history.window(Signal.CPU, step).values for one in (disturbed, calm)]
+            both = [one.history.window(CPU, step).values for one in (disturbed, calm)]
             np.testing.assert_allclose(both[0], both[1], rtol=1e-6)
 
     def test_recovery_decides_again_at_once(self) -> None:
@@ -177,7 +177,7 @@ class TestSourceDown:
         assert reasons(stage.run(after(2))) == {Reason.REACTIVE}
 
     def test_stabilization_remembers_what_was_before_the_outage(self) -> None:
-        falling = Load(workload(replicas=8), {Signal.CPU: lambda at: 4.0 if at <= NOON else 1.0})
+        falling = Load(workload(replicas=8), {CPU: lambda at: 4.0 if at <= NOON else 1.0})
         stage = CycleOnFakes(falling)
         stage.run()
         stage.source.down = nobody_answers()
@@ -190,7 +190,7 @@ class TestSignalRefused:
     def test_is_one_line_and_the_others_go_on(self) -> None:
         stage = CycleOnFakes(load())
         stage.run()
-        stage.source.refuses = {Signal.MEMORY: SourceRefused("memory: parse error at char 7")}
+        stage.source.refuses = {MEMORY: SourceRefused("memory: parse error at char 7")}
         outcome = stage.run(after(1))
         assert outcome.report.failures == ("memory: parse error at char 7",)
         assert {question.signal for question in stage.source.asked} == set(DEMAND)
@@ -199,31 +199,31 @@ class TestSignalRefused:
     def test_is_asked_again_until_it_answers(self) -> None:
         stage = CycleOnFakes(load())
         stage.run()
-        stage.source.refuses = {Signal.MEMORY: SourceRefused("memory: parse error at char 7")}
+        stage.source.refuses = {MEMORY: SourceRefused("memory: parse error at char 7")}
         stage.run_minutes(1, 3)
         stage.source.refuses = {}
         stage.run(after(4))
-        memory = [question for question in stage.source.asked if question.signal is Signal.MEMORY]
+        memory = [question for question in stage.source.asked if question.signal == MEMORY]
         assert [(question.start, question.end) for question in memory] == [(after(1), after(4))]
-        assert not np.isnan(kept(stage.history, Signal.MEMORY, WEB)).any()
+        assert not np.isnan(kept(stage.history, MEMORY, WEB)).any()
 
 
 class TestSeries:
     def test_that_stops_is_used_while_fresh_and_then_held_as_stale(self) -> None:
         stage = CycleOnFakes(load())
-        stage.source.mute = {Signal.CPU: after(1)}
+        stage.source.mute = {CPU: after(1)}
         outcomes = stage.run_minutes(0, 7)
         assert [next(iter(reasons(one))) for one in outcomes] == [Reason.REACTIVE] * 6 + [Reason.STALE] * 2
 
     def test_that_comes_back_is_used_again(self) -> None:
         stage = CycleOnFakes(load())
-        stage.source.mute = {Signal.CPU: after(1)}
+        stage.source.mute = {CPU: after(1)}
         stage.run_minutes(0, 7)
         stage.source.mute = {}
         assert reasons(stage.run(after(8))) == {Reason.REACTIVE}
 
     def test_that_never_was_holds_without_data(self) -> None:
-        silent = Load(workload(), {Signal.MEMORY: steady(GIB)})
+        silent = Load(workload(), {MEMORY: steady(GIB)})
         assert reasons(CycleOnFakes(silent).run()) == {Reason.NO_DATA}
 
     def test_of_ten_minutes_scales_by_measured_demand_and_says_why(self) -> None:
@@ -257,7 +257,7 @@ class TestWorkload:
 
     def test_that_comes_back_goes_on_with_what_was_remembered_of_it(self) -> None:
         """Eight replicas were recommended before it left; the window of stabilization is five minutes."""
-        falling = Load(workload("away", replicas=8), {Signal.CPU: lambda at: 4.0 if at <= NOON else 1.0})
+        falling = Load(workload("away", replicas=8), {CPU: lambda at: 4.0 if at <= NOON else 1.0})
         stage = CycleOnFakes(load("web"), falling)
         stage.run()
         stage.source.loads.remove(falling)
@@ -270,10 +270,10 @@ class TestWorkload:
         stage = CycleOnFakes(load("web"), load("gone", until=NOON), settings=settings)
         stage.run()
         stage.run(after(240))
-        assert [id_.name for id_ in stage.history.window(Signal.CPU, FIVE_MINUTES).keys] == ["web"]
+        assert [id_.name for id_ in stage.history.window(CPU, FIVE_MINUTES).keys] == ["web"]
 
     def test_that_fails_is_one_line_and_the_others_go_on(self) -> None:
-        broken = Load(workload("broken", resources=Resources(cpu_request=float("inf"))), {Signal.CPU: steady(2.0)})
+        broken = Load(workload("broken", resources=Resources(cpu_request=float("inf"))), {CPU: steady(2.0)})
         stage = CycleOnFakes(load("web"), broken, load("cart"))
         outcome = stage.run()
         (failure,) = outcome.report.failures
@@ -312,7 +312,7 @@ class TestModelThatFails:
 
     def test_is_one_line_and_measured_demand_decides(self) -> None:
         stage = CycleOnFakes(load("web", cpu=3.0), load("cart"))
-        stage.cycle.forecaster.signals = {Signal.CPU: Shards(Broken(fitting=True))}
+        stage.cycle.forecaster.signals = {CPU: Shards(Broken(fitting=True))}
         outcome = stage.run()
         assert outcome.report.failures == (
             "forecast of cpu: the model failed with ZeroDivisionError: no fit today (1 of 1 parts)",
@@ -323,7 +323,7 @@ class TestModelThatFails:
 
     def test_when_it_is_asked_costs_its_own_workloads_their_forecast(self) -> None:
         stage = CycleOnFakes(load(cpu=3.0))
-        stage.cycle.forecaster.signals = {Signal.CPU: Shards(Broken(fitting=False))}
+        stage.cycle.forecaster.signals = {CPU: Shards(Broken(fitting=False))}
         outcome = stage.run()
         assert "no word today" in outcome.report.failures[0]
         assert reasons(outcome) == {Reason.FALLBACK}
@@ -380,13 +380,13 @@ class TestScores:
         assert [len(one.report.scores) for one in outcomes[:6]] == [0] * 6
         scores = outcomes[6].report.scores
         assert {(score.made_at, score.matured_at) for score in scores} == {(NOON, after(6))}
-        assert {score.signal for score in scores} == {Signal.CPU}
+        assert {score.signal for score in scores} == {CPU}
         assert stage.ledger.scores == list(scores)
 
     def test_compare_the_peak_within_that_window_and_nothing_else(self) -> None:
         """The highest minute after 12:03 and up to 12:06 is the last one; before and after it is higher."""
         peaks = {after(3): 3.0, after(6): 2.7, after(7): 5.0}
-        bumpy = [Load(workload(f"web-{i}"), {Signal.CPU: lambda at: peaks.get(at, 2.0)}) for i in range(10)]
+        bumpy = [Load(workload(f"web-{i}"), {CPU: lambda at: peaks.get(at, 2.0)}) for i in range(10)]
         outcomes = CycleOnFakes(*bumpy).run_minutes(0, 6)
         assert {round(score.actual, 3) for score in outcomes[6].report.scores} == {2.7}
 
@@ -400,18 +400,18 @@ class TestScores:
     def test_give_every_workload_its_turn(self) -> None:
         stage = CycleOnFakes(*(load(f"web-{i}") for i in range(15)))
         stage.run_minutes(0, 16)
-        scored = [score.id.name for score in stage.ledger.scores if score.signal is Signal.CPU]
+        scored = [score.id.name for score in stage.ledger.scores if score.signal == CPU]
         assert set(scored) == {f"web-{i}" for i in range(15)}
 
     def test_are_left_out_where_less_than_half_of_the_window_was_measured(self) -> None:
         stage = CycleOnFakes(*(load(f"web-{i}") for i in range(20)))
-        stage.source.mute = {Signal.CPU: after(5)}
+        stage.source.mute = {CPU: after(5)}
         outcomes = stage.run_minutes(0, 6)
         assert not outcomes[6].report.scores
 
 
 def test_two_replicas_of_the_service_come_to_the_same_numbers() -> None:
-    wave = Load(workload(), {Signal.CPU: lambda at: 2.0 + np.sin(at.timestamp() / 3600)})
+    wave = Load(workload(), {CPU: lambda at: 2.0 + np.sin(at.timestamp() / 3600)})
     first, second = CycleOnFakes(wave, model="seasonal-naive-day"), CycleOnFakes(wave, model="seasonal-naive-day")
     assert [list(one.recommendations) for one in first.run_minutes(0, 3)] == [
         list(one.recommendations) for one in second.run_minutes(0, 3)
@@ -431,7 +431,7 @@ def test_a_forecast_of_the_daily_peak_raises_the_count_before_the_load_comes() -
         past_noon = (at - NOON) % timedelta(days=1)
         return 4.0 if minutes(4) <= past_noon < minutes(34) else 2.0
 
-    (one,) = CycleOnFakes(Load(workload(), {Signal.CPU: daily}), model="seasonal-naive-day").run().recommendations
+    (one,) = CycleOnFakes(Load(workload(), {CPU: daily}), model="seasonal-naive-day").run().recommendations
     assert isinstance(one.replicas, Scale)
     assert one.replicas.reason is Reason.FORECAST
     assert one.wanted_replicas >= 7

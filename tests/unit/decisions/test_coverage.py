@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecaster.decisions.coverage import LEAST, Coverage, Held, Level
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU as CPU_SIGNAL
 from tests.support.recommendations import workload_id
 
 if TYPE_CHECKING:
     from forecaster.domain.workload import WorkloadId
 
 WEB, CART = workload_id("web"), workload_id("cart")
-CPU = Signal.CPU
+CPU = CPU_SIGNAL
 
 
 def seen(matured: int, share: float, *, of: WorkloadId = WEB, into: Coverage | None = None) -> Coverage:

@@ -16,7 +16,7 @@ from forecaster.decisions.worth import pods_worth_having
 from forecaster.domain.decision import Scale
 from forecaster.domain.outlook import Measured, PeakForecast, SignalForecast
 from forecaster.domain.policy import HorizontalPolicy
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import REQUESTS
 from forecaster.domain.workload import Resources, Target, TargetType
 from tests.support.builders import after, hpa, workload
 
@@ -49,8 +49,8 @@ def test_rehearsed_counts_are_those_that_would_have_been_decided(price: float) -
         known = PeakForecast(
             "m", 0.9, ahead[2], ahead[0], ahead[1], ahead[3], at, at, "", LEVELS, tuple(ahead.tolist())
         )
-        outlook = SignalForecast(Signal.REQUESTS, Measured(float(now), at), known)
-        result = decide_replicas(one, {Signal.REQUESTS: outlook}, policy, state, at)
+        outlook = SignalForecast(REQUESTS, Measured(float(now), at), known)
+        result = decide_replicas(one, {REQUESTS: outlook}, policy, state, at)
         assert isinstance(result.verdict, Scale)
         state, count = result.state, result.verdict.replicas
         decided.append(count)

@@ -4,12 +4,12 @@ import pytest
 
 from forecaster.decisions.replicas import milli, proposal
 from forecaster.decisions.targets import AmountTarget, UtilizationTarget
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, REQUESTS
 from forecaster.hpa.proposals import DEFAULT_TOLERANCE
 
-HALF_CORE = UtilizationTarget(Signal.CPU, 50, 1.0)
-QUARTER_CORE = AmountTarget(Signal.CPU, 0.25)
-FIFTY_REQUESTS = AmountTarget(Signal.REQUESTS, 50.0)
+HALF_CORE = UtilizationTarget(CPU, 50, 1.0)
+QUARTER_CORE = AmountTarget(CPU, 0.25)
+FIFTY_REQUESTS = AmountTarget(REQUESTS, 50.0)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from forecaster.demand.masks import COLUMNS_A_DAY, Cleaned, CleanedPart, Masked, cleaned, other_days, traits_of
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, MEMORY, REQUESTS, Signal
 from forecaster.domain.workload import Resources, Workload
 from tests.support.builders import hpa, workload
 
@@ -25,7 +25,7 @@ def clean(usage: np.ndarray, one: Workload = LIMITED, pods: float = 4.0, throttl
     if throttled:
         mask[0, throttled] = True
     part = CleanedPart(usage, np.full(usage.shape, np.float32(pods)), mask)
-    return cleaned(part, traits_of(Signal.CPU, [one], usage, NOBODY), usage)
+    return cleaned(part, traits_of(CPU, [one], usage, NOBODY), usage)
 
 
 def test_free_demand_is_usage() -> None:
@@ -43,7 +43,7 @@ def test_where_pods_are_at_their_limit_other_days_say_what_was_wanted() -> None:
     pods[0, -COLUMNS_A_DAY:] = 2.0
     found = cleaned(
         CleanedPart(usage, pods, np.zeros(usage.shape, np.bool_)),
-        traits_of(Signal.CPU, [LIMITED], usage, NOBODY),
+        traits_of(CPU, [LIMITED], usage, NOBODY),
         usage,
     )
     assert set(found.why[0, -COLUMNS_A_DAY:].tolist()) == {0, Masked.LIMIT}
@@ -87,7 +87,7 @@ def test_an_outage_on_the_first_days_is_not_told_from_a_new_level() -> None:
     assert not clean(usage, pods=16.0).why.any()
 
 
-@pytest.mark.parametrize("signal", [Signal.MEMORY, Signal.REQUESTS])
+@pytest.mark.parametrize("signal", [MEMORY, REQUESTS])
 def test_pods_hold_down_cpu_alone(signal: Signal) -> None:
     usage = days(5)
     part = CleanedPart(usage, np.full(usage.shape, 4.0), np.zeros(usage.shape, np.bool_))
@@ -98,7 +98,7 @@ def test_unknown_workloads_and_gaps_are_left_as_they_are() -> None:
     usage = days(5)
     usage[0, 100:200] = np.nan
     part = CleanedPart(usage, np.full(usage.shape, np.nan), np.zeros(usage.shape, np.bool_))
-    found = cleaned(part, traits_of(Signal.CPU, [None], usage, NOBODY), usage)
+    found = cleaned(part, traits_of(CPU, [None], usage, NOBODY), usage)
     assert np.array_equal(found.values, usage, equal_nan=True)
 
 

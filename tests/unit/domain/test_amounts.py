@@ -41,17 +41,18 @@ def test_memory_is_written_with_the_binary_suffix_that_leaves_a_small_number(val
 
 
 @pytest.mark.parametrize(
-    ("value", "signal", "text"),
+    ("value", "unit", "text"),
     [
-        (0.5, "cpu", "500m"),
-        (GIB, "memory", "1Gi"),
-        (1234.4, "requests", "1234/s"),
-        (56789.0, "requests", "56789/s"),
-        (None, "cpu", "–"),
+        (0.5, "cores", "500m"),
+        (GIB, "bytes", "1Gi"),
+        (1234.4, "requests/s", "1234/s"),
+        (56789.0, "requests/s", "56789/s"),
+        (12.0, "messages", "12 messages"),
+        (None, "cores", "–"),
     ],
 )
-def test_an_amount_is_written_in_the_unit_of_its_signal(value: float | None, signal: str, text: str) -> None:
-    assert amount(value, signal) == text
+def test_an_amount_is_written_in_the_unit_of_its_signal(value: float | None, unit: str, text: str) -> None:
+    assert amount(value, unit) == text
 
 
 def test_a_pod_shows_request_and_limit_and_a_dash_for_what_is_not_set() -> None:

@@ -3,12 +3,12 @@ from __future__ import annotations
 import pytest
 
 from forecaster.domain.report import ForecastScore
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU
 from tests.support.recommendations import NOON, workload_id
 
 
 def score(actual: float) -> ForecastScore:
-    return ForecastScore(workload_id(), Signal.CPU, NOON, NOON, "ridge", 0.9, median=2.0, upper=3.0, actual=actual)
+    return ForecastScore(workload_id(), CPU, NOON, NOON, "ridge", 0.9, median=2.0, upper=3.0, actual=actual)
 
 
 def test_a_peak_at_the_quantile_is_covered() -> None:

@@ -10,7 +10,7 @@ import pytest
 from forecaster.demand.fresh import DemandContext, FreshHistory, fresh
 from forecaster.domain.outlook import PeakForecast
 from forecaster.domain.report import MaskedShare
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window
 from forecaster.domain.workload import Resources
 from forecaster.forecasting.cleaning import SETTLE, ShardHistory, cleaned_since, cleaned_weeks
@@ -44,7 +44,7 @@ def shown(seen: Days, passed: int = 0) -> FreshHistory:
     usage, pods = (part[: len(part) - passed] for part in seen)
     end = NOON - passed * FIVE_MINUTES
     ready, cpu = (_windows(part, end) for part in (pods, usage))
-    return fresh(*cpu, DemandContext(Signal.CPU, fresh(*ready), {WEB.id: WEB}))
+    return fresh(*cpu, DemandContext(CPU, fresh(*ready), {WEB.id: WEB}))
 
 
 def _windows(values: np.ndarray, end: datetime) -> tuple[Window, Window]:
@@ -56,7 +56,7 @@ def _windows(values: np.ndarray, end: datetime) -> tuple[Window, Window]:
 def forecast(seen: Days, model: str = "adaptive", passed: int = 0) -> PeakForecast:
     """What is expected in the coming five minutes."""
     now = NOON - passed * FIVE_MINUTES
-    ahead = Forecaster(model).peaks(Signal.CPU, shown(seen, passed), [AT_ONCE], now)[AT_ONCE].ahead(WEB.id, 0.9)
+    ahead = Forecaster(model).peaks(CPU, shown(seen, passed), [AT_ONCE], now)[AT_ONCE].ahead(WEB.id, 0.9)
     assert isinstance(ahead, PeakForecast)
     return ahead
 
@@ -69,7 +69,7 @@ def test_a_throttled_week_does_not_lower_next_weeks_forecast(model: str) -> None
     held.usage[-7 * DAY : -DAY // 4], held.pods[-7 * DAY :] = np.minimum(wanted.usage[-7 * DAY : -DAY // 4], 2.0), 2.0
     held.usage[-DAY // 4 :] = wanted.usage[-DAY // 4 :] * 0.5
     at_noon = Forecaster(model).peaks(
-        Signal.CPU, shown(held, DAY // 4), [PeakSpan(minutes(355), minutes(5))], NOON - minutes(360)
+        CPU, shown(held, DAY // 4), [PeakSpan(minutes(355), minutes(5))], NOON - minutes(360)
     )
     (peaks,) = at_noon.values()
     assert peaks.values[0, 2] == pytest.approx(3.8, abs=0.4)
@@ -80,9 +80,7 @@ def test_a_throttled_week_that_nobody_cleans_does() -> None:
     wanted.usage[-7 * DAY :] = np.minimum(wanted.usage[-7 * DAY :], 2.0)
     cut = shown(wanted, DAY // 4)
     raw = FreshHistory(cut.weeks, cut.recent, cut.end)
-    said = Forecaster("seasonal-naive-day").peaks(
-        Signal.CPU, raw, [PeakSpan(minutes(355), minutes(5))], NOON - minutes(360)
-    )
+    said = Forecaster("seasonal-naive-day").peaks(CPU, raw, [PeakSpan(minutes(355), minutes(5))], NOON - minutes(360))
     assert next(iter(said.values())).values[0, 2] < 2.1
 
 
@@ -134,8 +132,8 @@ def test_the_shares_and_reasons_are_told_and_explained() -> None:
     noon = slice(-DAY - 20, -DAY + 20)
     seen.usage[noon], seen.pods[noon] = 2.0, 2.0
     forecaster = Forecaster("last-value")
-    said = forecaster.peaks(Signal.CPU, shown(seen), [AT_ONCE], NOON)[AT_ONCE]
-    assert forecaster.masked() == [MaskedShare(WEB.id, Signal.CPU, "limit", pytest.approx(40 / (7 * DAY)))]
+    said = forecaster.peaks(CPU, shown(seen), [AT_ONCE], NOON)[AT_ONCE]
+    assert forecaster.masked() == [MaskedShare(WEB.id, CPU, "limit", pytest.approx(40 / (7 * DAY)))]
     ahead = said.ahead(WEB.id, 0.9)
     assert isinstance(ahead, PeakForecast)
     assert "2.0% of the last week is masked (at the CPU limit 2.0%)" in ahead.note

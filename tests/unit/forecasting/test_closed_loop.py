@@ -13,7 +13,7 @@ from forecaster.decisions.state import ScalingState
 from forecaster.demand.fresh import DemandContext, FreshHistory, fresh
 from forecaster.domain.decision import Scale
 from forecaster.domain.outlook import Measured, SignalForecast
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window
 from forecaster.domain.workload import Resources
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan
@@ -68,16 +68,16 @@ class Loop:
         one = workload(
             replicas=self.coming[-1], ready=ready, resources=Resources(cpu_request=1.0), autoscaler=hpa(highest=500)
         )
-        peaks = self.forecaster.peaks(Signal.CPU, self._shown(now, one), [SPAN], now)[SPAN]
+        peaks = self.forecaster.peaks(CPU, self._shown(now, one), [SPAN], now)[SPAN]
         ahead = peaks.ahead(one.id, 0.9)
-        outlook = SignalForecast(Signal.CPU, Measured(self.usage[-1], now), ahead)
-        recommendation, self.state = decide(one, {Signal.CPU: outlook}, POLICY, self.state, now)
+        outlook = SignalForecast(CPU, Measured(self.usage[-1], now), ahead)
+        recommendation, self.state = decide(one, {CPU: outlook}, POLICY, self.state, now)
         verdict = recommendation.replicas
         return (verdict.replicas if isinstance(verdict, Scale) else one.replicas), float(peaks.values[0, -3])
 
     def _shown(self, now: datetime, one: Workload) -> FreshHistory:
         ready, cpu = (_windows(one.id, np.array(part[-HISTORY:]), now) for part in (self.pods, self.usage))
-        return fresh(*cpu, DemandContext(Signal.CPU, fresh(*ready), {one.id: one}) if self.cleaning else None)
+        return fresh(*cpu, DemandContext(CPU, fresh(*ready), {one.id: one}) if self.cleaning else None)
 
 
 def _windows(id_: WorkloadId, values: np.ndarray, now: datetime) -> tuple[Window, Window]:

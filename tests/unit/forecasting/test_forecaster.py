@@ -12,7 +12,7 @@ import pytest
 import models
 from forecaster.demand.fresh import FreshHistory
 from forecaster.domain.outlook import PeakForecast, Unknown
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, MEMORY
 from forecaster.domain.window import FIVE_MINUTES, Window
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan, steps_between
 from forecaster.forecasting.shards import ROWS, Shards
@@ -53,27 +53,25 @@ def whole(weeks: Window) -> FreshHistory:
 
 
 def forecaster(model: Counting, fits: int = 100) -> Forecaster:
-    return Forecaster("last-value", HOUR, fits, {signal: Shards(model) for signal in (Signal.CPU, Signal.MEMORY)})
+    return Forecaster("last-value", HOUR, fits, {signal: Shards(model) for signal in (CPU, MEMORY)})
 
 
 def test_every_workload_gets_its_own_forecast() -> None:
     seen = window(3)
     values = seen.values * np.array([[1.0], [2.0], [3.0]], np.float32)
-    peaks = Forecaster("last-value").peaks(
-        Signal.CPU, whole(Window(seen.keys, seen.start, seen.step, values)), [SOON], NOON
-    )
+    peaks = Forecaster("last-value").peaks(CPU, whole(Window(seen.keys, seen.start, seen.step, values)), [SOON], NOON)
     medians = [peaks[SOON].ahead(id_, 0.5).median for id_ in seen.keys]
     assert medians == pytest.approx([1.0, 2.0, 3.0])
 
 
 def test_the_forecast_is_for_the_time_after_the_lead_time() -> None:
-    peaks = Forecaster("last-value").peaks(Signal.CPU, whole(window(1)), [SOON], NOON)[SOON]
+    peaks = Forecaster("last-value").peaks(CPU, whole(window(1)), [SOON], NOON)[SOON]
     assert (peaks.begin, peaks.until) == (NOON + minutes(3), NOON + minutes(6))
 
 
 def test_each_span_is_answered() -> None:
     later = PeakSpan(minutes(10), minutes(5))
-    peaks = Forecaster("last-value").peaks(Signal.CPU, whole(window(1)), [SOON, later], NOON)
+    peaks = Forecaster("last-value").peaks(CPU, whole(window(1)), [SOON, later], NOON)
     assert [peaks[span].begin - NOON for span in (SOON, later)] == [minutes(3), minutes(10)]
 
 
@@ -110,9 +108,7 @@ class Listening:
 def test_a_span_is_forecast_for_those_who_want_it() -> None:
     later, seen = PeakSpan(minutes(20), minutes(3)), window(3)
     first, second, third = seen.keys
-    peaks = Forecaster("last-value").peaks_by_span(
-        Signal.CPU, whole(seen), {SOON: [first, third], later: [second]}, NOON
-    )
+    peaks = Forecaster("last-value").peaks_by_span(CPU, whole(seen), {SOON: [first, third], later: [second]}, NOON)
     assert [set(peaks[span].row) for span in (SOON, later)] == [{first, third}, {second}]
     assert isinstance(peaks[later].ahead(first, 0.9), Unknown)
 
@@ -120,8 +116,8 @@ def test_a_span_is_forecast_for_those_who_want_it() -> None:
 def test_spans_that_are_the_same_steps_to_a_model_are_asked_for_once() -> None:
     model, seen = Listening(), window(2)
     wanted = {SOON: seen.keys[:1], PeakSpan(minutes(4), minutes(3)): seen.keys[1:]}
-    one = Forecaster("listening", HOUR, 100, {Signal.CPU: Shards(model)})
-    peaks = one.peaks_by_span(Signal.CPU, whole(seen), wanted, NOON)
+    one = Forecaster("listening", HOUR, 100, {CPU: Shards(model)})
+    peaks = one.peaks_by_span(CPU, whole(seen), wanted, NOON)
     assert model.asked == [(2, (models.StepWindow(1, 2),))]
     assert [found.begin - NOON for found in peaks.values()] == [minutes(3), minutes(4)]
 
@@ -129,7 +125,7 @@ def test_spans_that_are_the_same_steps_to_a_model_are_asked_for_once() -> None:
 def test_a_part_is_not_asked_for_what_only_others_want() -> None:
     model, seen = Listening(), window(ROWS + 1)
     wanted = {SOON: seen.keys[:ROWS], PeakSpan(minutes(20), minutes(3)): seen.keys[ROWS:]}
-    Forecaster("listening", HOUR, 100, {Signal.CPU: Shards(model)}).peaks_by_span(Signal.CPU, whole(seen), wanted, NOON)
+    Forecaster("listening", HOUR, 100, {CPU: Shards(model)}).peaks_by_span(CPU, whole(seen), wanted, NOON)
     assert model.asked == [(ROWS, (models.StepWindow(1, 2),)), (1, (models.StepWindow(5, 5),))]
 
 
@@ -159,27 +155,27 @@ class Learning:
 
 def test_what_a_model_learns_from_new_samples_stays_until_its_next_fit() -> None:
     shards = Shards(Learning())
-    one = Forecaster("learning", HOUR, 100, {Signal.CPU: shards})
+    one = Forecaster("learning", HOUR, 100, {CPU: shards})
     for minute in range(0, 15, 5):
         at = NOON + minutes(minute)
-        one.peaks(Signal.CPU, whole(window(2, at=at)), [SOON], at)
+        one.peaks(CPU, whole(window(2, at=at)), [SOON], at)
     assert [shard.fitted for shard in shards.shards if isinstance(shard.fitted, Learning) and shard.fitted.told == 3]
 
 
 def test_workloads_without_history_are_unknown() -> None:
-    peaks = Forecaster("last-value").peaks(Signal.CPU, whole(window(1)), [SOON], NOON)[SOON]
+    peaks = Forecaster("last-value").peaks(CPU, whole(window(1)), [SOON], NOON)[SOON]
     assert peaks.ahead(workload_id("new"), 0.9) == Unknown("no history yet")
 
 
 def test_a_cluster_without_this_signal_is_no_failure() -> None:
-    peaks = Forecaster("last-value").peaks(Signal.CPU, whole(window(0)), [SOON], NOON)[SOON]
+    peaks = Forecaster("last-value").peaks(CPU, whole(window(0)), [SOON], NOON)[SOON]
     assert peaks.values.shape[0] == 0
 
 
 class TestRotation:
     def test_a_start_fits_so_many_parts_in_one_round_and_the_rest_wait(self) -> None:
         model, seen = Counting(), window(2 * ROWS + 7)
-        peaks = forecaster(model, fits=2).peaks(Signal.CPU, whole(seen), [SOON], NOON)[SOON]
+        peaks = forecaster(model, fits=2).peaks(CPU, whole(seen), [SOON], NOON)[SOON]
         assert model.fits == [ROWS, ROWS]
         waiting = peaks.ahead(seen.keys[-1], 0.9)
         assert waiting == Unknown("its model is being fitted; 1 of 3 parts are waiting")
@@ -188,7 +184,7 @@ class TestRotation:
         model, seen = Counting(), window(2 * ROWS + 7)
         all_parts = forecaster(model, fits=2)
         for minute in range(2):
-            peaks = all_parts.peaks(Signal.CPU, whole(seen), [SOON], NOON + minutes(minute))[SOON]
+            peaks = all_parts.peaks(CPU, whole(seen), [SOON], NOON + minutes(minute))[SOON]
         assert model.fits == [ROWS, ROWS, 7]
         assert isinstance(peaks.ahead(seen.keys[-1], 0.9), PeakForecast)
 
@@ -196,37 +192,37 @@ class TestRotation:
         model = Counting()
         one = forecaster(model)
         for minute in range(0, 60, 5):
-            one.peaks(Signal.CPU, whole(window(3, at=NOON + minutes(minute))), [SOON], NOON + minutes(minute))
+            one.peaks(CPU, whole(window(3, at=NOON + minutes(minute))), [SOON], NOON + minutes(minute))
         assert model.fits == [3]
 
     def test_old_models_are_fitted_one_a_round_over_all_signals(self) -> None:
         model, later = Counting(), NOON + HOUR
         one = forecaster(model)
-        for signal in (Signal.CPU, Signal.MEMORY):
+        for signal in (CPU, MEMORY):
             one.peaks(signal, whole(window(ROWS + 1)), [SOON], NOON)
         model.fits.clear()
         for minute in range(5):
-            for signal in (Signal.CPU, Signal.MEMORY):
+            for signal in (CPU, MEMORY):
                 one.peaks(signal, whole(window(ROWS + 1, at=later)), [SOON], later + minutes(minute))
         assert sorted(model.fits) == [1, 1, ROWS, ROWS]
 
     def test_a_part_whose_workloads_changed_is_fitted_anew_and_the_others_are_kept(self) -> None:
         model = Counting()
         one = forecaster(model)
-        one.peaks(Signal.CPU, whole(window(ROWS + 1)), [SOON], NOON)
-        one.peaks(Signal.CPU, whole(window(ROWS + 2)), [SOON], NOON + minutes(1))
+        one.peaks(CPU, whole(window(ROWS + 1)), [SOON], NOON)
+        one.peaks(CPU, whole(window(ROWS + 2)), [SOON], NOON + minutes(1))
         assert model.fits == [ROWS, 1, 2]
 
 
 def test_the_newest_sample_reaches_the_forecast_without_a_fit() -> None:
     model = Counting()
     one = forecaster(model)
-    one.peaks(Signal.CPU, whole(window(1)), [SOON], NOON)
+    one.peaks(CPU, whole(window(1)), [SOON], NOON)
     raised = window(1, at=NOON + minutes(5), value=1.0)
     values = raised.values.copy()
     values[:, -1] = 3.0
     newer = Window(raised.keys, raised.start, raised.step, values)
-    ahead = one.peaks(Signal.CPU, whole(newer), [SOON], NOON + minutes(5))[SOON].ahead(raised.keys[0], 0.5)
+    ahead = one.peaks(CPU, whole(newer), [SOON], NOON + minutes(5))[SOON].ahead(raised.keys[0], 0.5)
     assert ahead.median == pytest.approx(3.0)
     assert model.fits == [1]
 
@@ -251,11 +247,11 @@ class Forgetful:
 
 class TestModelThatFails:
     def ask(self, one: Forecaster, at: datetime) -> PeakForecast | Unknown:
-        return one.peaks(Signal.CPU, whole(window(1)), [SOON], at)[SOON].ahead(workload_id("web-0"), 0.9)
+        return one.peaks(CPU, whole(window(1)), [SOON], at)[SOON].ahead(workload_id("web-0"), 0.9)
 
     def test_on_the_way_says_so_and_is_fitted_anew_in_the_next_round(self) -> None:
         model = Forgetful(forgot=False)
-        one = Forecaster("last-value", HOUR, 100, {Signal.CPU: Shards(model)})
+        one = Forecaster("last-value", HOUR, 100, {CPU: Shards(model)})
         assert isinstance(self.ask(one, NOON), PeakForecast)
         model.forgot = True
         assert self.ask(one, NOON + minutes(1)) == Unknown("the model failed with OverflowError: too many samples")
@@ -266,7 +262,7 @@ class TestModelThatFails:
 
     def test_as_soon_as_it_is_fitted_waits_for_its_turn_and_goes_on_saying_so(self) -> None:
         model = Forgetful(forgot=True)
-        one = Forecaster("last-value", HOUR, 100, {Signal.CPU: Shards(model)})
+        one = Forecaster("last-value", HOUR, 100, {CPU: Shards(model)})
         for minute in range(60):
             assert isinstance(self.ask(one, NOON + minutes(minute)), Unknown)
             assert len(one.failures()) == 1

@@ -7,7 +7,7 @@ import pytest
 
 from forecaster.demand.fresh import FreshHistory
 from forecaster.domain.outlook import PeakForecast
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU
 from forecaster.domain.window import FIVE_MINUTES, Window
 from forecaster.domain.workload import WorkloadId
 from forecaster.forecasting.cold_start import borrowed, family
@@ -34,7 +34,7 @@ def history(*ids: WorkloadId, young: int = 24) -> FreshHistory:
 
 
 def newcomer_of(seen: FreshHistory) -> PeakForecast:
-    peaks = Forecaster("last-value").peaks(Signal.CPU, seen, [SOON], NOON)[SOON]
+    peaks = Forecaster("last-value").peaks(CPU, seen, [SOON], NOON)[SOON]
     ahead = peaks.ahead(seen.weeks.keys[-1], 0.5)
     assert isinstance(ahead, PeakForecast)
     return ahead

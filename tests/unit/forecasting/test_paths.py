@@ -11,7 +11,7 @@ import pytest
 
 from forecaster.demand.fresh import FreshHistory
 from forecaster.domain.outlook import PeakForecast
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU
 from forecaster.domain.window import FIVE_MINUTES, Window
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan
 from forecaster.forecasting.paths import ROUNDS, STEPS, Paths
@@ -35,8 +35,8 @@ def seen(count: int, value: float = 1.23456) -> FreshHistory:
 
 def test_a_path_is_an_hour_by_five_minutes() -> None:
     forecaster = Forecaster("last-value", paths=Paths())
-    forecaster.peaks(Signal.CPU, seen(1), [SOON], NOON)
-    path = forecaster.paths.kept[workload_id("web-0")][Signal.CPU]
+    forecaster.peaks(CPU, seen(1), [SOON], NOON)
+    path = forecaster.paths.kept[workload_id("web-0")][CPU]
     assert (path.made_at, path.begin, path.step, path.model) == (NOON, NOON, FIVE_MINUTES, "last-value")
     assert len(path.values) == STEPS
     assert all(list(step) == sorted(step) for step in path.values)
@@ -48,17 +48,17 @@ def test_many_workloads_take_turns() -> None:
     history = seen(12 * ROWS)
     known = []
     for cycle in range(ROUNDS + 1):
-        forecaster.peaks(Signal.CPU, history, [SOON], NOON + cycle * minutes(1))
+        forecaster.peaks(CPU, history, [SOON], NOON + cycle * minutes(1))
         known.append(len(forecaster.paths.kept) // ROWS)
     assert known[0] == 2
     assert known[ROUNDS - 1] == 12
-    assert {path[Signal.CPU].made_at for path in forecaster.paths.kept.values()} >= {NOON + ROUNDS * minutes(1)}
+    assert {path[CPU].made_at for path in forecaster.paths.kept.values()} >= {NOON + ROUNDS * minutes(1)}
 
 
 def test_a_workload_that_is_gone_has_no_path_left() -> None:
     forecaster = Forecaster("last-value", paths=Paths())
-    forecaster.peaks(Signal.CPU, seen(2), [SOON], NOON)
-    forecaster.peaks(Signal.CPU, seen(1), [SOON], NOON + minutes(1))
+    forecaster.peaks(CPU, seen(2), [SOON], NOON)
+    forecaster.peaks(CPU, seen(1), [SOON], NOON + minutes(1))
     assert list(forecaster.paths.kept) == [workload_id("web-0")]
 
 
@@ -83,9 +83,9 @@ class Shortsighted:
 
 
 def test_a_model_that_knows_no_path_keeps_its_forecasts() -> None:
-    forecaster = Forecaster("last-value", signals={Signal.CPU: Shards(Shortsighted())}, paths=Paths())
+    forecaster = Forecaster("last-value", signals={CPU: Shards(Shortsighted())}, paths=Paths())
     for cycle in range(2):
-        peaks = forecaster.peaks(Signal.CPU, seen(1), [SOON], NOON + cycle * minutes(1))[SOON]
+        peaks = forecaster.peaks(CPU, seen(1), [SOON], NOON + cycle * minutes(1))[SOON]
         assert isinstance(peaks.ahead(workload_id("web-0"), 0.5), PeakForecast)
     assert forecaster.paths.kept == {}
     assert forecaster.failures() == []
@@ -93,5 +93,5 @@ def test_a_model_that_knows_no_path_keeps_its_forecasts() -> None:
 
 def test_nobody_who_does_not_want_them_pays_for_them() -> None:
     forecaster = Forecaster("last-value", refit_after=timedelta(hours=1))
-    forecaster.peaks(Signal.CPU, seen(1), [SOON], NOON)
+    forecaster.peaks(CPU, seen(1), [SOON], NOON)
     assert forecaster.paths is None

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import HorizontalPolicy, Policy
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, PODS, Signal
 from forecaster.domain.workload import Target, TargetType
 from forecaster.replay import Terms, Traces, compare
 from forecaster.replay.contestants import HPA, PERFECT, Contestant, Source, line_up
@@ -36,7 +36,7 @@ def traces(cores: Sequence[float], **parts: object) -> Traces:
     values = np.concatenate([np.full(PAST, cores[0]), np.asarray(cores, float)])[None, :]
     one = replace(workload(autoscaler=hpa(lowest=1, highest=1000)), **parts)  # type: ignore[arg-type]
     pods = np.full(values.shape, np.ceil(2 * cores[0]))
-    return Traces((one,), NOON - minutes(PAST - 1), {Signal.CPU: values, Signal.PODS: pods})
+    return Traces((one,), NOON - minutes(PAST - 1), {CPU: values, PODS: pods})
 
 
 def replayed(recorded: Traces, *contestants: Contestant, policy: Policy | None = None, **options: object) -> Comparison:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, PODS
 from forecaster.domain.window import MINUTE
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.replay.foresee import Question, foresee, kept_or_foreseen
@@ -36,20 +36,20 @@ def sight(length: int) -> Sight:
     history = timedelta(days=15) // MINUTE
     start = BEGIN - (history - 1) * MINUTE
     values = np.array([[wave(start + i * MINUTE) for i in range(history + length)]])
-    return sight_of(Traces((workload("web"),), start, {Signal.CPU: values}), BEGIN, length)
+    return sight_of(Traces((workload("web"),), start, {CPU: values}), BEGIN, length)
 
 
 @pytest.mark.parametrize("model", ["last-value", "seasonal-naive-day", "adaptive"])
 def test_the_replay_foresees_what_the_service_forecasts(model: str) -> None:
     settings = HistorySettings(minutes_kept=timedelta(hours=3), weeks_kept=timedelta(days=14))
     service = CycleOnFakes(
-        Load(workload("web"), {Signal.CPU: wave, Signal.PODS: lambda at: 4.0}),
+        Load(workload("web"), {CPU: wave, PODS: lambda at: 4.0}),
         model=model,
         settings=settings,
         start=BEGIN,
     )
     seen, length = sight(7), 7
-    foreseen = foresee(seen, [Signal.CPU], Question(model, SPAN)).peak(Signal.CPU, 0.9)
+    foreseen = foresee(seen, [CPU], Question(model, SPAN)).peak(CPU, 0.9)
     assert foreseen is not None
     for minute in range(length):
         (one,) = service.run(BEGIN + minute * MINUTE).recommendations
@@ -69,12 +69,12 @@ def pods(at: datetime) -> float:
 
 def test_the_replay_learns_from_demand_as_the_service_does() -> None:
     settings = HistorySettings(minutes_kept=timedelta(hours=3), weeks_kept=timedelta(days=14))
-    load = {Signal.CPU: held_down, Signal.PODS: pods}
+    load = {CPU: held_down, PODS: pods}
     service = CycleOnFakes(Load(workload("web"), load), model="seasonal-naive-day", settings=settings, start=BEGIN)
     start, columns = BEGIN - timedelta(days=15) + MINUTE, timedelta(days=15) // MINUTE + 2
     values = {signal: np.array([[of(start + i * MINUTE) for i in range(columns)]]) for signal, of in load.items()}
     seen = sight_of(Traces((workload("web"),), start, values), BEGIN, 2)
-    foreseen = foresee(seen, [Signal.CPU], Question("seasonal-naive-day", SPAN)).peak(Signal.CPU, 0.9)
+    foreseen = foresee(seen, [CPU], Question("seasonal-naive-day", SPAN)).peak(CPU, 0.9)
     assert foreseen is not None
     for minute in range(2):
         outcome = service.run(BEGIN + minute * MINUTE)
@@ -102,19 +102,19 @@ class Memory:
 
 def test_the_same_question_about_the_same_history_is_asked_once() -> None:
     cache, seen, question = Memory(), sight(5), Question("last-value", SPAN)
-    first = kept_or_foreseen(seen, [Signal.CPU], question, cache, "1")
-    again = kept_or_foreseen(seen, [Signal.CPU], question, cache, "1")
+    first = kept_or_foreseen(seen, [CPU], question, cache, "1")
+    again = kept_or_foreseen(seen, [CPU], question, cache, "1")
     assert cache.found == 1
-    assert np.array_equal(first.values[Signal.CPU], again.values[Signal.CPU])
-    kept_or_foreseen(seen, [Signal.CPU], question, cache, "2")
-    kept_or_foreseen(seen, [Signal.CPU], Question("last-value", PeakSpan(minutes(5), minutes(3))), cache, "1")
-    seen.traces.values[Signal.CPU][0, 0] += 1.0
-    kept_or_foreseen(seen, [Signal.CPU], question, cache, "1")
+    assert np.array_equal(first.values[CPU], again.values[CPU])
+    kept_or_foreseen(seen, [CPU], question, cache, "2")
+    kept_or_foreseen(seen, [CPU], Question("last-value", PeakSpan(minutes(5), minutes(3))), cache, "1")
+    seen.traces.values[CPU][0, 0] += 1.0
+    kept_or_foreseen(seen, [CPU], question, cache, "1")
     assert cache.found == 1
     assert len(cache.kept) == 4
 
 
 def test_between_two_questions_the_last_answer_holds() -> None:
-    foreseen = foresee(sight(6), [Signal.CPU], Question("last-value", SPAN, every=3)).values[Signal.CPU]
+    foreseen = foresee(sight(6), [CPU], Question("last-value", SPAN, every=3)).values[CPU]
     assert np.array_equal(foreseen[0], foreseen[2])
     assert not np.array_equal(foreseen[2], foreseen[3])

@@ -9,7 +9,7 @@ import numpy as np
 from forecaster.decisions.gate import Gate, Standing, Voice
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, Signal
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.replay import Terms, Traces, compare
 from forecaster.replay.contestants import HPA, gated_with, policy_with
@@ -33,7 +33,7 @@ def traces(before: int, length: int) -> Traces:
     minute = np.arange(before + length) - before
     cores = np.where(minute % DAY < 60, 8.0, 1.0)
     one = workload(autoscaler=hpa(lowest=1, highest=100))
-    return Traces((one,), NOON - minutes(before - 1), {Signal.CPU: cores[None]})
+    return Traces((one,), NOON - minutes(before - 1), {CPU: cores[None]})
 
 
 def boundless(sight: Sight, signals: Sequence[Signal], question: Question) -> Foresight:
@@ -76,12 +76,10 @@ def test_it_acts_from_the_day_on_that_let_it() -> None:
 def test_yesterday_speaks_where_it_has_the_word() -> None:
     recorded = traces(2 * DAY, 2 * DAY)
     sight = sight_of(recorded, NOON, 2 * DAY - 1)
-    flat = Foresight(
-        "model", PeakSpan(minutes(5), minutes(5)), (0.5, 0.9), {Signal.CPU: np.full((2 * DAY - 1, 1, 2), 3.0)}
-    )
+    flat = Foresight("model", PeakSpan(minutes(5), minutes(5)), (0.5, 0.9), {CPU: np.full((2 * DAY - 1, 1, 2), 3.0)})
     stood = (Stood(0, ACTING), Stood(DAY, SEASONAL))
     assert naive_minutes(stood, DAY + 2) == [DAY, DAY + 1]
-    said = spoken(flat, {0: stood}, Course(sight, Terms())).values[Signal.CPU][:, 0]
+    said = spoken(flat, {0: stood}, Course(sight, Terms())).values[CPU][:, 0]
     assert said[DAY - 1].tolist() == [3.0, 3.0]
     assert said[DAY + 20].tolist() == [8.0, 8.0]
     assert said[DAY + 600].tolist() == [1.0, 1.0]

@@ -11,7 +11,7 @@ import pytest
 
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, PODS
 from forecaster.replay.realised import Outcome, Stated, floors_of, outcome_of
 from forecaster.replay.traces import Traces
 from forecaster.report.realised import outcome_view, print_realised, said
@@ -26,9 +26,9 @@ JUMPS = np.r_[np.full(PAST, 2.0), np.tile(np.repeat([2.0, 8.0, 2.0], [50, 10, 60
 
 
 def outcome(*decisions: Stated, pods: Sequence[float] | None = None) -> Outcome:
-    values = {Signal.CPU: np.array([JUMPS, np.full(len(JUMPS), 2.0)])}
+    values = {CPU: np.array([JUMPS, np.full(len(JUMPS), 2.0)])}
     if pods is not None:
-        values[Signal.PODS] = np.array([pods, pods], float)
+        values[PODS] = np.array([pods, pods], float)
     traces = Traces((WEB, CART), NOON - minutes(PAST - 1), values)
     kept = {WEB.id: decisions}
     return outcome_of(traces, kept, Policies(Policy()), begin=NOON, until=after(LENGTH))

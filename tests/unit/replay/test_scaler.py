@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from forecaster.decisions.replicas import milli
 from forecaster.decisions.targets import AmountTarget, PodTarget, UtilizationTarget
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, REQUESTS, Signal
 from forecaster.hpa.limits import ReplicaBounds
 from forecaster.hpa.observation import Observation, ScaleSubresource
 from forecaster.hpa.pods import HpaPod, PodContainer, ReadyCondition
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SYNC = timedelta(seconds=15)
 LONG_AGO = NOON - timedelta(days=1)
-AT_70_PERCENT = Scaler((UtilizationTarget(Signal.CPU, 70, 1.0),), ReplicaBounds(2, 20))
+AT_70_PERCENT = Scaler((UtilizationTarget(CPU, 70, 1.0),), ReplicaBounds(2, 20))
 
 
 def asked(scaler: Scaler, pods: Pods, cores: float) -> int:
-    return next_replicas(scaler, pods, {Signal.CPU: cores}, Memory(), NOON)[0]
+    return next_replicas(scaler, pods, {CPU: cores}, Memory(), NOON)[0]
 
 
 def test_pods_that_start_are_not_asked_for_again() -> None:
@@ -58,7 +58,7 @@ def test_without_a_sample_nothing_moves() -> None:
 
 
 def test_a_lower_target_is_a_whole_percent() -> None:
-    assert with_targets_at(AT_70_PERCENT, 0.855).targets == (UtilizationTarget(Signal.CPU, 60, 1.0),)
+    assert with_targets_at(AT_70_PERCENT, 0.855).targets == (UtilizationTarget(CPU, 60, 1.0),)
 
 
 cores = st.floats(0.01, 60.0)
@@ -68,13 +68,13 @@ cores = st.floats(0.01, 60.0)
 def targets(draw: st.DrawFn) -> tuple[PodTarget, ...]:
     """Up to three metrics of one workload, whose pods have one request."""
     request = draw(st.floats(0.05, 4.0))
-    utilization = st.builds(UtilizationTarget, st.just(Signal.CPU), st.integers(1, 150), st.just(request))
-    amount = st.builds(AmountTarget, st.sampled_from([Signal.CPU, Signal.REQUESTS]), st.floats(0.05, 90.0))
+    utilization = st.builds(UtilizationTarget, st.just(CPU), st.integers(1, 150), st.just(request))
+    amount = st.builds(AmountTarget, st.sampled_from([CPU, REQUESTS]), st.floats(0.05, 90.0))
     return tuple(draw(st.lists(utilization | amount, min_size=1, max_size=3)))
 
 
 samples = st.just(math.nan) | cores
-demands = st.fixed_dictionaries({Signal.CPU: samples, Signal.REQUESTS: samples})
+demands = st.fixed_dictionaries({CPU: samples, REQUESTS: samples})
 passes = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), demands), min_size=1, max_size=6)
 
 
@@ -105,10 +105,7 @@ def test_more_demand_never_asks_for_fewer_pods_from_the_same_size(
     which: tuple[PodTarget, ...], asked_for: list[float]
 ) -> None:
     scaler = Scaler(which, ReplicaBounds(1, 100))
-    counts = [
-        next_replicas(scaler, Pods(6), {Signal.CPU: one, Signal.REQUESTS: one}, Memory(), NOON)[0]
-        for one in sorted(asked_for)
-    ]
+    counts = [next_replicas(scaler, Pods(6), {CPU: one, REQUESTS: one}, Memory(), NOON)[0] for one in sorted(asked_for)]
     assert all(fewer <= more for fewer, more in pairwise(counts))
 
 
@@ -123,7 +120,7 @@ def metric_of(target: PodTarget) -> MetricSpec:
     if isinstance(target, UtilizationTarget):
         return MetricSpec("Resource", "cpu", HpaMetricTarget("Utilization", average_utilization_percent=target.percent))
     average = HpaMetricTarget("AverageValue", average_value_milli=milli(target.amount))
-    return MetricSpec("Resource" if target.signal is Signal.CPU else "External", str(target.signal), average)
+    return MetricSpec("Resource" if target.signal == CPU else "External", str(target.signal), average)
 
 
 def observed(scaler: Scaler, pods: Pods, demand: dict[Signal, float], now: datetime) -> Observation:
@@ -145,7 +142,7 @@ def pod(name: str, request: int, ready: ReadyCondition | None) -> HpaPod:
 def answer(target: PodTarget, demand: float, names: list[str], now: datetime) -> Answer:
     if math.isnan(demand):
         return Unmeasured("no_samples", "nothing was measured")
-    if target.signal is Signal.REQUESTS:
+    if target.signal == REQUESTS:
         return ExternalValues((milli(demand),))
     share, rest = divmod(milli(demand), len(names)) if names else (0, 0)
     return PodSamples({name: PodSample(share + (i < rest), now) for i, name in enumerate(names)})

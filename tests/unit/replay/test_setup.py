@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from forecaster.decisions.targets import AmountTarget, UtilizationTarget
 from forecaster.domain.policy import HorizontalPolicy
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU as CPU_SIGNAL
+from forecaster.domain.signal import REQUESTS
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
 from forecaster.hpa.limits import ReplicaBounds
 from forecaster.replay.setup import Setup, setup_of
@@ -25,7 +26,7 @@ def setup(one: Workload, **policy: str) -> Setup | str:
 def test_the_hpa_is_replayed_with_its_own_targets_and_a_pod_is_full_at_its_request() -> None:
     replayed = setup(workload(CPU, RATE), requests_metric="http_requests_per_second")
     assert isinstance(replayed, Setup)
-    assert replayed.scaler.targets == (UtilizationTarget(Signal.CPU, 70, 0.5), AmountTarget(Signal.REQUESTS, 60.0))
+    assert replayed.scaler.targets == (UtilizationTarget(CPU_SIGNAL, 70, 0.5), AmountTarget(REQUESTS, 60.0))
     assert replayed.scaler.bounds == ReplicaBounds(2, 10)
     assert replayed.capacity.amount == 0.5
 

@@ -12,7 +12,7 @@ import yaml
 from forecaster.config.settings import parse
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, Signal
 from forecaster.replay import Terms, Traces
 from forecaster.replay.tuning import Candidate, Daily, Proposal, Tuning, best, change, judged, tune
 from forecaster.report.tuned import tuned_text
@@ -87,7 +87,7 @@ def tuned(days: int, terms: Terms | None = None) -> Tuning:
     rng = np.random.default_rng(3)
     count = (days + 1) * 1440
     cores = 6.0 + 4.0 * np.sin(np.arange(count) * 2 * np.pi / 1440) + rng.uniform(0, 0.5, count)
-    traces = Traces((WEB,), NOON - timedelta(days=1) + minutes(1), {Signal.CPU: cores[None, :]})
+    traces = Traces((WEB,), NOON - timedelta(days=1) + minutes(1), {CPU: cores[None, :]})
     until = NOON + timedelta(days=days)
     terms = terms or Terms(shares=())
     return tune(traces, Policies(Policy()), begin=NOON, until=until, foresee=coming, terms=terms)

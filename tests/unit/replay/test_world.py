@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from forecaster.decisions.targets import UtilizationTarget
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU
 from forecaster.domain.window import MINUTE
 from forecaster.hpa.limits import ReplicaBounds
 from forecaster.replay.pods import Pods
@@ -16,7 +16,7 @@ from forecaster.replay.setup import Capacity, Setup
 from forecaster.replay.world import NO_FLOOR, Demand, World, after_minute, beginning
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-SETUP = Setup(Scaler((UtilizationTarget(Signal.CPU, 50, 1.0),), ReplicaBounds(2, 20)), Capacity(1.0))
+SETUP = Setup(Scaler((UtilizationTarget(CPU, 50, 1.0),), ReplicaBounds(2, 20)), Capacity(1.0))
 
 
 def played(cores: list[float], floors: list[int] | None = None, replicas: int = 4) -> list[World]:
@@ -24,7 +24,7 @@ def played(cores: list[float], floors: list[int] | None = None, replicas: int = 
     world, worlds, before = beginning(replicas, NOON), [], cores[0]
     for i, coming in enumerate(cores):
         floor = floors[i] if floors else NO_FLOOR
-        world = after_minute(world, SETUP, Demand({Signal.CPU: before}, coming), floor, NOON + i * MINUTE)
+        world = after_minute(world, SETUP, Demand({CPU: before}, coming), floor, NOON + i * MINUTE)
         worlds.append(world)
         before = coming
     return worlds

@@ -9,11 +9,11 @@ import pytest
 from forecaster.decisions.explain import explanation
 from forecaster.domain.decision import Reason
 from forecaster.domain.outlook import StepForecast
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU
+from forecaster.publish.reader import TableReader
 from forecaster.publish.views import recommendation_view
 from forecaster.serving.app import create_app
 from forecaster.serving.read_back import recommendation_of
-from forecaster.serving.reader import TableReader
 from tests.support.asgi import Client
 from tests.support.published import publisher, served
 from tests.support.recommendations import NOON, recommendation, signal_view, workload_id
@@ -51,7 +51,7 @@ def test_forecasts_are_quantiles_in_order(client: Client) -> None:
 def test_a_forecast_step_by_step_has_an_age_of_its_own(tmp_path: Path) -> None:
     made, step = NOON - timedelta(minutes=6), timedelta(minutes=5)
     path = StepForecast(made, made, step, (0.5, 0.9), ((1.0, 1.5), (2.0, 2.5)), "adaptive")
-    served_by = publisher(tmp_path / "table", paths=lambda: {workload_id(): {Signal.CPU: path}})
+    served_by = publisher(tmp_path / "table", paths=lambda: {workload_id(): {CPU: path}})
     served_by.publish(NOON, [recommendation(), recommendation(workload_id("other"))])
     reader = TableReader(tmp_path / "table")
     reader.refresh()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU
 from forecaster.domain.workload import WorkloadId
 from forecaster.sources.blocks import block_of, owner_of, workload_of
 from forecaster.sources.wire import MalformedAnswer, Series, answer_of
@@ -22,7 +22,7 @@ WEB = {"namespace": "shop", "workload_kind": "Deployment", "workload": "web"}
 
 def block(*series: tuple[dict[str, str], list[tuple[float, str]]], **envelope: object) -> Block:
     answer = answer_of(matrix(*series, **envelope).body)
-    return block_of(answer, Signal.CPU, START, timedelta(minutes=1), 2)
+    return block_of(answer, CPU, START, timedelta(minutes=1), 2)
 
 
 def test_a_series_becomes_a_row() -> None:
@@ -70,4 +70,4 @@ def test_the_same_labels_are_the_same_workload_object() -> None:
 def test_labels_that_are_none_are_a_malformed_answer(labels: bytes) -> None:
     body = b'{"status":"success","data":{"result":[{"metric":%b,"values":[[100,"1"]]}]}}' % labels
     with pytest.raises(MalformedAnswer):
-        block_of(answer_of(body), Signal.CPU, START, timedelta(minutes=1), 2)
+        block_of(answer_of(body), CPU, START, timedelta(minutes=1), 2)

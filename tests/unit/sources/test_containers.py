@@ -8,7 +8,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, MEMORY
 from forecaster.domain.workload import ContainerId, Resources, WorkloadId
 from forecaster.sources.facts import InstantRow, container_block, container_of, facts_of
 from forecaster.sources.queries import Queries
@@ -86,7 +86,7 @@ def test_usage_is_on_the_grid_and_doubles_count_once() -> None:
 
 class TestQueries:
     def test_usage_is_that_of_the_hottest_pod(self) -> None:
-        for signal in (Signal.CPU, Signal.MEMORY):
+        for signal in (CPU, MEMORY):
             query = Queries().container_usage(signal, MINUTES)
             assert query.startswith("max by (namespace, workload_kind, workload, container)")
             assert "[5m]" in query

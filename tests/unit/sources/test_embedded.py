@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import requests
 
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU as CPU_SIGNAL
+from forecaster.domain.signal import MEMORY, PODS, REQUESTS, Signal
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
 from forecaster.sources.embedded import EmbeddedPrometheus
 from forecaster.sources.prometheus import PrometheusSource
@@ -39,10 +40,10 @@ RECORDING = Recording(
         Workload(DB, 1, 1),
     ),
     values={
-        Signal.CPU: np.array([np.arange(20.0), [1.0, NAN, 3.0, NAN, *[NAN] * 16]]),
-        Signal.MEMORY: np.array([1e6 * np.arange(20.0), np.full(20, NAN)]),
-        Signal.REQUESTS: np.array([10.0 * np.arange(20.0), np.full(20, NAN)]),
-        Signal.PODS: np.array([np.full(20, 2.0), np.full(20, 1.0)]),
+        CPU_SIGNAL: np.array([np.arange(20.0), [1.0, NAN, 3.0, NAN, *[NAN] * 16]]),
+        MEMORY: np.array([1e6 * np.arange(20.0), np.full(20, NAN)]),
+        REQUESTS: np.array([10.0 * np.arange(20.0), np.full(20, NAN)]),
+        PODS: np.array([np.full(20, 2.0), np.full(20, 1.0)]),
     },
 )
 
@@ -77,27 +78,27 @@ def row(source: PrometheusSource, signal: Signal, first: int, last: int, step: i
 
 def test_a_rate_is_the_mean_over_its_window(source: PrometheusSource) -> None:
     """Two minutes for one-minute points, five for five-minute points."""
-    assert row(source, Signal.CPU, 1, 3) == [0.5, 1.5, 2.5]
-    assert row(source, Signal.CPU, 5, 15, step=5) == [3.0, 8.0, 13.0]
+    assert row(source, CPU_SIGNAL, 1, 3) == [0.5, 1.5, 2.5]
+    assert row(source, CPU_SIGNAL, 5, 15, step=5) == [3.0, 8.0, 13.0]
 
 
 def test_a_level_is_the_newest_minute(source: PrometheusSource) -> None:
-    assert row(source, Signal.MEMORY, 5, 15, step=5) == [5e6, 10e6, 15e6]
+    assert row(source, MEMORY, 5, 15, step=5) == [5e6, 10e6, 15e6]
 
 
 def test_the_request_rate_is_found_like_in_any_cluster(source: PrometheusSource) -> None:
-    assert row(source, Signal.REQUESTS, 1, 2) == [5.0, 15.0]
+    assert row(source, REQUESTS, 1, 2) == [5.0, 15.0]
 
 
 def test_gaps_are_gaps(source: PrometheusSource) -> None:
-    (block,) = source.history(Signal.CPU, at(0), at(6), MINUTE)
+    (block,) = source.history(CPU_SIGNAL, at(0), at(6), MINUTE)
     assert block.ids[1] == DB
     np.testing.assert_array_equal(block.values[1], [1.0, 1.0, 3.0, 3.0, NAN, NAN, NAN])
 
 
 def test_beyond_the_recording_nobody_is_known(source: PrometheusSource) -> None:
-    assert source.latest(Signal.CPU, at(20)).ids == ()
-    assert source.latest(Signal.CPU, at(-1)).ids == ()
+    assert source.latest(CPU_SIGNAL, at(20)).ids == ()
+    assert source.latest(CPU_SIGNAL, at(-1)).ids == ()
 
 
 def test_the_inventory_is_the_fleet_of_this_moment(source: PrometheusSource, fleet: RecordedFleet) -> None:
@@ -111,14 +112,14 @@ def test_the_inventory_is_the_fleet_of_this_moment(source: PrometheusSource, fle
 def test_ready_pods_follow_the_recording_until_somebody_scales(source: PrometheusSource, fleet: RecordedFleet) -> None:
     fleet.scale(WEB, 4, at=at(3))
     fleet.scale(WEB, 6, at=at(5))
-    assert row(source, Signal.PODS, 1, 6) == [2.0, 2.0, 4.0, 4.0, 6.0, 6.0]
+    assert row(source, PODS, 1, 6) == [2.0, 2.0, 4.0, 4.0, 6.0, 6.0]
 
 
 def test_namespaces_narrow_what_is_served(fleet: RecordedFleet) -> None:
     queries = Queries(namespaces="data")
     with EmbeddedPrometheus(RECORDING, queries, fleet) as endpoint:
         source = PrometheusSource(PrometheusSettings(url=endpoint.url), queries)
-        assert source.latest(Signal.CPU, at(0)).ids == (DB,)
+        assert source.latest(CPU_SIGNAL, at(0)).ids == (DB,)
         assert [one.id for one in source.inventory(at(0)).workloads] == [DB]
         source.close()
 
@@ -127,7 +128,7 @@ def ask(endpoint: EmbeddedPrometheus, path: str, **parameters: Any) -> requests.
     return requests.get(endpoint.url + path, params=parameters, timeout=5)
 
 
-CPU = Queries().signal(Signal.CPU)
+CPU = Queries().signal(CPU_SIGNAL)
 
 
 @pytest.mark.parametrize(
@@ -181,5 +182,5 @@ def test_it_can_be_stopped_before_it_started(fleet: RecordedFleet) -> None:
 
 def test_a_week_of_history_takes_no_time_worth_mentioning(source: PrometheusSource) -> None:
     """Twenty recorded minutes within a week that was asked for."""
-    blocks = list(source.history(Signal.CPU, at(0) - timedelta(days=7), at(19), 5 * MINUTE))
+    blocks = list(source.history(CPU_SIGNAL, at(0) - timedelta(days=7), at(19), 5 * MINUTE))
     assert sum(block.values.shape[1] for block in blocks) == 7 * 288 + 4

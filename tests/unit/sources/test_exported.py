@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, REQUESTS
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import SourceRefused
 from forecaster.sources.exported import Exported, read_export
@@ -26,18 +26,18 @@ def read(folder: Path, text: str) -> Exported:
 def test_a_sample_describes_the_minute_that_it_begins(tmp_path: Path) -> None:
     found = read(tmp_path, "timestamp,value\n2026-03-01T12:01:00Z,2\n2026-03-01T12:00:00Z,1\n")
     assert found.start == datetime(2026, 3, 1, 12, 1, tzinfo=UTC)
-    assert found.values[Signal.CPU].tolist() == [[1.0, 2.0]]
+    assert found.values[CPU].tolist() == [[1.0, 2.0]]
     assert found.ids == (WorkloadId("default", "Deployment", "series"),)
 
 
 def test_a_coarser_sample_describes_every_minute_of_its_time(tmp_path: Path) -> None:
     found = read(tmp_path, "timestamp,value\n2026-03-01T12:00:00Z,1\n2026-03-01T12:02:00Z,3\n")
-    assert found.values[Signal.CPU].tolist() == [[1.0, 1.0, 3.0, 3.0]]
+    assert found.values[CPU].tolist() == [[1.0, 1.0, 3.0, 3.0]]
 
 
 def test_a_sample_that_is_missing_is_a_gap(tmp_path: Path) -> None:
     rows = "".join(f"2026-03-01T12:0{minute}:00Z,{minute}\n" for minute in (0, 1, 2, 4))
-    values = read(tmp_path, "timestamp,value\n" + rows).values[Signal.CPU]
+    values = read(tmp_path, "timestamp,value\n" + rows).values[CPU]
     assert np.isnan(values[0, 3])
     assert values[0, 4] == 4.0
 
@@ -50,8 +50,8 @@ def test_workloads_and_signals_have_columns_of_their_own(tmp_path: Path) -> None
         "2026-03-01T12:00:00Z,shop/api,cpu,2\n",
     )
     assert [str(id_) for id_ in found.ids] == ["shop/api", "shop/web"]
-    assert found.values[Signal.CPU].tolist() == [[2.0], [1.0]]
-    assert np.isnan(found.values[Signal.REQUESTS][0, 0])
+    assert found.values[CPU].tolist() == [[2.0], [1.0]]
+    assert np.isnan(found.values[REQUESTS][0, 0])
 
 
 def test_parquet_is_read_too(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_parquet_is_read_too(tmp_path: Path) -> None:
     path = tmp_path / "demand.parquet"
     at = pandas.date_range("2026-03-01T12:00:00Z", periods=3, freq="min")
     pandas.DataFrame({"series_id": "web", "timestamp": at, "value": [1.0, 2.0, 3.0]}).to_parquet(path)
-    assert read_export(path).values[Signal.CPU].tolist() == [[1.0, 2.0, 3.0]]
+    assert read_export(path).values[CPU].tolist() == [[1.0, 2.0, 3.0]]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, REQUESTS
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import SourceRefused
 from forecaster.sources.prometheus import PrometheusSource
@@ -47,7 +47,7 @@ def history(
     with Server(respond) as server:
         chosen = PrometheusSettings(url=server.url, retries=0, **settings)
         with closing(PrometheusSource(chosen, queries or Queries(requests_from="none"))) as source:
-            blocks = list(source.history(Signal.CPU, NOON, NOON + minutes * MINUTE, MINUTE))
+            blocks = list(source.history(CPU, NOON, NOON + minutes * MINUTE, MINUTE))
     return blocks, server.asked
 
 
@@ -106,8 +106,8 @@ def test_without_a_query_for_requests_nothing_is_asked() -> None:
     with Server(one_workload) as server:
         settings = PrometheusSettings(url=server.url)
         with closing(PrometheusSource(settings, Queries(requests_from="none"))) as source:
-            latest = source.latest(Signal.REQUESTS, NOON)
-            blocks = list(source.history(Signal.REQUESTS, NOON, NOON + 5 * MINUTE, MINUTE))
+            latest = source.latest(REQUESTS, NOON)
+            blocks = list(source.history(REQUESTS, NOON, NOON + 5 * MINUTE, MINUTE))
     assert latest.values.shape == (0, 1)
     assert [block.values.shape for block in blocks] == [(0, 6)]
     assert server.asked == []
@@ -122,9 +122,9 @@ def test_the_origin_of_requests_is_asked_for_until_it_is_known() -> None:
         return vector((WEB, "5"), at=NOON.timestamp())
 
     with Server(mesh) as server, closing(PrometheusSource(PrometheusSettings(url=server.url), Queries())) as source:
-        before = source.latest(Signal.REQUESTS, NOON)
+        before = source.latest(REQUESTS, NOON)
         found.append(({"preset": "linkerd"}, "1"))
-        after = [source.latest(Signal.REQUESTS, NOON) for _ in range(2)]
+        after = [source.latest(REQUESTS, NOON) for _ in range(2)]
         assert source.queries.requests_from == "linkerd"
     assert before.ids == ()
     assert [block.ids for block in after] == [(WorkloadId("shop", "Deployment", "web"),)] * 2

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from pydantic import ValidationError
 
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, REQUESTS
 from forecaster.sources.queries import Queries
 from forecaster.sources.request_rates import PREFERRED, PRESETS, preferred
 
@@ -17,11 +17,11 @@ def test_every_field_explains_itself() -> None:
 
 
 def test_one_minute_points_use_the_short_window() -> None:
-    assert "[2m]" in Queries().signal(Signal.CPU, MINUTE)
+    assert "[2m]" in Queries().signal(CPU, MINUTE)
 
 
 def test_coarser_points_cover_their_own_distance() -> None:
-    assert "[5m]" in Queries().signal(Signal.CPU, 5 * MINUTE)
+    assert "[5m]" in Queries().signal(CPU, 5 * MINUTE)
 
 
 def test_no_placeholder_is_left() -> None:
@@ -49,7 +49,7 @@ def test_every_query_is_visible_as_it_is_asked() -> None:
 
 def test_a_query_of_ones_own_replaces_the_default_and_may_use_placeholders() -> None:
     queries = Queries(cpu='sum by (x) (rate(busy{namespace=~"$namespaces"$labels}[$window]))', namespaces="a|b")
-    assert queries.signal(Signal.CPU, MINUTE) == 'sum by (x) (rate(busy{namespace=~"a|b"}[2m]))'
+    assert queries.signal(CPU, MINUTE) == 'sum by (x) (rate(busy{namespace=~"a|b"}[2m]))'
 
 
 def test_a_request_query_of_ones_own_needs_no_detection() -> None:
@@ -59,7 +59,7 @@ def test_a_request_query_of_ones_own_needs_no_detection() -> None:
 def test_none_asks_for_no_request_rates() -> None:
     queries = Queries(requests_from="none")
     assert not queries.detects_requests
-    assert not queries.signal(Signal.REQUESTS, MINUTE)
+    assert not queries.signal(REQUESTS, MINUTE)
 
 
 def test_labels_reach_every_selector() -> None:
@@ -71,8 +71,8 @@ def test_labels_reach_every_selector() -> None:
 
 def test_recorded_series_carry_their_window_in_their_name() -> None:
     recorded = Queries(preset="recorded")
-    assert recorded.signal(Signal.CPU, MINUTE).startswith("forecaster:workload_cpu_cores:rate2m{")
-    assert recorded.signal(Signal.CPU, 5 * MINUTE).startswith("forecaster:workload_cpu_cores:rate5m{")
+    assert recorded.signal(CPU, MINUTE).startswith("forecaster:workload_cpu_cores:rate2m{")
+    assert recorded.signal(CPU, 5 * MINUTE).startswith("forecaster:workload_cpu_cores:rate5m{")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, MEMORY, PODS, REQUESTS
 from forecaster.sources.recorded import COMPOSED, LOAD, MINUTE, Recording, load_recording
 
 
@@ -19,7 +19,7 @@ def test_there_is_a_week_to_learn_from_and_more_to_play(recording: Recording) ->
 
 
 def test_every_workload_has_cpu_for_every_minute(recording: Recording) -> None:
-    cpu = recording.values[Signal.CPU]
+    cpu = recording.values[CPU]
     assert cpu.shape == (len(COMPOSED), recording.minutes)
     assert np.isfinite(cpu).all()
     assert (cpu >= 0).all()
@@ -31,17 +31,17 @@ def test_a_recorded_minute_is_stamped_with_its_end(recording: Recording) -> None
 
 def test_gaps_stay_gaps(recording: Recording) -> None:
     (row,) = [index for index, one in enumerate(recording.workloads) if one.id.name == "storefront"]
-    requests = recording.values[Signal.REQUESTS][row]
+    requests = recording.values[REQUESTS][row]
     assert np.isnan(requests).sum() == 7 * 5  # seven five-minute samples that CloudWatch did not have
 
 
 def test_a_signal_that_was_not_recorded_is_not_there(recording: Recording) -> None:
     (row,) = [index for index, one in enumerate(recording.workloads) if one.id.name == "checkout"]
-    assert np.isnan(recording.values[Signal.MEMORY][row]).all()
+    assert np.isnan(recording.values[MEMORY][row]).all()
 
 
 def test_pods_keep_within_the_bounds_of_their_hpa(recording: Recording) -> None:
-    for one, pods in zip(recording.workloads, recording.values[Signal.PODS], strict=True):
+    for one, pods in zip(recording.workloads, recording.values[PODS], strict=True):
         if one.autoscaler:
             assert pods.min() >= one.autoscaler.min_replicas
             assert pods.max() <= one.autoscaler.max_replicas
@@ -50,12 +50,12 @@ def test_pods_keep_within_the_bounds_of_their_hpa(recording: Recording) -> None:
 def test_the_fleet_begins_with_the_pods_of_its_time(recording: Recording) -> None:
     at = recording.start + timedelta(days=7)
     fleet = recording.fleet(at)
-    assert [one.replicas for one in fleet.workloads()] == recording.at(Signal.PODS, at).tolist()
+    assert [one.replicas for one in fleet.workloads()] == recording.at(PODS, at).tolist()
 
 
 def test_before_and_after_the_recording_nothing_is_known(recording: Recording) -> None:
     for at in (recording.start - MINUTE, recording.end + MINUTE):
-        assert np.isnan(recording.at(Signal.CPU, at)).all()
+        assert np.isnan(recording.at(CPU, at)).all()
 
 
 def test_the_notice_names_the_origin_of_every_series() -> None:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU
 from forecaster.domain.window import Block, Gap
 from forecaster.domain.workload import WorkloadId
 from forecaster.store.history import FIVE_MINUTES, MINUTE, HistorySettings, HistoryStore
@@ -16,7 +16,7 @@ SETTINGS = HistorySettings(minutes_kept=timedelta(minutes=30), weeks_kept=timede
 
 
 def history(now: datetime = NOON) -> HistoryStore:
-    return HistoryStore([Signal.CPU], SETTINGS, now=now)
+    return HistoryStore([CPU], SETTINGS, now=now)
 
 
 def answer(gap: Gap, value: float = 1.0) -> Block:
@@ -29,8 +29,8 @@ def at(minute: int) -> datetime:
 
 def test_at_the_start_minutes_are_asked_first_and_the_weeks_only_where_minutes_do_not_reach() -> None:
     minutes, weeks = history().gaps(NOON)
-    assert minutes == Gap(Signal.CPU, at(-29), NOON, MINUTE)
-    assert weeks == Gap(Signal.CPU, NOON - timedelta(days=1) + FIVE_MINUTES, at(-30), FIVE_MINUTES)
+    assert minutes == Gap(CPU, at(-29), NOON, MINUTE)
+    assert weeks == Gap(CPU, NOON - timedelta(days=1) + FIVE_MINUTES, at(-30), FIVE_MINUTES)
 
 
 def test_after_the_back_fill_nothing_is_missing_anywhere() -> None:
@@ -38,15 +38,15 @@ def test_after_the_back_fill_nothing_is_missing_anywhere() -> None:
     for gap in kept.gaps(NOON):
         kept.write(answer(gap))
     assert kept.gaps(NOON) == []
-    assert np.isfinite(kept.window(Signal.CPU, MINUTE).values).all()
-    assert np.isfinite(kept.window(Signal.CPU, FIVE_MINUTES).values).all()
+    assert np.isfinite(kept.window(CPU, MINUTE).values).all()
+    assert np.isfinite(kept.window(CPU, FIVE_MINUTES).values).all()
 
 
 def test_in_the_steady_state_one_new_minute_is_asked_for() -> None:
     kept = history()
     for gap in kept.gaps(NOON):
         kept.write(answer(gap))
-    assert kept.gaps(at(1)) == [Gap(Signal.CPU, at(1), at(1), MINUTE)]
+    assert kept.gaps(at(1)) == [Gap(CPU, at(1), at(1), MINUTE)]
 
 
 def test_an_instant_that_failed_is_asked_for_again_with_the_next_one() -> None:
@@ -54,7 +54,7 @@ def test_an_instant_that_failed_is_asked_for_again_with_the_next_one() -> None:
     for gap in kept.gaps(NOON):
         kept.write(answer(gap))
     kept.gaps(at(1))
-    assert kept.gaps(at(2)) == [Gap(Signal.CPU, at(1), at(2), MINUTE)]
+    assert kept.gaps(at(2)) == [Gap(CPU, at(1), at(2), MINUTE)]
 
 
 @pytest.mark.parametrize("outage", [20, 40, 200, 3000])
@@ -65,13 +65,13 @@ def test_after_an_outage_everything_within_the_windows_comes_back(outage: int) -
     for gap in kept.gaps(at(outage)):
         kept.write(answer(gap, 2.0))
     assert kept.gaps(at(outage)) == []
-    assert np.isfinite(kept.window(Signal.CPU, FIVE_MINUTES).values).all()
+    assert np.isfinite(kept.window(CPU, FIVE_MINUTES).values).all()
 
 
 def five_minute_point(*minutes: float) -> float:
     kept = history(at(5))
-    kept.write(Block(Signal.CPU, (WEB,), at(1), MINUTE, np.array([minutes])))
-    return float(kept.window(Signal.CPU, FIVE_MINUTES).values[0, -1])
+    kept.write(Block(CPU, (WEB,), at(1), MINUTE, np.array([minutes])))
+    return float(kept.window(CPU, FIVE_MINUTES).values[0, -1])
 
 
 def test_a_five_minute_point_is_the_mean_of_the_five_minutes_that_end_with_it() -> None:
@@ -84,22 +84,22 @@ def test_three_of_five_minutes_are_enough() -> None:
 
 def test_two_of_five_minutes_are_not() -> None:
     kept = history(at(5))
-    kept.write(Block(Signal.CPU, (WEB,), at(1), MINUTE, np.array([[1.0, np.nan, np.nan, np.nan, 1.0]])))
-    assert kept.window(Signal.CPU, FIVE_MINUTES).keys == ()
+    kept.write(Block(CPU, (WEB,), at(1), MINUTE, np.array([[1.0, np.nan, np.nan, np.nan, 1.0]])))
+    assert kept.window(CPU, FIVE_MINUTES).keys == ()
 
 
 def test_a_late_minute_completes_its_five_minute_point() -> None:
     kept = history(at(5))
-    kept.write(Block(Signal.CPU, (WEB,), at(1), MINUTE, np.array([[1.0, 1.0]])))
-    kept.write(Block(Signal.CPU, (WEB,), at(4), MINUTE, np.array([[1.0, 1.0]])))
-    assert kept.window(Signal.CPU, FIVE_MINUTES).keys == ()
-    kept.write(Block(Signal.CPU, (WEB,), at(3), MINUTE, np.array([[6.0]])))
-    assert kept.window(Signal.CPU, FIVE_MINUTES).values[0, -1] == 2.0
+    kept.write(Block(CPU, (WEB,), at(1), MINUTE, np.array([[1.0, 1.0]])))
+    kept.write(Block(CPU, (WEB,), at(4), MINUTE, np.array([[1.0, 1.0]])))
+    assert kept.window(CPU, FIVE_MINUTES).keys == ()
+    kept.write(Block(CPU, (WEB,), at(3), MINUTE, np.array([[6.0]])))
+    assert kept.window(CPU, FIVE_MINUTES).values[0, -1] == 2.0
 
 
 def test_workloads_without_samples_give_their_memory_back() -> None:
-    kept = HistoryStore([Signal.CPU], SETTINGS.model_copy(update={"forget_after": timedelta(hours=1)}), now=NOON)
-    kept.write(Block(Signal.CPU, (WEB,), NOON, FIVE_MINUTES, np.array([[1.0]])))
+    kept = HistoryStore([CPU], SETTINGS.model_copy(update={"forget_after": timedelta(hours=1)}), now=NOON)
+    kept.write(Block(CPU, (WEB,), NOON, FIVE_MINUTES, np.array([[1.0]])))
     kept.gaps(at(55))
     assert kept.forget() == 0
     kept.gaps(at(65))
@@ -111,12 +111,12 @@ def test_a_signal_that_no_workload_has_is_answered_and_stays_empty() -> None:
     for gap in kept.gaps(NOON):
         kept.write(Block(gap.signal, (), gap.start, gap.step, np.empty((0, gap.columns))))
     assert kept.gaps(NOON) == []
-    assert kept.window(Signal.CPU, FIVE_MINUTES).keys == ()
+    assert kept.window(CPU, FIVE_MINUTES).keys == ()
 
 
 def test_what_is_left_of_the_back_fill_is_counted() -> None:
     kept = history()
-    assert kept.missing(Signal.CPU) == 30 + 288 - 6
+    assert kept.missing(CPU) == 30 + 288 - 6
     for gap in kept.gaps(NOON):
         kept.write(answer(gap))
-    assert kept.missing(Signal.CPU) == 0
+    assert kept.missing(CPU) == 0

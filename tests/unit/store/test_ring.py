@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU
 from forecaster.domain.window import Block
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError
@@ -21,7 +21,7 @@ def ring(columns: int = 5) -> HistoryRing:
 
 
 def block(start: datetime, *rows: list[float], ids: tuple[WorkloadId, ...] = (WEB, API)) -> Block:
-    return Block(Signal.CPU, ids[: len(rows)], start, MINUTE, np.array(rows, np.float64))
+    return Block(CPU, ids[: len(rows)], start, MINUTE, np.array(rows, np.float64))
 
 
 def test_a_late_sample_heals_a_gap_and_a_missing_one_erases_nothing() -> None:
@@ -42,7 +42,7 @@ def test_the_window_is_a_view_that_nobody_can_write_to() -> None:
 
 def test_an_instant_answered_without_samples_is_not_asked_for_again() -> None:
     kept = ring()
-    kept.write(Block(Signal.CPU, (), NOON, MINUTE, np.empty((0, 1))))
+    kept.write(Block(CPU, (), NOON, MINUTE, np.empty((0, 1))))
     assert kept.missing(kept.oldest, NOON) == [(NOON - 4 * MINUTE, NOON - MINUTE)]
     assert len(kept) == 0
 
@@ -89,5 +89,5 @@ def test_thousands_of_workloads_appear_little_by_little() -> None:
     kept = ring()
     ids = tuple(WorkloadId("ns", "Deployment", str(i)) for i in range(2000))
     for i in range(0, 2000, 100):
-        kept.write(Block(Signal.CPU, ids[: i + 100], NOON, MINUTE, np.arange(i + 100.0)[:, None]))
+        kept.write(Block(CPU, ids[: i + 100], NOON, MINUTE, np.arange(i + 100.0)[:, None]))
     assert kept.window().values[:, -1].tolist() == list(range(2000))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU, MEMORY, PODS, Signal
 from forecaster.domain.window import Block, Gap
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
 IDS = tuple(WorkloadId("shop", "Deployment", name) for name in ("web", "café ☕", 'a"b\\c'))
-SIGNALS = (Signal.CPU, Signal.MEMORY)
+SIGNALS = (CPU, MEMORY)
 
 
 def empty(now: datetime = NOON, *, kept: timedelta = DAY, signals: tuple[Signal, ...] = SIGNALS) -> HistoryStore:
@@ -48,7 +48,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("step", [MINUTE, FIVE_MINUTES])
 def test_a_restart_knows_what_was_known(path: Path, step: timedelta) -> None:
-    before, after = filled().window(Signal.CPU, step), restored(path, empty()).window(Signal.CPU, step)
+    before, after = filled().window(CPU, step), restored(path, empty()).window(CPU, step)
     assert after.keys == before.keys
     np.testing.assert_array_equal(after.values, before.values)
 
@@ -56,8 +56,8 @@ def test_a_restart_knows_what_was_known(path: Path, step: timedelta) -> None:
 def test_a_restart_asks_only_for_what_it_missed(path: Path) -> None:
     later = NOON + timedelta(minutes=40)
     assert restored(path, empty(later)).gaps(later)[::2] == [
-        Gap(Signal.CPU, NOON + timedelta(minutes=11), later, MINUTE),
-        Gap(Signal.CPU, NOON + FIVE_MINUTES, NOON + 2 * FIVE_MINUTES, FIVE_MINUTES),
+        Gap(CPU, NOON + timedelta(minutes=11), later, MINUTE),
+        Gap(CPU, NOON + FIVE_MINUTES, NOON + 2 * FIVE_MINUTES, FIVE_MINUTES),
     ]
 
 
@@ -69,29 +69,29 @@ def test_silence_is_remembered_so_that_workloads_are_forgotten_in_time(path: Pat
 
 @pytest.mark.parametrize("kept", [DAY, 2 * DAY, 30 * DAY])
 def test_a_longer_window_asks_for_the_older_part(path: Path, kept: timedelta) -> None:
-    older = [gap for gap in restored(path, empty(kept=kept)).gaps(NOON) if gap.signal is Signal.CPU]
+    older = [gap for gap in restored(path, empty(kept=kept)).gaps(NOON) if gap.signal == CPU]
     missing = kept - DAY
-    assert older == ([Gap(Signal.CPU, NOON - kept + FIVE_MINUTES, NOON - DAY, FIVE_MINUTES)] if missing else [])
+    assert older == ([Gap(CPU, NOON - kept + FIVE_MINUTES, NOON - DAY, FIVE_MINUTES)] if missing else [])
 
 
 def test_a_shorter_window_takes_the_newer_part(tmp_path: Path) -> None:
     two_days = empty(kept=2 * DAY)
-    two_days.write(Block(Signal.CPU, IDS[:1], NOON - FIVE_MINUTES, FIVE_MINUTES, np.array([[1.0, 2.0]])))
+    two_days.write(Block(CPU, IDS[:1], NOON - FIVE_MINUTES, FIVE_MINUTES, np.array([[1.0, 2.0]])))
     Snapshots(tmp_path / "history", two_days).save()
-    window = restored(tmp_path / "history", empty()).window(Signal.CPU, FIVE_MINUTES)
+    window = restored(tmp_path / "history", empty()).window(CPU, FIVE_MINUTES)
     assert window.values[0, -2:].tolist() == [1.0, 2.0]
     assert window.values.shape == (1, 288)
 
 
 def test_a_signal_that_is_not_kept_any_more_is_passed_over(path: Path) -> None:
-    history = restored(path, empty(signals=(Signal.MEMORY,)))
-    expected = filled().window(Signal.MEMORY, FIVE_MINUTES).values
-    np.testing.assert_array_equal(history.window(Signal.MEMORY, FIVE_MINUTES).values, expected)
+    history = restored(path, empty(signals=(MEMORY,)))
+    expected = filled().window(MEMORY, FIVE_MINUTES).values
+    np.testing.assert_array_equal(history.window(MEMORY, FIVE_MINUTES).values, expected)
 
 
 def test_a_new_signal_starts_empty(path: Path) -> None:
-    history = restored(path, empty(signals=(*SIGNALS, Signal.PODS)))
-    assert history.window(Signal.PODS, MINUTE).keys == ()
+    history = restored(path, empty(signals=(*SIGNALS, PODS)))
+    assert history.window(PODS, MINUTE).keys == ()
 
 
 def test_no_snapshot_is_no_error(tmp_path: Path) -> None:

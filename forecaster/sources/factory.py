@@ -1,0 +1,103 @@
+"""Sources by kind: the one place that knows what each of them is built from.
+
+A source of your own is a file in this package with a function that takes a `SourceConfig` and returns a `Source`, and
+one line in `SOURCES`. Its options stand in `source.options` of the settings; it checks them itself.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pydantic import Field, field_validator
+
+from forecaster.domain.settings import Section
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from forecaster.ports import Source
+    from forecaster.sources.prometheus import PrometheusSource
+    from forecaster.sources.queries import Queries
+    from forecaster.sources.settings import PrometheusSettings, SignalSettings
+
+NO_SIGNALS: Mapping[str, SignalSettings] = MappingProxyType({})
+"""No signals beside CPU, memory and requests."""
+
+
+class SourceSettings(Section):
+    """Which source is read."""
+
+    kind: str = Field("prometheus", description="Kind of the source, a name of `sources.factory.SOURCES`.")
+    options: dict[str, Any] = Field(
+        default_factory=dict, description="What a source of another kind wants to know; prometheus has its own section."
+    )
+
+    @field_validator("kind")
+    @classmethod
+    def _known(cls, value: str) -> str:
+        if value not in SOURCES:
+            raise ValueError(f"must be one of {', '.join(SOURCES)}")
+        return value
+
+
+class SourceConfig(Protocol):
+    """The sections of the settings that a source is built from."""
+
+    @property
+    def source(self) -> SourceSettings:
+        """Which source, and its options."""
+
+    @property
+    def prometheus(self) -> PrometheusSettings:
+        """How to reach a Prometheus."""
+
+    @property
+    def queries(self) -> Queries:
+        """What it is asked."""
+
+    @property
+    def signals(self) -> Mapping[str, SignalSettings]:
+        """Signals beside CPU, memory and requests."""
+
+
+def source_of(config: SourceConfig) -> Source:
+    """The source of these settings, not asked anything yet."""
+    return SOURCES[config.source.kind](config)
+
+
+@contextmanager
+def opened(config: SourceConfig) -> Iterator[Source]:
+    """The source of these settings; what it holds open is given back at the end."""
+    source = source_of(config)
+    try:
+        yield source
+    finally:
+        close(source)
+
+
+def close(source: Source) -> None:
+    """Give back what a source holds open, if it holds anything."""
+    release = getattr(source, "close", None)
+    if release is not None:
+        release()
+
+
+def prometheus(
+    settings: PrometheusSettings, queries: Queries, signals: Mapping[str, SignalSettings] = NO_SIGNALS
+) -> PrometheusSource:
+    """A Prometheus that is asked for these signals beside CPU, memory and requests."""
+    from forecaster.sources.prometheus import PrometheusSource  # noqa: PLC0415  settings are read without HTTP
+
+    return PrometheusSource(settings, queries.with_signals(signals))
+
+
+def _prometheus_of(config: SourceConfig) -> PrometheusSource:
+    return prometheus(config.prometheus, config.queries, config.signals)
+
+
+SOURCES: Mapping[str, Callable[[SourceConfig], Source]] = {
+    "prometheus": _prometheus_of,
+}
+"""In alphabetical order."""
