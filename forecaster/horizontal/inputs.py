@@ -124,6 +124,11 @@ class PolicyColumns:
         return 1.0 - self.quantile
 
     @cached_property
+    def single_price(self) -> float | None:
+        """The price where all rows have the same."""
+        return _single(self.price)
+
+    @cached_property
     def window(self) -> float | None:
         """The window of stabilization in seconds where all rows have the same."""
         return _single(self.stabilization)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 REACH = 1.25
 """The largest peak, in highest quantiles."""
+NARROW = 1e-12
+"""Pods between two ends that are taken for the same."""
 KEEP = 0.4
 """A pod that is there is kept until it is worth this share of its price: it is ready now and would take a start-up to
 come back, and every change has its own cost. On recorded load 0.5 to 0.25 were alike, 1 left a tenth more short and
@@ -33,54 +35,58 @@ changed the count twice as often."""
 
 
 class Tail(NamedTuple):
-    """P(X > x) [row]: `beyond` at its `ends` [end][row], and straight between them."""
+    """P(X > x) [row]: it falls in straight lines through `beyond` [end] at `ends` [end][row], and is 1 before them."""
 
     ends: Sequence[Floats]
     beyond: Sequence[float]
-    widths: Sequence[Floats]
+    slopes: Sequence[Floats]
+    """Between two ends, negative."""
 
     @classmethod
     def of(cls, levels: Sequence[float], peaks: Sequence[Floats]) -> Tail:
-        """By quantiles [level][row] of the peak; with widths that can be divided by."""
-        ends = [*peaks, REACH * peaks[-1]]
-        widths = [np.where(right > left, right - left, 1.0) for left, right in pairwise(ends)]
-        return cls(ends, [*(1.0 - level for level in levels), 0.0], widths)
+        """By quantiles [level][row] of the peak."""
+        ends, beyond = [*peaks, REACH * peaks[-1]], [*(1.0 - level for level in levels), 0.0]
+        lines = zip(pairwise(ends), pairwise(beyond), strict=True)
+        slopes = [(after - before) / np.maximum(right - left, NARROW) for (left, right), (before, after) in lines]
+        return cls(ends, beyond, slopes)
 
-    def reaches(self, price: Floats) -> Floats:
-        """The peak [row] that is exceeded with the probability `price` [row]; the lowest end for a higher price."""
+    def reaches(self, price: float | Floats) -> Floats:
+        """The peak [row] that is exceeded with the probability `price`; the lowest end for a higher price."""
         found = self.ends[0]
         for (left, right), (before, after) in zip(pairwise(self.ends), pairwise(self.beyond), strict=True):
-            part = (before - price) / (before - after)
-            found = np.where(before > price, left + part * (right - left), found)
+            if isinstance(price, float) and not after <= price < before:
+                continue
+            there = left + (before - price) / (before - after) * (right - left)
+            found = there if isinstance(price, float) else np.where(before > price, there, found)
         return found
 
-    def area(self, x: Floats) -> Floats:
-        """The integral [row] of P(X > t) from x on."""
-        total = np.maximum(self.ends[0] - x, 0.0)
-        steps = zip(pairwise(self.ends), pairwise(self.beyond), self.widths, strict=True)
-        for (left, right), (before, after), width in steps:
-            begin = np.minimum(np.maximum(x, left), right)
-            at = before + (after - before) * (begin - left) / width
-            total += (right - begin) * (at + after) / 2
+    def used(self, first: Floats) -> Floats:
+        """The share [row] of the pod after `first` pods that is expected to be used: P(X > x) over that pod."""
+        last = first + 1.0
+        total = np.minimum(np.maximum(self.ends[0] - first, 0.0), 1.0)
+        for (left, right), before, slope in zip(pairwise(self.ends), self.beyond, self.slopes, strict=False):
+            begin = np.minimum(np.maximum(first, left), right)
+            end = np.minimum(np.maximum(last, left), right)
+            total += (end - begin) * (before + slope * ((begin + end) * 0.5 - left))
         return total
 
 
 def newsvendor_replicas(
-    levels: Sequence[float], peaks: Floats, price: Floats, *, at_least: Floats
+    levels: Sequence[float], peaks: Floats, price: float | Floats, *, at_least: Floats
 ) -> tuple[Counts, Counts]:
     """Replicas to have and replicas to keep [row], for quantiles `peaks` [level, row] of the coming peak in pods.
 
-    `price` is the share of a pod that has to be used, 0-1; the peak is known to be `at_least` that large. The count is
-    the pod in which P(X > x) falls below the price, or the next one: one look at that pod decides.
+    `price` is the share of a pod that has to be used, 0-1, one for all rows or one each; the peak is known to be
+    `at_least` that large. The count is the pod in which P(X > x) falls below the price, or the next one: one look at
+    that pod decides.
     """
     tail = Tail.of(levels, list(np.maximum(peaks, at_least)))
     return _count(tail, price), _count(tail, KEEP * price)
 
 
-def _count(tail: Tail, price: Floats) -> Counts:
-    last = np.floor(tail.reaches(price))
-    enough = tail.area(last) - tail.area(last + 1.0) <= price
-    return np.minimum(np.where(enough, last, last + 1.0), MAX_INT32).astype(np.int64)
+def _count(tail: Tail, price: float | Floats) -> Counts:
+    first = np.floor(tail.reaches(price))
+    return np.minimum(first + (tail.used(first) > price), MAX_INT32).astype(np.int64)
 
 
 def cut_off(measured: Floats, ready: Counts, capacity: Floats) -> Flags:

@@ -78,4 +78,5 @@ def _sized(seen: Checked, target: int, served: Counts) -> tuple[Counts, Counts]:
     cut = cut_off(measured, seen.ready, full) | cut_off(measured, served, full)
     share = (1.0 + seen.policy.headroom) / full
     least = np.where(cut, measured * BEYOND, measured) * share
-    return newsvendor_replicas(seen.rules.levels, seen.quantiles[target] * share, seen.policy.price, at_least=least)
+    price = seen.policy.price if seen.policy.single_price is None else seen.policy.single_price
+    return newsvendor_replicas(seen.rules.levels, seen.quantiles[target] * share, price, at_least=least)

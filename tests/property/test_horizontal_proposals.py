@@ -31,7 +31,8 @@ GOALS = st.integers(1, 300) | st.integers(1, 10**9)
 TOLERANCES = st.sampled_from((0.0, 0.1, 0.35, 0.5704)) | st.integers(0, 900).map(
     lambda thousandths: thousandths * 0.001
 )
-UTILIZATION, AVERAGE, VALUE = Kind("cpu", True), Kind("cpu", False), Kind("requests", False, of_all_pods=True)
+UTILIZATION, AVERAGE = Kind("cpu", of_request=True), Kind("cpu", of_request=False)
+VALUE = Kind("requests", of_request=False, of_all_pods=True)
 
 
 class Row(NamedTuple):

@@ -14,8 +14,13 @@ if TYPE_CHECKING:
 
 
 def limited(count: Counts, at: Cycle) -> Counts:
-    """The count [row] within its bounds."""
-    return np.minimum(np.maximum(count, at.seen.policy.min_replicas), at.seen.policy.max_replicas)
+    """The count [row] within the bounds of its policy."""
+    return bounded(count, at.seen.policy.min_replicas, at.seen.policy.max_replicas)
+
+
+def bounded(count: Counts, lowest: Counts, highest: Counts) -> Counts:
+    """The count [row] within bounds, of which the lowest is not above the highest."""
+    return np.minimum(np.maximum(count, lowest), highest)
 
 
 def sentence(step: Step) -> str:

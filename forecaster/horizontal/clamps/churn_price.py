@@ -37,13 +37,15 @@ def saved(recommendations: Ring, current: Counts, lowest: Counts, price: Floats,
     """How many pods fewer [row] have been wanted for `price` / that many seconds: `current` - `lowest` at most, or 0.
 
     A recommendation holds until the next one, so a number has been wanted since the oldest recommendation of an
-    unbroken run of such as low.
+    unbroken run of such as low. Cycles are looked at as far back as the price of a single pod reaches, and no further,
+    whatever is kept for other rows.
     """
     ages = now - np.array(recommendations.times)[::-1, None]
+    reached = np.vstack([[[-np.inf]], ages[:-1]]) < price
     entries = np.array(recommendations.values)[::-1].astype(np.int64)
     highest = np.maximum.accumulate(entries, axis=0)
     fewer = np.minimum(current - lowest, current - highest)
-    paid = (entries != UNKNOWN) & (fewer > 0) & (price <= ages * fewer)
+    paid = reached & (entries != UNKNOWN) & (fewer > 0) & (price <= ages * fewer)
     saving: Counts = np.where(paid, fewer, 0).max(axis=0)
     return saving
 

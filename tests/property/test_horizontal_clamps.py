@@ -1,0 +1,100 @@
+"""Each clamp on arrays against its rule for one number, at irregular times."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from itertools import accumulate
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from forecaster.horizontal.clamps.blast_radius import FEW, within_radius
+from forecaster.horizontal.clamps.churn_price import saved
+from forecaster.horizontal.clamps.stabilization import highest_since
+from forecaster.horizontal.numbers import UNKNOWN
+from forecaster.horizontal.state import RECOMMENDATIONS
+from forecaster.hpa.limits import stabilize_down
+from forecaster.hpa.state import PastRecommendation
+from tests.property.hpa_strategies import NOW
+
+GAPS = st.lists(st.integers(1, 400), min_size=1, max_size=12)
+"""Seconds between cycles, any of them."""
+COUNTS = st.none() | st.integers(0, 30)
+
+
+@st.composite
+def courses(draw: st.DrawFn) -> list[tuple[float, int | None]]:
+    """Ages of cycles in seconds, the oldest first, and what was recommended in each; None where nothing was."""
+    ages = list(accumulate(draw(GAPS)))
+    return [(float(age), draw(COUNTS)) for age in reversed(ages)]
+
+
+def ring_of(course: list[tuple[float, int | None]]):  # noqa: ANN201
+    ring, now = RECOMMENDATIONS, NOW.timestamp()
+    for age, count in course:
+        value = np.array([UNKNOWN if count is None else count])
+        ring = ring.opened(now - age, np.inf, 1).marked(value)
+    return ring.opened(now, np.inf, 1)
+
+
+@given(courses(), st.integers(0, 30), st.integers(0, 3600), st.booleans())
+def test_stabilization_is_that_of_the_hpa_by_time(
+    course: list[tuple[float, int | None]],
+    count: int,
+    window: int,
+    uniform: bool,  # noqa: FBT001  drawn
+) -> None:
+    history = tuple(
+        PastRecommendation(replicas, NOW - timedelta(seconds=age)) for age, replicas in course if replicas is not None
+    )
+    expected, _ = stabilize_down(history, count, timedelta(seconds=window), NOW)
+    width = float(window) if uniform else np.array([float(window)])
+    highest = highest_since(ring_of(course), width, NOW.timestamp())
+    assert max(count, int(highest[0])) == expected
+
+
+def wanted_for(course: list[tuple[float, int | None]], count: int, reach: float) -> float:
+    """Seconds for which no more than `count` was recommended without a break, as far as `reach` and as it is known."""
+    seconds = 0.0
+    for age, replicas in reversed(course):
+        if replicas is not None and replicas > count:
+            break
+        seconds = age if replicas is not None else seconds
+        if age >= reach:
+            break
+    return seconds
+
+
+@given(courses(), st.integers(1, 30), st.integers(0, 30), st.floats(0.01, 60))
+def test_fewer_pods_are_those_that_were_wanted_long_enough(
+    course: list[tuple[float, int | None]], current: int, drop: int, price: float
+) -> None:
+    lowest = max(0, current - drop)
+    cost = price * 60
+    paid = [k for k in range(1, current - lowest + 1) if cost <= wanted_for(course, current - k, cost) * k]
+    counts = (np.array([current]), np.array([lowest]), np.array([cost]))
+    assert saved(ring_of(course), *counts, NOW.timestamp()).tolist() == [max(paid, default=0)]
+
+
+@given(st.integers(0, 500), st.integers(0, 200), st.none() | st.floats(0.05, 10))
+def test_a_radius_holds_on_both_sides(count: int, current: int, surge: float | None) -> None:
+    share = np.array([np.nan if surge is None else surge])
+    near = int(within_radius(np.array([count]), np.array([current]), share)[0])
+    if surge is None:
+        assert near == count
+    else:
+        radius = max(FEW, int(np.ceil(surge * current)))
+        assert near == min(max(count, current - radius), current + radius)
+
+
+@given(st.lists(st.integers(-300, 600), min_size=1, max_size=30), st.integers(0, 900))
+def test_a_ring_is_as_long_as_its_window_and_one_slot_more(gaps: list[int], keep: int) -> None:
+    """Whatever the clock does: instants never fall, and what is kept reaches back to the window's begin."""
+    ring, now = RECOMMENDATIONS, 0.0
+    for count, gap in enumerate(gaps):
+        now += gap
+        ring = ring.opened(now, keep, 1).marked(np.array([count]))
+        assert list(ring.times) == sorted(ring.times)
+        assert ring.times[-1] == now
+        assert sum(time < now - keep for time in ring.times) <= 1
