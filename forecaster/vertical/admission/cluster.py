@@ -47,7 +47,7 @@ class Cluster:
 
     def __post_init__(self) -> None:
         """Index."""
-        object.__setattr__(self, "here", Occupancy(self.nodes, self.lasting) if self.nodes else None)
+        object.__setattr__(self, "occupancy", Occupancy(self.nodes, self.lasting) if self.nodes else None)
 
     @property
     def lasting(self) -> tuple[Resident, ...]:

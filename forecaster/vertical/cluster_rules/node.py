@@ -40,7 +40,7 @@ class Node:
 
     def __post_init__(self) -> None:
         """Count once: it is read for each pod."""
-        object.__setattr__(self, "schedulable", scheduled(self.allocatable))
+        object.__setattr__(self, "scheduler_allocatable", scheduled(self.allocatable))
 
 
 @dataclass(frozen=True, slots=True)

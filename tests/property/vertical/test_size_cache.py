@@ -1,4 +1,4 @@
-"""Remembered sizes say what sizing anew says, whatever changes in between."""
+"""The cache of sizes returns what sizing again returns, whatever changes in between."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ POLICIES = st.sampled_from([VerticalPolicy(), VerticalPolicy(beside_hpa="keep-sc
 
 
 @given(st.lists(st.tuples(WORKLOADS, SIZINGS, POLICIES), max_size=12))
-def test_they_say_what_is_worked_out_anew(cycles: list[tuple]) -> None:
-    remembered = SizeCache()
+def test_it_returns_what_is_computed_again(cycles: list[tuple]) -> None:
+    cache = SizeCache()
     for cycle in cycles:
-        assert remembered.size(*cycle) == size(*cycle)
-        assert remembered.size(*cycle) is remembered.size(*cycle)
+        assert cache.size(*cycle) == size(*cycle)
+        assert cache.size(*cycle) is cache.size(*cycle)
 
 
 def test_those_who_left_are_forgotten() -> None:
-    remembered = SizeCache()
+    cache = SizeCache()
     for one in (workload("web"), workload("cart")):
-        remembered.size(one, NO_SIZING, VerticalPolicy())
-    remembered.forget_others({workload_id("web")})
-    assert list(remembered.said) == [workload_id("web")]
+        cache.size(one, NO_SIZING, VerticalPolicy())
+    cache.forget_others({workload_id("web")})
+    assert list(cache.entries) == [workload_id("web")]

@@ -1,0 +1,209 @@
+"""Sizes of containers with less than a day of their own: by what donors have, as wide as that deserves.
+
+Donors are containers of the same image, else of that name in workloads called alike. Their sizes, on a logarithmic
+scale, are a sample of what such a container needs; its quantile is taken with the spread of a single new member,
+sqrt(1 + 1/n), and never with less spread than two containers of one image show in practice.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from math import exp, log, sqrt
+from statistics import NormalDist, fmean
+from typing import TYPE_CHECKING, NamedTuple
+
+from forecaster.domain.amounts import resource_amount
+from forecaster.vertical.sizing.containers import OWN_DAYS, ChosenSize
+from forecaster.vertical.sizing.memory import oom_floor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+
+    from forecaster.domain.policies import Policies
+    from forecaster.domain.policy import VerticalPolicy
+    from forecaster.domain.workload import ContainerFacts, Resources, WorkloadId
+    from forecaster.vertical.sizing.containers import ContainerSizing, PodSizing
+
+LEAST_SPREAD = 0.3
+"""Containers of one image differ by a third: other data, other load."""
+CPU_QUANTILE, MEMORY_QUANTILE = 0.9, 0.95
+"""A container waits for CPU that is short, and is killed for memory that is short."""
+_QUANTILES = {"cpu": CPU_QUANTILE, "memory": MEMORY_QUANTILE}
+_BY = {"image": "of its image", "workload": "of its name in workloads called alike"}
+
+
+@dataclass(frozen=True, slots=True)
+class Donor:
+    """What a container has in common with others, and its sizes if it has any: cores and bytes."""
+
+    image: str
+    workload: str
+    """What the names of workloads that are called alike have in common."""
+    container: str
+    cpu: float | None = None
+    memory: float | None = None
+
+
+class DonorSize(NamedTuple):
+    """A size by so many donors, which share `by` with the container; `low` and `high` enclose nine of ten."""
+
+    size: float
+    low: float
+    high: float
+    donors: int
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Donors:
+    """Containers that lend their sizes, by what they have in common with others."""
+
+    by_degree: Mapping[str, Mapping[Hashable, Sequence[Donor]]]
+
+    @classmethod
+    def of(cls, members: Iterable[Donor]) -> Donors:
+        """Group these by every degree."""
+        known = list(members)
+        return cls({by: _grouped(known, key) for by, key in _DEGREES})
+
+    def nearest(self, one: Donor) -> tuple[list[Donor], str]:
+        """The donors that have most in common with a container, and what that is; none and empty if there are none."""
+        for by, key in _DEGREES:
+            found = [other for other in self.by_degree[by].get(key(one), ()) if other is not one]
+            if found:
+                return found, by
+        return [], ""
+
+
+@dataclass(frozen=True, slots=True)
+class ColdStart:
+    """A container without a day of its own; `killed_at` is the limit in bytes of an OOM kill, None without one."""
+
+    sizing: ContainerSizing
+    own: Donor
+    killed_at: float | None
+    policy: VerticalPolicy
+
+    def cpu(self, found: DonorSize) -> ChosenSize:
+        """At least what its own hours need, and what it has: donors raise and fill in, and lower nothing."""
+        now, own = self.sizing.now, self.sizing.cpu
+        least = max(found.size, own.request if own else 0.0, self.policy.min_cpu)
+        request = max(least, now.cpu_request or 0.0)
+        limit = None if self.policy.cpu_limit == "none" else _in_ratio(request, now.cpu_request, now.cpu_limit)
+        return _without_risk(request, limit, kept=request == now.cpu_request)
+
+    def memory(self, found: DonorSize) -> ChosenSize:
+        """As of CPU, and above the limit of a kill."""
+        now, own = self.sizing.now, self.sizing.memory
+        least = max(found.size, own.request if own else 0.0, oom_floor(self.killed_at), self.policy.min_memory)
+        request = max(least, now.memory_request or 0.0)
+        return _without_risk(request, self._memory_limit(request, now), kept=request == now.memory_request)
+
+    def _memory_limit(self, request: float, now: Resources) -> float | None:
+        match self.policy.memory_limit:
+            case "none":
+                return None
+            case "keep-ratio":
+                return _in_ratio(request, now.memory_request, now.memory_limit)
+            case _:
+                return max(request, now.memory_limit or 0.0)
+
+
+def with_donors(
+    fresh: Mapping[WorkloadId, PodSizing],
+    known: Mapping[WorkloadId, PodSizing],
+    facts: ContainerFacts,
+    policies: Policies,
+    alike: Callable[[WorkloadId], str],
+) -> dict[WorkloadId, PodSizing]:
+    """`fresh`, with sizes for each cold start that has donors in `known` or `fresh`; without donors it stays as it is.
+
+    `alike` is what the names of workloads that are called alike have in common.
+    """
+    if not any(_is_cold(one) for sizing in fresh.values() for one in sizing):
+        return dict(fresh)
+    images = {(id_.workload, id_.name): image for id_, image in facts.images.items()}
+    killed = {(id_.workload, id_.name): limit for id_, limit in facts.oom_limits.items()}
+
+    def donor(id_: WorkloadId, one: ContainerSizing) -> Donor:
+        cpu, memory = (sized.request if sized else None for sized in (one.cpu, one.memory))
+        return Donor(images.get((id_, one.name), ""), alike(id_), one.name, cpu, memory)
+
+    donors = Donors.of(_with_days({**known, **fresh}, donor))
+
+    def sized(id_: WorkloadId, one: ContainerSizing) -> ContainerSizing:
+        if not _is_cold(one):
+            return one
+        return _sized(ColdStart(one, donor(id_, one), killed.get((id_, one.name)), policies.of(id_).vertical), donors)
+
+    return {id_: tuple(sized(id_, one) for one in sizing) for id_, sizing in fresh.items()}
+
+
+def donor_size(sizes: Sequence[float], by: str, quantile: float = CPU_QUANTILE) -> DonorSize | None:
+    """The quantile of what the donors have; None without donors that have anything."""
+    logs = [log(size) for size in sizes if size > 0]
+    if not logs:
+        return None
+    mean = fmean(logs)
+    own = sqrt(sum((each - mean) ** 2 for each in logs) / max(len(logs) - 1, 1))
+    spread = max(own, LEAST_SPREAD) * sqrt(1 + 1 / len(logs))
+    low, size, high = (exp(mean + NormalDist().inv_cdf(p) * spread) for p in (0.05, quantile, 0.95))
+    return DonorSize(size, low, high, len(logs), by)
+
+
+def _is_cold(one: ContainerSizing) -> bool:
+    return bool(one.name) and not one.note and one.days < OWN_DAYS
+
+
+def _with_days(
+    sizings: Mapping[WorkloadId, PodSizing], donor: Callable[[WorkloadId, ContainerSizing], Donor]
+) -> Iterator[Donor]:
+    return (donor(id_, one) for id_, sizing in sizings.items() for one in sizing if one.days >= OWN_DAYS)
+
+
+def _sized(cold: ColdStart, donors: Donors) -> ContainerSizing:
+    nearest, by = donors.nearest(cold.own)
+    found = {
+        metric: size
+        for metric, quantile in _QUANTILES.items()
+        if (size := donor_size([amount for each in nearest if (amount := getattr(each, metric))], by, quantile))
+    }
+    if not found:
+        return cold.sizing
+    return replace(
+        cold.sizing,
+        cpu=cold.cpu(found["cpu"]) if "cpu" in found else None,
+        memory=cold.memory(found["memory"]) if "memory" in found else None,
+        borrowed={metric: _sentence(metric, size, cold.sizing.days) for metric, size in found.items()},
+    )
+
+
+def _sentence(metric: str, found: DonorSize, days: float) -> str:
+    low, high = (resource_amount(value, metric) for value in (found.low, found.high))
+    count = "1 donor" if found.donors == 1 else f"{found.donors} donors"
+    return f"a cold start with {days * 24:.1f} h of usage; by {count} {_BY[found.by]}, nine of ten take {low} to {high}"
+
+
+def _without_risk(request: float, limit: float | None, *, kept: bool) -> ChosenSize:
+    """Risk and slack are not known: they would be those of the donors."""
+    return ChosenSize(request, limit, over_request=None, over_limit=None, slack=0.0, kept=kept)
+
+
+def _in_ratio(request: float, before: float | None, limit: float | None) -> float | None:
+    return None if limit is None or not before else request * max(limit / before, 1.0)
+
+
+def _grouped(members: Iterable[Donor], key: Callable[[Donor], Hashable]) -> dict[Hashable, list[Donor]]:
+    groups: dict[Hashable, list[Donor]] = defaultdict(list)
+    for one in members:
+        if key(one) is not None:
+            groups[key(one)].append(one)
+    return groups
+
+
+_DEGREES: tuple[tuple[str, Callable[[Donor], Hashable]], ...] = (
+    ("image", lambda one: one.image or None),
+    ("workload", lambda one: (one.workload, one.container)),
+)
+"""From most in common to least."""
