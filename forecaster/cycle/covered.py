@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from forecaster.decisions.coverage import Coverage, Held
+from forecaster.horizontal.coverage import Coverage, Held
 from forecaster.domain.signal import Signal
 from forecaster.domain.workload import WorkloadId
 

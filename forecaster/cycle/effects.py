@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from forecaster.cycle.decide import FleetDecisions
 from forecaster.errors import StoreError
+from forecaster.ports import Changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -15,14 +18,30 @@ if TYPE_CHECKING:
     from forecaster.ports import Ledger, Publisher
 
 
-def publish_and_record(
-    publisher: Publisher, ledger: Ledger, recommendations: Sequence[Recommendation], now: datetime
-) -> list[str]:
-    """Publish first, then record: a full disk must not keep a number from those who wait for it."""
-    return [
-        *_failure_of(lambda: publisher.publish(now, recommendations)),
-        *_failure_of(lambda: ledger.record(now, recommendations)),
-    ]
+@dataclass(slots=True)
+class Effects:
+    """Where decisions go, and what was recorded last: records are made for what changed since then."""
+
+    publisher: Publisher
+    ledger: Ledger
+    recorded: FleetDecisions | None = None
+
+    def publish_and_record(self, recommendations: Sequence[Recommendation], now: datetime) -> list[str]:
+        """Publish first, then record: a full disk must not keep a number from those who wait for it."""
+        return [
+            *_failure_of(lambda: self.publisher.publish(now, recommendations)),
+            *_failure_of(lambda: self._record(recommendations, now)),
+        ]
+
+    def _record(self, recommendations: Sequence[Recommendation], now: datetime) -> None:
+        """What could not be recorded is compared again by the next cycle."""
+        if not isinstance(recommendations, FleetDecisions):
+            self.recorded = None
+            self.ledger.record(now, recommendations)
+            return
+        changes = Changes(recommendations.ids, recommendations.changed_since(self.recorded))
+        self.ledger.record(now, recommendations, changes)
+        self.recorded = recommendations
 
 
 def record_scores(ledger: Ledger, scores: Sequence[ForecastScore]) -> tuple[str, ...]:

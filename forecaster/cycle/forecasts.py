@@ -15,7 +15,6 @@ from forecaster.decisions.gate import Voice
 from forecaster.demand.latest import DayAgo, Latest, latest
 from forecaster.domain.amounts import duration_text
 from forecaster.domain.outlook import PeakForecast, SignalForecast, Unknown
-from forecaster.domain.signal import DEMAND, Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.forecasting.peaks import LEVELS, LOW
 from forecaster.horizontal.coverage import Coverage, Level
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from forecaster.cycle.rows import Row, Rows
     from forecaster.demand.censored import ThrottledTime
     from forecaster.demand.fresh import FreshHistory
+    from forecaster.domain.signal import Signal
     from forecaster.domain.workload import WorkloadId
     from forecaster.forecasting.forecaster import Forecaster, PeakSpan
     from forecaster.forecasting.peaks import PeakForecasts
@@ -59,7 +59,7 @@ def demands_of(
 ) -> Demands:
     """What is known of the present."""
     usage = usage_of(history, rows.standing.driven, rows.workloads, throttled)
-    return Demands({signal: latest(history.window(signal, MINUTE)) for signal in DEMAND}, usage)
+    return Demands({signal: latest(history.window(signal, MINUTE)) for signal in history.signals}, usage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,7 @@ class SignalForecasts(Mapping[str, SignalForecast]):
     voice: Voice = Voice.MODEL
 
     def __getitem__(self, name: str) -> SignalForecast:
-        signal = Signal(name)
+        signal = next(one for one in self.forecasts.latest if one == name)
         measured = self.forecasts.latest[signal].measured(self.id, self.row.policy.max_sample_age)
         return SignalForecast(signal, measured, self._ahead(signal))
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from forecaster.cycle.catch_up import catch_up
 from forecaster.cycle.containers import Containers
 from forecaster.cycle.decide import Decider, FleetDecisions, held_all, verdicts_of
-from forecaster.cycle.effects import publish_and_record, record_scores
+from forecaster.cycle.effects import Effects, record_scores
 from forecaster.cycle.forecasts import Demands, Forecasts, demands_of, forecasts_of
 from forecaster.cycle.garbage import expect_records
 from forecaster.cycle.gates import Renewed
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from forecaster.domain.report import ForecastScore
     from forecaster.domain.workload import WorkloadId
     from forecaster.forecasting.forecaster import Forecaster
-    from forecaster.ports import Histories, Ledger, Publisher, Source
+    from forecaster.ports import Histories, Source
 
 BUDGET = timedelta(seconds=30)
 """Half of the shortest interval: optional work begun later could delay the next cycle."""
@@ -61,8 +61,7 @@ class Cycle:
     history: Histories
     forecaster: Forecaster
     policies: Policies
-    publisher: Publisher
-    ledger: Ledger
+    effects: Effects
     seconds: Callable[[], float]
     """A clock for durations only."""
     decider: Decider = field(default_factory=Decider)
@@ -93,9 +92,7 @@ class Cycle:
             lambda: self._decide(targets, rows, known, now),
             held_all(targets.inventory.workloads, Reason.FAILED, "deciding failed for all", now),
         )
-        unkept: Sequence[str] = steps.run(
-            "offers", lambda: publish_and_record(self.publisher, self.ledger, decided, now), ()
-        )
+        unkept: Sequence[str] = steps.run("offers", lambda: self.effects.publish_and_record(decided, now), ())
         if not self.learns_first:
             learned = self._learn(steps, targets, rows, demands, now)
         scored = steps.optional("scores", lambda: self._score(known, policies, now), Scored())
@@ -184,7 +181,7 @@ class Cycle:
 
     def _score(self, sight: Forecasts, policies: Policies, now: datetime) -> Scored:
         scores = self.scoring.matured(self.history, sight, policies, now, self.decider.observed.coverage)
-        return Scored(tuple(scores), record_scores(self.ledger, scores))
+        return Scored(tuple(scores), record_scores(self.effects.ledger, scores))
 
 
 class Learned(NamedTuple):

@@ -56,7 +56,9 @@ class Recorded:
         self.settings = parse(given, "test")
         limit = self.pods * 2.0
         wave = Load(workload("web"), {CPU: lambda at: min(wavy(at), limit), PODS: lambda at: self.pods})
-        self.stage = CycleOnFakes(wave, load("cart"), policies=self.settings.policies, model=self.model)
+        self.stage = CycleOnFakes(
+            wave, load("cart"), policies=self.settings.policies, model=self.model, learns_first=False
+        )
         self.tape = Tape(self.path, beginning(self.settings, self.stage.history, NOON))
         self.stage.cycle.source = TapedSource(self.stage.source, self.tape)
         self.stage.cycle.effects.ledger = TapedLedger(self.stage.ledger, self.tape)
