@@ -91,6 +91,7 @@ def retell(path: Path) -> Iterator[Retold]:
     )
     while (now := tape.cycle()) is not None:
         outcome = cycle.run(now)
+        outcome = outcome._replace(recommendations=list(outcome.recommendations))
         yield Retold(now, outcome, tape.decided())
 
 
