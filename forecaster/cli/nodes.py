@@ -56,7 +56,7 @@ def nodes(
         return
     seen = look_at_demo(objects, server_version) if demo else look(settings, at, objects, server_version)
     seen.tell_faults()
-    print_nodes(seen.nodes_ahead(quantile, warm_minutes), output, image or "")
+    print_nodes(seen.node_forecast(quantile, warm_minutes), output, image or "")
 
 
 def _serve(

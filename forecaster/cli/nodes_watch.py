@@ -59,7 +59,7 @@ class NodeWatch:
             self.log.warning(
                 "node_forecast_incomplete", at=look.outcome.report.at, failures=failures[: telemetry.SHOWN]
             )
-        ahead = look.nodes_ahead(self.quantile, self.warm_minutes)
+        ahead = look.node_forecast(self.quantile, self.warm_minutes)
         return Snapshot(ahead.at, ahead.watcher, metrics_text(ahead))
 
 

@@ -58,7 +58,10 @@ def table_of(advices: Sequence[Advice], prices: ResourcePrices | None) -> Table:
 
 def _sizes(one: Advice) -> list[str]:
     """Request/limit now and recommended, of one pod."""
-    return [_change(_pair(one.now, name), _pair(one.recommended, name) if one.recommended else None) for name in (CPU, MEMORY)]
+    return [
+        _change(_pair(one.now, name), _pair(one.recommended, name) if one.recommended else None)
+        for name in (CPU, MEMORY)
+    ]
 
 
 def _risk(one: Advice) -> str:
@@ -121,8 +124,8 @@ def _cluster(one: Advice) -> str:
     if one.proof is None:
         return f"no proof: {one.unproved}"
     if one.proof.accepted:
-        room = one.proof.free
-        waiting = f", {room.waiting} wait for nodes" if room and room.waiting else ""
+        free = one.proof.free
+        waiting = f", {free.waiting} wait for nodes" if free and free.waiting else ""
         open_ = sum(finding.verdict is Verdict.UNKNOWN for finding in one.proof.findings)
         return f"accepts{waiting}" + (f" ({open_} rules unknown)" if open_ else "")
     applied = one.applied
@@ -162,7 +165,8 @@ def joint_line(one: JointAdvice) -> str:
     saved = 1 - one.plan.cost / one.now.cost
     return (
         f"{_pods(one.plan)} instead of {_pods(one.now)} over the coming day, {_percent(saved)} cheaper; the HPA's "
-        f"target stays {_percent(one.utilization)} and acts at {after} a pod instead of {before}; {_cluster_clause(one)}"
+        f"target stays {_percent(one.utilization)} and acts at {after} a pod instead of {before}; "
+        f"{_cluster_clause(one)}"
     )
 
 

@@ -103,14 +103,14 @@ def _proof(one: Advice) -> Json:
         "accepted": one.proof.accepted,
         "why": "; ".join(str(finding) for finding in one.proof.refusals),
         "qos": {"now": str(one.proof.qos_before), "recommended": str(one.proof.qos_after)},
-        "replicas": _room(one.proof),
+        "replicas": _replicas(one.proof),
         "findings": [finding._asdict() for finding in one.proof.findings],
     }
 
 
-def _room(proof: Proof) -> Json | None:
-    room = proof.free
-    return None if room is None else {"fit_now": room.now, "wait": room.waiting, "new_nodes": room.new_nodes}
+def _replicas(proof: Proof) -> Json | None:
+    free = proof.free
+    return None if free is None else {"fit_now": free.now, "wait": free.waiting, "new_nodes": free.new_nodes}
 
 
 def flat(one: Advice, prices: ResourcePrices | None) -> Json:

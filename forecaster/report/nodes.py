@@ -111,7 +111,7 @@ def _pressure(one: Pressure) -> dict[str, Any]:
     return {
         "node": one.node,
         "risk": one.risk,
-        "room": one.room,
+        "free_bytes": one.free,
         "used_now": one.used_now,
         "used_median": one.used_median,
         "used_p95": one.used_high,

@@ -82,7 +82,7 @@ def _pressure_table(ahead: NodeForecast) -> Table:
             one.node,
             memory(one.used_now),
             memory(one.used_high),
-            memory(one.room),
+            memory(one.free),
             f"{one.risk * 100:.0f} %",
             ", ".join(one.first) if one.risk else "",
         )

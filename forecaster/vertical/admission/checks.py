@@ -29,7 +29,7 @@ class Verdict(StrEnum):
 
     PASSES = "passes"
     NOTE = "note"
-    """Allowed, and something a person would want to know."""
+    """Allowed, and worth reading."""
     UNKNOWN = "unknown"
     REFUSED = "refused"
 
@@ -79,7 +79,7 @@ def limit_ranges(pod: Pod, proposed: ProposedRequirements, context: AdmissionCon
 
 
 def _injected(pod: Pod, proposed: ProposedRequirements) -> Iterator[Finding]:
-    """Limits that nobody asked for: dropping a CPU limit under a maximum brings it back."""
+    """Limits that are added although none is proposed: dropping a CPU limit under a maximum brings it back."""
     for container in pod.every_container():
         stated = proposed.get(container.name)
         added = (
@@ -156,17 +156,17 @@ def _rolled_out_resource(
 ) -> Iterator[Finding]:
     rollout, (old, new) = context.rollout, per_pod
     others = max(quota.used.get(name, 0) - rollout.replicas * old, 0)
-    room = quota.hard[name] - others
+    left = quota.hard[name] - others
     if new <= old:
-        if least_needed(rollout, old, new) > room:
+        if least_needed(rollout, old, new) > left:
             yield note(QUOTA, f"{quota.name}: {name} is used up: no new pod gets through, whatever it asks")
         return
     said = f"{quota.name}: {name} {text_of(new, name)} a pod, hard {text_of(quota.hard[name], name)}"
-    if least_needed(rollout, old, new) > room:
-        fit = pods_until_stall(rollout, old, new, room)
+    if least_needed(rollout, old, new) > left:
+        fit = pods_until_stall(rollout, old, new, left)
         yield refused(QUOTA, f"{said}: the rollout would stall after {fit} of {rollout.replicas} pods")
-    elif most_needed(rollout, old, new) > room:
-        yield note(QUOTA, f"{said}: the quota slows the rollout down, it has no room for the surge")
+    elif most_needed(rollout, old, new) > left:
+        yield note(QUOTA, f"{said}: the quota slows the rollout down, the surge does not fit into it")
 
 
 def static_cpu(pod: Pod, before: Pod, context: AdmissionContext) -> Iterator[Finding]:

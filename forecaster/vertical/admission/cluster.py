@@ -1,4 +1,4 @@
-"""All that is known of a cluster's objects, and the surroundings of one workload cut out of it."""
+"""All that is known of a cluster's objects, and the admission context of one workload out of it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HEADROOM = "forecaster-headroom"
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Objects by namespace or workload; None is what nobody was asked about."""
+    """Objects by namespace or workload; None is what was not read."""
 
     nodes: tuple[Node, ...] | None = None
     residents: tuple[Resident, ...] = ()
@@ -51,7 +51,7 @@ class Cluster:
 
     @property
     def lasting(self) -> tuple[Resident, ...]:
-        """Residents without headroom pods, which yield to everybody and so are in nobody's way."""
+        """Residents without headroom pods, which every other pod preempts."""
         return tuple(one for one in self.residents if not one.workload.rpartition("/")[2].startswith(HEADROOM))
 
     def context_of(
@@ -62,7 +62,7 @@ class Cluster:
         containers: Mapping[str, Resources] | None = None,
         terms: ApplyTerms = ROLLED_OUT,
     ) -> AdmissionContext:
-        """What stands around this workload when it runs so many replicas; `containers` as they are, where known."""
+        """The admission context of a workload with so many replicas; `containers` as they are, where known."""
         id_ = workload.id
         rollout = self.rollouts.get(id_, Rollout())
         namespace = id_.namespace

@@ -1,4 +1,4 @@
-"""What stands around a workload: its template, its namespace's objects, the nodes and who is on them."""
+"""Where a workload is admitted: its template, its namespace's objects, the nodes and the pods on them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Rollout:
 
 @dataclass(frozen=True, slots=True)
 class ApplyTerms:
-    """How the sizes are to be applied, which is a person's choice and no fact of the cluster."""
+    """How sizes are to be applied: a choice, and no fact of the cluster."""
 
     in_place: bool = False
     """Resize running pods, instead of rolling out a new template."""
@@ -48,16 +48,16 @@ ROLLED_OUT = ApplyTerms()
 
 @dataclass(frozen=True, slots=True)
 class AdmissionContext:
-    """Everything the proof looks at besides the recommendation itself. None is a fact that nobody knows."""
+    """Everything the proof looks at besides the recommendation itself. None is a fact that is not known."""
 
     template: Pod
     rollout: Rollout = Rollout()
     workload: str = ""
-    """`namespace/name`: whose pods among the residents make room for the new ones."""
+    """`namespace/name`; its pods among the residents are replaced by the new ones."""
     limit_ranges: tuple[LimitRange, ...] | None = ()
     quotas: tuple[Quota, ...] | None = ()
     occupancy: Occupancy | None = None
-    """Nodes and who is on them; shared between workloads."""
+    """Nodes and the pods on them; shared between workloads."""
     cpu_manager: CpuManager = SHARED
     server: Server = NEWEST
     running: tuple[tuple[Pod, str], ...] = ()

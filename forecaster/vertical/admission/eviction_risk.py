@@ -1,4 +1,4 @@
-"""Who dies first: what a change of requests does to oom_score_adj and to the eviction order (§6.4, §6.5)."""
+"""What a change of requests does to oom_score_adj and to the order of eviction (§6.4, §6.5)."""
 
 from __future__ import annotations
 

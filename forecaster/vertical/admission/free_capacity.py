@@ -67,7 +67,7 @@ def free_capacity(pod: Pod, context: AdmissionContext) -> FreeCapacity | None:
 
 
 def kinds_for(pod: Pod, context: AdmissionContext) -> list[Node]:
-    """One of each kind of node that the pod may run on; a cordon is somebody's passing wish."""
+    """One of each kind of node that the pod may run on; a cordon does not count, it passes."""
     if context.occupancy is None:
         return []
     nodes = context.occupancy.nodes if _names_hosts(pod) else context.occupancy.kinds
@@ -129,7 +129,7 @@ def node_fit(pod: Pod, context: AdmissionContext, free: FreeCapacity | None) -> 
 
 
 def priority(pod: Pod, free: FreeCapacity | None) -> Iterator[Finding]:
-    """Who would be preempted for the replicas that do not fit."""
+    """Which pods would be preempted for the replicas that do not fit."""
     if free is None or not free.preempted:
         return
     victims = [victim for one in free.preempted for victim in one.victims]

@@ -50,7 +50,7 @@ def _on_nodes(pod: Pod, context: AdmissionContext) -> Iterator[Finding]:
     if outcomes[INFEASIBLE]:
         yield refused(RESIZE, f"{said}: a node can never grant it")
     elif outcomes[DEFERRED]:
-        yield note(RESIZE, f"{said} until there is room on the node")
+        yield note(RESIZE, f"{said} until there is free capacity on the node")
     else:
         yield passes(RESIZE, said)
 

@@ -182,9 +182,11 @@ def _bounds(case: Refused, name: str) -> list[Bound]:
     for item in case.items(POD):
         if name in item.max:
             found += [Bound(of_limits=True, most=item.max[name]), Bound(of_limits=False, most=item.max[name])]
-    rooms = [room.get(name, 0) * (1 if name == CPU else MILLI) for room in empty_capacities(case.pod, case.context)]
-    if rooms:
-        found.append(Bound(of_limits=False, most=max(rooms)))
+    capacities = [
+        capacity.get(name, 0) * (1 if name == CPU else MILLI) for capacity in empty_capacities(case.pod, case.context)
+    ]
+    if capacities:
+        found.append(Bound(of_limits=False, most=max(capacities)))
     return [*found, *_quota_bounds(case, name)]
 
 

@@ -1,6 +1,6 @@
 """The admission proof: every rule that a recommendation must pass, in the order of §6.11, with reasons.
 
-proof = prove({"app": Requirements(...)}, surroundings)
+proof = prove({"app": Requirements(...)}, context)
 proof.accepted, proof.findings, proof.nearest
 """
 

@@ -29,10 +29,10 @@ def most_needed(rollout: Rollout, old: int, new: int) -> int:
     return rollout.replicas * max(old, new) + rollout.surge * min(old, new) if rollout.replicas else 0
 
 
-def pods_until_stall(rollout: Rollout, old: int, new: int, room: int) -> int:
+def pods_until_stall(rollout: Rollout, old: int, new: int, left: int) -> int:
     """How many new pods fit in before a rollout stalls; all of them if it does not."""
     for j in range(1, rollout.replicas + 1):
-        if _old_beside(rollout, j) * old + j * new > room:
+        if _old_beside(rollout, j) * old + j * new > left:
             return j - 1
     return rollout.replicas
 
@@ -47,9 +47,9 @@ def most_charged_per_pod(quota: Quota, name: str, pod: Pod, before: Pod, context
         return None
     old = usage(before, context.server).get(name, 0) if matches(quota, before, context.server) else 0
     replicas = context.rollout.replicas
-    room = quota.hard[name] - max(quota.used.get(name, 0) - replicas * old, 0)
+    left = quota.hard[name] - max(quota.used.get(name, 0) - replicas * old, 0)
     if context.in_place:
-        return max(room // replicas, old)
+        return max(left // replicas, old)
     beside_first = max(replicas - context.rollout.unavailable, 0) * old
     beside_last = max(1 - context.rollout.unavailable, 0) * old
-    return max(min(room - beside_first, (room - beside_last) // replicas), old)
+    return max(min(left - beside_first, (left - beside_last) // replicas), old)

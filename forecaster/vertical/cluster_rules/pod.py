@@ -67,7 +67,7 @@ class PodStatus:
 
     @property
     def resize_infeasible(self) -> bool:
-        """The node can never grant the resize that is asked for."""
+        """The node can never grant the pending resize."""
         return self.resize_pending == "Infeasible"
 
 

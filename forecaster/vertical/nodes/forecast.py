@@ -1,4 +1,4 @@
-"""What a pool will be asked for and use in the windows ahead, and how many nodes that takes, when."""
+"""What pods of a pool will request and use in the coming windows, and how many nodes that takes, and when."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Aim:
 
 @dataclass(frozen=True, slots=True)
 class _Present:
-    """A pool as it is: workloads at home in it, who is on its nodes, and what nobody's forecast tells about."""
+    """A pool as it is: its workloads, the pods on its nodes, and those of them that are not forecast."""
 
     pool: Pool
     members: tuple[Member, ...]
@@ -102,7 +102,7 @@ class _Present:
 
     @property
     def fixed(self) -> tuple[float, float]:
-        """Cores and bytes requested by pods of nobody that is forecast: daemons, jobs, static pods."""
+        """Cores and bytes requested by pods without a forecast: daemons, jobs, static pods."""
         ours = {one.workload for one in self.members}
         return _requested(one for one in self.residents if one.workload not in ours)
 
@@ -184,8 +184,10 @@ class _Sums:
 
     def at(self, quantile: float, pool: Pool) -> int:
         """The sample at this quantile of the scarcer resource."""
-        rooms = [max(sum(node.scheduler_allocatable.get(name, 0) for node in pool.nodes), 1) for name in (CPU, MEMORY)]
-        scarce = np.maximum(self.cpu * MILLI / rooms[0], self.memory / rooms[1])
+        allocatable = [
+            max(sum(node.scheduler_allocatable.get(name, 0) for node in pool.nodes), 1) for name in (CPU, MEMORY)
+        ]
+        scarce = np.maximum(self.cpu * MILLI / allocatable[0], self.memory / allocatable[1])
         order = np.argsort(scarce, kind="stable")
         return int(order[min(int(np.ceil(quantile * len(order))), len(order)) - 1])
 

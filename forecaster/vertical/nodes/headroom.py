@@ -40,7 +40,7 @@ class Headroom:
 def headroom(ahead: PoolForecast, before: datetime) -> Headroom:
     """What windows that begin until `before` will request beyond what is requested now.
 
-    One of them is as large as the largest pod that may come, so that any of them finds room where it stood.
+    One of them is as large as the largest pod that may come, so that any of them fits where it stood.
     """
     near = [one for one in ahead.windows if one.begin <= before]
     cpu = max((one.requested_cpu.value - ahead.requested_cpu for one in near), default=0.0)

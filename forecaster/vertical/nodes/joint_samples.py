@@ -49,7 +49,7 @@ def past_ranks(history: Floats, day: int, block: int) -> Floats:
 
     `history` is [workload, time] on a regular grid, NaN where unknown; `day` and `block` are lengths in bins. A block's
     peak is divided by the mean peak of the same time of day, so that a season that all share is no dependence. Blocks
-    that nobody knows drop out; a workload that is unknown in a block takes the mean rank of the others.
+    that are unknown for all drop out; a workload that is unknown in a block takes the mean rank of the others.
     """
     days = history.shape[1] // day
     blocks = day // block

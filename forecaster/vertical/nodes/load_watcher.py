@@ -36,7 +36,7 @@ def watcher_metrics(
     """The whole answer. `now` is each workload's total of cores and of bytes.
 
     A node's load is the sum over its pods of their part of their workload's forecast, in equal parts for CPU, and in
-    proportion to their own use for memory. Nodes without any measured pod are left out: not known is not idle.
+    proportion to their own use for memory. Nodes without any measured pod are left out: what is not known is not 0.
     """
     here: dict[str, list[Resident]] = {}
     pods: dict[str, int] = {}
@@ -73,9 +73,9 @@ def _metrics(
         if one.workload in rows and one.memory_bytes is not None and bytes_.get(one.workload, 0) > 0
     ]
     steady = sum(one.memory_bytes or 0 for one in residents if one.workload not in rows)
-    idle = [cores.get(one.workload, 0.0) / pods[one.workload] for one in residents if one.workload not in rows]
+    others = [cores.get(one.workload, 0.0) / pods[one.workload] for one in residents if one.workload not in rows]
     return [
-        *_pair("CPU", cpu, sum(idle), node.scheduler_allocatable.get(CPU, 0) / MILLI),
+        *_pair("CPU", cpu, sum(others), node.scheduler_allocatable.get(CPU, 0) / MILLI),
         *_pair(
             "Memory", memory, float(steady), float(node.memory_capacity or node.scheduler_allocatable.get(MEMORY, 0))
         ),
@@ -93,7 +93,7 @@ def _pair(kind: str, parts: Sequence[Floats], steady: float, capacity: float) ->
 
 
 def _metric(kind: str, operator: str, ratio: float) -> dict[str, Any]:
-    """Percent, as the format wants it; never more than all of it."""
+    """Percent, as the format has it; never more than all of it."""
     value = round(min(ratio, 1.0) * 100, 3)
     name = f"forecaster_node_{kind.lower()}_ahead"
     return {"name": name, "type": kind, "operator": operator, "rollup": DURATION, "value": value}

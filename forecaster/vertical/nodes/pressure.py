@@ -27,18 +27,18 @@ class Pressure:
     """One node in one window; bytes."""
 
     node: str
-    room: int
+    free: int
     """What may be used before the kubelet evicts."""
     used_now: float
     used_median: float
     used_high: float
     """95 % quantile."""
     risk: float
-    """Share of the joint samples in which the room is exceeded."""
+    """Share of the joint samples in which that is exceeded."""
     first: tuple[str, ...]
     """Pods in the order in which they would go, at their forecast usage."""
     unmeasured: int = 0
-    """Pods whose usage nobody knows; they are not counted."""
+    """Pods of unknown usage; they are not counted."""
 
 
 def pressures(
@@ -47,7 +47,7 @@ def pressures(
     """Every node, the most endangered first.
 
     `now` is each workload's total memory in bytes. A pod is taken to grow as its workload does, and to stay where it
-    is. Nodes whose pods nobody measured are left out.
+    is. Nodes without a measured pod are left out.
     """
     growth = _growth(now, ahead)
     here: dict[str, list[Resident]] = {}
@@ -55,7 +55,7 @@ def pressures(
         here.setdefault(one.node, []).append(one)
     found = [_pressure(node, here.get(node.name, []), growth, ahead) for node in nodes]
     return sorted(
-        (one for one in found if one), key=lambda one: (-one.risk, -one.used_high / max(one.room, 1), one.node)
+        (one for one in found if one), key=lambda one: (-one.risk, -one.used_high / max(one.free, 1), one.node)
     )
 
 
@@ -72,8 +72,8 @@ def _pressure(
     node: Node, residents: Sequence[Resident], growth: Mapping[str, Floats], ahead: DemandWindow
 ) -> Pressure | None:
     measured = [one for one in residents if one.memory_bytes is not None]
-    room = (node.memory_capacity or node.scheduler_allocatable.get(MEMORY, 0)) - THRESHOLD
-    if not measured or room <= 0:
+    free = (node.memory_capacity or node.scheduler_allocatable.get(MEMORY, 0)) - THRESHOLD
+    if not measured or free <= 0:
         return None
     steady = np.ones(ahead.memory.shape[1])
     used = np.array([(one.memory_bytes or 0) * growth.get(one.workload, steady) for one in measured])
@@ -85,11 +85,11 @@ def _pressure(
     ]
     return Pressure(
         node=node.name,
-        room=room,
+        free=free,
         used_now=float(sum(one.memory_bytes or 0 for one in measured)),
         used_median=float(np.quantile(total, 0.5)),
         used_high=float(np.quantile(total, 0.95)),
-        risk=float(np.mean(total > room)),
+        risk=float(np.mean(total > free)),
         first=tuple(user.name for user in eviction_order(users)[:_SHOWN]),
         unmeasured=len(residents) - len(measured),
     )

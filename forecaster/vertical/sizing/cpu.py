@@ -1,4 +1,4 @@
-"""CPU of many containers: the request at which time above it and idle cores together cost least, and a limit."""
+"""CPU of many containers: the request at which time above it and slack together cost least, and a limit."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     Doubles = NDArray[np.float64]
 
 MOST_THROTTLED = 0.05
-"""Throttled or stalled for a larger share of time, a container wants more than it uses: it is not sized down."""
+"""Throttled or stalled for a larger share of time, a container needs more than it uses: it is not sized down."""
 LIMIT_KEPT_WITHIN = 0.2
-"""A limit stays while it is as close as this to the wanted one."""
+"""A limit stays while it is as close as this to the chosen one."""
 _TINY = 1e-9
 _HALVINGS = 24
 _EXACT = 6
-"""Digits of a core that count when whole cores are asked for."""
+"""Digits of a core that count when whole cores are chosen."""
 
 
 def cpu_sizes(panel: ContainerPanel, policy: VerticalPolicy) -> SizeColumns:

@@ -18,7 +18,7 @@ _SAME_WEEKDAY = 6.0
 """How much more the same weekday weighs. Of two weeks, a weekly peak then has 35 % of all weight, six quiet days or
 not: no price of an OOM kill worth the name leaves it out."""
 WEIGHT_OF_NOW = 0.4
-"""Weight of the hours just past against all days together, when only the next hours are asked for."""
+"""Weight of the hours just past against all days together, when only the next hours are sized for."""
 _LEAST_SHARE = 0.25
 """A day with fewer known points than this share says nothing."""
 

@@ -47,11 +47,11 @@ class Shares:
         return np.asarray(np.nansum(self.values * self._pieces(), axis=1))
 
     def slack(self, level: Doubles) -> Doubles:
-        """[row] mean of what is left below a level."""
+        """[row] mean slack: what is left below a level."""
         return np.asarray(np.nansum(np.maximum(level[:, None] - self.values, 0) * self._pieces(), axis=1))
 
     def short(self, level: Doubles) -> Doubles:
-        """[row] mean of what is wanted above a level."""
+        """[row] mean of what lies above a level."""
         return np.asarray(np.nansum(np.maximum(self.values - level[:, None], 0) * self._pieces(), axis=1))
 
     def _pieces(self) -> Doubles:

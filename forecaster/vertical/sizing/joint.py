@@ -136,8 +136,8 @@ def present_plan(
 
 def least_replicas(load: float, model: PodModel, cpu_request: float, utilization: float) -> int:
     """Pods of a given request that carry a load at a utilization: the same model, read the other way."""
-    room = cpu_request * utilization - model.base_cpu
-    return ceil(load * model.cpu_per_load / room - _SLIVER) if room > 0 else 0
+    left = cpu_request * utilization - model.base_cpu
+    return ceil(load * model.cpu_per_load / left - _SLIVER) if left > 0 else 0
 
 
 def _plan(

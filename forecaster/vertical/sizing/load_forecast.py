@@ -34,7 +34,7 @@ _LEAST_LOAD = 1e-9
 
 
 class PeakQuantiles(NamedTuple):
-    """[row] quantiles of the highest total until the next change: 10 %, half, 95 %. NaN where nobody forecasts it."""
+    """[row] quantiles of the highest total until the next change: 10 %, half, 95 %. NaN where it is not forecast."""
 
     low: Doubles
     median: Doubles
@@ -79,7 +79,7 @@ UNFORECAST = PodLoad()
 class LoadForecast:
     """`likeness` [row, day] factors on the days' weights, newest first; `growth` and `ratio` [row].
 
-    `ratio` is the forecast load per pod over the mean of the known days', for people. All are 1 where nothing is known.
+    `ratio` is the forecast load per pod over the mean of the known days'. All are 1 where nothing is known.
     """
 
     likeness: Doubles

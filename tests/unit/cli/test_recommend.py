@@ -162,7 +162,7 @@ class TestAdvice:
 
 @pytest.fixture(scope="module")
 def ahead(look: Look) -> NodeForecast:
-    return look.nodes_ahead(0.95, 30)
+    return look.node_forecast(0.95, 30)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from forecaster.report.advice_view import changes, document, read_previous
 from forecaster.vertical.admission.advice import Advice
 from forecaster.vertical.admission.proof import prove
 from forecaster.vertical.recommenders.krr import Severity
-from tests.support.cluster_rules import APP, around, block, limits
+from tests.support.cluster_rules import APP, block, context, limits
 from tests.support.recommendations import GIB
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ WANTED = Resources(0.6, None, GIB, GIB)
 
 
 def advice(name: str = APP, *, proof: Proof | None = None, previous: Resources | None = None) -> Advice:
-    proof = proof or prove({name: block("600m", "1Gi")}, around())
+    proof = proof or prove({name: block("600m", "1Gi")}, context())
     return Advice(WEB, 3, NOW, WANTED, "sized", "why", Severity.WARNING, proof=proof, previous=previous)
 
 
@@ -33,7 +33,7 @@ def test_a_pod_whose_containers_nobody_names_has_no_patch_and_a_reason(capsys: p
 
 
 def test_where_nothing_near_would_pass_the_reason_is_the_rule(capsys: pytest.CaptureFixture[str]) -> None:
-    nothing = prove({APP: block("600m", "1Gi")}, around(limit_ranges=(limits(min={"cpu": "2"}, max={"cpu": "1"}),)))
+    nothing = prove({APP: block("600m", "1Gi")}, context(limit_ranges=(limits(min={"cpu": "2"}, max={"cpu": "1"}),)))
     assert told_patchable([advice(proof=nothing)]) == []
     assert "minimum 2 is above maximum 1" in capsys.readouterr().err
 
