@@ -8,16 +8,17 @@ from __future__ import annotations
 import argparse
 import time
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import cramjam
 
 from benchmarks.serving import recommendation
+from forecaster.domain.policy import Policy
+from forecaster.publish.decided import decided_columns
+from forecaster.publish.offer import offered
+from forecaster.publish.publisher import OfferedCycle
 from forecaster.publish.remote_write import samples_of, write_request
+from forecaster.publish.rows import workload_offers
 from forecaster.publish.settings import RemoteWriteSettings
-
-if TYPE_CHECKING:
-    from forecaster.domain.decision import Recommendation
 
 MIB = 2**20
 
@@ -26,13 +27,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--workloads", type=int, default=10_000)
     rows = [recommendation(i) for i in range(parser.parse_args().workloads)]
+    policies = [Policy(mode="publish")] * len(rows)
+    offers = offered(decided_columns(rows[0].at, rows, policies))
+    cycle = OfferedCycle(rows[0].at, rows, workload_offers(offers, rows, policies))
     for quantiles in ("policy", "all"):
         settings = RemoteWriteSettings.model_validate({"quantiles": quantiles})
-        print(f"{quantiles}, {len(rows)} workloads x 3 signals: {written(rows, settings)}")
+        print(f"{quantiles}, {len(rows)} workloads x 3 signals: {written(cycle, settings)}")
 
 
-def written(rows: list[Recommendation], settings: RemoteWriteSettings) -> str:
-    begin, samples = time.process_time(), samples_of(rows, settings)
+def written(cycle: OfferedCycle, settings: RemoteWriteSettings) -> str:
+    begin, samples = time.process_time(), samples_of(cycle, settings)
     series = plain = packed = 0
     while batch := list(islice(samples, settings.series_per_request)):
         body = write_request(batch)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.report import CycleReport, ForecastScore
     from forecaster.domain.signal import Signal
-    from forecaster.ports import Ledger, Publisher
+    from forecaster.ports import Changes, Ledger
 
 Log: TypeAlias = structlog.stdlib.BoundLogger
 SHOWN = 5
@@ -213,20 +213,6 @@ class ScoreMetrics:
             self._loss.labels(*at).inc(score.pinball_loss)
 
 
-class CountedPublisher:
-    """A publisher whose failures are counted."""
-
-    def __init__(self, publisher: Publisher, metrics: Metrics, part: str = "table") -> None:
-        self._publisher = publisher
-        self._metrics = metrics
-        self._part = part
-
-    def publish(self, at: datetime, recommendations: Sequence[Recommendation]) -> None:
-        """As the publisher does."""
-        with self._metrics.counting_failures(self._part):
-            self._publisher.publish(at, recommendations)
-
-
 class CountedLedger:
     """A ledger whose failures are counted."""
 
@@ -234,10 +220,10 @@ class CountedLedger:
         self._ledger = ledger
         self._metrics = metrics
 
-    def record(self, at: datetime, recommendations: Sequence[Recommendation]) -> None:
+    def record(self, at: datetime, recommendations: Sequence[Recommendation], changes: Changes | None = None) -> None:
         """As the ledger does."""
         with self._metrics.counting_failures("ledger"):
-            self._ledger.record(at, recommendations)
+            self._ledger.record(at, recommendations, changes)
 
     def score(self, scores: Sequence[ForecastScore]) -> None:
         """As the ledger does."""

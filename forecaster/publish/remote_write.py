@@ -1,8 +1,9 @@
-"""Which samples a cycle's recommendations make. Pure.
+"""Offers and forecasts into a receiver of Prometheus remote write, beside the cycle.
 
-    forecaster_demand_forecast{namespace, kind, workload, signal, quantile}   peak of the window ahead
-    forecaster_demand_measured{namespace, kind, workload, signal}             total demand at its own time
-    forecaster_replicas_recommended{namespace, kind, workload}                while something is recommended
+    forecaster_demand{namespace, kind, workload, signal}                    the offer, as HPAs read it
+    forecaster_replicas, forecaster_floor{namespace, kind, workload}        the offer, as HPAs read it
+    forecaster_forecast_peak{namespace, kind, workload, signal, quantile}   forecast peak, to look at
+    forecaster_workload_measured{namespace, kind, workload, signal}         total demand at its own time
 
 What is not known makes no sample: no zero, no NaN.
 """
@@ -20,20 +21,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import requests
 
-from forecaster.domain.decision import Scale
 from forecaster.errors import StoreError
+from forecaster.publish.values import sampled_values
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
     from datetime import datetime
 
-    from forecaster.domain.decision import Recommendation, SignalView
+    from forecaster.domain.decision import SignalView
     from forecaster.domain.outlook import PeakForecast
+    from forecaster.publish.publisher import OfferedCycle
     from forecaster.publish.settings import RemoteWriteSettings
 
 
-FORECAST, MEASURED = "forecaster_demand_forecast", "forecaster_demand_measured"
-RECOMMENDED = "forecaster_replicas_recommended"
+FORECAST, MEASURED = "forecaster_forecast_peak", "forecaster_workload_measured"
 AHEAD_AT_MOST = timedelta(minutes=10)
 """Prometheus refuses what is further ahead of its own clock (web/api: maxAheadTime)."""
 
@@ -46,19 +47,26 @@ class SeriesSample(NamedTuple):
     at: datetime
 
 
-def samples_of(rows: Iterable[Recommendation], settings: RemoteWriteSettings) -> Iterator[SeriesSample]:
-    """Everything that is known of these workloads."""
-    for row in rows:
+def samples_of(cycle: OfferedCycle, settings: RemoteWriteSettings) -> Iterator[SeriesSample]:
+    """Everything that is known of the workloads of a cycle."""
+    for row, offer in zip(cycle.recommendations, cycle.offers, strict=True):
         namespace, kind, name = row.id
-        who = (("kind", kind), ("namespace", namespace), ("workload", name))
-        if isinstance(row.replicas, Scale):
-            yield SeriesSample(_labels(RECOMMENDED, who), row.replicas.replicas, row.at)
+        workload = (("kind", kind), ("namespace", namespace), ("workload", name))
+        for value in sampled_values(offer, row.at) if offer else ():
+            which = (*workload, ("signal", value.signal)) if value.signal else workload
+            yield SeriesSample(_labels(value.metric, which), value.value, row.at)
         for view in row.signals:
-            signal = ("signal", view.signal)
-            if view.measured is not None and view.measured_at is not None:
-                yield SeriesSample(_labels(MEASURED, (*who, signal)), view.measured, view.measured_at)
-            for quantile, value, at in _forecasts(view, row.at, settings):
-                yield SeriesSample(_labels(FORECAST, (*who, signal, ("quantile", f"{quantile:g}"))), value, at)
+            yield from _looked_at(view, (*workload, ("signal", view.signal)), row.at, settings)
+
+
+def _looked_at(
+    view: SignalView, labels: tuple[tuple[str, str], ...], evaluated_at: datetime, settings: RemoteWriteSettings
+) -> Iterator[SeriesSample]:
+    """What is measured and forecast of a signal, whether it acts or not."""
+    if view.measured is not None and view.measured_at is not None:
+        yield SeriesSample(_labels(MEASURED, labels), view.measured, view.measured_at)
+    for quantile, value, at in _forecasts(view, evaluated_at, settings):
+        yield SeriesSample(_labels(FORECAST, (*labels, ("quantile", f"{quantile:g}"))), value, at)
 
 
 def _forecasts(
@@ -84,9 +92,6 @@ def _labels(name: str, rest: tuple[tuple[str, str], ...]) -> tuple[tuple[str, st
     return (("__name__", name), *sorted(rest))
 
 
-# RemoteWriter: a publisher that sends beside the cycle. One table is under way at a time; none waits behind it.
-
-
 SHOWN = 200
 """Characters of a refusal that are shown."""
 HEADERS = {
@@ -98,7 +103,7 @@ HEADERS = {
 
 
 class RemoteWriter:
-    """`Publisher` into a receiver of remote write.
+    """`OfferReceiver` that sends to a receiver of remote write. One cycle is under way at a time; none waits behind it.
 
     Sending takes as long as it takes, up to the deadline, in a thread of its own; what went wrong with one table is
     said when the next one comes. Nothing is sent twice: the next table is newer.
@@ -118,16 +123,18 @@ class RemoteWriter:
         self._sending: threading.Thread | None = None
         self._fault = ""
 
-    def publish(self, at: datetime, recommendations: Sequence[Recommendation]) -> None:
-        """Begin to send this table, unless the one before is still under way.
+    def receive(self, cycle: OfferedCycle) -> None:
+        """Begin to send this cycle, unless the one before is still under way.
 
         Raises:
             StoreError: why the one before was not taken as a whole, or that this one is left out.
         """
         if self._sending is not None and self._sending.is_alive():
-            raise StoreError(f"remote write of {at:%H:%M:%S}: left out, the receiver is still busy with the one before")
+            raise StoreError(
+                f"remote write of {cycle.at:%H:%M:%S}: left out, the receiver is still busy with the one before"
+            )
         fault, self._fault = self._fault, ""
-        self._sending = threading.Thread(target=self._send, args=[recommendations], name="remote-write", daemon=True)
+        self._sending = threading.Thread(target=self._send, args=[cycle], name="remote-write", daemon=True)
         self._sending.start()
         if fault:
             raise StoreError(f"remote write to {self._settings.url}: {fault}")
@@ -142,12 +149,12 @@ class RemoteWriter:
         self.settle(timeout)
         self._session.close()
 
-    def _send(self, rows: Sequence[Recommendation]) -> None:
+    def _send(self, cycle: OfferedCycle) -> None:
         """Runs in a thread, up to the first request that is not taken."""
         until = time.monotonic() + self._settings.deadline_seconds
         try:
             headers = self._headers()
-            for batch in _batches(samples_of(rows, self._settings), self._settings.series_per_request):
+            for batch in _batches(samples_of(cycle, self._settings), self._settings.series_per_request):
                 if time.monotonic() > until:
                     self._fault = f"not finished within {self._settings.deadline_seconds:g} s; the rest was left out"
                     return

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from forecaster.publish.values import WorkloadOffer
     from forecaster.publish.views import RecommendationView
-    from forecaster.serving.values import WorkloadOffer
 
 MAGIC = b"fcTable2"
 PREFIX = struct.Struct("<8sII")

@@ -14,18 +14,18 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from forecaster import __version__
+from forecaster.publish.reader import TableReader, watching
 from forecaster.serving.access.audit import Audit
 from forecaster.serving.access.gate import OPEN
+from forecaster.serving.answers import moment_at
 from forecaster.serving.external_metrics import ApiRequest, MetricsApi
 from forecaster.serving.integrations import IntegrationPages
 from forecaster.serving.metrics import CountRequests, ServingMetrics
 from forecaster.serving.openapi import WORKLOAD, OpenApi
-from forecaster.serving.reader import TableReader, watching
 from forecaster.serving.reply import failure
 from forecaster.serving.rest import ProblemError, RecommendationPages, answer_problem, answer_refusal
 from forecaster.serving.secured import Secured
 from forecaster.serving.server import HttpServer
-from forecaster.serving.values import moment_at
 from forecaster.serving.workloads import Workloads
 
 if TYPE_CHECKING:
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from forecaster.publish.reader import PublishedTable
+    from forecaster.publish.values import AskedAt
     from forecaster.serving.access.gate import Gate
     from forecaster.serving.options import ServingOptions
     from forecaster.serving.owner.previous import Previous
-    from forecaster.serving.reader import PublishedTable
     from forecaster.serving.reply import HttpReply
-    from forecaster.serving.values import AskedAt
 
 
 KUBERNETES = ("/apis", "/openapi")

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from forecaster.domain.published import DEMAND, FLOOR, REPLICAS
+from forecaster.publish.values import METRICS
 from forecaster.serving.reply import HttpReply
-from forecaster.serving.values import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

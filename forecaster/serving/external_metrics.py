@@ -8,17 +8,17 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
+from forecaster.publish.values import KNOWN, METRICS
 from forecaster.serving.discovery import Discovery
 from forecaster.serving.metric_lists import custom, external, print_table
 from forecaster.serving.reply import HttpReply, failure, success
 from forecaster.serving.selection import NoValue, WorkloadValue, find, workload_selector
-from forecaster.serving.values import KNOWN, METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from forecaster.serving.reader import PublishedTable
-    from forecaster.serving.values import AskedAt, OfferedValue
+    from forecaster.publish.reader import PublishedTable
+    from forecaster.publish.values import AskedAt, OfferedValue
 
 
 EXTERNAL = "/apis/external.metrics.k8s.io/v1beta1/namespaces/"

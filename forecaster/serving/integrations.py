@@ -1,67 +1,37 @@
-"""Protocols of other autoscalers over HTTP: Kapacity's result ConfigMap and the recommender webhook of WatermarkPodAutoscaler."""
+"""Protocols of other autoscalers over HTTP: Kapacity's result ConfigMap, WatermarkPodAutoscaler's recommender webhook.
+
+Both read the count of the offer. Where it is not known they get an error in their own form, never a 0.
+"""
 
 from __future__ import annotations
 
 import math
-from datetime import (
-    datetime,  # noqa: TC003  msgspec resolves the annotations
-    timedelta,
-)
+from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
-from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from forecaster.domain.published import REPLICAS
 from forecaster.publish.table import TableEntry
+from forecaster.publish.values import KNOWN, NotKnown, NotNamed, OfferedValue
 from forecaster.publish.views import RecommendationView
+from forecaster.serving.answers import MetricRequest, NotThere, answer, entry_of, moment_at
 from forecaster.serving.rest import ProblemError
-from forecaster.serving.values import (
-    MetricRequest,
-    NotKnown,
-    NotNamed,
-    NotThere,
-    OfferedValue,
-    answer,
-    entry_of,
-    moment_at,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from forecaster.publish.views import ForecastView
-    from forecaster.serving.reader import TableReader
-    from forecaster.serving.values import AskedAt
+    from starlette.requests import Request
+
+    from forecaster.publish.reader import TableReader
+    from forecaster.publish.values import WorkloadOffer
 
 
-class Deciding(NamedTuple):
-    """A forecast, and the replicas that it asks for."""
-
-    forecast: ForecastView
-    replicas: int
-
-
-def deciding(view: RecommendationView) -> Deciding | None:
-    """The one that asks for the most; None where nothing is forecast."""
-    asking = [
-        Deciding(one.forecast, one.forecast_replicas)
-        for one in view.signals
-        if one.forecast is not None and one.forecast_replicas is not None
-    ]
-    return max(asking, key=lambda one: one.replicas, default=None)
-
-
-# Kapacity's result ConfigMap: replicas at coming instants, for an IHPA whose algorithm is an external job. Pure.
-#
-# We have no right to write it. `curl | kubectl apply -f -` by whoever has one makes us a source of its portrait.
-
-
-UNTIL_AT_LEAST = timedelta(minutes=5)
-"""A result that has expired is none to Kapacity: this much for whoever carries it over once a minute."""
+EXPIRES_AFTER = timedelta(minutes=5)
+"""A result that has expired is none to Kapacity: this much for a job that carries it over once a minute."""
 
 
 class ObjectName(msgspec.Struct, frozen=True):
@@ -80,32 +50,14 @@ class KapacityResult(msgspec.Struct, frozen=True, rename={"api_version": "apiVer
     data: dict[str, str]
 
 
-def kapacity_result(
-    portrait: ObjectName, value: OfferedValue, view: RecommendationView, moment: AskedAt
-) -> KapacityResult:
-    """The count now, and from the beginning of the forecast window on; it expires with that window."""
-    counts, until = {_epoch(moment.now): round(value.value)}, moment.now + UNTIL_AT_LEAST
-    ahead = deciding(view)
-    if ahead is not None:
-        counts[_epoch(ahead.forecast.begin)] = max(round(value.value), ahead.replicas)
-        until = max(until, ahead.forecast.until)
+def kapacity_result(portrait: ObjectName, value: OfferedValue, now: datetime) -> KapacityResult:
+    """The offered count from now on. We have no right to write it: `curl | kubectl apply -f -` carries it over."""
     data = {
         "type": "TimeSeries",
-        "expireTime": f"{until:%Y-%m-%dT%H:%M:%SZ}",
-        "timeSeries": msgspec.json.encode(counts).decode(),
+        "expireTime": f"{now + EXPIRES_AFTER:%Y-%m-%dT%H:%M:%SZ}",
+        "timeSeries": msgspec.json.encode({str(int(now.timestamp())): round(value.value)}).decode(),
     }
     return KapacityResult("v1", "ConfigMap", ObjectName(f"{portrait.name}-result", portrait.namespace), data)
-
-
-def _epoch(at: datetime) -> str:
-    return str(int(at.timestamp()))
-
-
-# The recommender webhook of Datadog's WatermarkPodAutoscaler: a count with an interval and a reason. Pure.
-#
-# It scales up at once while there are fewer pods than the lower bound and down while there are more than the upper one.
-# So the lower bound is the count itself, because a forecast only raises; the upper one is what the 95 % quantile of the
-# deciding forecast would need, because between the two nobody knows that a pod is idle.
 
 
 class TargetRef(msgspec.Struct, frozen=True):
@@ -145,21 +97,16 @@ class WatermarkErrorReply(msgspec.Struct, frozen=True):
     error: WatermarkError
 
 
-def watermark_reply(value: OfferedValue, view: RecommendationView) -> WatermarkReply:
-    """The answer for a count."""
+def watermark_reply(value: OfferedValue, offer: WorkloadOffer, reason: str) -> WatermarkReply:
+    """The offered count with its interval.
+
+    The controller scales up at once while there are fewer pods than the lower bound, and down while there are more than
+    the upper one. The lower bound is the count itself, because a forecast only raises; between it and the upper one it
+    is not known that a pod is idle.
+    """
     count = math.ceil(value.value)
-    return WatermarkReply(count, count, max(count, _widest(view)), value.at, view.replicas.message)
-
-
-def _widest(view: RecommendationView) -> int:
-    """Replicas for the upper quantile of the deciding forecast; 0 where there is none."""
-    found = deciding(view)
-    if found is None or found.forecast.peak <= 0:
-        return 0
-    return math.ceil(found.replicas * found.forecast.high / found.forecast.peak)
-
-
-# The addresses of the other protocols, and what goes over HTTP when there is no number.
+    most = offer.replicas_most if value.source in KNOWN else 0
+    return WatermarkReply(count, count, max(count, most), value.at, reason)
 
 
 WORKLOAD = "/api/v1/namespaces/{namespace}/workloads/{kind}/{name}"
@@ -174,15 +121,15 @@ _recommendation = msgspec.json.Decoder(RecommendationView)
 
 
 class OfferedCount(NamedTuple):
-    """A number with all that is said about it."""
+    """The count that is offered of a workload, and why it was decided."""
 
     value: OfferedValue
-    view: RecommendationView
-    moment: AskedAt
+    offer: WorkloadOffer
+    reason: str
 
 
 class IntegrationPages:
-    """The handlers; ignorance is an error in each protocol's own form, never a 0."""
+    """The handlers."""
 
     def __init__(self, reader: TableReader, clock: Callable[[], datetime], stale_after: timedelta | None) -> None:
         self._reader = reader
@@ -202,16 +149,16 @@ class IntegrationPages:
         found = self._found(MetricRequest(names["namespace"], names["name"], names["kind"], REPLICAS))
         if not isinstance(found, OfferedCount):
             raise _problem(found, "GET /api/v1/recommendations lists what there is and why something is not known.")
-        portrait = Metadata(names["portrait"], names["namespace"])
-        return _json(config_map(portrait, found.value, found.view, found.moment))
+        portrait = ObjectName(names["portrait"], names["namespace"])
+        return _json(kapacity_result(portrait, found.value, self._clock()))
 
     async def watermark_recommendation(self, request: Request) -> Response:
         """For WatermarkPodAutoscaler, which takes errors inside an answer."""
         target = await _target(request)
         found = self._found(MetricRequest(target.namespace, target.name, target.kind, REPLICAS))
         if isinstance(found, OfferedCount):
-            return _json(reply(found.value, found.view))
-        return _json(ErrorReply(Error(STATUS[type(found)], found.message)))
+            return _json(watermark_reply(found.value, found.offer, found.reason))
+        return _json(WatermarkErrorReply(WatermarkError(STATUS[type(found)], found.message)))
 
     def _found(self, asked: MetricRequest) -> OfferedCount | NotKnown | NotNamed | NotThere:
         table = self._reader.table
@@ -221,12 +168,10 @@ class IntegrationPages:
         entry = entry_of(table, asked.namespace, asked.name, asked.kind)
         if not isinstance(entry, TableEntry):
             return entry
-        value = answer(table, asked, moment)
-        return (
-            OfferedCount(value, _recommendation.decode(table.record(entry)), moment)
-            if isinstance(value, OfferedValue)
-            else value
-        )
+        value, offer = answer(table, asked, moment), table.published(entry)
+        if not isinstance(value, OfferedValue) or offer is None:
+            return value if not isinstance(value, OfferedValue) else NotThere("nothing is offered of it")
+        return OfferedCount(value, offer, _recommendation.decode(table.record(entry)).replicas.message)
 
 
 async def _target(request: Request) -> TargetRef:
@@ -236,7 +181,7 @@ async def _target(request: Request) -> TargetRef:
         if len(body) > BODY_MAX:
             raise ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the request is too large", "Send less.")
     try:
-        return msgspec.json.decode(body, type=Request).target_ref
+        return msgspec.json.decode(body, type=WatermarkRequest).target_ref
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _problem(NotNamed(f"this is no request of the protocol: {error}"), "See docs/integrate.md.") from error
 

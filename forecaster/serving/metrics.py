@@ -10,7 +10,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, gen
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from starlette.responses import StreamingResponse
 
-from forecaster.serving.values import age_of
+from forecaster.serving.answers import age_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from forecaster.serving.reader import PublishedTable, TableReader
+    from forecaster.publish.reader import PublishedTable, TableReader
 
 
 class ServingMetrics:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from starlette.responses import Response
 
+from forecaster.publish.values import METRICS
 from forecaster.publish.views import RecommendationView
 from forecaster.serving.rest import FILTERS, LIMIT, LIMIT_MAX, Problem, RecommendationPage, SingleRecommendation
-from forecaster.serving.values import METRICS, SIGNALS
 from forecaster.serving.workloads import Accuracies, Decisions, Explanation, Forecasts, Single
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def _operations() -> dict[str, dict[str, Any]]:
         f"{WORKLOAD}/metrics/{{metric}}/forecast": _operation(
             "One number as an HPA reads it",
             Single,
-            [*ours, _in_path("metric", list(METRICS)), _in_query("signal", {"enum": list(SIGNALS)})],
+            [*ours, _in_path("metric", list(METRICS)), _in_query("signal", TEXT)],
         ),
     }
 

@@ -13,7 +13,7 @@ import msgspec
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from forecaster.serving.values import TableAge, age_of
+from forecaster.serving.answers import TableAge, age_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
+    from forecaster.publish.reader import PublishedTable, TableReader
     from forecaster.publish.table import TableEntry
-    from forecaster.serving.reader import PublishedTable, TableReader
 
 
 class Problem(msgspec.Struct, frozen=True):

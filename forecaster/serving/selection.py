@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.domain.published import DEMAND
 from forecaster.hpa.selectors import Selector, SelectorError, parse_selector
-from forecaster.serving.values import METRICS, SIGNALS, NotKnown, NotNamed, OfferedValue, signals_of, value_of
+from forecaster.publish.values import METRICS, NotKnown, NotNamed, OfferedValue, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from forecaster.publish.reader import PublishedTable
     from forecaster.publish.table import TableEntry
-    from forecaster.serving.reader import PublishedTable
-    from forecaster.serving.values import AskedAt, WorkloadOffer
+    from forecaster.publish.values import AskedAt, WorkloadOffer
 
 
 WORKLOAD, KIND, NAMESPACE, SIGNAL = LABELS = ("workload", "kind", "namespace", "signal")
@@ -29,8 +29,8 @@ class WorkloadSelector(NamedTuple):
     names: tuple[str, ...]
     """The workloads it may mean: nothing is searched for, these are looked up."""
     selector: Selector
-    by_signal: bool
-    """Whether it says something of the signal."""
+    signals: tuple[str, ...]
+    """The signals that it names."""
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Whether all its requirements hold."""
@@ -45,17 +45,16 @@ def workload_selector(text: str) -> WorkloadSelector | str:
         selector = parse_selector(text)
     except SelectorError as error:
         return str(error)[:300]
-    named = [set(one.values) for one in selector.requirements if one.key == WORKLOAD and one.operator == "in"]
-    if not named:
+    workloads = _named(selector, WORKLOAD)
+    if workloads is None:
         return f"say which workload: {WORKLOAD}=NAME, and {KIND}= where two kinds share it"
-    return WorkloadSelector(
-        tuple(sorted(set.intersection(*named))),
-        selector,
-        any(one.key == SIGNAL for one in selector.requirements),
-    )
+    return WorkloadSelector(workloads, selector, _named(selector, SIGNAL) or ())
 
 
-# The one number that a request means: an HPA sums the items of a list, so there is never more than one.
+def _named(selector: Selector, label: str) -> tuple[str, ...] | None:
+    """The values of a label that a selector names; None where it names none."""
+    named = [set(one.values) for one in selector.requirements if one.key == label and one.operator == "in"]
+    return tuple(sorted(set.intersection(*named))) if named else None
 
 
 class NoValue(NamedTuple):
@@ -132,18 +131,26 @@ def _candidates(
 
 
 def _signals(published: WorkloadOffer, metric: str, asked: WorkloadSelector) -> tuple[str, ...]:
-    """A signal that is named is a candidate even while nothing is known of it: its policy says what to answer then."""
+    """The signals that decide the count, known now or not; before any was ever read, those that are named."""
     if metric != DEMAND:
         return ("",)
-    return SIGNALS if asked.by_signal else signals_of(published) or ("",)
+    return published.signals or asked.signals or ("",)
 
 
 def _nothing(
-    namespace: str, asked: WorkloadSelector, entries: Sequence[TableEntry], offered: Sequence[object]
+    namespace: str,
+    asked: WorkloadSelector,
+    entries: Sequence[TableEntry],
+    offered: Sequence[tuple[TableEntry, WorkloadOffer]],
 ) -> NoValue:
     names = ", ".join(asked.names)[:200]
     if entries and not offered:
         message = f"{namespace}/{names} is not published: set its policy to mode: publish"
+    elif asked.signals and not any(set(asked.signals) & set(offer.signals) for _, offer in offered):
+        there = ", ".join(sorted({signal for _, offer in offered for signal in offer.signals}))
+        message = (
+            f"the count of {namespace}/{names} is not decided by {', '.join(asked.signals)[:64]}; there are {there}"
+        )
     elif entries:
         message = f"no value of {namespace}/{names} has these labels; a value has {', '.join(LABELS)}"
     else:

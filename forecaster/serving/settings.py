@@ -1,4 +1,4 @@
-"""Settings of the serving process and of KEDA's scaler. The computing process reads them and hands them over as options."""
+"""Settings of the serving process and of KEDA's scaler: the computing process reads them and hands them over."""
 
 from __future__ import annotations
 

@@ -10,23 +10,14 @@ import msgspec
 from starlette.responses import Response
 
 from forecaster.decisions.explain import explanation
+from forecaster.domain.published import REPLICAS
 from forecaster.publish.decision_history import AccuracyView, DecisionChange  # noqa: TC001  msgspec resolves them, too
 from forecaster.publish.forecast_paths import PathView, QuantileView, decoded_paths, path_view
-from forecaster.publish.views import UNITS, RecommendationView, SignalItem
+from forecaster.publish.values import NotKnown, NotNamed, OfferedValue
+from forecaster.publish.views import RecommendationView, SignalItem
+from forecaster.serving.answers import MetricRequest, NotThere, TableAge, age_of, answer, entry_of, moment_at
 from forecaster.serving.read_back import recommendation_of
 from forecaster.serving.rest import ProblemError
-from forecaster.serving.values import (
-    MetricRequest,
-    NotKnown,
-    NotNamed,
-    NotThere,
-    OfferedValue,
-    TableAge,
-    age_of,
-    answer,
-    entry_of,
-    moment_at,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,9 +25,10 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from forecaster.publish.forecast_paths import ForecastPath
+    from forecaster.publish.forecast_paths import StoredSteps
+    from forecaster.publish.reader import PublishedTable
     from forecaster.publish.table import TableEntry
-    from forecaster.serving.reader import PublishedTable
+    from forecaster.publish.values import Answer
 
 _view = msgspec.json.Decoder(RecommendationView)
 
@@ -84,8 +76,8 @@ class Accuracies(TableAge, frozen=True, kw_only=True):
     accuracy: tuple[AccuracyView, ...]
 
 
-class Counts(msgspec.Struct, frozen=True, gc=False):
-    """Replicas."""
+class OfferedReplicas(msgspec.Struct, frozen=True, gc=False):
+    """The offered count, null where it is not known, and the current one."""
 
     recommended: int | None
     current: int
@@ -101,7 +93,7 @@ class Single(msgspec.Struct, frozen=True):
     generated_at: datetime
     age_seconds: float
     status: str
-    replicas: Counts
+    replicas: OfferedReplicas
 
 
 class Workloads:
@@ -145,20 +137,24 @@ class Workloads:
         asked = MetricRequest(
             entry.namespace, entry.name, entry.kind, names["metric"], request.query_params.get("signal", "")
         )
-        found = answer(table, asked, moment_at(table, now, self._stale_after))
+        moment = moment_at(table, now, self._stale_after)
+        found, count = answer(table, asked, moment), answer(table, asked._replace(metric=REPLICAS, signal=""), moment)
         if not isinstance(found, OfferedValue):
             raise _problem(found)
-        replicas = _view.decode(table.record(entry)).replicas
+        view = _view.decode(table.record(entry))
+        units = {one.signal: one.unit for one in view.signals}
         return _json(
             Single(
                 value=found.value,
-                unit=UNITS.get(found.signal, "replicas"),
+                unit=units.get(found.signal, "") if found.signal else "replicas",
                 quantile=found.quantile,
                 sampled_at=found.at,
                 generated_at=table.meta.published_at,
                 age_seconds=found.age(now).total_seconds(),
                 status=found.source,
-                replicas=Counts(replicas.recommended, replicas.now),
+                replicas=OfferedReplicas(
+                    round(count.value) if isinstance(count, OfferedValue) else None, view.replicas.now
+                ),
             )
         )
 
@@ -174,7 +170,11 @@ class Workloads:
         return age.published_at, age.age_seconds, age.stale
 
 
-def _outlook(item: SignalItem, path: ForecastPath | None, now: datetime) -> OutlookView:
+def _whole(count: Answer | NotThere) -> int | None:
+    return round(count.value) if isinstance(count, OfferedValue) else None
+
+
+def _outlook(item: SignalItem, path: StoredSteps | None, now: datetime) -> OutlookView:
     ahead = item.forecast
     quantiles = (
         ((0.1, ahead.low), (0.5, ahead.median), (ahead.quantile, ahead.peak), (0.95, ahead.high)) if ahead else ()

@@ -16,16 +16,17 @@ from starlette.applications import Starlette
 from forecaster.app.child import ServingProcess
 from forecaster.config.settings import parse
 from forecaster.domain.window import MINUTE
+from forecaster.publish.reader import TableReader
 from forecaster.publish.remote_write import RemoteWriter
 from forecaster.publish.settings import RemoteWriteSettings
 from forecaster.serving.integrations import IntegrationPages
 from forecaster.serving.options import Address
-from forecaster.serving.reader import TableReader
 from tests.support.asgi import Client
 from tests.support.control_plane.binaries import cache
 from tests.support.control_plane.deployed import ROOT
 from tests.support.integrate_page import blocks, of_kind
 from tests.support.prometheus import RealPrometheus, find_binaries
+from tests.support.published import offered_cycle
 from tests.support.recommendations import NOON, ahead, recommendation, signal_view
 from tests.support.tables import publish
 from tests.support.waiting import PATIENCE, wait_until
@@ -151,7 +152,7 @@ class TestPrometheus:
         queries = [line for text in of_kind("scraped") for line in text.splitlines()]
         trigger = next(each for each in MANIFESTS if each["metadata"]["name"] == "web-by-prometheus")
         queries.append(trigger["spec"]["triggers"][0]["metadata"]["query"])
-        wait_until(lambda: bool(ask(scraping, "forecaster_workload_demand")), what="a scrape")
+        wait_until(lambda: bool(ask(scraping, "forecaster_workload_measured")), what="a scrape")
         for query in queries:
             assert len(ask(scraping, query)) == 1, query
 
@@ -173,9 +174,9 @@ class TestPrometheus:
             writer = RemoteWriter(settings)
             for k in range(14):
                 row = cycle(now - (13 - k) * MINUTE)
-                writer.publish(row.at, [row])
+                writer.receive(offered_cycle(row, at=row.at))
                 writer.settle(PATIENCE)
-            writer.publish(now, [])
+            writer.receive(offered_cycle(at=now))
             writer.close()
             for query in (line for text in of_kind("written") for line in text.splitlines()):
                 assert len(ask(receiver, query)) == 1, query

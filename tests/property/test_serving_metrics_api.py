@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 
 from forecaster.domain.quantity import parse_quantity
 from forecaster.hpa.selectors import SelectorError, parse_selector
+from forecaster.publish.values import AskedAt
 from forecaster.serving.external_metrics import ApiRequest, MetricsApi
 from forecaster.serving.metric_lists import quantity
 from forecaster.serving.selection import workload_selector
-from forecaster.serving.values import AskedAt
 from tests.support.published import table_of
 from tests.support.recommendations import NOON
 
 if TYPE_CHECKING:
-    from forecaster.serving.reader import PublishedTable
+    from forecaster.publish.reader import PublishedTable
 
 REFUSALS = {400, 404, 405, 503}
 SELECTOR_SIGNS = st.text(st.sampled_from("=!(), \tinotwrklad-./web"), max_size=200)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
-from forecaster.publish.publisher import TablePublisher
+from forecaster.publish.publisher import TableFile, table_publisher
 from tests.support.recommendations import NOON, recommendation
 
 if TYPE_CHECKING:
@@ -26,13 +26,7 @@ def publish(
     gauges: Level = "none",
 ) -> Path:
     """One table with these rows, one workload if none is given; `mode` is that of all of them."""
-    publisher = TablePublisher(
-        path,
-        interval=timedelta(minutes=1),
-        version="1.2.3",
-        policies=Policies(Policy.model_validate({"mode": mode})),
-        gauges=gauges,
-        metrics=lambda: metrics,
-    )
-    publisher.publish(at, rows or (recommendation(at=at),))
+    table = TableFile(path, interval=timedelta(minutes=1), version="1.2.3", gauges=gauges, metrics=lambda: metrics)
+    policies = Policies(Policy.model_validate({"mode": mode}))
+    table_publisher(table, policies).publish(at, rows or (recommendation(at=at),))
     return path

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 import uvloop
 
+from forecaster.publish.reader import TableReader
 from forecaster.serving.keda.credentials import CertificateFiles, ScalerCertificates
 from forecaster.serving.keda.server import Watched, serve
 from forecaster.serving.keda.service import ScalerService
 from forecaster.serving.keda.trigger import TriggerValues
 from forecaster.serving.options import address_argument
-from forecaster.serving.reader import TableReader
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

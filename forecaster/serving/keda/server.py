@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import grpc
 import grpc.aio
 
-from forecaster.serving.reader import watching
+from forecaster.publish.reader import watching
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from forecaster.publish.reader import TableReader
     from forecaster.serving.keda.service import ScalerService
     from forecaster.serving.options import Address
-    from forecaster.serving.reader import TableReader
 
 GRACE_SECONDS = 2.0
 """Calls that are being answered get this long when the process is asked to stop; streams end at once with it."""

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 import grpc
 from google.protobuf.message import DecodeError
 
+from forecaster.publish.values import NotKnown, NotNamed, OfferedValue
 from forecaster.serving.access.audit import Audit
+from forecaster.serving.answers import NotThere
 from forecaster.serving.keda import externalscaler_pb2 as wire
 from forecaster.serving.keda.trigger import Trigger, active, parse_trigger
-from forecaster.serving.values import NotKnown, NotNamed, NotThere, OfferedValue
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection

@@ -7,26 +7,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.domain.published import COUNTS, DEMAND, KEDA_PREFIX
 from forecaster.domain.quantity import QuantityError, parse_quantity
-from forecaster.serving.values import (
-    HOLD,
-    METRICS,
-    NEUTRAL,
-    SIGNALS,
-    MetricRequest,
-    NotKnown,
-    NotNamed,
-    NotThere,
-    OfferedValue,
-    answer,
-    moment_at,
-)
+from forecaster.publish.values import HOLD, METRICS, NEUTRAL, NotKnown, NotNamed, OfferedValue
+from forecaster.serving.answers import MetricRequest, NotThere, answer, moment_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime, timedelta
 
-    from forecaster.serving.reader import TableReader
-    from forecaster.serving.values import Answer
+    from forecaster.publish.reader import TableReader
+    from forecaster.publish.values import Answer
 
 
 SHORT = {metric.removeprefix("forecaster_"): metric for metric in METRICS}
@@ -56,8 +45,8 @@ def parse_trigger(namespace: str, scaled_object: str, metadata: Mapping[str, str
     metric = SHORT.get(short, short)
     if metric not in METRICS:
         return NotNamed(f"trigger metric {short[:64]!r}: use {', '.join(SHORT)}")
-    if metric == DEMAND and signal not in SIGNALS:
-        return NotNamed(f"trigger signal {signal[:64]!r}: use {', '.join(SIGNALS)}")
+    if metric == DEMAND and not signal.isidentifier():
+        return NotNamed(f"trigger signal {signal[:64]!r}: say which demand, e.g. cpu, memory or requests")
     target = _amount(metadata.get("target", "1" if metric in COUNTS else ""))
     if target is None or target <= 0:
         return NotNamed("trigger target: say what one replica carries, e.g. 500m cores or 100 requests per second")

@@ -13,6 +13,7 @@ from forecaster.domain.window import MINUTE
 from forecaster.publish.remote_write import RemoteWriter
 from forecaster.publish.settings import RemoteWriteSettings
 from tests.support.prometheus import RealPrometheus
+from tests.support.published import offered_cycle
 from tests.support.recommendations import ahead, recommendation, signal_view
 from tests.support.waiting import PATIENCE
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.domain.decision import Recommendation
-    from tests.support.prometheus import Binaries
+from tests.support.prometheus import Binaries
 
 pytestmark = pytest.mark.prometheus
 
@@ -47,9 +48,9 @@ def write(receiver: RealPrometheus, rows: list[Recommendation], **settings: obje
         RemoteWriteSettings.model_validate({"url": f"{receiver.url}/api/v1/write", "timeout_seconds": 60, **settings})
     )
     for row in rows:
-        writer.publish(row.at, [row])
+        writer.receive(offered_cycle(row, at=row.at))
         writer.settle(PATIENCE)
-    writer.publish(rows[-1].at, [])  # would say what was not taken
+    writer.receive(offered_cycle(at=rows[-1].at))  # would say what was not taken
     writer.close()
 
 
@@ -69,31 +70,31 @@ def test_forecast_and_actual_meet_in_one_query(receiver: RealPrometheus) -> None
     ]
     write(receiver, rows)
     labels = '{namespace="shop",workload="web",signal="cpu"}'
-    error = f"forecaster_demand_forecast{labels} / ignoring(quantile) forecaster_demand_measured{labels} - 1"
+    error = f"forecaster_forecast_peak{labels} / ignoring(quantile) forecaster_workload_measured{labels} - 1"
     assert ask(receiver, error, now) == [0.0]
-    assert ask(receiver, f"forecaster_demand_measured{labels}", start + 2 * MINUTE) == [1.0]
-    assert ask(receiver, f"forecaster_demand_forecast{labels}", start + 3 * MINUTE) == [2.0]
+    assert ask(receiver, f"forecaster_workload_measured{labels}", start + 2 * MINUTE) == [1.0]
+    assert ask(receiver, f"forecaster_forecast_peak{labels}", start + 3 * MINUTE) == [2.0]
 
 
 def test_forecasts_of_the_future_are_there_already(receiver: RealPrometheus) -> None:
     now = datetime.now(UTC).replace(microsecond=0)
     write(receiver, [cycle(now, measured=1.0, peak=5.0)])
-    assert ask(receiver, "forecaster_demand_forecast", now) == []
-    assert ask(receiver, "forecaster_demand_forecast", now + LEAD) == [5.0]
+    assert ask(receiver, "forecaster_forecast_peak", now) == []
+    assert ask(receiver, "forecaster_forecast_peak", now + LEAD) == [5.0]
 
 
 def test_or_at_the_time_of_their_evaluation(receiver: RealPrometheus) -> None:
     now = datetime.now(UTC).replace(microsecond=0)
     write(receiver, [cycle(now, measured=1.0, peak=5.0)], timestamps="evaluation")
-    assert ask(receiver, "forecaster_demand_forecast", now) == [5.0]
+    assert ask(receiver, "forecaster_forecast_peak", now) == [5.0]
     # The forecast of three minutes ago beside what is measured now:
-    assert ask(receiver, "forecaster_demand_forecast offset 3m", now + timedelta(minutes=3)) == [5.0]
+    assert ask(receiver, "forecaster_forecast_peak offset 3m", now + timedelta(minutes=3)) == [5.0]
 
 
 def test_coverage_is_a_query(receiver: RealPrometheus) -> None:
     now = datetime.now(UTC).replace(microsecond=0)
     start = now - 13 * MINUTE
     write(receiver, [cycle(start + k * MINUTE, measured=1.0, peak=2.0 if k % 2 else 0.5) for k in range(13)])
-    covered = "avg_over_time((forecaster_demand_measured <= bool ignoring(quantile) forecaster_demand_forecast)[9m:1m])"
+    covered = "avg_over_time((forecaster_workload_measured <= bool ignoring(quantile) forecaster_forecast_peak)[9m:1m])"
     (share,) = ask(receiver, covered, now - MINUTE)
     assert 0.4 <= share <= 0.6

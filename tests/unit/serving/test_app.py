@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from forecaster.domain.decision import Reason
-from forecaster.publish.publisher import TablePublisher
+from forecaster.publish.reader import TableReader
 from forecaster.serving.app import create_app
-from forecaster.serving.reader import TableReader
 from tests.support.asgi import Client
 from tests.support.published import publisher
 from tests.support.recommendations import NOON, recommendation, workload_id
@@ -188,9 +187,7 @@ def test_a_computing_process_that_starts_blind_goes_on_from_what_the_last_one_pu
 
 
 def test_gauges_of_workloads_are_passed_on_while_the_table_is_fresh(tmp_path: Path, clock: Clock) -> None:
-    TablePublisher(tmp_path / "table", interval=timedelta(minutes=1), version="1", gauges="counts").publish(
-        NOON, [recommendation()]
-    )
+    publish(tmp_path / "table", gauges="counts")
     gauged = client_of(tmp_path / "table", clock)
     line = 'forecaster_workload_replicas{namespace="shop",kind="Deployment",workload="web"} 3'
     assert line in gauged.get("/metrics").text

@@ -11,9 +11,9 @@ import schemathesis
 from hypothesis import HealthCheck, settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
+from forecaster.publish.reader import TableReader
 from forecaster.serving.app import create_app
 from forecaster.serving.openapi import document
-from forecaster.serving.reader import TableReader
 from tests.support.asgi import Client
 from tests.support.published import publisher
 from tests.support.recommendations import NOON, recommendation, workload_id

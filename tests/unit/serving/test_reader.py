@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from forecaster.errors import StoreError
+from forecaster.publish.reader import TableReader
 from forecaster.publish.table import MAGIC, PREFIX
-from forecaster.serving.reader import TableReader
 from tests.support.full_disk import full_disk
 from tests.support.recommendations import recommendation, workload_id
 from tests.support.tables import publish

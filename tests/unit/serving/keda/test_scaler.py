@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from forecaster.publish.reader import TableReader
+from forecaster.publish.values import NotKnown, NotNamed, OfferedValue
+from forecaster.serving.answers import MetricRequest, NotThere
 from forecaster.serving.keda.trigger import Trigger, TriggerValues, active
-from forecaster.serving.reader import TableReader
-from forecaster.serving.values import MetricRequest, NotKnown, NotNamed, NotThere, OfferedValue
 from tests.support.recommendations import NOON, recommendation, workload_id
 from tests.support.tables import publish
 

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from forecaster.publish.values import NotNamed
+from forecaster.serving.answers import MetricRequest
 from forecaster.serving.keda.trigger import Trigger, parse_trigger
-from forecaster.serving.values import MetricRequest, NotNamed
 
 CPU = {"signal": "cpu", "target": "500m"}
 
@@ -48,7 +49,7 @@ def test_activation_is_in_the_unit_of_the_signal() -> None:
     [
         ({"metric": "demands"}, "'demands': use demand, floor, replicas"),
         ({}, "signal ''"),
-        ({"signal": "disk", "target": "1"}, "signal 'disk': use cpu, memory, requests"),
+        ({"signal": "-disk-", "target": "1"}, "signal '-disk-': say which demand"),
         ({"signal": "cpu"}, "target"),
         ({"signal": "cpu", "target": "0"}, "target"),
         ({"signal": "cpu", "target": "-1"}, "target"),

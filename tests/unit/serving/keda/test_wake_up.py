@@ -11,10 +11,10 @@ from forecaster.decisions.decide import decide
 from forecaster.decisions.state import ScalingState
 from forecaster.domain.policy import Policy
 from forecaster.domain.workload import Target, TargetType
-from forecaster.publish.offer import offer
+from forecaster.publish.values import AskedAt, OfferedValue, value_of
 from forecaster.serving.keda.trigger import Trigger, active, parse_trigger
-from forecaster.serving.values import AskedAt, OfferedValue, value_of
 from tests.support.builders import NO_FORECAST, NOON, hpa, outlooks, workload
+from tests.support.published import offer_of
 
 if TYPE_CHECKING:
     from forecaster.domain.outlook import Unknown
@@ -31,7 +31,7 @@ def is_active(now: float | Unknown, coming: float | Unknown) -> bool | None:
     policy = Policy(mode="publish")
     seen = outlooks(requests=now, requests_ahead=coming)
     recommendation, _ = decide(asleep, seen, policy, ScalingState(), NOON)
-    published = offer(recommendation, policy)
+    published = offer_of(recommendation, policy)
     assert published
     moment = AskedAt(NOON + timedelta(seconds=10), NOON, fresh=True)
     value = value_of(published, "forecaster_demand", moment, signal="requests", target=trigger.asked.target)

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from forecaster.domain.decision import Reason, Scale
+from forecaster.publish.values import AskedAt
 from forecaster.serving.external_metrics import ApiRequest, MetricsApi
-from forecaster.serving.values import AskedAt
 from tests.support.published import table_of
 from tests.support.recommendations import NOON, recommendation, signal_view, workload_id
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from starlette.applications import Starlette
 
+from forecaster.publish.reader import TableReader
 from forecaster.serving.integrations import IntegrationPages
-from forecaster.serving.reader import TableReader
 from forecaster.serving.rest import ProblemError, answer_problem
 from tests.support.asgi import Client
 from tests.support.recommendations import NOON, ahead, recommendation, signal_view, workload_id
@@ -90,11 +90,10 @@ class TestKapacity:
         assert found["metadata"] == {"name": "web-portrait-result", "namespace": "shop"}
         assert (found["apiVersion"], found["kind"], found["data"]["type"]) == ("v1", "ConfigMap", "TimeSeries")
 
-    def test_replicas_stand_at_now_and_at_the_window(self, tmp_path: Path) -> None:
+    def test_the_offered_count_stands_at_now_for_five_minutes(self, tmp_path: Path) -> None:
         data = client(tmp_path).get(f"{WEB}/kapacity/web").json()["data"]
-        begin = NOON + timedelta(minutes=3)
-        assert json.loads(data["timeSeries"]) == {str(int(NOW.timestamp())): 5, str(int(begin.timestamp())): 5}
-        assert data["expireTime"] == "2026-03-01T12:08:00Z"
+        assert json.loads(data["timeSeries"]) == {str(int(NOW.timestamp())): 5}
+        assert data["expireTime"] == "2026-03-01T12:05:20Z"
 
     def test_ignorance_is_no_config_map(self, tmp_path: Path) -> None:
         rows = (recommendation(workload_id("other")),)

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from forecaster.serving.values import (
+from forecaster.publish.values import (
     AskedAt,
     MetricTarget,
     NotKnown,
@@ -27,6 +27,7 @@ WEB = WorkloadOffer(
     consumers=(MetricTarget("forecaster_demand", "AverageValue", 0.5),),
     abstain="auto",
     last_for_seconds=600,
+    signals=("cpu", "memory"),
 )
 NOW = AskedAt(NOON + timedelta(seconds=20), NOON, fresh=True)
 
@@ -56,7 +57,7 @@ def test_counts_belong_to_no_signal(metric: str, count: int) -> None:
 
 
 def test_the_only_signal_need_not_be_named() -> None:
-    answer = value_of(web(demands=(CPU,)), "forecaster_demand", NOW)
+    answer = value_of(web(demands=(CPU,), signals=("cpu",)), "forecaster_demand", NOW)
     assert isinstance(answer, OfferedValue)
     assert answer.signal == "cpu"
 
@@ -79,13 +80,13 @@ def test_age_is_that_of_the_sample() -> None:
 
 def test_a_value_that_is_no_longer_known_is_the_last_one_and_keeps_its_time() -> None:
     later = AskedAt(NOON + timedelta(minutes=5), NOON + timedelta(minutes=5), fresh=True)
-    answer = value_of(web(demands=(lost(CPU),)), "forecaster_demand", later)
+    answer = value_of(web(demands=(lost(CPU),), signals=("cpu",)), "forecaster_demand", later)
     assert answer == OfferedValue("forecaster_demand", 6.4, NOON, "last", "cpu", 0.85)
 
 
 def test_then_it_keeps_the_count_by_the_target_of_the_hpa() -> None:
     later = AskedAt(NOON + timedelta(minutes=11), NOON + timedelta(minutes=11), fresh=True)
-    answer = value_of(web(demands=(lost(CPU),)), "forecaster_demand", later)
+    answer = value_of(web(demands=(lost(CPU),), signals=("cpu",)), "forecaster_demand", later)
     assert answer == OfferedValue("forecaster_demand", 3.5, later.published_at, "neutral", "cpu", None)
 
 
@@ -113,3 +114,21 @@ def test_nothing_in_a_stale_table_is_known() -> None:
     answer = value_of(WEB, "forecaster_demand", dead._replace(now=NOON + timedelta(minutes=11)), signal="cpu")
     assert isinstance(answer, NotKnown)
     assert "nothing has been computed since" in answer.message
+
+
+def test_a_signal_that_decides_nothing_is_said_to_be_none() -> None:
+    answer = value_of(web(signals=("cpu",)), "forecaster_demand", NOW, signal="memory")
+    assert answer == NotNamed("the count is not decided by signal 'memory'; there are cpu")
+
+
+def test_one_of_several_signals_has_to_be_named_while_only_one_is_known_too() -> None:
+    """Otherwise a reader that names none would get the demand of another signal when one fades."""
+    assert isinstance(value_of(web(demands=(CPU,)), "forecaster_demand", NOW), NotNamed)
+
+
+def test_two_targets_that_differ_leave_open_which_of_them_asks() -> None:
+    later = AskedAt(NOON + timedelta(minutes=11), NOON + timedelta(minutes=11), fresh=True)
+    two = tuple(MetricTarget("forecaster_demand", "AverageValue", target) for target in (0.35, 1e9))
+    answer = value_of(web(demands=(lost(CPU),), consumers=two), "forecaster_demand", later, signal="cpu")
+    assert isinstance(answer, NotNamed)
+    assert "2 targets" in answer.message

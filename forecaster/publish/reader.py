@@ -15,7 +15,7 @@ import msgspec
 from forecaster.errors import StoreError
 from forecaster.publish.decision_history import WorkloadHistory
 from forecaster.publish.table import TableEntry, TableHeader, read_header
-from forecaster.serving.values import WorkloadOffer
+from forecaster.publish.values import WorkloadOffer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from forecaster.serving.values import ORDER, AbstainedValue, AbstainInputs, MetricReader, abstained
+from forecaster.publish.values import ORDER, AbstainedValue, AbstainInputs, MetricReader, abstained
 
 YOUNG = AbstainInputs(
     last=6.4,

@@ -7,7 +7,7 @@ import pytest
 
 from forecaster.domain.decision import Reason
 from forecaster.domain.report import CycleReport, ForecastScore
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import CPU
 from forecaster.publish.decision_history import (
     CHANGES_KEPT,
     FORGOTTEN_AFTER,
@@ -22,7 +22,7 @@ WEB = workload_id("web")
 
 
 def score(at: datetime, *, upper: float = 3.0, actual: float = 2.0) -> ForecastScore:
-    return ForecastScore(WEB, Signal.CPU, at, at, "ridge", 0.9, median=1.5, upper=upper, actual=actual)
+    return ForecastScore(WEB, CPU, at, at, "ridge", 0.9, median=1.5, upper=upper, actual=actual)
 
 
 def report(*scores: ForecastScore, at: datetime = NOON) -> CycleReport:

@@ -10,11 +10,13 @@ from forecaster.errors import StoreError
 from forecaster.publish.remote_write import RemoteWriter
 from forecaster.publish.settings import RemoteWriteSettings
 from tests.support.http_server import Asked, Reply, Server
-from tests.support.recommendations import NOON, recommendation, workload_id
+from tests.support.published import offered_cycle
+from tests.support.recommendations import recommendation, workload_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
 
 TAKEN = Reply(204)
 
@@ -32,7 +34,7 @@ def test_a_table_is_sent_as_the_protocol_says(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("secret\n")
     with Server(answering(TAKEN)) as server:
         writer = writing(server, bearer_token_file=tmp_path / "token", headers={"X-Scope-OrgID": "shop"})
-        writer.publish(NOON, [recommendation()])
+        writer.receive(offered_cycle(recommendation()))
         writer.close()
     (asked,) = server.asked
     assert (asked.method, asked.path) == ("POST", "/api/v1/write")
@@ -41,13 +43,15 @@ def test_a_table_is_sent_as_the_protocol_says(tmp_path: Path) -> None:
     assert asked.headers["X-Prometheus-Remote-Write-Version"] == "0.1.0"
     assert asked.headers["Authorization"] == "Bearer secret"
     assert asked.headers["X-Scope-OrgID"] == "shop"
-    assert b"forecaster_demand_forecast" in bytes(cramjam.snappy.decompress_raw(asked.body))
+    assert b"forecaster_forecast_peak" in bytes(cramjam.snappy.decompress_raw(asked.body))
 
 
 def test_a_table_is_sent_in_requests_of_a_stated_size() -> None:
     with Server(answering(TAKEN)) as server:
-        writer = writing(server, series_per_request=7)  # of 3 workloads with 3 forecasts, 3 measurements and a count
-        writer.publish(NOON, [recommendation(workload_id(name)) for name in ("a", "b", "c")])
+        writer = writing(
+            server, series_per_request=11
+        )  # of 3 workloads with 3 demands, forecasts and measurements, and 2 counts
+        writer.receive(offered_cycle(*(recommendation(workload_id(name)) for name in ("a", "b", "c"))))
         writer.close()
     assert len(server.asked) == 3
 
@@ -63,20 +67,20 @@ def test_a_table_is_sent_in_requests_of_a_stated_size() -> None:
 def test_what_was_not_taken_is_one_line_at_the_next_table(reply: Reply, said: str) -> None:
     with Server(answering(reply)) as server:
         writer = writing(server)
-        writer.publish(NOON, [recommendation()])
+        writer.receive(offered_cycle(recommendation()))
         writer.settle(10)
         with pytest.raises(StoreError, match="remote write to ") as refused:
-            writer.publish(NOON, [])
+            writer.receive(offered_cycle())
         assert str(refused.value).endswith(said)
         writer.close()
 
 
 def test_nobody_there_is_one_line_too() -> None:
     writer = RemoteWriter(RemoteWriteSettings(url="http://127.0.0.1:9/api/v1/write"))
-    writer.publish(NOON, [recommendation()])
+    writer.receive(offered_cycle(recommendation()))
     writer.settle(10)
     with pytest.raises(StoreError, match="Connection refused"):
-        writer.publish(NOON, [])
+        writer.receive(offered_cycle())
     writer.close()
 
 
@@ -89,9 +93,9 @@ def test_a_receiver_that_is_busy_is_not_waited_for() -> None:
 
     with Server(slowly) as server:
         writer = writing(server)
-        writer.publish(NOON, [recommendation()])
+        writer.receive(offered_cycle(recommendation()))
         with pytest.raises(StoreError, match="left out, the receiver is still busy"):
-            writer.publish(NOON, [recommendation()])
+            writer.receive(offered_cycle(recommendation()))
         go_on.set()
         writer.close()
 

@@ -6,8 +6,8 @@ from datetime import timedelta
 from forecaster.domain.decision import Clamp, Reason
 from forecaster.domain.policy import Policy
 from forecaster.domain.workload import Target, TargetType
-from forecaster.publish.offer import offer
-from forecaster.serving.values import MetricTarget, OfferedNumber, WorkloadOffer
+from forecaster.publish.values import MetricTarget, OfferedNumber, WorkloadOffer
+from tests.support.published import offer_of
 from tests.support.recommendations import NOON, ahead, recommendation, signal_view
 
 PUBLISH = Policy.model_validate({"mode": "publish"})
@@ -15,13 +15,13 @@ ONE = replace(recommendation(), signals=(signal_view("cpu"),), clamps=())
 
 
 def offered(one: object = ONE, before: WorkloadOffer | None = None, **policy: object) -> WorkloadOffer:
-    found = offer(one, Policy.model_validate({"mode": "publish", **policy}), before)  # type: ignore[arg-type]
+    found = offer_of(one, Policy.model_validate({"mode": "publish", **policy}), before)  # type: ignore[arg-type]
     assert found is not None
     return found
 
 
 def test_a_policy_that_only_observes_offers_nothing() -> None:
-    assert offer(ONE, Policy()) is None
+    assert offer_of(ONE, Policy()) is None
 
 
 def test_demand_is_the_forecast_peak() -> None:
@@ -62,8 +62,7 @@ def test_the_timestamp_is_that_of_the_newest_sample() -> None:
 
 def test_the_count_is_what_it_was_before_the_clamps_that_the_hpa_applies_itself() -> None:
     clamps = (Clamp("forecast", 4, 6, ""), Clamp("stabilization", 6, 9, ""), Clamp("bounds", 9, 8, ""))
-    assert offered(replace(ONE, clamps=clamps)).replicas == OfferedNumber(6, NOON, "forecast")
-    assert offered(replace(ONE, clamps=clamps[:1])).replicas == OfferedNumber(5, NOON, "forecast")
+    assert offered(replace(ONE, clamps=clamps, offered=6)).replicas == OfferedNumber(6, NOON, "forecast")
 
 
 def test_the_floor_is_the_most_that_a_forecast_asks_for() -> None:
@@ -72,7 +71,7 @@ def test_the_floor_is_the_most_that_a_forecast_asks_for() -> None:
 
 
 def test_metrics_of_others_are_not_ours_to_serve() -> None:
-    queue = replace(signal_view("queue_length"), forecast=ahead())
+    queue = replace(signal_view("cpu"), signal="queue_length", target="", forecast=ahead())
     assert offered(replace(ONE, signals=(queue,))).demands == ()
 
 

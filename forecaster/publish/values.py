@@ -1,0 +1,280 @@
+"""The number that a reader gets of an offer at an instant, and what it gets where nothing is known. Pure, no numpy.
+
+`forecaster_demand` is the total demand at the lead time in the unit of its signal, to be divided by what one replica
+should carry. `forecaster_replicas` and `forecaster_floor` are counts. All three have every clamp in them but those that
+the HPA applies itself.
+
+An HPA never looks at the age of a value, so a value that is served is believed. Which one does no harm where nothing
+is known depends on its reader: a value keeps a count only as a multiple of the reader's own target
+(docs/external-metrics.md). Never 0, never an invented number.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+
+from forecaster.domain.published import DEMAND, FLOOR, REPLICAS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+METRICS = (DEMAND, FLOOR, REPLICAS)
+KNOWN = frozenset({"forecast", "measured"})
+"""Sources of a number that is known."""
+PER_REPLICA = "AverageValue"
+
+LAST: Final = "last"
+"""The last value that was known, while its newest sample is young enough."""
+NEUTRAL: Final = "neutral"
+"""The value that keeps the current count: the reader's target times that count."""
+HOLD: Final = "hold"
+"""The value that asks for the count to keep: that of the instant at which knowledge ended, or of a frozen workload."""
+ORDER: Final = {"auto": (LAST, NEUTRAL), LAST: (LAST,), NEUTRAL: (NEUTRAL,), HOLD: (HOLD,), "fail": ()}
+"""What each policy tries in turn. What none of them can answer is an error."""
+
+
+class OfferedNumber(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One number of one workload."""
+
+    value: float
+    at: datetime
+    """Of the newest sample behind it."""
+    source: str
+    """`forecast` or `measured`: what it follows from."""
+    known: bool = True
+    """False: it is the last one that was known, from an earlier cycle."""
+    signal: str = ""
+    """Empty for counts."""
+    quantile: float | None = None
+
+
+class MetricTarget(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A target of the workload's HPA that reads one of our metrics."""
+
+    metric: str
+    type: str
+    target: float
+    signal: str = ""
+    """Of demand, the signal where the metric's name says it."""
+
+
+class WorkloadOffer(msgspec.Struct, frozen=True, array_like=True):
+    """What is offered of one workload: its numbers, its readers, and what to do without numbers."""
+
+    replicas_now: int
+    replicas_held: int
+    """The count to keep: the current one while all is known or frozen, else that of when knowledge ended."""
+    demands: tuple[OfferedNumber, ...]
+    replicas: OfferedNumber | None
+    floor: OfferedNumber | None
+    consumers: tuple[MetricTarget, ...]
+    abstain: str
+    """The policy's; `hold` while the workload is frozen."""
+    last_for_seconds: float
+    why: str = ""
+    """The reason of the decision to hold, a word fit for every tenant's eyes; empty when all is known."""
+    signals: tuple[str, ...] = ()
+    """What the count is decided by; nothing else has a demand."""
+    replicas_most: int = 0
+    """The most replicas that are not idle by the upper quantile of the forecast; never below `replicas`."""
+
+
+class AskedAt(NamedTuple):
+    """When a value is asked for, and what that means for the table it is taken from."""
+
+    now: datetime
+    published_at: datetime
+    fresh: bool
+    """False: the table is older than it may be, so nothing in it is known to be true now."""
+
+
+class OfferedValue(NamedTuple):
+    """A number to serve."""
+
+    metric: str
+    value: float
+    at: datetime
+    """Its sample's instant, or of a count that is kept, the table's."""
+    source: str
+    """forecast, measured, or the word of abstaining: last, neutral, hold."""
+    signal: str
+    quantile: float | None
+
+    def age(self, now: datetime) -> timedelta:
+        """How old it is; never negative, whatever the clocks say."""
+        return max(now - self.at, timedelta(0))
+
+
+class NotNamed(NamedTuple):
+    """The request does not say which number it wants, or names one that does not exist."""
+
+    message: str
+
+
+class NotKnown(NamedTuple):
+    """Nothing can be said now, and the policy forbids to say anything else."""
+
+    message: str
+
+
+Answer = OfferedValue | NotNamed | NotKnown
+
+
+class MetricReader(NamedTuple):
+    """The target of a metric's reader, and whether that is for one replica or for all of them together."""
+
+    target: float
+    per_replica: bool = True
+
+
+ONE_REPLICA = MetricReader(1.0)
+"""What a count is divided by where no reader is known."""
+
+
+def value_of(offer: WorkloadOffer, metric: str, moment: AskedAt, *, signal: str = "", target: float = 0.0) -> Answer:
+    """The number of one metric of a workload.
+
+    `signal` may be left out where the count is decided by one; `target` is what one replica should carry, for readers
+    that are no HPA of this workload and so not in the table.
+    """
+    if metric not in METRICS:
+        return NotNamed(f"no metric {metric}; there are {', '.join(METRICS)}")
+    signal = signal or (offer.signals[0] if metric == DEMAND and len(offer.signals) == 1 else "")
+    number = _number(offer, metric, signal)
+    if isinstance(number, NotNamed):
+        return number
+    if number is not None and number.known and moment.fresh:
+        return OfferedValue(metric, number.value, number.at, number.source, number.signal, number.quantile)
+    reader = _reader(offer, metric, signal, target)
+    if isinstance(reader, NotNamed):
+        return reader
+    return _abstained_answer(offer, metric, number or _never_known(signal), moment, reader)
+
+
+def sampled_values(offer: WorkloadOffer, at: datetime) -> Iterator[OfferedValue]:
+    """Every number that a store of samples takes: it repeats a value for minutes, and its readers are not known.
+
+    So it gets none that is itself repeated, nor one that keeps a count by the target of another reader.
+    """
+    moment = AskedAt(at, at, fresh=True)
+    asked = [*((metric, "") for metric in (REPLICAS, FLOOR)), *((DEMAND, signal) for signal in offer.signals)]
+    for metric, signal in asked:
+        value = value_of(offer, metric, moment, signal=signal)
+        if isinstance(value, OfferedValue) and (value.source in KNOWN or (value.source == HOLD and metric != DEMAND)):
+            yield value
+
+
+def _number(offer: WorkloadOffer, metric: str, signal: str) -> OfferedNumber | NotNamed | None:
+    if metric == DEMAND:
+        return _demand(offer, signal)
+    if signal:
+        return NotNamed(f"{metric} is one number for all signals; leave the signal out")
+    return offer.replicas if metric == REPLICAS else offer.floor
+
+
+def _demand(offer: WorkloadOffer, signal: str) -> OfferedNumber | NotNamed | None:
+    if offer.signals and signal not in offer.signals:
+        there = ", ".join(offer.signals)
+        if signal:
+            return NotNamed(f"the count is not decided by signal {signal[:64]!r}; there are {there}")
+        return NotNamed(f"several signals: name one of {there}")
+    return next((one for one in offer.demands if one.signal == signal), None)
+
+
+def _reader(offer: WorkloadOffer, metric: str, signal: str, target: float) -> MetricReader | NotNamed | None:
+    """The reader whose count is to be kept. Two targets of a metric that differ leave open which of them asks."""
+    if target > 0:
+        return MetricReader(target)
+    readers = {
+        MetricReader(one.target, one.type == PER_REPLICA)
+        for one in offer.consumers
+        if one.metric == metric and one.signal in {"", signal}
+    }
+    if len(readers) > 1:
+        return NotNamed(f"the HPA has {len(readers)} targets of {metric} that differ: it is not known which one asks")
+    return next(iter(readers), None if metric == DEMAND else ONE_REPLICA)
+
+
+def _never_known(signal: str) -> OfferedNumber:
+    return OfferedNumber(math.nan, datetime.min.replace(tzinfo=UTC), "", known=False, signal=signal)
+
+
+def _abstained_answer(
+    offer: WorkloadOffer, metric: str, number: OfferedNumber, moment: AskedAt, reader: MetricReader | None
+) -> OfferedValue | NotKnown:
+    inputs = AbstainInputs(
+        last=number.value,
+        age=moment.now - number.at,
+        last_for=timedelta(seconds=offer.last_for_seconds),
+        reader=reader,
+        replicas_now=offer.replicas_now if moment.fresh else None,
+        replicas_held=offer.replicas_held,
+    )
+    chosen = abstained(offer.abstain, inputs)
+    if chosen is None:
+        return NotKnown(_why(offer, moment))
+    if chosen.word == LAST:
+        return OfferedValue(metric, chosen.value, number.at, chosen.word, number.signal, number.quantile)
+    return OfferedValue(metric, chosen.value, moment.published_at, chosen.word, number.signal, None)
+
+
+def _why(offer: WorkloadOffer, moment: AskedAt) -> str:
+    if not moment.fresh:
+        return f"the newest values are of {moment.published_at:%Y-%m-%d %H:%M:%S} UTC; nothing has been computed since"
+    return offer.why or "nothing is forecast or measured"
+
+
+class AbstainInputs(NamedTuple):
+    """All that is left to answer from."""
+
+    last: float
+    age: timedelta
+    """Of the newest sample behind `last`; where there never was one, longer than any policy allows."""
+    last_for: timedelta
+    reader: MetricReader | None
+    replicas_now: int | None
+    """None when even the count is out of date."""
+    replicas_held: int
+
+
+class AbstainedValue(NamedTuple):
+    """A value in place of knowledge, under the word for it."""
+
+    word: str
+    value: float
+
+
+def abstained(policy: str, inputs: AbstainInputs) -> AbstainedValue | None:
+    """The first thing in the order of the policy that can be said; None when it has to be an error."""
+    for word in ORDER[policy]:
+        value = _VALUES[word](inputs)
+        if value is not None:
+            return AbstainedValue(word, value)
+    return None
+
+
+def _last(inputs: AbstainInputs) -> float | None:
+    return inputs.last if inputs.age <= inputs.last_for else None
+
+
+def _neutral(inputs: AbstainInputs) -> float | None:
+    """A count that is out of date may be below the one that others have reached since: repeating it would lower it."""
+    return _keeping(inputs.replicas_now, inputs.reader)
+
+
+def _hold(inputs: AbstainInputs) -> float | None:
+    return _keeping(inputs.replicas_held, inputs.reader)
+
+
+def _keeping(replicas: int | None, reader: MetricReader | None) -> float | None:
+    """HPA rules §8: a ratio of 1 to the target is inside every tolerance. At 0 replicas only 0 would keep it."""
+    if not replicas or reader is None:
+        return None
+    return reader.target * replicas if reader.per_replica else reader.target
+
+
+_VALUES = {LAST: _last, NEUTRAL: _neutral, HOLD: _hold}

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import pytest
+
+from forecaster.domain.policies import Policies
+from forecaster.domain.policy import Policy
+from forecaster.errors import StoreError
+from forecaster.publish.publisher import OfferedCycle, OfferPublisher
+from tests.support.recommendations import NOON, recommendation
+
+PUBLISH = Policies(Policy(mode="publish"))
+
+
+class Received:
+    """A receiver that keeps what it gets, or fails."""
+
+    def __init__(self, fault: str = "") -> None:
+        self.fault = fault
+        self.cycles: list[OfferedCycle] = []
+
+    def receive(self, cycle: OfferedCycle) -> None:
+        if self.fault:
+            raise StoreError(self.fault)
+        self.cycles.append(cycle)
+
+
+def test_every_receiver_gets_the_very_same_offers() -> None:
+    first, second = Received(), Received()
+    OfferPublisher(PUBLISH, {"table": first, "remote-write": second}).publish(NOON, [recommendation()])
+    assert len(first.cycles[0].offers) == 1
+    assert first.cycles[0].offers is second.cycles[0].offers
+
+
+def test_one_that_fails_keeps_it_from_no_other_and_all_faults_are_said() -> None:
+    received = Received()
+    receivers = {"table": Received("the disk is full"), "a": received, "b": Received("connection refused")}
+    with pytest.raises(StoreError, match="the disk is full; connection refused"):
+        OfferPublisher(PUBLISH, receivers).publish(NOON, [])
+    assert len(received.cycles) == 1
+
+
+def test_the_last_known_numbers_go_on_from_cycle_to_cycle() -> None:
+    received = Received()
+    publisher = OfferPublisher(PUBLISH, {"table": received})
+    publisher.publish(NOON, [recommendation()])
+    publisher.publish(NOON, [recommendation(replicas=None)])
+    offer = received.cycles[1].offers[0]
+    assert offer is not None
+    assert offer.replicas is not None
+    assert (offer.replicas.value, offer.replicas.known) == (5, False)
