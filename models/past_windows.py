@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from .panel import Floats
     from .situation import SeenSituation
 
-    Running = list[tuple[int, Floats]]
-
 # How far around the clock time of the target one looks, per day of distance.
 NEIGHBOURS = ((1, (-2, -1, 1, 2, 4)), (7, (-1, 1)))
 
@@ -28,11 +27,10 @@ def past_windows(seen: SeenSituation, windows: Sequence[StepWindow]) -> Floats:
     """Float32 [series, origin, window, feature]: the same window on the last seven days, and how far it is away."""
     first = np.array([window.first for window in windows])
     width = np.array([window.steps for window in windows])
-    running = _running(seen, windows)
     days = np.array([*range(1, DAYS + 1), *(day for day, shifts in NEIGHBOURS for _ in shifts)])
     shifts = np.array([0] * DAYS + [shift for _, each in NEIGHBOURS for shift in each])
     back = _back(seen, days)
-    found = _same_windows(seen, running, back, shifts)
+    found = _same_windows(seen, windows, back, shifts)
     then = found[..., :DAYS] - seen.level[:, :, None, None]
     since = found[..., :DAYS] - _same_minute(seen, back[:, :DAYS])[:, :, None]
     parts = [since, then[..., [0, 1, 2, 6]]]
@@ -40,8 +38,8 @@ def past_windows(seen: SeenSituation, windows: Sequence[StepWindow]) -> Floats:
         ordered = np.sort(each, axis=-1)
         parts += [ordered[..., [0, 1, 3, 5, 6]], each.mean(axis=-1, keepdims=True)]
     parts.append(found[..., DAYS:] - seen.level[:, :, None, None])
-    newest = np.stack([largest[:, seen.origins] for _, largest in running], axis=-1)
-    parts.append((newest - seen.level[:, :, None])[..., None])
+    latest = np.stack([_largest(seen, window.steps, seen.origins[:, None])[:, :, 0] for window in windows], axis=-1)
+    parts.append((latest - seen.level[:, :, None])[..., None])
     scaled = squash(np.concatenate(parts, axis=-1) / seen.scale[:, :, None, None])
     distance = np.stack([np.log(first), first / 12, np.log(width), np.log((first + width) / seen.day)], axis=-1)
     place = np.broadcast_to(distance, (*scaled.shape[:3], distance.shape[1]))
@@ -55,27 +53,33 @@ def _back(seen: SeenSituation, days: npt.NDArray[np.intp]) -> npt.NDArray[np.int
 
 
 def _same_windows(
-    seen: SeenSituation, running: Running, back: npt.NDArray[np.intp], shifts: npt.NDArray[np.intp]
+    seen: SeenSituation, windows: Sequence[StepWindow], back: npt.NDArray[np.intp], shifts: npt.NDArray[np.intp]
 ) -> Floats:
-    """[series, origin, window, place] largest value of the window so many bins ago; without history the newest value.
+    """[series, origin, window, place] largest value of the window so many bins ago; without history the latest value.
 
     Bins that were not over at the origin are never read.
     """
     origins = seen.origins[:, None]
     found = []
-    for last, largest in running:
-        at = np.minimum(origins - back + shifts + last, origins)
-        found.append(largest[:, np.where(at < 0, origins, at)])
+    for window in windows:
+        at = np.minimum(origins - back + shifts + window.last, origins)
+        found.append(_largest(seen, window.steps, np.where(at < 0, origins, at)))
     return np.stack(found, axis=2)
+
+
+def _largest(seen: SeenSituation, width: int, at: npt.NDArray[np.intp]) -> Floats:
+    """[series, *at] largest of the `width` bins up to each of these, fewer at the beginning.
+
+    A few of them are looked up; for many it is cheaper to know all.
+    """
+    if width * at.size < seen.values.shape[1]:
+        return reduce(np.maximum, (seen.values[:, np.maximum(at - before, 0)] for before in range(width)))
+    if width not in seen.running:
+        seen.running[width] = running_maximum(seen.values, width)
+    return np.asarray(seen.running[width][:, at])
 
 
 def _same_minute(seen: SeenSituation, back: npt.NDArray[np.intp]) -> Floats:
     """[series, origin, place] value at the origin's clock time on these days."""
     origins = seen.origins[:, None]
     return np.asarray(seen.values[:, np.where(origins < back, origins, origins - back)])
-
-
-def _running(seen: SeenSituation, windows: Sequence[StepWindow]) -> Running:
-    """Per window its last step and [series, time] the largest of as many newest bins as it is long."""
-    by_width = {steps: running_maximum(seen.values, steps) for steps in {window.steps for window in windows}}
-    return [(window.last, by_width[window.steps]) for window in windows]

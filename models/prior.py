@@ -21,6 +21,7 @@ from .panel import DAY
 from .past_windows import past_windows
 from .situation import SeenSituation, situation
 from .spread import read_table
+from .trailing import equal_shares
 from .training import LEVELS
 
 if TYPE_CHECKING:
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
 NEAR = 15
 # Fewer bins than this have no shape; series younger than eight days are looked at in groups of about the same age.
 LEAST, GROWN_DAYS, AGE_RATIO = 3, 8, 1.08
-# Series looked at together: 128 of eight days are 1 MiB of float32 and stay near the processor.
-ROWS = 128
+# Series looked at together: enough that calls on arrays cost little, few enough that memory stays bounded.
+ROWS = 1024
 
 
 class Views(NamedTuple):
@@ -121,8 +122,11 @@ def alike(history: Panel, width: int, most: int = ROWS) -> Iterator[tuple[npt.ND
     for age in np.unique(ages[ages >= LEAST]).tolist():
         rows = np.flatnonzero(ages == age)
         known = min(width, history.length) if age >= GROWN_DAYS * history.bins(DAY) else age
+        latest = history.values[:, history.length - known :]
         for part in np.array_split(rows, -(-len(rows) // most)):
-            yield part, *in_own_unit(filled(history.values[part, history.length - known :]))
+            neighbours = part[-1] - part[0] == len(part) - 1
+            some = latest[part[0] : part[-1] + 1] if neighbours else latest[part]
+            yield part, *in_own_unit(filled(some))
 
 
 @cache
@@ -138,9 +142,9 @@ def networks() -> dict[str, tuple[Network, ...]]:
 
 def in_own_unit(values: Floats) -> tuple[Floats, Floats]:
     """Float32 values [series, time] divided by their mean, and that mean [series]."""
-    mean = values.mean(axis=1, dtype=np.float64)
-    divisor = np.where(mean > 0, mean, 1.0).astype(values.dtype)
-    return (values / divisor[:, None]).astype(np.float32, copy=False), mean
+    mean = values @ equal_shares(values.shape[1], values.dtype)
+    divisor = np.where(mean > 0, mean, values.dtype.type(1))
+    return (values / divisor).astype(np.float32, copy=False), mean[:, 0].astype(np.float64)
 
 
 def _rounded(ages: npt.NDArray[np.intp], grown: int) -> npt.NDArray[np.intp]:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .trailing import Extremes, Trailing, change, newest_of
+from .trailing import trailing
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
+    from collections.abc import Mapping
 
     from .panel import Floats
-    from .trailing import Origins
+    from .trailing import Origins, Trailing
 
 LAGS = (*range(1, 13), 15, 18, 24, 30, 36, 48)
 DAYS = 7
@@ -36,6 +36,7 @@ class SeenSituation(NamedTuple):
         level: [series, origin] newest value.
         scale: [series, origin] usual change over a day, > 0; over shorter times while there was no day yet.
         context: float32 [series, origin, feature].
+        running: by width [series, time] the largest of so many latest bins, as far as it was asked for.
     """
 
     values: Floats
@@ -44,26 +45,32 @@ class SeenSituation(NamedTuple):
     level: Floats
     scale: Floats
     context: Floats
+    running: dict[int, Floats]
+
+
+class Moved(NamedTuple):
+    """By width the mean change over a bin, an hour and a day, each [series, origin]."""
+
+    steps: Mapping[int, Floats]
+    hourly: Mapping[int, Floats]
+    daily: Mapping[int, Floats]
 
 
 def situation(values: Floats, origins: Origins, day: int) -> SeenSituation:
     """Look at origins of gapless values [series, time]."""
     level = values[:, origins]
-    means = Trailing(values, origins)
-    steps, hourly, daily = (
-        _changes(values, origins, lag, width)
-        for lag, width in ((1, DAYS * day), (_hour(day), 3 * day), (day, DAYS * day))
-    )
-    scale = _scale(origins, day, means, steps, hourly, daily)
+    view = trailing(values, origins)
+    moved = _moved(view, day)
+    scale = _scale(view, moved, origins, day)
     context = [
-        _recent(values, origins, day, level, scale, means),
-        _spread(values, origins, day, level, scale, means, steps),
-        _rhythm(values, origins, day, level, scale, means),
-        _restlessness(day, scale, daily, hourly),
-        _age(values, origins, day),
+        _recent(values, origins, day, level, scale, view),
+        _spread(day, level, scale, view, moved),
+        _rhythm(values, origins, day, level, scale, view),
+        _restlessness(day, scale, moved),
+        _age(origins, day, view),
     ]
     features = np.concatenate(context).astype(np.float32)
-    return SeenSituation(values, origins, day, level, scale, np.ascontiguousarray(np.moveaxis(features, 0, -1)))
+    return SeenSituation(values, origins, day, level, scale, np.ascontiguousarray(np.moveaxis(features, 0, -1)), {})
 
 
 def squash(value: Floats) -> Floats:
@@ -71,90 +78,83 @@ def squash(value: Floats) -> Floats:
     return np.asarray(np.arcsinh(value))
 
 
-def _changes(values: Floats, origins: Origins, lag: int, width: int) -> Trailing:
-    """Of changes over `lag` bins, to be asked for at most `width` of them."""
-    part, places = newest_of(values, origins, width + lag)
-    return Trailing(change(part, lag), places)
+def _moved(view: Trailing, day: int) -> Moved:
+    quarter, week = max(1, day // 4), DAYS * day
+    return Moved(
+        steps=view.changes(1, (*_step_widths(day), 3 * day)),
+        hourly=view.changes(_hour(day), (quarter, day, 3 * day)),
+        daily=view.changes(day, (quarter, day, week)),
+    )
+
+
+def _step_widths(day: int) -> list[int]:
+    return [max(2, width) for width in (3, day // 24, day // 4, day, DAYS * day)]
 
 
 def _hour(day: int) -> int:
     return max(1, day // 24)
 
 
-def _scale(origins: Origins, day: int, means: Trailing, steps: Trailing, hourly: Trailing, daily: Trailing) -> Floats:
+def _scale(view: Trailing, moved: Moved, origins: Origins, day: int) -> Floats:
     """Mean change over a day in the last week; a young series starts with its changes over a step and an hour.
 
     Changes over shorter times are smaller; 1.5 and 3 are the usual ratios of the recorded series.
     """
-    short = _blend(steps, origins, 1, 3 * day) * 3.0
-    medium = _blend(hourly, origins, _hour(day), 3 * day) * 1.5
-    long = _blend(daily, origins, day, DAYS * day)
+    short = _blend(moved.steps, origins, 1, 3 * day) * 3.0
+    medium = _blend(moved.hourly, origins, _hour(day), 3 * day) * 1.5
+    long = _blend(moved.daily, origins, day, DAYS * day)
     some_hours = np.clip((origins + 1 - _hour(day)) / (3 * _hour(day)), 0.0, 1.0)
     some_days = np.clip((origins + 1 - day) / day, 0.0, 1.0)
     scale = some_days * long + (1 - some_days) * (some_hours * medium + (1 - some_hours) * short)
-    size = np.abs(means.mean(DAYS * day))
+    size = np.abs(view.mean(DAYS * day))
     return np.asarray(np.maximum(scale, 1e-4 * size) + LEAST_SCALE)
 
 
-def _blend(moved: Trailing, origins: Origins, lag: int, width: int) -> Floats:
+def _blend(moved: Mapping[int, Floats], origins: Origins, lag: int, width: int) -> Floats:
     """Mean change over `lag` bins within `width`; the first `lag` bins have none and are not counted."""
     counted = np.maximum(np.minimum(origins + 1 - lag, width), 1)
-    return np.asarray(moved.mean(width) * np.minimum(origins + 1, width) / counted)
+    return np.asarray(moved[width] * np.minimum(origins + 1, width) / counted)
 
 
-def _recent(values: Floats, origins: Origins, day: int, level: Floats, scale: Floats, means: Trailing) -> Floats:
+def _recent(values: Floats, origins: Origins, day: int, level: Floats, scale: Floats, view: Trailing) -> Floats:
     """[feature, series, origin]: newest values, means and extremes of hours and days, relative to the level."""
     widths = (3, 6, day // 24, day // 12, day // 8, day // 4, day // 2, day, 3 * day, DAYS * day)
     lags = values[:, np.maximum(origins - np.array(LAGS)[:, None], 0)].swapaxes(0, 1)
-    trailing = [means.mean(max(2, width)) for width in widths]
-    extremes = Extremes(values, origins)
+    found = [view.mean(max(2, width)) for width in widths]
     for width in (day // 24, day // 4, day, DAYS * day):
-        trailing += extremes.of(max(2, width))
-    return squash((np.concatenate([lags, np.stack(trailing)]) - level) / scale)
+        found += view.extremes(max(2, width))
+    return squash((np.concatenate([lags, np.stack(found)]) - level) / scale)
 
 
-def _spread(
-    values: Floats, origins: Origins, day: int, level: Floats, scale: Floats, means: Trailing, steps: Trailing
-) -> Floats:
+def _spread(day: int, level: Floats, scale: Floats, view: Trailing, moved: Moved) -> Floats:
     """[feature, series, origin]: standard deviations, mean steps, and sizes in units of the scale, as logarithms."""
-    week, places = newest_of(values, origins, DAYS * day)
-    centred = week - week.mean(axis=1, keepdims=True)
-    first, second = Trailing(centred, places), Trailing(centred * centred, places)
     widths = [max(3, width) for width in (6, day // 24, day // 8, day // 4, day, DAYS * day)]
-    variance = np.stack([second.mean(width) - first.mean(width) ** 2 for width in widths])
-    moved = np.stack([steps.mean(max(2, width)) for width in (3, day // 24, day // 4, day, DAYS * day)])
-    sizes = np.stack([level, means.mean(day), means.mean(DAYS * day)])
-    spreads = np.concatenate([np.sqrt(np.maximum(variance, 0)), moved])
+    steps = np.stack([moved.steps[width] for width in _step_widths(day)])
+    sizes = np.stack([level, view.mean(day), view.mean(DAYS * day)])
+    spreads = np.concatenate([np.sqrt(np.maximum(view.variances(widths), 0)), steps])
     return np.concatenate([np.log(spreads / scale + FLOOR), np.log1p(np.abs(sizes) / scale)])
 
 
-def _rhythm(values: Floats, origins: Origins, day: int, level: Floats, scale: Floats, means: Trailing) -> Floats:
+def _rhythm(values: Floats, origins: Origins, day: int, level: Floats, scale: Floats, view: Trailing) -> Floats:
     """[feature, series, origin]: how far the last hours are off those of yesterday and last week; the usual level."""
     parts = []
     for width in (max(1, w) for w in (3, day // 24, day // 8, day // 4)):
-        newest = means.mean(width)
-        parts += [newest - means.mean(width, back=day), newest - means.mean(width, back=DAYS * day)]
+        newest = view.mean(width)
+        parts += [newest - view.mean(width, back=day), newest - view.mean(width, back=DAYS * day)]
     earlier = np.maximum(origins - day * np.arange(1, DAYS + 1)[:, None], 0)
     ago = np.sort(values[:, earlier], axis=1)
     parts += [ago[:, k] - level for k in (DAYS // 2, -1, 0)]
     return squash(np.stack(parts) / scale)
 
 
-def _restlessness(day: int, scale: Floats, daily: Trailing, hourly: Trailing) -> Floats:
+def _restlessness(day: int, scale: Floats, moved: Moved) -> Floats:
     """[feature, series, origin]: changes over a day and an hour, lately, against the usual ones."""
-    parts = [moved.mean(width) for width in (day, max(1, day // 4)) for moved in (daily, hourly)]
+    parts = [of[width] for width in (day, max(1, day // 4)) for of in (moved.daily, moved.hourly)]
     return np.asarray(np.log(np.stack(parts) / scale + FLOOR))
 
 
-def _age(values: Floats, origins: Origins, day: int) -> Floats:
+def _age(origins: Origins, day: int, view: Trailing) -> Floats:
     """[feature, series, origin]: share of idle and of unchanged bins in the last day, days of history, step length."""
     days = np.log(np.minimum((origins + 1) / day, DAYS + 1) + FLOOR)
-    part, places = newest_of(values, origins, day + 1)
-    idle = _share(part == 0, places, day)
-    still = _share(np.diff(part, axis=1, prepend=part[:, :1]) == 0, places, day)
+    idle, still = view.idle(day), view.still(day)
     return np.stack([idle, still, np.broadcast_to(days, idle.shape), np.full(idle.shape, np.log(day / 288))])
-
-
-def _share(true: npt.NDArray[np.bool_], origins: Origins, width: int) -> Floats:
-    """[series, origin] share of the newest bins for which something is true."""
-    return Trailing(true.astype(np.float32), origins).mean(width)

@@ -1,83 +1,189 @@
-"""Trailing statistics of many series at a few origins: what the newest `width` bins before an origin were like."""
+"""Trailing statistics of series at origins: what the latest `width` bins up to an origin were like.
+
+Windows are shorter at the beginning of a series. Many origins are answered from cumulative sums; one origin, which is
+what every cycle asks for, is answered from the bins themselves, block by block of series, so that what is computed on
+the way stays near the processor.
+"""
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
     import numpy.typing as npt
 
     from .panel import Floats
 
     Origins = npt.NDArray[np.intp]
 
+# Series whose changes are computed at once: a week of five-minute bins of them is half a megabyte.
+BLOCK = 64
 
-class Trailing:
-    """Means of trailing windows of values [series, time] at origins (positions of their newest bin).
 
-    Windows are shorter at the beginning. Many origins are answered from cumulative sums. One origin, which is what
-    every cycle asks for, is answered by products with equal shares, the quickest way to add up rows. What was asked
-    once is known: several features begin with the same means.
-    """
+class Trailing(Protocol):
+    """Statistics of trailing windows, [series, origin] each."""
+
+    def mean(self, width: int, *, back: int = 0) -> Floats:
+        """Mean of the `width` bins that end `back` bins before the origin."""
+        ...
+
+    def changes(self, lag: int, widths: Sequence[int]) -> Mapping[int, Floats]:
+        """By width the mean of |y(t) - y(t - lag)|, taken as 0 where there was nothing `lag` bins before."""
+        ...
+
+    def variances(self, widths: Sequence[int]) -> Floats:
+        """[width, series, origin]; `widths` ascend."""
+        ...
+
+    def extremes(self, width: int) -> tuple[Floats, Floats]:
+        """Largest and smallest value."""
+        ...
+
+    def idle(self, width: int) -> Floats:
+        """Share of the bins that are 0."""
+        ...
+
+    def still(self, width: int) -> Floats:
+        """Share of the bins that are as the bin before; `width` is less than the history."""
+        ...
+
+
+def trailing(values: Floats, origins: Origins) -> Trailing:
+    """Of gapless values [series, time] at origins, the positions of their latest bins."""
+    return AtLatest(values[:, : int(origins[0]) + 1]) if len(origins) == 1 else AtOrigins(values, origins)
+
+
+class AtOrigins:
+    """At many origins. Means that were asked for once are known: several features begin with the same ones."""
 
     def __init__(self, values: Floats, origins: Origins) -> None:
         self._values, self._origins = values, origins
-        self._total: Floats | None = None
+        self._total = _sums(values)
         self._known: dict[tuple[int, int], Floats] = {}
 
     def mean(self, width: int, *, back: int = 0) -> Floats:
-        """[series, origin] mean of the `width` bins that end `back` bins before the origin."""
+        """See Trailing.mean."""
         asked = width, back
         if asked not in self._known:
-            self._known[asked] = self._mean(width, back)
+            self._known[asked] = self._mean(self._total, width, back)
         return self._known[asked]
 
-    def _mean(self, width: int, back: int) -> Floats:
+    def changes(self, lag: int, widths: Sequence[int]) -> Mapping[int, Floats]:
+        """See Trailing.changes."""
+        total = _sums(change(self._values, lag))
+        return {width: self._mean(total, width) for width in widths}
+
+    def variances(self, widths: Sequence[int]) -> Floats:
+        """See Trailing.variances."""
+        centred = self._values - self._values.mean(axis=1, keepdims=True)
+        first, second = _sums(centred), _sums(centred * centred)
+        return np.stack([self._mean(second, width) - self._mean(first, width) ** 2 for width in widths])
+
+    def extremes(self, width: int) -> tuple[Floats, Floats]:
+        """See Trailing.extremes."""
+        low = -running_maximum(-self._values, width)[:, self._origins]
+        return running_maximum(self._values, width)[:, self._origins], low
+
+    def idle(self, width: int) -> Floats:
+        """See Trailing.idle."""
+        return self._mean(_sums(self._values == 0), width)
+
+    def still(self, width: int) -> Floats:
+        """See Trailing.still."""
+        return self._mean(_sums(np.diff(self._values, axis=1, prepend=self._values[:, :1]) == 0), width)
+
+    def _mean(self, total: Floats, width: int, back: int = 0) -> Floats:
         last = np.maximum(self._origins - back, 0) + 1
         first = np.maximum(last - width, 0)
-        if len(last) == 1:
-            bins = self._values[:, first[0] : last[0]]
-            return np.asarray(bins @ equal_shares(bins.shape[1], bins.dtype))
-        total = self._sums()
         return np.asarray((total[:, last] - total[:, first]) / (last - first))
 
-    def _sums(self) -> Floats:
-        if self._total is None:
-            zero = np.zeros((len(self._values), 1))
-            self._total = np.concatenate([zero, np.cumsum(self._values, axis=1, dtype=np.float64)], axis=1)
-        return self._total
+
+class AtLatest:
+    """At one origin, the latest bin of the values. Products with equal shares are the quickest way to add up rows."""
+
+    def __init__(self, values: Floats) -> None:
+        self._values = values
+        self._known: dict[tuple[int, int], Floats] = {}
+
+    def mean(self, width: int, *, back: int = 0) -> Floats:
+        """See Trailing.mean."""
+        asked = width, back
+        if asked not in self._known:
+            last = max(self._values.shape[1] - 1 - back, 0) + 1
+            bins = self._values[:, max(last - width, 0) : last]
+            self._known[asked] = bins @ equal_shares(bins.shape[1], bins.dtype)
+        return self._known[asked]
+
+    def changes(self, lag: int, widths: Sequence[int]) -> Mapping[int, Floats]:
+        """See Trailing.changes."""
+        series, length = self._values.shape
+        found = {width: np.zeros((series, 1), self._values.dtype) for width in widths}
+        reach = min(max(widths), length - lag)
+        for rows, moved in self._changed(lag, reach) if reach > 0 else ():
+            for width, means in found.items():
+                bins = moved[:, reach - min(width, reach) :]
+                np.matmul(bins, equal_shares(min(width, length), bins.dtype)[: bins.shape[1]], out=means[rows])
+        return found
+
+    def variances(self, widths: Sequence[int]) -> Floats:
+        """See Trailing.variances."""
+        part = self._values[:, -widths[-1] :]
+        centre = self.mean(widths[-1])
+        counts = [min(width, part.shape[1]) for width in widths]
+        found = np.empty((len(widths), len(part), 1), part.dtype)
+        for rows in blocks(len(part)):
+            centred = part[rows] - centre[rows]
+            for i, count in enumerate(counts):
+                bins = centred[:, part.shape[1] - count :]
+                found[i, rows, 0] = np.vecdot(bins, bins) / count
+        means = np.stack([self.mean(width) - centre for width in widths])
+        return np.asarray(found - means * means)
+
+    def extremes(self, width: int) -> tuple[Floats, Floats]:
+        """See Trailing.extremes."""
+        bins = self._values[:, -width:]
+        return bins.max(axis=1, keepdims=True), bins.min(axis=1, keepdims=True)
+
+    def idle(self, width: int) -> Floats:
+        """See Trailing.idle."""
+        return self._share(self._values[:, -width:] == 0)
+
+    def still(self, width: int) -> Floats:
+        """See Trailing.still."""
+        bins = self._values[:, -width - 1 :]
+        return self._share(np.diff(bins, axis=1, prepend=bins[:, :1])[:, -width:] == 0)
+
+    def _changed(self, lag: int, reach: int) -> Iterator[tuple[slice, Floats]]:
+        """Blocks of series and their latest `reach` changes over `lag` bins, in memory that the next block takes over.
+
+        Series that lie one behind the other are subtracted as one piece, in half of the time.
+        """
+        buffer = np.empty((BLOCK, self._values.shape[1]), self._values.dtype)
+        for rows in blocks(len(self._values)):
+            block = self._values[rows]
+            changed = buffer[: len(block)]
+            if block.flags.c_contiguous:
+                np.subtract(block.ravel()[lag:], block.ravel()[:-lag], out=changed.ravel()[lag:])
+            else:
+                np.subtract(block[:, lag:], block[:, :-lag], out=changed[:, lag:])
+            latest = changed[:, changed.shape[1] - reach :]
+            yield rows, np.abs(latest, out=latest)
+
+    def _share(self, true: npt.NDArray[np.bool_]) -> Floats:
+        """[series, 1] share of the bins of which something is true."""
+        count = self._values.dtype.type(true.shape[1])
+        return np.asarray(np.count_nonzero(true, axis=1).astype(self._values.dtype)[:, None] / count)
 
 
-class Extremes:
-    """Largest and smallest of trailing windows of values [series, time] at origins, each [series, origin]."""
-
-    def __init__(self, values: Floats, origins: Origins) -> None:
-        self._values, self._origins = values, origins
-
-    def of(self, width: int) -> tuple[Floats, Floats]:
-        """Largest and smallest of the `width` newest bins."""
-        if len(self._origins) == 1:
-            newest = int(self._origins[0]) + 1
-            bins = self._values[:, max(0, newest - width) : newest]
-            return bins.max(axis=1, keepdims=True), bins.min(axis=1, keepdims=True)
-        return self._running(self._values, width), -self._running(-self._values, width)
-
-    def _running(self, values: Floats, width: int) -> Floats:
-        return running_maximum(values, width)[:, self._origins]
-
-
-def newest_of(values: Floats, origins: Origins, width: int) -> tuple[Floats, Origins]:
-    """The `width` newest bins of one origin and where it is among them: what else is known would be read for nothing.
-
-    Many origins, and a shorter history, are left as they are.
-    """
-    first = int(origins[0]) + 1 - width
-    if len(origins) > 1 or first <= 0:
-        return values, origins
-    return values[:, first : first + width], np.array([width - 1])
+def blocks(count: int) -> Iterator[slice]:
+    """So many series in slices of `BLOCK` at most."""
+    return (slice(first, last) for first, last in pairwise([*range(0, count, BLOCK), count]))
 
 
 @lru_cache(maxsize=64)
@@ -105,6 +211,13 @@ def change(values: Floats, bins: int) -> Floats:
     later = np.subtract(values[:, bins:], values[:, :-bins], out=moved[:, bins:])
     np.abs(later, out=later)
     return moved
+
+
+def _sums(values: npt.NDArray[np.generic]) -> Floats:
+    """[series, time + 1] sum of all values before each bin."""
+    total = np.zeros((len(values), values.shape[1] + 1))
+    np.cumsum(values, axis=1, dtype=np.float64, out=total[:, 1:])
+    return total
 
 
 def _later(values: Floats, bins: int) -> Floats:

@@ -3,18 +3,25 @@
 import numpy as np
 import pytest
 
-from models.trailing import Extremes, Trailing, change, newest_of, running_maximum
+from models.trailing import BLOCK, AtLatest, AtOrigins, change, running_maximum, trailing
 
 DAY = 48
-VALUES = np.random.default_rng(3).gamma(2.0, size=(3, 10 * DAY))
+VALUES = np.random.default_rng(3).gamma(2.0, size=(3, 10 * DAY)).round(1)
 ORIGINS = np.array([0, 5, 3 * DAY, 10 * DAY - 1])
+WIDTHS = (3, 6, 13, DAY, 7 * DAY)
+
+
+def alone(origin: int) -> AtLatest:
+    found = trailing(VALUES, np.array([origin]))
+    assert isinstance(found, AtLatest)
+    return found
 
 
 @pytest.mark.parametrize("width", [1, 3, 6, 13, DAY, 7 * DAY, 20 * DAY])
 @pytest.mark.parametrize("back", [0, DAY])
 def test_means_of_one_origin_and_of_many_agree_with_the_definition(width: int, back: int) -> None:
-    many = Trailing(VALUES, ORIGINS).mean(width, back=back)
-    one = np.hstack([Trailing(VALUES, ORIGINS[i : i + 1]).mean(width, back=back) for i in range(len(ORIGINS))])
+    many = AtOrigins(VALUES, ORIGINS).mean(width, back=back)
+    one = np.hstack([alone(origin).mean(width, back=back) for origin in ORIGINS])
     last = np.maximum(ORIGINS - back, 0) + 1
     expected = np.stack([VALUES[:, max(0, end - width) : end].mean(axis=1) for end in last], axis=1)
     np.testing.assert_allclose(many, expected)
@@ -23,13 +30,51 @@ def test_means_of_one_origin_and_of_many_agree_with_the_definition(width: int, b
 
 @pytest.mark.parametrize("width", [1, 2, 5, 12, DAY, 7 * DAY])
 def test_extremes_of_one_origin_and_of_many_agree_with_the_definition(width: int) -> None:
-    high, low = Extremes(VALUES, ORIGINS).of(width)
+    high, low = AtOrigins(VALUES, ORIGINS).extremes(width)
     for i, origin in enumerate(ORIGINS.tolist()):
         window = VALUES[:, max(0, origin + 1 - width) : origin + 1]
-        alone = Extremes(VALUES, ORIGINS[i : i + 1]).of(width)
         np.testing.assert_array_equal(high[:, i], window.max(axis=1))
         np.testing.assert_array_equal(low[:, i], window.min(axis=1))
-        np.testing.assert_array_equal(np.hstack(alone), np.stack([high[:, i], low[:, i]], axis=1))
+        found = np.hstack(alone(origin).extremes(width))
+        np.testing.assert_array_equal(found, np.stack([high[:, i], low[:, i]], axis=1))
+
+
+@pytest.mark.parametrize("lag", [1, 12, DAY])
+def test_changes_of_one_origin_and_of_many_are_the_same_and_nothing_before_there_is_one(lag: int) -> None:
+    many = AtOrigins(VALUES, ORIGINS).changes(lag, WIDTHS)
+    moved = change(VALUES, lag)
+    for i, origin in enumerate(ORIGINS.tolist()):
+        one = alone(origin).changes(lag, WIDTHS)
+        for width in WIDTHS:
+            expected = moved[:, max(0, origin + 1 - width) : origin + 1].mean(axis=1)
+            np.testing.assert_allclose(many[width][:, i], expected, atol=1e-12)
+            np.testing.assert_allclose(one[width][:, 0], expected, atol=1e-12)
+
+
+def test_changes_of_many_series_are_those_of_each() -> None:
+    many = np.random.default_rng(4).gamma(2.0, size=(2 * BLOCK + 3, 100))
+    np.testing.assert_allclose(AtLatest(many).changes(7, (50,))[50][:, 0], change(many, 7)[:, -50:].mean(axis=1))
+
+
+def test_variances_of_one_origin_and_of_many_agree_with_the_definition() -> None:
+    many = AtOrigins(VALUES, ORIGINS).variances(WIDTHS)
+    for i, origin in enumerate(ORIGINS.tolist()):
+        expected = np.stack([VALUES[:, max(0, origin + 1 - width) : origin + 1].var(axis=1) for width in WIDTHS])
+        np.testing.assert_allclose(many[:, :, i], expected, atol=1e-9)
+        np.testing.assert_allclose(alone(origin).variances(WIDTHS)[:, :, 0], expected, atol=1e-9)
+
+
+def test_shares_of_one_origin_and_of_many_agree_with_the_definition() -> None:
+    flat = np.where(VALUES < 1, 0.0, VALUES)
+    many = AtOrigins(flat, ORIGINS)
+    for i, origin in enumerate(ORIGINS.tolist()):
+        part = flat[:, : origin + 1]
+        still = np.diff(part, axis=1, prepend=part[:, :1]) == 0
+        one = AtLatest(part)
+        for found, true in (("idle", part == 0), ("still", still)):
+            expected = true[:, -DAY:].mean(axis=1)
+            np.testing.assert_allclose(getattr(many, found)(DAY)[:, i], expected)
+            np.testing.assert_allclose(getattr(one, found)(DAY)[:, 0], expected)
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 7, 8])
@@ -41,17 +86,3 @@ def test_a_running_maximum_never_looks_ahead(width: int) -> None:
 def test_a_change_needs_an_earlier_value() -> None:
     assert change(np.array([[1.0, 4.0, 2.0]]), 1).tolist() == [[0, 3, 2]]
     assert change(np.array([[1.0, 4.0]]), 5).tolist() == [[0, 0]]
-
-
-def test_the_newest_of_one_origin_say_the_same_about_it() -> None:
-    origin = ORIGINS[2:3]
-    part, place = newest_of(VALUES, origin, 13)
-    assert part.shape == (3, 13)
-    np.testing.assert_allclose(Trailing(part, place).mean(13), Trailing(VALUES, origin).mean(13))
-
-
-@pytest.mark.parametrize("origins", [ORIGINS, ORIGINS[1:2]], ids=["many", "a short history"])
-def test_the_newest_of_many_origins_or_of_a_short_history_are_all(origins: np.ndarray) -> None:
-    part, places = newest_of(VALUES, origins, 13)
-    assert part is VALUES
-    assert places is origins
