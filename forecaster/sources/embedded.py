@@ -1,30 +1,247 @@
-"""A Prometheus-compatible HTTP endpoint over a recording, on loopback, for the demo and for tests.
-
-It is not Prometheus and has no PromQL engine. It recognises the exact text of every query that the `Queries` it was
-given generate, for any window, and answers what those queries mean: mean demand over the window for rates, the newest
-minute for levels, the live `Fleet` for the inventory. Any other query gets the error of the API (400, `bad_data`). The
-protocol in between is the real one: forms by POST or GET, the JSON of the API, its limit of points, its error codes.
-"""
+"""What the embedded endpoint says: the generated queries by their text, and their answers in the API's JSON."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 import threading
+from datetime import timedelta
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from urllib.parse import parse_qsl, urlsplit
 
-from forecaster.sources.embedded_answers import Answers, BadQuestion
+import numpy as np
+
+from forecaster.domain.settings import parse_duration
+from forecaster.domain.signal import CPU, MEMORY, PODS, Signal
+from forecaster.domain.window import MINUTE
+from forecaster.domain.workload import TargetType
+from forecaster.sources import promql
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from types import TracebackType
 
+    from numpy.typing import NDArray
+
+    from forecaster.domain.workload import Autoscaler, Workload
     from forecaster.sources.queries import Queries
     from forecaster.sources.recorded import RecordedFleet, Recording
+
+
+_MOST_POINTS = 11_000
+_SERVED_PRESET = "istio"
+"""The mesh that recorded request rates claim to come from when the client finds that out by itself."""
+
+_APP = {"container": "app"}
+"""A recording knows no containers: every pod of a workload has one, and all pods use the same."""
+_ROUNDING = 1e-9
+_SENTINEL = timedelta(seconds=35_999)
+"""A window that no other text contains, to find where the window stands."""
+
+
+class BadQuestion(ValueError):
+    """A parameter or query that is not understood; the text is the API's `error`."""
+
+
+Labels: TypeAlias = "dict[str, str]"
+Fact: TypeAlias = "tuple[Labels, float]"
+
+
+class Answers:
+    """Bodies of answers, computed from the recording and the present fleet."""
+
+    def __init__(self, recording: Recording, queries: Queries, fleet: RecordedFleet) -> None:
+        if queries.detects_requests:
+            queries = queries.with_requests_from(_SERVED_PRESET)
+        self._recording = recording
+        self._fleet = fleet
+        self._namespaces = re.compile(queries.namespaces)
+        self._detection = queries.detection()
+        asked = queries.inventory() | queries.container_facts()
+        self._facts = {query: FACTS[name] for name, query in asked.items()}
+        self._patterns = {signal: _pattern(queries.signal(signal, _SENTINEL)) for signal in recording.values}
+        self._containers = {signal: _pattern(queries.container_usage(signal, _SENTINEL)) for signal in (CPU, MEMORY)}
+        self._sums = {signal: _RunningSums(values) for signal, values in recording.values.items()}
+
+    def instant(self, query: str, at: float) -> bytes:
+        """`query` at one time."""
+        rows = self._inventory(query)
+        if rows is None:
+            labels, values = self._demand(query, np.array([at], dtype=np.float64))
+            rows = zip(labels, values[:, 0].tolist(), strict=True)
+        return _success(
+            "vector", (_row(one, "value", _sample(at, value)) for one, value in rows if not math.isnan(value))
+        )
+
+    def over_range(self, query: str, *, start: float, end: float, step: float) -> bytes:
+        """`query` from `start` to `end`, both included."""
+        if step <= 0 or end < start:
+            raise BadQuestion("the step must be positive and the end not before the start")
+        points = int((end - start) / step + _ROUNDING) + 1
+        if points > _MOST_POINTS:
+            raise BadQuestion("exceeded maximum resolution of 11,000 points per timeseries.")
+        times = start + step * np.arange(points, dtype=np.float64)
+        labels, values = self._demand(query, times)
+        return _success("matrix", _matrix_rows(times.tolist(), labels, values))
+
+    def _inventory(self, query: str) -> Iterable[Fact] | None:
+        """Facts about the present fleet; None when `query` does not ask for any."""
+        if query == self._detection:
+            return [({"preset": _SERVED_PRESET}, 1.0)]
+        fact = self._facts.get(query)
+        return fact(one for one in self._fleet.workloads() if self._shows(one)) if fact else None
+
+    def _demand(self, query: str, times: NDArray[np.float64]) -> tuple[list[Labels], NDArray[np.float64]]:
+        """Labels [series] and float64[series, time]; NaN where nothing was recorded."""
+        signal, window, per_container = self._meaning(query)
+        values = self._values(signal, times, window)
+        if per_container:
+            pods = self._values(PODS, times, window)
+            values = np.divide(values, pods, out=np.full(values.shape, np.nan), where=pods >= 1)
+        shown = [self._shows(one) for one in self._recording.workloads]
+        labels = [_identity(one) for one, visible in zip(self._recording.workloads, shown, strict=True) if visible]
+        return [one | _APP if per_container else one for one in labels], values[shown]
+
+    def _values(self, signal: Signal, times: NDArray[np.float64], window: int) -> NDArray[np.float64]:
+        columns = np.floor((times - self._recording.start.timestamp()) / 60 + _ROUNDING).astype(np.intp)
+        values = self._sums[signal].means(columns, window)
+        if signal == PODS:
+            self._overlay_changes(values, times)
+        return values
+
+    def _overlay_changes(self, pods: NDArray[np.float64], times: NDArray[np.float64]) -> None:
+        """From its first change on, the fleet knows better than the recording how many pods were ready."""
+        for row, one in zip(pods, self._recording.workloads, strict=True):
+            for change in self._fleet.changes(one.id):
+                row[times >= change.since] = change.ready
+
+    def _meaning(self, query: str) -> tuple[Signal, int, bool]:
+        """The signal that `query` asks for, the minutes that one value covers, and whether it is about containers."""
+        for patterns, per_container in ((self._patterns, False), (self._containers, True)):
+            for signal, pattern in patterns.items():
+                if found := pattern.fullmatch(query):
+                    window = parse_duration(found.groupdict().get("window"))
+                    minutes = max(1, window // MINUTE) if isinstance(window, timedelta) else 1
+                    return signal, minutes, per_container
+        raise BadQuestion(f"the embedded endpoint answers only the queries it was started with, not {query[:80]!r}")
+
+    def _shows(self, workload: Workload) -> bool:
+        return self._namespaces.fullmatch(workload.id.namespace) is not None
+
+
+class _RunningSums:
+    """Means over any window in constant time per point."""
+
+    def __init__(self, values: NDArray[np.float64]) -> None:
+        none = np.zeros((values.shape[0], 1))
+        self._sums = np.hstack([none, np.nancumsum(values, axis=1)])
+        self._counts = np.hstack([none, np.cumsum(~np.isnan(values), axis=1)])
+
+    def means(self, columns: NDArray[np.intp], window: int) -> NDArray[np.float64]:
+        """float64[row, column]: mean of the `window` minutes up to each column, of those that were recorded."""
+        minutes = self._sums.shape[1] - 1
+        after = np.clip(columns + 1, 0, minutes)
+        before = np.clip(columns + 1 - window, 0, minutes)
+        counts = self._counts[:, after] - self._counts[:, before]
+        means = np.full(counts.shape, np.nan)
+        np.divide(self._sums[:, after] - self._sums[:, before], counts, out=means, where=counts > 0)
+        means[:, columns >= minutes] = np.nan
+        return means
+
+
+def _pattern(query: str) -> re.Pattern[str]:
+    """Matches a query for any window, as the group `window` where the query has one."""
+    text, marker = re.escape(query), re.escape(promql.duration(_SENTINEL))
+    return re.compile(text.replace(marker, r"(?P<window>[\ddhms]+)", 1).replace(marker, r"(?P=window)"))
+
+
+def _identity(workload: Workload) -> Labels:
+    one = workload.id
+    return {"namespace": one.namespace, "workload_kind": one.kind, "workload": one.name}
+
+
+def _resource_rows(workloads: Iterable[Workload], what: str) -> Iterator[Fact]:
+    for one in workloads:
+        for resource in ("cpu", "memory"):
+            amount = getattr(one.resources, f"{resource}_{what}")
+            if amount is not None:
+                yield _identity(one) | {"resource": resource}, amount
+
+
+def _scaled(workloads: Iterable[Workload]) -> Iterator[tuple[Labels, Workload, Autoscaler]]:
+    for one in workloads:
+        if one.autoscaler:
+            yield {"namespace": one.id.namespace, "horizontalpodautoscaler": one.autoscaler.name}, one, one.autoscaler
+
+
+def _target_rows(workloads: Iterable[Workload]) -> Iterator[Fact]:
+    for labels, _, hpa in _scaled(workloads):
+        for target in hpa.targets:
+            kind, unit = TARGET_WORDS[target.type]
+            yield labels | {"metric_name": target.metric, "metric_target_type": kind}, target.value * unit
+
+
+TARGET_WORDS = {
+    TargetType.UTILIZATION: ("utilization", 100),
+    TargetType.AVERAGE_VALUE: ("average", 1),
+    TargetType.VALUE: ("value", 1),
+}
+"""kube-state-metrics' word for each type of target, and its unit per unit of ours."""
+
+FACTS: dict[str, Callable[[Iterable[Workload]], Iterable[Fact]]] = {
+    "replicas": lambda workloads: [(_identity(one), one.replicas) for one in workloads],
+    "ready_replicas": lambda workloads: [(_identity(one), one.ready_replicas) for one in workloads],
+    "pod_requests": lambda workloads: _resource_rows(workloads, "request"),
+    "pod_limits": lambda workloads: _resource_rows(workloads, "limit"),
+    "hpa_scale_targets": lambda workloads: [
+        (labels | {"scaletargetref_kind": one.id.kind, "scaletargetref_name": one.id.name}, 1.0)
+        for labels, one, _ in _scaled(workloads)
+    ],
+    "hpa_min_replicas": lambda workloads: [(labels, hpa.min_replicas) for labels, _, hpa in _scaled(workloads)],
+    "hpa_max_replicas": lambda workloads: [(labels, hpa.max_replicas) for labels, _, hpa in _scaled(workloads)],
+    "hpa_metric_targets": _target_rows,
+    "container_images": lambda workloads: [
+        (_identity(one) | _APP | {"image": f"recorded/{one.id.name}"}, 1.0) for one in workloads
+    ],
+    "container_requests": lambda workloads: [(labels | _APP, v) for labels, v in _resource_rows(workloads, "request")],
+    "container_limits": lambda workloads: [(labels | _APP, v) for labels, v in _resource_rows(workloads, "limit")],
+    "init_containers": lambda _workloads: [],
+    "oom_kills": lambda _workloads: [],
+    "held_back": lambda _workloads: [],
+}
+"""How each query of the inventory is answered, by its name in `Queries`."""
+
+
+def _matrix_rows(times: list[float], labels: list[Labels], values: NDArray[np.float64]) -> Iterator[str]:
+    for one, row in zip(labels, values, strict=True):
+        present = ~np.isnan(row)
+        if present.any():
+            pairs = zip(times, row.tolist(), present.tolist(), strict=True)
+            yield _row(one, "values", "[" + ",".join(_sample(at, value) for at, value, there in pairs if there) + "]")
+
+
+def _sample(at: float, value: float) -> str:
+    return f'[{at:.12g},"{value:.12g}"]'
+
+
+def _row(labels: Labels, name: str, samples: str) -> str:
+    return f'{{"metric":{json.dumps(labels)},"{name}":{samples}}}'
+
+
+def _success(kind: str, rows: Iterable[str]) -> bytes:
+    return f'{{"status":"success","data":{{"resultType":"{kind}","result":[{",".join(rows)}]}}}}'.encode()
+
+
+# A Prometheus-compatible HTTP endpoint over a recording, on loopback, for the demo and for tests.
+#
+# It is not Prometheus and has no PromQL engine. It recognises the exact text of every query that the `Queries` it was
+# given generate, for any window, and answers what those queries mean: mean demand over the window for rates, the newest
+# minute for levels, the live `Fleet` for the inventory. Any other query gets the error of the API (400, `bad_data`). The
+# protocol in between is the real one: forms by POST or GET, the JSON of the API, its limit of points, its error codes.
 
 
 class EmbeddedPrometheus:
