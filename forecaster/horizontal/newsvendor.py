@@ -86,7 +86,8 @@ def newsvendor_replicas(
 
 def _count(tail: Tail, price: float | Floats) -> Counts:
     first = np.floor(tail.reaches(price))
-    return np.minimum(first + (tail.used(first) > price), MAX_INT32).astype(np.int64)
+    counts: Floats = np.minimum(first + (tail.used(first) > price), MAX_INT32)
+    return counts.astype(np.int64)
 
 
 def cut_off(measured: Floats, ready: Counts, capacity: Floats) -> Flags:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from forecaster.horizontal.inputs import Kind
 
-    from forecaster.horizontal.inputs import Kind
-
 
 class Pods(NamedTuple):
     """Pods [row]: `ready` ones that share the usage, `starting` ones beside them, and the `current` replicas."""
@@ -40,19 +38,10 @@ class Pods(NamedTuple):
 
 
 def proposal(kind: Kind, usage: Counts, goal: Counts, request: Counts, pods: Pods, band: Band) -> Counts:
-    """Replicas [row] that one target asks for at a total usage in milli-units, by its kind (HPA rules §8)."""
-    if kind.of_all_pods:
-        return per_pod_value(usage, goal, pods.current, band)
-    if kind.of_request:
-        return from_utilization(usage, pods.ready * request, pods.starting * request, goal, pods, band)
-    return from_average(usage, goal, pods, band)
+    """Replicas [row] that one target asks for at a total usage in milli-units, by its kind (HPA rules §8).
 
-
-def proposal(kind: Kind, goal: Counts, request: Counts, usage: Counts, pods: Pods, band: Band) -> Counts:
-    """Replicas [row] that one target asks for at a total `usage` in milli-units, by the HPA's formula for its kind.
-
-    `goal` is whole percent of `request`, or milli-units a pod. It means nothing where no pod is ready, but for a demand
-    that is divided by all pods.
+    `goal` is whole percent of `request`, or milli-units a pod. The count means nothing where no pod is ready, but for a
+    demand that is divided by all pods.
     """
     if kind.of_all_pods:
         return per_pod_value(usage, goal, pods.current, band)

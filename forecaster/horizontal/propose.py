@@ -46,7 +46,7 @@ def proposals_of(seen: Checked, served: Counts) -> Proposals:
 def _by_hpa(seen: Checked, target: int, demand: Floats, pods: Pods) -> Counts:
     """Replicas [row] that one target asks for at a total demand, by the HPA's formula."""
     goal, request = seen.targets.goal[target], seen.targets.request[target]
-    return proposal(seen.rules.kinds[target], goal, request, millis(demand), pods, seen.policy.band)
+    return proposal(seen.rules.kinds[target], millis(demand), goal, request, pods, seen.policy.band)
 
 
 def _newsvendor(

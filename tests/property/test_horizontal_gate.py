@@ -15,7 +15,7 @@ from tests.support.gates import NEW, Days, Way, evidence_of, gate_of, judged, to
 
 SHARES = st.floats(0, 1) | st.sampled_from([0.0, LEAST_SHORT / 2, LEAST_SHORT, 2 * LEAST_SHORT])
 WAYS = st.builds(Way, SHARES, st.floats(-0.5, 0.9))
-ONE = st.builds(Days, st.sampled_from([0.5, 1.0, 3.0]), SHARES, st.none() | WAYS, st.none() | WAYS)
+ONE = st.builds(Days, st.sampled_from([0.5, 1.0, 3.0]), SHARES, st.none() | WAYS, st.none() | WAYS, st.integers(-1, 2))
 TARGETS = st.lists(ONE, max_size=3).map(tuple)
 SHORT = 2.1
 SEQUENCES = st.lists(TARGETS | st.just(SHORT), max_size=12)

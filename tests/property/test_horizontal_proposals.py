@@ -59,7 +59,7 @@ def rows(draw: st.DrawFn) -> Row:
 def by_arrays(kind: Kind, drawn: list[Row]) -> list[int]:
     usage, ready, current, request, goal = (np.array(part) for part in list(zip(*drawn, strict=True))[:5])
     tolerances = np.array([row.tolerance for row in drawn])
-    return proposal(kind, goal, request, usage, Pods.of(ready, current), Band.of(tolerances)).tolist()
+    return proposal(kind, usage, goal, request, Pods.of(ready, current), Band.of(tolerances)).tolist()
 
 
 def by_rules(kind: Kind, row: Row) -> int:

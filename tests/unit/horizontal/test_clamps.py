@@ -27,7 +27,8 @@ REPAIR = ScheduledEvent(name="repair", freeze=True, start=after(-5), end=after(6
 def paid_for(before: State, current: int, lowest: int, price: float) -> int:
     """The lowest count that has been paid for, at a price in minutes of a pod."""
     counts = (np.array([current]), np.array([lowest]), np.array([price * 60]))
-    return current - int(saved(before.recommendations, *counts, NOON.timestamp())[0])
+    ring = before.recommendations.opened(NOON.timestamp(), np.inf, 1)
+    return current - int(saved(ring, *counts, NOON.timestamp())[0])
 
 
 class TestSurge:

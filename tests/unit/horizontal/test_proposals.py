@@ -18,7 +18,7 @@ def replicas(demand: float, target: UtilizationTarget | AmountTarget, ready: int
     goal, request = (target.percent, milli(target.request)) if shared else (milli(target.amount), 1)
     pods = Pods.of(np.array([ready]), np.array([current]))
     goals, requests, usage = np.array([goal]), np.array([request]), millis(np.array([demand]))
-    return int(proposal(kind_of(target), goals, requests, usage, pods, Band.of(np.array([0.1])))[0])
+    return int(proposal(kind_of(target), usage, goals, requests, pods, Band.of(np.array([0.1])))[0])
 
 
 @pytest.mark.parametrize(
