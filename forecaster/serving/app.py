@@ -15,9 +15,9 @@ from starlette.routing import Route
 
 from forecaster import __version__
 from forecaster.publish.reader import TableReader, watching
-from forecaster.serving.access.audit import Audit
-from forecaster.serving.access.gate import OPEN
+from forecaster.serving.access_control import PROBE_PATHS
 from forecaster.serving.answers import moment_at
+from forecaster.serving.audit import Audit
 from forecaster.serving.external_metrics import ApiRequest, MetricsApi
 from forecaster.serving.integrations import IntegrationPages
 from forecaster.serving.metrics import CountRequests, ServingMetrics
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 
     from forecaster.publish.reader import PublishedTable
     from forecaster.publish.values import AskedAt
-    from forecaster.serving.access.gate import Gate
+    from forecaster.serving.access_control import AccessControl
     from forecaster.serving.options import ServingOptions
     from forecaster.serving.owner.previous import Previous
     from forecaster.serving.reply import HttpReply
 
 
 KUBERNETES = ("/apis", "/openapi")
-OPEN_BESIDE = OPEN | {"/metrics"}
+OPEN_BESIDE = PROBE_PATHS | {"/metrics"}
 """What the plain door still answers where there is a secure one."""
 ELSEWHERE = failure(HTTPStatus.FORBIDDEN, "this is answered on the secure port only")
 
@@ -61,7 +61,7 @@ class FrontApplication:
         metrics_api: MetricsApi,
         pages: ASGIApp,
         count: Callable[[str, int], None],
-        gate: Gate | None = None,
+        gate: AccessControl | None = None,
         previous: Previous | None = None,
     ) -> None:
         self._metrics_api = metrics_api
@@ -89,7 +89,7 @@ class FrontApplication:
         else:
             await self._send("metrics_api", self._metrics_api.answer(request), send)
 
-    async def _refusal(self, scope: Scope, gate: Gate) -> HttpReply | None:
+    async def _refusal(self, scope: Scope, gate: AccessControl) -> HttpReply | None:
         if scope["state"].get("secure"):
             return await gate.refusal(scope)
         return None if scope["path"] in OPEN_BESIDE else ELSEWHERE

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from forecaster.kube.client import ApiClient, AsyncApiClient
 from forecaster.kube.config import ClientConfig, client_config_source
-from forecaster.serving.access.gate import Gate
-from forecaster.serving.access.trust import Trust
+from forecaster.serving.access_control import AccessControl
 from forecaster.serving.background import kept_running
 from forecaster.serving.discovery import GROUPS
+from forecaster.serving.front_proxy import FrontProxyWatch
 from forecaster.serving.owner.previous import THREADS, TIMEOUT_SECONDS, Previous
 from forecaster.serving.owner.watch import OwnerWatch
 from forecaster.serving.tls import ServingCertificates
@@ -21,9 +21,9 @@ from forecaster.serving.tls import ServingCertificates
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 
-    from forecaster.serving.access.audit import Audit
-    from forecaster.serving.access.front_proxy import FrontProxy
+    from forecaster.serving.audit import Audit
     from forecaster.serving.discovery import Discovery
+    from forecaster.serving.front_proxy import FrontProxy
     from forecaster.serving.options import SecureOptions, UpstreamOptions
 
 POLL_SECONDS = 1.0
@@ -43,7 +43,7 @@ class Secured:
         self.certificates.refresh()
         self.certificates.current()
         self.api_server = AsyncApiClient(ApiClient(client_config_source(options.kubeconfig)).configured())
-        self.gate = Gate(self.api_server, audit.denied)
+        self.gate = AccessControl(self.api_server, audit.denied)
         self.drop_peers: Callable[[], None] = lambda: None
         """Ends the connections whose certificates were verified with another CA; the server has them."""
         self.discovered: Callable[[Discovery], None] = lambda _found: None
@@ -52,7 +52,7 @@ class Secured:
         self._connections = _connections(options.previous) if options.previous else None
         self.previous = self._stand_before(self._connections) if self._connections else None
         self._audit = audit
-        self._trust = Trust(self.api_server, self._take_over)
+        self._trust = FrontProxyWatch(self.api_server, self._take_over)
 
     def fault(self) -> str:
         """Why the door is not ready; empty when it is."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from forecaster.kube.config import ClientConfig
 from forecaster.kube.reviews import ACCESS_REVIEWS, TOKEN_REVIEWS
-from forecaster.serving.access.front_proxy import CONFIG_MAP
+from forecaster.serving.front_proxy import CONFIG_MAP
 from tests.support.control_plane.authority import Authority, kubeconfig
 from tests.support.http_server import Asked, Reply, Running, answering
 

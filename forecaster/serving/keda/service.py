@@ -9,8 +9,8 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from forecaster.publish.values import NotKnown, NotNamed, OfferedValue
-from forecaster.serving.access.audit import Audit
 from forecaster.serving.answers import NotThere
+from forecaster.serving.audit import Audit
 from forecaster.serving.keda import externalscaler_pb2 as wire
 from forecaster.serving.keda.trigger import Trigger, active, parse_trigger
 

@@ -13,7 +13,7 @@ from forecaster.serving.owner.ownership import Owner, advice, owner_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from forecaster.serving.access.trust import Reader
+    from forecaster.serving.front_proxy import ObjectReader
 
 LOOK_SECONDS = 30.0
 
@@ -21,7 +21,7 @@ LOOK_SECONDS = 30.0
 class OwnerWatch:
     """The present owner of each group, by its APIService."""
 
-    def __init__(self, reader: Reader, ours: str, names: Sequence[str], tell: Callable[[str], None]) -> None:
+    def __init__(self, reader: ObjectReader, ours: str, names: Sequence[str], tell: Callable[[str], None]) -> None:
         self._reader = reader
         self._ours = ours
         self._tell = tell

@@ -4,8 +4,8 @@ import io
 import json
 from http import HTTPStatus
 
-from forecaster.serving.access.audit import KINDS, SILENT_SECONDS, Audit
-from forecaster.serving.access.gate import Denial
+from forecaster.serving.access_control import Denial
+from forecaster.serving.audit import KINDS, SILENT_SECONDS, Audit
 
 EVE = Denial(HTTPStatus.FORBIDDEN, "cannot list", "eve", "10.0.0.7", "GET /apis")
 

@@ -14,7 +14,7 @@ from cachetools import TTLCache
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from forecaster.serving.access.gate import Denial
+    from forecaster.serving.access_control import Denial
 
 SILENT_SECONDS = 60.0
 """The same denial is written once in this time: an attacker shall not fill the log."""

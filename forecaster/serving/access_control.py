@@ -1,4 +1,4 @@
-"""The gate: every request of the secure door passes here, and leaves with a refusal or goes on."""
+"""What a request would do, in the words of a SubjectAccessReview. Pure; restates the API server's own RequestInfo."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.kube.client import ApiError
-from forecaster.kube.reviews import MASTERS, User, is_allowed, token_user
-from forecaster.serving.access.attributes import Attributes, attributes
-from forecaster.serving.access.front_proxy import FrontProxy
-from forecaster.serving.access.remembered import Remembered, TooManyError
+from forecaster.kube.reviews import MASTERS, NonResourceAttributes, ResourceAttributes, User, is_allowed, token_user
+from forecaster.serving.front_proxy import FrontProxy
 from forecaster.serving.reply import HttpReply, failure
+from forecaster.serving.review_cache import ReviewCache, TooManyReviewsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +19,61 @@ if TYPE_CHECKING:
 
     from forecaster.kube.reviews import Reviewer
 
-OPEN = frozenset({"/healthz", "/livez", "/readyz"})
+
+VERBS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+GROUP_PARTS = 3
+"""`apis`, group and version: a path no longer than this is a document and no resource."""
+
+
+class RequestAttributes(NamedTuple):
+    """A verb on a resource, or on a path where `path` is not empty."""
+
+    verb: str
+    group: str = ""
+    version: str = ""
+    namespace: str = ""
+    resource: str = ""
+    subresource: str = ""
+    name: str = ""
+    path: str = ""
+
+    @property
+    def right(self) -> ResourceAttributes | NonResourceAttributes:
+        """The right that the request needs, as a review names it."""
+        if self.path:
+            return NonResourceAttributes(self.verb, self.path)
+        return ResourceAttributes(
+            self.verb, self.group, self.version, self.resource, self.namespace, self.subresource, self.name
+        )
+
+    def __str__(self) -> str:
+        if self.path:
+            return f"{self.verb} path {self.path[:200]}"
+        where = f' in the namespace "{self.namespace[:64]}"' if self.namespace else " at the cluster scope"
+        what = f"{self.resource}/{self.subresource}" if self.subresource else self.resource
+        return f'{self.verb} resource "{what[:128]}" in API group "{self.group}"{where}'
+
+
+def request_attributes(method: str, path: str, *, watch: bool = False) -> RequestAttributes:
+    """A request for several objects lists, one for an object gets; on a path it is called as HTTP calls it."""
+    parts = path.strip("/").split("/")
+    if parts[0] != "apis" or len(parts) <= GROUP_PARTS:
+        return RequestAttributes(method.lower(), path=path)
+    group, version, rest = parts[1], parts[2], parts[3:]
+    namespace = ""
+    if rest[0] == "namespaces" and len(rest) > 2:  # noqa: PLR2004  a namespace, and something in it
+        namespace, rest = rest[1], rest[2:]
+    name = rest[1] if len(rest) > 1 else ""
+    verb = VERBS.get(method, method.lower())
+    if verb == "get" and not name:
+        verb = "watch" if watch else "list"
+    return RequestAttributes(verb, group, version, namespace, rest[0], "/".join(rest[2:]), name)
+
+
+# The gate: every request of the secure door passes here, and leaves with a refusal or goes on.
+
+
+PROBE_PATHS = frozenset({"/healthz", "/livez", "/readyz"})
 """For probes, which show no credentials."""
 TOKEN_MAX = 16 * 1024
 PATH_MAX = 1024
@@ -37,7 +90,7 @@ class Denial(NamedTuple):
     what: str
 
 
-class Gate:
+class AccessControl:
     """Authentication by front proxy or token, then authorisation; what cannot be checked is refused."""
 
     def __init__(self, reviewer: Reviewer, denied: Callable[[Denial], None]) -> None:
@@ -45,19 +98,19 @@ class Gate:
         self._denied = denied
         self.front_proxy = FrontProxy()
         """Replaced as a whole when the cluster's settings change."""
-        self._tokens: Remembered[_Token, User | None] = Remembered(self._review_token)
-        self._rights: Remembered[tuple[User, Attributes], bool] = Remembered(self._review_access)
+        self._tokens: ReviewCache[BearerToken, User | None] = ReviewCache(self._review_token)
+        self._rights: ReviewCache[tuple[User, RequestAttributes], bool] = ReviewCache(self._review_access)
 
     async def refusal(self, scope: Scope) -> HttpReply | None:
         """None for those who may pass."""
         path = scope["path"]
-        if path in OPEN or path.startswith("/openapi/"):
+        if path in PROBE_PATHS or path.startswith("/openapi/"):
             return None
         if len(path) > PATH_MAX:
             return self._refused(HTTPStatus.REQUEST_URI_TOO_LONG, f"the path has {len(path)} characters", scope)
         try:
             return await self._judged(scope)
-        except (ApiError, TooManyError) as error:
+        except (ApiError, TooManyReviewsError) as error:
             why = str(error) or "too many questions to the API server"
             return self._refused(HTTPStatus.INTERNAL_SERVER_ERROR, "rights cannot be checked now", scope, detail=why)
 
@@ -67,7 +120,7 @@ class Gate:
             return self._refused(HTTPStatus.UNAUTHORIZED, "no credentials that anybody vouches for", scope)
         if MASTERS in user.groups or _is_discovery(path):
             return None
-        what = attributes(scope["method"], path, watch=b"watch=" in scope["query_string"])
+        what = request_attributes(scope["method"], path, watch=b"watch=" in scope["query_string"])
         if await self._rights.of((user, what)):
             return None
         return self._refused(HTTPStatus.FORBIDDEN, f'User "{user.name}" cannot {what}', scope, user=user.name)
@@ -79,12 +132,12 @@ class Gate:
         token = _bearer(scope)
         return await self._tokens.of(token) if token else None
 
-    async def _review_token(self, token: _Token) -> User | None:
+    async def _review_token(self, token: BearerToken) -> User | None:
         user = await token_user(self._reviewer, token.text)
         token.text = ""
         return user
 
-    async def _review_access(self, key: tuple[User, Attributes]) -> bool:
+    async def _review_access(self, key: tuple[User, RequestAttributes]) -> bool:
         user, what = key
         return await is_allowed(self._reviewer, user, what.right)
 
@@ -97,7 +150,7 @@ class Gate:
         return failure(status, message)
 
 
-class _Token:
+class BearerToken:
     """A token, known by its hash: the text is forgotten as soon as it has been asked about."""
 
     __slots__ = ("_digest", "text")
@@ -110,15 +163,15 @@ class _Token:
         return hash(self._digest)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Token) and self._digest == other._digest
+        return isinstance(other, BearerToken) and self._digest == other._digest
 
 
-def _bearer(scope: Scope) -> _Token | None:
+def _bearer(scope: Scope) -> BearerToken | None:
     for name, value in scope["headers"]:
         if name == b"authorization":
             kind, _, token = value.partition(b" ")
             known = kind.lower() == b"bearer" and 0 < len(token) <= TOKEN_MAX
-            return _Token(token.strip().decode("latin-1")) if known else None
+            return BearerToken(token.strip().decode("latin-1")) if known else None
     return None
 
 

@@ -22,11 +22,11 @@ WAITING = 256
 """Different questions under way at a time. Somebody who asks with invented names fills this, and not our memory."""
 
 
-class TooManyError(Exception):
+class TooManyReviewsError(Exception):
     """No more questions now."""
 
 
-class Remembered(Generic[K, V]):
+class ReviewCache(Generic[K, V]):
     """A question's answer by its key. Failures are not remembered."""
 
     def __init__(
@@ -57,7 +57,7 @@ class Remembered(Generic[K, V]):
         found = self._under_way.get(key)
         if found is None:
             if len(self._under_way) >= WAITING:
-                raise TooManyError
+                raise TooManyReviewsError
             found = self._under_way[key] = asyncio.create_task(self._answered(key))
             found.add_done_callback(lambda task: self._done(key, task))
         return found

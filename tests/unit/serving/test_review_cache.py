@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from forecaster.serving.access import remembered
-from forecaster.serving.access.remembered import Remembered, TooManyError
+from forecaster.serving import review_cache
+from forecaster.serving.review_cache import ReviewCache, TooManyReviewsError
 
 
 class Clock:
@@ -40,7 +40,7 @@ async def settle() -> None:
 def test_an_answer_is_asked_for_once_while_it_holds() -> None:
     async def story() -> None:
         clock, ask = Clock(), Asked()
-        known = Remembered(ask, 10, clock)
+        known = ReviewCache(ask, 10, clock)
         assert [await known.of("a"), await known.of("a")] == [1, 1]
         clock.now = 10.1
         assert await known.of("a") == 2
@@ -51,7 +51,7 @@ def test_an_answer_is_asked_for_once_while_it_holds() -> None:
 def test_an_answer_in_use_is_renewed_before_it_ends_and_nobody_waits() -> None:
     async def story() -> None:
         clock, ask = Clock(), Asked()
-        known = Remembered(ask, 10, clock)
+        known = ReviewCache(ask, 10, clock)
         await known.of("a")
         clock.now = 6.0
         ask.go.clear()
@@ -68,7 +68,7 @@ def test_an_answer_in_use_is_renewed_before_it_ends_and_nobody_waits() -> None:
 def test_many_who_wait_for_one_answer_ask_once() -> None:
     async def story() -> None:
         ask = Asked()
-        known = Remembered(ask)
+        known = ReviewCache(ask)
         assert set(await asyncio.gather(*[known.of("a") for _ in range(50)])) == {1}
         assert ask.keys == ["a"]
 
@@ -78,7 +78,7 @@ def test_many_who_wait_for_one_answer_ask_once() -> None:
 def test_a_failure_is_told_to_all_who_wait_and_not_remembered() -> None:
     async def story() -> None:
         ask = Asked()
-        known = Remembered(ask)
+        known = ReviewCache(ask)
         ask.failing = True
         told = await asyncio.gather(*[known.of("a") for _ in range(3)], return_exceptions=True)
         assert all(isinstance(one, OSError) for one in told)
@@ -89,15 +89,15 @@ def test_a_failure_is_told_to_all_who_wait_and_not_remembered() -> None:
 
 
 def test_invented_names_fill_a_queue_and_not_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remembered, "WAITING", 2)
+    monkeypatch.setattr(review_cache, "WAITING", 2)
 
     async def story() -> None:
         ask = Asked()
         ask.go.clear()
-        known = Remembered(ask)
+        known = ReviewCache(ask)
         waiting = [asyncio.create_task(known.of(key)) for key in "ab"]
         await settle()
-        with pytest.raises(TooManyError):
+        with pytest.raises(TooManyReviewsError):
             await known.of("c")
         ask.go.set()
         assert len(await asyncio.gather(*waiting)) == 2
@@ -109,7 +109,7 @@ def test_who_hangs_up_does_not_end_the_question_of_others() -> None:
     async def story() -> None:
         ask = Asked()
         ask.go.clear()
-        known = Remembered(ask)
+        known = ReviewCache(ask)
         first, second = (asyncio.create_task(known.of("a")) for _ in range(2))
         await settle()
         first.cancel()
