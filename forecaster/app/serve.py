@@ -28,7 +28,7 @@ from forecaster.publish.publisher import OfferPublisher, TableFile, last_offers
 from forecaster.publish.remote_write import RemoteWriter
 from forecaster.serving.options import Address, SecureOptions, ServingOptions, UpstreamOptions
 from forecaster.sources import factory
-from forecaster.sources.tape import Tape, TapedLedger, TapedSource
+from forecaster.sources.tape import Tape, TapedLedger, taped
 from forecaster.store.history import HistoryStore
 from forecaster.store.ledger import SqlLedger
 from forecaster.store.snapshot import Snapshots
@@ -151,9 +151,9 @@ def on_tape(settings: Settings, source: Source, ledger: Ledger, told: bytes, par
     """
     if settings.state.tape is None:
         return Taped(source, ledger)
-    tape = Tape(settings.state.tape, told)
+    tape = Tape(settings.state.tape, told, source)
     parts.callback(tape.close)
-    return Taped(TapedSource(source, tape), TapedLedger(ledger, tape))
+    return Taped(taped(source, tape), TapedLedger(ledger, tape))
 
 
 def state_directory(settings: StateSettings) -> Path:

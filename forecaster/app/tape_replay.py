@@ -16,7 +16,8 @@ import msgspec
 from forecaster.app.compose import Nowhere, build_cycle, nothing_observed
 from forecaster.config.settings import Settings, parse
 from forecaster.forecasting.forecaster import FITS
-from forecaster.sources.tape import TapeReader, encoded
+from forecaster.sources.tape import encoded
+from forecaster.sources.tape_reader import open_tape
 from forecaster.store.history import HistoryStore
 from forecaster.store.snapshot import Snapshots
 
@@ -80,7 +81,7 @@ def retell(path: Path) -> Iterator[Retold]:
     Raises:
         SourceRefused: it is no tape, is damaged, or another version asks other questions.
     """
-    tape = TapeReader(path)
+    tape = open_tape(path)
     begun = msgspec.msgpack.decode(tape.beginning, type=Beginning)
     settings = parse(begun.settings, f"tape {path}")
     history, observed = _restored(settings, begun), nothing_observed(settings)

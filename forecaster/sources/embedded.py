@@ -1,4 +1,11 @@
-"""What the embedded endpoint says: the generated queries by their text, and their answers in the API's JSON."""
+"""A Prometheus-compatible HTTP endpoint over a recording, on loopback, for the demo and for tests.
+
+It is not Prometheus and has no PromQL engine. It recognises the exact text of every query that the `Queries` it was
+given generate, for any window, and answers what those queries mean: mean demand over the window for rates, the latest
+minute for levels, the live `RecordedFleet` for the inventory. Any other query gets the error of the API (400,
+`bad_data`). The protocol in between is the real one: forms by POST or GET, the JSON of the API, its limit of points,
+its error codes.
+"""
 
 from __future__ import annotations
 
@@ -234,14 +241,6 @@ def _row(labels: Labels, name: str, samples: str) -> str:
 
 def _success(kind: str, rows: Iterable[str]) -> bytes:
     return f'{{"status":"success","data":{{"resultType":"{kind}","result":[{",".join(rows)}]}}}}'.encode()
-
-
-# A Prometheus-compatible HTTP endpoint over a recording, on loopback, for the demo and for tests.
-#
-# It is not Prometheus and has no PromQL engine. It recognises the exact text of every query that the `Queries` it was
-# given generate, for any window, and answers what those queries mean: mean demand over the window for rates, the newest
-# minute for levels, the live `Fleet` for the inventory. Any other query gets the error of the API (400, `bad_data`). The
-# protocol in between is the real one: forms by POST or GET, the JSON of the API, its limit of points, its error codes.
 
 
 class EmbeddedPrometheus:

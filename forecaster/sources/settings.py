@@ -132,8 +132,8 @@ class SignalSettings(Section):
     unit: str = Field("", description="Unit of the amounts, in explanations: messages, tokens/s, connections.")
     query: str = Field(
         "",
-        description="PromQL with one series a workload, labels namespace, workload_kind and workload, for all workloads "
-        "at once. Placeholders as in `queries`: $window, $namespaces, $labels, $kinds, $owners, $workloads.",
+        description="PromQL with one series a workload, labels namespace, workload_kind and workload, for all at once. "
+        "Placeholders as in `queries`: $window, $namespaces, $labels, $kinds, $owners, $workloads.",
     )
     per_pod: bool = Field(
         default=False,

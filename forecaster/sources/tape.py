@@ -10,19 +10,20 @@ from __future__ import annotations
 import struct
 import zlib
 from contextlib import contextmanager
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from datetime import datetime  # noqa: TC003  msgspec resolves the annotations
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
 from forecaster.domain.window import Block, Inventory
-from forecaster.domain.workload import Workload, WorkloadId
-from forecaster.errors import SourceError, SourceRefused, SourceUnavailable, StoreError
+from forecaster.domain.workload import ContainerBlock, ContainerFacts, ContainerId, Resources, Workload
+from forecaster.errors import SourceError, StoreError
+from forecaster.ports import ContainerSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from io import BufferedReader
+    from datetime import timedelta
     from pathlib import Path
 
     from forecaster.domain.decision import Recommendation
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from forecaster.domain.signal import Signal
     from forecaster.ports import Changes, Ledger, Source
 
-MAGIC = b"fcTape01"
+MAGIC = b"fcTape02"
 SIZES = struct.Struct("<IQ")
 FLOAT = np.dtype("<f8")
 
@@ -39,7 +40,7 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a frame is: a question with its answer, the decisions of a cycle, or what the tape begins with."""
 
     kind: str
-    """`begin`, `inventory`, `latest`, `history`, `more` (one block of a history), `decided`."""
+    """`begin`, `inventory`, `latest`, `history`, `containers`, `container_usage`, `more`, `stop`, `decided`."""
     at: datetime | None = None
     signal: str = ""
     start: datetime | None = None
@@ -48,9 +49,10 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     failure: str = ""
     """Class and text of the error that came in place of an answer."""
     columns: int = 0
-    ids: list[tuple[str, str, str]] = []
+    ids: list[tuple[str, ...]] = []
     warnings: list[str] = []
-    blocks: int = 0
+    tells_containers: bool = False
+    """Of the beginning: whether the source tells containers apart."""
 
 
 class Inventoried(msgspec.Struct, frozen=True):
@@ -61,11 +63,21 @@ class Inventoried(msgspec.Struct, frozen=True):
     faults: tuple[str, ...]
 
 
+class ToldContainers(msgspec.Struct, frozen=True):
+    """Facts about containers, in types that can be read back; a container is namespace, kind, workload, name."""
+
+    images: list[tuple[tuple[str, ...], str]]
+    init: list[tuple[str, ...]]
+    resources: list[tuple[tuple[str, ...], Resources]]
+    oom_limits: list[tuple[tuple[str, ...], float]]
+    held_back: list[tuple[tuple[str, ...], float]]
+
+
 class Tape:
     """A tape that is being recorded. When it cannot be continued it ends there, says so, and nothing else stops."""
 
-    def __init__(self, path: Path, beginning: bytes) -> None:
-        """Begin one; `beginning` is what the service knew already: its settings and its history.
+    def __init__(self, path: Path, beginning: bytes, source: Source | None = None) -> None:
+        """Begin one of this source; `beginning` is what the service knew already: its settings and its history.
 
         Raises:
             StoreError: the file cannot be written.
@@ -77,7 +89,7 @@ class Tape:
             self._file.write(MAGIC)
         except OSError as error:
             raise StoreError(f"tape {path}: {error.strerror}; name a file that this user may write") from error
-        self.write(Head(kind="begin"), beginning)
+        self.write(Head(kind="begin", tells_containers=isinstance(source, ContainerSource)), beginning)
 
     def write(self, head: Head, body: bytes = b"") -> None:
         """One more frame, unless the tape has ended."""
@@ -115,16 +127,15 @@ class TapedSource:
         with self._told(head):
             found = self._source.latest(signal, at)
         self._tape.write(head)
-        self._tape.write(*_block_frame(found))
+        self._tape.write(*_block_frame(found, signal))
         return found
 
     def history(self, signal: Signal, start: datetime, end: datetime, step: timedelta) -> Iterator[Block]:
         """As the source says; blocks that came before a failure are on the tape, and so is the failure."""
-        head = Head(kind="history", signal=str(signal), start=start, end=end, step_seconds=step.total_seconds())
-        self._tape.write(head)
+        self._tape.write(span_head("history", signal, start, end, step))
         with self._told(Head(kind="stop")):
             for block in self._source.history(signal, start, end, step):
-                self._tape.write(*_block_frame(block))
+                self._tape.write(*_block_frame(block, signal))
                 yield block
         self._tape.write(Head(kind="stop"))
 
@@ -135,6 +146,38 @@ class TapedSource:
         except SourceError as error:
             self._tape.write(msgspec.structs.replace(head, failure=f"{type(error).__name__}: {error}"))
             raise
+
+
+class TapedContainerSource(TapedSource):
+    """A source that tells containers apart, with answers that go on tape."""
+
+    def __init__(self, source: ContainerSource, tape: Tape) -> None:
+        super().__init__(source, tape)  # type: ignore[arg-type]
+        self._containers = source
+
+    def containers(self, at: datetime) -> ContainerFacts:
+        """As the source says."""
+        head = Head(kind="containers", at=at)
+        with self._told(head):
+            found = self._containers.containers(at)
+        self._tape.write(head, msgspec.json.encode(_told_containers(found)))
+        return found
+
+    def container_usage(
+        self, signal: Signal, start: datetime, end: datetime, step: timedelta
+    ) -> Iterator[ContainerBlock]:
+        """As the source says, as `history` has it."""
+        self._tape.write(span_head("container_usage", signal, start, end, step))
+        with self._told(Head(kind="stop")):
+            for block in self._containers.container_usage(signal, start, end, step):
+                self._tape.write(*_block_frame(block, signal))
+                yield block
+        self._tape.write(Head(kind="stop"))
+
+
+def taped(source: Source, tape: Tape) -> TapedSource:
+    """A source beside a tape; it tells containers apart where the source does."""
+    return TapedContainerSource(source, tape) if isinstance(source, ContainerSource) else TapedSource(source, tape)
 
 
 class TapedLedger:
@@ -164,142 +207,33 @@ def encoded(recommendations: Sequence[Recommendation]) -> bytes:
     return msgspec.json.encode(list(recommendations))
 
 
-class TapeReader:
-    """A tape that is played: the source of a service that sees again what was seen."""
-
-    def __init__(self, path: Path) -> None:
-        """Open it.
-
-        Raises:
-            SourceRefused: it is not there, or no tape of this version.
-        """
-        self._path = path
-        self._frames = _frames(path)
-        self._waiting: tuple[Head, bytes] | None = None
-        head, self.beginning = self._next()
-        if head.kind != "begin":
-            raise SourceRefused(f"tape {path}: begins with {head.kind!r}; it is damaged")
-
-    def cycle(self) -> datetime | None:
-        """The evaluation time of the next cycle; None at the end."""
-        while self._peek() is not None:
-            head, _ = self._peeked()
-            if head.kind == "inventory":
-                return head.at
-            self._next()
-        return None
-
-    def decided(self) -> bytes | None:
-        """What the service decided in the cycle that was just played; None where that is not on the tape."""
-        while self._peek() is not None:
-            head, body = self._peeked()
-            if head.kind == "inventory":
-                return None
-            self._next()
-            if head.kind == "decided":
-                return body
-        return None
-
-    def inventory(self, at: datetime) -> Inventory:
-        """As it was said."""
-        _head, body = self._answer(Head(kind="inventory", at=at))
-        found = msgspec.json.decode(body, type=Inventoried)
-        return Inventory(found.at, found.workloads, found.faults)
-
-    def latest(self, signal: Signal, at: datetime) -> Block:
-        """As it was said."""
-        self._answer(Head(kind="latest", signal=str(signal), at=at))
-        return _block(*self._next())
-
-    def history(self, signal: Signal, start: datetime, end: datetime, step: timedelta) -> Iterator[Block]:
-        """As it was said."""
-        self._answer(Head(kind="history", signal=str(signal), start=start, end=end, step_seconds=step.total_seconds()))
-        while True:
-            head, body = self._next()
-            if head.kind == "stop":
-                _raise_again(head)
-                return
-            yield _block(head, body)
-
-    def _answer(self, question: Head) -> tuple[Head, bytes]:
-        head, body = self._next()
-        if msgspec.structs.replace(head, failure="") != question:
-            raise SourceRefused(
-                f"tape {self._path}: the service asked for {question.kind} {question.signal} where the tape has "
-                f"{head.kind} {head.signal}; play it with the settings and the version that recorded it"
-            )
-        _raise_again(head)
-        return head, body
-
-    def _next(self) -> tuple[Head, bytes]:
-        found, self._waiting = self._peek(), None
-        if found is None:
-            raise SourceRefused(f"tape {self._path}: ends in the middle of a cycle")
-        return found
-
-    def _peek(self) -> tuple[Head, bytes] | None:
-        if self._waiting is None:
-            self._waiting = next(self._frames, None)
-        return self._waiting
-
-    def _peeked(self) -> tuple[Head, bytes]:
-        if self._waiting is None:
-            raise SourceRefused(f"tape {self._path}: ends here")
-        return self._waiting
+def span_head(kind: str, signal: Signal, start: datetime, end: datetime, step: timedelta) -> Head:
+    """The head of a question about a span of time."""
+    return Head(kind=kind, signal=str(signal), start=start, end=end, step_seconds=step.total_seconds())
 
 
-def _frames(path: Path) -> Iterator[tuple[Head, bytes]]:
-    """Every whole frame; one that was cut off by a crash is the end."""
-    try:
-        with path.open("rb") as file:
-            if file.read(len(MAGIC)) != MAGIC:
-                raise SourceRefused(f"tape {path}: not a tape of this version")
-            while (frame := _frame(file, path)) is not None:
-                yield frame
-    except OSError as error:
-        raise SourceRefused(f"tape {path}: {error.strerror}") from error
-
-
-def _frame(file: BufferedReader, path: Path) -> tuple[Head, bytes] | None:
-    sizes = file.read(SIZES.size)
-    if len(sizes) < SIZES.size:
-        return None
-    head_size, body_size = SIZES.unpack(sizes)
-    head, body = file.read(head_size), file.read(body_size)
-    if len(head) < head_size or len(body) < body_size:
-        return None
-    try:
-        return msgspec.json.decode(head, type=Head), zlib.decompress(body)
-    except (msgspec.DecodeError, zlib.error) as error:
-        raise SourceRefused(f"tape {path}: damaged ({error})") from error
-
-
-def _block_frame(block: Block) -> tuple[Head, bytes]:
+def _block_frame(block: Block | ContainerBlock, signal: Signal) -> tuple[Head, bytes]:
     head = Head(
         kind="more",
-        signal=str(block.signal),
+        signal=str(signal),
         start=block.start,
         step_seconds=block.step.total_seconds(),
         columns=int(block.values.shape[1]),
-        ids=[(id_.namespace, id_.kind, id_.name) for id_ in block.ids],
-        warnings=list(block.warnings),
+        ids=[_flat(id_) if isinstance(id_, ContainerId) else tuple(id_) for id_ in block.ids],
+        warnings=list(block.warnings) if isinstance(block, Block) else [],
     )
     return head, np.ascontiguousarray(block.values, FLOAT).tobytes()
 
 
-def _block(head: Head, body: bytes) -> Block:
-    if head.kind != "more" or head.start is None:
-        raise SourceRefused(f"a tape has {head.kind!r} where a block of samples should be; it is damaged")
-    values = np.frombuffer(body, FLOAT).reshape(len(head.ids), head.columns)
-    ids = tuple(WorkloadId(*id_) for id_ in head.ids)
-    step = timedelta(seconds=head.step_seconds)
-    return Block(head.signal, ids, head.start, step, values, tuple(head.warnings))
+def _flat(id_: ContainerId) -> tuple[str, ...]:
+    return (*id_.workload, id_.name)
 
 
-def _raise_again(head: Head) -> None:
-    name, _, message = head.failure.partition(": ")
-    if name:
-        raise FAILURES.get(name, SourceRefused)(message)
-
-
-FAILURES: dict[str, Any] = {one.__name__: one for one in (SourceError, SourceRefused, SourceUnavailable)}
+def _told_containers(facts: ContainerFacts) -> ToldContainers:
+    return ToldContainers(
+        images=[(_flat(id_), one) for id_, one in facts.images.items()],
+        init=sorted(map(_flat, facts.init)),
+        resources=[(_flat(id_), one) for id_, one in facts.resources.items()],
+        oom_limits=[(_flat(id_), one) for id_, one in facts.oom_limits.items()],
+        held_back=[(_flat(id_), one) for id_, one in facts.held_back.items()],
+    )

@@ -16,7 +16,8 @@ from forecaster.decisions.lead_time import Watch
 from forecaster.domain.decision import Reason
 from forecaster.domain.signal import CPU, PODS
 from forecaster.errors import SourceRefused, StoreError
-from forecaster.sources.tape import Tape, TapedLedger, TapedSource, TapeReader
+from forecaster.sources.tape import Tape, TapedLedger, TapedSource
+from forecaster.sources.tape_reader import TapeReader
 from tests.support.builders import NOON, after, minutes, workload
 from tests.support.fakes import SHORT, CycleOnFakes, FakeLedger, Load, load, named, nobody_answers
 
