@@ -37,7 +37,7 @@ class PodUsage:
     instants: NDArray[np.int64]
 
     def peak_memory(self) -> dict[WorkloadId, float]:
-        """The most that one pod of each used; workloads that nobody measured are absent."""
+        """The most bytes that one pod of each used; workloads without a measurement are absent."""
         highest = np.where(np.isnan(self.memory), -np.inf, self.memory).max(axis=1, initial=-np.inf)
         return {id_: value for id_, value in zip(self.ids, highest.tolist(), strict=True) if np.isfinite(value)}
 
@@ -56,7 +56,7 @@ def pod_usage(history: Histories, ids: Sequence[WorkloadId]) -> PodUsage:
 
 
 def baselines(usage: PodUsage, workloads: Sequence[Workload]) -> dict[WorkloadId, dict[str, Resources | None]]:
-    """What VPA and KRR would say of each."""
+    """What the VPA and KRR would recommend for each."""
     targeted = [_targeted(one) for one in workloads]
     pairs = zip(
         usage.ids, vpa(usage.cpu, usage.memory, usage.instants), krr(usage.cpu, usage.memory, targeted), strict=True

@@ -59,7 +59,7 @@ class Containers:
         return []
 
     def _read(self, source: ContainerSource, now: datetime, newest: datetime) -> None:
-        """All that nobody has answered yet; what comes is kept at once, and asked for again if the rest does not."""
+        """Query all that was not answered yet; what arrives is stored at once, and queried again if the rest fails."""
         begin = newest - CONTAINER_HISTORY + FIVE_MINUTES
         start = begin if self.read is None else max(self.read + FIVE_MINUTES, begin)
         self.facts = source.containers(now)

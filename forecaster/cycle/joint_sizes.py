@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from forecaster.vertical.admission.cluster import Cluster
     from forecaster.vertical.admission.context import ApplyTerms
 
-SEEN_TIMES = 2.0
+KNOWN_LOAD_TIMES = 2.0
 """A pod is given at most so many times the load that one has carried, and no less than the inverse of the most:
-beyond that nobody has seen how much memory goes with a load."""
+beyond that it is not known how much memory goes with a load."""
 GAIN = 0.05
 """What a plan must save of the cost of today's sizes to be worth a rollout and another scale point."""
 
@@ -71,7 +71,7 @@ class JointAdvice:
 
 
 class JointInputs(NamedTuple):
-    """What joint choices are made of, once for all workloads."""
+    """What joint choices are made from, computed once for all workloads."""
 
     demand: DemandSamples
     usage: PodUsage
@@ -95,22 +95,22 @@ def joint_advice(
     """For each workload, in their order."""
     demand = demand_samples(workloads, history, forecaster, now)
     known = JointInputs(demand, pod_usage(history, [one.id for one in workloads]), policies, cluster, costs, terms)
-    return [_of(one, said, row, known) for row, (one, said) in enumerate(zip(workloads, recommendations, strict=True))]
+    return [_joint_advice(one, said, row, known) for row, (one, said) in enumerate(zip(workloads, recommendations, strict=True))]
 
 
-def _of(workload: Workload, said: Recommendation, row: int, known: JointInputs) -> JointAdvice:
+def _joint_advice(workload: Workload, said: Recommendation, row: int, known: JointInputs) -> JointAdvice:
     policy = known.policies.of(workload.id)
     shared = _scaled_by_cpu(workload, policy)
     if isinstance(shared, str):
         return JointAdvice(reason=shared)
     ahead = _stretches(workload, policy, known.demand)
-    memory = _wanted_memory(said)
+    memory = _recommended_memory(said)
     highest = _highest_load(known.usage, row)
     request = workload.resources.cpu_request
     if not ahead or memory is None or highest is None or not request:
         return JointAdvice(reason=_unknown(ahead=bool(ahead), memory=memory, highest=highest))
     model = _model(known.usage, row, memory, highest)
-    bounds = JointBounds(int(shared.least), int(shared.most), highest / SEEN_TIMES, highest * SEEN_TIMES)
+    bounds = JointBounds(int(shared.least), int(shared.most), highest / KNOWN_LOAD_TIMES, highest * KNOWN_LOAD_TIMES)
     utilization = shared.per_pod / request
     costs = replace(known.costs, utilization=utilization)
     now = present_plan(ahead, request, memory, model, bounds, costs, workload.replicas)
@@ -137,7 +137,7 @@ def _scaled_by_cpu(workload: Workload, policy: Policy) -> SharedLoad | str:
         return "no utilization of a CPU request decides its count"
     shared = shared_load(workload, policy.horizontal)
     if shared is None or np.isnan(shared.per_pod):
-        return "nobody scales it: it has no HPA, and its policy states no max_replicas"
+        return "it is not scaled: it has no HPA, and its policy states no max_replicas"
     return shared
 
 
@@ -151,15 +151,15 @@ def _stretches(workload: Workload, policy: Policy, demand: DemandSamples) -> lis
     ]
 
 
-def _wanted_memory(said: Recommendation) -> float | None:
-    """What one pod should have of memory, else what it has."""
+def _recommended_memory(said: Recommendation) -> float | None:
+    """Bytes that are recommended for one pod, else those that it requests."""
     decided = said.resources
     wanted = decided.resources.memory_request if isinstance(decided, Resize) else None
     return wanted or said.resources_now.memory_request
 
 
 def _highest_load(usage: PodUsage, row: int) -> float | None:
-    """Cores that one pod has been seen to use."""
+    """The most cores that one pod has used."""
     seen = usage.cpu[row][np.isfinite(usage.cpu[row])]
     return float(seen.max()) if seen.size and seen.max() > 0 else None
 
@@ -173,20 +173,20 @@ def _model(usage: PodUsage, row: int, memory: float, highest: float) -> PodModel
 
 @dataclass(frozen=True, slots=True)
 class PlanRefusal:
-    """Asks the admission proof about a plan."""
+    """Why the admission proof refuses a plan."""
 
     workload: Workload
     said: Recommendation
     known: JointInputs
 
     def __call__(self, plan: SizePlan) -> str:
-        """Why the cluster would not take it; empty if it would, or if nobody knows."""
+        """Why the cluster would not take it; empty if it would, or if that is not known."""
         proof = _proved(plan, self.workload, self.said, self.known).proof
         return "" if proof is None or proof.accepted else str(proof.refusals[0])
 
 
 def _proved(plan: SizePlan, workload: Workload, said: Recommendation, known: JointInputs) -> Advice:
-    """The plan as if it had been recommended: limits go with the requests as they do today."""
+    """Advice with the plan as recommendation: limits keep their ratio to the requests."""
     today = said.resources_now
     sizes = Resources(
         plan.cpu,

@@ -1,4 +1,4 @@
-"""The load that one pod will carry until sizes can change again, beside that of the days they are learned from."""
+"""Forecast of the load of one pod until sizes can change again, beside that of the days they are learned from."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class SharedLoad(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PodLoads:
-    """Asks the models of this cycle about the time until the next change of sizes."""
+    """Forecasts of the load of one pod until the next change of sizes, by the models of this cycle."""
 
     history: Histories
     forecaster: Forecaster
@@ -53,7 +53,7 @@ class PodLoads:
     now: datetime
 
     def of(self, workloads: Sequence[Workload], vertical: VerticalPolicy) -> dict[WorkloadId, PodLoad]:
-        """What is known of these, all under one policy of sizes; nothing of whom nobody forecasts."""
+        """The load of a pod of each workload, all under one policy of sizes; absent where it is not forecast."""
         if vertical.load_forecast == "ignore" or vertical.recommender != "forecaster":
             return {}
         groups: dict[Signal, list[tuple[Workload, SharedLoad]]] = defaultdict(list)
@@ -69,8 +69,8 @@ class PodLoads:
     def _of(
         self, signal: Signal, group: Sequence[tuple[Workload, SharedLoad]], vertical: VerticalPolicy
     ) -> dict[WorkloadId, PodLoad]:
-        around = DemandContext(signal, self._whole(PODS), {one.id: one for one, _ in group})
-        whole = replace(self._whole(signal), around=around)
+        context = DemandContext(signal, self._whole(PODS), {one.id: one for one, _ in group})
+        whole = replace(self._whole(signal), around=context)
         span = PeakSpan(FIVE_MINUTES * 0, min(vertical.horizon, DAY))
         ids = [one.id for one, _ in group]
         said = further_peaks(self.forecaster, signal, whole, span, ids, self.now)
@@ -125,7 +125,7 @@ def carried_at(target: PodTarget | Unusable, signal: Signal) -> float | None:
 
 
 def _shared(workload: Workload, policy: HorizontalPolicy, signal: Signal, per_pod: float) -> SharedLoad:
-    """The HPA's bounds, else those of the policy; nobody scales a workload that has neither."""
+    """The HPA's bounds, else those of the policy; a workload that has neither is not scaled."""
     hpa = workload.autoscaler
     if hpa:
         return SharedLoad(signal, per_pod, hpa.min_replicas, hpa.max_replicas)

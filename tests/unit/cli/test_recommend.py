@@ -207,7 +207,7 @@ def test_count_and_size_together_from_the_command_to_json() -> None:
     search = by_name["search"]
     assert search["plan"]["cost"] < search["now"]["cost"]
     assert search["scale_point"] == pytest.approx(search["plan"]["cpu"] * search["hpa_utilization"])
-    assert "nobody scales it" in by_name["reports"]["reason"]
+    assert "it is not scaled" in by_name["reports"]["reason"]
     assert by_name["reports"]["plan"] is None
 
 

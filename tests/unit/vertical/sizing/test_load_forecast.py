@@ -9,7 +9,7 @@ from forecaster.vertical.sizing.load_forecast import MOST, LoadForecast, PeakQua
 
 DAY = 288
 FIXED = PodCounts(np.full(1, 4.0), np.full(1, np.nan), np.ones(1), np.ones(1))
-"""Four pods that nobody scales."""
+"""Four pods, not scaled."""
 SCALED = PodCounts(np.full(1, 4.0), np.full(1, 0.5), np.full(1, 2.0), np.full(1, 20.0))
 """An HPA that is content with half a core a pod, between two and twenty."""
 
