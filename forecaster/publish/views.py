@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from forecaster.domain.decision import Clamp, LeadTime, Recommendation, Resize, Scale, SignalView
-from forecaster.domain.signal import BUILT_IN
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -21,9 +20,6 @@ if TYPE_CHECKING:
     from forecaster.domain.decision import Hold
     from forecaster.domain.outlook import PeakForecast
     from forecaster.domain.workload import ContainerSize, Resources, Risk, WorkloadId
-
-
-UNITS = {str(signal): signal.unit for signal in BUILT_IN.measured}
 
 
 class ReplicasView(msgspec.Struct, frozen=True, gc=False):
