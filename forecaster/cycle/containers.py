@@ -36,38 +36,38 @@ _ROWS_AT_A_TIME = 1024
 
 @dataclass(slots=True)
 class Containers:
-    """The newest eight days of every container, five minutes apart."""
+    """The latest eight days of every container, five minutes apart."""
 
     rows: dict[ContainerId, int] = field(default_factory=dict)
     values: dict[Signal, Floats] = field(default_factory=lambda: {signal: _empty(0) for signal in USAGE})
     facts: ContainerFacts = field(default_factory=ContainerFacts)
     of_workload: Mapping[WorkloadId, Sequence[ContainerId]] = field(default_factory=dict)
     end: datetime | None = None
-    """Instant of the newest column."""
+    """Instant of the latest column."""
     read: datetime | None = None
     """Up to where everything was answered."""
 
     def catch_up(self, source: Source, now: datetime) -> list[str]:
         """Read what is new, once an hour, from a source that tells containers apart; what went wrong, in a sentence."""
-        newest = now - (now - _EPOCH) % FIVE_MINUTES
-        if not isinstance(source, ContainerSource) or (self.read is not None and newest - self.read < RENEWED):
+        latest = now - (now - _EPOCH) % FIVE_MINUTES
+        if not isinstance(source, ContainerSource) or (self.read is not None and latest - self.read < RENEWED):
             return []
         try:
-            self._read(source, now, newest)
+            self._read(source, now, latest)
         except SourceError as error:
             return [f"containers: {error}" if self.of_workload else f"containers: {error}; pods are sized as a whole"]
         return []
 
-    def _read(self, source: ContainerSource, now: datetime, newest: datetime) -> None:
+    def _read(self, source: ContainerSource, now: datetime, latest: datetime) -> None:
         """Query all that was not answered yet; what arrives is stored at once, and queried again if the rest fails."""
-        begin = newest - CONTAINER_HISTORY + FIVE_MINUTES
+        begin = latest - CONTAINER_HISTORY + FIVE_MINUTES
         start = begin if self.read is None else max(self.read + FIVE_MINUTES, begin)
         self.facts = source.containers(now)
-        self._move_to(newest)
+        self._move_to(latest)
         for signal in USAGE:
-            for block in source.container_usage(signal, start, newest, FIVE_MINUTES):
-                self._write(signal, block, newest)
-        self.read = newest
+            for block in source.container_usage(signal, start, latest, FIVE_MINUTES):
+                self._write(signal, block, latest)
+        self.read = latest
         self._forget_silent()
         self._index()
 
@@ -78,18 +78,18 @@ class Containers:
         found[at >= 0] = self.values[signal][at[at >= 0]]
         return found
 
-    def _move_to(self, newest: datetime) -> None:
-        passed = CONTAINER_COLUMNS if self.end is None else min((newest - self.end) // FIVE_MINUTES, CONTAINER_COLUMNS)
+    def _move_to(self, latest: datetime) -> None:
+        passed = CONTAINER_COLUMNS if self.end is None else min((latest - self.end) // FIVE_MINUTES, CONTAINER_COLUMNS)
         for values in self.values.values():
             for begin in range(0, len(values), _ROWS_AT_A_TIME):
                 part = values[begin : begin + _ROWS_AT_A_TIME]
                 part[:, : CONTAINER_COLUMNS - passed] = part[:, passed:].copy()
                 part[:, CONTAINER_COLUMNS - passed :] = np.nan
-        self.end = newest
+        self.end = latest
 
-    def _write(self, signal: Signal, block: ContainerBlock, newest: datetime) -> None:
+    def _write(self, signal: Signal, block: ContainerBlock, latest: datetime) -> None:
         self._make_room(block.ids)
-        first = CONTAINER_COLUMNS - 1 - (newest - block.start) // FIVE_MINUTES
+        first = CONTAINER_COLUMNS - 1 - (latest - block.start) // FIVE_MINUTES
         at = np.array([self.rows[id_] for id_ in block.ids], np.intp)
         self.values[signal][at, first : first + block.values.shape[1]] = block.values
 

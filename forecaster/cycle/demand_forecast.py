@@ -48,22 +48,22 @@ class DemandSamples:
 def demand_samples(
     workloads: Sequence[Workload], history: Histories, forecaster: Forecaster, now: datetime
 ) -> DemandSamples:
-    """Joint samples of the workloads whose CPU is forecast; memory that is not forecast stays as it is."""
+    """Joint samples of the workloads with a forecast of CPU; memory that is not forecast stays as it is."""
     ids = [one.id for one in workloads]
     usage = usage_of(history, (CPU, MEMORY), workloads, {})
     peaks = {name: forecaster.peaks(name, seen, SPANS, now, wanted=ids) for name, seen in usage.items()}
-    newest = {name: _newest(history, name, ids) for name in (CPU, MEMORY)}
+    latest = {name: _latest(history, name, ids) for name in (CPU, MEMORY)}
     known = [id_ for id_ in ids if all(id_ in one.row for one in peaks[CPU].values())]
     ranks = {name: _ranks(history, name, known) for name in (CPU, MEMORY)}
     windows = tuple(
-        _window(now, span, known, {name: peaks[name][span] for name in peaks}, ranks, newest[MEMORY]) for span in SPANS
+        _window(now, span, known, {name: peaks[name][span] for name in peaks}, ranks, latest[MEMORY]) for span in SPANS
     )
-    cpu, memory = ({name_of(id_): value for id_, value in newest[name].items()} for name in (CPU, MEMORY))
+    cpu, memory = ({name_of(id_): value for id_, value in latest[name].items()} for name in (CPU, MEMORY))
     return DemandSamples(cpu, memory, windows)
 
 
-def _newest(history: Histories, signal: Signal, ids: Sequence[WorkloadId]) -> dict[WorkloadId, float]:
-    """The newest known five minutes of each."""
+def _latest(history: Histories, signal: Signal, ids: Sequence[WorkloadId]) -> dict[WorkloadId, float]:
+    """The latest known five minutes of each."""
     found = {}
     for id_, row in zip(ids, values_of(history.window(signal, FIVE_MINUTES), ids), strict=True):
         known = row[~np.isnan(row)]
@@ -109,7 +109,7 @@ def _quantiles(peaks: PeakForecasts, ids: Sequence[WorkloadId]) -> Floats:
 
 
 def _as_many(ranks: Floats, count: int) -> Floats:
-    """Both resources have as many samples; where their pasts differ in length, the newest count."""
+    """Both resources have as many samples; where their pasts differ in length, the latest count."""
     if ranks.shape[1] >= count:
         return ranks[:, ranks.shape[1] - count :]
     return ranks_together(ranks.shape[0], count)

@@ -95,7 +95,10 @@ def joint_advice(
     """For each workload, in their order."""
     demand = demand_samples(workloads, history, forecaster, now)
     known = JointInputs(demand, pod_usage(history, [one.id for one in workloads]), policies, cluster, costs, terms)
-    return [_joint_advice(one, said, row, known) for row, (one, said) in enumerate(zip(workloads, recommendations, strict=True))]
+    return [
+        _joint_advice(one, said, row, known)
+        for row, (one, said) in enumerate(zip(workloads, recommendations, strict=True))
+    ]
 
 
 def _joint_advice(workload: Workload, said: Recommendation, row: int, known: JointInputs) -> JointAdvice:

@@ -43,7 +43,7 @@ class NodeForecast:
     watcher: Mapping[str, object]
     """The answer of `/watcher`."""
     unplaced: tuple[str, ...] = ()
-    """Workloads none of whose pods is on a known node."""
+    """Workloads without a pod on a known node."""
 
 
 def node_forecast(

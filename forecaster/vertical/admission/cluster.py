@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from forecaster.vertical.cluster_rules.quota import Quota
 
 POD = "pod"
-"""Name of the one container that stands for a pod whose containers are not known."""
+"""Name of the one container that stands for all of a pod, where they are not known."""
 
 HEADROOM = "forecaster-headroom"
 """How the names of Deployments of headroom pods begin, and of their ReplicaSets."""

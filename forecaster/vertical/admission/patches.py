@@ -24,7 +24,7 @@ BASE = "../base"
 
 
 def patchable(advice: Advice) -> bool:
-    """Whether there is something to write, for containers whose names are known."""
+    """Whether there is something to write, and containers are known by name."""
     return advice.values is not None and advice.id.kind in API_VERSIONS and POD not in advice.values
 
 

@@ -49,12 +49,12 @@ class Proof:
 
     @property
     def refusals(self) -> tuple[Finding, ...]:
-        """Every rule that says no, the first failing one first."""
+        """Findings of every rule that refuses, in the order of the rules."""
         return tuple(one for one in self.findings if one.verdict is Verdict.REFUSED)
 
     @property
     def accepted(self) -> bool:
-        """No rule says no. Rules whose facts are missing are `unknown` among the findings, not a no."""
+        """No rule refuses. A rule that lacks its facts is `unknown` among the findings, which is no refusal."""
         return not self.refusals
 
 

@@ -89,7 +89,7 @@ class SpreadCount:
 
     rule: TopologySpread
     counted: frozenset[str]
-    """Nodes whose pods count."""
+    """Nodes on which pods count."""
     domains: Counter[str]
     own: bool
     """Whether the pod itself is one of those it counts."""

@@ -124,11 +124,11 @@ def scarcest(allocatable: Amounts, taken: Amounts, pods: int, request: Amounts) 
 
 @dataclass(slots=True)
 class _Placing:
-    """The nodes while pods whose filters look at other pods are placed on them one by one."""
+    """The nodes while pods are placed on them one by one, because filters look at the other pods."""
 
     pod: Pod
     open: list[Node]
-    """Nodes that may still take one; a node whose resources are used up is dropped for good."""
+    """Nodes that may still take one; a node without free resources is dropped for good."""
     left: dict[str, int]
     turned_down: Counter[str]
     spread: list[SpreadCount]

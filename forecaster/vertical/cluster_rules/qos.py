@@ -30,7 +30,7 @@ def qos_of(pod: Pod, server: Server = NEWEST) -> QosClass:
 
 
 def computed_qos(pod: Pod, server: Server = NEWEST) -> QosClass:
-    """Rules §6.3: the class of a pod whose requests are defaulted already."""
+    """Rules §6.3: the class of a pod with its requests defaulted."""
     if pod.pod_level is not None and _pod_level_decides(pod, server):
         return _class_of_block(pod.pod_level)
     return _agreed([_class_of_block(container.resources) for container in pod.every_container()])

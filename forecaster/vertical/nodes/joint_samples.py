@@ -55,8 +55,8 @@ def past_ranks(history: Floats, day: int, block: int) -> Floats:
     blocks = day // block
     if days < DAYS_COMPARED or not blocks:
         return np.empty((history.shape[0], 0))
-    newest = history[:, history.shape[1] - days * day :]
-    cut = newest.reshape(history.shape[0], days, day)[:, :, : blocks * block]
+    latest = history[:, history.shape[1] - days * day :]
+    cut = latest.reshape(history.shape[0], days, day)[:, :, : blocks * block]
     peaks = _largest(cut.reshape(history.shape[0], days, blocks, block))
     usual = _mean(peaks, axis=1)[:, None, :]
     ratios = np.divide(peaks, usual, out=np.full_like(peaks, np.nan), where=usual > 0)

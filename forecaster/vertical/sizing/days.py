@@ -25,7 +25,7 @@ _LEAST_SHARE = 0.25
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PastDays:
-    """`values` [row, day, point], the newest day first; `weights` [row, day] sum to one, or to 0 if none is known."""
+    """`values` [row, day, point], the latest day first; `weights` [row, day] sum to one, or to 0 if none is known."""
 
     values: Floats
     weights: Doubles
@@ -45,17 +45,17 @@ class PastDays:
 
 
 def days_of(usage: Floats, points: int, ahead: int | None = None, *, half_life: float = HALF_LIFE_DAYS) -> PastDays:
-    """Whole days of `points` back from the newest column; what is older than the first whole day is left out.
+    """Whole days of `points` back from the latest column; what is older than the first whole day is left out.
 
     With `ahead`, fewer points than a day, only the hours that come next: that many from the same time of each day on,
     and the last that many before now, which alone know of a change since yesterday.
     """
     count = usage.shape[1] // points
-    newest = usage[:, usage.shape[1] - count * points :]
-    values = newest.reshape(len(usage), count, points)[:, ::-1]
+    latest = usage[:, usage.shape[1] - count * points :]
+    values = latest.reshape(len(usage), count, points)[:, ::-1]
     weights = _weights(count, half_life)
     if ahead is not None and ahead < points:
-        values = np.concatenate([newest[:, None, newest.shape[1] - ahead :], values[:, :, :ahead]], axis=1)
+        values = np.concatenate([latest[:, None, latest.shape[1] - ahead :], values[:, :, :ahead]], axis=1)
         weights = np.concatenate([[WEIGHT_OF_NOW * weights.sum()], weights])
     known = np.count_nonzero(~np.isnan(values), axis=2) >= _LEAST_SHARE * values.shape[2]
     weights = np.where(known, weights, 0.0)
@@ -64,7 +64,7 @@ def days_of(usage: Floats, points: int, ahead: int | None = None, *, half_life: 
 
 
 def resembling(days: PastDays, likeness: Doubles | None) -> PastDays:
-    """The same days with weights times `likeness` [row, day], newest first; days beyond its columns keep theirs."""
+    """The same days with weights times `likeness` [row, day], latest first; days beyond its columns keep theirs."""
     if likeness is None:
         return days
     missing = max(days.weights.shape[1] - likeness.shape[1], 0)

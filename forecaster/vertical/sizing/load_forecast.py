@@ -1,6 +1,6 @@
 """What a forecast of the load per pod says about the days that sizes are learned from.
 
-Two things. Days whose load is like the forecast one weigh more: the forecast's own quantiles say how likely each is as
+Two things. Days with a load like the forecast one weigh more: the forecast's own quantiles say how likely each is as
 the coming day. And where the forecast lies beyond every known day, usage is taken to grow by as much; within them it is
 one of them, and to multiply by it as well would count the same thing twice.
 """
@@ -77,7 +77,7 @@ UNFORECAST = PodLoad()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadForecast:
-    """`likeness` [row, day] factors on the days' weights, newest first; `growth` and `ratio` [row].
+    """`likeness` [row, day] factors on the days' weights, latest first; `growth` and `ratio` [row].
 
     `ratio` is the forecast load per pod over the mean of the known days'. All are 1 where nothing is known.
     """
@@ -104,7 +104,7 @@ class LoadForecast:
 def load_forecast(
     forecast: PeakQuantiles, total: Floats, pods: Floats, counts: PodCounts, points: int, ahead: int
 ) -> LoadForecast:
-    """From the forecast, the past totals and ready pods [row, time], the newest column last and `points` to a day."""
+    """From the forecast, the past totals and ready pods [row, time], the latest column last and `points` to a day."""
     days = days_of(total, points, ahead)
     past = np.log(np.maximum(_load_per_pod(days, days_of(pods, points, ahead), counts), _LEAST_LOAD))
     low, median, high = (np.log(np.maximum(counts.coming(one), _LEAST_LOAD)) for one in forecast)

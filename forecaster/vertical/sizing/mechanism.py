@@ -56,7 +56,7 @@ class LoadShare:
 
 
 def leaks_of(memory: PastDays) -> Leaks:
-    """From the daily lows, back from the newest day to the last that was not below its successor."""
+    """From the daily lows, back from the latest day to the last that was not below its successor."""
     lows = memory.troughs()
     newer, older = lows[:, :-1], lows[:, 1:]
     rising = newer > older * (1 + LEAST_GROWTH_A_DAY)

@@ -29,7 +29,7 @@ _LEAST_CHANGE = 0.05
 _BECAUSE = {
     Mechanism.STEADY: "",
     Mechanism.LEAK: ", its lows rise day by day since the last restart",
-    Mechanism.CACHE: ", it fills its limit without being killed: a cache, whose need usage does not tell",
+    Mechanism.CACHE: ", it fills its limit without being killed: a cache, and usage does not show its need",
     Mechanism.LOAD: ", it follows the load",
 }
 
@@ -140,7 +140,7 @@ def _spoken(one: ContainerSize, *, alone: bool) -> str:
 
 
 def _risk(sized: ChosenSize | None, horizon: timedelta, *, scaled: bool, known: bool) -> Risk | None:
-    """None also where the size is not the one whose risk is known."""
+    """None also where the size is another than that of which the risk is known."""
     if sized is None or scaled or not known:
         return None
     return Risk(sized.over_request, sized.over_limit, sized.slack * horizon.total_seconds() / 3600)
