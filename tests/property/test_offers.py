@@ -1,0 +1,89 @@
+"""What holds for the offer of every decision."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from hypothesis import given
+
+from forecaster.domain.policy import Policy
+from forecaster.horizontal.decide import decide as decide_columns
+from forecaster.horizontal.one import inputs_of_one
+from forecaster.horizontal.record import Subject
+from forecaster.publish.decided import decided_columns
+from forecaster.publish.offer import DECIDED, DecidedColumns, Offers, offered
+from tests.property.test_horizontal_decide import CASES, Case
+from tests.support.builders import NOON
+from tests.support.horizontal import decide
+
+
+class Fleet(list):  # type: ignore[type-arg]
+    """One recommendation with its columns."""
+
+    groups: list[object]
+
+
+def fleet(case: Case) -> Fleet:
+    one, _ = decide(case.workload, case.outlooks, case.policy, case.state, NOON)
+    found = Fleet([one])
+    subject = Subject(case.workload, case.policy.horizontal, case.outlooks)
+    decisions, _ = decide_columns(inputs_of_one(subject, NOON), case.state, NOON.timestamp())
+    found.groups = [(np.zeros(1, np.intp), decisions)]
+    return found
+
+
+def columns(case: Case) -> DecidedColumns:
+    policy = Policy(mode="publish", horizontal=case.policy.horizontal)
+    return decided_columns(NOON, fleet(case), [policy])
+
+
+@given(CASES)
+def test_columns_and_records_of_a_decision_are_offered_alike(case: Case) -> None:
+    policy = Policy(mode="publish", horizontal=case.policy.horizontal)
+    decided = fleet(case)
+    by_columns = decided_columns(NOON, decided, [policy])
+    by_record = decided_columns(NOON, list(decided), [policy], by_columns.signals)
+    most = max(int(by_columns.count[0]), int(by_columns.current[0]))
+    same(offered(by_columns), offered(by_record), tolerance=2 * 0.001 * (most + 1))
+
+
+def same(first: Offers, second: Offers, tolerance: float) -> None:
+    """But for the targets of pods, which columns have in milli-units."""
+    np.testing.assert_array_equal(first.decides, second.decides)
+    for name in ("demand", "replicas", "floor"):
+        for mine, other in zip(getattr(first, name), getattr(second, name), strict=True):
+            np.testing.assert_allclose(mine, other, err_msg=name, atol=tolerance)
+
+
+@given(CASES)
+def test_a_reader_of_demand_gets_the_count_that_a_clamp_made(case: Case) -> None:
+    decided = columns(case)
+    demand, count = offered(decided).demand, int(decided.count[0])
+    for signal in range(len(decided.signals)):
+        pod, value = float(decided.pod[signal, 0]), float(demand.value[signal, 0])
+        if decided.standing[0] != DECIDED or math.isnan(value) or math.isnan(pod):
+            continue
+        read = math.ceil(round(value / pod, 6))
+        assert decided.count[0] <= decided.joined[0] or read >= count
+        assert decided.count[0] >= decided.joined[0] or read <= count
+
+
+@given(CASES)
+def test_without_a_clamp_no_demand_is_below_what_is_measured_unless_the_policy_says_so(case: Case) -> None:
+    decided = columns(case)
+    offers = offered(decided)
+    restrained = decided.count < decided.joined
+    for signal in range(len(decided.signals)):
+        if not decided.lowers[0] and not restrained[0] and not np.isnan(decided.measured[signal, 0]):
+            assert offers.demand.value[signal, 0] >= decided.measured[signal, 0]
+
+
+@given(CASES)
+def test_a_floor_is_never_above_a_restrained_count_and_never_unknown_where_a_clamp_raised(case: Case) -> None:
+    decided = columns(case)
+    offers = offered(decided)
+    if decided.standing[0] == DECIDED and decided.count[0] > decided.joined[0]:
+        assert offers.floor.value[0] >= decided.count[0]
+    if offers.floor.known[0] and decided.count[0] < decided.joined[0]:
+        assert offers.floor.value[0] <= decided.count[0]
