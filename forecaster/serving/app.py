@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from forecaster.publish.values import AskedAt
     from forecaster.serving.access_control import AccessControl
     from forecaster.serving.options import ServingOptions
-    from forecaster.serving.owner.previous import Previous
     from forecaster.serving.reply import HttpReply
+    from forecaster.serving.upstream import UpstreamAdapter
 
 
 KUBERNETES = ("/apis", "/openapi")
@@ -62,7 +62,7 @@ class FrontApplication:
         pages: ASGIApp,
         count: Callable[[str, int], None],
         gate: AccessControl | None = None,
-        previous: Previous | None = None,
+        previous: UpstreamAdapter | None = None,
     ) -> None:
         self._metrics_api = metrics_api
         self._pages = pages

@@ -1,22 +1,21 @@
-"""Everything that the secure door needs: certificates, trust, and the gate; kept up to date while it is open."""
+"""Work that goes on beside the requests."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from forecaster.kube.client import ApiClient, AsyncApiClient
 from forecaster.kube.config import ClientConfig, client_config_source
 from forecaster.serving.access_control import AccessControl
-from forecaster.serving.background import kept_running
 from forecaster.serving.discovery import GROUPS
 from forecaster.serving.front_proxy import FrontProxyWatch
-from forecaster.serving.owner.previous import THREADS, TIMEOUT_SECONDS, Previous
-from forecaster.serving.owner.watch import OwnerWatch
+from forecaster.serving.group_owner import GroupOwnerWatch
 from forecaster.serving.tls import ServingCertificates
+from forecaster.serving.upstream import THREADS, TIMEOUT_SECONDS, UpstreamAdapter
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
@@ -25,6 +24,22 @@ if TYPE_CHECKING:
     from forecaster.serving.discovery import Discovery
     from forecaster.serving.front_proxy import FrontProxy
     from forecaster.serving.options import SecureOptions, UpstreamOptions
+
+
+@asynccontextmanager
+async def kept_running(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """`work` runs while the block lasts."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+# Everything that the secure door needs: certificates, trust, and the gate; kept up to date while it is open.
+
 
 POLL_SECONDS = 1.0
 """Between two looks at the files of the certificate."""
@@ -77,12 +92,14 @@ class Secured:
         if self.previous:
             yield self.previous.keep_looking()
 
-    def _owner_watch(self, service: str, audit: Audit) -> OwnerWatch:
+    def _owner_watch(self, service: str, audit: Audit) -> GroupOwnerWatch:
         names = [f"{group.version}.{group.name}" for group in GROUPS]
-        return OwnerWatch(self.api_server, service, names, lambda why: audit.note("group_has_another_owner", why=why))
+        return GroupOwnerWatch(
+            self.api_server, service, names, lambda why: audit.note("group_has_another_owner", why=why)
+        )
 
-    def _stand_before(self, connections: AsyncApiClient) -> Previous:
-        return Previous(connections, self._learn, time.monotonic)
+    def _stand_before(self, connections: AsyncApiClient) -> UpstreamAdapter:
+        return UpstreamAdapter(connections, self._learn, time.monotonic)
 
     def _learn(self, found: Discovery) -> None:
         self.discovered(found)

@@ -8,8 +8,7 @@ import pytest
 
 from forecaster.kube.client import ApiError
 from forecaster.kube.objects import ApiService, ApiServiceSpec
-from forecaster.serving.owner.ownership import Owner, advice, owner_of
-from forecaster.serving.owner.watch import OwnerWatch
+from forecaster.serving.group_owner import GroupOwner, GroupOwnerWatch, advice, owner_of
 
 if TYPE_CHECKING:
     from forecaster.kube.objects import ServiceReference
@@ -26,15 +25,15 @@ def registered(namespace: str, name: str) -> ApiService:
 @pytest.mark.parametrize(
     ("found", "owner"),
     [
-        (None, Owner.NOBODY),
-        (ApiService(), Owner.NOBODY),
-        (registered("autoscaling", "forecaster"), Owner.US),
-        (registered("keda", "keda-operator-metrics-apiserver"), Owner.OTHER),
-        (registered("other", "forecaster"), Owner.OTHER),
+        (None, GroupOwner.NOBODY),
+        (ApiService(), GroupOwner.NOBODY),
+        (registered("autoscaling", "forecaster"), GroupOwner.US),
+        (registered("keda", "keda-operator-metrics-apiserver"), GroupOwner.OTHER),
+        (registered("other", "forecaster"), GroupOwner.OTHER),
     ],
     ids=["absent", "local", "ours", "keda", "same name elsewhere"],
 )
-def test_a_group_belongs_to_the_service_of_its_registration(found: ApiService | None, owner: Owner) -> None:
+def test_a_group_belongs_to_the_service_of_its_registration(found: ApiService | None, owner: GroupOwner) -> None:
     assert owner_of(found, OURS) is owner
 
 
@@ -64,19 +63,19 @@ class Cluster:
 
 def test_the_watch_tells_once_it_looks_and_only_reads() -> None:
     cluster, told = Cluster(), []
-    watch = OwnerWatch(cluster, OURS, [GROUP], told.append)
-    assert watch.owners == {GROUP: Owner.UNKNOWN}
+    watch = GroupOwnerWatch(cluster, OURS, [GROUP], told.append)
+    assert watch.owners == {GROUP: GroupOwner.UNKNOWN}
     asyncio.run(watch.look())
-    assert watch.owners == {GROUP: Owner.NOBODY}
+    assert watch.owners == {GROUP: GroupOwner.NOBODY}
     cluster.found[GROUP] = registered("keda", "adapter").spec.service
     asyncio.run(watch.look())
-    assert watch.owners == {GROUP: Owner.OTHER}
+    assert watch.owners == {GROUP: GroupOwner.OTHER}
     assert len(told) == 1
 
 
 def test_an_answer_that_we_may_not_read_is_not_nobody() -> None:
     cluster = Cluster()
     cluster.status = 403
-    watch = OwnerWatch(cluster, OURS, [GROUP], lambda _why: None)
+    watch = GroupOwnerWatch(cluster, OURS, [GROUP], lambda _why: None)
     asyncio.run(watch.look())
-    assert watch.owners == {GROUP: Owner.UNKNOWN}
+    assert watch.owners == {GROUP: GroupOwner.UNKNOWN}

@@ -9,8 +9,7 @@ import pytest
 from forecaster.kube.client import UnreachableError
 from forecaster.kube.connections import RawAnswer, RawRequest
 from forecaster.serving.external_metrics import ApiRequest
-from forecaster.serving.owner.breaker import FAILURES, PAUSE_SECONDS, Breaker
-from forecaster.serving.owner.previous import Previous
+from forecaster.serving.upstream import FAILURES, PAUSE_SECONDS, Breaker, UpstreamAdapter
 
 if TYPE_CHECKING:
     from forecaster.serving.discovery import Discovery
@@ -40,8 +39,8 @@ class Clock:
         return self.now
 
 
-def previous(adapter: Adapter, learned: list[Discovery] | None = None, clock: Clock | None = None) -> Previous:
-    return Previous(adapter, [].append if learned is None else learned.append, clock or Clock())
+def previous(adapter: Adapter, learned: list[Discovery] | None = None, clock: Clock | None = None) -> UpstreamAdapter:
+    return UpstreamAdapter(adapter, [].append if learned is None else learned.append, clock or Clock())
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,9 @@
-"""Previous: the adapter that had the group before us. What is not ours to answer goes on to it.
-
-We have no certificate of the front proxy, so the adapter sees our own account and not the caller: callers are
-authorised here first, for the very metric they ask for, and our account needs `list` there.
-"""
+"""Breaker: after some failures in a row a server is left alone for a while, then one request tries it."""
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
@@ -18,11 +15,47 @@ from forecaster.kube.connections import RawAnswer, RawRequest
 from forecaster.publish.values import METRICS
 from forecaster.serving.discovery import CUSTOM, EXTERNAL, ApiGroup, ApiResource, Discovery
 from forecaster.serving.external_metrics import ApiRequest, ExternalValue, value_call
-from forecaster.serving.owner.breaker import Breaker
 from forecaster.serving.reply import HttpReply, failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+FAILURES = 5
+PAUSE_SECONDS = 10.0
+
+
+@dataclass(slots=True)
+class Breaker:
+    """Time goes in as seconds of any clock that only goes forward."""
+
+    failures: int = 0
+    until: float = 0.0
+
+    def open(self, now: float) -> bool:
+        """Whether to leave it alone. The first one after the pause may pass, and no other before it has answered."""
+        if self.failures < FAILURES:
+            return False
+        if now < self.until:
+            return True
+        self.until = now + PAUSE_SECONDS
+        return False
+
+    def answered(self) -> None:
+        """It works."""
+        self.failures = 0
+
+    def failed(self, now: float) -> None:
+        """It did not answer."""
+        self.failures += 1
+        if self.failures >= FAILURES:
+            self.until = now + PAUSE_SECONDS
+
+
+# Previous: the adapter that had the group before us. What is not ours to answer goes on to it.
+#
+# We have no certificate of the front proxy, so the adapter sees our own account and not the caller: callers are
+# authorised here first, for the very metric they ask for, and our account needs `list` there.
 
 
 THREADS = 16
@@ -41,7 +74,7 @@ class Connected(Protocol):
         """One request. Raises UnreachableError."""
 
 
-class Previous:
+class UpstreamAdapter:
     """Passes value calls on, and adds the adapter's metrics to discovery."""
 
     def __init__(
@@ -100,7 +133,7 @@ def target_of(request: ApiRequest) -> str:
     return quote(request.path, safe="/") + (f"?{query}" if query else "")
 
 
-class _Listed(msgspec.Struct, frozen=True):
+class _ResourceList(msgspec.Struct, frozen=True):
     resources: tuple[dict[str, Any], ...] = ()
 
 
@@ -109,7 +142,7 @@ def _resources(answer: RawAnswer) -> tuple[ApiResource, ...]:
     if answer.status != HTTPStatus.OK:
         return ()
     try:
-        listed = msgspec.json.decode(answer.body, type=_Listed).resources
+        listed = msgspec.json.decode(answer.body, type=_ResourceList).resources
     except msgspec.DecodeError:
         return ()
     names = (one.get("name") for one in listed)
