@@ -19,7 +19,6 @@ MILLI = 1000
 NONE: Amounts = {}
 _NANO_IN_MILLI = 10**6
 _IN_BYTES = ("memory", "storage", "hugepages")
-_NATIVE_PREFIXES = ("requests.", "limits.")
 
 
 def parsed(amounts: Mapping[str, str | int | float] | None) -> dict[str, int]:
