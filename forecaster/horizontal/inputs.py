@@ -100,7 +100,7 @@ class PolicyColumns:
             ~_between(self.outage_hold, 0.0, _YEAR),
             ~_between(self.headroom, 0.0, 1e6),
             ~((self.quantile > 0.0) & (self.quantile < 1.0)),
-            (lowest < 0) | (lowest > highest),
+            (lowest < 0) | ((lowest > highest) & (highest >= 1)),
             (highest < 1) | (highest > MAX_INT32),
         )
 
@@ -188,7 +188,7 @@ CHECKED = (
     "the floor of an event",
     "the policy or the targets",
 )
-"""What a code of `Decisions.failed` names."""
+"""What a code of `Decisions.failed` names; the numbers of a policy in the order of `PolicyColumns`."""
 TARGET, REPLICAS, READY, EVENT, UNREADABLE = range(11, 16)
 HARMLESS = {
     "tolerance": 0.1,

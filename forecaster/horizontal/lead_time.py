@@ -57,7 +57,7 @@ def rung_of(duration: timedelta) -> timedelta:
 class Watch(NamedTuple):
     """Scale-ups of one workload: those being waited for as (ready pods needed, asked at), and how long others took.
 
-    `rung` is the lead time in force, None while too few were seen; `off` counts the newest scale-ups in a row after
+    `rung` is the lead time in force, None while too few were seen; `off` counts the latest scale-ups in a row after
     which another one would have suited better.
     """
 
@@ -72,7 +72,7 @@ def watched(watch: Watch, replicas: int, ready: int, now: datetime, *, delay: ti
     """The same after a look at the workload: a scale-up is over when as many pods are ready as it asked for.
 
     A scale-up that is taken back before it is over says nothing. One that is over at the first look took no time that
-    anybody could have measured.
+    can be measured.
     """
     waiting = tuple(one for one in watch.waiting if one[0] <= replicas)
     if watch.asked is not None and replicas > watch.asked:
@@ -85,7 +85,7 @@ def watched(watch: Watch, replicas: int, ready: int, now: datetime, *, delay: ti
 
 
 def interrupted(watch: Watch) -> Watch:
-    """The same after nobody looked for a while: what was waited for may have been over long ago."""
+    """The watch after a gap between two looks: what was waited for may have been over long ago."""
     return watch._replace(waiting=(), asked=None)
 
 

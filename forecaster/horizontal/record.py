@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,7 +13,7 @@ from forecaster.horizontal.clamps import CLAMPS
 from forecaster.horizontal.clamps.clamp import Step
 from forecaster.horizontal.decisions import REASONS
 from forecaster.horizontal.events import freeze_at
-from forecaster.horizontal.inputs import CHECKED, IMPOSSIBLE, KNOWN
+from forecaster.horizontal.inputs import CHECKED, EVENT, IMPOSSIBLE, KNOWN, READY, REPLICAS, TARGET
 from forecaster.horizontal.lead_time import lead_time
 from forecaster.horizontal.numbers import UNKNOWN
 from forecaster.horizontal.targets import Unusable, stated_pod, targets_of
@@ -143,9 +144,21 @@ def _hold(reason: Reason, decisions: Decisions, row: int, subject: Subject) -> s
         case Reason.NO_PODS:
             return f"none of {workload.replicas} pods is ready"
         case Reason.FAILED:
-            return subject.failure or f"{CHECKED[int(decisions.failed[row])]}: impossible, nothing can be computed"
+            return subject.failure or _impossible(decisions, row)
         case _:
             return _missing(decisions, row, subject)
+
+
+def _impossible(decisions: Decisions, row: int) -> str:
+    """Which number no decision can be made with."""
+    inputs, code = decisions.inputs, int(decisions.failed[row])
+    counts = {REPLICAS: inputs.current, READY: inputs.ready, EVENT: inputs.event_floor}
+    if code in counts:
+        return f"{CHECKED[code]}: {counts[code][row]} is impossible"
+    if code < TARGET:
+        number = getattr(inputs.policy, fields(inputs.policy)[code - 1].name)[row]
+        return f"{CHECKED[code]}: {number:g} is impossible"
+    return f"{CHECKED[code]}: nothing can be computed by it"
 
 
 def _missing(decisions: Decisions, row: int, subject: Subject) -> str:
