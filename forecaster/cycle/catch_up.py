@@ -55,6 +55,6 @@ def _answers(source: Source, gap: Gap, now: datetime) -> Iterator[Block]:
 
 def pods_block(targets: Targets, now: datetime) -> Block:
     """Ready pods of every workload at `now`: the inventory knows them, so nobody is asked again."""
-    workloads = targets.inventory.workloads
+    workloads = [one for one in targets.inventory.workloads if one.id not in targets.lost]
     ready = np.array([[float(workload.ready_replicas)] for workload in workloads]).reshape(len(workloads), 1)
     return Block(PODS, tuple(workload.id for workload in workloads), now, MINUTE, ready)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from forecaster.horizontal.coverage import Coverage, Held
-from forecaster.domain.signal import Signal
 from forecaster.domain.workload import WorkloadId
+from forecaster.horizontal.coverage import Coverage, Held
 
 
 class KeptHeld(msgspec.Struct, frozen=True):
@@ -26,6 +25,4 @@ def kept(coverage: Coverage) -> tuple[KeptHeld, ...]:
 
 def restored(kept: tuple[KeptHeld, ...]) -> Coverage:
     """As it was."""
-    return Coverage.of(
-        {(WorkloadId(*one.id), one.signal): Held(one.level, one.matured, one.covered) for one in kept}
-    )
+    return Coverage.of({(WorkloadId(*one.id), one.signal): Held(one.level, one.matured, one.covered) for one in kept})

@@ -16,7 +16,7 @@ from forecaster.decisions.gate import Gate, Standing, Voice
 from forecaster.decisions.wanted import shut_by
 from forecaster.domain.decision import Reason, Scale
 from forecaster.horizontal.decide import decide
-from forecaster.horizontal.decisions import FAILED, REASONS
+from forecaster.horizontal.decisions import DOWN, FAILED, REASONS
 from forecaster.horizontal.events import Calendar, calendar_of
 from forecaster.horizontal.inputs import Inputs
 from forecaster.horizontal.record import Subject, held, recommendation, record
@@ -69,12 +69,12 @@ class FleetDecisions(Sequence["Recommendation"]):
         self.groups = groups
         self._context = context
         count = len(context.rows.workloads)
-        self.replicas = np.zeros(count, np.int64)
-        """[row] the recommended count; the current one where it is held."""
-        self.reason = np.full(count, FAILED, np.int8)
-        """[row] a position in `horizontal.decisions.REASONS`."""
         self.current = np.fromiter((one.replicas for one in context.rows.workloads), np.int64, count)
         """[row] the replicas that there are."""
+        self.replicas = self.current.copy()
+        """[row] the recommended count; the current one where it is held."""
+        self.reason = np.full(count, DOWN, np.int8)
+        """[row] a position in `horizontal.decisions.REASONS`."""
         self._sizings = [context.sizing(id_) for id_ in context.rows.ids]
         self.sized = np.fromiter(map(id, self._sizings), np.int64, count)
         """[row] which size was chosen: the same number while it is the same choice, which is kept alive here."""
@@ -132,9 +132,12 @@ class FleetDecisions(Sequence["Recommendation"]):
             return held(workload, Reason.FAILED, f"{type(error).__name__}: {error}", self.at)
 
     def _made(self, index: int) -> Recommendation:
+        row = self._context.rows.rows[index]
+        if row.lost:
+            return held(self._context.rows.workloads[index], Reason.SOURCE_DOWN, row.lost, self.at)
         group, position = self.place(index)
         subject = self._subject(index)
-        workload, policy = subject.workload, self._context.rows.rows[index].policy
+        workload, policy = subject.workload, row.policy
         return recommendation(
             record(self.groups[group][1], position, subject),
             subject,
@@ -220,6 +223,7 @@ class Decider:
         stay = self.fleet.compacted(now)
         if stay is not None:
             self.state = self.state.take(stay)
+            self.observed.forget_others(self.fleet.row.keys())
             places = self.fleet.rows(rows.ids, now)
         new = np.full(len(self.fleet.row) - self.state.rows, -1, np.int64)
         if len(new):

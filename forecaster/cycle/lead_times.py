@@ -12,6 +12,7 @@ from forecaster.decisions.lead_time import Watch, interrupted, lead_time, measur
 from forecaster.domain.workload import WorkloadId
 
 if TYPE_CHECKING:
+    from collections.abc import Container
     from datetime import datetime
 
     from forecaster.cycle.targets import Targets
@@ -57,7 +58,6 @@ class LeadTimes:
             if self.seen.get(workload.id) != pods:
                 self.seen[workload.id] = pods
                 self.watches[workload.id] = self._watched(workload, now)
-        self._forget_others(targets.inventory.workloads)
 
     def of(self, id_: WorkloadId, policy: HorizontalPolicy) -> LeadTime:
         """The lead time in force and where it comes from; `policy` as its owner states it."""
@@ -93,11 +93,10 @@ class LeadTimes:
         before = self.watches.get(workload.id, UNWATCHED)
         return watched(before, workload.replicas, workload.ready_replicas, now, delay=self.interval)
 
-    def _forget_others(self, workloads: tuple[Workload, ...]) -> None:
-        if len(self.watches) > len(workloads):
-            here = {workload.id for workload in workloads}
-            self.watches = {id_: watch for id_, watch in self.watches.items() if id_ in here}
-            self.seen = {id_: pods for id_, pods in self.seen.items() if id_ in here}
+    def forget_others(self, known: Container[WorkloadId]) -> None:
+        """Keep these workloads only."""
+        self.watches = {id_: watch for id_, watch in self.watches.items() if id_ in known}
+        self.seen = {id_: pods for id_, pods in self.seen.items() if id_ in known}
 
 
 def _seconds(duration: timedelta | None) -> float | None:

@@ -50,7 +50,16 @@ class Observed:
             return stated
         if len(self.policies) > len(filled):
             self.policies = {id_: made for id_, made in self.policies.items() if id_ in filled}
-        return InForce(stated.defaults, stated.overrides, stated.built, stated.chosen, rungs, filled, self.policies, signals=stated.signals)
+        return InForce(
+            stated.defaults,
+            stated.overrides,
+            stated.built,
+            stated.chosen,
+            rungs,
+            filled,
+            self.policies,
+            signals=stated.signals,
+        )
 
     def forget_others(self, here: set[WorkloadId]) -> None:
         """Keep what was seen of these workloads only."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from forecaster.cycle.targets import NOTHING_LOST
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.forecasting.peaks import LEVELS
 from forecaster.horizontal.lead_time import lead_time
@@ -40,6 +41,8 @@ class Row(NamedTuple):
     resources: Resources
     failure: str = ""
     """Why it cannot be read; empty when it can."""
+    lost: str = ""
+    """Why it is held as it was: the source does not list it any more. Empty for one that is listed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,10 +78,11 @@ class Standing:
 
     @cached_property
     def groups(self) -> tuple[RowGroup, ...]:
-        """Rows by their rules."""
+        """Rows by their rules; those that are held as they were are not decided."""
         found: dict[Rules, list[int]] = defaultdict(list)
         for position, row in enumerate(self.rows):
-            found[row.terms.rules].append(position)
+            if not row.lost:
+                found[row.terms.rules].append(position)
         return tuple(self._group(rules, positions) for rules, positions in found.items())
 
     def _group(self, rules: Rules, positions: list[int]) -> RowGroup:
@@ -141,7 +145,9 @@ class RowBook:
     known: dict[WorkloadId, Row] = field(default_factory=dict)
     standing: Standing | None = None
 
-    def rows(self, workloads: Sequence[Workload], policies: Policies) -> Rows:
+    def rows(
+        self, workloads: Sequence[Workload], policies: Policies, lost: Mapping[WorkloadId, str] = NOTHING_LOST
+    ) -> Rows:
         """The rows of this cycle; one that cannot be read has its failure and no targets."""
         known = self.known
         rows = []
@@ -155,7 +161,7 @@ class RowBook:
                 or row.resources != workload.resources
             ):
                 row = known[workload.id] = resolved(workload, policy)
-            rows.append(row)
+            rows.append(row._replace(lost=lost[workload.id]) if workload.id in lost else row)
         ids = tuple(workload.id for workload in workloads)
         before = self.standing
         if before is None or before.ids != ids or any(a is not b for a, b in zip(before.rows, rows, strict=True)):

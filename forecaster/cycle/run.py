@@ -24,13 +24,13 @@ from forecaster.cycle.rows import RowBook, Rows
 from forecaster.cycle.scoring import Scoring
 from forecaster.cycle.sizes import PodSizes
 from forecaster.cycle.steps import Steps
-from forecaster.cycle.targets import Targets, find_targets
+from forecaster.cycle.targets import Roster, Targets
 from forecaster.demand.censored import Throttling
 from forecaster.domain.decision import Reason
 from forecaster.domain.report import CycleReport
-from forecaster.domain.window import Inventory
 
 if TYPE_CHECKING:
+    from forecaster.domain.window import Inventory
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
@@ -70,7 +70,7 @@ class Cycle:
     throttling: Throttling = field(default_factory=Throttling)
     sizes: PodSizes = field(default_factory=PodSizes)
     scoring: Scoring = field(default_factory=Scoring)
-    inventory: Inventory | None = None
+    roster: Roster = field(default_factory=Roster)
     learns_first: bool = False
     """Fit, size and judge before deciding: a single cycle has no next one."""
     budget: timedelta = BUDGET
@@ -83,7 +83,7 @@ class Cycle:
             "observations", lambda: catch_up(self.history, self.source, targets, now), ()
         )
         policies = self.decider.observed.in_force(self.policies)
-        rows = self.book.rows(targets.inventory.workloads, policies)
+        rows = self.book.rows(targets.inventory.workloads, policies, targets.lost)
         demands = Demands() if targets.down else steps.run("demand", lambda: self._demands(rows), Demands())
         learned = self._learn(steps, targets, rows, demands, now) if self.learns_first else Learned()
         known = steps.run("forecasts", lambda: self._forecasts(rows, demands, now), Forecasts(demands.latest))
@@ -92,7 +92,7 @@ class Cycle:
             lambda: self._decide(targets, rows, known, now),
             held_all(targets.inventory.workloads, Reason.FAILED, "deciding failed for all", now),
         )
-        unkept: Sequence[str] = steps.run("offers", lambda: self.effects.publish_and_record(decided, now), ())
+        unkept: Sequence[str] = steps.run("offers", lambda: self._hand_over(targets, decided, now), ())
         if not self.learns_first:
             learned = self._learn(steps, targets, rows, demands, now)
         scored = steps.optional("scores", lambda: self._score(known, policies, now), Scored())
@@ -123,15 +123,14 @@ class Cycle:
         return Outcome(targets.inventory, decided, report)
 
     def _targets(self, now: datetime) -> Targets:
-        targets = find_targets(self.source, self.inventory, now)
-        self.inventory = targets.inventory
+        targets = self.roster.find(self.source, now)
         expect_records(len(targets.inventory.workloads))
         self.decider.observed.lead_times.look(targets, now)
         return targets
 
     def _lost(self, now: datetime) -> Targets:
         """The workloads of the cycle before, held because nothing is known of the present ones."""
-        return Targets(self.inventory or Inventory(now, ()), "the workloads could not be read")
+        return self.roster.known(now, "the workloads could not be read")
 
     def _demands(self, rows: Rows) -> Demands:
         return demands_of(self.history, rows, self.throttling.hours)
@@ -145,6 +144,10 @@ class Cycle:
         if targets.down:
             return held_all(targets.inventory.workloads, Reason.SOURCE_DOWN, targets.down, now)
         return self.decider.decide(rows, known, self.sizes.of, self._lead_time, now)
+
+    def _hand_over(self, targets: Targets, decided: Sequence[Recommendation], now: datetime) -> Sequence[str]:
+        """Offers and records. While not even the workloads are known, the table of an earlier process stays."""
+        return () if targets.down and not decided else self.effects.publish_and_record(decided, now)
 
     def _lead_time(self, id_: WorkloadId) -> LeadTime:
         return self.decider.observed.lead_times.of(id_, self.policies.stated(id_).horizontal)

@@ -1,17 +1,36 @@
-"""Step 1: which workloads there are."""
+"""Which workloads there are. A fleet that collapses from one cycle to the next is a source that is down.
+
+One restart of kube-state-metrics answers with success and lists nothing; a shard that is missing lists half. Workloads
+that vanish together are held as they were, with the reason, until they are back or `PATIENCE` is over; a workload that
+vanishes alone is gone.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from datetime import timedelta
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from forecaster.domain.window import Inventory
 from forecaster.errors import SourceError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
     from datetime import datetime
 
+    from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.ports import Source
+
+PATIENCE = timedelta(minutes=15)
+"""For how long workloads that vanished together are held: a rollout of kube-state-metrics takes minutes, an owner who
+deletes a namespace sees its last answers a quarter of an hour longer."""
+COLLAPSED = 0.5
+"""Of a fleet, a namespace or a kind: so many gone at once are a source that is incomplete."""
+LEAST = 3
+"""Workloads of a namespace or kind whose loss is no single deletion."""
+NOTHING_LOST: Mapping[WorkloadId, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +39,71 @@ class Targets:
 
     inventory: Inventory
     down: str = ""
+    lost: Mapping[WorkloadId, str] = field(default_factory=lambda: NOTHING_LOST)
+    """Workloads of the inventory that the source does not list any more, and why they are held."""
 
 
-def find_targets(source: Source, before: Inventory | None, now: datetime) -> Targets:
-    """Ask the source; when it cannot say, keep the workloads that were known, so that each gets its hold."""
-    try:
-        return Targets(source.inventory(now))
-    except SourceError as error:
-        return Targets(before or Inventory(now, ()), str(error))
+@dataclass(slots=True)
+class Roster:
+    """Every workload as it was listed last, and when; those that are held as lost are among them."""
+
+    listed: dict[WorkloadId, tuple[Workload, datetime]] = field(default_factory=dict)
+
+    def find(self, source: Source, now: datetime) -> Targets:
+        """Ask the source; when it cannot say, keep the workloads that were known, so that each gets its hold."""
+        try:
+            inventory = source.inventory(now)
+        except SourceError as error:
+            return self.known(now, str(error))
+        lost = self._lost(inventory)
+        held = [self.listed[id_][0] for id_ in lost]
+        kept = {id_: self.listed[id_] for id_ in lost}
+        self.listed = {one.id: (one, inventory.at) for one in inventory.workloads} | kept
+        if not lost:
+            return Targets(inventory)
+        faults = (*inventory.faults, *_sentences(lost))
+        return Targets(Inventory(inventory.at, (*inventory.workloads, *held), faults), lost=lost)
+
+    def known(self, now: datetime, down: str) -> Targets:
+        """The workloads that were listed last, for a cycle that could not ask."""
+        return Targets(Inventory(now, tuple(workload for workload, _ in self.listed.values())), down)
+
+    def _lost(self, inventory: Inventory) -> dict[WorkloadId, str]:
+        """The workloads that vanished together with others not longer than `PATIENCE` ago, and which others."""
+        here = set(inventory.ids)
+        missing = [id_ for id_, (_, at) in self.listed.items() if id_ not in here and inventory.at - at <= PATIENCE]
+        if not missing:
+            return {}
+        known, gone = _sizes(self.listed), _sizes(missing)
+        lost: dict[WorkloadId, str] = {}
+        for id_ in missing:
+            for group in _groups(id_):
+                if _collapsed(group, gone[group], known[group]):
+                    listed, until = known[group] - gone[group], self.listed[id_][1] + PATIENCE
+                    lost[id_] = f"{listed} of {known[group]} workloads {group} are listed; held until {until:%H:%M} UTC"
+                    break
+        return lost
+
+
+def _groups(id_: WorkloadId) -> tuple[str, ...]:
+    return ("in all", f"of namespace {id_.namespace}", f"of kind {id_.kind}")
+
+
+def _sizes(ids: Iterable[WorkloadId]) -> Counter[str]:
+    return Counter(group for id_ in ids for group in _groups(id_))
+
+
+def _collapsed(group: str, gone: int, known: int) -> bool:
+    """An empty answer is a collapse of any fleet; of a namespace or a kind, several workloads at once are."""
+    if group == "in all":
+        return gone == known or (gone >= LEAST and gone >= COLLAPSED * known)
+    return gone >= LEAST and gone >= COLLAPSED * known
+
+
+def _sentences(lost: Mapping[WorkloadId, str]) -> Iterator[str]:
+    """One sentence for each way in which workloads were lost."""
+    found: dict[str, list[WorkloadId]] = defaultdict(list)
+    for id_, why in lost.items():
+        found[why.partition(";")[0]].append(id_)
+    for why, ids in found.items():
+        yield f"the list of workloads is incomplete: {why}; {len(ids)} are held as they were, {ids[0]} among them"

@@ -27,9 +27,10 @@ REASONS = (
     Reason.FROZEN,
     Reason.NO_REPLICAS,
     Reason.FAILED,
+    Reason.SOURCE_DOWN,
 )
 """What a code of `Decisions.reason` means. With the first four a count is given, with the others it is held."""
-REACTIVE, FORECAST, GATED, FALLBACK, NO_DATA, STALE_DATA, NO_PODS, NO_TARGET, FROZEN, NO_REPLICAS, FAILED = (
+REACTIVE, FORECAST, GATED, FALLBACK, NO_DATA, STALE_DATA, NO_PODS, NO_TARGET, FROZEN, NO_REPLICAS, FAILED, DOWN = (
     np.int8(code) for code in range(len(REASONS))
 )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from forecaster.domain.signal import BUILT_IN
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ from forecaster.cycle.sizes import PodSizes
 from forecaster.demand.fresh import FreshHistory
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
-from forecaster.domain.signal import CPU, Signal
+from forecaster.domain.signal import BUILT_IN, CPU
 from forecaster.domain.window import FIVE_MINUTES, Block
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan
