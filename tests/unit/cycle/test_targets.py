@@ -1,0 +1,102 @@
+"""Workloads that vanish together are a source that is incomplete; one that vanishes alone is gone."""
+
+from __future__ import annotations
+
+import pytest
+
+from forecaster.cycle.targets import Roster
+from forecaster.domain.decision import Reason
+from tests.support.builders import NOON, after
+from tests.support.fakes import CycleOnFakes, FakeSource, load, named, nobody_answers
+
+FLEET = tuple(load(f"web-{i}") for i in range(10))
+
+
+def listed(roster: Roster, source: FakeSource, minute: int) -> list[str]:
+    return [one.id.name for one in roster.find(source, after(minute)).inventory.workloads]
+
+
+class TestSource:
+    def test_that_answers_replaces_what_was_known(self) -> None:
+        roster, source = Roster(), FakeSource([*FLEET, load("gone")])
+        roster.find(source, NOON)
+        source.loads = [*FLEET, load("new")]
+        assert listed(roster, source, 1) == [*(f"web-{i}" for i in range(10)), "new"]
+
+    def test_that_is_down_leaves_what_was_known_and_says_why(self) -> None:
+        roster, source = Roster(), FakeSource(list(FLEET))
+        roster.find(source, NOON)
+        source.down = nobody_answers()
+        targets = roster.find(source, after(1))
+        assert (len(targets.inventory.workloads), targets.down) == (10, str(nobody_answers()))
+
+    def test_that_was_never_up_leaves_none(self) -> None:
+        assert listed(Roster(), FakeSource([], down=nobody_answers()), 0) == []
+
+
+class TestCollapse:
+    """kube-state-metrics restarts: success, and an empty vector."""
+
+    def test_of_all_holds_every_workload_with_the_reason_and_says_so_once(self) -> None:
+        stage = CycleOnFakes(*FLEET)
+        stage.run()
+        stage.source.loads = []
+        outcome = stage.run(after(1))
+        assert {one.replicas.reason for one in outcome.recommendations} == {Reason.SOURCE_DOWN}
+        assert len(outcome.recommendations) == 10
+        (failure,) = outcome.report.failures
+        assert "0 of 10 workloads in all are listed" in failure
+        assert dict(outcome.report.verdicts) == {("hold", "source-down"): 10}
+
+    def test_of_half_holds_the_missing_half_and_decides_about_the_rest(self) -> None:
+        stage = CycleOnFakes(*FLEET)
+        stage.run()
+        stage.source.loads = list(FLEET[:5])
+        outcome = stage.run(after(1))
+        assert [named(outcome, f"web-{i}").replicas.reason for i in (0, 4, 5, 9)] == [
+            Reason.REACTIVE,
+            Reason.REACTIVE,
+            Reason.SOURCE_DOWN,
+            Reason.SOURCE_DOWN,
+        ]
+
+    def test_keeps_what_was_learned_and_goes_on_at_once_when_it_is_over(self) -> None:
+        stage = CycleOnFakes(*FLEET)
+        stage.run_minutes(0, 2)
+        rows = dict(stage.cycle.decider.fleet.row)
+        stage.source.loads = []
+        stage.run_minutes(3, 6)
+        stage.source.loads = list(FLEET)
+        outcome = stage.run(after(7))
+        assert {one.replicas.reason for one in outcome.recommendations} == {Reason.REACTIVE}
+        assert stage.cycle.decider.fleet.row == rows
+
+    def test_is_believed_after_a_quarter_of_an_hour(self) -> None:
+        roster, source = Roster(), FakeSource(list(FLEET))
+        roster.find(source, NOON)
+        source.loads = []
+        assert [len(listed(roster, source, minute)) for minute in (1, 15, 16)] == [10, 10, 0]
+
+    @pytest.mark.parametrize(("gone", "held"), [(1, 0), (2, 0), (3, 0), (5, 5)])
+    def test_is_no_name_for_a_few_that_were_deleted(self, gone: int, held: int) -> None:
+        roster, source = Roster(), FakeSource(list(FLEET))
+        roster.find(source, NOON)
+        source.loads = list(FLEET[gone:])
+        assert len(listed(roster, source, 1)) == 10 - gone + held
+
+    def test_of_the_last_workload_is_held_too(self) -> None:
+        roster, source = Roster(), FakeSource([load("web")])
+        roster.find(source, NOON)
+        source.loads = []
+        assert listed(roster, source, 1) == ["web"]
+
+
+def test_nothing_is_published_over_the_last_table_while_nothing_is_known() -> None:
+    """After a restart during an outage of the source: an empty table would be an answer, and 404 for every HPA."""
+    stage = CycleOnFakes(*FLEET)
+    stage.source.down = nobody_answers()
+    stage.run()
+    assert stage.publisher.published == []
+    stage.source.down = None
+    stage.run(after(1))
+    assert len(stage.publisher.published) == 1
