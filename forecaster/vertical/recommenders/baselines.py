@@ -21,7 +21,6 @@ from forecaster.vertical.recommenders.krr import (
     simple,
 )
 from forecaster.vertical.recommenders.vpa import VpaPanel
-from tests.oracles.vpa_recommender import CPU, MEMORY
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,9 +43,9 @@ def vpa(cpu: Floats, memory: Floats, instants: Ints) -> list[Resources | None]:
     panel.add_cpu(cpu, instants)
     for column, at in enumerate(instants.tolist()):
         panel.add_memory(memory[:, column], at)
-    said = panel.recommend()
+    found = panel.recommend()
     seen = [_any_known(cores) and _any_known(used) for cores, used in zip(cpu, memory, strict=True)]
-    pairs = zip(said[CPU].target.tolist(), said[MEMORY].target.tolist(), seen, strict=True)
+    pairs = zip(found["cpu"].target.tolist(), found["memory"].target.tolist(), seen, strict=True)
     return [Resources(milli / 1000, None, float(size), None) if known else None for milli, size, known in pairs]
 
 
