@@ -39,7 +39,7 @@ from .harmonic import Harmonic
 from .hour_of_week import HourOfWeek
 from .intermittent import Intermittent
 from .last_value import LastValue
-from .model import Fitted, Forgets, Model, SeesAll
+from .model import Fitted, Forgets, Model, SeesAll, Stacks
 from .nearest_day import NearestDay
 from .panel import DAY, Panel
 from .prior import Prior
@@ -113,6 +113,7 @@ __all__ = [
     "Ridge",
     "SeasonalNaive",
     "SeesAll",
+    "Stacks",
     "StepWindow",
     "Stl",
     "Theta",

@@ -10,7 +10,7 @@ import numpy as np
 
 from .backtest import JUDGED, KINDS, NEAR_PEAK, STEPS, ahead_of, judged, kind, replay
 from .fitted import FittedRule
-from .following import followed, turns_of
+from .following import Turns, followed
 from .forecast import StepWindow
 from .gaps import filled
 from .panel import DAY, Floats, Panel
@@ -21,7 +21,7 @@ from .training import LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     import numpy.typing as npt
 
@@ -40,15 +40,14 @@ CLEARLY = 3.0
 class AdaptiveState(NamedTuple):
     """Correction [series, kind, level] of squashed quantiles, share [series] of the ridge, its equations and levels.
 
-    `turns` [series] are counted from `fitted_at`: when the correction moves.
+    `turns` tell when the correction moves.
     """
 
     correction: Floats
     share: Floats
     equations: Equations
     shifted: Shifts
-    turns: npt.NDArray[np.intp]
-    fitted_at: datetime
+    turns: Turns
 
 
 @dataclass(frozen=True)
@@ -100,13 +99,31 @@ class Adaptive:
                 losses = _losses(replayed, level.take(rows), equations.of(rows), shifted.of(rows))
                 preferred = self.linear * odds(losses.prior * unit, losses.linear)
                 share[rows] = preferred / (1 - self.linear + preferred)
-        learned = AdaptiveState(correction, share, equations, shifted, turns_of(panel.keys), panel.end)
+        learned = AdaptiveState(correction, share, equations, shifted, Turns.of_keys(panel.keys, panel.end))
         return FittedRule(self, panel, learned)
 
     def followed(self, history: Panel, learned: AdaptiveState, known_until: datetime) -> AdaptiveState:
         """What is learned from bins that were not known before: the correction moves with what came true."""
-        moved = followed(learned.correction, history, learned.turns, learned.fitted_at, known_until)
-        return learned._replace(correction=moved)
+        moved = followed(learned.correction, history, learned.turns, known_until)
+        return learned if moved is learned.correction else learned._replace(correction=moved)
+
+    def stacked(self, learned: Sequence[AdaptiveState], step: timedelta) -> AdaptiveState | None:
+        """What was learned of several panels, None where they reached back differently far."""
+        equations = Equations.stacked([one.equations for one in learned])
+        if equations is None:
+            return None
+        return AdaptiveState(
+            np.concatenate([one.correction for one in learned]),
+            np.concatenate([one.share for one in learned]),
+            equations,
+            Shifts.stacked([one.shifted for one in learned], step),
+            Turns.stacked([one.turns for one in learned], step),
+        )
+
+    def part(self, learned: AdaptiveState, rows: slice) -> AdaptiveState:
+        """What was learned of some series."""
+        correction, share, equations, shifted, turns = learned
+        return AdaptiveState(correction[rows], share[rows], equations.of(rows), shifted.of(rows), turns.of(rows))
 
     @property
     def _trusted(self) -> Floats:
@@ -137,8 +154,7 @@ class Adaptive:
         self, history: Panel, learned: AdaptiveState, windows: Sequence[StepWindow], levels: Sequence[float]
     ) -> list[Floats]:
         """The same for each of several windows; near and far ones are said by other networks, so each kind apart."""
-        level, asked = levelled(history, learned.shifted), (*RANGE, *levels)
-        linear = self.ridge.several_peaks(level, learned.equations, windows, levels)
+        asked, linear = (*RANGE, *levels), self._linear_peaks(history, learned, windows, levels)
         by_reach: dict[tuple[bool, bool], list[StepWindow]] = defaultdict(list)
         for window in windows:
             by_reach[window.last <= NEAR, window.last <= self.reach(history)].append(window)
@@ -150,6 +166,19 @@ class Adaptive:
             _mixed(ranged[window], straight[:, :, None], learned.share)[:, :, 0]
             for window, straight in zip(windows, linear, strict=True)
         ]
+
+    def _linear_peaks(
+        self, history: Panel, learned: AdaptiveState, windows: Sequence[StepWindow], levels: Sequence[float]
+    ) -> list[Floats]:
+        """[series, quantile] of each window by the ridge; the few series with a shift are looked at once more."""
+        said = self.ridge.several_peaks(history, learned.equations, windows, levels)
+        rows = np.flatnonzero(learned.shifted.factor != 1)
+        if len(rows):
+            level = levelled(history.take(rows), learned.shifted.of(rows))
+            moved = self.ridge.several_peaks(level, learned.equations.of(rows), windows, levels)
+            for one, part in zip(said, moved, strict=True):
+                one[rows] = part
+        return said
 
 
 class Losses(NamedTuple):

@@ -14,7 +14,6 @@ import numpy as np
 
 from .evaluate import pinball
 from .forecast import StepWindow
-from .gaps import filled
 from .panel import DAY
 from .prior import GROWN_DAYS, NEAR, in_own_unit, look
 from .situation import squash
@@ -145,7 +144,7 @@ def backtested_peaks(
     out = np.full((len(panel), len(origins), len(windows), len(levels)), np.nan)
     if not day or not len(panel):
         return out
-    values, unit = in_own_unit(filled(panel.values))
+    values, unit = in_own_unit(panel.values)
     told = np.flatnonzero(origins >= LEAST_DAYS_BEHIND * day)
     for part in np.array_split(told, -(-len(told) * len(panel) // BLOCK) or 1):
         if len(part):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
@@ -17,14 +18,15 @@ import numpy.typing as npt
 from .errors import QuestionError
 from .forecast import Forecast, Peak, Provenance, StepWindow, checked_levels
 from .gaps import bins_seen, bins_silent, filled
-from .panel import DAY, Floats, Panel
+from .panel import DAY, Floats, Panel, trusted
 from .peaks import replayed_peaks
-from .rule import Follows, FreeColumns, KnowsPeaks, KnowsReach, KnowsSeveralPeaks, continued
+from .rule import Follows, FreeColumns, KnowsParts, KnowsPeaks, KnowsReach, KnowsSeveralPeaks, continued
 from .spread import SCORES, error_table, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from .model import Fitted
     from .rule import ModelRule
 
 
@@ -115,6 +117,28 @@ class FittedRule(Generic[Learned]):
         """See Forgets."""
         end, step, keys = self.history.end, self.history.step, self.history.keys
         return replace(self, history=Panel(np.empty((len(keys), 0)), end, step, keys), room=None)
+
+    def stacked(self, others: Sequence[Fitted]) -> FittedRule[Learned] | None:
+        """See Stacks. Its history ends where the first of them does."""
+        rules = [self, *(one for one in others if isinstance(one, FittedRule))]
+        alike = all(one.rule == self.rule and one.history.step == self.history.step for one in rules)
+        if len(rules) <= len(others) or not alike or not isinstance(self.rule, KnowsParts):
+            return None
+        learned = self.rule.stacked([one.learned for one in rules], self.history.step)
+        if learned is None:
+            return None
+        end = min(one.history.end for one in rules)
+        keys = tuple(chain.from_iterable(one.history.keys for one in rules))
+        history = Panel(np.empty((len(keys), 0)), end, self.history.step, keys)
+        return replace(self, history=history, learned=learned, room=None)
+
+    def part(self, rows: slice) -> FittedRule[Learned]:
+        """See Stacks."""
+        if not isinstance(self.rule, KnowsParts):
+            raise TypeError(f"{self.rule.name} knows no parts")
+        keys, history = self.history.keys[rows], self.history
+        nothing = trusted(np.empty((len(keys), 0)), history.end, history.step, keys)
+        return replace(self, history=nothing, learned=self.rule.part(self.learned, rows), room=None)
 
     def forecast(self, steps: int, quantiles: Sequence[float]) -> Forecast:
         """See Fitted.forecast."""

@@ -11,7 +11,7 @@ origin an hour is a twelfth of the cost of looking at all series with each bin.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -24,7 +24,7 @@ from .training import LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     import numpy.typing as npt
 
@@ -42,35 +42,66 @@ RATE = 0.15
 HIGH, LOW, NORMAL_SPREAD = LEVELS.index(0.95), LEVELS.index(0.25), 2.3
 
 
+class Turns(NamedTuple):
+    """When the correction of each series moves.
+
+    Attributes:
+        start: instant from which bins are counted.
+        fitted: [series] the bin in which each was fitted.
+        bin: [series] the bin of TURN in which each has its turn, counted from its fit.
+    """
+
+    start: datetime
+    fitted: npt.NDArray[np.intp]
+    bin: npt.NDArray[np.intp]
+
+    @classmethod
+    def of_keys(cls, keys: Sequence[str], fitted_at: datetime) -> Turns:
+        """Those of series that were fitted together."""
+        return cls(fitted_at, np.zeros(len(keys), np.intp), turns_of(keys))
+
+    @classmethod
+    def stacked(cls, parts: Sequence[Turns], step: timedelta) -> Turns:
+        """Those of all series, counted from the first start."""
+        start = min(one.start for one in parts)
+        fitted = [one.fitted + (one.start - start) // step for one in parts]
+        return cls(start, np.concatenate(fitted), np.concatenate([one.bin for one in parts]))
+
+    def of(self, rows: slice) -> Turns:
+        """Those of some series."""
+        return Turns(self.start, self.fitted[rows], self.bin[rows])
+
+    def due(self, number: int) -> npt.NDArray[np.intp]:
+        """Rows whose correction moves with the bin `number`: turns begin when half of the hour is new."""
+        since = number - self.fitted
+        return np.flatnonzero((since > NEW) & (since % TURN == self.bin))
+
+
 def turns_of(keys: Sequence[str]) -> npt.NDArray[np.intp]:
     """[series] the bin of TURN in which each has its turn; by its name, so that it has the same one alone."""
     return np.array([crc32(key.encode(errors="surrogatepass")) % TURN for key in keys], dtype=np.intp)
 
 
-def followed(
-    correction: Floats, history: Panel, turns: npt.NDArray[np.intp], fitted_at: datetime, known_until: datetime
-) -> Floats:
+def followed(correction: Floats, history: Panel, turns: Turns, known_until: datetime) -> Floats:
     """[series, kind, level] the correction after all bins of `history` that were not known before.
 
     Turns are counted from the fit, so TURN new bins one by one and all at once give the same; of more, the last count.
     """
     moved = correction
-    for rows, past in _due(history, turns, fitted_at, known_until):
+    for rows, past in _due(history, turns, known_until):
         if moved is correction:
             moved = correction.copy()
         _follow(moved, rows, past)
     return moved
 
 
-def _due(
-    history: Panel, turns: npt.NDArray[np.intp], fitted_at: datetime, known_until: datetime
-) -> Iterator[tuple[npt.NDArray[np.intp], Panel]]:
+def _due(history: Panel, turns: Turns, known_until: datetime) -> Iterator[tuple[npt.NDArray[np.intp], Panel]]:
     """Rows that are due, and what was known then; of several turns of a series the newest."""
     step, day = history.step, history.bins(DAY)
-    before, now = (known_until - fitted_at) // step, (history.end - fitted_at) // step
+    before, now = (known_until - turns.start) // step, (history.end - turns.start) // step
     for number in range(max(before, now - TURN, NEW) + 1, now + 1):
-        past = history.until(fitted_at + number * step)
-        rows = np.flatnonzero(turns == number % TURN)
+        past = history.until(turns.start + number * step)
+        rows = turns.due(number)
         if day and len(rows):
             yield rows, past.last((GROWN_DAYS + 1) * DAY + TURN * step)
 

@@ -65,6 +65,22 @@ class SeesAll(Protocol):
 
 
 @runtime_checkable
+class Stacks(Protocol):
+    """A fitted model of some series that can be asked together with those of others: large arrays cost less a series.
+
+    What is said of a series is the same alone, but for the order in which floating-point numbers are added up.
+    """
+
+    def stacked(self, others: Sequence[Fitted]) -> Fitted | None:
+        """One model, without samples, of its own series and then those of the others; None if they are not alike."""
+        ...
+
+    def part(self, rows: slice) -> Fitted:
+        """The model of some of its series, without samples; what it has learned is shared and not copied."""
+        ...
+
+
+@runtime_checkable
 class Forgets(Protocol):
     """A fitted model that can be kept without samples: they come with each question."""
 

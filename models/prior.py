@@ -125,8 +125,7 @@ def alike(history: Panel, width: int, most: int = ROWS) -> Iterator[tuple[npt.ND
         latest = history.values[:, history.length - known :]
         for part in np.array_split(rows, -(-len(rows) // most)):
             neighbours = part[-1] - part[0] == len(part) - 1
-            some = latest[part[0] : part[-1] + 1] if neighbours else latest[part]
-            yield part, *in_own_unit(filled(some))
+            yield part, *in_own_unit(latest[part[0] : part[-1] + 1] if neighbours else latest[part])
 
 
 @cache
@@ -141,10 +140,16 @@ def networks() -> dict[str, tuple[Network, ...]]:
 
 
 def in_own_unit(values: Floats) -> tuple[Floats, Floats]:
-    """Float32 values [series, time] divided by their mean, and that mean [series]."""
-    mean = values @ equal_shares(values.shape[1], values.dtype)
+    """Float32 values [series, time] without gaps, divided by their mean, and that mean [series]."""
+    shares = equal_shares(values.shape[1], values.dtype)
+    mean = values @ shares
+    gappy = np.flatnonzero(np.isnan(mean))  # few have gaps, and the others need not be searched for them
+    whole = filled(values[gappy])
+    mean[gappy] = whole @ shares
     divisor = np.where(mean > 0, mean, values.dtype.type(1))
-    return (values / divisor).astype(np.float32, copy=False), mean[:, 0].astype(np.float64)
+    scaled = values / divisor
+    scaled[gappy] = whole / divisor[gappy]
+    return scaled.astype(np.float32, copy=False), mean[:, 0].astype(np.float64)
 
 
 def _rounded(ages: npt.NDArray[np.intp], grown: int) -> npt.NDArray[np.intp]:

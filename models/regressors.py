@@ -8,10 +8,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .gaps import filled
 from .panel import DAY, Floats, Panel
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Regressors:
     """Which columns exist for a panel of this length, and how to make them.
 
@@ -87,11 +88,18 @@ class Regressors:
         return found.transpose(0, 2, 1)
 
     def newest(self, values: Floats, unit: Unit) -> Floats:
-        """[series, column] of gapless values at the newest bin; reads only the places that are looked at."""
+        """[series, column] at the newest bin of values [series, time]; gaps are filled where one is looked at."""
+        looked = self._newest(values)
+        gappy = np.flatnonzero(np.isnan(looked).any(axis=1))
+        if len(gappy):
+            looked[gappy] = self._newest(filled(values[gappy]))
+        return np.concatenate([unit.standardised(looked), np.ones((len(values), 1), np.float32)], axis=1)
+
+    def _newest(self, values: Floats) -> Floats:
+        """[series, place] in the unit of the values; reads only the places that are looked at."""
         end = values.shape[1]
         recent = [values[:, max(0, end - width) :].mean(axis=1, dtype=np.float64)[:, None] for width in self._widths]
-        looked = np.concatenate([values[:, end - 1 + np.asarray(self.offsets)], *recent], axis=1)
-        return np.concatenate([unit.standardised(looked), np.ones((len(values), 1), np.float32)], axis=1)
+        return np.concatenate([values[:, end - 1 + np.asarray(self.offsets)], *recent], axis=1)
 
     def unit(self, values: Floats) -> Unit:
         """Centre and spread of gapless values over the newest week."""

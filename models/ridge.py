@@ -54,6 +54,15 @@ class Equations(NamedTuple):
         arrays = (self.coefficients, self.errors, self.peak_errors)
         return Equations(self.regressors, self.unit.of(rows), *(array[rows] for array in arrays))
 
+    @classmethod
+    def stacked(cls, parts: Sequence[Equations]) -> Equations | None:
+        """Those of all series, None where the columns do not mean the same."""
+        if any(one.regressors != parts[0].regressors for one in parts):
+            return None
+        centre, scale = (np.concatenate(each) for each in zip(*(one.unit for one in parts), strict=True))
+        arrays = zip(*((one.coefficients, one.errors, one.peak_errors) for one in parts), strict=True)
+        return cls(parts[0].regressors, Unit(centre, scale), *(np.concatenate(each) for each in arrays))
+
 
 @dataclass(frozen=True)
 class Ridge:
@@ -140,7 +149,7 @@ def _old_enough(history: Panel, regressors: Regressors) -> npt.NDArray[np.bool_]
 
 def _expected(history: Panel, learned: Equations, steps: slice) -> Floats:
     """[series, step] standardised points; a series that was nothing when its equation was learned gets NaN."""
-    newest = learned.regressors.newest(filled(history.values), learned.unit)
+    newest = learned.regressors.newest(history.values, learned.unit)
     with np.errstate(invalid="ignore"):
         return np.asarray(np.einsum("sp,sph->sh", newest, learned.coefficients[:, :, steps]))
 

@@ -15,7 +15,7 @@ from .panel import trusted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from .forecast import StepWindow
     from .panel import Floats, Panel
@@ -72,6 +72,19 @@ class Follows(Protocol):
 
     def followed(self, history: Panel, learned: Any, known_until: datetime) -> Any:
         """What is learned after the bins of `history` that begin at `known_until` or later; a new value."""
+        ...
+
+
+@runtime_checkable
+class KnowsParts(Protocol):
+    """A rule whose knowledge of several panels can be laid one below the other, and cut apart again by series."""
+
+    def stacked(self, learned: Sequence[Any], step: timedelta) -> Any | None:
+        """Knowledge of all series of panels of one step, None where it was learned in different ways."""
+        ...
+
+    def part(self, learned: Any, rows: slice) -> Any:
+        """Knowledge of some of the series."""
         ...
 
 

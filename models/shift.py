@@ -14,7 +14,8 @@ from .gaps import bins_seen, filled
 from .panel import DAY, trusted
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from collections.abc import Sequence
+    from datetime import datetime, timedelta
 
     import numpy.typing as npt
 
@@ -47,9 +48,16 @@ class Shifts(NamedTuple):
     bin: npt.NDArray[np.intp]
     factor: Floats
 
-    def of(self, rows: npt.NDArray[np.intp]) -> Shifts:
+    def of(self, rows: slice | npt.NDArray[np.intp]) -> Shifts:
         """Those of some series."""
         return Shifts(self.start, self.bin[rows], self.factor[rows])
+
+    @classmethod
+    def stacked(cls, parts: Sequence[Shifts], step: timedelta) -> Shifts:
+        """Those of all series, counted from the first start."""
+        start = min(one.start for one in parts)
+        bins = [one.bin + (one.start - start) // step for one in parts]
+        return cls(start, np.concatenate(bins), np.concatenate([one.factor for one in parts]))
 
 
 def shifts(panel: Panel) -> Shifts:

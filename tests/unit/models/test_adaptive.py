@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from models import Adaptive, Panel, Prior, StepWindow
+from models import DAY, Adaptive, Panel, Prior, StepWindow
 from models.adaptive import CLEARLY, KEENNESS, odds
 from models.evaluate import coverage
+from models.fitted import FittedRule
 from tests.support.panels import FIVE_MINUTES, HOUR, MONDAY, daily_waves, panel
 
 LEVELS = (0.5, 0.9, 0.95)
@@ -93,3 +94,50 @@ def test_several_windows_at_once_are_what_each_is_alone() -> None:
         alone = fitted.forecast_peak(window, LEVELS)
         np.testing.assert_allclose(together[window].values, alone.values, rtol=1e-5)
         assert together[window].provenance == alone.provenance
+
+
+FEW = daily_waves(5, days=10, step=FIVE_MINUTES, noise=0.3)
+
+
+def fitted_apart(bins: int) -> tuple[FittedRule, FittedRule]:
+    """Two models of two and three series; the second was fitted so many bins after the first."""
+    early, model = FEW.end - 60 * FIVE_MINUTES, Adaptive(replays=8)
+    first = model.fit(FEW.take(slice(0, 2)).until(early).last(8 * DAY))
+    second = model.fit(FEW.take(slice(2, 5)).until(early + bins * FIVE_MINUTES).last(8 * DAY))
+    return first, second
+
+
+def test_several_fitted_models_are_asked_as_one() -> None:
+    first, second = fitted_apart(7)
+    together = first.stacked([second])
+    windows = (StepWindow(1, 2), StepWindow(20, 30))
+    said = together.update(FEW).forecast_peaks(windows, LEVELS)
+    alone = [one.update(FEW.select(one.history.keys)).forecast_peaks(windows, LEVELS) for one in (first, second)]
+    for window in windows:
+        values = np.concatenate([part[window].values for part in alone])
+        np.testing.assert_allclose(said[window].values, values, rtol=1e-5)
+        assert said[window].keys == FEW.keys
+
+
+def test_what_several_learn_together_is_what_each_learns_alone() -> None:
+    """Bin by bin as the service does it, and cut apart again."""
+    apart = fitted_apart(7)
+    begin = max(one.history.end for one in apart)
+    apart = tuple(one.update(FEW.select(one.history.keys).until(begin)) for one in apart)
+    together = apart[0].stacked(apart[1:])
+    for bins in range(1, 20):
+        now = FEW.until(begin + bins * FIVE_MINUTES).last(8 * DAY)
+        together = together.update(now).without_history()
+        apart = tuple(one.update(now.select(one.history.keys)).without_history() for one in apart)
+    for rows, one in zip((slice(0, 2), slice(2, 5)), apart, strict=True):
+        part = together.part(rows)
+        assert part.history.keys == one.history.keys
+        np.testing.assert_allclose(part.learned.correction, one.learned.correction, atol=1e-5)
+    assert (together.learned.correction[:2] != fitted_apart(7)[0].learned.correction).any()
+
+
+def test_models_that_reached_back_differently_far_are_not_asked_as_one() -> None:
+    first, second = (Adaptive(replays=8).fit(FEW.last(days * DAY)) for days in (3, 8))
+    assert first.stacked([second]) is None
+    assert first.stacked([Prior().fit(FEW)]) is None
+    assert Prior().fit(FEW).stacked([Prior().fit(FEW)]) is None
