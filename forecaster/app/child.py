@@ -119,9 +119,6 @@ def _outlive(child: subprocess.Popen[bytes]) -> tuple[int, float]:
     return code, time.monotonic() - begin
 
 
-# ServingProcess: how the computing process starts the serving one, keeps it alive and stops it.
-
-
 class ServingProcess:
     """One child that answers on one socket, or two.
 
@@ -193,9 +190,6 @@ def _serving_command(table: Path, descriptors: Mapping[str, int], options: Servi
     told = msgspec.json.encode(options).decode()
     given = ["--with-parent", "--table", str(table), *sockets, "--options", told]
     return [sys.executable, "-m", "forecaster.serving", *given]
-
-
-# How the computing process starts the scaler's process. It loads no gRPC itself.
 
 
 class ScalerOptions(NamedTuple):

@@ -116,9 +116,6 @@ def _open(path: Path) -> PublishedTable:
         return PublishedTable(os.dup(file.fileno()), records_at, header)
 
 
-# Watching the published table from an event loop.
-
-
 POLL_SECONDS = 0.25
 """How often the file is looked at: one stat. A new table is served within this time."""
 

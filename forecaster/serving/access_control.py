@@ -70,9 +70,6 @@ def request_attributes(method: str, path: str, *, watch: bool = False) -> Reques
     return RequestAttributes(verb, group, version, namespace, rest[0], "/".join(rest[2:]), name)
 
 
-# The gate: every request of the secure door passes here, and leaves with a refusal or goes on.
-
-
 PROBE_PATHS = frozenset({"/healthz", "/livez", "/readyz"})
 """For probes, which show no credentials."""
 TOKEN_MAX = 16 * 1024

@@ -24,7 +24,7 @@ from forecaster.serving.metrics import CountRequests, ServingMetrics
 from forecaster.serving.openapi import WORKLOAD, OpenApi
 from forecaster.serving.reply import failure
 from forecaster.serving.rest import ProblemError, RecommendationPages, answer_problem, answer_refusal
-from forecaster.serving.secured import Secured
+from forecaster.serving.secured import SecureListening
 from forecaster.serving.server import HttpServer
 from forecaster.serving.workloads import Workloads
 
@@ -62,13 +62,13 @@ class FrontApplication:
         pages: ASGIApp,
         count: Callable[[str, int], None],
         gate: AccessControl | None = None,
-        previous: UpstreamAdapter | None = None,
+        upstream: UpstreamAdapter | None = None,
     ) -> None:
         self._metrics_api = metrics_api
         self._pages = pages
         self._count = count
         self._gate = gate
-        self._previous = previous
+        self._upstream = upstream
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request, or the lifespan of the process."""
@@ -84,8 +84,8 @@ class FrontApplication:
             await self._pages(scope, receive, send)
 
     async def _kubernetes(self, request: ApiRequest, send: Send) -> None:
-        if self._previous is not None and self._previous.has(request):
-            await self._send("previous", await self._previous.answer(request), send)
+        if self._upstream is not None and self._upstream.has(request):
+            await self._send("upstream", await self._upstream.answer(request), send)
         else:
             await self._send("metrics_api", self._metrics_api.answer(request), send)
 
@@ -113,15 +113,12 @@ def _api_request(scope: Scope) -> ApiRequest:
     return ApiRequest(scope["method"], scope["path"], scope["query_string"], accept.decode("latin-1"), if_none_match)
 
 
-# The HTTP face of the serving process: health, metrics and the read-only API.
-
-
 def create_app(
     reader: TableReader,
     *,
     clock: Callable[[], datetime],
     stale_after: timedelta | None = None,
-    secured: Secured | None = None,
+    secured: SecureListening | None = None,
     metrics: ServingMetrics | None = None,
 ) -> FrontApplication:
     """The application on top of a reader; where there is a secure door, for those who may.
@@ -142,7 +139,7 @@ def create_app(
     if secured is None:
         return FrontApplication(metrics_api, pages, metrics.count)
     secured.discovered = lambda found: setattr(metrics_api, "discovery", found)
-    return FrontApplication(metrics_api, pages, metrics.count, secured.gate, secured.previous)
+    return FrontApplication(metrics_api, pages, metrics.count, secured.gate, secured.upstream)
 
 
 def _pages(
@@ -151,7 +148,7 @@ def _pages(
     workloads: Workloads,
     seams: IntegrationPages,
     metrics: ServingMetrics,
-    secured: Secured | None,
+    secured: SecureListening | None,
 ) -> Starlette:
     return Starlette(
         routes=[
@@ -176,7 +173,7 @@ def _pages(
 
 
 @asynccontextmanager
-async def _lifespan(reader: TableReader, secured: Secured | None) -> AsyncIterator[None]:
+async def _lifespan(reader: TableReader, secured: SecureListening | None) -> AsyncIterator[None]:
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(watching(reader))
         if secured:
@@ -187,9 +184,6 @@ async def _lifespan(reader: TableReader, secured: Secured | None) -> AsyncIterat
 async def healthz(_request: Request) -> Response:
     """The process is alive, whatever it has to serve."""
     return PlainTextResponse("ok\n")
-
-
-# Builds the serving process: which part stands where.
 
 
 def assemble(
@@ -207,7 +201,7 @@ def assemble(
     if options.secure is None or secure is None:
         app = create_app(reader, clock=_now, stale_after=stale_after, metrics=metrics)
         return HttpServer(app, plain, refused=audit.refused)
-    secured = Secured(options.secure, audit)
+    secured = SecureListening(options.secure, audit)
     app = create_app(reader, clock=_now, stale_after=stale_after, metrics=metrics, secured=secured)
     server = HttpServer(app, plain, secure, secured.certificates.current, audit.refused)
     secured.drop_peers = server.drop_peers

@@ -66,9 +66,6 @@ def _object_call(parts: list[str]) -> ObjectValue | None:
     return ObjectValue(*parts)
 
 
-# Repeated: replies to requests that come again. An HPA asks for the same value four times before it can change.
-
-
 REPLIES_MAX = 20_000
 """Replies kept; at half a kilobyte each they are 10 MB."""
 QUERY_MAX = 512
@@ -97,9 +94,6 @@ class RecentReplies:
 def _key(request: ApiRequest) -> str:
     """One string: some thousand tuples would be work for the garbage collector."""
     return f"{request.path}?{request.query.decode('latin-1')}"
-
-
-# Every request under /apis and /openapi, from the question to the reply.
 
 
 GET = frozenset({"GET", "HEAD"})

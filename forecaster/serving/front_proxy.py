@@ -107,9 +107,6 @@ def _extra(headers: Headers, prefixes: tuple[bytes, ...]) -> tuple[tuple[str, tu
     return tuple((name, tuple(values)) for name, values in found.items())
 
 
-# Keeps up with whom the cluster's API server tells its extensions to believe.
-
-
 POLL_SECONDS = 5.0
 """Between two looks at the ConfigMap. It changes when a cluster's CA is rotated, that is, once in a year."""
 RETRY_SECONDS = 1.0

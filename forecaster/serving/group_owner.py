@@ -1,4 +1,4 @@
-"""Who serves a group in this cluster: us, nobody, or somebody else, whom we leave alone. Pure."""
+"""The owner of each API group in this cluster, by its APIService: only looked at, so that no group is ever taken."""
 
 from __future__ import annotations
 
@@ -17,17 +17,16 @@ if TYPE_CHECKING:
 
 
 class GroupOwner(StrEnum):
-    """Of one API group."""
+    """The Service behind an API group: ours, none, another, or one that the API server would not name."""
 
     US = "us"
     NOBODY = "nobody"
     OTHER = "other"
     UNKNOWN = "unknown"
-    """The API server would not say."""
 
 
 def owner_of(registered: ApiService | None, ours: str) -> GroupOwner:
-    """Whose a registration is; `ours` is `namespace/name` of our Service."""
+    """The owner of a registration; `ours` is `namespace/name` of our Service."""
     service = registered.spec.service if registered else None
     if service is None:
         return GroupOwner.NOBODY
@@ -35,16 +34,13 @@ def owner_of(registered: ApiService | None, ours: str) -> GroupOwner:
 
 
 def advice(group: str, registered: ApiService | None, ours: str) -> str:
-    """What a person should know; empty where all is as it should be."""
+    """A sentence for the log where a group belongs to another Service; empty where it does not."""
     if owner_of(registered, ours) is not GroupOwner.OTHER or registered is None:
         return ""
     return (
         f"{group} belongs to the Service {registered.spec.service}, which we leave alone: serve through KEDA or "
-        "Prometheus, or stand in front of it (serving.secure.previous) before you point its APIService here"
+        "Prometheus, or stand in front of it (serving.secure.upstream) before you point its APIService here"
     )
-
-
-# Looks again and again who serves the groups. It only reads: nothing here can take a group from anybody.
 
 
 LOOK_SECONDS = 30.0
@@ -72,7 +68,7 @@ class GroupOwnerWatch:
                 self._tell(why)
 
     async def keep_looking(self) -> None:
-        """For ever."""
+        """Look again every `LOOK_SECONDS`."""
         while True:
             await self.look()
             await asyncio.sleep(LOOK_SECONDS)

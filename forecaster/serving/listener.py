@@ -68,9 +68,6 @@ def _says_something(connection: socket.socket) -> bool:
         return False
 
 
-# One listening socket: who comes in, in which order, and at which pace.
-
-
 HANDSHAKE_SECONDS = 5.0
 HANDSHAKES = 256
 """Handshakes under way at a time."""

@@ -33,9 +33,6 @@ def quantity(value: float) -> str:
     return f"{milli}m" if milli % 1000 else str(milli // 1000)
 
 
-# The wire types: lists of values, and the same as a Table for `kubectl get`.
-
-
 EXTERNAL = "external.metrics.k8s.io/v1beta1"
 CUSTOM = "custom.metrics.k8s.io/v1beta2"
 GROUP_OF_KIND = {"Deployment": "apps/v1", "StatefulSet": "apps/v1", "ReplicaSet": "apps/v1"}

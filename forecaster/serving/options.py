@@ -58,9 +58,6 @@ def listen(address: Address) -> socket.socket:
         raise OSError(error.errno, f"cannot listen on {address}: {error.strerror}; choose another address") from error
 
 
-# What the computing process tells the serving one at its start: one JSON argument.
-
-
 class UpstreamOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     """The adapter that had the group of external metrics before us."""
 
@@ -79,7 +76,7 @@ class SecureOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     """Empty: the pod's own service account."""
     service: str = ""
     """`namespace/name` of our Service, by which the owner of an API group is told from others."""
-    previous: UpstreamOptions | None = None
+    upstream: UpstreamOptions | None = None
 
 
 class ServingOptions(msgspec.Struct, frozen=True, omit_defaults=True):

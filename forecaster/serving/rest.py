@@ -71,9 +71,6 @@ def problem_response(problem: Problem, headers: Mapping[str, str] | None = None)
     return Response(body, problem.status, headers, media_type="application/problem+json")
 
 
-# Lists of recommendations: filters, pages, and the token that leads to the next page. Pure.
-
-
 FILTERS = ("namespace", "kind", "verdict", "reason")
 LIMIT = 500
 LIMIT_MAX = 5000
@@ -151,9 +148,6 @@ def _key(token: str) -> Key:
 
 def _bad(detail: str, remedy: str) -> ProblemError:
     return ProblemError(HTTPStatus.BAD_REQUEST, detail, remedy)
-
-
-# Answers from the published table. Nothing is computed here but ages.
 
 
 class RecommendationPage(TableAge, frozen=True, kw_only=True, rename={"next_page": "continue"}):

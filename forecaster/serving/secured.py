@@ -1,4 +1,4 @@
-"""Work that goes on beside the requests."""
+"""What the secure listener needs: certificates, trust and access control, kept up to date while it is open."""
 
 from __future__ import annotations
 
@@ -26,26 +26,11 @@ if TYPE_CHECKING:
     from forecaster.serving.options import SecureOptions, UpstreamOptions
 
 
-@asynccontextmanager
-async def kept_running(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """`work` runs while the block lasts."""
-    task = asyncio.create_task(work)
-    try:
-        yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
-
-
-# Everything that the secure door needs: certificates, trust, and the gate; kept up to date while it is open.
-
-
 POLL_SECONDS = 1.0
 """Between two looks at the files of the certificate."""
 
 
-class Secured:
+class SecureListening:
     """Built once.
 
     Raises:
@@ -62,15 +47,15 @@ class Secured:
         self.drop_peers: Callable[[], None] = lambda: None
         """Ends the connections whose certificates were verified with another CA; the server has them."""
         self.discovered: Callable[[Discovery], None] = lambda _found: None
-        """Takes over a discovery document with the metrics of the previous adapter."""
+        """Takes over a discovery document with the metrics of the upstream adapter."""
         self.owners = self._owner_watch(options.service, audit) if options.service else None
-        self._connections = _connections(options.previous) if options.previous else None
-        self.previous = self._stand_before(self._connections) if self._connections else None
+        self._connections = _connections(options.upstream) if options.upstream else None
+        self.upstream = self._stand_before(self._connections) if self._connections else None
         self._audit = audit
         self._trust = FrontProxyWatch(self.api_server, self._take_over)
 
     def fault(self) -> str:
-        """Why the door is not ready; empty when it is."""
+        """Why the listener is not ready; empty when it is."""
         return "" if self._trust.known else self._trust.fault
 
     @asynccontextmanager
@@ -81,7 +66,7 @@ class Secured:
             if self._connections:
                 stack.callback(self._connections.close)
             for work in self._work():
-                await stack.enter_async_context(kept_running(work))
+                await stack.enter_async_context(running_beside(work))
             yield
 
     def _work(self) -> Iterator[Coroutine[Any, Any, None]]:
@@ -89,8 +74,8 @@ class Secured:
         yield self._keep_certificates()
         if self.owners:
             yield self.owners.keep_looking()
-        if self.previous:
-            yield self.previous.keep_looking()
+        if self.upstream:
+            yield self.upstream.keep_looking()
 
     def _owner_watch(self, service: str, audit: Audit) -> GroupOwnerWatch:
         names = [f"{group.version}.{group.name}" for group in GROUPS]
@@ -122,7 +107,19 @@ class Secured:
                     self._audit.note(event, why=why)
 
 
-def _connections(previous: UpstreamOptions) -> AsyncApiClient:
-    server = f"https://{previous.host}:{previous.port}"
-    config = ClientConfig(server, ca_file=previous.ca_file, token_file=previous.token_file)
+def _connections(upstream: UpstreamOptions) -> AsyncApiClient:
+    server = f"https://{upstream.host}:{upstream.port}"
+    config = ClientConfig(server, ca_file=upstream.ca_file, token_file=upstream.token_file)
     return AsyncApiClient(ApiClient(lambda: config, connections=THREADS, timeout=TIMEOUT_SECONDS), THREADS)
+
+
+@asynccontextmanager
+async def running_beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """`work` goes on beside the requests while the block lasts."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task

@@ -50,7 +50,7 @@ class SecureSettings(Section):
         pattern=r"^$|^[^/]+/[^/]+$",
         description="NAMESPACE/NAME of our Service. With it, an API group that another one serves is noticed and told.",
     )
-    previous: UpstreamSettings = UpstreamSettings()
+    upstream: UpstreamSettings = UpstreamSettings()
 
     @model_validator(mode="after")
     def _has_certificate(self) -> Self:
@@ -84,9 +84,6 @@ class ServingSettings(Section):
         description=("Whether /api/v1 has the coming hour step by step, too; a tenth of all workloads a cycle."),
     )
     secure: SecureSettings = SecureSettings()
-
-
-# Settings of KEDA's external scaler. The computing process reads them.
 
 
 class KedaSettings(Section):

@@ -31,9 +31,6 @@ def server_context(certificate: Path, key: Path, proxy_ca: str = "") -> ssl.SSLC
     return context
 
 
-# Certificates: the newest good context, however often files and CA are replaced.
-
-
 Stamp = tuple[tuple[int, int], ...]
 
 

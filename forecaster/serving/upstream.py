@@ -1,4 +1,8 @@
-"""Breaker: after some failures in a row a server is left alone for a while, then one request tries it."""
+"""The upstream adapter: the one that had the API group before. What is not ours to answer goes on to it.
+
+We have no certificate of the front proxy, so the adapter sees our own account and not the caller: callers are
+authorised here first, for the very metric they ask for, and our account needs `list` there.
+"""
 
 from __future__ import annotations
 
@@ -21,50 +25,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-FAILURES = 5
-PAUSE_SECONDS = 10.0
-
-
-@dataclass(slots=True)
-class Breaker:
-    """Time goes in as seconds of any clock that only goes forward."""
-
-    failures: int = 0
-    until: float = 0.0
-
-    def open(self, now: float) -> bool:
-        """Whether to leave it alone. The first one after the pause may pass, and no other before it has answered."""
-        if self.failures < FAILURES:
-            return False
-        if now < self.until:
-            return True
-        self.until = now + PAUSE_SECONDS
-        return False
-
-    def answered(self) -> None:
-        """It works."""
-        self.failures = 0
-
-    def failed(self, now: float) -> None:
-        """It did not answer."""
-        self.failures += 1
-        if self.failures >= FAILURES:
-            self.until = now + PAUSE_SECONDS
-
-
-# Previous: the adapter that had the group before us. What is not ours to answer goes on to it.
-#
-# We have no certificate of the front proxy, so the adapter sees our own account and not the caller: callers are
-# authorised here first, for the very metric they ask for, and our account needs `list` there.
-
-
 THREADS = 16
 WAITING = 256
 TIMEOUT_SECONDS = 5.0
 LOOK_SECONDS = 30.0
 DISCOVERY = f"/apis/{EXTERNAL.group_version}"
-BUSY = failure(HTTPStatus.SERVICE_UNAVAILABLE, "the previous metrics adapter has too many questions now")
-AWAY = failure(HTTPStatus.SERVICE_UNAVAILABLE, "the previous metrics adapter does not answer")
+BUSY = failure(HTTPStatus.SERVICE_UNAVAILABLE, "the upstream metrics adapter has too many questions now")
+AWAY = failure(HTTPStatus.SERVICE_UNAVAILABLE, "the upstream metrics adapter does not answer")
 
 
 class Connected(Protocol):
@@ -121,7 +88,7 @@ class UpstreamAdapter:
             self._learned(Discovery((_with(EXTERNAL, found), CUSTOM)))
 
     async def keep_looking(self) -> None:
-        """For ever."""
+        """Learn again every `LOOK_SECONDS`."""
         while True:
             await self.look()
             await asyncio.sleep(LOOK_SECONDS)
@@ -153,3 +120,37 @@ def _with(group: ApiGroup, theirs: tuple[ApiResource, ...]) -> ApiGroup:
     """Ours last: `kubectl get` asks for the last resource of a kind."""
     others = tuple(one for one in theirs if one.name not in METRICS)
     return group._replace(resources=(*others, *group.resources))
+
+
+FAILURES = 5
+PAUSE_SECONDS = 10.0
+
+
+@dataclass(slots=True)
+class Breaker:
+    """After `FAILURES` in a row a server is left alone for `PAUSE_SECONDS`, then one request tries it.
+
+    Time goes in as seconds of any clock that only goes forward.
+    """
+
+    failures: int = 0
+    until: float = 0.0
+
+    def open(self, now: float) -> bool:
+        """Whether to leave it alone. The first one after the pause may pass, and no other before it has answered."""
+        if self.failures < FAILURES:
+            return False
+        if now < self.until:
+            return True
+        self.until = now + PAUSE_SECONDS
+        return False
+
+    def answered(self) -> None:
+        """It works."""
+        self.failures = 0
+
+    def failed(self, now: float) -> None:
+        """It did not answer."""
+        self.failures += 1
+        if self.failures >= FAILURES:
+            self.until = now + PAUSE_SECONDS

@@ -79,7 +79,7 @@ def serving(
     control_plane: ControlPlane, old: OldAdapter, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ClusterServing]:
     folder = tmp_path_factory.mktemp("before")
-    with ClusterServing(control_plane, folder, service="default/forecaster", previous=old.address) as running:
+    with ClusterServing(control_plane, folder, service="default/forecaster", upstream=old.address) as running:
         yield running
 
 

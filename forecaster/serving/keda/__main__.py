@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 import uvloop
 
 from forecaster.publish.reader import TableReader
-from forecaster.serving.keda.credentials import CertificateFiles, ScalerCertificates
-from forecaster.serving.keda.server import Watched, serve
+from forecaster.serving.keda.server import CertificateFiles, ScalerCertificates, WatchedTable, serve
 from forecaster.serving.keda.service import ScalerService
 from forecaster.serving.keda.trigger import TriggerValues
 from forecaster.serving.options import address_argument
@@ -34,7 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         files = _files(options)
         credentials = None if files is None else ScalerCertificates(files).credentials()
-        uvloop.run(serve(Watched(reader, service), options.address, credentials, lambda: _stopped(options.with_parent)))
+        uvloop.run(
+            serve(WatchedTable(reader, service), options.address, credentials, lambda: _stopped(options.with_parent))
+        )
     except (OSError, RuntimeError, ssl.SSLError) as error:
         sys.stderr.write(f"forecaster keda: {error}\n")
         return 1

@@ -1,7 +1,8 @@
-"""The gRPC server: its limits, its port, and the table it watches."""
+"""The gRPC server of the scaler: its limits, its port, its certificates, and the table it watches."""
 
 from __future__ import annotations
 
+import ssl
 from typing import TYPE_CHECKING, NamedTuple
 
 import grpc
@@ -11,6 +12,7 @@ from forecaster.publish.reader import watching
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from pathlib import Path
 
     from forecaster.publish.reader import TableReader
     from forecaster.serving.keda.service import ScalerService
@@ -32,15 +34,15 @@ LIMITS = (
 )
 
 
-class Watched(NamedTuple):
-    """A table, and who answers from it."""
+class WatchedTable(NamedTuple):
+    """A table, and the service that answers from it."""
 
     reader: TableReader
     service: ScalerService
 
 
 async def serve(
-    watched: Watched,
+    watched: WatchedTable,
     address: Address,
     credentials: grpc.ServerCredentials | None,
     stopped: Callable[[], Awaitable[object]],
@@ -59,3 +61,54 @@ async def serve(
         await server.start()
         await stopped()
         await server.stop(GRACE_SECONDS)
+
+
+class CertificateFiles(NamedTuple):
+    """PEM files: our chain, its key, and who signs clients. Without the last, any client may connect."""
+
+    certificate: Path
+    key: Path
+    client_ca: Path | None
+
+
+class ScalerCertificates:
+    """What is loaded now, and what the files hold since."""
+
+    def __init__(self, files: CertificateFiles) -> None:
+        self._files = files
+        self._stamp = self._stamp_now()
+        self._loaded = _read(files)
+
+    def credentials(self) -> grpc.ServerCredentials:
+        """TLS for a server; each handshake asks whether the files have changed.
+
+        Raises:
+            OSError: a file cannot be read.
+            ssl.SSLError: certificate and key do not belong together, or a file is no PEM.
+        """
+        demanded = self._files.client_ca is not None
+        return grpc.dynamic_ssl_server_credentials(self._loaded, self.newest, require_client_authentication=demanded)
+
+    def newest(self) -> grpc.ServerCertificateConfiguration:
+        """The configuration of the files; the last good one while they are being replaced."""
+        try:
+            stamp = self._stamp_now()
+            if stamp != self._stamp:
+                self._loaded, self._stamp = _read(self._files), stamp
+        except (OSError, ssl.SSLError):
+            pass  # half of a rotation: the next handshake looks again
+        return self._loaded
+
+    def _stamp_now(self) -> tuple[tuple[int, int], ...]:
+        found = [path.stat() for path in self._files if path is not None]
+        return tuple((status.st_ino, status.st_mtime_ns) for status in found)
+
+
+def _read(files: CertificateFiles) -> grpc.ServerCertificateConfiguration:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(files.certificate, files.key)  # refuses a key of another certificate
+    if files.client_ca is not None:
+        context.load_verify_locations(files.client_ca)
+    authorities = None if files.client_ca is None else files.client_ca.read_bytes()
+    pair = files.key.read_bytes(), files.certificate.read_bytes()
+    return grpc.ssl_server_certificate_configuration([pair], root_certificates=authorities)

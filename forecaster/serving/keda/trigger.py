@@ -66,9 +66,6 @@ def _amount(text: str) -> float | None:
     return value if math.isfinite(value) and value >= 0 else None
 
 
-# Answers triggers from the newest table. Ignorance is an error that KEDA counts towards its fallback, never a 0.
-
-
 KEEPING = frozenset({NEUTRAL, HOLD})
 """Values that stand for a present count, not for demand."""
 

@@ -38,9 +38,9 @@ def test_a_secure_door_has_its_certificate_and_our_service() -> None:
 
 @pytest.mark.parametrize(("server", "port"), [("https://old.keda.svc", 443), ("https://old.keda.svc:6443", 6443)])
 def test_the_adapter_behind_us_is_an_address_and_an_authority(server: str, port: int) -> None:
-    told = options(secure={"enabled": True, **PAIR, "previous": {"server": server, "ca_file": "/old/ca.crt"}})
+    told = options(secure={"enabled": True, **PAIR, "upstream": {"server": server, "ca_file": "/old/ca.crt"}})
     assert told.secure is not None
-    assert told.secure.previous == UpstreamOptions(
+    assert told.secure.upstream == UpstreamOptions(
         "old.keda.svc", port, "/old/ca.crt", "/var/run/secrets/kubernetes.io/serviceaccount/token"
     )
 
@@ -50,8 +50,8 @@ def test_the_adapter_behind_us_is_an_address_and_an_authority(server: str, port:
     [
         {"enabled": True},
         {"enabled": True, "certificate_file": "/tls/tls.crt"},
-        {"previous": {"server": "https://old.keda.svc"}},
-        {"previous": {"server": "http://old.keda.svc", "ca_file": "/old/ca.crt"}},
+        {"upstream": {"server": "https://old.keda.svc"}},
+        {"upstream": {"server": "http://old.keda.svc", "ca_file": "/old/ca.crt"}},
         {"service": "forecaster"},
     ],
     ids=["no pair", "no key", "unverified", "plaintext", "no namespace"],

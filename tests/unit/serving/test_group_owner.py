@@ -40,7 +40,7 @@ def test_a_group_belongs_to_the_service_of_its_registration(found: ApiService | 
 def test_who_is_served_by_another_one_is_told_what_to_do() -> None:
     said = advice(GROUP, registered("keda", "adapter"), OURS)
     assert "keda/adapter" in said
-    assert "serving.secure.previous" in said
+    assert "serving.secure.upstream" in said
     assert advice(GROUP, registered("autoscaling", "forecaster"), OURS) == ""
     assert advice(GROUP, None, OURS) == ""
 
