@@ -94,10 +94,11 @@ def remembering(state: State, seen: Checked, counts: tuple[Counts, ...], *, scal
     there = seen.failed == 0
     if not state.begun.all():
         entry = np.where(there & ~state.begun, np.maximum(entry, seen.current), entry)
+    changed = scales & (counts[-1] != seen.current) & (seen.policy.changes_per_hour > 0)
     return replace(
         state,
         begun=state.begun | there,
         ready=np.where(scales, seen.ready, state.ready),
         recommendations=state.recommendations.marked(entry),
-        changes=state.changes.marked(scales & (counts[-1] != seen.current)),
+        changes=state.changes.marked(changed) if changed.any() else state.changes,
     )

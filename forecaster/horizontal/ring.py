@@ -1,12 +1,13 @@
 """A fact of the last cycles of all rows: one array [row] a cycle, with the instants of the cycles.
 
-Immutable and cheap to extend: a longer ring shares the arrays of the shorter one. Instants are epoch seconds, rising,
-at any distance from each other.
+Immutable and cheap to extend: a longer ring shares the arrays of the shorter one, and slots in which nothing was marked
+share one. Instants are epoch seconds, rising, at any distance from each other.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -45,8 +46,10 @@ class Ring(NamedTuple):
             return self
         times = tuple(min(time, now) for time in self.times) if self.times and self.times[-1] > now else self.times
         first = max(bisect_left(times, now - keep) - 1, 0)
-        empty = np.full(rows, self.nothing, self.nothing.dtype)
-        return Ring(self.nothing, (*times[first:], now), (*self.values[first:], empty))
+        return Ring(self.nothing, (*times[first:], now), (*self.values[first:], self._empty(rows)))
+
+    def _empty(self, rows: int) -> Column:
+        return _empty(self.nothing.item(), rows, self.nothing.dtype.str)
 
     def marked(self, value: Column) -> Ring:
         """With `value` [row] in the latest slot, where it is more than what is there."""
@@ -54,13 +57,17 @@ class Ring(NamedTuple):
 
     def take(self, rows: Counts) -> Ring:
         """The slots of these rows; a negative row is a new one."""
-        return self._replace(values=tuple(taken(one, rows, self.nothing) for one in self.values))
+        found = {at: taken(one, rows, self.nothing) for at, one in {id(one): one for one in self.values}.items()}
+        return self._replace(values=tuple(found[id(one)] for one in self.values))
 
     def put(self, rows: Counts, ring: Ring) -> Ring:
         """With these rows as in `ring`, which has the same instants."""
         if ring.times != self.times:
             raise ValueError(f"a ring of {len(ring.times)} instants does not fit into one of {len(self.times)}")
-        return self._replace(values=tuple(map(put, self.values, [rows] * len(self.values), ring.values)))
+        pairs = list(zip(self.values, ring.values, strict=True))
+        different = {(id(own), id(new)): (own, new) for own, new in pairs}
+        found = {at: put(own, rows, new) for at, (own, new) in different.items()}
+        return self._replace(values=tuple(found[id(own), id(new)] for own, new in pairs))
 
     def arrays(self) -> tuple[NDArray[np.float64], Column]:
         """The instants [slot] and the values [slot, row], to be saved."""
@@ -69,3 +76,11 @@ class Ring(NamedTuple):
     def of_arrays(self, times: Column, values: Column) -> Ring:
         """What `arrays` gave."""
         return self._replace(times=tuple(times.tolist()), values=tuple(np.asarray(values, self.nothing.dtype)))
+
+
+@lru_cache(maxsize=64)
+def _empty(nothing: int, rows: int, dtype: str) -> Column:
+    """A slot [row] in which nothing is marked, the same for all cycles; it is not written to."""
+    empty = np.full(rows, nothing, dtype)
+    empty.flags.writeable = False
+    return empty

@@ -76,7 +76,7 @@ class State:
     recommendations: Ring
     """Counts before stabilization (HPA rules §10)."""
     changes: Ring
-    """Whether the final count differed from the replicas there were, in the last hour."""
+    """Whether the final count differed from the replicas there were, in the last hour, where that is counted."""
 
     @classmethod
     def new(cls, rows: int, signals: Iterable[str] = ()) -> State:
