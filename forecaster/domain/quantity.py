@@ -34,7 +34,7 @@ class QuantityError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """An exact number of nano-units and the format of its text."""
+    """An exact number of nano-units and the format of its text; a binary one with a fraction is written in decimals."""
 
     nano: int
     format: QuantityFormat = QuantityFormat.DECIMAL_SI
@@ -59,8 +59,8 @@ class Quantity:
         return mantissa * 10.0**exponent
 
     def __str__(self) -> str:
-        if self.format is QuantityFormat.BINARY_SI and abs(self.nano) >= 1024 * _NANO:
-            return _binary_text(_away_from_zero(self.nano, _NANO))
+        if self.format is QuantityFormat.BINARY_SI and abs(self.nano) >= 1024 * _NANO and self.nano % _NANO == 0:
+            return _binary_text(self.nano // _NANO)
         mantissa, exponent = _decimal_parts(self.nano)
         if self.format is QuantityFormat.DECIMAL_EXPONENT:
             return f"{mantissa}e{exponent}" if exponent else str(mantissa)

@@ -139,7 +139,7 @@ class Risk:
 
 @dataclass(frozen=True, slots=True)
 class ContainerSize:
-    """One container: `recommended` is `now` in what stays. Risks are None for a resource about which nothing is known."""
+    """One container: `recommended` is `now` in what stays. Risks are None where nothing is known of a resource."""
 
     name: str
     """Empty where the source tells pods and not containers: then it is the pod as a whole."""

@@ -38,6 +38,8 @@ class DesiredScale(NamedTuple):
     proposals: tuple[MetricProposal | Unmeasured, ...] = ()
     recommendation: CombinedProposal | None = None
     limited: Limited | None = None
+    status_written: bool = True
+    """False where the status after the pass equals the one before it (step 11)."""
 
 
 class Pass(NamedTuple):

@@ -26,7 +26,7 @@ from forecaster.hpa.outcome import Branch, DesiredScale, Pass, PassInput, close,
 from forecaster.hpa.proposals import CombinedProposal, MetricProposal, NoRecommendation, Unmeasured, combine
 from forecaster.hpa.selectors import Selector, SelectorError, parse_selector
 from forecaster.hpa.spec import SHIPPED, Controller, HpaSpec, tolerance_of
-from forecaster.hpa.state import NEW_HPA, HpaState
+from forecaster.hpa.state import NEW_HPA, HpaState, status_differs
 from forecaster.hpa.wording import ErrorKind, HpaEvent
 
 if TYPE_CHECKING:
@@ -40,6 +40,11 @@ def reconcile(
     spec: HpaSpec, observation: Observation, state: HpaState, now: datetime, controller: Controller = SHIPPED
 ) -> Pass:
     """HPA rules §3: one pass; whatever a cluster can show, a broken metric is a condition, not an exception."""
+    found = _pass(spec, observation, state, now, controller)
+    return found._replace(desired=found.desired._replace(status_written=status_differs(state, found.state)))
+
+
+def _pass(spec: HpaSpec, observation: Observation, state: HpaState, now: datetime, controller: Controller) -> Pass:
     scale = observation.scale
     if spec.scale_target.api_version.count("/") > 1:
         return _scale_unread(state, f"unexpected GroupVersion string: {spec.scale_target.api_version}", "spec", now)

@@ -39,13 +39,21 @@ NEW_HPA = HpaState()
 
 
 def status_differs(before: HpaState, after: HpaState) -> bool:
-    """HPA rules §3, step 11: whether the status has to be written; times and messages of conditions do not count."""
-    return _status(before) != _status(after)
+    """HPA rules §3, step 11: whether the status has to be written: not where it equals the previous one.
+
+    A message or a time of a condition that was never recorded is not compared.
+    """
+    if _numbers(before) != _numbers(after) or len(before.conditions) != len(after.conditions):
+        return True
+    return any(map(_condition_differs, before.conditions, after.conditions))
 
 
-def _status(state: HpaState) -> tuple[object, ...]:
-    conditions = [condition[:3] for condition in state.conditions]
-    return (state.current_replicas, state.desired_replicas, state.current_metrics, state.last_scale_time, conditions)
+def _numbers(state: HpaState) -> tuple[object, ...]:
+    return (state.current_replicas, state.desired_replicas, state.current_metrics, state.last_scale_time)
+
+
+def _condition_differs(before: HpaCondition, after: HpaCondition) -> bool:
+    return before[:3] != after[:3] or bool(before.message and before.message != after.message)
 
 
 def state_to_json(state: HpaState) -> dict[str, Any]:

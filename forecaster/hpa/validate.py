@@ -48,7 +48,9 @@ def _replica_faults(spec: Wire, least: int) -> FieldFaults:
     low, high = spec.get("minReplicas"), spec.get("maxReplicas") or 0
     if low is not None and low < least:
         yield invalid("spec.minReplicas", low, f"must be greater than or equal to {least}")
-    if high < 1:
+    if not high:
+        yield required("spec.maxReplicas")
+    elif high < 1:
         yield invalid("spec.maxReplicas", high, "must be greater than 0")
     if low is not None and high < low:
         yield invalid("spec.maxReplicas", high, "must be greater than or equal to `minReplicas`")

@@ -32,7 +32,7 @@ from forecaster.hpa.spec import (
     HpaSpec,
     MetricSpec,
 )
-from forecaster.hpa.state import HpaState
+from forecaster.hpa.state import HpaState, MetricStatus
 
 Json = dict[str, Any]
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
@@ -99,8 +99,15 @@ def previous_state(raw: Json) -> HpaState:
         conditions=tuple(HpaCondition(c["type"], c["status"], c["reason"]) for c in status.get("conditions") or ()),
         current_replicas=status["current_replicas"],
         desired_replicas=status["desired_replicas"],
+        current_metrics=_stored_cpu(status),
         last_scale_time=None if last is None else at(last),
     )
+
+
+def _stored_cpu(status: Json) -> tuple[MetricStatus, ...]:
+    """The cpu metric of a stored status, which a few cases state under names that begin with `cpu_`."""
+    percent, average = status.get("cpu_utilization_percent"), status.get("cpu_average_milli")
+    return () if percent is None and average is None else (MetricStatus("Resource", "cpu", percent, average),)
 
 
 # --- pods and samples ------------------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ from forecaster.domain.quantity import Quantity, QuantityError, QuantityFormat, 
         ("2k", 2_000_000, "2k"),
         ("3M", 3_000_000_000, "3M"),
         ("3T", 3 * 10**15, "3T"),
-        ("0.1Ti", 109_951_162_777_600, "109951162778"),
+        ("0.1Ti", 109_951_162_777_600, "109951162777600m"),
     ],
 )
 def test_every_notation_is_exact(text: str, milli: int, canonical: str) -> None:
@@ -95,12 +95,18 @@ def test_binary_text_is_kept_from_1024_on() -> None:
     binary = QuantityFormat.BINARY_SI
     assert str(Quantity(1024 * 10**9, binary)) == "1Ki"
     assert str(Quantity(1023 * 10**9 + 1, binary)) == "1023000000001n"
-    assert str(Quantity(1024 * 10**9 + 1, binary)) == "1025"
     assert str(Quantity(-2048 * 10**9, binary)) == "-2Ki"
-    assert str(milli_quantity(2**63 - 1, binary)) == "9223372036854776"
     assert str(milli_quantity(2**60 * 1000, binary)) == "1Ei"
     assert parse_quantity("0.9Ki").format is QuantityFormat.BINARY_SI
     assert parse_quantity("0.0005Ki").format is QuantityFormat.DECIMAL_SI
+
+
+def test_binary_text_never_rounds_a_fraction_up() -> None:
+    binary = QuantityFormat.BINARY_SI
+    assert str(milli_quantity(1610612736500, binary)) == "1610612736500m"
+    assert str(Quantity(1024 * 10**9 + 1, binary)) == "1024000000001n"
+    assert str(Quantity(-(2048 * 10**9 + 10**8), binary)) == "-2048100m"
+    assert str(milli_quantity(2**63 - 1, binary)) == "9223372036854775807m"
 
 
 def test_an_exponent_of_nothing_is_left_out() -> None:

@@ -178,7 +178,7 @@ def test_every_source_is_read() -> None:
             manifest(maxReplicas=0, minReplicas=0),
             [
                 "spec.minReplicas: Invalid value: 0: must be greater than or equal to 1",
-                "spec.maxReplicas: Invalid value: 0: must be greater than 0",
+                "spec.maxReplicas: Required value",
                 (
                     "spec.metrics: Forbidden: must specify at least one Object or External metric "
                     "to support scaling to zero replicas"

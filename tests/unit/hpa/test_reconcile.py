@@ -375,3 +375,18 @@ def test_settings_of_the_controller_reach_the_limits() -> None:
     assert reconcile(hpa(), look(4, queue_of(900)), STORED, NOW, slow).desired.replicas == 6
     state = HpaState(history=(past(9, 40),))
     assert reconcile(hpa(), look(9, queue_of(90)), state, NOW, slow).desired.replicas == 3
+
+
+def test_a_status_that_equals_the_previous_one_is_not_written() -> None:
+    first = reconcile(hpa(), look(3, queue_of(90)), STORED, NOW)
+    assert first.desired.status_written
+    again = reconcile(hpa(), look(3, queue_of(90)), first.state, NOW + seconds(15))
+    assert not again.desired.status_written
+    assert reconcile(hpa(), look(3, queue_of(91)), again.state, NOW + seconds(30)).desired.status_written
+
+
+def test_an_error_with_other_words_is_written() -> None:
+    unread = reconcile(hpa(), look(3, scale=ScaleUnread("gone")), STORED, NOW)
+    same = reconcile(hpa(), look(3, scale=ScaleUnread("gone")), unread.state, NOW)
+    other = reconcile(hpa(), look(3, scale=ScaleUnread("slow")), unread.state, NOW)
+    assert (same.desired.status_written, other.desired.status_written) == (False, True)

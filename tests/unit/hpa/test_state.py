@@ -42,6 +42,13 @@ def test_the_status_is_written_when_a_reason_or_a_value_changes() -> None:
     assert status_differs(STATE, STATE._replace(conditions=STATE.conditions[:1]))
 
 
-def test_memory_messages_and_times_do_not_count_for_the_status() -> None:
-    told = tuple(c._replace(message="other", last_transition=NOW) for c in STATE.conditions)
-    assert not status_differs(STATE, STATE._replace(conditions=told, history=(), scale_ups=(), scale_downs=()))
+def test_memory_and_times_do_not_count_for_the_status() -> None:
+    later = tuple(c._replace(last_transition=NOW) for c in STATE.conditions)
+    assert not status_differs(STATE, STATE._replace(conditions=later, history=(), scale_ups=(), scale_downs=()))
+
+
+def test_another_message_counts_where_one_was_recorded() -> None:
+    told = tuple(c._replace(message="other") for c in STATE.conditions)
+    assert status_differs(STATE._replace(conditions=told), STATE)
+    silent = tuple(c._replace(message="") for c in STATE.conditions)
+    assert not status_differs(STATE._replace(conditions=silent), STATE._replace(conditions=told))

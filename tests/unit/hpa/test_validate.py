@@ -77,6 +77,18 @@ def test_both_faults_of_a_maximum_are_told() -> None:
     ]
 
 
+def test_a_maximum_of_zero_is_absent_and_below_the_minimum() -> None:
+    assert (
+        faults(maxReplicas=0)
+        == faults(maxReplicas=None)
+        == [
+            "spec.maxReplicas: Required value",
+            "spec.maxReplicas: Invalid value: 0: must be greater than or equal to `minReplicas`",
+        ]
+    )
+    assert faults(maxReplicas=0, minReplicas=None) == ["spec.maxReplicas: Required value"]
+
+
 def test_equal_bounds_are_fine() -> None:
     assert not faults(minReplicas=5)
 
