@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple, overload
 
 import numpy as np
 
-from forecaster.cycle.fleet import Fleet
 from forecaster.cycle.forecasts import columns_of
 from forecaster.cycle.observed import Observed
 from forecaster.decisions.gate import Gate, Standing, Voice
@@ -20,7 +19,6 @@ from forecaster.horizontal.decisions import DOWN, FAILED, REASONS
 from forecaster.horizontal.events import Calendar, calendar_of
 from forecaster.horizontal.inputs import Inputs
 from forecaster.horizontal.record import Subject, held, recommendation, record
-from forecaster.horizontal.state import State
 from forecaster.vertical.sizing.containers import NO_SIZING
 from forecaster.vertical.sizing.pod import size
 
@@ -178,8 +176,6 @@ def verdicts_of(recommendations: Sequence[Recommendation]) -> Counter[tuple[str,
 class Decider:
     """Carries the state of the fleet, and what was observed of its workloads, from cycle to cycle."""
 
-    fleet: Fleet = field(default_factory=Fleet)
-    state: State = field(default_factory=lambda: State.new(0))
     observed: Observed = field(default_factory=Observed)
 
     def decide(
@@ -198,9 +194,9 @@ class Decider:
         decided = []
         for group in rows.standing.groups:
             inputs = inputs_of(group, rows, columns, calendar, acting)
-            taken = self.state.take(places[group.positions])
+            taken = self.observed.state.take(places[group.positions])
             found, after = decide(inputs, taken, at)
-            self.state = self.state.put(places[group.positions], after)
+            self.observed.state = self.observed.state.put(places[group.positions], after)
             decided.append((group.positions, found))
         return FleetDecisions(now, decided, Context(rows, forecasts, gates, sizing, lead_time))
 
@@ -219,19 +215,19 @@ class Decider:
 
     def _places(self, rows: Rows, now: datetime) -> NDArray[np.int64]:
         """Where the state of each row is, in a state that is open for this cycle."""
-        places = self.fleet.rows(rows.ids, now)
-        stay = self.fleet.compacted(now)
+        places = self.observed.fleet.rows(rows.ids, now)
+        stay = self.observed.fleet.compacted(now)
         if stay is not None:
-            self.state = self.state.take(stay)
-            self.observed.forget_others(self.fleet.row.keys())
-            places = self.fleet.rows(rows.ids, now)
-        new = np.full(len(self.fleet.row) - self.state.rows, -1, np.int64)
+            self.observed.state = self.observed.state.take(stay)
+            self.observed.forget_others(self.observed.fleet.row.keys())
+            places = self.observed.fleet.rows(rows.ids, now)
+        new = np.full(len(self.observed.fleet.row) - self.observed.state.rows, -1, np.int64)
         if len(new):
-            self.state = self.state.take(np.concatenate([np.arange(self.state.rows), new]))
+            self.observed.state = self.observed.state.take(np.concatenate([np.arange(self.observed.state.rows), new]))
         groups = rows.standing.groups
         keep = max((group.policy.keep for group in groups), default=0.0)
         signals = dict.fromkeys(signal for group in groups for signal in group.rules.signals)
-        self.state = self.state.opened(now.timestamp(), keep, signals)
+        self.observed.state = self.observed.state.opened(now.timestamp(), keep, signals)
         return places
 
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from forecaster.domain.window import DAY
+from forecaster.domain.workload import WorkloadId
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
-
-    from forecaster.domain.workload import WorkloadId
 
     Rows = NDArray[np.int64]
 
@@ -56,6 +55,16 @@ class Fleet:
         self.seen = [self.seen[row] for row in rows]
         self.row = {id_: place for place, (id_, _) in enumerate(stay)}
         return np.array(rows, np.int64)
+
+    def persisted(self) -> list[tuple[WorkloadId, float]]:
+        """Every workload in the order of the rows, and when it was there last, in epoch seconds."""
+        return [(id_, self.seen[row].timestamp()) for id_, row in self.row.items()]
+
+    @classmethod
+    def restored(cls, persisted: Iterable[tuple[Sequence[str], float]]) -> Fleet:
+        """What `persisted` gave."""
+        rows = [(WorkloadId(*id_), datetime.fromtimestamp(at, UTC)) for id_, at in persisted]
+        return cls({id_: row for row, (id_, _) in enumerate(rows)}, [at for _, at in rows])
 
     def known(self, id_: WorkloadId) -> bool:
         """Whether anything learned about this workload is kept."""

@@ -1,25 +1,47 @@
-"""What the service has seen of its workloads beside their demand: in one place, and in a form that is kept."""
+"""All that outlives a cycle beside the demand of workloads: in one place, and in a form that outlives the process."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
 
 from forecaster.cycle.capacities import Capacities, KeptCapacity
 from forecaster.cycle.covered import KeptHeld, kept, restored
+from forecaster.cycle.fleet import Fleet
 from forecaster.cycle.gates import Gates
 from forecaster.cycle.in_force import InForce, Made
 from forecaster.cycle.lead_times import KeptWatch, LeadTimes
 from forecaster.cycle.places import KeptPlace  # noqa: TC001  msgspec resolves the annotations
 from forecaster.horizontal.coverage import Coverage
+from forecaster.horizontal.state import State
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from forecaster.domain.policies import Policies
     from forecaster.domain.workload import WorkloadId
 
-VERSION = 1
+VERSION = 2
+
+
+class PersistedColumn(msgspec.Struct, frozen=True):
+    """A plain array: its type as numpy writes it, its shape, and its bytes."""
+
+    type: str
+    shape: tuple[int, ...]
+    values: bytes
+
+    @classmethod
+    def of(cls, column: NDArray[Any]) -> PersistedColumn:
+        """The column as it is written."""
+        return cls(column.dtype.str, column.shape, np.ascontiguousarray(column).tobytes())
+
+    def array(self) -> NDArray[Any]:
+        """The column as it was. Raises `ValueError` where bytes, shape and type do not fit together."""
+        return np.frombuffer(self.values, np.dtype(self.type)).reshape(self.shape).copy()
 
 
 class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -30,6 +52,8 @@ class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
     gates: tuple[KeptPlace, ...] = ()
     coverage: tuple[KeptHeld, ...] = ()
     capacities: tuple[KeptCapacity, ...] = ()
+    fleet: tuple[tuple[tuple[str, str, str], float], ...] = ()
+    state: dict[str, PersistedColumn] = {}
 
 
 @dataclass(slots=True)
@@ -38,6 +62,10 @@ class Observed:
 
     lead_times: LeadTimes = field(default_factory=LeadTimes)
     gates: Gates = field(default_factory=Gates)
+    fleet: Fleet = field(default_factory=Fleet)
+    """Which row of `state` is whose."""
+    state: State = field(default_factory=lambda: State.new(0))
+    """What decisions remember, [row] each."""
     coverage: Coverage = field(default_factory=Coverage)
     capacities: Capacities = field(default_factory=Capacities)
     policies: dict[WorkloadId, Made] = field(default_factory=dict)
@@ -73,6 +101,8 @@ class Observed:
             gates=self.gates.kept(),
             coverage=kept(self.coverage),
             capacities=self.capacities.kept(),
+            fleet=tuple(self.fleet.persisted()),
+            state={name: PersistedColumn.of(column) for name, column in self.state.arrays().items()},
         )
         return msgspec.json.encode(told)
 
@@ -85,7 +115,22 @@ class Observed:
         known = msgspec.json.decode(kept, type=Kept)
         if known.version != VERSION:
             raise msgspec.ValidationError(f"version {known.version}, and not {VERSION}")
+        fleet, state = _restored_columns(known)
         self.lead_times.restore(known.lead_times)
         self.gates.restore(known.gates)
         self.coverage = restored(known.coverage)
         self.capacities.restore(known.capacities)
+        self.fleet, self.state = fleet, state
+
+
+def _restored_columns(known: Kept) -> tuple[Fleet, State]:
+    try:
+        fleet = Fleet.restored(known.fleet)
+        if not known.state:
+            return Fleet(), State.new(0)
+        state = State.of_arrays({name: column.array() for name, column in known.state.items()})
+    except (KeyError, TypeError, ValueError) as error:
+        raise msgspec.ValidationError(f"its columns do not fit together: {error}") from error
+    if state.rows != len(fleet.row):
+        raise msgspec.ValidationError(f"{state.rows} rows of {len(fleet.row)} workloads")
+    return fleet, state

@@ -30,13 +30,13 @@ from forecaster.domain.decision import Reason
 from forecaster.domain.report import CycleReport
 
 if TYPE_CHECKING:
-    from forecaster.domain.window import Inventory
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
     from forecaster.domain.decision import LeadTime, Recommendation
     from forecaster.domain.policies import Policies
     from forecaster.domain.report import ForecastScore
+    from forecaster.domain.window import Inventory
     from forecaster.domain.workload import WorkloadId
     from forecaster.forecasting.forecaster import Forecaster
     from forecaster.ports import Histories, Source

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import struct
 import tempfile
+import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,9 +21,12 @@ if TYPE_CHECKING:
     from forecaster.cycle.observed import Observed
 
 
+CHECKSUM = struct.Struct("<I")
+
+
 @dataclass(frozen=True, slots=True)
 class ObservedFile:
-    """Saves it to one JSON file and reads it back."""
+    """Saves it to one file, a checksum and JSON, and reads it back."""
 
     path: Path
     observed: Observed
@@ -34,7 +39,8 @@ class ObservedFile:
         """
         temporary = self.path.with_name(f".{self.path.name}.new")
         try:
-            temporary.write_bytes(self.observed.kept())
+            persisted = self.observed.kept()
+            temporary.write_bytes(CHECKSUM.pack(zlib.crc32(persisted)) + persisted)
             temporary.replace(self.path)
         except OSError as error:
             raise StoreError(
@@ -49,7 +55,7 @@ class ObservedFile:
             StoreError: it cannot be read, or is damaged; nothing was taken over.
         """
         try:
-            self.observed.restore(self.path.read_bytes())
+            self.observed.restore(_checked(self.path.read_bytes()))
         except FileNotFoundError:
             return False
         except OSError as error:
@@ -57,6 +63,13 @@ class ObservedFile:
         except msgspec.MsgspecError as error:
             raise StoreError(f"{self.path}: damaged ({error}); measuring and judging anew") from error
         return True
+
+
+def _checked(content: bytes) -> bytes:
+    persisted = content[CHECKSUM.size :]
+    if len(content) < CHECKSUM.size or CHECKSUM.unpack_from(content)[0] != zlib.crc32(persisted):
+        raise msgspec.ValidationError("its checksum is wrong")
+    return persisted
 
 
 FREE_BYTES = 2 * 2**30

@@ -9,7 +9,7 @@ import pytest
 
 from forecaster.cycle.lead_times import LeadTimes
 from forecaster.cycle.observed import Observed
-from forecaster.cycle.outlook import span_of
+from forecaster.cycle.rows import resolved
 from forecaster.cycle.targets import Targets
 from forecaster.decisions.explain import explanation
 from forecaster.domain.decision import Reason
@@ -59,7 +59,7 @@ def test_the_first_cycles_assume_a_lead_time_and_say_so() -> None:
 def test_what_was_measured_is_in_force_for_everybody_who_reads_the_policy() -> None:
     lead_times = LeadTimes()
     scaled(lead_times, WEB, ready_after=6, times=5)
-    assert span_of(Observed(lead_times).in_force(STATED).of(WEB.id)).lead_time == minutes(8)
+    assert resolved(WEB, Observed(lead_times).in_force(STATED).of(WEB.id)).span.lead_time == minutes(8)
     assert lead_times.of(WEB.id, Policy().horizontal).origin == "P90 of 5 scale-ups, with scrape, cycle and sync"
 
 
@@ -67,7 +67,7 @@ def test_what_a_policy_states_holds_for_its_workload_and_no_other() -> None:
     lead_times = LeadTimes()
     scaled(lead_times, WEB, CART, ready_after=6, times=5)
     in_force = Observed(lead_times).in_force(OWN)
-    assert [span_of(in_force.of(one.id)).lead_time for one in (WEB, CART)] == [minutes(8), minutes(7)]
+    assert [resolved(one, in_force.of(one.id)).span.lead_time for one in (WEB, CART)] == [minutes(8), minutes(7)]
     assert lead_times.of(CART.id, in_force.stated(CART.id).horizontal).origin == "configured"
 
 
@@ -88,10 +88,12 @@ def test_a_source_that_was_down_for_long_leaves_nothing_half_measured() -> None:
     assert len(lead_times.watches[WEB.id].took) == 4
 
 
-def test_who_is_gone_is_forgotten() -> None:
+def test_what_was_measured_of_others_is_given_up_when_rows_are_compacted() -> None:
     lead_times = LeadTimes()
     minute = scaled(lead_times, WEB, CART, ready_after=1, times=1)
     lead_times.look(Targets(Inventory(after(minute), (WEB,))), after(minute))
+    assert set(lead_times.watches) == {WEB.id, CART.id}
+    lead_times.forget_others({WEB.id})
     assert set(lead_times.watches) == {WEB.id}
 
 
@@ -103,7 +105,7 @@ def test_a_restart_knows_what_was_measured_before_and_times_nothing_across_it(tm
     assert ObservedFile(tmp_path / "observed.json", later).load()
     later.lead_times.look(Targets(Inventory(after(38), (pods(WEB, 30, 30),))), after(38))
     assert later.lead_times.watches[WEB.id].took == before.lead_times.watches[WEB.id].took
-    assert span_of(later.in_force(STATED).of(WEB.id)).lead_time == minutes(8)
+    assert resolved(WEB, later.in_force(STATED).of(WEB.id)).span.lead_time == minutes(8)
 
 
 def test_a_first_start_knows_nothing_and_a_damaged_file_is_refused(tmp_path: Path) -> None:

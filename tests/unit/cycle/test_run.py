@@ -250,10 +250,10 @@ class TestWorkload:
     def test_that_disappears_leaves_no_recommendation_and_keeps_its_row_for_a_day(self) -> None:
         stage = CycleOnFakes(load("web"), load("gone", until=after(1)))
         assert [len(one.recommendations) for one in stage.run_minutes(0, 2)] == [2, 2, 1]
-        assert {id_.name for id_ in stage.cycle.decider.fleet.row} == {"web", "gone"}
+        assert {id_.name for id_ in stage.cycle.decider.observed.fleet.row} == {"web", "gone"}
         stage.run(after(24 * 60 + 10))
-        assert {id_.name for id_ in stage.cycle.decider.fleet.row} == {"web"}
-        assert stage.cycle.decider.state.rows == 1
+        assert {id_.name for id_ in stage.cycle.decider.observed.fleet.row} == {"web"}
+        assert stage.cycle.decider.observed.state.rows == 1
 
     def test_that_comes_back_goes_on_with_what_was_remembered_of_it(self) -> None:
         """Eight replicas were recommended before it left; the window of stabilization is five minutes."""

@@ -63,13 +63,13 @@ class TestCollapse:
     def test_keeps_what_was_learned_and_goes_on_at_once_when_it_is_over(self) -> None:
         stage = CycleOnFakes(*FLEET)
         stage.run_minutes(0, 2)
-        rows = dict(stage.cycle.decider.fleet.row)
+        rows = dict(stage.cycle.decider.observed.fleet.row)
         stage.source.loads = []
         stage.run_minutes(3, 6)
         stage.source.loads = list(FLEET)
         outcome = stage.run(after(7))
         assert {one.replicas.reason for one in outcome.recommendations} == {Reason.REACTIVE}
-        assert stage.cycle.decider.fleet.row == rows
+        assert stage.cycle.decider.observed.fleet.row == rows
 
     def test_is_believed_after_a_quarter_of_an_hour(self) -> None:
         roster, source = Roster(), FakeSource(list(FLEET))
