@@ -112,7 +112,7 @@ def nothing_observed(settings: Settings) -> Observed:
     return Observed(LeadTimes(settings.cycle.interval))
 
 
-def observed_file(settings: Settings, observed: Observed) -> ObservedFile:
+def observed_file(settings: Settings, observed: Observed) -> ObservedFile[Observed]:
     """Where the service keeps it."""
     return ObservedFile(settings.state.directory / "observed.json", observed)
 

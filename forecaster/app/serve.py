@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from forecaster.app.child import ChildExit
     from forecaster.config.settings import Settings, StateSettings
+    from forecaster.cycle.observed import Observed
     from forecaster.ports import Ledger, Source
     from forecaster.publish.publisher import OfferReceiver
     from forecaster.serving.settings import ServingSettings, UpstreamSettings
@@ -207,7 +208,7 @@ def recall(ledger: SqlLedger, now: datetime, log: telemetry.Log) -> DecisionHist
         return DecisionHistory()
 
 
-def restore(snapshots: Snapshots | ObservedFile, log: telemetry.Log) -> None:
+def restore(snapshots: Snapshots | ObservedFile[Observed], log: telemetry.Log) -> None:
     """Take over what the last run kept; without its history, everything is asked for again."""
     try:
         found = snapshots.load()
@@ -243,7 +244,7 @@ def serving_options(given: ServingSettings) -> ServingOptions:
         key=str(secure.key_file),
         kubeconfig=str(secure.kubeconfig or ""),
         service=secure.service,
-        previous=previous_adapter(secure.previous) if secure.previous.server else None,
+        upstream=upstream_adapter(secure.upstream) if secure.upstream.server else None,
     )
     return ServingOptions(
         stale_after_seconds=None if stale_after is None else stale_after.total_seconds(),
@@ -251,7 +252,7 @@ def serving_options(given: ServingSettings) -> ServingOptions:
     )
 
 
-def previous_adapter(given: UpstreamSettings) -> UpstreamOptions:
+def upstream_adapter(given: UpstreamSettings) -> UpstreamOptions:
     """The adapter behind us as the serving process is told it."""
     address = urlsplit(given.server)
     return UpstreamOptions(address.hostname or "", address.port or 443, str(given.ca_file), str(given.token_file))

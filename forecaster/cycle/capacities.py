@@ -24,7 +24,7 @@ from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.domain.workload import WorkloadId
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from numpy.typing import NDArray
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 ROUNDS = 50
 """Cycles over which the workloads of one reading are looked at; who is late then is the first of the next one."""
-SIGNALS = (CPU, REQUESTS, PODS)
 NOTABLE = 0.02
 """What differs by less from what is assumed anyway is not worth telling."""
 
@@ -82,7 +81,7 @@ class Capacities:
             self.at_once = -(-len(self.waiting) // ROUNDS)
         if not self.waiting:
             return
-        weeks = {signal: history.window(signal, FIVE_MINUTES) for signal in SIGNALS}
+        weeks = {signal: history.window(signal, FIVE_MINUTES) for signal in (*history.signals, PODS)}
         for _ in range(min(self.at_once, len(self.waiting))):
             workload = self.waiting.popleft()
             with suppress(Exception):  # what is wrong with a workload is told when it is its turn to be decided
@@ -102,7 +101,7 @@ class Capacities:
             for one in kept
         }
 
-    def forget_others(self, here: set[WorkloadId]) -> None:
+    def forget_others(self, here: Container[WorkloadId]) -> None:
         """Keep these workloads only."""
         self.known = {key: one for key, one in self.known.items() if key[0] in here}
         self.filled = {id_: one for id_, one in self.filled.items() if id_ in here}
@@ -115,12 +114,12 @@ class Capacities:
         told = [share for id_ in ids if (share := containers.facts.held_back.get(id_)) is not None]
         if not told or self.read is None:
             return
-        hour = {signal: _hour(weeks[signal], workload.id, self.read) for signal in SIGNALS}
+        hour = {signal: _hour(week, workload.id, self.read) for signal, week in weeks.items()}
         strained = throttled(max(told))
         version = version_of(containers.facts.images.get(id_, "") for id_ in ids)
         found: dict[str, PodCapacity] = {}
         for target in targets_of(workload, policy):
-            if not isinstance(target, Unusable) and target.signal in {CPU, REQUESTS}:
+            if not isinstance(target, Unusable) and throttles(target.signal):
                 self._learn(workload, target, hour, version, strained=strained)
                 found |= filling(self.known.get((workload.id, target.signal)), target)
         self.filled[workload.id] = found
@@ -128,7 +127,7 @@ class Capacities:
     def _learn(
         self, workload: Workload, target: PodTarget, hour: Mapping[Signal, Floats], version: str, *, strained: bool
     ) -> None:
-        key, fresh, cost = (workload.id, target.signal), full_pod(target, None), cost_of(hour)
+        key, fresh, cost = (workload.id, target.signal), full_pod(target, None), cost_of(hour, target.signal)
         before = self.known.get(key) or LearnedCapacity(fresh, version=version, cost=cost)
         if version != before.version and self.rolling.get(key) != version:
             self.rolling[key] = version
@@ -165,17 +164,25 @@ def filling(capacity: LearnedCapacity | None, target: PodTarget) -> dict[str, Po
     return {target.signal: PodCapacity(capacity.amount, f"learned from {capacity.minutes / 60:.0f} h, {what}")}
 
 
-def cost_of(hour: Mapping[Signal, Floats]) -> float | None:
-    """Usual cores for one request per second; None where there was no traffic that anybody measured."""
-    cpu, requests = hour[CPU], hour[REQUESTS]
-    served = (requests > 0) & ~np.isnan(cpu)
-    return float(np.median(cpu[served] / requests[served])) if served.any() else None
+def throttles(signal: Signal) -> bool:
+    """Whether too much of it for a pod shows by throttled CPU: CPU does, and work; another resource does not."""
+    return signal.limited or not signal.resource
+
+
+def cost_of(hour: Mapping[Signal, Floats], signal: Signal) -> float | None:
+    """Usual cores for one unit of a signal, of CPU for one request per second; None where nothing was measured."""
+    work = REQUESTS if signal.resource else signal
+    if CPU not in hour or work not in hour:
+        return None
+    cpu, amount = hour[CPU], hour[work]
+    served = (amount > 0) & ~np.isnan(cpu)
+    return float(np.median(cpu[served] / amount[served])) if served.any() else None
 
 
 def most_of(workload: Workload, target: PodTarget, cost: float | None, fresh: float) -> float:
     """What no pod can carry more than: its CPU limit, or request, in the unit of the target."""
     cores = workload.resources.cpu_limit or workload.resources.cpu_request
-    if isinstance(target, AmountTarget) and target.signal == REQUESTS:
+    if isinstance(target, AmountTarget) and not target.signal.resource:
         return max(cores / cost, fresh) if cores and cost else fresh
     return max(cores or fresh, fresh)
 

@@ -19,6 +19,8 @@ from forecaster.horizontal.coverage import Coverage
 from forecaster.horizontal.state import State
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from numpy.typing import NDArray
 
     from forecaster.domain.policies import Policies
@@ -89,7 +91,7 @@ class Observed:
             signals=stated.signals,
         )
 
-    def forget_others(self, here: set[WorkloadId]) -> None:
+    def forget_others(self, here: Container[WorkloadId]) -> None:
         """Keep what was seen of these workloads only."""
         self.coverage.forget_others(here)
         self.capacities.forget_others(here)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from forecaster.horizontal.quantile import HIGHEST, corrected
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Container, Mapping
 
     from forecaster.domain.workload import WorkloadId
 
@@ -84,7 +84,7 @@ class Coverage:
         seen = f"{own.share:.0%} of {own.matured:.0f} peaks were covered, {pool:.0%} of those of all workloads"
         return Level(value, f"p{quantile * 100:.3g} asked as p{value * 100:.3g}: {seen}")
 
-    def forget_others(self, here: Collection[WorkloadId]) -> None:
+    def forget_others(self, here: Container[WorkloadId]) -> None:
         """Keep these workloads only."""
         kept = Coverage.of({key: one for key, one in self.held.items() if key[0] in here})
         self.held, self.pooled = kept.held, kept.pooled

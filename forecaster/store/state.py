@@ -7,7 +7,7 @@ import struct
 import tempfile
 import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -18,18 +18,29 @@ from forecaster.errors import StoreError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from forecaster.cycle.observed import Observed
-
 
 CHECKSUM = struct.Struct("<I")
 
 
+class Persisted(Protocol):
+    """What outlives the process, as bytes."""
+
+    def kept(self) -> bytes:
+        """As it is now."""
+
+    def restore(self, kept: bytes) -> None:
+        """Take over what `kept` gave. Raises `msgspec.MsgspecError` where it is something else."""
+
+
+State = TypeVar("State", bound=Persisted)
+
+
 @dataclass(frozen=True, slots=True)
-class ObservedFile:
+class ObservedFile(Generic[State]):
     """Saves it to one file, a checksum and JSON, and reads it back."""
 
     path: Path
-    observed: Observed
+    observed: State
 
     def save(self) -> None:
         """Replace the file; call it between cycles.
