@@ -11,7 +11,7 @@ What belongs here: panels, forecasts, models, their evaluation. What does not: K
     forecast.unknown                                    # key -> reason for series about which nothing can be said
     forecast.provenance.rows(keys)                      # row per key, -1 where unknown: back to arrays over workloads
 
-    freshened(weeks, minutes)                           # two resolutions: coarse weeks that end at the newest minute
+    freshened(weeks, minutes)                           # two resolutions: coarse weeks that end at the latest minute
     masked(panel, outages)                              # spans with censored demand become gaps
     lent(panel, groups).panel                           # newcomers with the past of a relative, at their own level
     Eventful(create("adaptive"), events)                # any model, told of events that are known beforehand

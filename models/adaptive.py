@@ -1,4 +1,4 @@
-"""Adaptive: what the service uses; the prior, corrected per series by its newest week, and some ridge."""
+"""Adaptive: what the service uses; the prior, corrected per series by its latest week, and some ridge."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class AdaptiveState(NamedTuple):
 
 @dataclass(frozen=True)
 class Adaptive:
-    """The prior's quantiles plus half of the error they made at replayed origins of the newest week, and some ridge.
+    """The prior's quantiles plus half of the error they made at replayed origins of the latest week, and some ridge.
 
     The correction is a split conformal one per series, level and reach: what the prior sees through the eyes of a
     hundred other series is centred and widened for this one. All of it in the middle, half of it far out and of peaks,
@@ -66,7 +66,7 @@ class Adaptive:
 
     The ridge sees history at the level of today (see `shifts`), and is judged by what came after a shift: at some 700
     moments of recorded load after one, the loss of both together fell by 3 %. The prior sees history as it was: it
-    starts from the newest value anyway, and rescaled history made it worse.
+    starts from the latest value anyway, and rescaled history made it worse.
 
     A series without a day and a half of history gets the prior as it is. Between fits the correction moves on with
     every `update`, see `following`; shares and equations wait for the next fit.

@@ -1,4 +1,4 @@
-"""Autoregression around waves of the day: newest values, the value a day ago, Fourier terms; fitted by statsmodels."""
+"""Autoregression around waves of the day: latest values, the value a day ago, Fourier terms; fitted by statsmodels."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ROWS = 128
 
 @dataclass(frozen=True)
 class AutoregFourier:
-    """Least squares of the next value on the newest, the one a day ago, and waves of the day; steps follow each other.
+    """Least squares of the next value on the latest, the one a day ago, and waves of the day; steps follow each other.
 
         y(t) = c + Σᵢ φᵢ·y(t - i) + φ_day·y(t - day) + Σₖ aₖ·cos(2πkt/day) + bₖ·sin(2πkt/day)
 
@@ -40,9 +40,9 @@ class AutoregFourier:
     `harmonic`.
 
     Attributes:
-        lags: newest values used.
+        lags: latest values used.
         daily: waves of the day.
-        days: newest days used.
+        days: latest days used.
 
     >>> import numpy as np, datetime as dt
     >>> from models import Panel

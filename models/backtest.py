@@ -38,7 +38,7 @@ NEAR_ONE, NEAR_SOME, NEAR_MANY, NEAR_PEAK, FAR = range(5)
 KINDS = FAR + 1
 # A correction needs about half a day of replays behind it before it says more than chance.
 LEAST_DAYS = 1.5
-# The newest day has twice as many origins as the one a week ago. Half of them in the newest two days were no better an
+# The latest day has twice as many origins as the one a week ago. Half of them in the latest two days were no better an
 # hour ahead, and lost 2 % more on peaks of minutes, of which a day shows few.
 WEEK, HALF_LIFE = 7.0, 7.0
 # Steps of the golden ratio never fall into a rhythm.
@@ -52,7 +52,7 @@ class Replayed(NamedTuple):
 
     Attributes:
         errors: [series, kind, level] quantiles of actual minus forecast, both squashed; 0 where history is too short.
-        ages: bins between each near origin and the newest bin.
+        ages: bins between each near origin and the latest bin.
         loss: [series, origin, window of STEPS] pinball loss at JUDGED, in the unit of the values.
     """
 
@@ -108,7 +108,7 @@ def kind(window: StepWindow) -> int:
 
 
 def origins_of(length: int, windows: Sequence[StepWindow], day: int, count: int) -> Origins:
-    """Origins over the newest week, each a day old at least and with all windows over; none in a short history."""
+    """Origins over the latest week, each a day old at least and with all windows over; none in a short history."""
     if not windows or not count or length < LEAST_DAYS * day:
         return np.zeros(0, dtype=np.intp)
     last = length - 1 - max(window.last for window in windows)

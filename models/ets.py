@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .panel import Floats, Panel
     from .residuals import Bins
 
-# The newest week is smoothed; the days before it, two at least, make the first season.
+# The latest week is smoothed; the days before it, two at least, make the first season.
 SMOOTHED_DAYS, START_DAYS, LEAST_DAYS = 7, 2, 3
 # statsmodels copies the whole season at each bin, so its cost grows with the square of this.
 LONGEST_SEASON = 1440
@@ -71,12 +71,12 @@ class Ets:
         expected = l + φ·b + s(t - day);  e = y - expected
         l' = l + φ·b + α·e;  b' = φ·b + β·e;  s(t) = s(t - day) + γ·e
 
-    statsmodels' ETSModel fits α, β, γ, φ to the newest days of each series, in a bounded number of iterations; the
+    statsmodels' ETSModel fits α, β, γ, φ to the latest days of each series, in a bounded number of iterations; the
     recursion then runs over all series at once, and from cycle to cycle only over the new bins. A gap moves no state.
     Needs three days. Source: Hyndman, Koehler, Ord, Snyder, Forecasting with Exponential Smoothing, 2008, table 2.1.
 
     Attributes:
-        days: newest days used.
+        days: latest days used.
         iterations: of the optimiser; five come within a thousandth of the optimum on recorded load.
 
     >>> import numpy as np, datetime as dt
@@ -210,7 +210,7 @@ def damped(damping: Floats, steps: Bins) -> Floats:
 
 
 def _split(panel: Panel, day: int) -> tuple[Panel, Panel]:
-    """Whole days to start from, and the newest days to smooth."""
+    """Whole days to start from, and the latest days to smooth."""
     days = panel.length // day
     smoothed = min(SMOOTHED_DAYS, days - START_DAYS) * DAY
     newest = panel.last(smoothed)

@@ -88,7 +88,7 @@ class Score:
 
 
 def origins(panel: Panel, count: int, *, steps: int, share: float = 0.4) -> tuple[datetime, ...]:
-    """Evenly spaced origins over the newest `share` of a panel, each with `steps` bins after it."""
+    """Evenly spaced origins over the latest `share` of a panel, each with `steps` bins after it."""
     first, last = round(panel.length * (1 - share)), panel.length - steps
     if first >= last:
         raise QuestionError(f"a panel of {panel.length} bins leaves no origin with {steps} steps after it")
@@ -105,7 +105,7 @@ def evaluate(
     levels: Sequence[float] = LEVELS,
     memory: timedelta = 14 * DAY,
 ) -> Score:
-    """Fit on what was known at each origin (the newest `memory`), forecast, and score against what came.
+    """Fit on what was known at each origin (the latest `memory`), forecast, and score against what came.
 
     Raises:
         QuestionError: an origin leaves fewer than `steps` bins, or the levels do not ascend.

@@ -37,7 +37,7 @@ SHORTEST, LEAST_SPREAD = 12, 0.1
 
 
 def held(values: Floats, steps: int, levels: Sequence[float]) -> Floats:
-    """[series, quantile, step]: the newest value plus quantiles of how far the series moved in as many steps."""
+    """[series, quantile, step]: the latest value plus quantiles of how far the series moved in as many steps."""
     known = filled(values[:, -REACH:]).astype(np.float64)
     if not known.size:
         return np.zeros((len(known), len(levels), steps))
@@ -48,7 +48,7 @@ def held(values: Floats, steps: int, levels: Sequence[float]) -> Floats:
 
 
 def held_peaks(values: Floats, window: StepWindow, levels: Sequence[float]) -> Floats:
-    """[series, quantile]: the newest value plus quantiles of how far the window's maximum lay above it."""
+    """[series, quantile]: the latest value plus quantiles of how far the window's maximum lay above it."""
     known = filled(values[:, -REACH:]).astype(np.float64)
     if not known.size:
         return np.zeros((len(known), len(levels)))

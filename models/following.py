@@ -96,7 +96,7 @@ def followed(correction: Floats, history: Panel, turns: Turns, known_until: date
 
 
 def _due(history: Panel, turns: Turns, known_until: datetime) -> Iterator[tuple[npt.NDArray[np.intp], Panel]]:
-    """Rows that are due, and what was known then; of several turns of a series the newest."""
+    """Rows that are due, and what was known then; of several turns of a series the latest."""
     step, day = history.step, history.bins(DAY)
     before, now = (known_until - turns.start) // step, (history.end - turns.start) // step
     for number in range(max(before, now - TURN, NEW) + 1, now + 1):

@@ -126,7 +126,7 @@ class LocalNetwork(Protocol):
 
     @property
     def context(self) -> int:
-        """Newest bins it reads."""
+        """Latest bins it reads."""
         ...
 
     @property

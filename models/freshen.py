@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def freshened(weeks: Panel, minutes: Panel) -> Panel:
-    """Coarse bins as long as `weeks`, the newest of them made of `minutes` and ending where these end.
+    """Coarse bins as long as `weeks`, the latest of them made of `minutes` and ending where these end.
 
     What was measured a minute ago reaches the forecast, and not what a bin of the clock knew four minutes ago. Older
     bins keep the cut they have, so they are less than a bin early; what a model reads there changes by the hour.

@@ -15,7 +15,7 @@ FEW_COLUMNS = 50
 
 
 def filled(values: Floats) -> Floats:
-    """[series, time] with every gap holding the newest earlier sample, the first one before it, 0 where there is none.
+    """[series, time] with every gap holding the latest earlier sample, the first one before it, 0 where there is none.
 
     The array itself when it has no gaps.
     """
@@ -38,7 +38,7 @@ def bins_seen(values: Floats) -> npt.NDArray[np.intp]:
 
 
 def bins_silent(values: Floats) -> npt.NDArray[np.intp]:
-    """[series] bins since the newest sample, 0 when the newest bin has one, all of them where there is none."""
+    """[series] bins since the latest sample, 0 when the latest bin has one, all of them where there is none."""
     return _leading_gaps(values[:, ::-1])
 
 

@@ -35,7 +35,7 @@ class Harmonic:
     Attributes:
         daily: waves of the day; 8 follow a flank of an hour and a half.
         weekly: waves of the week, used by panels that hold eight days; 3 tell a weekend.
-        days: newest days used.
+        days: latest days used.
 
     >>> import numpy as np, datetime as dt
     >>> from models import Panel

@@ -32,13 +32,13 @@ SAME_WEEKDAY = 2
 class HourOfWeek:
     """Empirical quantiles of the same local hour on days of the same kind, the same weekday counting double.
 
-    Working days and days off are the two kinds. Knows nothing of the newest value: a profile to plan by, steady when
+    Working days and days off are the two kinds. Knows nothing of the latest value: a profile to plan by, steady when
     load follows the clock, and slow after a change of level. Needs two days; a kind of day that has not been seen yet
     is read from all days.
 
     Attributes:
         calendar: time zone and holidays.
-        days: newest days used.
+        days: latest days used.
 
     >>> import datetime as dt
     >>> from models import Panel

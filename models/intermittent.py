@@ -40,8 +40,8 @@ class Intermittent:
     demand: linking forecasting to inventory obsolescence, EJOR 2011 (TSB, after Croston 1972).
 
     Attributes:
-        cycles: newest repetitions of a schedule that are averaged.
-        days: newest days used.
+        cycles: latest repetitions of a schedule that are averaged.
+        days: latest days used.
 
     >>> import numpy as np, datetime as dt
     >>> from models import Panel
@@ -95,7 +95,7 @@ class Rhythm:
         return out
 
     def _scheduled(self, known: Floats, period: int, origins: Bins, targets: Bins) -> Floats:
-        """[origin, target] mean of one series at the same place of the newest cycles that are over."""
+        """[origin, target] mean of one series at the same place of the latest cycles that are over."""
         newest = targets - -(-(targets - origins[:, None]) // period) * period
         places = newest[:, :, None] - period * np.arange(self.cycles)
         exists = places >= 0

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LastValue:
-    """The newest value plus quantiles of the changes over as many steps; what every model falls back to."""
+    """The latest value plus quantiles of the changes over as many steps; what every model falls back to."""
 
     name: str = "last-value"
 

@@ -107,7 +107,7 @@ def compare(
     reference: str = REFERENCE,
     clock: Callable[[], float] = perf_counter,
 ) -> Leaderboard:
-    """Score models at `count` past origins of the newest 40 % of a panel, `steps` ahead.
+    """Score models at `count` past origins of the latest 40 % of a panel, `steps` ahead.
 
     The reference takes part whether it is named or not. Models are names as in `create`, or specs.
 

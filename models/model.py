@@ -25,7 +25,7 @@ class Model(Protocol):
 
 
 class Fitted(Protocol):
-    """A model that has learned, with the newest history it was given. A value: `update` gives a new one."""
+    """A model that has learned, with the latest history it was given. A value: `update` gives a new one."""
 
     def update(self, panel: Panel) -> Fitted:
         """The same knowledge with newer samples of the same series.
@@ -39,7 +39,7 @@ class Fitted(Protocol):
         ...
 
     def forecast(self, steps: int, quantiles: Sequence[float]) -> Forecast:
-        """Quantiles of each of the next steps, counted from the end of the newest bin.
+        """Quantiles of each of the next steps, counted from the end of the latest bin.
 
         Raises:
             QuestionError: no steps, or levels that do not ascend within (0, 1).

@@ -32,7 +32,7 @@ class NearestDay:
     Attributes:
         nearest: days that are averaged, nearer ones counting more; 8 lost 2 % less than 4 on 40 recorded series.
         hours: how much of the shape is compared.
-        days: newest days looked through.
+        days: latest days looked through.
 
     >>> import numpy as np, datetime as dt
     >>> from models import Panel
@@ -122,7 +122,7 @@ def near_days(known: Floats, origins: Bins, day: int, spec: NearestDay) -> NearD
 
 
 def _distance(known: Floats, origins: Bins, lag: int, width: int) -> Floats:
-    """[series, origin] mean square difference of the newest bins to those `lag` earlier."""
+    """[series, origin] mean square difference of the latest bins to those `lag` earlier."""
     first = int(origins[0]) - width + 1
     begin = max(0, first - lag)
     apart = np.square(known[:, begin + lag :] - known[:, begin : known.shape[1] - lag])
@@ -147,7 +147,7 @@ def blend(known: Floats, days: NearDays, targets: Bins, day: int) -> Floats:
 
 
 def differences(known: Floats, days: NearDays, origins: Bins, day: int) -> Floats:
-    """[series, origin, 2]: how far the newest value, and the last hour on average, are off the near days."""
+    """[series, origin, 2]: how far the latest value, and the last hour on average, are off the near days."""
     hour = max(2, day // 24)
     recent = origins[:, None] - np.arange(hour)
     off = known[:, recent] - blend(known, days, recent, day)

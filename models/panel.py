@@ -26,7 +26,7 @@ LARGEST = 1e38
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Panel:
-    """Demand of many series, newest last.
+    """Demand of many series, latest last.
 
     Attributes:
         values: float32 or float64 [series, time], >= 0; NaN means that there was no sample, and nothing else.
@@ -80,7 +80,7 @@ class Panel:
 
     @property
     def end(self) -> datetime:
-        """Instant at which the newest bin ends: the origin of a forecast made from this panel."""
+        """Instant at which the latest bin ends: the origin of a forecast made from this panel."""
         return self.start + self.length * self.step
 
     def bins(self, duration: timedelta) -> int:
@@ -88,7 +88,7 @@ class Panel:
         return duration // self.step
 
     def last(self, duration: timedelta) -> Panel:
-        """The newest part; a view, or the panel itself when it is not longer than that."""
+        """The latest part; a view, or the panel itself when it is not longer than that."""
         return self._columns(max(0, self.length - self.bins(duration)), self.length)
 
     def until(self, instant: datetime) -> Panel:
@@ -129,7 +129,7 @@ class Panel:
         _check_continues(self, newer)
 
     def resample(self, step: timedelta, how: Literal["mean", "max"] = "mean") -> Panel:
-        """A coarser panel; its bins count back from the end, so that the newest is whole, and leave gaps out.
+        """A coarser panel; its bins count back from the end, so that the latest is whole, and leave gaps out.
 
         Raises:
             PanelError: `step` is not a multiple of this panel's step.

@@ -114,7 +114,7 @@ def look(
 
 
 def alike(history: Panel, width: int, most: int = ROWS) -> Iterator[tuple[npt.NDArray[np.intp], Floats, Floats]]:
-    """Rows of series of about the same age, their newest values and the unit of these, at most so many at a time.
+    """Rows of series of about the same age, their latest values and the unit of these, at most so many at a time.
 
     Values are gapless float32 [series, time] in units [series] of their own mean, so that none is too large or small.
     """

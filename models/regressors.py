@@ -23,8 +23,8 @@ class Regressors:
     Attributes:
         length: bins of the panel.
         day: bins of a day.
-        lags: newest values used.
-        offsets: places looked at, relative to the newest bin of an origin.
+        lags: latest values used.
+        offsets: places looked at, relative to the latest bin of an origin.
         least: bins of history before the first origin.
     """
 
@@ -74,7 +74,7 @@ class Regressors:
         return len(self.offsets) + 3
 
     def origins(self, horizon: int) -> npt.NDArray[np.intp]:
-        """Newest bins from which all `horizon` steps are known."""
+        """Latest bins from which all `horizon` steps are known."""
         return np.arange(self.least, self.length - horizon)
 
     def columns(self, scaled: Floats, origins: npt.NDArray[np.intp]) -> Floats:
@@ -88,7 +88,7 @@ class Regressors:
         return found.transpose(0, 2, 1)
 
     def newest(self, values: Floats, unit: Unit) -> Floats:
-        """[series, column] at the newest bin of values [series, time]; gaps are filled where one is looked at."""
+        """[series, column] at the latest bin of values [series, time]; gaps are filled where one is looked at."""
         looked = self._newest(values)
         gappy = np.flatnonzero(np.isnan(looked).any(axis=1))
         if len(gappy):
@@ -102,7 +102,7 @@ class Regressors:
         return np.concatenate([values[:, end - 1 + np.asarray(self.offsets)], *recent], axis=1)
 
     def unit(self, values: Floats) -> Unit:
-        """Centre and spread of gapless values over the newest week."""
+        """Centre and spread of gapless values over the latest week."""
         week = values[:, -7 * self.day :].astype(np.float64)
         centre, scale = week.mean(axis=1), week.std(axis=1)
         return Unit(centre, np.where(scale > 1e-9 * np.abs(centre), scale, np.maximum(np.abs(centre), 1e-300)))
@@ -113,7 +113,7 @@ class Regressors:
         return max(2, self.day // 8), self.day
 
 
-# In units of the newest week: the squares of more, summed over two weeks, would drown the penalty and then overflow.
+# In units of the latest week: the squares of more, summed over two weeks, would drown the penalty and then overflow.
 LARGEST = 1e6
 
 
@@ -129,7 +129,7 @@ class Unit(NamedTuple):
             return ((values - self._over(self.centre, values)) / self._over(self.scale, values)).astype(np.float32)
 
     def past(self, values: Floats) -> Floats:
-        """As `standardised`; a series that was much long ago and next to nothing in the newest week is all 0."""
+        """As `standardised`; a series that was much long ago and next to nothing in the latest week is all 0."""
         scaled = self.standardised(values)
         scaled[~(np.abs(scaled) < LARGEST).all(axis=1)] = 0
         return scaled
@@ -154,7 +154,7 @@ def _places(positions: npt.NDArray[np.intp]) -> slice | npt.NDArray[np.intp]:
 
 
 def _means(total: Floats, origins: npt.NDArray[np.intp], width: int) -> Floats:
-    """[series, origin] mean of the `width` newest values, fewer at the beginning, from running totals."""
+    """[series, origin] mean of the `width` latest values, fewer at the beginning, from running totals."""
     first = np.maximum(origins + 1 - width, 0)
     return ((total[:, origins + 1] - total[:, first]) / (origins + 1 - first)).astype(np.float32)
 

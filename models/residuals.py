@@ -60,7 +60,7 @@ class Reasoned:
 Bins: TypeAlias = npt.NDArray[np.intp]
 # Past origins: the p95 of 192 errors has six above it; more cost time and are near neighbours of these.
 ORIGINS = 192
-# Errors of the newest week: a spread that follows the season of the week and forgets older levels.
+# Errors of the latest week: a spread that follows the season of the week and forgets older levels.
 ERROR_DAYS = 7
 # Errors are kept for every step up to here, from then on for steps a third apart, and interpolated.
 DENSE, RATIO = 15, 4 / 3
@@ -103,14 +103,14 @@ class Residuals(NamedTuple):
 
 @dataclass(frozen=True)
 class Places:
-    """Where to look back: positions of the newest bin of past origins, and how many steps ahead of each of them."""
+    """Where to look back: positions of the latest bin of past origins, and how many steps ahead of each of them."""
 
     origins: Bins
     anchors: Bins
 
     @classmethod
     def of(cls, panel: Panel, least: int, *, origins: int = ORIGINS) -> Places:
-        """Evenly spaced origins over the newest week that have `least` bins up to them; none in a short panel."""
+        """Evenly spaced origins over the latest week that have `least` bins up to them; none in a short panel."""
         first = max(least - 1, panel.length - 1 - ERROR_DAYS * panel.bins(DAY))
         last = panel.length - 2
         if least < 1 or last - first < DENSE:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # Numbers held at once while fitting: 16 MiB of float32 per array, near the processor and not growing with the series.
 BLOCK = 4_000_000
-# Errors of the newest week: a spread that follows the season of the week and forgets older levels.
+# Errors of the latest week: a spread that follows the season of the week and forgets older levels.
 ERROR_DAYS = 7
 # Replayed origins behind a direct peak: enough for a p95.
 PAST_ORIGINS = 128
@@ -66,15 +66,15 @@ class Equations(NamedTuple):
 
 @dataclass(frozen=True)
 class Ridge:
-    """Direct regression of each step on the newest values, their means, and the same clock time a day and a week ago.
+    """Direct regression of each step on the latest values, their means, and the same clock time a day and a week ago.
 
     Quantiles are empirical quantiles of the errors per series and step. Values are centred and scaled per series, so
     one penalty fits all. Needs two days; a panel with eight uses the week too. Steps beyond `horizon` fall back.
 
     Attributes:
         horizon: steps that are learned.
-        lags: newest values used.
-        days: newest days used.
+        lags: latest values used.
+        days: latest days used.
         penalty: added to the diagonal of the normal equations of standardised values.
     """
 

@@ -1,7 +1,7 @@
 """Shape: what a series usually is at a bin, and how much of being off it remains some steps later.
 
 A model that learns a shape (a wave, a season, a profile) gives it here and gets forecasts that start from where the
-series is now: shape + w1 · newest deviation + w2 · mean deviation of the last hour + w3 · of the last day, with weights
+series is now: shape + w1 · latest deviation + w2 · mean deviation of the last hour + w3 · of the last day, with weights
 learned per series and per number of steps ahead.
 """
 
@@ -90,7 +90,7 @@ def carried(
 
 
 def deviations(off: Floats, origins: Bins, day: int) -> Floats:
-    """[series, origin, 3] of gapless deviations [series, time]: the newest, the mean of an hour, the mean of a day."""
+    """[series, origin, 3] of gapless deviations [series, time]: the latest, the mean of an hour, the mean of a day."""
     hour = trailing_mean(off, origins, max(2, day // 24))
     return np.stack([off[:, origins], hour, trailing_mean(off, origins, day)], axis=2)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from .panel import Floats, Panel
 
-# A shift has lasted a quarter of a day before it is believed, and is looked for in the newest week.
+# A shift has lasted a quarter of a day before it is believed, and is looked for in the latest week.
 LEAST_DAYS, LONGEST_DAYS, PER_DAY = 0.25, 7, 4
 # The week before it has to be known: without it a Saturday is a shift.
 WEEK = 7
@@ -61,7 +61,7 @@ class Shifts(NamedTuple):
 
 
 def shifts(panel: Panel) -> Shifts:
-    """The clearest shift of each series in the newest week.
+    """The clearest shift of each series in the latest week.
 
     After a shift every value is off its clock time of the day before the shift by about one factor, and off that of a
     week ago by half of it at least, so that a Saturday is none.

@@ -1,6 +1,6 @@
 """Situation: an origin as numbers without a unit, so that one network can look at any series.
 
-Values are taken relative to the newest one and in units of how much the series usually changes; then the inverse
+Values are taken relative to the latest one and in units of how much the series usually changes; then the inverse
 hyperbolic sine tames what is left of spikes.
 """
 
@@ -31,9 +31,9 @@ class SeenSituation(NamedTuple):
 
     Attributes:
         values: [series, time] without gaps.
-        origins: [origin] position of the newest bin.
+        origins: [origin] position of the latest bin.
         day: bins of a day.
-        level: [series, origin] newest value.
+        level: [series, origin] latest value.
         scale: [series, origin] usual change over a day, > 0; over shorter times while there was no day yet.
         context: float32 [series, origin, feature].
         running: by width [series, time] the largest of so many latest bins, as far as it was asked for.
@@ -117,7 +117,7 @@ def _blend(moved: Mapping[int, Floats], origins: Origins, lag: int, width: int) 
 
 
 def _recent(values: Floats, origins: Origins, day: int, level: Floats, scale: Floats, view: Trailing) -> Floats:
-    """[feature, series, origin]: newest values, means and extremes of hours and days, relative to the level."""
+    """[feature, series, origin]: latest values, means and extremes of hours and days, relative to the level."""
     widths = (3, 6, day // 24, day // 12, day // 8, day // 4, day // 2, day, 3 * day, DAYS * day)
     lags = values[:, np.maximum(origins - np.array(LAGS)[:, None], 0)].swapaxes(0, 1)
     found = [view.mean(max(2, width)) for width in widths]

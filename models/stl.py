@@ -26,14 +26,14 @@ SEASON_JUMPS, TREND_JUMPS = 14, 7
 
 @dataclass(frozen=True)
 class Stl:
-    """The season of the newest day, the newest trend, and what remains of the present deviation from both.
+    """The season of the latest day, the latest trend, and what remains of the present deviation from both.
 
     statsmodels' STL decomposes each series; the deviation is carried for all at once (`shape`), which takes the place
     of following the trend between two fits. Needs three days.
     Source: Cleveland, Cleveland, McRae, Terpenning, STL: a seasonal-trend decomposition procedure based on loess, 1990.
 
     Attributes:
-        days: newest days used.
+        days: latest days used.
         smoother: days over which the season may change; odd, 7 at least.
 
     >>> import numpy as np, datetime as dt
@@ -77,7 +77,7 @@ class Season:
 
 
 def newest_day(values: Floats, day: int, smoother: int) -> Floats:
-    """[bin] the season of the newest day of one gapless series [time], around the trend at its end."""
+    """[bin] the season of the latest day of one gapless series [time], around the trend at its end."""
     parts = library_model(values, day, smoother).fit()
     profile = np.asarray(parts.seasonal[-day:] + parts.trend[-1])
     if not np.isfinite(profile).all():

@@ -44,7 +44,7 @@ class Theta:
     Source: Assimakopoulos and Nikolopoulos 2000; the form is Hyndman and Billah, Unmasking the Theta method, 2003.
 
     Attributes:
-        days: newest days used; a fit costs in proportion.
+        days: latest days used; a fit costs in proportion.
         theta: 1 leaves the drift out, 2 is the usual half of it.
 
     >>> import numpy as np, datetime as dt

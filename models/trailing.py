@@ -195,7 +195,7 @@ def equal_shares(count: int, dtype: np.dtype[np.floating]) -> Floats:
 
 
 def running_maximum(values: Floats, width: int) -> Floats:
-    """[series, time] largest of the newest `width` bins, fewer at the beginning."""
+    """[series, time] largest of the latest `width` bins, fewer at the beginning."""
     doubled, reach = values, 1
     while 2 * reach <= width:
         doubled, reach = _later(doubled, reach), 2 * reach

@@ -2,7 +2,7 @@
 
 Three signs: usage equals what the ready pods can carry; replicas stand at their maximum with every pod full; or a
 series stays on its own ceiling. A fourth kind is an outage: load that is gone and comes back larger than it was.
-Arrays are [workload, column], newest last; masks are True where demand is censored. Columns are of five minutes.
+Arrays are [workload, column], latest last; masks are True where demand is censored. Columns are of five minutes.
 """
 
 from __future__ import annotations

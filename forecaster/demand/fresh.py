@@ -38,7 +38,7 @@ class FreshHistory:
     recent: NDArray[np.float32]
     end: datetime
     minutes: Window | None = None
-    """What the newest hours were cut from; rows as in itself."""
+    """What the latest hours were cut from; rows as in itself."""
     around: DemandContext | None = None
     """By which usage becomes demand; without it usage is not corrected."""
 
@@ -85,7 +85,7 @@ def _aligned(recent: NDArray[np.float32], minutes: Window, weeks: Window) -> NDA
 
 
 def values_of(window: Window, ids: Sequence[WorkloadId], newest: int | None = None) -> NDArray[np.float32]:
-    """[workload, time] of the newest columns, by default of all; gaps for those that have no row; a copy."""
+    """[workload, time] of the latest columns, by default of all; gaps for those that have no row; a copy."""
     columns = window.values.shape[1] if newest is None else newest
     at = np.array([window.row.get(id_, -1) for id_ in ids], np.intp)
     found = np.full((len(ids), columns), np.nan, np.float32)

@@ -38,7 +38,7 @@ class Latest:
     columns: int
 
     def measured(self, id_: WorkloadId, max_age: timedelta) -> Measured | Unknown:
-        """The newest demand of one workload if it is fresh enough, else why not."""
+        """The latest demand of one workload if it is fresh enough, else why not."""
         row = self.row.get(id_)
         if row is None or self.silent[row] >= self.columns:
             return Unknown("no sample")
@@ -55,7 +55,7 @@ class Latest:
         return int(self.known[row]) * self.step if row is not None else timedelta(0)
 
     def age(self) -> timedelta | None:
-        """Age of the newest sample of any workload; None where there is none."""
+        """Age of the latest sample of any workload; None where there is none."""
         best = int(self.silent.min(initial=self.columns))
         return best * self.step if best < self.columns else None
 

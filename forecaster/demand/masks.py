@@ -75,7 +75,7 @@ def _ordered(values: Floats, slots: NDArray[np.intp], day: int) -> tuple[Floats,
 
 
 def _folded(values: Floats, day: int) -> Floats:
-    """[workload, day, slot]; the newest column is the last slot of the last day."""
+    """[workload, day, slot]; the latest column is the last slot of the last day."""
     padded = np.pad(values, ((0, 0), (-values.shape[1] % day, 0)), constant_values=np.nan)
     return padded.reshape(len(values), -1, day)
 
@@ -139,7 +139,7 @@ class Traits(NamedTuple):
 
 
 class CleanedPart(NamedTuple):
-    """Columns to clean, the newest of a history, after `lead` columns that are only looked at."""
+    """Columns to clean, the latest of a history, after `lead` columns that are only looked at."""
 
     usage: Floats
     pods: Floats

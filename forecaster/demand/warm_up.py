@@ -2,7 +2,7 @@
 
 Open-loop demand is what arrives, whatever the pods: after this correction a constant demand is constant under any path
 of the count. It is learned from minutes, where load that makes pods start comes before they are ready and warm-up after
-that; by five minutes the two look alike. Arrays are [workload, column], newest last; an amount for one pod is in the
+that; by five minutes the two look alike. Arrays are [workload, column], latest last; an amount for one pod is in the
 signal's unit over five minutes.
 """
 
@@ -75,7 +75,7 @@ def unusual(starts: Starts, usual: Floats, minutes: int) -> Starts:
 
 
 def with_starts(remembered: Floats, starts: Starts) -> Floats:
-    """[workload, start] what a pod used to start, newest last, after these."""
+    """[workload, start] what a pod used to start, latest last, after these."""
     out = remembered.copy()
     for row, each in zip(starts.row.tolist(), (starts.excess / starts.pods).tolist(), strict=True):
         out[row, :-1], out[row, -1] = out[row, 1:].copy(), each
@@ -108,7 +108,7 @@ def starting(pods: Floats) -> Floats:
 def without_warm_up(usage: Floats, pods: Floats, each: Floats) -> Floats:
     """Usage less what starting pods use to start, `each` [workload], but not below the level around it.
 
-    That level is the higher of the last column before and the next one after in which nothing starts; at the newest end
+    That level is the higher of the last column before and the next one after in which nothing starts; at the latest end
     the one before.
     """
     new = starting(pods)
@@ -124,7 +124,7 @@ def _rises(pods: Floats) -> Floats:
 
 
 def _held(values: Floats) -> Floats:
-    """The newest known value up to each column; NaN before the first."""
+    """The latest known value up to each column; NaN before the first."""
     known = ~np.isnan(values)
     newest = np.maximum.accumulate(np.where(known, np.arange(values.shape[1]), 0), axis=1)
     return np.asarray(np.take_along_axis(values, newest, axis=1))

@@ -52,7 +52,7 @@ class Cron:
     either_day: bool
 
     def latest(self, before: datetime, within: timedelta, zone: ZoneInfo) -> datetime | None:
-        """The newest beginning in (before - within, before], as an instant in UTC; None if there is none.
+        """The latest beginning in (before - within, before], as an instant in UTC; None if there is none.
 
         A local time that daylight saving skips begins when the clock has jumped; one that comes twice, the first time.
         """

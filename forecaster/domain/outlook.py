@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The newest total demand, in the signal's unit, and the instant it describes."""
+    """The latest total demand, in the signal's unit, and the instant it describes."""
 
     value: float
     at: datetime

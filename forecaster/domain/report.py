@@ -66,7 +66,7 @@ class CycleReport:
     series: Mapping[Signal, int] = field(default_factory=dict)
     """Workloads with history, by signal."""
     newest_sample_age: Mapping[Signal, float] = field(default_factory=dict)
-    """Seconds between `at` and the newest sample of any workload; a signal without samples is absent."""
+    """Seconds between `at` and the latest sample of any workload; a signal without samples is absent."""
     verdicts: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Decisions about replicas by (verdict, reason)."""
     failures: tuple[str, ...] = ()

@@ -26,7 +26,7 @@ DAY = timedelta(days=1)
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """The newest points of one signal, all workloads side by side.
+    """The latest points of one signal, all workloads side by side.
 
     `values[i, j]` is the demand of `keys[i]` in the time that ends at `start + j * step`: float32, in the signal's
     unit, NaN where nothing is known. It is a read-only view of memory that the next write changes: use it within the
@@ -40,7 +40,7 @@ class Window:
 
     @property
     def end(self) -> datetime:
-        """Instant of the newest column."""
+        """Instant of the latest column."""
         return self.start + (int(self.values.shape[1]) - 1) * self.step
 
     @cached_property
@@ -82,7 +82,7 @@ class Block:
 
     @property
     def end(self) -> datetime:
-        """Instant of the newest column; `start - step` when there is none."""
+        """Instant of the latest column; `start - step` when there is none."""
         columns: int = self.values.shape[1]
         return self.start + (columns - 1) * self.step
 

@@ -227,7 +227,7 @@ def _deployment(row: InstantRow) -> WorkloadId:
 
 
 def _server(rows: Sequence[InstantRow]) -> Server:
-    """The newest kubelet, which is never newer than its API server."""
+    """The latest kubelet, which is never newer than its API server."""
     known = []
     for row in rows:
         try:

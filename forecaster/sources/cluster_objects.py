@@ -194,7 +194,7 @@ def _usage(wire: Wire) -> tuple[tuple[str, str], int]:
 
 
 def _server_of(nodes: Iterable[Wire]) -> Server:
-    """The newest kubelet, which is never newer than its API server."""
+    """The latest kubelet, which is never newer than its API server."""
     texts = [((one.get("status") or {}).get("nodeInfo") or {}).get("kubeletVersion") or "" for one in nodes]
     known = []
     for text in texts:

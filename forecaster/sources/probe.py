@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 _CLOCK_TOLERANCE = timedelta(seconds=30)
-"""Half of a one-minute cycle: beyond it the newest minute is missed or is not there yet."""
+"""Half of a one-minute cycle: beyond it the latest minute is missed or is not there yet."""
 
 _LIMITS = ("query.timeout", "query.max-samples", "query.lookback-delta", "storage.tsdb.retention.time")
 
@@ -52,7 +52,7 @@ def probe(
 
 
 def whole_minute(now: datetime) -> datetime:
-    """The newest whole minute."""
+    """The latest whole minute."""
     return datetime.fromtimestamp(now.timestamp() // 60 * 60, UTC)
 
 

@@ -53,7 +53,7 @@ class Recording:
         return self.start + (self.minutes - 1) * MINUTE
 
     def at(self, signal: Signal, at: datetime) -> NDArray[np.float64]:
-        """float64[workload]: the newest minute that has ended at `at`; NaN outside of the recording."""
+        """float64[workload]: the latest minute that has ended at `at`; NaN outside of the recording."""
         column = (at - self.start) // MINUTE
         if 0 <= column < self.minutes:
             return self.values[signal][:, column]

@@ -122,7 +122,7 @@ class SqlLedger:
             return [Decision(_instant(at), DecisionRow(*rest), one, other) for at, one, other, *rest in rows]
 
     def newest(self) -> dict[WorkloadId, DecisionRow]:
-        """The newest decision about every workload.
+        """The latest decision about every workload.
 
         Raises:
             StoreError: the database cannot be read.
@@ -131,7 +131,7 @@ class SqlLedger:
             return {id_: known.decided for id_, known in _read_known(connection).items()}
 
     def recalled(self, now: datetime, *, changes: int, half_life: timedelta) -> Recalled:
-        """What a new process wants to know: the newest so many decisions of all workloads, and their faded scores.
+        """What a new process wants to know: the latest so many decisions of all workloads, and their faded scores.
 
         Raises:
             StoreError: the database cannot be read.

@@ -1,4 +1,4 @@
-"""Ring: the newest points of one signal at one resolution, all workloads in one array."""
+"""Ring: the latest points of one signal at one resolution, all workloads in one array."""
 
 from __future__ import annotations
 
@@ -87,10 +87,10 @@ class HistoryRing:
     # --- writing ---------------------------------------------------------------------------------------------------
 
     def advance(self, to: datetime) -> None:
-        """Make the column at or before `to` the newest; new columns are unknown and unanswered.
+        """Make the column at or before `to` the latest; new columns are unknown and unanswered.
 
         Raises:
-            StoreError: `to` lies before the newest column, so the clock went back.
+            StoreError: `to` lies before the latest column, so the clock went back.
         """
         ahead = self._column(to) - self._last
         if ahead < 0:
@@ -129,7 +129,7 @@ class HistoryRing:
     def restore(
         self, keys: Sequence[WorkloadId], answered: NDArray[np.bool_], parts: Iterable[NDArray[np.float32]]
     ) -> None:
-        """Fill an empty ring with rows that end at its newest column; columns that it does not keep are left out.
+        """Fill an empty ring with rows that end at its latest column; columns that it does not keep are left out.
 
         `parts` are [some of the keys, len(answered)], in the order of the keys.
         """

@@ -112,7 +112,7 @@ class WaitingScores:
         try:
             yield self._sums
         except StoreError:
-            # In the order in which they began, so the last are the newest.
+            # In the order in which they began, so the last are the latest.
             self._sums = dict(islice(self._sums.items(), max(0, len(self._sums) - WAITING), None))
             raise
         self._sums = {}
