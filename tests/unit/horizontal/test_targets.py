@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import pytest
+
+from forecaster.domain.signal import CPU, MEMORY, REQUESTS
+from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType
+from forecaster.horizontal.targets import AmountTarget, Unusable, UtilizationTarget, targets_of
+from tests.support.builders import CPU_HALF, GIB, MEMORY_HALF, hpa, policy, workload
+
+HORIZONTAL = policy().horizontal
+
+
+def test_the_targets_of_the_hpa_in_its_order() -> None:
+    assert targets_of(workload(autoscaler=hpa(MEMORY_HALF, CPU_HALF)), HORIZONTAL) == (
+        UtilizationTarget(MEMORY, 50, GIB),
+        UtilizationTarget(CPU, 50, 1.0),
+    )
+
+
+def test_an_hpa_whose_targets_are_not_known_leaves_it_to_the_policy() -> None:
+    bare = Autoscaler("web-hpa", 1, 10)
+    assert targets_of(workload(autoscaler=bare), HORIZONTAL) == (UtilizationTarget(CPU, 80, 1.0),)
+
+
+def test_the_policy_adds_requests_where_it_says_what_a_pod_serves() -> None:
+    own = policy(requests_per_pod=50.0).horizontal
+    assert targets_of(workload(autoscaler=None), own)[1:] == (AmountTarget(REQUESTS, 50.0),)
+
+
+def test_without_a_request_and_without_an_hpa_there_is_no_target() -> None:
+    assert targets_of(workload(autoscaler=None, resources=Resources()), HORIZONTAL) == ()
+
+
+def test_what_cannot_be_computed_stays_in_the_list_with_its_reason() -> None:
+    queue = Target("queue_length", TargetType.AVERAGE_VALUE, 30.0)
+    (target,) = targets_of(workload(autoscaler=hpa(queue)), HORIZONTAL)
+    assert isinstance(target, Unusable)
+    assert target.metric == "queue_length"
+
+
+def test_targets_are_spoken_as_manifests_have_them() -> None:
+    spoken = [
+        str(UtilizationTarget(CPU, 70, 0.25)),
+        str(AmountTarget(MEMORY, 1.5 * GIB)),
+        str(AmountTarget(REQUESTS, 50.0)),
+    ]
+    assert spoken == ["70 % of 250m a pod", "1.5Gi a pod", "50/s a pod"]
+
+
+def test_the_demand_read_from_here_is_a_target_like_the_demand_that_is_measured() -> None:
+    ours = hpa(Target("forecaster_demand", TargetType.AVERAGE_VALUE, 0.5))
+    requests = policy(demand_signal="requests").horizontal
+    assert targets_of(workload(autoscaler=ours), HORIZONTAL) == (AmountTarget(CPU, 0.5),)
+    assert targets_of(workload(autoscaler=ours), requests) == (AmountTarget(REQUESTS, 0.5),)
+
+
+def test_an_hpa_that_only_follows_our_count_leaves_what_a_pod_carries_to_the_policy() -> None:
+    follower = hpa(Target("forecaster_replicas", TargetType.AVERAGE_VALUE, 1))
+    answer, own = targets_of(workload(autoscaler=follower), HORIZONTAL)
+    assert isinstance(answer, Unusable)
+    assert own == UtilizationTarget(CPU, 80, 1.0)
+
+
+@pytest.mark.parametrize("metric", ["s0-forecaster-requests", "s12-forecaster-requests"])
+def test_a_metric_that_keda_passes_on_from_us_is_the_signal_in_its_name(metric: str) -> None:
+    passed_on = Target(metric, TargetType.AVERAGE_VALUE, 100.0)
+    assert targets_of(workload(autoscaler=hpa(passed_on)), HORIZONTAL) == (AmountTarget(REQUESTS, 100.0),)
+
+
+def test_a_count_that_keda_passes_on_from_us_is_the_answer_itself() -> None:
+    passed_on = Target("s0-forecaster-replicas", TargetType.AVERAGE_VALUE, 1.0)
+    first, *_ = targets_of(workload(autoscaler=hpa(passed_on)), HORIZONTAL)
+    assert isinstance(first, Unusable)
