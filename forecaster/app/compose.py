@@ -12,11 +12,11 @@ from threadpoolctl import threadpool_limits
 
 from forecaster.cycle.decide import Decider
 from forecaster.cycle.effects import Effects
-from forecaster.cycle.garbage import expect_records
 from forecaster.cycle.gates import Gates
 from forecaster.cycle.lead_times import LeadTimes
 from forecaster.cycle.observed import Observed
 from forecaster.cycle.run import Cycle
+from forecaster.cycle.steps import expect_records
 from forecaster.errors import StoreError
 from forecaster.forecasting.forecaster import FITS, Forecaster
 from forecaster.sources.factory import source_of

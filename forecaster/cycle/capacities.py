@@ -45,7 +45,7 @@ NOTABLE = 0.02
 """What differs by less from what is assumed anyway is not worth telling."""
 
 
-class KeptCapacity(msgspec.Struct, frozen=True):
+class PersistedCapacity(msgspec.Struct, frozen=True):
     """What outlives the process of one capacity."""
 
     id: tuple[str, str, str]
@@ -87,14 +87,14 @@ class Capacities:
             with suppress(Exception):  # what is wrong with a workload is told when it is its turn to be decided
                 self._look(workload, weeks, containers, policies.stated(workload.id).horizontal)
 
-    def kept(self) -> tuple[KeptCapacity, ...]:
+    def kept(self) -> tuple[PersistedCapacity, ...]:
         """As it is kept."""
         return tuple(
-            KeptCapacity(id_, str(signal), one.amount, one.minutes, one.version, one.cost)
+            PersistedCapacity(id_, str(signal), one.amount, one.minutes, one.version, one.cost)
             for (id_, signal), one in self.known.items()
         )
 
-    def restore(self, kept: tuple[KeptCapacity, ...]) -> None:
+    def restore(self, kept: tuple[PersistedCapacity, ...]) -> None:
         """As it was; it is in force again with the next reading."""
         self.known = {
             (WorkloadId(*one.id), one.signal): LearnedCapacity(one.amount, one.minutes, one.version, one.cost)

@@ -26,7 +26,7 @@ LONGEST_BLINK = 3
 """Intervals between two looks up to which what happened in between is still timed."""
 
 
-class KeptWatch(msgspec.Struct, frozen=True):
+class PersistedStartUps(msgspec.Struct, frozen=True):
     """What outlives the process of one watch; durations in seconds. What is waited for does not."""
 
     id: tuple[str, str, str]
@@ -70,15 +70,15 @@ class LeadTimes:
         """The lead times that were measured."""
         return {id_: watch.rung for id_, watch in self.watches.items() if watch.rung is not None}
 
-    def kept(self) -> tuple[KeptWatch, ...]:
+    def kept(self) -> tuple[PersistedStartUps, ...]:
         """What was measured, without the workloads of which nothing was."""
         return tuple(
-            KeptWatch(id_, tuple(one / SECOND for one in watch.took), _seconds(watch.rung), watch.off)
+            PersistedStartUps(id_, tuple(one / SECOND for one in watch.took), _seconds(watch.rung), watch.off)
             for id_, watch in self.watches.items()
             if watch.took
         )
 
-    def restore(self, kept: tuple[KeptWatch, ...]) -> None:
+    def restore(self, kept: tuple[PersistedStartUps, ...]) -> None:
         """Take over what an earlier process has measured."""
         self.watches = {
             WorkloadId(*one.id): Watch(

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from forecaster.cycle.capacities import Capacities, KeptCapacity
-from forecaster.cycle.covered import KeptHeld, kept, restored
+from forecaster.cycle.capacities import Capacities, PersistedCapacity
 from forecaster.cycle.fleet import Fleet
 from forecaster.cycle.gates import Gates
-from forecaster.cycle.in_force import InForce, Made
-from forecaster.cycle.lead_times import KeptWatch, LeadTimes
+from forecaster.cycle.lead_times import LeadTimes, PersistedStartUps
 from forecaster.cycle.places import KeptPlace  # noqa: TC001  msgspec resolves the annotations
-from forecaster.horizontal.coverage import Coverage
+from forecaster.cycle.policies_in_force import ObservedPolicy, PoliciesInForce
+from forecaster.domain.workload import WorkloadId
+from forecaster.horizontal.coverage import Coverage, Held
 from forecaster.horizontal.state import State
 
 if TYPE_CHECKING:
@@ -24,7 +24,32 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.domain.policies import Policies
-    from forecaster.domain.workload import WorkloadId
+
+
+class PersistedCoverage(msgspec.Struct, frozen=True):
+    """How often the forecasts of one level of one signal held."""
+
+    id: tuple[str, str, str]
+    signal: str
+    level: float
+    matured: float
+    covered: float
+
+
+def persisted_coverage(coverage: Coverage) -> tuple[PersistedCoverage, ...]:
+    """As it is kept."""
+    return tuple(PersistedCoverage(id_, str(signal), *one) for (id_, signal), one in coverage.held.items())
+
+
+def restored_coverage(persisted_coverage: tuple[PersistedCoverage, ...]) -> Coverage:
+    """As it was."""
+    return Coverage.of(
+        {(WorkloadId(*one.id), one.signal): Held(one.level, one.matured, one.covered) for one in persisted_coverage}
+    )
+
+
+# All that outlives a cycle beside the demand of workloads: in one place, and in a form that outlives the process.
+
 
 VERSION = 2
 
@@ -46,14 +71,14 @@ class PersistedColumn(msgspec.Struct, frozen=True):
         return np.frombuffer(self.values, np.dtype(self.type)).reshape(self.shape).copy()
 
 
-class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
+class PersistedObservations(msgspec.Struct, frozen=True, omit_defaults=True):
     """What outlives the process."""
 
     version: int = VERSION
-    lead_times: tuple[KeptWatch, ...] = ()
+    lead_times: tuple[PersistedStartUps, ...] = ()
     gates: tuple[KeptPlace, ...] = ()
-    coverage: tuple[KeptHeld, ...] = ()
-    capacities: tuple[KeptCapacity, ...] = ()
+    coverage: tuple[PersistedCoverage, ...] = ()
+    capacities: tuple[PersistedCapacity, ...] = ()
     fleet: tuple[tuple[tuple[str, str, str], float], ...] = ()
     state: dict[str, PersistedColumn] = {}
 
@@ -70,7 +95,7 @@ class Observed:
     """What decisions remember, [row] each."""
     coverage: Coverage = field(default_factory=Coverage)
     capacities: Capacities = field(default_factory=Capacities)
-    policies: dict[WorkloadId, Made] = field(default_factory=dict)
+    policies: dict[WorkloadId, ObservedPolicy] = field(default_factory=dict)
     """Policies with learned capacities, which change by the hour."""
 
     def in_force(self, stated: Policies) -> Policies:
@@ -80,7 +105,7 @@ class Observed:
             return stated
         if len(self.policies) > len(filled):
             self.policies = {id_: made for id_, made in self.policies.items() if id_ in filled}
-        return InForce(
+        return PoliciesInForce(
             stated.defaults,
             stated.overrides,
             stated.built,
@@ -96,36 +121,36 @@ class Observed:
         self.coverage.forget_others(here)
         self.capacities.forget_others(here)
 
-    def kept(self) -> bytes:
+    def persisted_coverage(self) -> bytes:
         """As JSON."""
-        told = Kept(
+        told = PersistedObservations(
             lead_times=self.lead_times.kept(),
             gates=self.gates.kept(),
-            coverage=kept(self.coverage),
+            coverage=persisted_coverage(self.coverage),
             capacities=self.capacities.kept(),
             fleet=tuple(self.fleet.persisted()),
             state={name: PersistedColumn.of(column) for name, column in self.state.arrays().items()},
         )
         return msgspec.json.encode(told)
 
-    def restore(self, kept: bytes) -> None:
+    def restore(self, persisted_coverage: bytes) -> None:
         """Take over what an earlier process has seen.
 
         Raises:
             msgspec.MsgspecError: it is no such JSON, or that of another version; nothing was taken over.
         """
-        known = msgspec.json.decode(kept, type=Kept)
+        known = msgspec.json.decode(persisted_coverage, type=PersistedObservations)
         if known.version != VERSION:
             raise msgspec.ValidationError(f"version {known.version}, and not {VERSION}")
         fleet, state = _restored_columns(known)
         self.lead_times.restore(known.lead_times)
         self.gates.restore(known.gates)
-        self.coverage = restored(known.coverage)
+        self.coverage = restored_coverage(known.coverage)
         self.capacities.restore(known.capacities)
         self.fleet, self.state = fleet, state
 
 
-def _restored_columns(known: Kept) -> tuple[Fleet, State]:
+def _restored_columns(known: PersistedObservations) -> tuple[Fleet, State]:
     try:
         fleet = Fleet.restored(known.fleet)
         if not known.state:

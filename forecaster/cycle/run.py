@@ -17,13 +17,12 @@ from forecaster.cycle.containers import Containers
 from forecaster.cycle.decide import Decider, FleetDecisions, held_all, verdicts_of
 from forecaster.cycle.effects import Effects, record_scores
 from forecaster.cycle.forecasts import Demands, Forecasts, demands_of, forecasts_of
-from forecaster.cycle.garbage import expect_records
 from forecaster.cycle.gates import Renewed
 from forecaster.cycle.load_forecast import PodLoads
 from forecaster.cycle.rows import RowBook, Rows
 from forecaster.cycle.scoring import Scoring
 from forecaster.cycle.sizes import PodSizes
-from forecaster.cycle.steps import Steps
+from forecaster.cycle.steps import Steps, expect_records
 from forecaster.cycle.targets import Roster, Targets
 from forecaster.demand.censored import Throttling
 from forecaster.domain.decision import Reason

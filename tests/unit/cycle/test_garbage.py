@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from forecaster.cycle.garbage import LEAST, expect_records
+from forecaster.cycle.steps import LEAST, expect_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

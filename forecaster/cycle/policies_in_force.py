@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import WorkloadId
 
 
-class Made(NamedTuple):
+class ObservedPolicy(NamedTuple):
     """A policy of one workload, and what it was made of."""
 
     stated: Policy
@@ -29,12 +29,12 @@ class Made(NamedTuple):
 
 
 @dataclass(slots=True)
-class InForce(Policies):
+class PoliciesInForce(Policies):
     """Workloads of one policy and one lead time share the result; those whose capacity was learned have their own."""
 
     rungs: Mapping[WorkloadId, timedelta] = field(default_factory=dict)
     filled: Mapping[WorkloadId, Mapping[str, PodCapacity]] = field(default_factory=dict)
-    own: dict[WorkloadId, Made] = field(default_factory=dict)
+    own: dict[WorkloadId, ObservedPolicy] = field(default_factory=dict)
     """Kept from cycle to cycle."""
     shared: dict[tuple[int, timedelta], Policy] = field(default_factory=dict)
 
@@ -55,7 +55,7 @@ class InForce(Policies):
     ) -> Policy:
         made = self.own.get(id_)
         if made is None or made.stated is not policy or made.rung != rung or made.filled is not filled:
-            made = self.own[id_] = Made(policy, rung, filled, with_observed(policy, rung, filled))
+            made = self.own[id_] = ObservedPolicy(policy, rung, filled, with_observed(policy, rung, filled))
         return made.policy
 
 
