@@ -120,7 +120,7 @@ class Adaptive:
             Turns.stacked([one.turns for one in learned], step),
         )
 
-    def part(self, learned: AdaptiveState, rows: slice) -> AdaptiveState:
+    def part(self, learned: AdaptiveState, rows: slice | npt.NDArray[np.intp]) -> AdaptiveState:
         """What was learned of some series."""
         correction, share, equations, shifted, turns = learned
         return AdaptiveState(correction[rows], share[rows], equations.of(rows), shifted.of(rows), turns.of(rows))

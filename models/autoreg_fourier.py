@@ -9,7 +9,7 @@ import numpy as np
 
 from .clean import bounded
 from .fitted import LARGEST_GROWTH
-from .gaps import bins_seen, filled
+from .gaps import UNMOVED, bins_seen, filled
 from .harmonic import wave_frequencies, waves
 from .library import Failed, attempted, failures
 from .panel import DAY
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from .residuals import Bins, Residuals
 
 LEAST_DAYS = 3
-# Below this share of its size a series does not move, and there is nothing to regress.
-NOTHING = 1e-9
 # Series of which the past is recomputed together: a day ahead from all origins, 60 MB.
 ROWS = 128
 
@@ -106,7 +104,7 @@ def fitted_coefficients(values: Floats, lags: tuple[int, ...], columns: Floats) 
     """Constant, lags, waves of one gapless series [time]; a series that does not move stays where it is."""
     still = np.zeros(1 + len(lags) + columns.shape[1])
     scale = np.std(values)
-    if not scale > NOTHING * np.abs(values).max():
+    if not scale > UNMOVED * np.abs(values).max():
         still[1] = 1.0
         return still
     found = np.asarray(library_model(values / scale, lags, columns).fit().params)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .clean import bounded
-from .gaps import bins_seen, filled
+from .gaps import UNMOVED, bins_seen, filled
 from .library import Failed, attempted, failures
 from .panel import DAY
 from .residuals import Places, Residuals, blind, fitted_residuals, residuals_of, too_short, unable
@@ -113,13 +113,12 @@ class Ets:
         """Parameters of one series [time]."""
         known = filled(values[None])[0].astype(np.float64)
         scale = np.std(known)
-        if not scale > NOTHING * np.abs(known).max():
+        if not scale > UNMOVED * np.abs(known).max():
             return STILL
         return attempted(self.name, fitted_parameters, known / scale, first.scaled(1 / scale), self.iterations)
 
 
-# A series that does not move teaches nothing.
-NOTHING = 1e-9
+# A series that does not move teaches nothing: these are taken.
 STILL = Parameters(np.array(0.1), np.array(0.0), np.array(0.0), np.array(0.9))
 
 

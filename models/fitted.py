@@ -132,11 +132,12 @@ class FittedRule(Generic[Learned]):
         history = Panel(np.empty((len(keys), 0)), end, self.history.step, keys)
         return replace(self, history=history, learned=learned, room=None)
 
-    def part(self, rows: slice) -> FittedRule[Learned]:
+    def part(self, rows: slice | npt.NDArray[np.intp]) -> FittedRule[Learned]:
         """See Stacks."""
         if not isinstance(self.rule, KnowsParts):
             raise TypeError(f"{self.rule.name} knows no parts")
-        keys, history = self.history.keys[rows], self.history
+        history = self.history
+        keys = history.keys[rows] if isinstance(rows, slice) else tuple(history.keys[row] for row in rows.tolist())
         nothing = trusted(np.empty((len(keys), 0)), history.end, history.step, keys)
         return replace(self, history=nothing, learned=self.rule.part(self.learned, rows), room=None)
 

@@ -67,7 +67,7 @@ class Turns(NamedTuple):
         fitted = [one.fitted + (one.start - start) // step for one in parts]
         return cls(start, np.concatenate(fitted), np.concatenate([one.bin for one in parts]))
 
-    def of(self, rows: slice) -> Turns:
+    def of(self, rows: slice | npt.NDArray[np.intp]) -> Turns:
         """Those of some series."""
         return Turns(self.start, self.fitted[rows], self.bin[rows])
 

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 # A missed scrape is a gap of all series in a few columns; those are filled in a tenth of the time of the whole array.
 FEW_COLUMNS = 50
+# Below this share of its size a series does not move, and teaches nothing.
+UNMOVED = 1e-9
 
 
 def filled(values: Floats) -> Floats:

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import numpy as np
+    import numpy.typing as npt
+
     from .forecast import Forecast, Peak, StepWindow
     from .panel import Panel
 
@@ -75,8 +78,8 @@ class Stacks(Protocol):
         """One model, without samples, of its own series and then those of the others; None if they are not alike."""
         ...
 
-    def part(self, rows: slice) -> Fitted:
-        """The model of some of its series, without samples; what it has learned is shared and not copied."""
+    def part(self, rows: slice | npt.NDArray[np.intp]) -> Fitted:
+        """The model of some of its series, without samples; of neighbours what was learned is shared, not copied."""
         ...
 
 

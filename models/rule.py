@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime, timedelta
 
+    import numpy.typing as npt
+
     from .forecast import StepWindow
     from .panel import Floats, Panel
 
@@ -83,7 +85,7 @@ class KnowsParts(Protocol):
         """Knowledge of all series of panels of one step, None where it was learned in different ways."""
         ...
 
-    def part(self, learned: Any, rows: slice) -> Any:
+    def part(self, learned: Any, rows: slice | npt.NDArray[np.intp]) -> Any:
         """Knowledge of some of the series."""
         ...
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .clean import bounded
-from .gaps import bins_seen, filled
+from .gaps import UNMOVED, bins_seen, filled
 from .library import Failed, attempted, failures
 from .panel import DAY
 from .residuals import Places, blind, fitted_residuals, residuals_of, too_short
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from .residuals import Bins, Residuals
 
 LEAST_DAYS = 3
-# Below this share of its size a series does not move, and there is nothing to optimise.
-NOTHING = 1e-9
 
 
 class ThetaLine(NamedTuple):
@@ -104,7 +102,7 @@ class Drifting:
 def fitted_line(values: Floats, day: int) -> ThetaLine:
     """Smoothing, drift and season of one gapless series [time]."""
     scale = np.std(values)
-    if not scale > NOTHING * np.abs(values).max():
+    if not scale > UNMOVED * np.abs(values).max():
         return ThetaLine(np.array(0.5), np.array(0.0), np.zeros(day))
     result = library_model(values / scale, day).fit()
     drift, smoothing = result.params[["b0", "alpha"]]
