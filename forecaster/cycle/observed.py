@@ -20,10 +20,12 @@ from forecaster.horizontal.state import State
 
 if TYPE_CHECKING:
     from collections.abc import Container
+    from datetime import timedelta
 
     from numpy.typing import NDArray
 
     from forecaster.domain.policies import Policies
+    from forecaster.domain.policy import Policy
 
 
 class PersistedCoverage(msgspec.Struct, frozen=True):
@@ -46,9 +48,6 @@ def restored_coverage(persisted_coverage: tuple[PersistedCoverage, ...]) -> Cove
     return Coverage.of(
         {(WorkloadId(*one.id), one.signal): Held(one.level, one.matured, one.covered) for one in persisted_coverage}
     )
-
-
-# All that outlives a cycle beside the demand of workloads: in one place, and in a form that outlives the process.
 
 
 VERSION = 2
@@ -97,6 +96,8 @@ class Observed:
     capacities: Capacities = field(default_factory=Capacities)
     policies: dict[WorkloadId, ObservedPolicy] = field(default_factory=dict)
     """Policies with learned capacities, which change by the hour."""
+    shared: dict[tuple[int, timedelta], Policy] = field(default_factory=dict)
+    """Policies with measured lead times: the same objects from cycle to cycle, so that rows are not resolved anew."""
 
     def in_force(self, stated: Policies) -> Policies:
         """The policies of this cycle."""

@@ -180,7 +180,7 @@ def resolved(workload: Workload, policy: Policy) -> Row:
     objects = workload.autoscaler, workload.resources
     span = PeakSpan(lead_time(policy.horizontal).value, policy.horizontal.window)
     try:
-        terms = terms_of(workload, policy.horizontal, LEVELS)
+        terms = terms_of(workload, policy.horizontal, LEVELS, policy.max_sample_age)
         return Row(policy, span, terms, frozenset(signals_of(workload, policy.horizontal)), *objects)
     except Exception as error:  # noqa: BLE001  the boundary of a row: what is wrong with one workload holds it alone
         return Row(policy, span, NOTHING, frozenset(), *objects, failure=f"{type(error).__name__}: {error}")

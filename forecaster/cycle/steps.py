@@ -1,4 +1,4 @@
-"""The steps of one cycle: each is timed and has a boundary of its own; and how often memory is looked through meanwhile."""
+"""The steps of one cycle: each is timed and has a boundary of its own, and the garbage collector looks seldom."""
 
 from __future__ import annotations
 
@@ -25,9 +25,6 @@ def expect_records(workloads: int) -> None:
     memory, too.
     """
     gc.set_threshold(max(LEAST, PER_WORKLOAD * workloads), 20, 50)
-
-
-# The steps of one cycle: each is timed, and each has a boundary of its own.
 
 
 T = TypeVar("T")
