@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from forecaster.sources.recorded import COMPOSED, DAYS, LOAD, START
+from forecaster.sources.recorded import COMPOSED, LOAD, RECORDED_DAYS, START
 
 # file, resolution in minutes, first day taken: a Friday wherever the source has a calendar
 FAMILIES = {
@@ -38,7 +38,7 @@ def taken(traces: Path, series: str) -> np.ndarray:
     values = frame[frame.series_id == series].set_index("timestamp").value
     # Some publishers stamp a few seconds off the grid; the sample belongs to the interval that it lies in.
     values.index = values.index.floor(f"{minutes}min")
-    grid = pd.date_range(first, periods=DAYS * 24 * 60 // minutes, freq=f"{minutes}min", tz="UTC")
+    grid = pd.date_range(first, periods=RECORDED_DAYS * 24 * 60 // minutes, freq=f"{minutes}min", tz="UTC")
     return rounded(values[~values.index.duplicated()].reindex(grid).to_numpy())
 
 

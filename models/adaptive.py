@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .backtest import JUDGED, KINDS, NEAR_PEAK, STEPS, ahead_of, judged, kind, replay
+from .backtest import JUDGED, NEAR_PEAK, REPLAYED_STEPS, WINDOW_KINDS, ahead_of, judged, kind, replay
 from .fitted import FittedRule
 from .following import Turns, followed
 from .forecast import StepWindow
@@ -17,7 +17,7 @@ from .panel import DAY, Floats, Panel
 from .prior import NEAR, alike, answers
 from .ridge import Equations, Ridge, said_at
 from .shift import Shifts, levelled, shifts
-from .training import LEVELS
+from .training import TABLE_LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,7 +89,7 @@ class Adaptive:
         shifted = shifts(panel)
         level = levelled(panel, shifted)
         equations = self.ridge.fit(level).learned
-        correction = np.zeros((len(panel), KINDS, len(LEVELS)), dtype=np.float32)
+        correction = np.zeros((len(panel), WINDOW_KINDS, len(TABLE_LEVELS)), dtype=np.float32)
         share = np.full(len(panel), self.linear)
         day = panel.bins(DAY)
         if day:
@@ -128,8 +128,8 @@ class Adaptive:
     @property
     def _trusted(self) -> Floats:
         """[kind, level] what is corrected of an error: all of it in the middle, `trust` of it far out and of peaks."""
-        level = np.array(LEVELS)
-        parts = np.tile(self.trust + (1 - self.trust) * 4 * level * (1 - level), (KINDS, 1))
+        level = np.array(TABLE_LEVELS)
+        parts = np.tile(self.trust + (1 - self.trust) * 4 * level * (1 - level), (WINDOW_KINDS, 1))
         parts[NEAR_PEAK] = self.trust
         return parts
 
@@ -195,7 +195,7 @@ def _losses(replayed: Replayed, level: Panel, equations: Equations, shifted: Shi
     if not (len(known) and equations.regressors.possible):
         return Losses(np.zeros(len(level)), np.zeros(len(level)))
     values, at = filled(level.values), origins[known]
-    steps = [window for window in STEPS if window.last <= equations.coefficients.shape[2]]
+    steps = [window for window in REPLAYED_STEPS if window.last <= equations.coefficients.shape[2]]
     said = said_at(values, equations, at, [window.last for window in steps], JUDGED)
     counts = at >= shifted.bin[:, None]
     prior = replayed.loss[:, known, : len(steps)].sum(axis=2)

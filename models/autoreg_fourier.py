@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from .panel import Floats, Panel
     from .residuals import Bins, Residuals
 
-LEAST_DAYS = 3
+FOURIER_DAYS = 3
 # Series of which the past is recomputed together: a day ahead from all origins, 60 MB.
-ROWS = 128
+FOURIER_ROWS = 128
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class AutoregFourier:
         """Fit one series after the other."""
         panel = panel.last(self.days * DAY)
         day = panel.bins(DAY)
-        if day <= self.lags + 1 or panel.length < LEAST_DAYS * day:
+        if day <= self.lags + 1 or panel.length < FOURIER_DAYS * day:
             return too_short(self.name, panel)
         seen, frequencies = bounded(panel), wave_frequencies(day, self.daily, 0)
         known = filled(seen.values).astype(np.float64)
@@ -90,7 +90,7 @@ class Equation:
         known = filled(history.values[:, history.length - reach :]).astype(np.float64)
         drive = self.drive(bins, steps)[:, None]
         point = continued(known, np.array([reach - 1]), self, drive)[:, 0]
-        young = bins_seen(history.values) < LEAST_DAYS * self.lags[-1]
+        young = bins_seen(history.values) < FOURIER_DAYS * self.lags[-1]
         return np.where(young[:, None], np.nan, point)
 
     def drive(self, first: int, count: int) -> Floats:
@@ -143,7 +143,7 @@ def _hindsight(panel: Panel, known: Floats, equation: Equation) -> Residuals:
     places = Places.of(panel, equation.lags[-1])
     if not places:
         return blind(len(panel))
-    parts = [slice(i, i + ROWS) for i in range(0, max(1, len(panel)), ROWS)]
+    parts = [slice(i, i + FOURIER_ROWS) for i in range(0, max(1, len(panel)), FOURIER_ROWS)]
     return residuals_of(
         panel, places, np.concatenate([_expected_then(known, equation, part, places) for part in parts])
     )

@@ -18,7 +18,7 @@ from .panel import DAY
 from .prior import GROWN_DAYS, NEAR, in_own_unit, look
 from .situation import squash
 from .spread import read_table
-from .training import LEVELS
+from .training import TABLE_LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,14 +30,21 @@ if TYPE_CHECKING:
 
 
 # What is replayed stands for the windows around it: by how far they reach, and whether they are one step or many.
-STEPS = (StepWindow(1, 1), StepWindow(2, 2), StepWindow(4, 4), StepWindow(6, 6), StepWindow(9, 9), StepWindow(12, 12))
+REPLAYED_STEPS = (
+    StepWindow(1, 1),
+    StepWindow(2, 2),
+    StepWindow(4, 4),
+    StepWindow(6, 6),
+    StepWindow(9, 9),
+    StepWindow(12, 12),
+)
 PEAKS = (StepWindow(1, 5), StepWindow(2, 8), StepWindow(3, 12))
 # Hours ahead of the far replays, and the kinds of windows that are told apart.
 FAR_HOURS = (2, 6, 12, 23)
 NEAR_ONE, NEAR_SOME, NEAR_MANY, NEAR_PEAK, FAR = range(5)
-KINDS = FAR + 1
+WINDOW_KINDS = FAR + 1
 # A correction needs about half a day of replays behind it before it says more than chance.
-LEAST_DAYS = 1.5
+BACKTEST_DAYS = 1.5
 # The latest day has twice as many origins as the one a week ago. Half of them in the latest two days were no better an
 # hour ahead, and lost 2 % more on peaks of minutes, of which a day shows few.
 WEEK, HALF_LIFE = 7.0, 7.0
@@ -63,12 +70,12 @@ class Replayed(NamedTuple):
 
 def replay(values: Floats, day: int, replays: int) -> Replayed:
     """Ask the prior at `replays` near and half as many far origins; one network for all, with errors that are alike."""
-    errors = np.zeros((len(values), KINDS, len(LEVELS)))
+    errors = np.zeros((len(values), WINDOW_KINDS, len(TABLE_LEVELS)))
     far = [StepWindow(hour * day // 24, hour * day // 24) for hour in FAR_HOURS if hour * day // 24 > NEAR]
-    loss = _ask(errors, values, (*STEPS, *PEAKS), day, replays)
+    loss = _ask(errors, values, (*REPLAYED_STEPS, *PEAKS), day, replays)
     _ask(errors, values, far, day, replays // 2)
-    ages = values.shape[1] - 1 - origins_of(values.shape[1], (*STEPS, *PEAKS), day, replays)
-    return Replayed(errors, ages, loss[:, :, : len(STEPS)])
+    ages = values.shape[1] - 1 - origins_of(values.shape[1], (*REPLAYED_STEPS, *PEAKS), day, replays)
+    return Replayed(errors, ages, loss[:, :, : len(REPLAYED_STEPS)])
 
 
 def _ask(errors: Floats, values: Floats, windows: Sequence[StepWindow], day: int, count: int) -> Floats:
@@ -82,9 +89,9 @@ def _ask(errors: Floats, values: Floats, windows: Sequence[StepWindow], day: int
     missed = squash(change)[..., None] - views.squashed
     kinds = np.array([kind(window) for window in windows])
     for one in set(kinds.tolist()):
-        these = np.sort(missed[:, :, kinds == one].reshape(len(values), -1, len(LEVELS)), axis=1)
+        these = np.sort(missed[:, :, kinds == one].reshape(len(values), -1, len(TABLE_LEVELS)), axis=1)
         errors[:, one] = _at_their_levels(these)
-    return judged(actual, views.in_units(views.squashed[..., [LEVELS.index(level) for level in JUDGED]]))
+    return judged(actual, views.in_units(views.squashed[..., [TABLE_LEVELS.index(level) for level in JUDGED]]))
 
 
 def judged(actual: Floats, quantiles: Floats) -> Floats:
@@ -109,7 +116,7 @@ def kind(window: StepWindow) -> int:
 
 def origins_of(length: int, windows: Sequence[StepWindow], day: int, count: int) -> Origins:
     """Origins over the latest week, each a day old at least and with all windows over; none in a short history."""
-    if not windows or not count or length < LEAST_DAYS * day:
+    if not windows or not count or length < BACKTEST_DAYS * day:
         return np.zeros(0, dtype=np.intp)
     last = length - 1 - max(window.last for window in windows)
     reach = min(WEEK, (last - day) / day)
@@ -121,15 +128,15 @@ def origins_of(length: int, windows: Sequence[StepWindow], day: int, count: int)
 
 def _at_their_levels(ordered: Floats) -> Floats:
     """[series, level]: of [series, error, level] in order the quantile of each level's own errors."""
-    place = np.array(LEVELS) * (ordered.shape[1] - 1)
+    place = np.array(TABLE_LEVELS) * (ordered.shape[1] - 1)
     below = place.astype(np.intp)
-    each = np.arange(len(LEVELS))
+    each = np.arange(len(TABLE_LEVELS))
     low, high = ordered[:, below, each], ordered[:, np.minimum(below + 1, ordered.shape[1] - 1), each]
     return np.asarray(low + (high - low) * (place - below))
 
 
 # Origins of all series looked at together: their features are some tens of megabytes.
-BLOCK = 720
+ORIGINS_AT_ONCE = 720
 LEAST_DAYS_BEHIND = 1
 
 
@@ -146,7 +153,7 @@ def backtested_peaks(
         return out
     values, unit = in_own_unit(panel.values)
     told = np.flatnonzero(origins >= LEAST_DAYS_BEHIND * day)
-    for part in np.array_split(told, -(-len(told) * len(panel) // BLOCK) or 1):
+    for part in np.array_split(told, -(-len(told) * len(panel) // ORIGINS_AT_ONCE) or 1):
         if len(part):
             out[:, part] = _said(values, origins[part], windows, levels, day) * unit[:, None, None, None]
     return np.asarray(np.maximum(out, 0.0))
@@ -159,4 +166,4 @@ def _said(
     first = max(0, int(origins[0]) - (GROWN_DAYS + 1) * day)
     views = look(values[:, first : int(origins[-1]) + 1], origins - first, windows, day)
     found = np.moveaxis(views.in_units(views.squashed), -1, 1)
-    return np.moveaxis(read_table(found, levels, LEVELS), 1, -1)
+    return np.moveaxis(read_table(found, levels, TABLE_LEVELS), 1, -1)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .model import Fitted, Model
     from .panel import Floats
 
-LEVELS = (0.1, 0.5, 0.9, 0.95, 0.99)
+CHECKED_LEVELS = (0.1, 0.5, 0.9, 0.95, 0.99)
 STEPS, WINDOW = 6, StepWindow(2, 5)
 MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
 STEP = timedelta(minutes=30)
@@ -45,8 +45,8 @@ def check_answers_are_quantiles(model: Model) -> None:
     """Shapes, order, sign, finiteness, origin; on ordinary and on bad series."""
     for name, panel in {"ordinary": ordinary(), **bad_panels()}.items():
         fitted = model.fit(panel)
-        _check_forecast(model, name, panel, fitted.forecast(STEPS, LEVELS))
-        _check_peak(model, name, panel, fitted.forecast_peak(WINDOW, LEVELS))
+        _check_forecast(model, name, panel, fitted.forecast(STEPS, CHECKED_LEVELS))
+        _check_peak(model, name, panel, fitted.forecast_peak(WINDOW, CHECKED_LEVELS))
 
 
 def check_fitting_repeats(model: Model) -> None:
@@ -95,7 +95,7 @@ def check_update(model: Model) -> None:
     before = _numbers(fitted)
     newest = Panel(panel.values[:, -6:], origin, panel.step, panel.keys)
     by_bins, by_window = fitted.update(newest), fitted.update(panel)
-    _require(model, "an update moves the origin", by_bins.forecast(STEPS, LEVELS).origin == panel.end)
+    _require(model, "an update moves the origin", by_bins.forecast(STEPS, CHECKED_LEVELS).origin == panel.end)
     _require(model, "new bins and the whole window give the same", _close(_numbers(by_bins), _numbers(by_window)))
     _require(model, "an update leaves the old fitted model alone", np.array_equal(before, _numbers(fitted)))
 
@@ -103,8 +103,8 @@ def check_update(model: Model) -> None:
 def check_series_alone(model: Model) -> None:
     """A series gets the same forecast alone as among others."""
     panel = ordinary()
-    alone = model.fit(panel.take([1])).forecast(STEPS, LEVELS)
-    among = model.fit(panel).forecast(STEPS, LEVELS)
+    alone = model.fit(panel.take([1])).forecast(STEPS, CHECKED_LEVELS)
+    among = model.fit(panel).forecast(STEPS, CHECKED_LEVELS)
     _require(model, "a series alone gets the forecast it gets among others", _close(alone.values[0], among.values[1]))
 
 
@@ -118,7 +118,7 @@ def check_gap(model: Model) -> None:
     before = panel.start + first * panel.step
     same = np.array_equal(_numbers(model.fit(gapped.until(before))), _numbers(model.fit(panel.until(before))))
     _require(model, "a gap to come gives the same forecast", same)
-    _check_forecast(model, "a gap of a day", gapped, model.fit(gapped).forecast(STEPS, LEVELS))
+    _check_forecast(model, "a gap of a day", gapped, model.fit(gapped).forecast(STEPS, CHECKED_LEVELS))
 
 
 def ordinary(series: int = 3, days: int = 16) -> Panel:
@@ -169,14 +169,14 @@ CHECKS: tuple[Callable[[Model], None], ...] = (
 
 
 def _check_forecast(model: Model, name: str, panel: Panel, forecast: Forecast) -> None:
-    shape = (len(forecast.keys), len(LEVELS), STEPS)
+    shape = (len(forecast.keys), len(CHECKED_LEVELS), STEPS)
     _require(model, f"shape {shape} on {name}", forecast.values.shape == shape)
     _require(model, f"the forecast begins where the panel ends on {name}", forecast.origin == panel.end)
     _check_values(model, name, panel, forecast)
 
 
 def _check_peak(model: Model, name: str, panel: Panel, peak: Peak) -> None:
-    _require(model, f"shape of the peak on {name}", peak.values.shape == (len(peak.keys), len(LEVELS)))
+    _require(model, f"shape of the peak on {name}", peak.values.shape == (len(peak.keys), len(CHECKED_LEVELS)))
     _check_values(model, name, panel, peak)
 
 
@@ -192,7 +192,7 @@ def _check_values(model: Model, name: str, panel: Panel, answer: Forecast | Peak
 
 def _numbers(fitted: Fitted) -> Floats:
     """All numbers of a forecast and a peak, in one row per series."""
-    path, peak = fitted.forecast(STEPS, LEVELS).values, fitted.forecast_peak(WINDOW, LEVELS).values
+    path, peak = fitted.forecast(STEPS, CHECKED_LEVELS).values, fitted.forecast_peak(WINDOW, CHECKED_LEVELS).values
     return np.concatenate([path.reshape(len(path), -1), peak], axis=1)
 
 

@@ -62,7 +62,7 @@ def seasonal_scale(history: Floats, season: int) -> Floats:
     return np.asarray(np.abs(history[:, season:] - history[:, :-season]).mean(axis=1))
 
 
-LEVELS = (0.5, 0.9, 0.95)
+SCORED_LEVELS = (0.5, 0.9, 0.95)
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def evaluate(
     *,
     steps: int,
     at: Sequence[datetime],
-    levels: Sequence[float] = LEVELS,
+    levels: Sequence[float] = SCORED_LEVELS,
     memory: timedelta = 14 * DAY,
 ) -> Score:
     """Fit on what was known at each origin (the latest `memory`), forecast, and score against what came.

@@ -16,11 +16,11 @@ from zlib import crc32
 
 import numpy as np
 
-from .backtest import LEAST_DAYS, PEAKS, STEPS, ahead_of, kind
+from .backtest import BACKTEST_DAYS, PEAKS, REPLAYED_STEPS, ahead_of, kind
 from .panel import DAY
 from .prior import GROWN_DAYS, alike, look
 from .situation import squash
-from .training import LEVELS
+from .training import TABLE_LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 
     from .panel import Floats, Panel
 
-WINDOWS = (*STEPS, *PEAKS)
+FOLLOWED_WINDOWS = (*REPLAYED_STEPS, *PEAKS)
 # Bins between two turns of a series: the longest window is over by then.
-TURN = max(window.last for window in WINDOWS)
+TURN = max(window.last for window in FOLLOWED_WINDOWS)
 # What was known at the fit was replayed there: turns begin when half of the hour is new.
 NEW = TURN // 2
 # Tried on recorded load with fits every six hours: 0.05 moves too little, and 0.3 costs more in calm hours than it wins
 # after a change.
 RATE = 0.15
 # The spread of a normal distribution between these two of its quantiles.
-HIGH, LOW, NORMAL_SPREAD = LEVELS.index(0.95), LEVELS.index(0.25), 2.3
+HIGH, LOW, NORMAL_SPREAD = TABLE_LEVELS.index(0.95), TABLE_LEVELS.index(0.25), 2.3
 
 
 class Turns(NamedTuple):
@@ -111,20 +111,20 @@ def _follow(correction: Floats, rows: npt.NDArray[np.intp], past: Panel) -> None
     rows = rows[np.isfinite(past.values[:, -TURN:][rows]).all(axis=1)]
     day, seen = past.bins(DAY), past.take(rows)
     for part, values, _ in alike(seen, seen.length):
-        if values.shape[1] >= LEAST_DAYS * day + TURN:
+        if values.shape[1] >= BACKTEST_DAYS * day + TURN:
             correction[rows[part]] += RATE * _missed(correction[rows[part]], values, day)
 
 
 def _missed(correction: Floats, values: Floats, day: int) -> Floats:
     """[series, kind, level] how much too seldom, or too often if negative, each level held; in units of the spread."""
     origin = np.array([values.shape[1] - 1 - TURN])
-    views = look(values, origin, WINDOWS, day, members=1)
-    change = (ahead_of(values, origin, WINDOWS) - views.seen.level[:, :, None]) / views.seen.scale[:, :, None]
-    kinds = np.array([kind(window) for window in WINDOWS])
+    views = look(values, origin, FOLLOWED_WINDOWS, day, members=1)
+    change = (ahead_of(values, origin, FOLLOWED_WINDOWS) - views.seen.level[:, :, None]) / views.seen.scale[:, :, None]
+    kinds = np.array([kind(window) for window in FOLLOWED_WINDOWS])
     said = np.sort(views.squashed[:, 0] + correction[:, kinds], axis=-1)
     held = squash(change)[:, 0, :, None] <= said
     spread = (said[..., HIGH] - said[..., LOW]) / NORMAL_SPREAD
-    short = (np.array(LEVELS) - held) * spread[..., None]
+    short = (np.array(TABLE_LEVELS) - held) * spread[..., None]
     missed = np.zeros_like(correction)
     for one in set(kinds.tolist()):
         missed[:, one] = short[:, kinds == one].mean(axis=1)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from .panel import Floats, Panel
 
 
-TYPES = {"F64": np.float64, "F32": np.float32, "F16": np.float16}
+WEIGHT_TYPES = {"F64": np.float64, "F32": np.float32, "F16": np.float16}
 # Half of a float32: its upper 16 bits.
 BRAIN_FLOAT = "BF16"
 HEADER_LENGTH = 8
@@ -98,11 +98,11 @@ def _array(file: Path, name: str, entry: Mapping[str, Any], body: memoryview) ->
     if entry["dtype"] == BRAIN_FLOAT:
         upper = np.frombuffer(body[begin:end], dtype="<u2").astype("<u4") << 16
         return upper.view("<f4").reshape(entry["shape"])
-    if entry["dtype"] not in TYPES:
+    if entry["dtype"] not in WEIGHT_TYPES:
         raise WeightsError(
-            f"{file}: the array {name!r} is {entry['dtype']}; only {', '.join([*TYPES, BRAIN_FLOAT])} are read"
+            f"{file}: the array {name!r} is {entry['dtype']}; only {', '.join([*WEIGHT_TYPES, BRAIN_FLOAT])} are read"
         )
-    array = np.frombuffer(body[begin:end], dtype=np.dtype(TYPES[entry["dtype"]]).newbyteorder("<"))
+    array = np.frombuffer(body[begin:end], dtype=np.dtype(WEIGHT_TYPES[entry["dtype"]]).newbyteorder("<"))
     return _numbers(file, name, array.reshape(entry["shape"]))
 
 
@@ -116,9 +116,9 @@ def _numbers(file: Path, name: str, array: npt.NDArray[Any]) -> Floats:
 
 CONFIG = "config.json"
 # Series that go through the network together.
-ROWS = 1024
+FOUNDATION_ROWS = 1024
 # Fewer bins than this have no shape that a network could recognise.
-LEAST = 32
+LEAST_BINS = 32
 
 
 class LocalNetwork(Protocol):
@@ -163,9 +163,12 @@ class Foundation:
         """[series, quantile, step]."""
         if steps > self.network.steps or not history.length:
             return np.full((len(history), len(levels), steps), np.nan)
-        parts = [self._block(history.values[i : i + ROWS], steps, levels) for i in range(0, len(history), ROWS)]
+        parts = [
+            self._block(history.values[i : i + FOUNDATION_ROWS], steps, levels)
+            for i in range(0, len(history), FOUNDATION_ROWS)
+        ]
         out = np.concatenate([np.empty((0, len(levels), steps)), *parts])
-        out[bins_seen(history.values) < LEAST] = np.nan
+        out[bins_seen(history.values) < LEAST_BINS] = np.nan
         return out
 
     def _block(self, values: Floats, steps: int, levels: Sequence[float]) -> Floats:

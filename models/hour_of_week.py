@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .panel import Floats, Panel
     from .residuals import Bins
 
-LEAST_DAYS = 2
+HOUR_OF_WEEK_DAYS = 2
 # The same weekday counts so often against another one of its kind: two weeks hold it only twice.
 SAME_WEEKDAY = 2
 
@@ -104,5 +104,5 @@ def known_quantiles(samples: Floats, levels: Sequence[float]) -> Floats:
 
 
 def _old_enough(history: Panel, values: Floats) -> Floats:
-    values[bins_seen(history.values) < LEAST_DAYS * max(1, history.bins(DAY))] = np.nan
+    values[bins_seen(history.values) < HOUR_OF_WEEK_DAYS * max(1, history.bins(DAY))] = np.nan
     return values

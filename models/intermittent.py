@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .panel import Floats, Panel
     from .residuals import Bins
 
-LEAST_DAYS = 1
+INTERMITTENT_DAYS = 1
 # Work is what exceeds a tenth of the largest demand (p99); idle programs use a little too.
 IDLE_SHARE, LARGE = 0.1, 0.99
 # A schedule explains most of when there is work: chance alone correlates by 0.1 over the four days looked at.
@@ -25,7 +25,7 @@ SCHEDULED, DETECTED_DAYS = 0.5, 4
 # Smoothing of Teunter, Syntetos, Babai: how often there is work, and how much it is then.
 OFTEN, MUCH = 0.05, 0.1
 # Weights of the smoothing beyond this many bins are below 1e-10.
-REACH = 450
+SMOOTHING_REACH = 450
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Rhythm:
         """See Expects."""
         known, newest = filled(history.values).astype(np.float64), np.array([history.length - 1])
         point = self.at(known, newest, newest[:, None] + np.arange(1, steps + 1))[:, 0]
-        young = bins_seen(history.values) < LEAST_DAYS * history.bins(DAY)
+        young = bins_seen(history.values) < INTERMITTENT_DAYS * history.bins(DAY)
         return np.where(young[:, None], np.nan, point)
 
     def at(self, known: Floats, origins: Bins, targets: Bins) -> Floats:
@@ -139,9 +139,9 @@ def autocorrelation(centred: Floats, lags: int) -> Floats:
 
 def work_rate(known: Floats, idle: Floats, origins: Bins) -> Floats:
     """[series, origin] how often times how much, smoothed over gapless values [series, time] up to each origin."""
-    begin = max(0, int(origins[0]) + 1 - REACH)
+    begin = max(0, int(origins[0]) + 1 - SMOOTHING_REACH)
     work = known > idle[:, None]
-    now = first_work(known[:, begin : begin + REACH], work[:, begin : begin + REACH])
+    now = first_work(known[:, begin : begin + SMOOTHING_REACH], work[:, begin : begin + SMOOTHING_REACH])
     rates = np.empty((len(known), int(origins[-1]) + 1 - begin))
     for i in range(rates.shape[1]):
         here = work[:, begin + i]

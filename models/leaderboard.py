@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from .errors import QuestionError
-from .evaluate import LEVELS, Score, cost_of_reserve, evaluate, leaderboard, origins
+from .evaluate import SCORED_LEVELS, Score, cost_of_reserve, evaluate, leaderboard, origins
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -103,7 +103,7 @@ def compare(
     *,
     steps: int = 12,
     count: int = 10,
-    levels: Sequence[float] = LEVELS,
+    levels: Sequence[float] = SCORED_LEVELS,
     reference: str = REFERENCE,
     clock: Callable[[], float] = perf_counter,
 ) -> Leaderboard:

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from .panel import Floats, Panel
     from .residuals import Bins
 
-LEAST_DAYS = 3
+NEAREST_DAYS = 3
 # Series looked at together; the squared differences to every earlier day of 256 of them take 120 MB.
-ROWS = 256
+NEAREST_ROWS = 256
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class NearestDay:
         panel = panel.last(self.days * DAY)
         day = panel.bins(DAY)
         places = Places.of(panel, 2 * day)
-        if day < LEAST_DAYS or panel.length < LEAST_DAYS * day or not places:
+        if day < NEAREST_DAYS or panel.length < NEAREST_DAYS * day or not places:
             return too_short(self.name, panel)
         found = [self._followed(panel.take(part), places) for part in blocks(len(panel))]
         followed, columns = (np.concatenate(parts) for parts in zip(*found, strict=True))
@@ -88,10 +88,10 @@ class Followers:
     def expected(self, history: Panel, steps: int) -> Floats:
         """See Expects."""
         day = history.bins(DAY)
-        if history.length < LEAST_DAYS * day:
+        if history.length < NEAREST_DAYS * day:
             return np.full((len(history), steps), np.nan)
         parts = [self._point(history.take(part), part, steps) for part in blocks(len(history))]
-        young = bins_seen(history.values) < LEAST_DAYS * day
+        young = bins_seen(history.values) < NEAREST_DAYS * day
         return np.where(young[:, None], np.nan, np.concatenate(parts))
 
     def _point(self, history: Panel, part: slice, steps: int) -> Floats:
@@ -105,7 +105,7 @@ class Followers:
 
 def blocks(series: int) -> list[slice]:
     """Parts of the series, so that memory stays bounded."""
-    return [slice(i, i + ROWS) for i in range(0, max(1, series), ROWS)]
+    return [slice(i, i + NEAREST_ROWS) for i in range(0, max(1, series), NEAREST_ROWS)]
 
 
 def near_days(known: Floats, origins: Bins, day: int, spec: NearestDay) -> NearDays:

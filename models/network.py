@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 LEAK = np.float32(0.01)
 # Inputs further out than this many standard deviations are alike; nothing extrapolates.
-REACH = np.float32(6)
+INPUT_REACH = np.float32(6)
 
 
 class Network(NamedTuple):
@@ -55,7 +55,7 @@ def standard(inputs: Floats, mean: Floats, spread: Floats) -> Floats:
     """Centred, scaled and cut off inputs."""
     scaled = inputs - mean
     scaled /= spread
-    return np.asarray(np.clip(scaled, -REACH, REACH, out=scaled))
+    return np.asarray(np.clip(scaled, -INPUT_REACH, INPUT_REACH, out=scaled))
 
 
 def leaky(value: Floats) -> Floats:

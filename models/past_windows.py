@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .situation import DAYS, squash
+from .situation import DAYS_BACK, squash
 from .trailing import running_maximum
 
 if TYPE_CHECKING:
@@ -27,17 +27,17 @@ def past_windows(seen: SeenSituation, windows: Sequence[StepWindow]) -> Floats:
     """Float32 [series, origin, window, feature]: the same window on the last seven days, and how far it is away."""
     first = np.array([window.first for window in windows])
     width = np.array([window.steps for window in windows])
-    days = np.array([*range(1, DAYS + 1), *(day for day, shifts in NEIGHBOURS for _ in shifts)])
-    shifts = np.array([0] * DAYS + [shift for _, each in NEIGHBOURS for shift in each])
+    days = np.array([*range(1, DAYS_BACK + 1), *(day for day, shifts in NEIGHBOURS for _ in shifts)])
+    shifts = np.array([0] * DAYS_BACK + [shift for _, each in NEIGHBOURS for shift in each])
     back = _back(seen, days)
     found = _same_windows(seen, windows, back, shifts)
-    then = found[..., :DAYS] - seen.level[:, :, None, None]
-    since = found[..., :DAYS] - _same_minute(seen, back[:, :DAYS])[:, :, None]
+    then = found[..., :DAYS_BACK] - seen.level[:, :, None, None]
+    since = found[..., :DAYS_BACK] - _same_minute(seen, back[:, :DAYS_BACK])[:, :, None]
     parts = [since, then[..., [0, 1, 2, 6]]]
     for each in (then, since):
         ordered = np.sort(each, axis=-1)
         parts += [ordered[..., [0, 1, 3, 5, 6]], each.mean(axis=-1, keepdims=True)]
-    parts.append(found[..., DAYS:] - seen.level[:, :, None, None])
+    parts.append(found[..., DAYS_BACK:] - seen.level[:, :, None, None])
     latest = np.stack([_largest(seen, window.steps, seen.origins[:, None])[:, :, 0] for window in windows], axis=-1)
     parts.append((latest - seen.level[:, :, None])[..., None])
     scaled = squash(np.concatenate(parts, axis=-1) / seen.scale[:, :, None, None])

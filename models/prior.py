@@ -22,7 +22,7 @@ from .past_windows import past_windows
 from .situation import SeenSituation, situation
 from .spread import read_table
 from .trailing import equal_shares
-from .training import LEVELS
+from .training import TABLE_LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -37,7 +37,7 @@ NEAR = 15
 # Fewer bins than this have no shape; series younger than eight days are looked at in groups of about the same age.
 LEAST, GROWN_DAYS, AGE_RATIO = 3, 8, 1.08
 # Series looked at together: enough that calls on arrays cost little, few enough that memory stays bounded.
-ROWS = 1024
+PRIOR_ROWS = 1024
 
 
 class Views(NamedTuple):
@@ -93,7 +93,7 @@ def answers(
         for rows, values, unit in alike(history, (GROWN_DAYS + 1) * day):
             views = look(values, np.array([values.shape[1] - 1]), windows, day)
             mended = np.sort(corrected(rows, views.squashed[:, 0]), axis=-1)
-            found = read_table(views.in_units(mended[:, None])[:, 0].swapaxes(1, 2), levels, LEVELS)
+            found = read_table(views.in_units(mended[:, None])[:, 0].swapaxes(1, 2), levels, TABLE_LEVELS)
             out[rows] = found * unit[:, None, None]
     return out
 
@@ -110,10 +110,10 @@ def look(
     mean = np.mean(
         [quantiles(network, context, flat) for network in networks()[reach][:members]], axis=0, dtype=np.float64
     )
-    return Views(seen, mean.reshape(*seen.level.shape, len(windows), len(LEVELS)))
+    return Views(seen, mean.reshape(*seen.level.shape, len(windows), len(TABLE_LEVELS)))
 
 
-def alike(history: Panel, width: int, most: int = ROWS) -> Iterator[tuple[npt.NDArray[np.intp], Floats, Floats]]:
+def alike(history: Panel, width: int, most: int = PRIOR_ROWS) -> Iterator[tuple[npt.NDArray[np.intp], Floats, Floats]]:
     """Rows of series of about the same age, their latest values and the unit of these, at most so many at a time.
 
     Values are gapless float32 [series, time] in units [series] of their own mean, so that none is too large or small.

@@ -114,7 +114,7 @@ class Regressors:
 
 
 # In units of the latest week: the squares of more, summed over two weeks, would drown the penalty and then overflow.
-LARGEST = 1e6
+LARGEST_FEATURE = 1e6
 
 
 class Unit(NamedTuple):
@@ -131,7 +131,7 @@ class Unit(NamedTuple):
     def past(self, values: Floats) -> Floats:
         """As `standardised`; a series that was much long ago and next to nothing in the latest week is all 0."""
         scaled = self.standardised(values)
-        scaled[~(np.abs(scaled) < LARGEST).all(axis=1)] = 0
+        scaled[~(np.abs(scaled) < LARGEST_FEATURE).all(axis=1)] = 0
         return scaled
 
     def restored(self, standardised: Floats) -> Floats:

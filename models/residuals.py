@@ -68,7 +68,7 @@ DENSE, RATIO = 15, 4 / 3
 # p95 of Harmonic held 93.0 % without this and 94.4 % with it.
 OPTIMISM = 1.1
 # Numbers held at once: 64 MiB of float32.
-BLOCK = 16_000_000
+NUMBERS_AT_ONCE = 16_000_000
 
 
 class Expects(Protocol):
@@ -94,7 +94,7 @@ class Residuals(NamedTuple):
     def peaks(self, point: Floats, window: StepWindow, levels: Sequence[float]) -> Floats:
         """[series, quantile] of the largest value within a window of a point path."""
         weights = interpolation(self.anchors, window.last)[:, window.first - 1 :]
-        rows = max(1, BLOCK // max(1, self.errors.shape[1] * window.steps))
+        rows = max(1, NUMBERS_AT_ONCE // max(1, self.errors.shape[1] * window.steps))
         parts = [slice(i, i + rows) for i in range(0, len(point), rows)]
         ahead = point[:, window.first - 1 : window.last]
         largest = [(ahead[part, None, :] + self.errors[part] @ weights).max(axis=2) for part in parts]

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 # Numbers held at once while fitting: 16 MiB of float32 per array, near the processor and not growing with the series.
-BLOCK = 4_000_000
+NUMBERS_WHILE_FITTING = 4_000_000
 # Errors of the latest week: a spread that follows the season of the week and forgets older levels.
-ERROR_DAYS = 7
+RIDGE_ERROR_DAYS = 7
 # Replayed origins behind a direct peak: enough for a p95.
 PAST_ORIGINS = 128
 # Windows within half an hour (of five-minute steps), and narrow ones within an hour, are those that decisions ask for
 # in every cycle. Their errors are learned when fitting: 2 kB a series against a replay of 128 origins in each cycle.
-NEAR = (
+NEAR_STEPS = (
     *(StepWindow(first, last) for last in range(1, 7) for first in range(1, last + 1)),
     *(StepWindow(first, last) for last in range(7, 13) for first in (last - 1, last)),
 )
@@ -88,7 +88,7 @@ class Ridge:
         """Solve the normal equations of blocks of series, so that memory stays bounded."""
         panel = panel.last(self.days * DAY)
         regressors = Regressors.of(panel, self.lags, self.horizon)
-        rows = max(1, BLOCK // max(1, panel.length * (regressors.count + self.horizon)))
+        rows = max(1, NUMBERS_WHILE_FITTING // max(1, panel.length * (regressors.count + self.horizon)))
         blocks = [
             _learned(self, filled(panel.values[i : i + rows]), regressors) for i in range(0, max(1, len(panel)), rows)
         ]
@@ -126,7 +126,9 @@ class Ridge:
             if window.last > self.horizon:
                 return np.full((len(history), len(levels)), np.nan)
             point = expected[:, window.first - 1 - first : window.last - first].max(axis=1)
-            errors = _known_errors(learned, window) if window in NEAR else _replayed_errors(history, learned, window)
+            errors = (
+                _known_errors(learned, window) if window in NEAR_STEPS else _replayed_errors(history, learned, window)
+            )
             return np.where(old, learned.unit.restored(point[:, None] + read_table(errors, levels)), np.nan)
 
         return [peaks(window) for window in windows]
@@ -155,13 +157,13 @@ def _expected(history: Panel, learned: Equations, steps: slice) -> Floats:
 
 
 def _known_errors(learned: Equations, window: StepWindow) -> Floats:
-    return learned.peak_errors[:, NEAR.index(window)]
+    return learned.peak_errors[:, NEAR_STEPS.index(window)]
 
 
 def _replayed_errors(history: Panel, learned: Equations, window: StepWindow) -> Floats:
     """[series, table level], by blocks of series."""
     regressors = learned.regressors.within(history)
-    rows = max(1, BLOCK // (PAST_ORIGINS * regressors.count))
+    rows = max(1, NUMBERS_WHILE_FITTING // (PAST_ORIGINS * regressors.count))
     tables: list[Floats] = [np.empty((0, len(TABLE_LEVELS)))]
     for part in (slice(i, i + rows) for i in range(0, len(history), rows)):
         scaled = learned.unit.of(part).past(filled(history.values[part]))
@@ -176,13 +178,13 @@ def _learned(spec: Ridge, values: Floats, regressors: Regressors) -> tuple[Float
     unit = regressors.unit(values)
     scaled = unit.past(values)
     coefficients, errors = _solve(spec, scaled, regressors)
-    near = [window for window in NEAR if window.last <= spec.horizon]
+    near = [window for window in NEAR_STEPS if window.last <= spec.horizon]
     return *unit, coefficients, errors, _peak_errors(scaled, coefficients, regressors, near)
 
 
 def _nothing(series: int, horizon: int) -> tuple[Floats, ...]:
     levels = len(TABLE_LEVELS)
-    shapes = ((), (), (0, horizon), (levels, horizon), (len(NEAR), levels))
+    shapes = ((), (), (0, horizon), (levels, horizon), (len(NEAR_STEPS), levels))
     return tuple(np.zeros((series, *shape), np.float32) for shape in shapes)
 
 
@@ -198,7 +200,7 @@ def _solve(spec: Ridge, scaled: Floats, regressors: Regressors) -> tuple[Floats,
         own = np.asarray(regressors.of_step(step))
         left = squares[:, own[:, None], own] + spec.penalty * np.eye(len(own))
         coefficients[:, own, step - 1] = np.linalg.solve(left, cross[:, own, step - 1 : step])[:, :, 0]
-    errors = (targets - columns @ coefficients)[:, -ERROR_DAYS * regressors.day :]
+    errors = (targets - columns @ coefficients)[:, -RIDGE_ERROR_DAYS * regressors.day :]
     return coefficients, error_table(errors)
 
 

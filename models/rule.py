@@ -95,7 +95,7 @@ SPARE = 16
 
 
 @dataclass(eq=False, slots=True)
-class Columns:
+class GrowingColumns:
     """Values [series, time] of which the first `taken` columns are written; what is written never changes."""
 
     values: Floats
@@ -108,7 +108,7 @@ class FreeColumns(NamedTuple):
     Another panel of the same columns that is continued finds the next one taken, and gets a copy.
     """
 
-    columns: Columns
+    columns: GrowingColumns
     end: int
 
     def holds(self, bins: int) -> bool:
@@ -139,4 +139,4 @@ def _behind(known: Panel, bins: int) -> FreeColumns:
     series, length = known.values.shape
     values = np.empty((series, length + bins + max(1, length // SPARE)), known.values.dtype)
     values[:, :length] = known.values
-    return FreeColumns(Columns(values, length), length)
+    return FreeColumns(GrowingColumns(values, length), length)

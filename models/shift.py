@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # A shift has lasted a quarter of a day before it is believed, and is looked for in the latest week.
 LEAST_DAYS, LONGEST_DAYS, PER_DAY = 0.25, 7, 4
 # The week before it has to be known: without it a Saturday is a shift.
-WEEK = 7
+SHIFT_DAYS = 7
 # Less than a third up or a quarter down is what load does by itself.
 LEAST_FACTOR = 1.33
 # A shift is one and not noise: its size is so many times the spread of the ratios around it.
@@ -73,10 +73,10 @@ def shifts(panel: Panel) -> Shifts:
     where = np.zeros(len(panel), dtype=np.intp)
     for back in range(max(1, round(LEAST_DAYS * day)), LONGEST_DAYS * day + 1, max(1, day // PER_DAY)) if day else ():
         first = length - back
-        if first < WEEK * day:
+        if first < SHIFT_DAYS * day:
             break
         size, clear = _moved(known, first, day)
-        better = (clear > best) & (seen >= back + WEEK * day)
+        better = (clear > best) & (seen >= back + SHIFT_DAYS * day)
         found, best, where = (
             np.where(better, size, found),
             np.where(better, clear, best),
@@ -107,7 +107,7 @@ def _moved(known: Floats, first: int, day: int) -> tuple[Floats, Floats]:
     usual = np.abs(
         np.median(_log_ratio(known[:, first - day : first], known[:, first - 2 * day : first - day]), axis=1)
     )
-    weekly = np.median(_log_ratio(known[:, after], known[:, after - WEEK * day]), axis=1)
+    weekly = np.median(_log_ratio(known[:, after], known[:, after - SHIFT_DAYS * day]), axis=1)
     lasting = weekly * size >= LASTING * size**2
     return np.where(lasting, size, 0.0), np.where(lasting, np.abs(size) / (spread + usual + 1e-3), 0.0)
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from .trailing import Origins, Trailing
 
 LAGS = (*range(1, 13), 15, 18, 24, 30, 36, 48)
-DAYS = 7
+DAYS_BACK = 7
 # A logarithm of a share that may be zero starts here; smaller spreads are alike.
-FLOOR = 1e-2
+LOG_FLOOR = 1e-2
 # Values come in units of their mean, so this is a millionth of it; only series that are 0 have less.
 LEAST_SCALE = 1e-6
 
@@ -79,7 +79,7 @@ def squash(value: Floats) -> Floats:
 
 
 def _moved(view: Trailing, day: int) -> Moved:
-    quarter, week = max(1, day // 4), DAYS * day
+    quarter, week = max(1, day // 4), DAYS_BACK * day
     return Moved(
         steps=view.changes(1, (*_step_widths(day), 3 * day)),
         hourly=view.changes(_hour(day), (quarter, day, 3 * day)),
@@ -88,7 +88,7 @@ def _moved(view: Trailing, day: int) -> Moved:
 
 
 def _step_widths(day: int) -> list[int]:
-    return [max(2, width) for width in (3, day // 24, day // 4, day, DAYS * day)]
+    return [max(2, width) for width in (3, day // 24, day // 4, day, DAYS_BACK * day)]
 
 
 def _hour(day: int) -> int:
@@ -102,11 +102,11 @@ def _scale(view: Trailing, moved: Moved, origins: Origins, day: int) -> Floats:
     """
     short = _blend(moved.steps, origins, 1, 3 * day) * 3.0
     medium = _blend(moved.hourly, origins, _hour(day), 3 * day) * 1.5
-    long = _blend(moved.daily, origins, day, DAYS * day)
+    long = _blend(moved.daily, origins, day, DAYS_BACK * day)
     some_hours = np.clip((origins + 1 - _hour(day)) / (3 * _hour(day)), 0.0, 1.0)
     some_days = np.clip((origins + 1 - day) / day, 0.0, 1.0)
     scale = some_days * long + (1 - some_days) * (some_hours * medium + (1 - some_hours) * short)
-    size = np.abs(view.mean(DAYS * day))
+    size = np.abs(view.mean(DAYS_BACK * day))
     return np.asarray(np.maximum(scale, 1e-4 * size) + LEAST_SCALE)
 
 
@@ -118,21 +118,21 @@ def _blend(moved: Mapping[int, Floats], origins: Origins, lag: int, width: int) 
 
 def _recent(values: Floats, origins: Origins, day: int, level: Floats, scale: Floats, view: Trailing) -> Floats:
     """[feature, series, origin]: latest values, means and extremes of hours and days, relative to the level."""
-    widths = (3, 6, day // 24, day // 12, day // 8, day // 4, day // 2, day, 3 * day, DAYS * day)
+    widths = (3, 6, day // 24, day // 12, day // 8, day // 4, day // 2, day, 3 * day, DAYS_BACK * day)
     lags = values[:, np.maximum(origins - np.array(LAGS)[:, None], 0)].swapaxes(0, 1)
     found = [view.mean(max(2, width)) for width in widths]
-    for width in (day // 24, day // 4, day, DAYS * day):
+    for width in (day // 24, day // 4, day, DAYS_BACK * day):
         found += view.extremes(max(2, width))
     return squash((np.concatenate([lags, np.stack(found)]) - level) / scale)
 
 
 def _spread(day: int, level: Floats, scale: Floats, view: Trailing, moved: Moved) -> Floats:
     """[feature, series, origin]: standard deviations, mean steps, and sizes in units of the scale, as logarithms."""
-    widths = [max(3, width) for width in (6, day // 24, day // 8, day // 4, day, DAYS * day)]
+    widths = [max(3, width) for width in (6, day // 24, day // 8, day // 4, day, DAYS_BACK * day)]
     steps = np.stack([moved.steps[width] for width in _step_widths(day)])
-    sizes = np.stack([level, view.mean(day), view.mean(DAYS * day)])
+    sizes = np.stack([level, view.mean(day), view.mean(DAYS_BACK * day)])
     spreads = np.concatenate([np.sqrt(np.maximum(view.variances(widths), 0)), steps])
-    return np.concatenate([np.log(spreads / scale + FLOOR), np.log1p(np.abs(sizes) / scale)])
+    return np.concatenate([np.log(spreads / scale + LOG_FLOOR), np.log1p(np.abs(sizes) / scale)])
 
 
 def _rhythm(values: Floats, origins: Origins, day: int, level: Floats, scale: Floats, view: Trailing) -> Floats:
@@ -140,21 +140,21 @@ def _rhythm(values: Floats, origins: Origins, day: int, level: Floats, scale: Fl
     parts = []
     for width in (max(1, w) for w in (3, day // 24, day // 8, day // 4)):
         newest = view.mean(width)
-        parts += [newest - view.mean(width, back=day), newest - view.mean(width, back=DAYS * day)]
-    earlier = np.maximum(origins - day * np.arange(1, DAYS + 1)[:, None], 0)
+        parts += [newest - view.mean(width, back=day), newest - view.mean(width, back=DAYS_BACK * day)]
+    earlier = np.maximum(origins - day * np.arange(1, DAYS_BACK + 1)[:, None], 0)
     ago = np.sort(values[:, earlier], axis=1)
-    parts += [ago[:, k] - level for k in (DAYS // 2, -1, 0)]
+    parts += [ago[:, k] - level for k in (DAYS_BACK // 2, -1, 0)]
     return squash(np.stack(parts) / scale)
 
 
 def _restlessness(day: int, scale: Floats, moved: Moved) -> Floats:
     """[feature, series, origin]: changes over a day and an hour, lately, against the usual ones."""
     parts = [of[width] for width in (day, max(1, day // 4)) for of in (moved.daily, moved.hourly)]
-    return np.asarray(np.log(np.stack(parts) / scale + FLOOR))
+    return np.asarray(np.log(np.stack(parts) / scale + LOG_FLOOR))
 
 
 def _age(origins: Origins, day: int, view: Trailing) -> Floats:
     """[feature, series, origin]: share of idle and of unchanged bins in the last day, days of history, step length."""
-    days = np.log(np.minimum((origins + 1) / day, DAYS + 1) + FLOOR)
+    days = np.log(np.minimum((origins + 1) / day, DAYS_BACK + 1) + LOG_FLOOR)
     idle, still = view.idle(day), view.still(day)
     return np.stack([idle, still, np.broadcast_to(days, idle.shape), np.full(idle.shape, np.log(day / 288))])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .panel import Floats, Panel
     from .residuals import Bins
 
-LEAST_DAYS = 3
+STL_DAYS = 3
 # Local regressions are made this often in a day and joined by lines: thirty times cheaper at steps of five minutes.
 SEASON_JUMPS, TREND_JUMPS = 14, 7
 
@@ -53,7 +53,7 @@ class Stl:
         """Decompose one series after the other."""
         panel = panel.last(self.days * DAY)
         day = panel.bins(DAY)
-        if day <= 1 or panel.length < LEAST_DAYS * day:
+        if day <= 1 or panel.length < STL_DAYS * day:
             return too_short(self.name, panel)
         known = filled(bounded(panel).values).astype(np.float64)
         found = [attempted(self.name, newest_day, row, day, self.smoother) for row in known]
@@ -61,7 +61,7 @@ class Stl:
         shape = Season(profile.reshape(len(panel), day), panel.length % day)
         days = panel.length / day
         reasons = failures(panel.keys, found)
-        return carried(self.name, panel, shape, least=LEAST_DAYS * day, stretch=days / (days - 1), failures=reasons)
+        return carried(self.name, panel, shape, least=STL_DAYS * day, stretch=days / (days - 1), failures=reasons)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .panel import Floats, Panel
     from .residuals import Bins, Residuals
 
-LEAST_DAYS = 3
+THETA_DAYS = 3
 
 
 class ThetaLine(NamedTuple):
@@ -62,7 +62,7 @@ class Theta:
         """Fit one series after the other."""
         used = bounded(panel.last(min(self.days, panel.length // max(1, panel.bins(DAY))) * DAY))
         day = panel.bins(DAY)
-        if day <= 1 or used.length < LEAST_DAYS * day:
+        if day <= 1 or used.length < THETA_DAYS * day:
             return too_short(self.name, panel)
         known = filled(used.values).astype(np.float64)
         found = [attempted(self.name, fitted_line, row, day) for row in known]
@@ -95,7 +95,7 @@ class Drifting:
             level = smoothed(newest - seasons(self.lines, since), self.lines, level)[:, -1]
         ahead = np.arange(1, steps + 1)
         point = level[:, None] + drifted(self.lines, self.weight, bins, ahead) + seasons(self.lines, bins - 1 + ahead)
-        young = bins_seen(history.values) < LEAST_DAYS * self.lines.season.shape[1]
+        young = bins_seen(history.values) < THETA_DAYS * self.lines.season.shape[1]
         return np.where(young[:, None], np.nan, point)
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Origins = npt.NDArray[np.intp]
 
 # Series whose changes are computed at once: a week of five-minute bins of them is half a megabyte.
-BLOCK = 64
+SERIES_AT_ONCE = 64
 
 
 class Trailing(Protocol):
@@ -164,7 +164,7 @@ class AtLatest:
 
         Series that lie one behind the other are subtracted as one piece, in half of the time.
         """
-        buffer = np.empty((BLOCK, self._values.shape[1]), self._values.dtype)
+        buffer = np.empty((SERIES_AT_ONCE, self._values.shape[1]), self._values.dtype)
         for rows in blocks(len(self._values)):
             block = self._values[rows]
             changed = buffer[: len(block)]
@@ -183,7 +183,7 @@ class AtLatest:
 
 def blocks(count: int) -> Iterator[slice]:
     """So many series in slices of `BLOCK` at most."""
-    return (slice(first, last) for first, last in pairwise([*range(0, count, BLOCK), count]))
+    return (slice(first, last) for first, last in pairwise([*range(0, count, SERIES_AT_ONCE), count]))
 
 
 @lru_cache(maxsize=64)

@@ -12,7 +12,7 @@ from forecaster.domain.quantity import QuantityError, parse_quantity
 from forecaster.errors import ForecasterError
 from forecaster.hpa.documents import DocumentError, answers_of, newest_sample, pods_of
 from forecaster.hpa.manifest import RefusedManifest, read_manifest
-from forecaster.hpa.observation import LABELS, SELECTOR, Observation, ScaleSubresource, observe_totals
+from forecaster.hpa.observation import POD_LABELS, SELECTOR, Observation, ScaleSubresource, observe_totals
 from forecaster.hpa.spec import Controller, FeatureGates
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _from_files(
 ) -> tuple[Observation, datetime]:
     """Every pod of the file belongs to the target, whatever its labels."""
     answers = [] if metrics is None else _documents(metrics)
-    matched = [replace(pod, labels=LABELS) for pod in pods_of(_documents(pods))]
+    matched = [replace(pod, labels=POD_LABELS) for pod in pods_of(_documents(pods))]
     current = len(matched) if replicas is None else replicas
     seen = Observation(ScaleSubresource(current, len(matched), SELECTOR), matched, answers_of(spec, answers))
     return seen, at or newest_sample(answers) or datetime.now(UTC)

@@ -25,7 +25,7 @@ STRAIN = 0.05
 """Rank among the loads of strained minutes: the pods were too full there, so they carry less."""
 FULLEST = 0.25
 """Where a quarter of the time was throttled, the fullest quarter of the time is taken for it."""
-ENOUGH = 60
+MINUTES_ENOUGH = 60
 """Minutes with settled pods behind which what was seen counts half against the prior."""
 CHANGED = 0.15
 """A version is learned anew where its usual load per unit of traffic moved by more than this share."""
@@ -81,7 +81,7 @@ def learned(
     bound = float(np.quantile(bad, STRAIN)) if len(bad) else np.inf
     seen = max(min(carried, bound, most), target)
     minutes = before.minutes + each * int(known.sum())
-    weight = minutes / (minutes + ENOUGH)
+    weight = minutes / (minutes + MINUTES_ENOUGH)
     return LearnedCapacity(weight * seen + (1 - weight) * before.amount, minutes, version, before.cost)
 
 

@@ -123,7 +123,7 @@ def _runs(true: Mask, least: int) -> Mask:
 
 SPAN = timedelta(hours=1)
 """What a reading tells about."""
-KEPT = timedelta(days=14)
+THROTTLED_FOR = timedelta(days=14)
 
 
 class ThrottledTime(NamedTuple):
@@ -151,5 +151,5 @@ class Throttling:
                 before[-1] = ThrottledTime(before[-1].begin, at)
             else:
                 before.append(ThrottledTime(at - SPAN, at))
-        kept = {id_: [one for one in hours if one.end > at - KEPT] for id_, hours in self.hours.items()}
+        kept = {id_: [one for one in hours if one.end > at - THROTTLED_FOR] for id_, hours in self.hours.items()}
         self.hours = {id_: hours for id_, hours in kept.items() if hours}

@@ -134,7 +134,7 @@ _BLOCKS = {
 _PERIOD = timedelta(seconds=15)
 
 MIN_REPLICAS = 1
-METRICS = (MetricSpec("Resource", "cpu", HpaMetricTarget("Utilization", average_utilization_percent=80)),)
+DEFAULT_METRICS = (MetricSpec("Resource", "cpu", HpaMetricTarget("Utilization", average_utilization_percent=80)),)
 SCALE_UP = ScalingRules(
     policies=(ScalingPolicy("Pods", 4, _PERIOD), ScalingPolicy("Percent", 100, _PERIOD)),
     stabilization_window=timedelta(),

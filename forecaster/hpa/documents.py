@@ -27,7 +27,7 @@ from forecaster.hpa.spec import HpaSpec, MetricSpec
 Wire = Mapping[str, Any]
 
 POD_METRICS, METRIC_VALUES, EXTERNAL_VALUES = "PodMetricsList", "MetricValueList", "ExternalMetricValueList"
-KINDS = (POD_METRICS, METRIC_VALUES, EXTERNAL_VALUES)
+METRIC_KINDS = (POD_METRICS, METRIC_VALUES, EXTERNAL_VALUES)
 
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ns|us|µs|ms|s|m|h)", re.ASCII)
 _DURATION = re.compile(rf"({_PART.pattern})+", re.ASCII)
@@ -46,8 +46,8 @@ def pods_of(documents: Iterable[Any]) -> list[HpaPod]:
 def answers_of(spec: HpaSpec, documents: Sequence[Any]) -> list[Answer]:
     """The answers of the metrics APIs, one per metric of the spec; one that no document mentions has no samples."""
     for document in documents:
-        if not isinstance(document, Mapping) or document.get("kind") not in KINDS:
-            raise DocumentError(f"a metrics document has kind {', '.join(KINDS)}; got {_kind(document)}")
+        if not isinstance(document, Mapping) or document.get("kind") not in METRIC_KINDS:
+            raise DocumentError(f"a metrics document has kind {', '.join(METRIC_KINDS)}; got {_kind(document)}")
     return [_answer(metric, documents) for metric in spec.metrics]
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from forecaster.hpa.spec import Controller, MetricSpec
 
-SOURCES = frozenset({"Resource", "ContainerResource", "Pods", "Object", "External"})
+METRIC_SOURCES = frozenset({"Resource", "ContainerResource", "Pods", "Object", "External"})
 NO_PODS = Unmeasured("no_pods", "no pods returned by selector while calculating replica count")
 NO_SAMPLES_LEFT = Unmeasured("no_samples_left", "did not receive metrics for targeted pods (pods might be unready)")
 
@@ -50,7 +50,7 @@ class MetricContext(NamedTuple):
 
 def evaluate(metric: MetricSpec, answer: Answer, situation: MetricContext) -> MetricProposal | Unmeasured:
     """HPA rules §4: the proposal of one metric, or why it has none."""
-    if metric.source not in SOURCES:
+    if metric.source not in METRIC_SOURCES:
         return Unmeasured("invalid_source", f'unknown metric source type "{metric.source}"')
     if isinstance(answer, Unmeasured):
         return answer

@@ -11,7 +11,15 @@ from typing import Any
 
 from forecaster.domain.quantity import parse_quantity
 from forecaster.hpa.behavior import Behavior, ScalingPolicy, ScalingRules
-from forecaster.hpa.convert import METRICS, MIN_REPLICAS, SCALE_DOWN, SCALE_UP, GivenRules, fill_behavior, spec_from_v1
+from forecaster.hpa.convert import (
+    DEFAULT_METRICS,
+    MIN_REPLICAS,
+    SCALE_DOWN,
+    SCALE_UP,
+    GivenRules,
+    fill_behavior,
+    spec_from_v1,
+)
 from forecaster.hpa.faults import METADATA, SPEC, SPEC_V1, FieldFault, invalid, not_supported, required, shape_faults
 from forecaster.hpa.selectors import selector_text
 from forecaster.hpa.spec import CrossVersionObjectReference, HpaMetricTarget, HpaSpec, MetricSpec
@@ -54,7 +62,7 @@ def fill_in(spec: Wire) -> dict[str, Any]:
     filled = {key: value for key, value in spec.items() if value is not None}
     filled.setdefault("minReplicas", MIN_REPLICAS)
     if not filled.get("metrics"):
-        filled["metrics"] = [_default_metric(metric) for metric in METRICS]
+        filled["metrics"] = [_default_metric(metric) for metric in DEFAULT_METRICS]
     if "behavior" in filled:
         behavior = filled["behavior"]
         filled["behavior"] = {

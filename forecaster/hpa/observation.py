@@ -58,7 +58,7 @@ class Observation(NamedTuple):
         return self.write_refused or self.write_conflicts >= WRITE_ATTEMPTS
 
 
-LABELS = {"pod": "alike"}
+POD_LABELS = {"pod": "alike"}
 SELECTOR = "pod=alike"
 _LONG_AGO = timedelta(days=1)
 
@@ -126,7 +126,7 @@ def _pod(name: str, spec: HpaSpec, requests_milli: Mapping[str, int], now: datet
         start_time=now - _LONG_AGO,
         ready=ready,
         containers=(PodContainer(container, requests_milli),),
-        labels=LABELS,
+        labels=POD_LABELS,
     )
 
 

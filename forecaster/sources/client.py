@@ -169,7 +169,7 @@ class SecretFile:
         return self._text
 
 
-class BearerToken(AuthBase):
+class BearerTokenFile(AuthBase):
     """`Authorization: Bearer` from a file."""
 
     def __init__(self, file: SecretFile) -> None:
@@ -204,7 +204,7 @@ class Anonymous(AuthBase):
 def identity(settings: PrometheusSettings) -> AuthBase:
     """The authentication that the settings ask for."""
     if settings.bearer_token_file:
-        return BearerToken(SecretFile(settings.bearer_token_file))
+        return BearerTokenFile(SecretFile(settings.bearer_token_file))
     if settings.password_file:
         return Password(settings.username, SecretFile(settings.password_file))
     return Anonymous()

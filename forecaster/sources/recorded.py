@@ -112,7 +112,7 @@ def _with_pods(workload: Workload, replicas: int, ready: int | None = None) -> W
 START = datetime(2021, 10, 8, tzinfo=UTC)
 """A Friday, the true date of the one-minute CPU series; others are shifted here, keeping weekday and time of day."""
 
-DAYS = 13
+RECORDED_DAYS = 13
 LOAD = Path(__file__).with_name("recorded_load") / "load.npz"
 
 _GIB = float(2**30)
@@ -268,7 +268,7 @@ def load_recording() -> Recording:
 
 
 def _demand(signal: Signal, series: Mapping[str, NDArray[np.float32]]) -> NDArray[np.float64]:
-    demand = np.full((len(COMPOSED), DAYS * 24 * 60), np.nan)
+    demand = np.full((len(COMPOSED), RECORDED_DAYS * 24 * 60), np.nan)
     for row, one in zip(demand, COMPOSED, strict=True):
         if part := one.parts.get(signal):
             row[:] = _by_the_minute(series[part.series], row.size) * part.factor

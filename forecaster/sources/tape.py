@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from forecaster.domain.signal import Signal
     from forecaster.ports import Changes, Ledger, Source
 
-MAGIC = b"fcTape02"
-SIZES = struct.Struct("<IQ")
-FLOAT = np.dtype("<f8")
+TAPE_MAGIC = b"fcTape02"
+FRAME_SIZES = struct.Struct("<IQ")
+TAPE_FLOAT = np.dtype("<f8")
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -86,7 +86,7 @@ class Tape:
         self.failure = ""
         try:
             self._file = path.open("wb")
-            self._file.write(MAGIC)
+            self._file.write(TAPE_MAGIC)
         except OSError as error:
             raise StoreError(f"tape {path}: {error.strerror}; name a file that this user may write") from error
         self.write(Head(kind="begin", tells_containers=isinstance(source, ContainerSource)), beginning)
@@ -97,7 +97,7 @@ class Tape:
             return
         encoded, packed = msgspec.json.encode(head), zlib.compress(body, 1)
         try:
-            self._file.write(SIZES.pack(len(encoded), len(packed)) + encoded + packed)
+            self._file.write(FRAME_SIZES.pack(len(encoded), len(packed)) + encoded + packed)
             self._file.flush()
         except (OSError, ValueError) as error:
             self.failure = f"tape {self._path}: ended ({error}); free some space and start again"
@@ -222,7 +222,7 @@ def _block_frame(block: Block | ContainerBlock, signal: Signal) -> tuple[Head, b
         ids=[_flat(id_) if isinstance(id_, ContainerId) else tuple(id_) for id_ in block.ids],
         warnings=list(block.warnings) if isinstance(block, Block) else [],
     )
-    return head, np.ascontiguousarray(block.values, FLOAT).tobytes()
+    return head, np.ascontiguousarray(block.values, TAPE_FLOAT).tobytes()
 
 
 def _flat(id_: ContainerId) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ import numpy as np
 from forecaster.domain.window import Block, Inventory
 from forecaster.domain.workload import ContainerBlock, ContainerFacts, ContainerId, WorkloadId
 from forecaster.errors import SourceError, SourceRefused, SourceUnavailable
-from forecaster.sources.tape import FLOAT, MAGIC, SIZES, Head, Inventoried, ToldContainers, span_head
+from forecaster.sources.tape import FRAME_SIZES, TAPE_FLOAT, TAPE_MAGIC, Head, Inventoried, ToldContainers, span_head
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -165,7 +165,7 @@ def _frames(path: Path) -> Iterator[tuple[Head, bytes]]:
     """Every whole frame; one that was cut off by a crash is the end."""
     try:
         with path.open("rb") as file:
-            if file.read(len(MAGIC)) != MAGIC:
+            if file.read(len(TAPE_MAGIC)) != TAPE_MAGIC:
                 raise SourceRefused(f"tape {path}: not a tape of this version")
             while (frame := _frame(file, path)) is not None:
                 yield frame
@@ -174,10 +174,10 @@ def _frames(path: Path) -> Iterator[tuple[Head, bytes]]:
 
 
 def _frame(file: BufferedReader, path: Path) -> tuple[Head, bytes] | None:
-    sizes = file.read(SIZES.size)
-    if len(sizes) < SIZES.size:
+    sizes = file.read(FRAME_SIZES.size)
+    if len(sizes) < FRAME_SIZES.size:
         return None
-    head_size, body_size = SIZES.unpack(sizes)
+    head_size, body_size = FRAME_SIZES.unpack(sizes)
     head, body = file.read(head_size), file.read(body_size)
     if len(head) < head_size or len(body) < body_size:
         return None
@@ -201,7 +201,7 @@ def _container_block(head: Head, body: bytes) -> ContainerBlock:
 
 
 def _values(head: Head, body: bytes) -> NDArray[np.float64]:
-    return np.frombuffer(body, FLOAT).reshape(len(head.ids), head.columns)
+    return np.frombuffer(body, TAPE_FLOAT).reshape(len(head.ids), head.columns)
 
 
 def _container(flat: tuple[str, ...]) -> ContainerId:
@@ -222,7 +222,7 @@ def _containers_of(told: ToldContainers) -> ContainerFacts:
 def _raise_again(head: Head) -> None:
     name, _, message = head.failure.partition(": ")
     if name:
-        raise FAILURES.get(name, SourceRefused)(message)
+        raise SOURCE_ERRORS.get(name, SourceRefused)(message)
 
 
-FAILURES: dict[str, Any] = {one.__name__: one for one in (SourceError, SourceRefused, SourceUnavailable)}
+SOURCE_ERRORS: dict[str, Any] = {one.__name__: one for one in (SourceError, SourceRefused, SourceUnavailable)}

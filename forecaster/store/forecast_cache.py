@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-LIMIT = 4 * 2**30
+BYTES_LIMIT = 4 * 2**30
 """Bytes in the directory beyond which the files that were used least recently go."""
 
 
@@ -25,7 +25,7 @@ class ForecastFiles:
     """A directory of `<key>.npz`. What is damaged is computed anew; a full disk keeps and stops nothing."""
 
     directory: Path
-    limit: int = LIMIT
+    limit: int = BYTES_LIMIT
 
     def get(self, key: str) -> Mapping[str, NDArray[np.float64]] | None:
         """What was kept under this key; None when nothing usable was."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import WorkloadId
 
 
-CHUNK = 512
+ROWS_AT_A_TIME = 512
 """Rows handled at a time, so that temporaries stay at a few MiB however many workloads there are."""
 
 
@@ -115,8 +115,10 @@ class HistoryRing:
         if low >= high:
             return
         self._reserve(len(self) + sum(key not in self._rows for key in block.ids))
-        for i in range(0, len(block.ids), CHUNK):
-            self._merge(block.ids[i : i + CHUNK], block.values[i : i + CHUNK, low - start : high - start], low)
+        for i in range(0, len(block.ids), ROWS_AT_A_TIME):
+            self._merge(
+                block.ids[i : i + ROWS_AT_A_TIME], block.values[i : i + ROWS_AT_A_TIME, low - start : high - start], low
+            )
         self._answered[low - self._first : high - self._first] = True
 
     def forget(self, before: datetime) -> int:
@@ -217,8 +219,8 @@ class HistoryRing:
 
     def _move_to_front(self, keep: int) -> None:
         source = self._offset + self.columns - keep
-        for i in range(0, len(self), CHUNK):
-            rows = self._buffer[i : i + CHUNK]
+        for i in range(0, len(self), ROWS_AT_A_TIME):
+            rows = self._buffer[i : i + ROWS_AT_A_TIME]
             rows[:, :keep] = rows[:, source : source + keep]
 
     def _column(self, at: datetime) -> int:

@@ -69,7 +69,7 @@ class AccuracyOf:
 AN_HOUR, A_DAY = int(HOUR.total_seconds()), int(DAY.total_seconds())
 EVERY = 600
 """Seconds between writes: a crash loses at most these."""
-WAITING = 200_000
+SCORES_WAITING = 200_000
 """Sums that wait for a database that is away; beyond, the oldest are given up (60 MB)."""
 HOURLY_FOR = 2 * A_DAY
 """Hours are joined into days after this: 30,000 series for a month are 2 million rows instead of 20."""
@@ -113,7 +113,7 @@ class WaitingScores:
             yield self._sums
         except StoreError:
             # In the order in which they began, so the last are the latest.
-            self._sums = dict(islice(self._sums.items(), max(0, len(self._sums) - WAITING), None))
+            self._sums = dict(islice(self._sums.items(), max(0, len(self._sums) - SCORES_WAITING), None))
             raise
         self._sums = {}
         self._written_at = self._newest

@@ -19,7 +19,7 @@ import numpy as np
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError
 from forecaster.store.history import Rings
-from forecaster.store.ring import CHUNK, HistoryRing
+from forecaster.store.ring import ROWS_AT_A_TIME, HistoryRing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -127,8 +127,8 @@ def _header(signal: str, ring: HistoryRing) -> RingHeader:
 
 def _parts(ring: HistoryRing) -> Iterator[memoryview]:
     values = ring.window().values
-    for row in range(0, len(values), CHUNK):
-        yield np.ascontiguousarray(values[row : row + CHUNK], FLOAT).data
+    for row in range(0, len(values), ROWS_AT_A_TIME):
+        yield np.ascontiguousarray(values[row : row + ROWS_AT_A_TIME], FLOAT).data
 
 
 def _read(file: BufferedReader, history: HistoryStore) -> dict[str, Rings]:
@@ -210,7 +210,7 @@ def _refuse_future(newest: datetime, now: datetime) -> None:
 
 
 def _values(header: RingHeader, content: _Content) -> Iterator[NDArray[np.float32]]:
-    for row in range(0, len(header.keys), CHUNK):
-        rows = min(CHUNK, len(header.keys) - row)
+    for row in range(0, len(header.keys), ROWS_AT_A_TIME):
+        rows = min(ROWS_AT_A_TIME, len(header.keys) - row)
         part = content.take(rows * header.columns * FLOAT.itemsize)
         yield np.frombuffer(part, FLOAT).reshape(rows, header.columns)

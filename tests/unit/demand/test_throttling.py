@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from forecaster.demand.censored import KEPT, ThrottledTime, Throttling
+from forecaster.demand.censored import THROTTLED_FOR, ThrottledTime, Throttling
 from forecaster.domain.workload import ContainerFacts, ContainerId
 from tests.support.builders import NOON
 from tests.support.recommendations import workload_id
@@ -38,5 +38,5 @@ def test_what_was_told_is_taken_in_once() -> None:
 def test_old_hours_are_forgotten() -> None:
     throttling = Throttling()
     throttling.follow(told(0.5), NOON)
-    throttling.follow(told(0.0), NOON + KEPT)
+    throttling.follow(told(0.0), NOON + THROTTLED_FOR)
     assert throttling.hours == {}

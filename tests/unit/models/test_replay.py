@@ -5,7 +5,7 @@ import pytest
 
 from models.backtest import FAR, NEAR_MANY, NEAR_ONE, NEAR_PEAK, kind, origins_of, replay
 from models.forecast import StepWindow
-from models.training import LEVELS
+from models.training import TABLE_LEVELS
 from tests.support.panels import FIVE_MINUTES, daily_waves
 
 DAY = 288
@@ -49,6 +49,6 @@ def test_a_window_has_replays_that_stand_for_it(window: StepWindow, expected: in
 def test_errors_of_higher_levels_of_a_wave_with_noise_are_those_of_each_level() -> None:
     values = daily_waves(2, days=10, step=FIVE_MINUTES, noise=0.3).values.astype(np.float32)
     replayed = replay(values, DAY, 48)
-    assert replayed.errors.shape == (2, FAR + 1, len(LEVELS))
+    assert replayed.errors.shape == (2, FAR + 1, len(TABLE_LEVELS))
     assert replayed.loss.shape == (2, len(replayed.ages), 6)
     assert np.abs(replayed.errors).max() < 1

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from models.trailing import BLOCK, AtLatest, AtOrigins, change, running_maximum, trailing
+from models.trailing import SERIES_AT_ONCE, AtLatest, AtOrigins, change, running_maximum, trailing
 
 DAY = 48
 VALUES = np.random.default_rng(3).gamma(2.0, size=(3, 10 * DAY)).round(1)
@@ -52,7 +52,7 @@ def test_changes_of_one_origin_and_of_many_are_the_same_and_nothing_before_there
 
 
 def test_changes_of_many_series_are_those_of_each() -> None:
-    many = np.random.default_rng(4).gamma(2.0, size=(2 * BLOCK + 3, 100))
+    many = np.random.default_rng(4).gamma(2.0, size=(2 * SERIES_AT_ONCE + 3, 100))
     np.testing.assert_allclose(AtLatest(many).changes(7, (50,))[50][:, 0], change(many, 7)[:, -50:].mean(axis=1))
 
 
