@@ -32,8 +32,8 @@ def explain(
 ) -> None:
     """Say how the numbers of a workload came about: inputs, model, quantile, every clamp in order, and why."""
     from forecaster.cli.once import cycle_run
-    from forecaster.decisions.explain import explanation
-    from forecaster.decisions.hpa_next import next_sync
+    from forecaster.horizontal.explain import explanation
+    from forecaster.horizontal.hpa_next import next_sync
 
     cluster = _cluster(objects, server_version)
     prove = _prover(cluster)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from forecaster.decisions.targets import AmountTarget, Unusable, full_pod, stated_pod, targets_of
+from forecaster.horizontal.targets import AmountTarget, Unusable, full_pod, stated_pod, targets_of
 from forecaster.demand.capacity import LearnedCapacity, fullest, learned, rolled_out, settled
 from forecaster.demand.censored import SPAN, throttled
 from forecaster.domain.policy import PodCapacity
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.cycle.containers import Containers
-    from forecaster.decisions.targets import PodTarget
+    from forecaster.horizontal.targets import PodTarget
     from forecaster.domain.policies import Policies
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.domain.window import Window

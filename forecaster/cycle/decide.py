@@ -12,7 +12,7 @@ import numpy as np
 from forecaster.cycle.forecasts import columns_of
 from forecaster.cycle.observed import Observed
 from forecaster.decisions.gate import Gate, Standing, Voice
-from forecaster.horizontal.standing import shut_by
+from forecaster.decisions.wanted import shut_by
 from forecaster.domain.decision import Reason, Scale
 from forecaster.horizontal.decide import decide
 from forecaster.horizontal.decisions import DOWN, FAILED, REASONS

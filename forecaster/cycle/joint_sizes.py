@@ -10,8 +10,8 @@ import numpy as np
 from forecaster.cycle.advice import pod_usage
 from forecaster.cycle.demand_forecast import demand_samples
 from forecaster.cycle.load_forecast import POINTS_A_DAY, SharedLoad, carried_at, shared_load
-from forecaster.decisions.quantile import stated_quantile
-from forecaster.decisions.targets import Unusable, UtilizationTarget, targets_of
+from forecaster.horizontal.quantile import stated_quantile
+from forecaster.horizontal.targets import Unusable, UtilizationTarget, targets_of
 from forecaster.domain.decision import Hold, Reason, Resize
 from forecaster.domain.signal import CPU
 from forecaster.domain.workload import Resources

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from forecaster.decisions.lead_time import Watch, interrupted, lead_time, measured, watched
+from forecaster.horizontal.lead_time import Watch, interrupted, lead_time, measured, watched
 from forecaster.domain.workload import WorkloadId
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.decisions.targets import Unusable, stated_pod, targets_of
+from forecaster.horizontal.targets import Unusable, stated_pod, targets_of
 from forecaster.demand.fresh import DemandContext, FreshHistory, values_of
 from forecaster.domain.signal import CPU, PODS, REQUESTS, Signal
 from forecaster.domain.window import DAY, FIVE_MINUTES
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.decisions.targets import PodTarget
+    from forecaster.horizontal.targets import PodTarget
     from forecaster.domain.policies import Policies
     from forecaster.domain.policy import HorizontalPolicy, VerticalPolicy
     from forecaster.domain.workload import Workload, WorkloadId

@@ -10,7 +10,7 @@ import numpy as np
 
 from forecaster.cycle.demand_forecast import DemandSamples, demand_samples
 from forecaster.cycle.load_forecast import carried_at
-from forecaster.decisions.targets import targets_of
+from forecaster.horizontal.targets import targets_of
 from forecaster.domain.signal import CPU
 from forecaster.vertical.admission.cluster import name_of
 from forecaster.vertical.nodes.forecast import Aim, PoolForecast, pool_forecast

@@ -43,10 +43,10 @@ def persisted_coverage(coverage: Coverage) -> tuple[PersistedCoverage, ...]:
     return tuple(PersistedCoverage(id_, str(signal), *one) for (id_, signal), one in coverage.held.items())
 
 
-def restored_coverage(persisted_coverage: tuple[PersistedCoverage, ...]) -> Coverage:
+def restored_coverage(persisted: tuple[PersistedCoverage, ...]) -> Coverage:
     """As it was."""
     return Coverage.of(
-        {(WorkloadId(*one.id), one.signal): Held(one.level, one.matured, one.covered) for one in persisted_coverage}
+        {(WorkloadId(*one.id), one.signal): Held(one.level, one.matured, one.covered) for one in persisted}
     )
 
 
@@ -122,7 +122,7 @@ class Observed:
         self.coverage.forget_others(here)
         self.capacities.forget_others(here)
 
-    def persisted_coverage(self) -> bytes:
+    def kept(self) -> bytes:
         """As JSON."""
         told = PersistedObservations(
             lead_times=self.lead_times.kept(),
@@ -134,13 +134,13 @@ class Observed:
         )
         return msgspec.json.encode(told)
 
-    def restore(self, persisted_coverage: bytes) -> None:
+    def restore(self, kept: bytes) -> None:
         """Take over what an earlier process has seen.
 
         Raises:
             msgspec.MsgspecError: it is no such JSON, or that of another version; nothing was taken over.
         """
-        known = msgspec.json.decode(persisted_coverage, type=PersistedObservations)
+        known = msgspec.json.decode(kept, type=PersistedObservations)
         if known.version != VERSION:
             raise msgspec.ValidationError(f"version {known.version}, and not {VERSION}")
         fleet, state = _restored_columns(known)
