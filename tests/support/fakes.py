@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.cycle.effects import Effects
-from forecaster.cycle.run import Cycle
+from forecaster.app.compose import build_cycle
+from forecaster.config.settings import parse
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import HorizontalPolicy, Policy
-from forecaster.domain.signal import BUILT_IN, CPU, MEMORY, PODS, Signal
+from forecaster.domain.signal import CPU, MEMORY, PODS, Signal
 from forecaster.domain.window import MINUTE, Block, Inventory
 from forecaster.errors import SourceUnavailable, StoreError
-from forecaster.forecasting.forecaster import Forecaster
 from forecaster.store.history import HistorySettings, HistoryStore
 from tests.support.builders import NOON, workload
 
@@ -118,9 +117,7 @@ class FakeLedger:
     recorded: list[tuple[datetime, tuple[Recommendation, ...]]] = field(default_factory=list)
     scores: list[ForecastScore] = field(default_factory=list)
 
-    def record(
-        self, at: datetime, recommendations: Sequence[Recommendation], changes: Changes | None = None
-    ) -> None:
+    def record(self, at: datetime, recommendations: Sequence[Recommendation], changes: Changes | None = None) -> None:
         if self.full:
             raise StoreError("ledger: the disk is full")
         self.recorded.append((at, tuple(recommendations)))
@@ -173,19 +170,21 @@ class CycleOnFakes:
         learns_first: bool = True,
     ) -> None:
         self.source = FakeSource(list(loads))
-        self.history = HistoryStore(BUILT_IN.measured, settings, now=start)
+        self.history = HistoryStore((policies or UNGATED).signals.measured, settings, now=start)
         self.publisher = FakePublisher()
         self.ledger = FakeLedger()
-        self.cycle = Cycle(
-            source=self.source,
-            history=self.history,
-            forecaster=Forecaster(model),
-            policies=policies or UNGATED,
-            effects=Effects(self.publisher, self.ledger),
-            seconds=iter(range(1_000_000)).__next__,
+        composed = parse({"forecast": {"model": model}}, "test")
+        self.cycle = build_cycle(
+            composed,
+            self.source,
+            self.history,
+            publisher=self.publisher,
+            ledger=self.ledger,
             learns_first=learns_first,
-            budget=timedelta(hours=1),
         )
+        self.cycle.policies = policies or UNGATED
+        self.cycle.seconds = iter(range(1_000_000)).__next__
+        self.cycle.budget = timedelta(hours=1)
 
     def run(self, now: datetime = NOON) -> Outcome:
         self.source.asked.clear()

@@ -12,7 +12,7 @@ from forecaster.cycle.observed import Observed
 from forecaster.cycle.rehearse import pods_of
 from forecaster.decisions.explain import explanation
 from forecaster.domain.policies import Policies
-from forecaster.domain.signal import CPU, REQUESTS, Signal
+from forecaster.domain.signal import BUILT_IN, CPU, REQUESTS, Signal, Signals
 from forecaster.domain.signal import PODS as PODS_SIGNAL
 from forecaster.domain.workload import ContainerBlock, ContainerFacts, ContainerId, Target, TargetType
 from tests.support.builders import NOON, after, hpa, minutes, policy, workload
@@ -194,3 +194,16 @@ def test_what_is_known_of_others_is_forgotten_with_them() -> None:
     observed.restore(Stage(busy(), held_back=0.4).hours(0, 2).cycle.decider.observed.kept())
     observed.forget_others(set())
     assert observed.capacities.known == {}
+
+
+def test_the_work_of_a_signal_of_ones_own_fills_pods_too() -> None:
+    """Pods carry 30 jobs for 0.7 cores of their one; throttled there, they carry no more."""
+    jobs = Signal("jobs", unit="jobs", metrics=("jobs_running",), of_all_pods=True)
+    own = Policies(policy(sizing="worth"), signals=Signals((*BUILT_IN.demand, jobs)))
+    one = workload("web", autoscaler=hpa(Target("jobs_running", TargetType.AVERAGE_VALUE, 10.0)))
+    wave = sawtooth(0.3, 0.7)
+    busy_with = Load(one, {jobs: lambda at: wave(at) * 30.0 / 0.7, CPU: wave, PODS_SIGNAL: lambda at: PODS})
+    stage = Stage(busy_with, held_back=0.0, policies=own).hours(0, 6)
+    assert stage.known(jobs)[0] == pytest.approx(30.0, rel=0.1)
+    throttled = Stage(busy_with, held_back=0.5, policies=own).hours(0, 6)
+    assert 10.0 <= throttled.known(jobs)[0] < stage.known(jobs)[0]
