@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.demand.capacity import LearnedCapacity, fullest, learned, rolled_out, settled
+from forecaster.demand.capacity import LearnedCapacity, fullest, learned, per_pod, rolled_out, settled
 
 CALM = np.zeros(1000, bool)
 
@@ -67,3 +67,29 @@ def test_the_target_bounds_it_from_below(target: float, before: float, load: lis
     mask = np.full(len(load), strained)
     after = learned(LearnedCapacity(max(before, target)), np.array(load), mask, target=target, version="v1")
     assert after.amount >= target - 1e-9 or after.amount == pytest.approx(target)
+
+
+# Usage of one pod.
+
+
+GAP = np.nan
+
+
+def row(*values: float) -> np.ndarray:
+    return np.array([values], np.float32)
+
+
+def test_the_total_is_divided_by_the_pods_of_the_same_instant() -> None:
+    np.testing.assert_array_equal(per_pod(row(4, 6, 8), row(2, 3, 2)), row(2, 2, 4))
+
+
+def test_an_instant_without_a_ready_pod_is_a_gap() -> None:
+    np.testing.assert_array_equal(per_pod(row(4, 6, 8, GAP), row(0, GAP, 2, 2)), row(GAP, GAP, 4, GAP))
+
+
+def test_histories_of_different_length_meet_at_their_newest_end() -> None:
+    np.testing.assert_array_equal(per_pod(row(9, 9, 4, 6), row(2, 3)), row(2, 2))
+
+
+def test_without_a_common_instant_there_is_nothing() -> None:
+    assert per_pod(row(1, 2), np.empty((1, 0))).shape == (1, 0)

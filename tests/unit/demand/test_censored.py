@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import numpy as np
 import pytest
 
 from forecaster.demand.censored import (
     LONGEST_OUTAGE,
+    THROTTLED_FOR,
+    ThrottledTime,
+    Throttling,
     at_limit,
     at_maximum,
     ceiling_of,
@@ -16,6 +21,9 @@ from forecaster.demand.censored import (
     outages,
     throttled,
 )
+from forecaster.domain.workload import ContainerFacts, ContainerId
+from tests.support.builders import NOON
+from tests.support.recommendations import workload_id
 
 NAN = float("nan")
 
@@ -116,3 +124,39 @@ def test_what_other_days_lack_too_is_no_outage() -> None:
 def test_only_load_far_below_its_level_or_high_after_a_silence_is_looked_at() -> None:
     steady, gone, back = [5.0, 4.0, 6.0], [5.0, 0.1, 5.0], [5.0, NAN, 9.0]
     assert may_hold_outages(np.array([steady, gone, back]), np.full(3, 5.0)).tolist() == [False, True, True]
+
+
+# Throttled hours of workloads, as they are told.
+
+
+HOUR = timedelta(hours=1)
+WEB = workload_id("web")
+
+
+def told(share: float) -> ContainerFacts:
+    return ContainerFacts(held_back={ContainerId(WEB, "app"): share, ContainerId(WEB, "sidecar"): 0.0})
+
+
+def test_hours_in_which_a_container_was_throttled_are_kept_as_one() -> None:
+    throttling = Throttling()
+    for hour, share in enumerate((0.5, 0.4, 0.1, 0.5)):
+        throttling.follow(told(share), NOON + hour * HOUR)
+    assert throttling.hours == {
+        WEB: [ThrottledTime(NOON - HOUR, NOON + HOUR), ThrottledTime(NOON + 2 * HOUR, NOON + 3 * HOUR)]
+    }
+
+
+def test_what_was_told_is_taken_in_once() -> None:
+    throttling = Throttling()
+    throttling.follow(told(0.5), NOON)
+    before = dict(throttling.hours)
+    throttling.follow(told(0.5), NOON)
+    throttling.follow(told(0.5), None)
+    assert throttling.hours == before
+
+
+def test_old_hours_are_forgotten() -> None:
+    throttling = Throttling()
+    throttling.follow(told(0.5), NOON)
+    throttling.follow(told(0.0), NOON + THROTTLED_FOR)
+    assert throttling.hours == {}

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from forecaster.hpa.evaluate import MetricContext, evaluate
+from forecaster.hpa.evaluate import (
+    MetricContext,
+    RequestedUsage,
+    evaluate,
+    missing_share,
+    remaining_samples,
+    requested_usage,
+    total_usage,
+    unready_share,
+)
 from forecaster.hpa.numbers import MAX_INT32, MAX_INT64
-from forecaster.hpa.pods import PodContainer, ReadyCondition
-from forecaster.hpa.proposals import DEFAULT_TOLERANCE, MetricProposal, Unmeasured
+from forecaster.hpa.pods import Groups, PodContainer, ReadyCondition
+from forecaster.hpa.proposals import DEFAULT_TOLERANCE, MetricProposal, Share, Unmeasured
 from forecaster.hpa.samples import Answer, ExternalValues, ObjectMetric, PodSample, PodSamples
 from forecaster.hpa.spec import SHIPPED, Controller, FeatureGates, HpaMetricTarget, MetricSpec
 from tests.support.hpa import CPU, NOW, QUEUE, ago, pod
@@ -216,3 +225,37 @@ def test_the_initial_readiness_delay_reaches_the_groups() -> None:
 
 def test_totals_without_ready_pods_from_zero_look_at_none() -> None:
     assert replicas(ask(MetricSpec("External", "q", TOTAL), ExternalValues((5000,)), [], current=0)) == 5
+
+
+# Sums between the groups and the formulas (docs/hpa.md, sections 6 and 8.1).
+
+
+SAMPLES = {"a": PodSample(1, NOW), "b": PodSample(20, NOW), "gone": PodSample(300, NOW)}
+
+
+def test_ignored_and_unready_pods_lose_their_samples_and_strangers_do_not() -> None:
+    assert set(remaining_samples(SAMPLES, Groups(0, ["a"], [], []))) == {"b", "gone"}
+    assert set(remaining_samples(SAMPLES, Groups(0, [], [], ["b"]))) == {"a", "gone"}
+    assert set(remaining_samples(SAMPLES, Groups(0, ["a"], [], ["b"]))) == {"gone"}
+    assert remaining_samples(SAMPLES, Groups(2, [], ["c"], [])) is SAMPLES
+
+
+def test_utilization_counts_samples_with_a_request() -> None:
+    assert requested_usage(SAMPLES, {"a": 5, "b": 6, "c": 7}) == RequestedUsage(21, 11, 2)
+
+
+def test_averages_count_all_samples() -> None:
+    assert total_usage(SAMPLES) == 321
+
+
+def test_a_missing_pod_is_filled_in_pod_by_pod() -> None:
+    assert missing_share(["a", "b"], {"a": 5, "b": 7}, 50) == Share(2, 12, 12)
+    assert missing_share(["a", "b"], {"a": 5, "b": 7}, 150) == Share(2, 12, 7 + 10)
+
+
+def test_a_fill_wraps_before_it_is_divided() -> None:
+    assert missing_share(["a"], {"a": 2**62}, 100).fill_milli == 0
+
+
+def test_an_unready_pod_brings_its_request_and_no_usage() -> None:
+    assert unready_share(["a", "b"], {"a": 5, "b": 7}) == Share(2, 12, 0)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from forecaster.hpa.numbers import MAX_INT32, MAX_INT64
 from forecaster.hpa.proposals import (
     DEFAULT_TOLERANCE,
+    CombinedProposal,
     MetricProposal,
+    NoRecommendation,
     Share,
     Tolerance,
     Unmeasured,
+    combine,
     from_average,
     from_total,
     from_utilization,
@@ -211,3 +216,62 @@ def test_a_shared_value_tells_all_its_numbers() -> None:
 
 def test_an_average_over_no_samples_at_all_is_the_sum() -> None:
     assert use(10, 5, 50, 0, 0).average_milli == 10
+
+
+# Several metrics, one recommendation (docs/hpa.md, section 9).
+
+
+BROKEN = Unmeasured("api_failed", "no answer")
+
+
+def asks(replicas: int) -> MetricProposal:
+    return MetricProposal(replicas, 1.0)
+
+
+def test_the_first_to_reach_the_largest_is_credited() -> None:
+    assert combine([asks(2), asks(5), asks(5)], 3) == CombinedProposal(5, metric=1)
+
+
+def test_a_running_zero_gives_its_credit_away() -> None:
+    assert combine([asks(0), asks(0)], 3) == CombinedProposal(0, metric=1)
+
+
+def test_a_running_zero_is_replaced_even_by_less() -> None:
+    assert combine([asks(0), asks(-3)], 3) == CombinedProposal(-3, metric=1)
+
+
+def test_all_broken_is_no_recommendation_and_the_first_is_named() -> None:
+    assert combine([BROKEN, BROKEN], 0) == NoRecommendation(0)
+
+
+def test_one_broken_blocks_a_fall() -> None:
+    assert combine([asks(3), BROKEN], 5) == NoRecommendation(1)
+
+
+def test_one_broken_does_not_block_staying_or_rising() -> None:
+    assert combine([asks(5), BROKEN], 5) == CombinedProposal(5, 0, partial=True)
+    assert combine([BROKEN, asks(7), BROKEN], 5) == CombinedProposal(7, 1, partial=True)
+
+
+def test_from_zero_a_negative_proposal_beside_a_broken_metric_fails() -> None:
+    assert combine([asks(0), asks(-3), BROKEN], 0) == NoRecommendation(2)
+
+
+def test_the_upper_edge_is_inside_although_the_difference_is_not() -> None:
+    assert Tolerance().holds(1.1)
+    assert abs(1.0 - 1.1) > 0.1
+
+
+def test_a_stored_tolerance_may_lie_one_ulp_above_its_decimal() -> None:
+    assert Tolerance(up=570 * 0.001).holds(1.57)
+    assert not Tolerance().holds(1.5)
+
+
+def test_what_is_no_number_is_outside() -> None:
+    assert not Tolerance().holds(math.nan)
+    assert not Tolerance().holds(math.inf)
+
+
+def test_each_edge_has_its_own_side() -> None:
+    band = Tolerance(up=0.5, down=0.25)
+    assert [band.holds(ratio) for ratio in (0.74, 0.75, 1.0, 1.5, 1.51)] == [False, True, True, True, False]
