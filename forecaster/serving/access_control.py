@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.kube.client import ApiError
 from forecaster.kube.reviews import MASTERS, NonResourceAttributes, ResourceAttributes, User, is_allowed, token_user
-from forecaster.serving.front_proxy import FrontProxy
+from forecaster.serving.authentication import FrontProxy
 from forecaster.serving.reply import HttpReply, failure
 from forecaster.serving.review_cache import ReviewCache, TooManyReviewsError
 

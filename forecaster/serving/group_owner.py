@@ -13,7 +13,7 @@ from forecaster.kube.objects import ApiService, api_service_path
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from forecaster.serving.front_proxy import ObjectReader
+    from forecaster.serving.authentication import ObjectReader
 
 
 class GroupOwner(StrEnum):

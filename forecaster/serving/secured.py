@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from forecaster.kube.client import ApiClient, AsyncApiClient
 from forecaster.kube.config import ClientConfig, client_config_source
 from forecaster.serving.access_control import AccessControl
+from forecaster.serving.authentication import FrontProxyWatch
 from forecaster.serving.discovery import GROUPS
-from forecaster.serving.front_proxy import FrontProxyWatch
 from forecaster.serving.group_owner import GroupOwnerWatch
 from forecaster.serving.tls import ServingCertificates
 from forecaster.serving.upstream import THREADS, TIMEOUT_SECONDS, UpstreamAdapter
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 
     from forecaster.serving.audit import Audit
+    from forecaster.serving.authentication import FrontProxy
     from forecaster.serving.discovery import Discovery
-    from forecaster.serving.front_proxy import FrontProxy
     from forecaster.serving.options import SecureOptions, UpstreamOptions
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import ssl
+import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from forecaster.kube.config import ClientConfig
 from forecaster.kube.reviews import ACCESS_REVIEWS, TOKEN_REVIEWS
-from forecaster.serving.front_proxy import CONFIG_MAP
+from forecaster.serving.authentication import CONFIG_MAP
 from tests.support.control_plane.authority import Authority, kubeconfig
 from tests.support.http_server import Asked, Reply, Running, answering
 
@@ -32,6 +33,8 @@ class ReviewServer(Running):
             "system:serviceaccount:shop:reader",
         }
         self.down = False
+        self.delay = 0.0
+        """Seconds that a review takes."""
         self.asked: Counter[str] = Counter()
         self.reviewed: list[Any] = []
         identity = self.authority.issue("api-server", "localhost", "127.0.0.1")
@@ -71,6 +74,7 @@ class ReviewServer(Running):
         return None
 
     def _respond(self, asked: Asked) -> Reply:
+        time.sleep(self.delay)
         if self.down:
             return Reply(500, b"null")
         found = self.answer(asked.path, json.loads(asked.body or b"null"))

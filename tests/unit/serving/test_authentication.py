@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from forecaster.kube.reviews import User
+from forecaster.serving.authentication import FrontProxy, front_proxy
 from forecaster.serving.connection import Peer
-from forecaster.serving.front_proxy import FrontProxy, front_proxy
 
 PROXY = FrontProxy(ca="PEM", allowed_names=frozenset({"front-proxy-client"}))
 PEER = Peer("front-proxy-client")
