@@ -69,9 +69,6 @@ def test_the_target_bounds_it_from_below(target: float, before: float, load: lis
     assert after.amount >= target - 1e-9 or after.amount == pytest.approx(target)
 
 
-# Usage of one pod.
-
-
 GAP = np.nan
 
 

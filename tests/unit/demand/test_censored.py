@@ -126,9 +126,6 @@ def test_only_load_far_below_its_level_or_high_after_a_silence_is_looked_at() ->
     assert may_hold_outages(np.array([steady, gone, back]), np.full(3, 5.0)).tolist() == [False, True, True]
 
 
-# Throttled hours of workloads, as they are told.
-
-
 HOUR = timedelta(hours=1)
 WEB = workload_id("web")
 

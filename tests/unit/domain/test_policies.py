@@ -87,7 +87,7 @@ class TestPolicy:
             {"window": "-1m"},
             {"min_replicas": -1},
             {"min_replicas": 0},
-            {"min_replicas": 0, "sizing": "worth"},
+            {"min_replicas": 0, "sizing": "newsvendor"},
             {"price": 0},
             {"headroom": -0.1},
             {"window": "-3m"},

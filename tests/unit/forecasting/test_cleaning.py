@@ -115,12 +115,11 @@ def test_columns_that_came_later_are_cleaned_as_the_weeks_are() -> None:
     noon = slice(-DAY - 20, -DAY + 20)
     seen.usage[noon], seen.pods[noon] = np.minimum(seen.usage[noon], 2.0), 2.0
     group = [ShardHistory((WEB.id,), np.array([0]), one, one.around) for one in (shown(seen, later), shown(seen))]
-    _, cleaning = cleaned_weeks(group[0], None)
-    in_steps = cleaning
+    in_steps = cleaned_weeks(group[0], None)[1].settled
+    at_once = cleaned_since(group[1], in_steps).values
     for passed in range(later, -1, -1):
         one = shown(seen, passed)
-        values, in_steps = cleaned_since(ShardHistory((WEB.id,), np.array([0]), one, one.around), in_steps)
-    at_once, _ = cleaned_since(group[1], cleaning)
+        values, _, in_steps = cleaned_since(ShardHistory((WEB.id,), np.array([0]), one, one.around), in_steps)
     whole, _ = cleaned_weeks(group[1], None)
     assert values == pytest.approx(whole, rel=0.02)
     assert at_once == pytest.approx(whole, rel=0.02)

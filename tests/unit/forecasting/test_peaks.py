@@ -14,7 +14,8 @@ from tests.support.recommendations import workload_id
 
 WEB = workload_id()
 VALUES = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 9.0)
-PEAKS = PeakForecasts(after(3), after(6), {WEB: 0}, np.array([VALUES]), ("ridge",), ("held",), {})
+ONE = np.zeros(1, np.int32)
+PEAKS = PeakForecasts(after(3), after(6), (WEB,), {WEB: 0}, np.array([VALUES]), ONE, ONE, ("ridge",), ("held",))
 
 
 def ahead(quantile: float, peaks: PeakForecasts = PEAKS) -> PeakForecast:

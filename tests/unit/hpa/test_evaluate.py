@@ -227,9 +227,6 @@ def test_totals_without_ready_pods_from_zero_look_at_none() -> None:
     assert replicas(ask(MetricSpec("External", "q", TOTAL), ExternalValues((5000,)), [], current=0)) == 5
 
 
-# Sums between the groups and the formulas (docs/hpa.md, sections 6 and 8.1).
-
-
 SAMPLES = {"a": PodSample(1, NOW), "b": PodSample(20, NOW), "gone": PodSample(300, NOW)}
 
 

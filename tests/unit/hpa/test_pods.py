@@ -116,9 +116,6 @@ def test_groups_name_their_pods() -> None:
     assert group_pods(pods, {"d": FRESH}, "cpu", NOW, PERIOD, DELAY) == Groups(1, ["b"], ["c"], ["a"])
 
 
-# What pods request (docs/hpa.md, section 7).
-
-
 APP = PodContainer("app", {"cpu": 500})
 SIDECAR = PodContainer("side", {"cpu": 200}, restarts_always=True)
 INIT = PodContainer("init", {"cpu": 2000})

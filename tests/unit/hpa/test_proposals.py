@@ -218,9 +218,6 @@ def test_an_average_over_no_samples_at_all_is_the_sum() -> None:
     assert use(10, 5, 50, 0, 0).average_milli == 10
 
 
-# Several metrics, one recommendation (docs/hpa.md, section 9).
-
-
 BROKEN = Unmeasured("api_failed", "no answer")
 
 

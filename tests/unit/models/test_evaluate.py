@@ -60,9 +60,6 @@ def test_series_without_a_forecast_are_counted_and_not_scored() -> None:
     assert np.isnan(score.loss[1])
 
 
-# Losses are the textbook ones; what was not measured is not scored.
-
-
 ACTUAL = np.array([10.0, 20.0])
 QUANTILES = np.array([[10.0, 10.0], [15.0, 15.0]])
 
