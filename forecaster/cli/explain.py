@@ -10,11 +10,12 @@ from forecaster.cli.options import ConfigFile, Instant, PrometheusUrl, matching,
 from forecaster.cli.recommend import Objects, ServerVersion
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from forecaster.cycle.run import Cycle, Outcome
     from forecaster.domain.decision import Recommendation
+    from forecaster.domain.policies import Policies
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.vertical.admission.cluster import Cluster
 
@@ -27,6 +28,14 @@ def explain(
     joint: Annotated[
         bool, typer.Option("--joint", help="Say, too, what count and size chosen together would be.")
     ] = False,
+    changed: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Say, too, what another policy would decide, e.g. quantile=0.95 or horizontal.lead_time=5m.",
+        ),
+    ] = None,
     objects: Objects = None,
     server_version: ServerVersion = None,
 ) -> None:
@@ -45,10 +54,46 @@ def explain(
         typer.echo(f"No workload matches {workload!r}. Known are: {known}{failures}", err=True)
         raise typer.Exit(1)
     together = _together(cycle, outcome, cluster) if joint else {}
-    for target, one in zip(outcome.inventory.workloads, outcome.recommendations, strict=True):
-        if one.id in ours:
-            lines = (*next_sync(target, one), *prove(target, one), *together.get(one.id, ()))
-            typer.echo("\n".join([*explanation(one), *("  " + line for line in lines)]))
+    otherwise = cycle.what_if(with_changes(cycle.policies, changed), outcome.report.at) if changed else None
+    for place, target in enumerate(outcome.inventory.workloads):
+        if target.id not in ours:
+            continue
+        one = outcome.recommendations[place]
+        lines = (*next_sync(target, one), *prove(target, one), *together.get(one.id, ()))
+        typer.echo("\n".join([*explanation(one), *("  " + line for line in lines)]))
+        if otherwise is not None:
+            typer.echo("\n".join([f"what if {', '.join(changed or ())}", *explanation(otherwise[place])[1:]]))
+
+
+def with_changes(policies: Policies, changed: Sequence[str]) -> Policies:
+    """Policies with these settings over every workload; a name without a dot is one of `policy.horizontal`.
+
+    Raises:
+        ConfigError: a change is not `NAME=VALUE`, or no policy can have it.
+    """
+    import yaml
+    from pydantic import ValidationError
+
+    from forecaster.config.faults import faults_of
+    from forecaster.domain.policies import Policies, merged
+    from forecaster.domain.policy import Policy, PolicySelector
+    from forecaster.errors import ConfigError, Fault
+
+    fragment: dict[str, object] = {}
+    for one in changed:
+        name, equals, value = one.partition("=")
+        if not (name and equals):
+            raise ConfigError("--set", [Fault("--set", one, "NAME=VALUE is expected, e.g. quantile=0.95")])
+        *sections, field = name.split(".") if "." in name else ("horizontal", name)
+        nested: object = yaml.safe_load(value)
+        for key in reversed([*sections, field]):
+            nested = {key: nested}
+        fragment = merged(fragment, nested)  # type: ignore[arg-type]  # a mapping after at least one section
+    try:
+        Policy.model_validate(merged(policies.defaults.model_dump(), fragment))
+    except ValidationError as error:
+        raise ConfigError("--set", faults_of(error)) from error
+    return Policies(policies.defaults, (*policies.overrides, (PolicySelector(), fragment)), signals=policies.signals)
 
 
 def _cluster(objects: list[Path] | None, server: str | None) -> Cluster | None:

@@ -19,6 +19,7 @@ from forecaster.horizontal.decisions import DOWN, FAILED, REASONS
 from forecaster.horizontal.events import Calendar, calendar_of
 from forecaster.horizontal.inputs import Inputs
 from forecaster.horizontal.record import Subject, held, recommendation, record
+from forecaster.horizontal.state import State
 from forecaster.vertical.sizing.containers import NO_SIZING
 from forecaster.vertical.sizing.pod import size
 
@@ -177,6 +178,8 @@ class Decider:
     """Carries the state of the fleet, and what was observed of its workloads, from cycle to cycle."""
 
     observed: Observed = field(default_factory=Observed)
+    before: State = field(default_factory=lambda: State.new(0))
+    """What was remembered when the last cycle began."""
 
     def decide(
         self,
@@ -191,6 +194,7 @@ class Decider:
         columns = self._columns(rows, forecasts, gates)
         at, calendar, acting = now.timestamp(), _calendar(rows, now), _acting(gates)
         places = self._places(rows, now)
+        self.before = self.observed.state
         decided = []
         for group in rows.standing.groups:
             inputs = inputs_of(group, rows, columns, calendar, acting)

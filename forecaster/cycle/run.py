@@ -8,7 +8,7 @@ with what is known; a workload that fails is one line, too, and the others go on
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -120,6 +120,18 @@ class Cycle:
             late_steps=tuple(steps.late),
         )
         return Outcome(targets.inventory, decided, report)
+
+    def what_if(self, policies: Policies, now: datetime) -> Sequence[Recommendation]:
+        """What the cycle of `now`, which has just run, would have decided under other policies.
+
+        Sources are not asked again, and nothing of it is remembered.
+        """
+        targets = self.roster.known(now, "")
+        observed = replace(self.decider.observed, state=self.decider.before)
+        rows = RowBook().rows(targets.inventory.workloads, observed.in_force(policies))
+        demands = self._demands(rows)
+        known = forecasts_of(self.forecaster, rows, demands, self.history, now, observed.coverage)
+        return Decider(observed).decide(rows, known, self.sizes.of, self._lead_time, now)
 
     def _targets(self, now: datetime) -> Targets:
         targets = self.roster.find(self.source, now)

@@ -109,6 +109,16 @@ class TestCommand:
         assert "refused  LimitRange: reports: maximum cpu per Container is 3, but the limit is" in said
 
 
+    def test_explain_says_what_another_policy_would_decide(self) -> None:
+        with staged() as stage:
+            options = ("--prometheus", stage.url, "--at", stage.begin.isoformat())
+            said = run("explain", "data/reports", *options, "--set", "max_replicas=1").output
+            refused = run("explain", "data/reports", *options, "--set", "quantile=2", code=1)
+        assert "what if max_replicas=1" in said
+        assert "1 to 1 replicas" in said
+        assert "quantile" in str(refused.exception)
+
+
 class TestAdvice:
     def test_json_has_base_units_and_totals(self, advices: list[Advice], capsys: pytest.CaptureFixture[str]) -> None:
         print_advice(advices, AdviceOutput.JSON, ResourcePrices(0.03, 0.004))

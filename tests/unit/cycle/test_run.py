@@ -13,7 +13,7 @@ from forecaster.cycle.sizes import PodSizes
 from forecaster.decisions.explain import explanation
 from forecaster.domain.decision import Hold, Reason, Resize, Scale
 from forecaster.domain.policies import Policies
-from forecaster.domain.policy import Policy, PolicySelector
+from forecaster.domain.policy import HorizontalPolicy, Policy, PolicySelector
 from forecaster.domain.signal import CPU, DEMAND, MEMORY, REQUESTS
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.domain.workload import Resources
@@ -435,3 +435,26 @@ def test_a_forecast_of_the_daily_peak_raises_the_count_before_the_load_comes() -
     assert isinstance(one.replicas, Scale)
     assert one.replicas.reason is Reason.FORECAST
     assert one.wanted_replicas >= 7
+
+
+class TestWhatIf:
+    def test_decides_the_same_cycle_under_another_policy(self) -> None:
+        stage = CycleOnFakes(load("web", cpu=3.0))
+        before = stage.run()
+        other = Policies(Policy(horizontal=HorizontalPolicy(gate=False, max_replicas=5)))
+        assert named(before, "web").wanted_replicas == 6
+        (what,) = stage.cycle.what_if(other, NOON)
+        assert what.wanted_replicas == 5
+        assert [clamp.rule for clamp in what.clamps] == ["bounds"]
+
+    def test_of_the_same_policy_is_the_same_record(self) -> None:
+        stage = CycleOnFakes(load("web", cpu=3.0), load("cart"))
+        stage.run()
+        outcome = stage.run(after(1))
+        assert list(stage.cycle.what_if(stage.cycle.policies, after(1))) == list(outcome.recommendations)
+
+    def test_is_not_remembered(self) -> None:
+        stage, alone = CycleOnFakes(load("web")), CycleOnFakes(load("web"))
+        stage.run(), alone.run()
+        stage.cycle.what_if(Policies(Policy(horizontal=HorizontalPolicy(gate=False, min_replicas=40))), NOON)
+        assert list(stage.run(after(1)).recommendations) == list(alone.run(after(1)).recommendations)
