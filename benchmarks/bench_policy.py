@@ -75,7 +75,7 @@ class BenchPolicy:
             headroom=1.0 / setting.share - 1.0,
             churn_price=float(min(self.series.width, MOST_CHURN)),
             min_replicas=self.world["min_replicas"],
-            sizing="worth",
+            sizing="newsvendor",
             scale_in_by_forecast=True,
             requests_metric="demand",
             gate=self.gated,
@@ -181,7 +181,7 @@ class Series:
             return gate
         if self.settings is STATED:
             self.settings = calibrated(days, LEVELS, WINDOW + 1)
-        for one in evidence_of(days, LEVELS, self.start_up, Rule("worth", 0.9, WINDOW + 1)):
+        for one in evidence_of(days, LEVELS, self.start_up, Rule("newsvendor", 0.9, WINDOW + 1)):
             gate = judged(gate, one, at)
         return gate
 

@@ -85,7 +85,7 @@ def main() -> None:
     contestants = {
         "hpa_alone": (None, None),
         "policy": (Policy(), foresight),
-        "policy_by_worth": (Policy(horizontal=HorizontalPolicy(sizing="worth")), foresight),
+        "policy_by_worth": (Policy(horizontal=HorizontalPolicy(sizing="newsvendor")), foresight),
     }
     for name, (policy, ahead) in contestants.items():
         cpu, wall = seconds_of(lanes_of(sight, policy, ahead), sight)

@@ -1,6 +1,6 @@
 """What one pod of each workload carries, learned hour by hour from how full pods were and whether they were throttled.
 
-Only where it decides: sized by worth, with no `peak_target` stated. Containers are read once an hour; what they tell
+Only where it decides: sized by newsvendor, with no `peak_target` stated. Containers are read once an hour; what they tell
 about that hour is looked at workload by workload over the cycles that follow.
 """
 
@@ -152,7 +152,7 @@ class Capacities:
 
 def learns(policy: HorizontalPolicy) -> bool:
     """Whether what a pod carries decides anything, and nobody has stated it."""
-    return policy.sizing == "worth" and policy.peak_target is None
+    return policy.sizing == "newsvendor" and policy.peak_target is None
 
 
 def filling(capacity: LearnedCapacity | None, target: PodTarget) -> dict[str, PodCapacity]:

@@ -29,7 +29,7 @@ class Asked(NamedTuple):
     now: MetricProposal | Unmeasured
     ahead: MetricProposal | Unmeasured
     keep: int | None = None
-    """Sized by worth: how many pods are worth keeping, at least as many as are asked for."""
+    """Sized by newsvendor: how many pods are worth keeping, at least as many as are asked for."""
 
 
 def ask(
@@ -60,7 +60,7 @@ def ask(
     now = proposal(measured.value, target, ready, current, tolerance)
     if not isinstance(ahead, PeakForecast):
         return Asked(target, outlook, now, _absent(ahead))
-    if policy.sizing == "worth" and ahead.levels:
+    if policy.sizing == "newsvendor" and ahead.levels:
         return _sized_by_worth(target, outlook, now, ahead, measured.value, (ready, served_by), policy)
     return Asked(target, outlook, now, proposal(ahead.peak, target, ready, current, tolerance))
 
@@ -86,7 +86,7 @@ def _sized_by_worth(
 
 def wakes_from_zero(policy: HorizontalPolicy) -> bool:
     """Whether the forecast may take the last pod and bring the first one back."""
-    return policy.min_replicas == 0 and policy.sizing == "worth" and policy.scale_in_by_forecast
+    return policy.min_replicas == 0 and policy.sizing == "newsvendor" and policy.scale_in_by_forecast
 
 
 def _absent(unknown: Unknown) -> Unmeasured:

@@ -124,7 +124,7 @@ def _why(step: str, reasons: _Reasons) -> str:
 
 def _forecast_clause(wanted: Wanted, policy: HorizontalPolicy) -> str:
     side = "raises" if wanted.unbounded > wanted.reactive else "lowers"
-    if policy.sizing == "worth":
+    if policy.sizing == "newsvendor":
         price = 1 - stated_quantile(policy)
         return f"{side} what the measured demand asks for: each pod is expected to be used for {price:.0%} or more"
     return f"the p{stated_quantile(policy) * 100:g} of the coming peak {side} what the measured demand asks for"

@@ -69,7 +69,7 @@ class Days(NamedTuple):
 class Rule(NamedTuple):
     """How the forecast is turned into pods: its sizing, the quantile, and the minutes that a recommendation holds."""
 
-    sizing: Literal["quantile", "worth"]
+    sizing: Literal["quantile", "newsvendor"]
     quantile: float
     window: int
 
@@ -98,7 +98,7 @@ def _all_counts(days: Days, levels: Sequence[float], rule: Rule) -> Sequence[Flo
 
     The HPA's formula at the larger of two demands is its larger answer.
     """
-    if rule.sizing == "worth":
+    if rule.sizing == "newsvendor":
         ours = worth_counts(levels, days.peaks, days.seen, SETTINGS, window=rule.window)
         naive = seasonal_counts(days.seen, days.yesterday, TARGETS, window=rule.window)
         return reactive_counts(days.seen, TARGETS), ours, naive

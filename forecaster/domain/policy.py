@@ -96,25 +96,26 @@ class HorizontalPolicy(_Frozen):
         timedelta(minutes=3),
         description="How long after the lead time the peak is looked for. Longer is paid in pods.",
     )
-    sizing: Literal["quantile", "worth"] = Field(
+    sizing: Literal["quantile", "newsvendor"] = Field(
         "quantile",
         description=(
-            "What the forecast asks for. quantile: the HPA's formula at the quantile of the peak. worth: as many pods "
-            "as are worth their price, each for the demand that it alone is expected to serve."
+            "What the forecast asks for. quantile: the HPA's formula at the quantile of the peak. newsvendor: as many "
+            "pods as are worth their price, each for the demand that it alone is expected to serve."
         ),
     )
     scale_in_by_forecast: bool = Field(
         default=False,
         description=(
-            "False: a forecast only raises what the measured demand asks. True: it may lower it, too; sized by worth "
-            "never below what fills the pods now."
+            "False: a forecast only raises what the measured demand asks. True: it may lower it, too; sized by "
+            "newsvendor never below what fills the pods now."
         ),
     )
     peak_target: Annotated[float, Field(ge=0.2, le=10)] | None = Field(
         None,
         description=(
-            "Sized by worth: the demand that fills one pod, as a ratio of the HPA's target for it, 0.2–10. Default: "
-            "learned where throttling is told, else the whole request where the target is a share of it, otherwise 1."
+            "Sized by newsvendor: the demand that fills one pod, as a ratio of the HPA's target for it, 0.2–10. "
+            "Default: learned where throttling is told, else the whole request where the target is a share of it, "
+            "otherwise 1."
         ),
     )
     churn_price: float = Field(
@@ -176,13 +177,13 @@ class HorizontalPolicy(_Frozen):
         0.0,
         ge=0,
         le=4,
-        description="Sized by worth: a constant share added to the demand, 0–4. The price is headroom already.",
+        description="Sized by newsvendor: a constant share added to the demand, 0–4. The price is headroom already.",
     )
     min_replicas: Annotated[int, Field(ge=0)] | None = Field(
         None,
         description=(
-            "Lowest recommendation; default: the HPA's minReplicas, or 1. 0, sized by worth with scale_in_by_forecast: "
-            "the forecast takes the last pod, and brings the first one back before the load."
+            "Lowest recommendation; default: the HPA's minReplicas, or 1. 0, sized by newsvendor with "
+            "scale_in_by_forecast: the forecast takes the last pod, and brings the first one back before the load."
         ),
     )
     max_replicas: Annotated[int, Field(ge=1)] | None = Field(
@@ -224,7 +225,7 @@ class HorizontalPolicy(_Frozen):
     @field_validator("min_replicas")
     @classmethod
     def _zero_by_forecast(cls, value: int | None, info: ValidationInfo) -> int | None:
-        by_forecast = info.data.get("sizing") == "worth" and info.data.get("scale_in_by_forecast")
+        by_forecast = info.data.get("sizing") == "newsvendor" and info.data.get("scale_in_by_forecast")
         if value == 0 and not by_forecast:
             raise ValueError(
                 "must not be 0 unless sizing is worth and scale_in_by_forecast is true: nothing would wake it"

@@ -65,12 +65,12 @@ def with_horizontal(policy: Policy, changed: Mapping[str, object]) -> Policy:
 
 
 def at_share(policy: Policy, share: float) -> Policy:
-    """The policy where targets are at this share: sized by worth a target has no say, and the price moves instead.
+    """The policy where targets are at this share: sized by newsvendor a target has no say, and the price moves instead.
 
     Half the target is as safe as some sixty times the price; both run from a policy that is lean to one that is safe.
     """
     horizontal = policy.horizontal
-    if horizontal.sizing != "worth" or share == 1.0:
+    if horizontal.sizing != "newsvendor" or share == 1.0:
         return policy
     quantile = stated_quantile(horizontal)
     price = quantile / (1.0 - quantile) * share**-STEEP

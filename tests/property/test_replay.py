@@ -71,7 +71,7 @@ policies = st.builds(
         HorizontalPolicy,
         quantile=st.sampled_from([0.5, 0.7, 0.85, 0.99]),
         scale_in_by_forecast=st.booleans(),
-        sizing=st.sampled_from(["quantile", "worth"]),
+        sizing=st.sampled_from(["quantile", "newsvendor"]),
         peak_target=st.none() | st.floats(0.5, 2.0),
         headroom=st.sampled_from([0.0, 0.2]),
         surge=st.none() | st.floats(0.05, 2.0),

@@ -72,7 +72,7 @@ class AheadOf:
     def _full_pod(self, place: int, target: int) -> float:
         lane = self.lanes[place]
         if lane.policy is None:
-            raise TypeError("a lane without a policy is not sized by worth")
+            raise TypeError("a lane without a policy is not sized by newsvendor")
         return full_pod(decided_targets(lane)[target], lane.policy.horizontal.peak_target)
 
     def _alike(self) -> Iterator[tuple[Foresight, Policy, list[int], Counts]]:

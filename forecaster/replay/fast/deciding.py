@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class Seen(NamedTuple):
     """What every lane knows, by signal in milli-units: the newest demand that may be acted on, and the forecast peak.
 
-    `worth` has one entry for each target where lanes are sized by worth, and none where they are not; `loads` are there
+    `worth` has one entry for each target where lanes are sized by newsvendor, and none where they are not; `loads` are there
     where outages are looked for.
     """
 

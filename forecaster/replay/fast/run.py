@@ -200,7 +200,7 @@ class Inputs:
                 ahead[signal] = millis(walk.ahead.peaks(signal, span))
         worth = (
             walk.ahead.worths(rules.decided_kinds, span)
-            if rules.policy and rules.policy.horizontal.sizing == "worth"
+            if rules.policy and rules.policy.horizontal.sizing == "newsvendor"
             else ()
         )
         coming = sight.seen(rules.fills, first + 1, count, rows)

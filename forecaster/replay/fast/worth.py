@@ -48,7 +48,7 @@ class Group(NamedTuple):
 
 
 class Worth(NamedTuple):
-    """What one target asks for where it is sized by worth; `in_pods` is the measured demand in pods."""
+    """What one target asks for where it is sized by newsvendor; `in_pods` is the measured demand in pods."""
 
     groups: Sequence[Group]
     in_pods: Floats

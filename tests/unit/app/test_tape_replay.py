@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from forecaster.app.tape_replay import Retold
 
 RESTRAINED = {"gate": True, "outage_hold": "10m", "churn_price": 3.0, "changes_per_hour": 4}
-POLICY = {"horizontal": {"gate": False, "sizing": "worth", "scale_in_by_forecast": True}}
+POLICY = {"horizontal": {"gate": False, "sizing": "newsvendor", "scale_in_by_forecast": True}}
 
 
 def wavy(at: datetime) -> float:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 WEB = workload("web")
 APP = ContainerId(WEB.id, "app")
-BY_WORTH = Policies(policy(sizing="worth"))
+BY_WORTH = Policies(policy(sizing="newsvendor"))
 PODS = 4.0
 
 
@@ -114,7 +114,7 @@ def test_where_nobody_tells_of_throttling_nothing_is_learned() -> None:
     assert Stage(busy()).hours(0, 4).cycle.decider.observed.capacities.known == {}
 
 
-@pytest.mark.parametrize("stated", [{"sizing": "quantile"}, {"sizing": "worth", "peak_target": 1.2}])
+@pytest.mark.parametrize("stated", [{"sizing": "quantile"}, {"sizing": "newsvendor", "peak_target": 1.2}])
 def test_where_it_decides_nothing_nothing_is_learned(stated: dict[str, object]) -> None:
     stage = Stage(busy(), held_back=0.4, policies=Policies(policy(**stated))).hours(0, 4)
     assert stage.cycle.decider.observed.capacities.known == {}
@@ -144,7 +144,7 @@ class TestRollout:
             },
         )
         stage = Stage(
-            load, held_back=0.0, policies=Policies(policy(sizing="worth", requests_metric=self.TARGET.metric))
+            load, held_back=0.0, policies=Policies(policy(sizing="newsvendor", requests_metric=self.TARGET.metric))
         )
         stage.hours(0, 6)
         assert stage.known(REQUESTS)[0] > 65
@@ -199,7 +199,7 @@ def test_what_is_known_of_others_is_forgotten_with_them() -> None:
 def test_the_work_of_a_signal_of_ones_own_fills_pods_too() -> None:
     """Pods carry 30 jobs for 0.7 cores of their one; throttled there, they carry no more."""
     jobs = Signal("jobs", unit="jobs", metrics=("jobs_running",), of_all_pods=True)
-    own = Policies(policy(sizing="worth"), signals=Signals((*BUILT_IN.demand, jobs)))
+    own = Policies(policy(sizing="newsvendor"), signals=Signals((*BUILT_IN.demand, jobs)))
     one = workload("web", autoscaler=hpa(Target("jobs_running", TargetType.AVERAGE_VALUE, 10.0)))
     wave = sawtooth(0.3, 0.7)
     busy_with = Load(one, {jobs: lambda at: wave(at) * 30.0 / 0.7, CPU: wave, PODS_SIGNAL: lambda at: PODS})

@@ -47,7 +47,7 @@ def test_forecasts_that_covered_too_little_are_asked_for_higher_and_explain_says
 
 
 def test_whose_policy_does_not_ask_for_it_is_left_alone() -> None:
-    for policies in (Policies(policy(quantile=0.9)), Policies(policy(coverage_correction=True, sizing="worth"))):
+    for policies in (Policies(policy(quantile=0.9)), Policies(policy(coverage_correction=True, sizing="newsvendor"))):
         one = stage(policies)
         one.run_minutes(0, 20)
         assert one.cycle.decider.observed.coverage.held == {}

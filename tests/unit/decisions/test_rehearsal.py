@@ -36,7 +36,7 @@ def test_rehearsed_counts_are_those_that_would_have_been_decided(price: float) -
     rehearsed = worth_counts(LEVELS, peaks, seen, [Setting(price)], window=3)[0]
     policy = HorizontalPolicy(
         price=(1 - price) / price,
-        sizing="worth",
+        sizing="newsvendor",
         scale_in_by_forecast=True,
         requests_metric="rate",
         scale_down_stabilization=timedelta(minutes=2),
@@ -97,14 +97,14 @@ def test_yesterday_is_a_floor_above_what_is_seen() -> None:
     assert counts[0].tolist() == [2.0, 5.0]
 
 
-@pytest.mark.parametrize("sizing", ["worth", "quantile"])
+@pytest.mark.parametrize("sizing", ["newsvendor", "quantile"])
 def test_who_sees_the_peak_coming_has_the_better_record(sizing: str) -> None:
     """Six pods of load for five minutes of each hour; the model knows, and yesterday was the same."""
     demand = np.where(np.arange(2880) % 60 < 5, 6.0, 1.5)
     seen = np.r_[demand[0], demand[:-1]]
     coming = np.lib.stride_tricks.sliding_window_view(np.r_[demand, demand[:5]], 6).max(axis=1)
     peaks = np.repeat(coming[:, None], len(LEVELS), axis=1)
-    rule = Rule("worth" if sizing == "worth" else "quantile", 0.9, 3)
+    rule = Rule("newsvendor" if sizing == "newsvendor" else "quantile", 0.9, 3)
     whole, newer = evidence_of(Days(demand, seen, peaks, coming), LEVELS, 2, rule)
     assert whole.model is not None
     assert whole.model.short < 0.2 * whole.reactive

@@ -80,7 +80,7 @@ class TestChurn:
 
 
 class TestOutage:
-    KEEPS = policy(outage_hold=timedelta(minutes=30), sizing="worth", scale_in_by_forecast=True)
+    KEEPS = policy(outage_hold=timedelta(minutes=30), sizing="newsvendor", scale_in_by_forecast=True)
 
     def at(self, minute: float, cpu: float, state: State, *, pods: int = 8) -> tuple[int, State]:
         seen = outlooks(cpu=cpu, cpu_ahead=max(cpu, 0.1))
@@ -142,29 +142,29 @@ class TestWorth:
         return {signal: replace(outlook, ahead=replace(known, levels=self.LEVELS, peaks=peaks))}
 
     def test_gives_back_what_neither_load_nor_forecast_needs(self) -> None:
-        under = policy(sizing="worth", scale_in_by_forecast=True)
+        under = policy(sizing="newsvendor", scale_in_by_forecast=True)
         one = decided(self.seen(1.2, (1.0, 1.2, 1.6)), of=workload(replicas=8), under=under)
         assert one.wanted_replicas == 2
         assert "each pod is expected to be used for 10% or more" in one.clamps[0].why
 
     def test_keeps_a_pod_that_is_there_and_still_of_some_use(self) -> None:
-        under = policy(sizing="worth", scale_in_by_forecast=True)
+        under = policy(sizing="newsvendor", scale_in_by_forecast=True)
         peaks = (1.0, 1.2, 2.3)
         assert decided(self.seen(1.2, peaks), of=workload(replicas=2), under=under).wanted_replicas == 2
         assert decided(self.seen(1.2, peaks), of=workload(replicas=3), under=under).wanted_replicas == 3
 
     def test_goes_beyond_full_pods(self) -> None:
-        under = policy(sizing="worth", scale_in_by_forecast=True)
+        under = policy(sizing="newsvendor", scale_in_by_forecast=True)
         assert decided(self.seen(4.0, (4.0, 4.0, 4.0)), under=under).wanted_replicas > 4
 
     def test_wakes_a_workload_from_zero_before_the_load(self) -> None:
-        under = policy(sizing="worth", scale_in_by_forecast=True, min_replicas=0)
+        under = policy(sizing="newsvendor", scale_in_by_forecast=True, min_replicas=0)
         asleep = workload(replicas=0)
         assert decided(self.seen(0.0, (2.0, 3.0, 4.0)), of=asleep, under=under).wanted_replicas >= 3
         assert decided(self.seen(0.0, (0.0, 0.0, 0.0)), of=workload(replicas=2), under=under).wanted_replicas == 0
 
     def test_stays_asleep_where_only_one_quantile_is_known(self) -> None:
-        under = policy(sizing="worth", scale_in_by_forecast=True, min_replicas=0)
+        under = policy(sizing="newsvendor", scale_in_by_forecast=True, min_replicas=0)
         one = decided(outlooks(cpu=0.0, cpu_ahead=2.0), of=workload(replicas=0), under=under)
         assert isinstance(one.replicas, Hold)
         assert "no pod is asked for" in one.replicas.message
