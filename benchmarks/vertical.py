@@ -18,9 +18,9 @@ import pandas as pd
 from benchmarks.record import record, result_path
 from benchmarks.vertical_picture import drawn
 from forecaster.domain.policy import VerticalPolicy
-from forecaster.replay.sizes.compare import Compared, compared, frontier
-from forecaster.replay.sizes.load import POINTS, Load, Resource
-from forecaster.replay.sizes.synthetic import synthetic_memory, weekly_peak
+from forecaster.replay.size_compare import SizeOutcome, size_frontier, size_outcomes
+from forecaster.replay.size_loads import synthetic_memory, weekly_peak
+from forecaster.replay.size_replay import POINTS, Load, Resource
 from forecaster.vertical.recommenders.vpa import VpaPanel
 from forecaster.vertical.sizing.cpu import cpu_sizes
 from forecaster.vertical.sizing.memory import memory_sizes
@@ -46,8 +46,8 @@ def main() -> None:
         "Memory, made up": [synthetic_memory()],
         "CPU, recorded": recorded("cpu"),
     }
-    found = {name: compared(loads, frontier(loads[0].resource)) for name, loads in groups.items() if loads}
-    found["Memory, a peak on Mondays"] = compared([weekly_peak()], frontier("memory"))
+    found = {name: size_outcomes(loads, size_frontier(loads[0].resource)) for name, loads in groups.items() if loads}
+    found["Memory, a peak on Mondays"] = size_outcomes([weekly_peak()], size_frontier("memory"))
     text = "\n\n".join(f"### {name}\n\n{table(rows)}" for name, rows in found.items())
     print(text)
     picture = result_path("sizes", ".svg")
@@ -56,11 +56,11 @@ def main() -> None:
     record("sizes", "Requests and limits", "python -m benchmarks.vertical", f"{figure}\n\n{text}")
 
 
-def table(rows: list[Compared]) -> str:
+def table(rows: list[SizeOutcome]) -> str:
     return "\n".join([*HEAD, *map(_row, rows)])
 
 
-def _row(one: Compared) -> str:
+def _row(one: SizeOutcome) -> str:
     s = one.summary
     cells = (
         f"{s.slack:.2f}",

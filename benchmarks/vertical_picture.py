@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from forecaster.replay.sizes.compare import Compared
+    from forecaster.replay.size_compare import SizeOutcome
 
 WIDTH, HEIGHT, LEFT, TOP, GAP = 340, 250, 64, 44, 44
 COLOURS = {"VPA": "#b3541e", "KRR": "#7a7a7a", "forecaster": "#1f6f8b"}
 SECOND, THIRD = "#2a9d6f", "#8a4fb0"
 
 
-def drawn(groups: Mapping[str, Sequence[Compared]]) -> str:
+def drawn(groups: Mapping[str, Sequence[SizeOutcome]]) -> str:
     """One panel for each group of loads, two in a row."""
     panels = [_panel(i, name, rows) for i, (name, rows) in enumerate(groups.items())]
     wide, high = 2 * (WIDTH + LEFT + GAP), math.ceil(len(panels) / 2) * (HEIGHT + TOP + GAP) + GAP
@@ -26,7 +26,7 @@ def drawn(groups: Mapping[str, Sequence[Compared]]) -> str:
     return "\n".join([head, f'<rect width="{wide}" height="{high}" fill="white"/>', *panels, "</svg>"]) + "\n"
 
 
-def _panel(i: int, name: str, rows: Sequence[Compared]) -> str:
+def _panel(i: int, name: str, rows: Sequence[SizeOutcome]) -> str:
     x0, y0 = (i % 2) * (WIDTH + LEFT + GAP) + LEFT, (i // 2) * (HEIGHT + TOP + GAP) + TOP
     cpu = name.startswith("CPU")
     points = [(row, row.summary.slack, _mishaps(row, cpu=cpu)) for row in rows]
@@ -65,5 +65,5 @@ def _colour(family: str) -> str:
     return SECOND if "peak" in family or "6 h" in family else COLOURS.get(family.partition(",")[0], "#000")
 
 
-def _mishaps(row: Compared, *, cpu: bool) -> float:
+def _mishaps(row: SizeOutcome, *, cpu: bool) -> float:
     return row.summary.over_request_share * 100 if cpu else float(row.summary.over_limit)

@@ -9,7 +9,7 @@ import typer
 from forecaster.cli.options import ConfigFile, Demo, Instant, Namespaces, Pattern, PrometheusUrl, matching, settings_of
 
 if TYPE_CHECKING:
-    from forecaster.replay.sizes.load import Load
+    from forecaster.replay.size_replay import Load
 
 app = typer.Typer(
     help="What a policy would have done over measured history.", no_args_is_help=True, rich_markup_mode=None
@@ -38,8 +38,8 @@ def vertical(
     """
     from forecaster.cli.look import look, look_at_demo
     from forecaster.cycle.advice import pod_usage
-    from forecaster.replay.sizes.compare import backtested
-    from forecaster.replay.sizes.measured import measured_load
+    from forecaster.replay.size_compare import backtested_sizes
+    from forecaster.replay.size_loads import measured_load
     from forecaster.report.sizes_backtest import print_backtest
 
     settings = settings_of(config, prometheus, namespaces)
@@ -56,5 +56,5 @@ def vertical(
         for name, load in found.items()
     }
     print_backtest(
-        {name: backtested(load, settings.policy.vertical) for name, load in found.items()}, heads, as_json=json
+        {name: backtested_sizes(load, settings.policy.vertical) for name, load in found.items()}, heads, as_json=json
     )

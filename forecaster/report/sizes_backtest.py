@@ -11,12 +11,12 @@ from rich.table import Table
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from forecaster.replay.sizes.compare import Compared
+    from forecaster.replay.size_compare import SizeOutcome
 
 COLUMNS = ("RECOMMENDER", "SETTING", "SLACK", "OVER LIMIT", "TIME OVER REQUEST", "CUT OFF", "CHANGES")
 
 
-def print_backtest(found: Mapping[str, Sequence[Compared]], heads: Mapping[str, str], *, as_json: bool) -> None:
+def print_backtest(found: Mapping[str, Sequence[SizeOutcome]], heads: Mapping[str, str], *, as_json: bool) -> None:
     """One table for each resource, under its heading."""
     if as_json:
         print(json.dumps({name: [_record(one) for one in rows] for name, rows in found.items()}, indent=2))  # noqa: T201
@@ -28,7 +28,7 @@ def print_backtest(found: Mapping[str, Sequence[Compared]], heads: Mapping[str, 
         console.print()
 
 
-def _table(rows: Sequence[Compared]) -> Table:
+def _table(rows: Sequence[SizeOutcome]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for i, name in enumerate(COLUMNS):
         table.add_column(name, no_wrap=True, justify="left" if i < 2 else "right")  # noqa: PLR2004  the two names
@@ -39,5 +39,5 @@ def _table(rows: Sequence[Compared]) -> Table:
     return table
 
 
-def _record(one: Compared) -> dict[str, object]:
+def _record(one: SizeOutcome) -> dict[str, object]:
     return {"recommender": one.family, "setting": one.setting, **one.summary._asdict()}

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.domain.policy import VerticalPolicy
-from forecaster.replay.sizes.compare import compared, frontier, ours
-from forecaster.replay.sizes.load import POINTS, Load
-from forecaster.replay.sizes.replay import Held, replay
-from forecaster.replay.sizes.sizers import Ours, Vpa
-from forecaster.replay.sizes.synthetic import weekly_peak
+from forecaster.replay.size_compare import ours, size_frontier, size_outcomes
+from forecaster.replay.size_loads import weekly_peak
+from forecaster.replay.size_replay import POINTS, HeldSizes, Load, replay_sizes
+from forecaster.replay.sizers import Ours, Vpa
 
 if TYPE_CHECKING:
-    from forecaster.replay.sizes.account import Summary
+    from forecaster.replay.size_replay import SizeSummary
 
 DAY = POINTS
 
@@ -34,13 +33,13 @@ class Fixed:
     def killed(self, rows: np.ndarray, limit: np.ndarray, at: int) -> None:
         self.size_now = 2.0
 
-    def size(self, held: Held, at: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def size(self, held: HeldSizes, at: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return np.array([self.size_now]), np.array([self.size_now]), np.array([False])
 
 
-def played(wanted: list[float], warm: int = 2) -> tuple[Summary, Fixed]:
+def played(wanted: list[float], warm: int = 2) -> tuple[SizeSummary, Fixed]:
     sizer = Fixed()
-    account = replay(Load("memory", ("one",), np.array([wanted]), warm), sizer)
+    account = replay_sizes(Load("memory", ("one",), np.array([wanted]), warm), sizer)
     return account.summary(), sizer
 
 
@@ -66,14 +65,14 @@ def test_gaps_count_for_nothing() -> None:
 
 def test_a_weekly_peak_is_survived_where_the_vpa_is_killed() -> None:
     load = weekly_peak()
-    assert replay(load, Ours("memory", 1, VerticalPolicy())).summary().over_limit == 0
-    assert replay(load, Vpa("memory", 1)).summary().over_limit > 0
+    assert replay_sizes(load, Ours("memory", 1, VerticalPolicy())).summary().over_limit == 0
+    assert replay_sizes(load, Vpa("memory", 1)).summary().over_limit > 0
 
 
 def test_every_contestant_of_the_frontier_plays() -> None:
     rng = np.random.default_rng(0)
     load = Load("cpu", ("a", "b"), rng.gamma(2, 0.2, (2, 4 * DAY)), 2 * DAY)
-    rows = compared([load], frontier("cpu"))
+    rows = size_outcomes([load], size_frontier("cpu"))
     assert len({(row.family, row.setting) for row in rows}) == len(rows)
     assert all(np.isfinite(row.summary.slack) for row in rows)
 
@@ -82,7 +81,7 @@ def test_a_dearer_hour_above_the_request_means_fewer_of_them() -> None:
     rng = np.random.default_rng(0)
     load = Load("cpu", ("a",), rng.lognormal(-1, 0.5, (1, 6 * DAY)), 3 * DAY)
     shares = [
-        compared([load], [ours("ours", "", throttle_price=price, cpu_limit="none")])[0].summary.over_request_share
+        size_outcomes([load], [ours("ours", "", throttle_price=price, cpu_limit="none")])[0].summary.over_request_share
         for price in (3.0, 40.0)
     ]
     assert shares[0] > shares[1]

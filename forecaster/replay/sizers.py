@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.domain.window import DAY
-from forecaster.replay.sizes.load import BEGIN, POINTS, STEP_SECONDS
+from forecaster.replay.size_replay import BEGIN, POINTS, STEP_SECONDS
 from forecaster.vertical.recommenders.vpa import VpaPanel, VpaSettings
 from forecaster.vertical.sizing.cpu import cpu_sizes
 from forecaster.vertical.sizing.load_forecast import LoadForecast, PodCounts, load_forecast
@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.domain.policy import VerticalPolicy
-    from forecaster.replay.sizes.foreseen import Foreseen
-    from forecaster.replay.sizes.load import Resource
-    from forecaster.replay.sizes.replay import Held
+    from forecaster.replay.size_compare import LoadForecasts
+    from forecaster.replay.size_replay import HeldSizes, Resource
 
     Doubles = NDArray[np.float64]
     Flags = NDArray[np.bool_]
@@ -59,7 +58,7 @@ class Ours:
     rows: int
     policy: VerticalPolicy
     every: int = field(init=False)
-    foreseen: Foreseen | None = None
+    foreseen: LoadForecasts | None = None
     """Who forecasts the load, which for these containers is their CPU."""
     history: History = field(default_factory=lambda: History(14 * POINTS))
     floor: Doubles = field(init=False)
@@ -79,14 +78,14 @@ class Ours:
         self.floor[rows] = np.maximum(limit[rows] * OOM_RAISE, self.floor[rows] * (at < self.floor_until[rows]))
         self.floor_until[rows] = at + HELD_SECONDS
 
-    def size(self, held: Held, at: int) -> Sized:
+    def size(self, held: HeldSizes, at: int) -> Sized:
         """What differs from what is held is worth its change: the choice itself weighs that."""
         seen = self._seen(held, self.floor * (at < self.floor_until), at)
         sizes = (cpu_sizes if self.resource == "cpu" else memory_sizes)(seen, self.policy)
         limit = np.where(np.isnan(sizes.limit), np.inf, sizes.limit)
         return sizes.request, limit, sizes.request != held.request
 
-    def _seen(self, held: Held, floor: Doubles, at: int) -> ContainerPanel:
+    def _seen(self, held: HeldSizes, floor: Doubles, at: int) -> ContainerPanel:
         used, unknown = self.history.newest(), np.full(self.rows, np.nan)
         silent = np.full_like(used, np.nan)
         request, limit = held.request, np.where(np.isinf(held.limit), np.nan, held.limit)
@@ -137,7 +136,7 @@ class Vpa:
         """Raise by its rule."""
         self.panel.record_oom(rows, limit[rows], at)
 
-    def size(self, held: Held, at: int) -> Sized:  # noqa: ARG002  the protocol's
+    def size(self, held: HeldSizes, at: int) -> Sized:  # noqa: ARG002  the protocol's
         """The target; pods outside the bounds, or twelve hours old and a tenth away, are changed."""
         settings = VpaSettings(margin=self.margin, pod_min_cpu_millicores=0, pod_min_memory_mb=0)
         found = self.panel.recommend(settings)[self.resource]
@@ -173,7 +172,7 @@ class Krr:
         """Its OOM option: the limit at the kill."""
         self.killed_at[rows] = np.maximum(self.killed_at[rows], limit[rows])
 
-    def size(self, held: Held, at: int) -> Sized:  # noqa: ARG002  the protocol's
+    def size(self, held: HeldSizes, at: int) -> Sized:  # noqa: ARG002  the protocol's
         """The percentile of CPU, or the peak of memory with a buffer."""
         used = self.history.newest()
         if self.resource == "cpu":

@@ -1,0 +1,167 @@
+"""Several recommenders of sizes over the same loads, each a point of slack against mishaps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+import models
+from forecaster.domain.policy import VerticalPolicy
+from forecaster.forecasting.peaks import HIGH, LOW, MEDIAN
+from forecaster.replay.size_replay import POINTS, STEP_SECONDS, SizeAccount, Sizer, SizeSummary, replay_sizes
+from forecaster.replay.sizers import Krr, Ours, Vpa
+from forecaster.vertical.sizing.load_forecast import PeakQuantiles
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from forecaster.replay.size_replay import Load, Resource
+
+
+MODEL = "adaptive"
+LEARNED_FROM = 14 * POINTS
+REFITTED_AFTER = 7 * POINTS
+_BEGIN = datetime(2023, 11, 15, tzinfo=UTC)
+_STEP = timedelta(seconds=STEP_SECONDS)
+_LEVELS = (LOW, MEDIAN, HIGH)
+
+
+@dataclass(slots=True, eq=False)
+class LoadForecasts:
+    """Forecasts of one load, each made once and kept: every contestant hears the same."""
+
+    load: Load
+    model: str = MODEL
+    fitted: dict[int, models.Fitted] = field(default_factory=dict)
+    said: dict[tuple[int, int], PeakQuantiles] = field(default_factory=dict)
+
+    def at(self, column: int, ahead: int) -> PeakQuantiles:
+        """[row] quantiles of the highest value of so many points from `column` on, from what was before it."""
+        if (column, ahead) not in self.said:
+            self.said[column, ahead] = self._forecast(column, ahead)
+        return self.said[column, ahead]
+
+    def _forecast(self, column: int, ahead: int) -> PeakQuantiles:
+        peak = self._fitted_by(column).update(self._panel(column)).forecast_peak(models.StepWindow(1, ahead), _LEVELS)
+        values = np.full((len(self.load.names), len(_LEVELS)), np.nan)
+        at = peak.provenance.rows(self._keys)
+        values[at >= 0] = peak.values[at[at >= 0]]
+        return PeakQuantiles(*values.T)
+
+    def _fitted_by(self, column: int) -> models.Fitted:
+        week = column - (column - self.load.warm) % REFITTED_AFTER
+        if week not in self.fitted:
+            self.fitted[week] = models.create(self.model).fit(self._panel(week))
+        return self.fitted[week]
+
+    def _panel(self, column: int) -> models.Panel:
+        first = max(column - LEARNED_FROM, 0)
+        return models.Panel(
+            self.load.wanted[:, first:column].astype(np.float32), _BEGIN + first * _STEP, _STEP, self._keys
+        )
+
+    @property
+    def _keys(self) -> tuple[str, ...]:
+        return tuple(str(row) for row in range(len(self.load.names)))
+
+
+# Several recommenders over the same loads, each a point of slack against mishaps.
+
+
+VPA_MARGINS = (0.0, 0.15, 0.3, 0.5, 1.0)
+OOM_PRICES = (20.0, 50.0, 150.0, 400.0, 1000.0)
+THROTTLE_PRICES = (3.0, 5.0, 8.0, 12.0, 20.0, 40.0)
+FOLLOWING = {"horizon": "6h", "load_forecast": "follow", "change_price": 12}
+"""Sizes that follow every forecast move more; twice the price of a change keeps them below the VPA's changes."""
+MEMORY_SHARES = (0.9, 0.95, 0.98, 0.99)
+
+
+@dataclass(frozen=True, slots=True)
+class SizeStrategy:
+    """A recommender with its settings. `family` groups the points of one curve."""
+
+    family: str
+    setting: str
+    build: Callable[[Load, LoadForecasts], Sizer]
+    """From a load and what is forecast of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SizeOutcome:
+    """What came of one contestant."""
+
+    family: str
+    setting: str
+    summary: SizeSummary
+
+
+def size_outcomes(loads: Sequence[Load], contestants: Sequence[SizeStrategy]) -> list[SizeOutcome]:
+    """Every contestant over every load, the containers of all of them together."""
+    foreseen = [LoadForecasts(load) for load in loads]
+    return [SizeOutcome(one.family, one.setting, _over_all(foreseen, one).summary()) for one in contestants]
+
+
+def backtested_sizes(load: Load, policy: VerticalPolicy) -> list[SizeOutcome]:
+    """One policy beside the VPA's margins and KRR."""
+    return size_outcomes([load], [SizeStrategy("forecaster", "policy", partial(_ours, policy=policy)), *_others()])
+
+
+def size_frontier(resource: Resource) -> list[SizeStrategy]:
+    """The VPA at several margins, KRR, and ours at several prices."""
+    reference = _others()
+    if resource == "cpu":
+        free = {"cpu_limit": "none"}
+        return [
+            *reference,
+            *(ours("forecaster, daily", f"price {p:g}", throttle_price=p, **free) for p in THROTTLE_PRICES),
+            *(
+                ours("forecaster, every 6 h", f"price {p:g}", throttle_price=p, horizon="6h", **free)
+                for p in THROTTLE_PRICES
+            ),
+            *(
+                ours("forecaster, every 6 h, follow", f"price {p:g}", throttle_price=p, **free, **FOLLOWING)
+                for p in THROTTLE_PRICES
+            ),
+        ]
+    return [
+        *reference,
+        *(ours("forecaster, request = limit", f"price {price:g}", oom_price=price) for price in OOM_PRICES),
+        *(
+            ours("forecaster, limit at the peak", f"request {share * 100:g} %", memory_limit="peak", memory_share=share)
+            for share in MEMORY_SHARES
+        ),
+    ]
+
+
+def _others() -> list[SizeStrategy]:
+    vpa = [SizeStrategy("VPA", f"margin {margin:g}", partial(_vpa, margin=margin)) for margin in VPA_MARGINS]
+    return [*vpa, SizeStrategy("KRR", "simple", _krr)]
+
+
+def ours(family: str, setting: str, **policy: object) -> SizeStrategy:
+    """Ours under a policy."""
+    chosen = VerticalPolicy.model_validate(policy)
+    return SizeStrategy(family, setting, partial(_ours, policy=chosen))
+
+
+def _ours(load: Load, foreseen: LoadForecasts, policy: VerticalPolicy) -> Sizer:
+    return Ours(load.resource, len(load.names), policy, foreseen=foreseen)
+
+
+def _vpa(load: Load, foreseen: LoadForecasts, margin: float) -> Sizer:  # noqa: ARG001  it looks back only
+    return Vpa(load.resource, len(load.names), margin)
+
+
+def _krr(load: Load, foreseen: LoadForecasts) -> Sizer:  # noqa: ARG001  it looks back only
+    return Krr(load.resource, len(load.names))
+
+
+def _over_all(foreseen: Sequence[LoadForecasts], contestant: SizeStrategy) -> SizeAccount:
+    accounts = [replay_sizes(one.load, contestant.build(one.load, one)) for one in foreseen]
+    return SizeAccount(
+        *(np.concatenate([getattr(one, column.name) for one in accounts]) for column in fields(SizeAccount))
+    )

@@ -1,0 +1,162 @@
+"""A recommender of requests and limits over recorded usage, point by point: what it would have asked for, and what came of it.
+
+It sees what was used, never what was wanted above the limit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Doubles = NDArray[np.float64]
+    Flags = NDArray[np.bool_]
+
+
+STEP_SECONDS = 300
+POINTS = 86400 // STEP_SECONDS
+BEGIN = 1_700_006_400
+"""A midnight, in seconds since 1970; the recorded clock does not matter."""
+Resource = Literal["cpu", "memory"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Load:
+    """`wanted` [row, time] every five minutes, in cores or bytes; NaN where nothing is known.
+
+    It is what the containers wanted: what they got is never more than their limit. The first `warm` columns are history
+    that every recommender may read before it has to decide.
+    """
+
+    resource: Resource
+    names: tuple[str, ...]
+    wanted: NDArray[np.float64]
+    warm: int
+
+
+# What came of the sizes, container by container.
+
+
+@dataclass(slots=True, eq=False)
+class SizeAccount:
+    """[row] sums over the points of the replay; amounts are in the resource's unit times points."""
+
+    points: Doubles
+    used: Doubles
+    idle: Doubles
+    """Requested and not used."""
+    over_request: Doubles
+    """Points at which more was wanted than requested."""
+    over_limit: Doubles
+    """Points at which more was wanted than the limit: OOM kills of memory, throttled time of CPU."""
+    cut: Doubles
+    """What was wanted above the limit."""
+    changes: Doubles
+
+    @classmethod
+    def empty(cls, rows: int) -> SizeAccount:
+        """Nothing happened yet."""
+        return cls(*(np.zeros(rows) for _ in range(7)))
+
+    def count(self, wanted: Doubles, request: Doubles, limit: Doubles) -> None:
+        """Book one point."""
+        known = ~np.isnan(wanted)
+        value, got = np.where(known, wanted, 0.0), np.where(known, np.fmin(wanted, limit), 0.0)
+        self.points += known
+        self.used += got
+        self.idle += np.where(known, np.maximum(request - got, 0.0), 0.0)
+        self.over_request += known & (wanted > request)
+        self.over_limit += known & (wanted > limit)
+        self.cut += np.where(known, np.maximum(value - got, 0.0), 0.0)
+
+    def summary(self) -> SizeSummary:
+        """All rows together, each container counting the same."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return SizeSummary(
+                slack=float(np.nanmean(self.idle / self.used)),
+                slack_of_total=float(self.idle.sum() / self.used.sum()),
+                over_limit=int(self.over_limit.sum()),
+                over_request_share=float(self.over_request.sum() / self.points.sum()),
+                over_limit_share=float(self.over_limit.sum() / self.points.sum()),
+                cut_share=float(np.nanmean(self.cut / (self.used + self.cut))),
+                changes=int(self.changes.sum()),
+            )
+
+
+class SizeSummary(NamedTuple):
+    """Slack is requested and not used over used: the mean of the containers' ratios, and that of the totals."""
+
+    slack: float
+    slack_of_total: float
+    over_limit: int
+    over_request_share: float
+    over_limit_share: float
+    cut_share: float
+    changes: int
+
+
+# A recommender over recorded usage, point by point: it sees what was used, never what was wanted above the limit.
+
+
+class HeldSizes(NamedTuple):
+    """[row] what the containers have, and for how many seconds."""
+
+    request: Doubles
+    limit: Doubles
+    age: Doubles
+
+
+class Sizer(Protocol):
+    """A recommender and its rule of when to change."""
+
+    every: int
+    """Points between two looks."""
+
+    def observe(self, used: Doubles, at: int) -> None:
+        """[row] usage of one point, NaN where there is none; `at` in seconds since 1970."""
+
+    def killed(self, rows: NDArray[np.intp], limit: Doubles, at: int) -> None:
+        """Containers that were killed at their limit [row]."""
+
+    def size(self, held: HeldSizes, at: int) -> tuple[Doubles, Doubles, Flags]:
+        """[row] requests, limits and which containers get them now."""
+
+
+def replay_sizes(load: Load, sizer: Sizer) -> SizeAccount:
+    """What would have come of it, after the warm-up. A killed container restarts with what is recommended by then."""
+    rows, points = load.wanted.shape
+    account, everyone = SizeAccount.empty(rows), np.ones(rows, bool)
+    for column in range(load.warm):
+        sizer.observe(load.wanted[:, column], _at(column))
+    nothing = np.full(rows, np.nan)
+    held = _changed(HeldSizes(nothing, nothing, np.zeros(rows)), sizer, load.warm, everyone)
+    for column in range(load.warm, points):
+        wanted, at = load.wanted[:, column], _at(column)
+        account.count(wanted, held.request, held.limit)
+        over = wanted > held.limit
+        sizer.observe(np.minimum(wanted, np.fmin(held.limit, np.inf)), at)
+        killed = over & (load.resource == "memory")
+        if killed.any():
+            sizer.killed(np.flatnonzero(killed), held.limit, at)
+        due = everyone if (column - load.warm) % sizer.every == sizer.every - 1 else killed
+        before = held.request
+        held = _changed(held, sizer, column + 1, due, restarted=killed) if due.any() else held
+        account.changes += held.request != before
+        held = held._replace(age=np.where(held.request != before, 0.0, held.age + STEP_SECONDS))
+    return account
+
+
+def _changed(held: HeldSizes, sizer: Sizer, column: int, due: Flags, restarted: Flags | None = None) -> HeldSizes:
+    """What the containers have after a look: those that are due and that the rule changes, or that restart anyway."""
+    request, limit, moves = sizer.size(held, _at(column - 1))
+    first = np.isnan(held.request)
+    moving = due & ~np.isnan(request) & (moves | first | (False if restarted is None else restarted))
+    return HeldSizes(np.where(moving, request, held.request), np.where(moving, limit, held.limit), held.age)
+
+
+def _at(column: int) -> int:
+    return BEGIN + column * STEP_SECONDS
