@@ -40,7 +40,11 @@ class DecidedFleet(Protocol):
 
     @property
     def groups(self) -> Sequence[tuple[NDArray[np.intp], Decisions]]:
-        """Every row is in one group."""
+        """Every row that was decided is in one group; one that is held as it was is in none."""
+
+    @property
+    def current(self) -> Counts:
+        """[row] the replicas that there are."""
 
 
 def decided_signals(decided: Sequence[Recommendation]) -> tuple[str, ...]:
@@ -62,6 +66,7 @@ def decided_columns(
     signals = decided_signals(decided) if signals is None else signals
     columns = _nothing(at.timestamp(), signals, policies)
     if isinstance(decided, DecidedFleet):
+        columns.current[:] = decided.current
         for positions, group in decided.groups:
             _put_group(columns, positions, group)
     else:
