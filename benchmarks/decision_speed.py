@@ -61,7 +61,8 @@ def _peaks(ids: tuple[WorkloadId, ...], level: np.ndarray, now: datetime, rng: n
     values = np.sort(level[:, None] * rng.uniform(0.8, 1.4, (len(ids), len(LEVELS))), axis=1)
     row = {id_: i for i, id_ in enumerate(ids)}
     begin = now + timedelta(minutes=3)
-    return PeakForecasts(begin, begin + timedelta(minutes=3), row, values, ("ridge",) * len(ids), ("",) * len(ids), {})
+    codes = np.zeros(len(ids), np.int32)
+    return PeakForecasts(begin, begin + timedelta(minutes=3), ids, row, values, codes, codes, ("ridge",), ("",))
 
 
 def measure(count: int, cycles: int) -> list[float]:

@@ -6,7 +6,7 @@ anew each time, because what comes next tells what they were.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.demand.fresh import DemandContext, FreshHistory
+    from forecaster.domain.window import Window
     from forecaster.domain.workload import WorkloadId
 
     Floats = NDArray[np.floating]
@@ -33,6 +34,8 @@ OPEN = 48
 """Columns that are still cleaned anew: an outage is told from load that moved after three hours, and the newest three
 hours are cut every minute."""
 SETTLE = 2 * OPEN
+"""With so many of them the older half is settled: at the same column for all workloads, so that these are cleaned in
+one piece."""
 STARTS_HELD = 12
 """Starts of each workload that tell what its pods use to start."""
 WEEK = 7 * COLUMNS_A_DAY
@@ -61,28 +64,55 @@ class Corrections(NamedTuple):
     values: Floats
 
 
+class Settled(NamedTuple):
+    """By which newer columns are cleaned: traits [workload], what was corrected in older columns, where these end."""
+
+    traits: Traits
+    kept: Corrections
+    open: int
+    """The first column since the epoch that is cleaned anew."""
+
+    @classmethod
+    def stacked(cls, parts: Sequence[Settled]) -> Settled | None:
+        """That of all workloads; None where it ends at different columns."""
+        if any(one.open != parts[0].open for one in parts):
+            return None
+        first = np.cumsum([0, *(len(one.traits.level) for one in parts)])
+        traits = Traits(*map(np.concatenate, zip(*(one.traits for one in parts), strict=True)))
+        row = np.concatenate([one.kept.row + begin for one, begin in zip(parts, first[:-1], strict=True)])
+        column, values = (np.concatenate([one.kept[i] for one in parts]) for i in (1, 2))
+        return cls(traits, Corrections(row, column, values), parts[0].open)
+
+    def part(self, rows: slice | Bins) -> Settled:
+        """That of some workloads."""
+        place = np.full(len(self.traits.level), -1)
+        place[rows] = np.arange(len(place[rows]))
+        row = place[self.kept.row]
+        kept = Corrections(row[row >= 0], self.kept.column[row >= 0], self.kept.values[row >= 0])
+        return Settled(Traits(*(trait[rows] for trait in self.traits)), kept, self.open)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Cleaning:
     """What was learned of the workloads of a shard when it was fitted last, and what was corrected since."""
 
-    traits: Traits
+    settled: Settled
     starts: Floats
     """[workload, start] what a pod used to start, newest last; NaN none."""
     looked: datetime
     """Until when starts were looked for."""
-    kept: Corrections
-    open: int
-    """The first column since the epoch that is cleaned anew."""
     masked: Mapping[WorkloadId, Mapping[Masked, float]]
     """Part of the last week's known columns, by reason; only of workloads of which there is some."""
     remarks: Mapping[WorkloadId, str]
     """Remarks about the workloads that have a demand other than their usage."""
-    now: Mapping[WorkloadId, Masked]
-    """Workloads with a masked latest column."""
 
-    def said(self) -> Mapping[WorkloadId, str]:
-        """The remarks, and what is masked now."""
-        return with_now(self.remarks, self.now) if self.now else self.remarks
+
+class NewestDemand(NamedTuple):
+    """[workload, column] demand, the `Masked` of its newest column or 0 [workload], and what is settled after it."""
+
+    values: Floats
+    masked: NDArray[np.uint8]
+    settled: Settled
 
 
 def cleaned_weeks(group: ShardHistory, before: Cleaning | None) -> tuple[Floats, Cleaning]:
@@ -92,16 +122,16 @@ def cleaned_weeks(group: ShardHistory, before: Cleaning | None) -> tuple[Floats,
     workloads = [group.around.workloads.get(id_) for id_ in group.ids]
     traits = traits_of(group.around.signal, workloads, usage, of_each(starts))
     whole = cleaned(_part(group, usage, 0), traits, usage)
-    count, settled = usage.shape[1], max(0, usage.shape[1] - OPEN)
-    kept = _corrections(usage[:, :settled], whole.values[:, :settled], group.end - count)
+    begin = group.end - usage.shape[1]
+    first = max(begin, open_from(group.end))
+    kept = _corrections(usage[:, : first - begin], whole.values[:, : first - begin], begin)
     masked = shares_of(group.ids, whole.why[:, -WEEK:], usage[:, -WEEK:])
     remarks = remarks_of(group.ids, masked, traits.warm_up, group.around.signal.unit)
-    first, now = group.end - (count - settled), masked_now(group.ids, whole.why)
-    return whole.values, Cleaning(traits, starts, group.history.end, kept, first, masked, remarks, now)
+    return whole.values, Cleaning(Settled(traits, kept, first), starts, group.history.end, masked, remarks)
 
 
-def cleaned_since(group: ShardHistory, before: Cleaning) -> tuple[Floats, Cleaning]:
-    """The same at the cost of the newest columns; what is remembered grows by what they corrected."""
+def cleaned_since(group: ShardHistory, before: Settled) -> NewestDemand:
+    """The same at the cost of the newest columns; what is settled grows by what they corrected."""
     values = group.history.rows(group.rows)
     count = values.shape[1]
     width = min(count, max(0, group.end - before.open))
@@ -110,9 +140,14 @@ def cleaned_since(group: ShardHistory, before: Cleaning) -> tuple[Floats, Cleani
     _lay_over(values, before.kept, group.end - count)
     demand, why = cleaned(_part(group, usage, lead), before.traits, values)
     values[:, count - width :] = demand
-    now = masked_now(group.ids, why)
-    after = before if now == before.now else replace(before, now=now)
-    return values, _settled(after, usage[:, lead:], demand, group.end) if width > SETTLE else after
+    after = _settled(before, usage[:, lead:], demand, group.end) if width >= SETTLE else before
+    masked = why[:, -1] if why.shape[1] else np.zeros(len(why), np.uint8)
+    return NewestDemand(values, masked, after)
+
+
+def open_from(end: int) -> int:
+    """The first column since the epoch that is cleaned anew, of columns that end before `end`."""
+    return (end - OPEN) // OPEN * OPEN
 
 
 def _starts(group: ShardHistory, weeks: Floats, before: Cleaning | None) -> Floats:
@@ -147,16 +182,24 @@ def _part(group: ShardHistory, usage: Floats, lead: int) -> CleanedPart:
 
 def _ready(group: ShardHistory, count: int) -> Floats:
     """[workload, column] ready pods in the newest columns; NaN where nothing is known of them."""
-    pods, row = group.around.pods, group.around.pods.weeks.row
+    pods = group.around.pods
     known = min(count, pods.weeks.values.shape[1])
-    if pods.end != group.history.end or not row:
+    if pods.end != group.history.end or not pods.weeks.keys:
         return np.full((len(group.ids), count), np.nan, np.float32)
-    at = np.array([row.get(id_, -1) for id_ in group.ids], np.intp)
+    at = _rows_of(pods.weeks, group)
     ready = np.where(at[:, None] >= 0, pods.rows(at, known), np.float32(np.nan))
     if pods.minutes is not None and known:  # pods that came in the last minute are a fifth of themselves in the mean
-        newest = values_of(pods.minutes, group.ids, 1)[:, 0]
+        place = _rows_of(pods.minutes, group)
+        newest = np.where(place >= 0, pods.minutes.values[place, -1], np.float32(np.nan))
         ready[:, -1] = np.fmax(ready[:, -1], newest)
     return np.pad(ready, ((0, 0), (count - known, 0)), constant_values=np.nan)
+
+
+def _rows_of(window: Window, group: ShardHistory) -> Bins:
+    """[workload] their rows in a window, -1 for none; those in the history where that has the same workloads."""
+    if window.keys == group.history.weeks.keys:
+        return group.rows
+    return np.array([window.row.get(id_, -1) for id_ in group.ids], np.intp)
 
 
 def _corrections(usage: Floats, demand: Floats, first: int) -> Corrections:
@@ -169,12 +212,13 @@ def _lay_over(values: Floats, kept: Corrections, first: int) -> None:
     values[kept.row[there], kept.column[there] - first] = kept.values[there]
 
 
-def _settled(before: Cleaning, usage: Floats, demand: Floats, end: int) -> Cleaning:
+def _settled(before: Settled, usage: Floats, demand: Floats, end: int) -> Settled:
     """What was corrected before the newest hours stays so."""
-    closed = usage.shape[1] - OPEN
+    first = open_from(end)
+    closed = usage.shape[1] - (end - first)
     more = _corrections(usage[:, :closed], demand[:, :closed], end - usage.shape[1])
     kept = Corrections(*(np.concatenate(parts) for parts in zip(before.kept, more, strict=True)))
-    return replace(before, kept=kept, open=end - OPEN)
+    return Settled(before.traits, kept, first)
 
 
 def shares_of(
@@ -207,8 +251,8 @@ def remarks_of(
 
 
 def masked_now(ids: Sequence[WorkloadId], why: NDArray[np.uint8]) -> dict[WorkloadId, Masked]:
-    """Workloads with a masked latest column of `why` [workload, column]."""
-    return {ids[row]: Masked(why[row, -1]) for row in np.flatnonzero(why[:, -1:].any(axis=1)).tolist()}
+    """The workloads that have a masked latest column, by its reason `why` [workload]."""
+    return {ids[row]: Masked(why[row]) for row in np.flatnonzero(why).tolist()}
 
 
 def with_now(remarks: Mapping[WorkloadId, str], now: Mapping[WorkloadId, Masked]) -> Mapping[WorkloadId, str]:

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from itertools import chain
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 import models
 from forecaster.domain.report import MaskedShare
 from forecaster.forecasting.cold_start import borrowed, with_borrowed
 from forecaster.forecasting.paths import PATH_LEVELS, STEPS, Paths
-from forecaster.forecasting.peaks import LEVELS, PeakForecasts, joined, noted
+from forecaster.forecasting.peaks import LEVELS
 from forecaster.forecasting.shards import Shards
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from forecaster.demand.fresh import FreshHistory
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import WorkloadId
-    from forecaster.forecasting.shards import Shard
+    from forecaster.forecasting.peaks import PeakForecasts
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +74,16 @@ class Forecaster:
     ) -> dict[PeakSpan, PeakForecasts]:
         """The same where each span is wanted for other workloads; without `learn` no model is fitted first."""
         shards = self.follow(signal, history, wanted)
-        members = {span: frozenset(ids) for span, ids in wanted.items()}
         if learn:
             self.learn(signal, history, now)
         windows = {span: steps_of(span, history, now) for span in wanted}
-        said = shards.peaks(history, _together(windows, members), now)
+        said = shards.peaks(history, windows, now)
         if self.paths:
             self._look_along(self.paths, signal, history, now)
-        asked, notes = shards.shards, shards.remarks()
-        own = {span: noted(_joined(asked, said, windows[span], span, members[span], now), notes) for span in windows}
+        notes, own = shards.remarks(), {}
+        for span, window in windows.items():
+            begin = now + span.lead_time
+            own[span] = said[window].forecasts(begin, begin + span.length, shards.spans[span]).remarked(notes)
         loans = borrowed(history)
         return {span: with_borrowed(own[span], loans, windows[span]) for span in windows} if loans else own
 
@@ -95,7 +94,7 @@ class Forecaster:
         if signal not in self.signals:
             self.signals[signal] = Shards(models.create(self.model))
         shards = self.signals[signal]
-        shards.follow(history.weeks.keys, dict.fromkeys(chain.from_iterable(wanted.values())))
+        shards.follow(history.weeks.keys, wanted)
         return shards
 
     def learn(
@@ -148,36 +147,6 @@ class Forecaster:
         return old
 
 
-def _together(
-    windows: Mapping[PeakSpan, models.StepWindow], members: Mapping[PeakSpan, frozenset[WorkloadId]]
-) -> dict[models.StepWindow, frozenset[WorkloadId]]:
-    """The workloads that want each window: spans that differ by a minute or two are often the same steps to a model."""
-    found: dict[models.StepWindow, frozenset[WorkloadId]] = {}
-    for span, window in windows.items():
-        found[window] = found.get(window, frozenset()) | members[span]
-    return found
-
-
-def _joined(
-    shards: Sequence[Shard],
-    said: Sequence[Mapping[models.StepWindow, models.Peak]],
-    window: models.StepWindow,
-    span: PeakSpan,
-    members: frozenset[WorkloadId],
-    now: datetime,
-) -> PeakForecasts:
-    waiting = sum(shard.fitted_at is None for shard in shards)
-    soon = f"its model is being fitted; {waiting} of {len(shards)} parts are waiting"
-    answers = []
-    for shard, peaks in zip(shards, said, strict=True):
-        own = [(id_, key) for id_, key in zip(shard.ids, shard.keys, strict=True) if id_ in members]
-        if own:
-            ids, keys = zip(*own, strict=True)
-            answers.append((ids, keys, peaks.get(window) or shard.failure or soon))
-    begin = now + span.lead_time
-    return joined(answers, begin, begin + span.length)
-
-
 def steps_of(span: PeakSpan, history: FreshHistory, now: datetime) -> models.StepWindow:
     """The steps of the model that touch a span."""
     begin = now + span.lead_time - history.end
@@ -203,15 +172,8 @@ def further_peaks(
     """
     if signal not in forecaster.signals:
         return {}
-    wanted, window = frozenset(ids), steps_of(span, history, now)
-    shards = forecaster.signals[signal]
-    found: dict[WorkloadId, NDArray[np.float64]] = {}
-    for shard, said in zip(shards.shards, shards.peaks(history, {window: wanted}, now), strict=True):
-        if (peak := said.get(window)) is None:
-            continue
-        rows = zip(shard.ids, peak.provenance.rows(shard.keys).tolist(), strict=True)
-        found |= {id_: np.asarray(peak.values[row]) for id_, row in rows if row >= 0 and id_ in wanted}
-    return found
+    said, values = forecaster.signals[signal].further(history, steps_of(span, history, now), ids)
+    return dict(zip(said, values, strict=True))
 
 
 def column_of(level: float) -> int:

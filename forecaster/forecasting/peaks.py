@@ -1,25 +1,30 @@
-"""Forecasts of the coming peak of one signal, as arrays over workloads."""
+"""Forecasts of the coming peak of one signal, as columns over workloads."""
 
 from __future__ import annotations
 
 from bisect import bisect
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from forecaster.domain.outlook import PeakForecast, Unknown
-from models import Panel
+from models.panel import trusted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from datetime import datetime
 
     from numpy.typing import NDArray
 
     from forecaster.demand.fresh import FreshHistory
     from forecaster.domain.workload import WorkloadId
-    from models import Peak
+    from models import Panel, Peak
+
+    Floats = NDArray[np.float64]
+    Codes = NDArray[np.int32]
+    Positions = NDArray[np.intp]
 
 
 LOW, MEDIAN, HIGH = 0.1, 0.5, 0.95
@@ -27,28 +32,63 @@ LEVELS = (LOW, 0.25, MEDIAN, 0.65, 0.8, 0.85, 0.9, HIGH, 0.99)
 """Levels that every model is asked for; a policy's quantile between two of them is interpolated."""
 _COLUMN = {level: column for column, level in enumerate(LEVELS)}
 _LOW, _MEDIAN, _HIGH = (_COLUMN[level] for level in (LOW, MEDIAN, HIGH))
+NEVER_SEEN = "no history yet"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class PeakForecasts:
-    """Quantiles of the largest demand between `begin` and `until`: `values[row[id]]` has one value per level."""
+    """Quantiles of the largest demand between `begin` and `until`, one row a workload.
+
+    `place` and `ids` are the same objects from cycle to cycle while the same workloads are forecast.
+    """
 
     begin: datetime
     until: datetime
-    row: Mapping[WorkloadId, int]
-    values: NDArray[np.float64]
+    ids: tuple[WorkloadId, ...]
+    place: Mapping[WorkloadId, int]
+    """The row of each workload."""
+    values: Floats
+    """[row, level] in the signal's unit; NaN where there is no forecast."""
+    model: Codes
+    """[row] which of `models` made it."""
+    note: Codes
+    """[row] which of `notes` is to be said of it, or why there is none."""
     models: tuple[str, ...]
     notes: tuple[str, ...]
-    unknown: Mapping[WorkloadId, str]
+
+    @cached_property
+    def row(self) -> Mapping[WorkloadId, int]:
+        """The rows of the workloads that have a forecast."""
+        silent = np.flatnonzero(np.isnan(self.values[:, 0])).tolist()
+        if not silent:
+            return self.place
+        known = dict(self.place)
+        for row in silent:
+            del known[self.ids[row]]
+        return known
+
+    def rows_of(self, ids: Sequence[WorkloadId]) -> Positions:
+        """The row of each of these workloads, -1 for none: valid for later forecasts with the same `place`."""
+        return np.fromiter((self.place.get(id_, -1) for id_ in ids), np.intp, len(ids))
+
+    def columns(self, rows: Positions) -> Floats:
+        """[level, position] of these rows; NaN for -1 and where there is no forecast."""
+        if not len(self.values):
+            return np.full((len(LEVELS), len(rows)), np.nan)
+        taken = self.values.T[:, rows]
+        taken[:, rows < 0] = np.nan
+        return taken
 
     def ahead(self, id_: WorkloadId, quantile: float) -> PeakForecast | Unknown:
         """The forecast of one workload, or why there is none."""
-        row = self.row.get(id_)
+        row = self.place.get(id_)
         if row is None:
-            return Unknown(self.unknown.get(id_, "no history yet"))
-        values = self.values[row].tolist()
+            return Unknown(NEVER_SEEN)
+        values, note = self.values[row].tolist(), self.notes[self.note[row]]
+        if values[0] != values[0]:
+            return Unknown(note)
         return PeakForecast(
-            model=self.models[row],
+            model=self.models[self.model[row]],
             quantile=quantile,
             peak=_at(values, quantile),
             low=values[_LOW],
@@ -56,10 +96,21 @@ class PeakForecasts:
             high=values[_HIGH],
             begin=self.begin,
             until=self.until,
-            note=self.notes[row],
+            note=note,
             levels=LEVELS,
             peaks=tuple(values),
         )
+
+    def remarked(self, remarks: Mapping[WorkloadId, str]) -> PeakForecasts:
+        """With a remark on some workloads behind what is noted of their forecasts."""
+        here = [(self.row[id_], remark) for id_, remark in remarks.items() if id_ in self.row]
+        if not here:
+            return self
+        note, table = self.note.copy(), Table(self.notes)
+        for row, remark in here:
+            own = self.notes[note[row]]
+            note[row] = table.code(f"{own}; {remark}" if own else remark)
+        return replace(self, note=note, notes=table.words)
 
 
 def _at(values: list[float], quantile: float) -> float:
@@ -75,39 +126,88 @@ def _at(values: list[float], quantile: float) -> float:
     return slope * (quantile - LEVELS[left]) + values[left]
 
 
-def joined(
-    parts: Iterable[tuple[Sequence[WorkloadId], Sequence[str], Peak | str]], begin: datetime, until: datetime
-) -> PeakForecasts:
-    """The answers of all shards as one: workloads, their keys and what was said, or why nothing was."""
-    row: dict[WorkloadId, int] = {}
-    unknown: dict[WorkloadId, str] = {}
-    models: list[str] = []
-    notes: list[str] = []
-    values: list[NDArray[np.float64]] = [np.empty((0, len(LEVELS)))]
-    for ids, keys, answer in parts:
-        if isinstance(answer, str):
-            unknown.update(dict.fromkeys(ids, answer))
-            continue
-        at = answer.provenance.rows(keys).tolist()
-        row.update((id_, len(models) + i) for id_, i in zip(ids, at, strict=True) if i >= 0)
-        unknown.update((id_, answer.unknown[key]) for id_, key, i in zip(ids, keys, at, strict=True) if i < 0)
-        values.append(answer.values)
-        models.extend(answer.provenance.models)
-        notes.extend(answer.provenance.reasons)
-    return PeakForecasts(begin, until, row, np.concatenate(values), tuple(models), tuple(notes), unknown)
+class Table:
+    """Words and their codes."""
+
+    def __init__(self, words: Sequence[str] = ("",)) -> None:
+        self._codes = {word: code for code, word in enumerate(words)}
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """By code."""
+        return tuple(self._codes)
+
+    def code(self, word: str) -> int:
+        """The code of a word."""
+        return self._codes.setdefault(word, len(self._codes))
+
+    def codes(self, words: Sequence[str]) -> Codes | int:
+        """The code of each word, or of all where they are the same."""
+        if words and words.count(words[0]) == len(words):
+            return self.code(words[0])
+        return np.fromiter(map(self.code, words), np.int32, len(words))
 
 
-def noted(peaks: PeakForecasts, remarks: Mapping[WorkloadId, str]) -> PeakForecasts:
-    """With a remark on some workloads behind what is noted of their forecasts."""
-    notes = list(peaks.notes)
-    for id_, remark in remarks.items():
-        row = peaks.row.get(id_)
-        if row is not None:
-            notes[row] = f"{notes[row]}; {remark}" if notes[row] else remark
-    return replace(peaks, notes=tuple(notes)) if remarks else peaks
+class SpanRows(NamedTuple):
+    """The workloads that want a span, and their rows among all workloads of a signal."""
+
+    ids: tuple[WorkloadId, ...]
+    place: Mapping[WorkloadId, int]
+    rows: Positions
+
+    @classmethod
+    def of(cls, wanted: Collection[WorkloadId], ids: Sequence[WorkloadId]) -> SpanRows:
+        """Those of the workloads `ids` that want it."""
+        wanting = frozenset(wanted)
+        rows = [row for row, id_ in enumerate(ids) if id_ in wanting]
+        here = tuple(ids[row] for row in rows)
+        return cls(here, {id_: row for row, id_ in enumerate(here)}, np.array(rows, np.intp))
+
+    def any_within(self, rows: slice) -> bool:
+        """Whether a workload in these rows wants it."""
+        first, last = np.searchsorted(self.rows, (rows.start, rows.stop))
+        return bool(first < last)
 
 
-def panel_of(history: FreshHistory, values: NDArray[np.floating], keys: tuple[str, ...]) -> Panel:
+class Answers:
+    """What the models of one signal said of one window, and why nothing: one row a workload."""
+
+    def __init__(self, rows: int) -> None:
+        self.values = np.full((rows, len(LEVELS)), np.nan)
+        self.model, self.note = np.zeros(rows, np.int32), np.zeros(rows, np.int32)
+        self.models, self.notes = Table(), Table()
+
+    def take(self, rows: slice | Positions, keys: tuple[str, ...], peak: Peak) -> None:
+        """Write down what was said of the series `keys`, which are in these rows."""
+        said = peak.provenance
+        if said.keys != keys:
+            place = said.rows(keys)
+            silent, at = np.flatnonzero(place < 0), np.flatnonzero(place >= 0)
+            where = np.arange(len(self.values))[rows]
+            self.note[where[silent]] = self.notes.codes([said.unknown[keys[row]] for row in silent.tolist()])
+            rows = np.empty(len(at), np.intp)
+            rows[place[at]] = where[at]
+        self.values[rows] = peak.values
+        self.model[rows], self.note[rows] = self.models.codes(said.models), self.notes.codes(said.reasons)
+
+    def silent(self, rows: slice, reason: str) -> None:
+        """Write down why nothing was said of these rows."""
+        self.values[rows], self.note[rows] = np.nan, self.notes.code(reason)
+
+    def forecasts(self, begin: datetime, until: datetime, members: SpanRows) -> PeakForecasts:
+        """Those of some workloads."""
+        rows: slice | Positions = members.rows if len(members.rows) < len(self.values) else slice(None)
+        values, model, note = self.values[rows], self.model[rows], self.note[rows]
+        tables = self.models.words, self.notes.words
+        return PeakForecasts(begin, until, members.ids, members.place, values, model, note, *tables)
+
+
+def panel_of(
+    history: FreshHistory,
+    values: NDArray[np.floating],
+    keys: tuple[str, ...],
+    made: Callable[..., Panel] = trusted,
+) -> Panel:
     """Some rows of a history, or what was made of them.
 
     The window names instants at which a bin ends, the panel those where it begins. Its bins carry the names of the
@@ -115,7 +215,7 @@ def panel_of(history: FreshHistory, values: NDArray[np.floating], keys: tuple[st
     changed its phase every minute would be another one to them.
     """
     weeks = history.weeks
-    return Panel(values, weeks.start - weeks.step, weeks.step, keys)
+    return made(values, weeks.start - weeks.step, weeks.step, keys)
 
 
 def key_of(id_: WorkloadId) -> str:

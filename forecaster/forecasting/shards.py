@@ -10,16 +10,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import models
-from forecaster.forecasting.cleaning import ShardHistory, cleaned_since, cleaned_weeks
-from forecaster.forecasting.peaks import LEVELS, key_of, panel_of
+from forecaster.forecasting.cleaning import ShardHistory, cleaned_weeks, masked_now, with_now
+from forecaster.forecasting.peaks import Answers, SpanRows, key_of, panel_of
+from forecaster.forecasting.stacks import Stack, newest_of, stacked, without_history
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
+    from numpy.typing import NDArray
+
     from forecaster.demand.fresh import FreshHistory
+    from forecaster.demand.masks import Masked
     from forecaster.domain.workload import WorkloadId
     from forecaster.forecasting.cleaning import Bins, Cleaning
+    from forecaster.forecasting.forecaster import PeakSpan
 
 ROWS = 128
 """Workloads fitted together: enough for array arithmetic, few enough that fitting one shard fits into any cycle."""
@@ -42,93 +47,130 @@ class Shard:
     failure: str = ""
     cleaning: Cleaning | None = None
 
-    def learn(self, model: models.Model, panel: models.Panel, now: datetime) -> None:
+    def learn(self, model: models.Model, history: FreshHistory, now: datetime) -> None:
         """Fit anew."""
         self.fitted, self.fitted_at, self.failure = None, now, ""
-        with self._boundary():
+        panel = self._weeks(history)
+        with self.boundary():
             self.fitted = without_history(model.fit(panel))
 
-    def peaks(
-        self, panel: models.Panel, windows: Iterable[models.StepWindow], now: datetime
-    ) -> Mapping[models.StepWindow, models.Peak]:
-        """What the model says of these windows after the newest samples; nothing while there is no model.
-
-        The samples are lent to it for this question only: what the models keep does not grow with the history. What it
-        learned from them stays.
-        """
-        if self.fitted is None:
-            return {}
-        said: Mapping[models.StepWindow, models.Peak] = {}
-        with self._boundary():
-            model = self.fitted.update(panel)
-            said = all_peaks(model, tuple(windows))
-            if isinstance(self.fitted, models.Forgets):
-                self.fitted = without_history(model)
-        if self.failure and self.fitted_at != now:
-            self.fitted_at = None
-        return said
-
-    def path(self, panel: models.Panel, steps: int, levels: Sequence[float]) -> models.Forecast | None:
+    def path(self, history: FreshHistory, steps: int, levels: Sequence[float]) -> models.Forecast | None:
         """Every step after the newest samples; nothing while there is no model, or when it cannot say.
 
         No decision looks at it, so a model that fails here keeps its word on everything else.
         """
+        if self.fitted is None:
+            return None
+        settled = self.cleaning.settled if self.cleaning else None
+        panel = newest_of(history, self.ids, self.keys, self.rows, settled).panel
         with suppress(Exception):  # it may be anybody's
-            return self.fitted.update(panel).forecast(steps, levels) if self.fitted else None
+            return self.fitted.update(panel).forecast(steps, levels)
         return None
 
     @contextmanager
-    def _boundary(self) -> Iterator[None]:
+    def boundary(self) -> Iterator[None]:
+        """An error within is the failure of this shard, which has no model any more."""
         try:
             yield
         except Exception as error:  # noqa: BLE001  a model may be anybody's, and nothing it does may stop the others
             self.fitted, self.failure = None, f"the model failed with {type(error).__name__}: {error}"
 
+    def _weeks(self, history: FreshHistory) -> models.Panel:
+        """What a model is to learn from: demand where it is known what is around it, else usage."""
+        if history.around is None:
+            return panel_of(history, history.rows(self.rows), self.keys, models.Panel)
+        group = ShardHistory(self.ids, self.rows, history, history.around)
+        values, self.cleaning = cleaned_weeks(group, self.cleaning)
+        return panel_of(history, values, self.keys, models.Panel)
+
 
 @dataclass(slots=True)
 class Shards:
-    """All shards of one signal. A shard loses its model when its workloads change."""
+    """All shards of one signal. A shard that has other workloads than before loses its model.
+
+    The rows of the answers are the workloads of all shards, one after the other.
+    """
 
     model: models.Model
     shards: list[Shard] = field(default_factory=list)
+    ids: tuple[WorkloadId, ...] = ()
+    spans: Mapping[PeakSpan, SpanRows] = field(default_factory=dict)
+    masked: Mapping[WorkloadId, Masked] = field(default_factory=dict)
+    """Workloads with a masked latest column."""
+    stacks: list[Stack] = field(default_factory=list)
+    _known: tuple[WorkloadId, ...] = ()
+    _wanted: Mapping[PeakSpan, tuple[WorkloadId, ...]] = field(default_factory=dict)
 
-    def follow(self, keys: tuple[WorkloadId, ...], wanted: Collection[WorkloadId]) -> None:
+    def follow(self, keys: tuple[WorkloadId, ...], wanted: Mapping[PeakSpan, Collection[WorkloadId]]) -> None:
         """Have shards of the wanted ones of these rows; those with the same workloads as before keep their models."""
+        asked = {span: tuple(ids) for span, ids in wanted.items()}
+        if keys == self._known and asked == self._wanted:
+            return
         row = {id_: i for i, id_ in enumerate(keys)}
-        here = [id_ for id_ in wanted if id_ in row]
+        here = [id_ for id_ in dict.fromkeys(chain.from_iterable(asked.values())) if id_ in row]
         before = {shard.ids: shard for shard in self.shards}
         groups = regrouped([shard.ids for shard in self.shards], here)
         self.shards = [before.get(ids) or Shard(ids, tuple(map(key_of, ids))) for ids in groups]
         for shard in self.shards:
             shard.rows = np.fromiter((row[id_] for id_ in shard.ids), np.intp, len(shard.ids))
+        self.ids = tuple(chain.from_iterable(groups))
+        self.spans = {span: SpanRows.of(ids, self.ids) for span, ids in asked.items()}
+        self._known, self._wanted = keys, asked
 
     def learn(self, history: FreshHistory, due: list[int], now: datetime) -> None:
         """Fit these shards anew."""
         for i in due:
-            self.shards[i].learn(self.model, _weeks(self.shards[i], history), now)
+            self.shards[i].learn(self.model, history, now)
 
     def peaks(
-        self, history: FreshHistory, windows: Mapping[models.StepWindow, Collection[WorkloadId]], now: datetime
-    ) -> list[Mapping[models.StepWindow, models.Peak]]:
-        """What each shard says of those of these windows that some of its workloads want."""
-        asked = [(shard, wanted_by(shard.ids, windows)) for shard in self.shards]
-        return [shard.peaks(_newest(shard, history), wanted, now) if wanted else {} for shard, wanted in asked]
+        self, history: FreshHistory, windows: Mapping[PeakSpan, models.StepWindow], now: datetime
+    ) -> Mapping[models.StepWindow, Answers]:
+        """What the models say of the windows of these spans: in each stack of those that some workload there wants."""
+        answers = {window: Answers(len(self.ids)) for window in windows.values()}
+        self.stacks = stacked(self.shards, self.stacks)
+        masked: dict[WorkloadId, Masked] = {}
+        for stack in self.stacks:
+            wanted = [window for span, window in windows.items() if self.spans[span].any_within(stack.place)]
+            if wanted:
+                masked |= masked_now(stack.ids, stack.ask(history, tuple(dict.fromkeys(wanted)), now, answers))
+        self.masked = masked
+        self._say_why_not(answers)
+        return answers
 
-    def remarks(self) -> dict[WorkloadId, str]:
-        """Remarks about workloads that have a demand other than their usage."""
-        return {id_: remark for shard in self.shards if shard.cleaning for id_, remark in shard.cleaning.said().items()}
+    def further(
+        self, history: FreshHistory, window: models.StepWindow, ids: Collection[WorkloadId]
+    ) -> tuple[tuple[WorkloadId, ...], NDArray[np.float64]]:
+        """Quantiles [workload, level] of one more window, of those of these workloads that have a model; asks no more.
+
+        Nothing is learned from it.
+        """
+        wanted = frozenset(ids)
+        self.stacks = stacked(self.shards, self.stacks)
+        answers = Answers(len(self.ids))
+        for stack in self.stacks:
+            rows = np.array([row for row, id_ in enumerate(stack.ids) if id_ in wanted], np.intp)
+            if len(rows):
+                stack.ask_some(rows, history, window, answers)
+        known = np.flatnonzero(~np.isnan(answers.values[:, 0])).tolist()
+        known = [row for row in known if self.ids[row] in wanted]
+        return tuple(self.ids[row] for row in known), answers.values[known]
+
+    def remarks(self) -> Mapping[WorkloadId, str]:
+        """What is to be said about workloads that have a demand other than their usage."""
+        said = {id_: one for shard in self.shards if shard.cleaning for id_, one in shard.cleaning.remarks.items()}
+        return with_now(said, self.masked) if self.masked else said
 
     def paths(
         self, history: FreshHistory, due: Iterable[Shard], steps: int, levels: Sequence[float]
     ) -> Iterator[tuple[Shard, models.Forecast]]:
         """What these shards say step by step."""
         for shard in due:
-            forecast = shard.path(_newest(shard, history), steps, levels)
+            forecast = shard.path(history, steps, levels)
             if forecast is not None:
                 yield shard, forecast
 
     def waiting(self) -> list[int]:
-        """Shards with a model that is to be fitted at once."""
+        """Shards that have a model to be fitted at once."""
         return [i for i, shard in enumerate(self.shards) if shard.fitted_at is None]
 
     def oldest(self, before: datetime) -> list[int]:
@@ -136,42 +178,16 @@ class Shards:
         old = [(shard.fitted_at, i) for i, shard in enumerate(self.shards) if shard.fitted_at]
         return [i for at, i in sorted(old)[:1] if at <= before]
 
-
-def _weeks(shard: Shard, history: FreshHistory) -> models.Panel:
-    """What a model is to learn from: demand where it is known what is around it, else usage."""
-    if history.around is None:
-        return panel_of(history, history.rows(shard.rows), shard.keys)
-    group = ShardHistory(shard.ids, shard.rows, history, history.around)
-    values, shard.cleaning = cleaned_weeks(group, shard.cleaning)
-    return panel_of(history, values, shard.keys)
-
-
-def _newest(shard: Shard, history: FreshHistory) -> models.Panel:
-    """The same up to now, for a model that has learned."""
-    if history.around is None or shard.cleaning is None:
-        return panel_of(history, history.rows(shard.rows), shard.keys)
-    group = ShardHistory(shard.ids, shard.rows, history, history.around)
-    values, shard.cleaning = cleaned_since(group, shard.cleaning)
-    return panel_of(history, values, shard.keys)
-
-
-def wanted_by(
-    ids: Iterable[WorkloadId], windows: Mapping[models.StepWindow, Collection[WorkloadId]]
-) -> list[models.StepWindow]:
-    """The windows that some of these workloads want."""
-    return [window for window, wanted in windows.items() if any(id_ in wanted for id_ in ids)]
-
-
-def all_peaks(model: models.Fitted, windows: Sequence[models.StepWindow]) -> Mapping[models.StepWindow, models.Peak]:
-    """What a model says of several windows: at once if it can."""
-    if isinstance(model, models.SeesAll):
-        return model.forecast_peaks(windows, LEVELS)
-    return {window: model.forecast_peak(window, LEVELS) for window in windows}
-
-
-def without_history(fitted: models.Fitted) -> models.Fitted:
-    """A fitted model without the samples it was fitted on, if it can be had: a copy of the rings, all in all."""
-    return fitted.without_history() if isinstance(fitted, models.Forgets) else fitted
+    def _say_why_not(self, answers: Mapping[models.StepWindow, Answers]) -> None:
+        """Write down why the shards without a model said nothing."""
+        waiting = len(self.waiting())
+        soon = f"its model is being fitted; {waiting} of {len(self.shards)} parts are waiting"
+        first = 0
+        for shard in self.shards:
+            place = slice(first, first := first + len(shard.ids))
+            if shard.fitted is None:
+                for one in answers.values():
+                    one.silent(place, shard.failure or soon)
 
 
 def regrouped(groups: Sequence[Sequence[WorkloadId]], ids: Iterable[WorkloadId]) -> list[tuple[WorkloadId, ...]]:

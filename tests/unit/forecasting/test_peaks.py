@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.domain.outlook import PeakForecast
-from forecaster.forecasting.peaks import LEVELS, PeakForecasts
+from forecaster.domain.outlook import PeakForecast, Unknown
+from forecaster.domain.window import FIVE_MINUTES
+from forecaster.forecasting.peaks import LEVELS, Answers, PeakForecasts, SpanRows
+from models import Peak, Provenance, StepWindow
 from tests.support.builders import after
 from tests.support.recommendations import workload_id
 
@@ -49,3 +51,57 @@ def test_the_interval_and_who_spoke_come_with_it() -> None:
 def test_a_higher_level_never_gives_a_lower_peak(one: float, other: float) -> None:
     low, high = sorted((one, other))
     assert ahead(low).peak <= ahead(high).peak
+
+
+OTHER, SILENT, NEW = (workload_id(name) for name in ("other", "silent", "new"))
+SEVERAL = PeakForecasts(
+    begin=after(3),
+    until=after(6),
+    ids=(WEB, OTHER, SILENT),
+    place={WEB: 0, OTHER: 1, SILENT: 2},
+    values=np.array([VALUES, np.array(VALUES) * 2, np.full(len(LEVELS), np.nan)]),
+    model=np.array([0, 1, 0], np.int32),
+    note=np.array([0, 0, 1], np.int32),
+    models=("ridge", "prior"),
+    notes=("", "there is no sample"),
+)
+
+
+def test_columns_are_read_by_row_and_unknown_where_there_is_no_forecast() -> None:
+    rows = SEVERAL.rows_of([OTHER, NEW, SILENT, WEB])
+    columns = SEVERAL.columns(rows)
+    assert rows.tolist() == [1, -1, 2, 0]
+    assert columns.shape == (len(LEVELS), 4)
+    assert columns[0].tolist() == pytest.approx([2.0, np.nan, np.nan, 1.0], nan_ok=True)
+
+
+def test_only_workloads_with_a_forecast_have_a_row() -> None:
+    assert dict(SEVERAL.row) == {WEB: 0, OTHER: 1}
+    assert PEAKS.row is PEAKS.place
+
+
+def test_a_reason_stands_where_there_is_no_forecast() -> None:
+    assert SEVERAL.ahead(SILENT, 0.9) == Unknown("there is no sample")
+    assert SEVERAL.ahead(NEW, 0.9) == Unknown("no history yet")
+
+
+def test_a_remark_follows_what_is_noted_already() -> None:
+    said = replace(SEVERAL, notes=("held", "there is no sample")).remarked({WEB: "masked", SILENT: "masked", NEW: "-"})
+    assert [getattr(said.ahead(id_, 0.9), "note", "") for id_ in (WEB, OTHER, SILENT)] == [
+        "held; masked",
+        "held",
+        "there is no sample",
+    ]
+
+
+def test_answers_of_a_model_are_laid_on_the_rows_of_their_series() -> None:
+    answers = Answers(4)
+    values = np.array([VALUES, np.array(VALUES) * 2])
+    said = Provenance(("c", "a"), ("prior", "last-value"), ("", "short"), {"b": "silent"})
+    answers.take(slice(1, 4), ("a", "b", "c"), Peak(values, StepWindow(1, 1), after(0), FIVE_MINUTES, LEVELS, said))
+    answers.silent(slice(0, 1), "its model is being fitted")
+    ids = tuple(workload_id(name) for name in "xabc")
+    peaks = answers.forecasts(after(3), after(6), SpanRows.of(ids, ids))
+    assert [getattr(one, "peak", None) for one in (peaks.ahead(id_, 0.5) for id_ in ids)] == [None, 4.0, None, 2.0]
+    assert [peaks.ahead(id_, 0.5).note for id_ in ids] == ["its model is being fitted", "short", "silent", ""]
+    assert [peaks.models[peaks.model[row]] for row in (1, 3)] == ["last-value", "prior"]

@@ -1,0 +1,247 @@
+"""Stacks: shards that are asked together, because a call on a large array costs less a workload."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import chain, groupby
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+import models
+from forecaster.forecasting.cleaning import Settled, ShardHistory, cleaned_since
+from forecaster.forecasting.peaks import LEVELS, panel_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from numpy.typing import NDArray
+
+    from forecaster.demand.fresh import FreshHistory
+    from forecaster.domain.workload import WorkloadId
+    from forecaster.forecasting.cleaning import Bins
+    from forecaster.forecasting.peaks import Answers
+    from forecaster.forecasting.shards import Shard
+
+TOGETHER = 8
+"""Shards of a stack: some thousand workloads, of which two weeks are 16 MB."""
+
+
+class NewestPanel(NamedTuple):
+    """What a model that has learned is asked with: demand up to now, and the `Masked` of its newest column or 0."""
+
+    panel: models.Panel
+    masked: NDArray[np.uint8]
+    settled: Settled | None
+
+
+def newest_of(
+    history: FreshHistory, ids: Sequence[WorkloadId], keys: tuple[str, ...], rows: Bins, settled: Settled | None
+) -> NewestPanel:
+    """Of these workloads; usage where nothing is known of what is around it."""
+    if history.around is None or settled is None:
+        return NewestPanel(panel_of(history, history.rows(rows), keys), np.zeros(len(keys), np.uint8), settled)
+    newest = cleaned_since(ShardHistory(ids, rows, history, history.around), settled)
+    return NewestPanel(panel_of(history, newest.values, keys), newest.masked, newest.settled)
+
+
+@dataclass(slots=True)
+class Stack:
+    """Some shards that have models, and these as one; what it learns is theirs again after each question."""
+
+    shards: tuple[Shard, ...]
+    first: int
+    """Row of its first workload among all of the signal."""
+    ids: tuple[WorkloadId, ...]
+    keys: tuple[str, ...]
+    fitted: models.Fitted
+    settled: Settled | None
+    parts: tuple[models.Fitted | None, ...]
+    """The models of the shards, of which `fitted` is made."""
+
+    @property
+    def place(self) -> slice:
+        """Its rows among all of the signal."""
+        return slice(self.first, self.first + len(self.ids))
+
+    def stands(self, shards: tuple[Shard, ...], first: int) -> bool:
+        """Whether it is still what it was made of."""
+        same = len(shards) == len(self.shards) and first == self.first
+        return same and all(
+            one is shard and one.fitted is part
+            for one, shard, part in zip(shards, self.shards, self.parts, strict=True)
+        )
+
+    def ask(
+        self,
+        history: FreshHistory,
+        windows: Sequence[models.StepWindow],
+        now: datetime,
+        answers: Mapping[models.StepWindow, Answers],
+    ) -> NDArray[np.uint8]:
+        """Write down what is said of these windows after the newest samples; the `Masked` of the newest column [row].
+
+        The samples are lent to the model for this question only: what is kept does not grow with the history. What it
+        learned from them stays. Where one model of several fails, each shard is asked alone.
+        """
+        newest = newest_of(history, self.ids, self.keys, self._rows, self.settled)
+        if len(self.shards) == 1:
+            self._ask_alone(newest.panel, windows, now, answers)
+        else:
+            try:
+                self._take(newest.panel, windows, answers)
+            except Exception:  # noqa: BLE001  asked alone, one of the shards says which error it is
+                for shard, place in self._places():
+                    alone = Stack.of((shard,), self.first + place.start)
+                    alone._ask_alone(newest.panel.take(place), windows, now, answers)  # noqa: SLF001  of its own class
+        self._settle(newest.settled)
+        return newest.masked
+
+    def ask_some(self, rows: Bins, history: FreshHistory, window: models.StepWindow, answers: Answers) -> None:
+        """Write down what is said of one window for these rows; one shard is asked as a whole.
+
+        Nothing is learned from it, and a model that fails says nothing.
+        """
+        if len(self.shards) == 1:
+            rows = np.arange(len(self.ids))
+        ids, keys = ([every[row] for row in rows.tolist()] for every in (self.ids, self.keys))
+        settled = self.settled.part(rows) if self.settled else None
+        newest = newest_of(history, ids, tuple(keys), self._rows[rows], settled)
+        with suppress(Exception):  # it may be anybody's
+            model = self._part(rows).update(newest.panel)
+            answers.take(self.first + rows, tuple(keys), model.forecast_peak(window, LEVELS))
+
+    @property
+    def _rows(self) -> Bins:
+        """Where its workloads are in the history."""
+        return np.concatenate([shard.rows for shard in self.shards])
+
+    def _part(self, rows: slice | Bins) -> models.Fitted:
+        """The model of some of its workloads; that of one shard stays whole."""
+        fitted = self.fitted
+        return fitted.part(rows) if len(self.shards) > 1 and isinstance(fitted, models.Stacks) else fitted
+
+    def _places(self) -> Iterator[tuple[Shard, slice]]:
+        """Each shard and its rows in the stack."""
+        first = 0
+        for shard in self.shards:
+            yield shard, slice(first, first := first + len(shard.ids))
+
+    def _ask_alone(
+        self,
+        panel: models.Panel,
+        windows: Sequence[models.StepWindow],
+        now: datetime,
+        answers: Mapping[models.StepWindow, Answers],
+    ) -> None:
+        """Ask the only shard; a failure is its own."""
+        (shard,) = self.shards
+        with shard.boundary():
+            self._take(panel, windows, answers)
+        if shard.failure and shard.fitted_at != now:
+            shard.fitted_at = None
+
+    def _take(
+        self,
+        panel: models.Panel,
+        windows: Sequence[models.StepWindow],
+        answers: Mapping[models.StepWindow, Answers],
+    ) -> None:
+        model = self.fitted.update(panel)
+        for window, peak in all_peaks(model, windows).items():
+            answers[window].take(self.place, self.keys, peak)
+        if isinstance(self.fitted, models.Forgets):
+            self._learned(without_history(model))
+
+    def _learned(self, fitted: models.Fitted) -> None:
+        """What was learned is the shards' own."""
+        self.fitted = fitted
+        for shard, place in self._places():
+            shard.fitted = self._part(place)
+        self.parts = tuple(shard.fitted for shard in self.shards)
+
+    def _settle(self, settled: Settled | None) -> None:
+        if settled is None or settled is self.settled:
+            return
+        self.settled = settled
+        for shard, place in self._places():
+            if shard.cleaning:
+                shard.cleaning = replace(shard.cleaning, settled=settled.part(place))
+
+    @classmethod
+    def of(cls, shards: tuple[Shard, ...], first: int) -> Stack:
+        """One of shards that can be asked together.
+
+        Raises:
+            Apart: they cannot.
+        """
+        fitted, settled = _together([shard.fitted for shard in shards if shard.fitted]), _settled(shards)
+        ids = tuple(chain.from_iterable(shard.ids for shard in shards))
+        keys = tuple(chain.from_iterable(shard.keys for shard in shards))
+        return cls(shards, first, ids, keys, fitted, settled, tuple(shard.fitted for shard in shards))
+
+
+class Apart(Exception):
+    """Shards that cannot be asked together."""
+
+
+def _together(fitted: Sequence[models.Fitted]) -> models.Fitted:
+    first, *others = fitted
+    if not others:
+        return first
+    together = first.stacked(others) if isinstance(first, models.Stacks) else None
+    if together is None:
+        raise Apart
+    return together
+
+
+def _settled(shards: Sequence[Shard]) -> Settled | None:
+    known = [shard.cleaning.settled for shard in shards if shard.cleaning]
+    settled = Settled.stacked(known) if len(known) > 1 else next(iter(known), None)
+    if known and (len(known) < len(shards) or settled is None):
+        raise Apart
+    return settled
+
+
+def stacked(shards: Sequence[Shard], before: Sequence[Stack]) -> list[Stack]:
+    """The shards that have a model, in stacks as large as can be; those that stand as before are kept."""
+    known = {stack.first: stack for stack in before}
+    return list(chain.from_iterable(_stacked(run, first, known) for run, first in _runs(shards)))
+
+
+def _stacked(run: tuple[Shard, ...], first: int, known: Mapping[int, Stack]) -> Iterator[Stack]:
+    before = known.get(first)
+    if before and before.stands(run, first):
+        yield before
+        return
+    try:
+        yield Stack.of(run, first)
+    except Apart:
+        for shard in run:
+            yield from _stacked((shard,), first, known)
+            first += len(shard.ids)
+
+
+def _runs(shards: Sequence[Shard]) -> Iterator[tuple[tuple[Shard, ...], int]]:
+    """Neighbours that have a model, at most `TOGETHER`, and the row of their first workload."""
+    firsts = np.cumsum([0, *(len(shard.ids) for shard in shards)]).tolist()
+    for begin in range(0, len(shards), TOGETHER):
+        some = range(begin, min(begin + TOGETHER, len(shards)))
+        for fitted, places in groupby(some, lambda i: shards[i].fitted is not None):
+            if fitted:
+                run = list(places)
+                yield tuple(shards[i] for i in run), firsts[run[0]]
+
+
+def all_peaks(model: models.Fitted, windows: Sequence[models.StepWindow]) -> Mapping[models.StepWindow, models.Peak]:
+    """What a model says of several windows: at once if it can."""
+    if isinstance(model, models.SeesAll):
+        return model.forecast_peaks(windows, LEVELS)
+    return {window: model.forecast_peak(window, LEVELS) for window in windows}
+
+
+def without_history(fitted: models.Fitted) -> models.Fitted:
+    """A fitted model without the samples it was fitted on, if it can be had: a copy of the rings, all in all."""
+    return fitted.without_history() if isinstance(fitted, models.Forgets) else fitted
