@@ -32,7 +32,7 @@ _LEVELS = (LOW, MEDIAN, HIGH)
 
 @dataclass(slots=True, eq=False)
 class LoadForecasts:
-    """Forecasts of one load, each made once and kept: every contestant hears the same."""
+    """Forecasts of one load, each made once and kept: every strategy has the same."""
 
     load: Load
     model: str = MODEL
@@ -69,9 +69,6 @@ class LoadForecasts:
         return tuple(str(row) for row in range(len(self.load.names)))
 
 
-# Several recommenders over the same loads, each a point of slack against mishaps.
-
-
 VPA_MARGINS = (0.0, 0.15, 0.3, 0.5, 1.0)
 OOM_PRICES = (20.0, 50.0, 150.0, 400.0, 1000.0)
 THROTTLE_PRICES = (3.0, 5.0, 8.0, 12.0, 20.0, 40.0)
@@ -92,17 +89,17 @@ class SizeStrategy:
 
 @dataclass(frozen=True, slots=True)
 class SizeOutcome:
-    """What came of one contestant."""
+    """What came of one strategy."""
 
     family: str
     setting: str
     summary: SizeSummary
 
 
-def size_outcomes(loads: Sequence[Load], contestants: Sequence[SizeStrategy]) -> list[SizeOutcome]:
-    """Every contestant over every load, the containers of all of them together."""
+def size_outcomes(loads: Sequence[Load], strategies: Sequence[SizeStrategy]) -> list[SizeOutcome]:
+    """Every strategy over every load, the containers of all of them together."""
     foreseen = [LoadForecasts(load) for load in loads]
-    return [SizeOutcome(one.family, one.setting, _over_all(foreseen, one).summary()) for one in contestants]
+    return [SizeOutcome(one.family, one.setting, _over_all(foreseen, one).summary()) for one in strategies]
 
 
 def backtested_sizes(load: Load, policy: VerticalPolicy) -> list[SizeOutcome]:
@@ -160,8 +157,8 @@ def _krr(load: Load, foreseen: LoadForecasts) -> Sizer:  # noqa: ARG001  it look
     return Krr(load.resource, len(load.names))
 
 
-def _over_all(foreseen: Sequence[LoadForecasts], contestant: SizeStrategy) -> SizeAccount:
-    accounts = [replay_sizes(one.load, contestant.build(one.load, one)) for one in foreseen]
+def _over_all(foreseen: Sequence[LoadForecasts], strategy: SizeStrategy) -> SizeAccount:
+    accounts = [replay_sizes(one.load, strategy.build(one.load, one)) for one in foreseen]
     return SizeAccount(
         *(np.concatenate([getattr(one, column.name) for one in accounts]) for column in fields(SizeAccount))
     )

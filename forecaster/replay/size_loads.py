@@ -34,9 +34,6 @@ def measured_load(resource: Resource, names: Sequence[str], usage: NDArray[np.fl
     return Load(resource, tuple(names[row] for row in rows.tolist()), usage[rows], warm)
 
 
-# Containers that misbehave in known ways: a leak, a level that jumps, a weekly peak, a batch at night.
-
-
 DAYS = 42
 WARM_DAYS = 14
 GIB = 2.0**30

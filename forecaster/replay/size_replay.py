@@ -1,4 +1,4 @@
-"""A recommender of requests and limits over recorded usage, point by point: what it would have asked for, and what came of it.
+"""A recommender of requests and limits over recorded usage, point by point: what came of it.
 
 It sees what was used, never what was wanted above the limit.
 """
@@ -36,9 +36,6 @@ class Load:
     names: tuple[str, ...]
     wanted: NDArray[np.float64]
     warm: int
-
-
-# What came of the sizes, container by container.
 
 
 @dataclass(slots=True, eq=False)
@@ -97,9 +94,6 @@ class SizeSummary(NamedTuple):
     over_limit_share: float
     cut_share: float
     changes: int
-
-
-# A recommender over recorded usage, point by point: it sees what was used, never what was wanted above the limit.
 
 
 class HeldSizes(NamedTuple):
