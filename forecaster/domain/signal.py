@@ -57,13 +57,14 @@ class Signal(str):
 
     def named_by(self, metrics: tuple[str, ...]) -> Signal:
         """The same, meant by these metrics of an HPA."""
-        return _signal_of(str(self), self._properties() | {"metrics": metrics})
+        return _signal_of(str(self), self.properties() | {"metrics": metrics})
 
-    def _properties(self) -> dict[str, Any]:
+    def properties(self) -> dict[str, Any]:
+        """Everything that is known of it but its name."""
         return {name: getattr(self, name) for name in self.__slots__}
 
     def __reduce__(self) -> tuple[Callable[..., Signal], tuple[str, Mapping[str, Any]]]:
-        return _signal_of, (str(self), self._properties())
+        return _signal_of, (str(self), self.properties())
 
 
 def _signal_of(name: str, properties: Mapping[str, Any]) -> Signal:

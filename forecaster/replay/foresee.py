@@ -89,7 +89,8 @@ def kept_or_foreseen(
 
 def key_of(sight: Sight, signals: Sequence[Signal], question: Question, version: str) -> str:
     """Hash of everything that a forecast depends on."""
-    said = (question, tuple(signals), sight.begin, sight.minutes, LEVELS, version, sight.traces.start)
+    rules = tuple((str(signal), signal.properties()) for signal in signals)
+    said = (question, rules, sight.begin, sight.minutes, LEVELS, version, sight.traces.start)
     who = tuple((one.id, one.resources, one.autoscaler) for one in sight.traces.workloads)
     digest = hashlib.sha256(repr((said, who)).encode())
     for signal in (*signals, PODS):

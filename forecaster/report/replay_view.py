@@ -169,7 +169,7 @@ def _workload(one: Compared, prices: Prices | None, *, tracks: bool) -> Workload
     pod_hour = None if prices is None else prices.of_pod(one.workload.resources)
     return WorkloadView(
         *one.workload.id,
-        fills=one.setup.capacity.signal,
+        fills=str(one.setup.capacity.signal),
         pod_capacity=one.setup.capacity.amount,
         needs=account_view(one.bound, pod_hour),
         contestants={name: _curve(one, name, pod_hour, tracks=tracks) for name in one.curves},

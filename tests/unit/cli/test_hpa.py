@@ -139,7 +139,7 @@ def test_the_gate_lets_minimum_zero_pass(tmp_path: Path) -> None:
     [
         (
             HPA.replace("maxReplicas: 20", "maxReplicas: 0"),
-            "spec.maxReplicas: Invalid value: 0: must be greater than 0",
+            "spec.maxReplicas: Required value",
         ),
         (HPA.replace("behavior: {}", "behaviour: {}"), 'unknown field "spec.behaviour"'),
         ("{", "is no YAML"),
