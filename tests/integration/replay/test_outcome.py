@@ -47,10 +47,10 @@ def test_the_outcome_of_two_hours_of_kept_decisions(tmp_path: Path) -> None:
 
 def test_a_tape_is_played_from_the_command_line(tmp_path: Path) -> None:
     settings = parse({"history": SHORT.model_dump(mode="json"), "forecast": {"model": "last-value"}}, "test")
-    service = CycleOnFakes(load("web"), policies=settings.policies)
+    service = CycleOnFakes(load("web"), policies=settings.policies, learns_first=False)
     tape = Tape(tmp_path / "tape", beginning(settings, service.history, NOON))
     service.cycle.source = TapedSource(service.source, tape)
-    service.cycle.ledger = TapedLedger(service.ledger, tape)
+    service.cycle.effects.ledger = TapedLedger(service.ledger, tape)
     service.run_minutes(0, 3)
     tape.close()
     done = CliRunner().invoke(app, ["replay", "--tape", str(tmp_path / "tape")])
