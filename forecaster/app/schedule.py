@@ -34,7 +34,9 @@ class Schedule:
         self._job = job
         self._scheduler = BackgroundScheduler(timezone=UTC)
         self._scheduler.add_listener(self._count_late, EVENT_JOB_MAX_INSTANCES | EVENT_JOB_MISSED)
-        self._scheduler.add_job(
+        self._interval = interval
+        self._stopped = threading.Event()
+        self._due = self._scheduler.add_job(
             self._run,
             _aligned(interval, delay),
             coalesce=True,
@@ -46,9 +48,11 @@ class Schedule:
     def start(self) -> None:
         """Begin; returns at once."""
         self._scheduler.start()
+        threading.Thread(target=self._watch_clock, name="clock", daemon=True).start()
 
     def stop(self, timeout: timedelta) -> bool:
         """Start nothing more and wait for the running job; whether it finished in time."""
+        self._stopped.set()
         self._scheduler.pause()
         finished = self._idle.wait(timeout.total_seconds())
         self._scheduler.shutdown(wait=finished)
@@ -58,6 +62,20 @@ class Schedule:
         """How many starts were skipped or joined since the last question."""
         late, self._late = self._late, 0
         return late
+
+    def follow_clock(self, now: datetime) -> bool:
+        """Start anew where the next start lies further ahead than two intervals; whether it did.
+
+        A clock that was wrong by hours and was set back would otherwise stop the schedule for as long.
+        """
+        if self._due.next_run_time - now <= 2 * self._interval:
+            return False
+        self._due.modify(next_run_time=now)
+        return True
+
+    def _watch_clock(self) -> None:
+        while not self._stopped.wait(self._interval.total_seconds()):
+            self.follow_clock(datetime.now(UTC))
 
     def _run(self) -> None:
         self._idle.clear()

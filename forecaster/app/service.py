@@ -47,9 +47,12 @@ class Service:
     def tick(self) -> None:
         """One start of the schedule; whatever happens, the next one comes."""
         now = evaluation_time(self.clock() - self.settings.delay, self.settings.interval)
-        if self.report is not None and now <= self.report.at:
-            self.log.warning("evaluation_time_repeated", at=now, before=self.report.at)
+        before = self.report.at if self.report else None
+        if before is not None and before - self.settings.interval < now <= before:
+            self.log.warning("evaluation_time_repeated", at=now, before=before)
             return
+        if before is not None and now < before:
+            self.log.warning("clock_went_back", at=now, before=before)
         try:
             self._run(now)
         except Exception:

@@ -50,6 +50,8 @@ class Containers:
     def catch_up(self, source: Source, now: datetime) -> list[str]:
         """Read what is new, once an hour, from a source that tells containers apart; what went wrong, in a sentence."""
         latest = now - (now - _EPOCH) % FIVE_MINUTES
+        if self.end is not None and self.end > latest:  # the clock went back: what it was ahead is nothing to keep
+            self.end = self.read = None
         if not isinstance(source, ContainerSource) or (self.read is not None and latest - self.read < RENEWED):
             return []
         try:

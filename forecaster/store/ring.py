@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.domain.window import Window
-from forecaster.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -89,18 +88,15 @@ class HistoryRing:
     def advance(self, to: datetime) -> None:
         """Make the column at or before `to` the latest; new columns are unknown and unanswered.
 
-        Raises:
-            StoreError: `to` lies before the latest column, so the clock went back.
+        A clock that went back takes the columns after `to` along: what was real in them is asked for again in time.
         """
         ahead = self._column(to) - self._last
-        if ahead < 0:
-            raise StoreError(
-                f"history: the clock went back from {self.newest:%Y-%m-%dT%H:%MZ} to {to:%Y-%m-%dT%H:%MZ}; nothing is"
-                " written until it has caught up. Correct the clock; if it was wrong before, restart without snapshot."
-            )
-        if ahead:
+        if ahead > 0:
             self._shift(min(ahead, self.columns))
-            self._last += ahead
+        elif ahead < 0:
+            self._shift_back(min(-ahead, self.columns))
+        self._last += ahead
+        np.minimum(self._seen, self._last, out=self._seen)
 
     def write(self, block: Block) -> None:
         """Merge a block: known values replace, NaN and infinity change nothing, columns outside the window are counted.
@@ -216,6 +212,15 @@ class HistoryRing:
         self._kept[:, keep:] = np.nan
         self._answered[:keep] = self._answered[ahead:]
         self._answered[keep:] = False
+
+    def _shift_back(self, back: int) -> None:
+        keep = self.columns - back
+        for i in range(0, len(self), ROWS_AT_A_TIME):
+            rows = self._kept[i : i + ROWS_AT_A_TIME]
+            rows[:, back:] = rows[:, :keep].copy()
+            rows[:, :back] = np.nan
+        self._answered[back:] = self._answered[:keep].copy()
+        self._answered[:back] = False
 
     def _move_to_front(self, keep: int) -> None:
         source = self._offset + self.columns - keep

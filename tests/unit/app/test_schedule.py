@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -27,3 +27,12 @@ def test_a_cycle_is_less_urgent_than_whoever_else_wants_the_core() -> None:
     assert schedule.stop(timedelta(seconds=30))
     assert urgency == [max(before, NICENESS)]
     assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == before
+
+
+def test_a_clock_that_was_ahead_by_hours_does_not_stop_the_schedule() -> None:
+    """The next start was set while the clock was six hours ahead."""
+    schedule = Schedule(lambda: None, interval=timedelta(minutes=1), delay=timedelta(0))
+    now = datetime.now(UTC)
+    assert not schedule.follow_clock(now)
+    assert schedule.follow_clock(now - timedelta(hours=6))
+    assert not schedule.follow_clock(now - timedelta(hours=6))

@@ -363,13 +363,15 @@ class TestKeeping:
         assert len(stage.ledger.recorded) == 1
         assert outcome.report.failures == ("table: the disk is full",)
 
-    def test_a_clock_that_goes_back_is_a_line_and_decisions_go_on(self) -> None:
-        stage = CycleOnFakes(load())
+    def test_a_clock_that_was_hours_ahead_is_followed_back_and_decisions_go_on(self) -> None:
+        stage = CycleOnFakes(load(cpu=3.0))
         stage.run()
-        outcome = stage.run(after(-10))
-        (failure,) = outcome.report.failures
-        assert "the clock went back" in failure
-        assert len(stage.publisher.published) == 2
+        stage.run(after(360))
+        back, settled = stage.run_minutes(1, 2)
+        assert named(back, "web").wanted_replicas == named(settled, "web").wanted_replicas == 6
+        assert named(back, "web").signals[0].measured_at == after(1)
+        assert settled.report.failures == ()
+        assert not np.isnan(kept(stage.history, CPU, WEB)).any()
 
 
 class TestScores:

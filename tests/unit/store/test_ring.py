@@ -8,7 +8,6 @@ import pytest
 from forecaster.domain.signal import CPU
 from forecaster.domain.window import Block
 from forecaster.domain.workload import WorkloadId
-from forecaster.errors import StoreError
 from forecaster.store.ring import HistoryRing
 
 MINUTE = timedelta(minutes=1)
@@ -55,9 +54,24 @@ def test_a_jump_beyond_the_window_clears_it_but_keeps_who_is_known() -> None:
     assert kept.window().keys == (WEB,)
 
 
-def test_a_clock_that_goes_back_is_refused_with_both_instants() -> None:
-    with pytest.raises(StoreError, match="clock went back from 2026-03-01T12:00Z to 2026-03-01T11:00Z"):
-        ring().advance(NOON - timedelta(hours=1))
+def test_a_clock_that_goes_back_keeps_what_lies_before_it_and_asks_again_for_the_rest() -> None:
+    one = ring()
+    one.write(block(NOON - 2 * MINUTE, [1.0, 2.0, 3.0]))
+    one.advance(NOON - MINUTE)
+    assert one.newest == NOON - MINUTE
+    assert one.window().values[0, -2:].tolist() == [1.0, 2.0]
+    assert one.missing(one.oldest, one.newest) == [(one.oldest, NOON - 3 * MINUTE)]
+    one.advance(NOON)
+    assert (NOON, NOON) in one.missing(one.oldest, one.newest)
+
+
+def test_a_clock_that_was_ahead_by_more_than_the_ring_begins_anew() -> None:
+    one = ring()
+    one.write(block(NOON, [1.0]))
+    one.advance(NOON - timedelta(days=400))
+    assert one.newest == NOON - timedelta(days=400)
+    assert np.isnan(one.window().values).all()
+    assert not one.answered.any()
 
 
 def test_a_block_between_the_columns_is_refused() -> None:
