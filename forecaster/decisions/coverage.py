@@ -10,7 +10,6 @@ from forecaster.decisions.quantile import HIGHEST, corrected
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from forecaster.domain.signal import Signal
     from forecaster.domain.workload import WorkloadId
 
 LEAST = 60
