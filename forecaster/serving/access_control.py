@@ -1,16 +1,31 @@
-"""What a request would do, in the words of a SubjectAccessReview. Pure; restates the API server's own RequestInfo."""
+"""AccessControl: delegated authentication and authorization, as the Kubernetes servers have it.
+
+The caller is a user of the front proxy or the owner of a bearer token; the API server reviews tokens and rights.
+Reviews for the front proxy have workers and turns of their own: what pods ask for directly cannot take them.
+"""
 
 from __future__ import annotations
 
-import hashlib
+import asyncio
+import time
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import parse_qsl
 
 from forecaster.kube.client import ApiError
-from forecaster.kube.reviews import MASTERS, NonResourceAttributes, ResourceAttributes, User, is_allowed, token_user
-from forecaster.serving.authentication import FrontProxy
-from forecaster.serving.reply import HttpReply, failure
-from forecaster.serving.review_cache import ReviewCache, TooManyReviewsError
+from forecaster.kube.reviews import (
+    MASTERS,
+    NonResourceAttributes,
+    ResourceAttributes,
+    User,
+    is_allowed,
+    token_user,
+)
+from forecaster.serving.audit import Denial
+from forecaster.serving.authentication import bearer_token, shows_token
+from forecaster.serving.reply import failure
+from forecaster.serving.review_cache import Hold, ReviewCache, ReviewTurns, TooManyReviewsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,11 +33,132 @@ if TYPE_CHECKING:
     from starlette.types import Scope
 
     from forecaster.kube.reviews import Reviewer
+    from forecaster.serving.authentication import BearerToken, FrontProxy
+    from forecaster.serving.reply import HttpReply
 
+PROBE_PATHS = frozenset({"/healthz", "/livez", "/readyz"})
+"""For probes, which show no credentials."""
+PATH_MAX = 1024
+"""Twice what two names of 253 characters can need. Longer ones are not worth a review, nor the memory of its answer."""
+PROXIED_WORKERS = 4
+PROXIED_OPEN_MAX = 64
+"""Open reviews of one user of the front proxy. An HPA controller syncs five HPAs at a time by default."""
+PROXIED_HOLD = Hold(300.0, 10.0)
+"""As the API server keeps what an authorization webhook allows: it has authorized the same request itself before."""
+DIRECT_WORKERS = 2
+DIRECT_OPEN_MAX = 8
+"""Open reviews of one address (tokens) or one user (rights) on connections that are not the front proxy's."""
+DIRECT_HOLD = Hold(30.0, 10.0)
+"""Two syncs of an HPA (15 s); a positive answer is renewed after the first."""
+REFUSAL_SECONDS = 0.1
+"""After which a direct client is refused: one that guesses in a loop must not take the CPU of the others."""
+
+
+class AccessControl:
+    """Lets a request pass or refuses it; what cannot be reviewed is refused."""
+
+    def __init__(
+        self,
+        proxied: Reviewer,
+        direct: Reviewer,
+        denied: Callable[[Denial], None],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._denied = denied
+        self._clock = clock
+        self.front_proxy: FrontProxy | None = None
+        """None until the cluster's settings have been read; replaced as a whole when they change."""
+        turns = ReviewTurns(DIRECT_WORKERS, DIRECT_OPEN_MAX)
+        self._tokens: ReviewCache[BearerToken, User | None]
+        self._tokens = ReviewCache(partial(_review_token, direct), DIRECT_HOLD, turns)
+        self._direct_rights: ReviewCache[UserRequest, bool]
+        self._direct_rights = ReviewCache(partial(_review_access, direct), DIRECT_HOLD, turns)
+        proxied_turns = ReviewTurns(PROXIED_WORKERS, PROXIED_OPEN_MAX)
+        self._proxied_rights: ReviewCache[UserRequest, bool]
+        self._proxied_rights = ReviewCache(partial(_review_access, proxied), PROXIED_HOLD, proxied_turns)
+
+    async def refusal(self, scope: Scope) -> HttpReply | None:
+        """None for a request that may pass."""
+        if scope["path"] in PROBE_PATHS:
+            return None
+        if len(scope["path"]) > PATH_MAX:
+            denial = _denial(scope, HTTPStatus.REQUEST_URI_TOO_LONG, f"the path has {len(scope['path'])} characters")
+            return await self._refused(denial, proxied=False)
+        front_proxy = self.front_proxy
+        user = front_proxy.user(scope["state"]["peer"], scope["headers"]) if front_proxy else None
+        denial_or_none = await self._denial(scope, user)
+        return None if denial_or_none is None else await self._refused(denial_or_none, proxied=user is not None)
+
+    async def _denial(self, scope: Scope, proxied: User | None) -> Denial | None:
+        try:
+            user = proxied or await self._token_user(scope)
+            if user is None:
+                return self._unauthorized(scope)
+            return await self._forbidden(scope, user, self._proxied_rights if proxied else self._direct_rights)
+        except TooManyReviewsError as error:
+            return _denial(scope, HTTPStatus.TOO_MANY_REQUESTS, "too many reviews of this caller are open", str(error))
+        except (ApiError, TimeoutError) as error:
+            why = str(error) or "the API server does not answer reviews in time"
+            return _denial(scope, HTTPStatus.INTERNAL_SERVER_ERROR, "rights cannot be checked now", why)
+
+    async def _token_user(self, scope: Scope) -> User | None:
+        """The owner of the bearer token, reviewed at the expense of the client's address."""
+        token = bearer_token(scope["headers"], self._clock())
+        return await self._tokens.of(token, _address(scope)) if token else None
+
+    def _unauthorized(self, scope: Scope) -> Denial:
+        """Before the front proxy is known, its requests look like those of a client without credentials."""
+        if self.front_proxy is None and not shows_token(scope["headers"]):
+            return _denial(scope, HTTPStatus.SERVICE_UNAVAILABLE, "the cluster's front proxy is not known yet")
+        return _denial(scope, HTTPStatus.UNAUTHORIZED, "no credentials that the cluster vouches for")
+
+    async def _forbidden(self, scope: Scope, user: User, rights: ReviewCache[UserRequest, bool]) -> Denial | None:
+        if MASTERS in user.groups or _is_discovery(scope["path"]):
+            return None
+        asked = request_attributes(scope["method"], scope["path"], watch=watches(scope["query_string"]))
+        if await rights.of((user, asked), user.name):
+            return None
+        return _denial(scope, HTTPStatus.FORBIDDEN, f'User "{user.name}" cannot {asked}', user=user.name)
+
+    async def _refused(self, denial: Denial, *, proxied: bool) -> HttpReply:
+        self._denied(denial)
+        if not proxied:
+            await asyncio.sleep(REFUSAL_SECONDS)
+        return failure(denial.status, denial.message)
+
+
+async def _review_token(reviewer: Reviewer, token: BearerToken) -> User | None:
+    user = await token_user(reviewer, token.text)
+    token.text = ""
+    return user
+
+
+async def _review_access(reviewer: Reviewer, asked: UserRequest) -> bool:
+    user, attributes = asked
+    return await is_allowed(reviewer, user, attributes.right)
+
+
+def _denial(scope: Scope, status: HTTPStatus, message: str, why: str = "", user: str = "") -> Denial:
+    what = f"{scope['method']} {scope['path'][:200]}"
+    return Denial(status, message, why or message, user, _address(scope), what)
+
+
+def _address(scope: Scope) -> str:
+    return scope["client"][0] if scope["client"] else ""
+
+
+def _is_discovery(path: str) -> bool:
+    """Documents that are the same for all users and name no workload. Availability hangs on them: no review."""
+    is_document = path.count("/") <= GROUP_PARTS
+    return path == "/apis" or path.startswith("/openapi/") or (path.startswith("/apis/") and is_document)
+
+
+# What a request would do, in the words of a SubjectAccessReview; restates the API server's own RequestInfo.
 
 VERBS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 GROUP_PARTS = 3
 """`apis`, group and version: a path no longer than this is a document and no resource."""
+NOT_WATCHED = frozenset({"0", "false"})
 
 
 class RequestAttributes(NamedTuple):
@@ -54,6 +190,9 @@ class RequestAttributes(NamedTuple):
         return f'{self.verb} resource "{what[:128]}" in API group "{self.group}"{where}'
 
 
+UserRequest = tuple[User, RequestAttributes]
+
+
 def request_attributes(method: str, path: str, *, watch: bool = False) -> RequestAttributes:
     """A request for several objects lists, one for an object gets; on a path it is called as HTTP calls it."""
     parts = path.strip("/").split("/")
@@ -70,108 +209,10 @@ def request_attributes(method: str, path: str, *, watch: bool = False) -> Reques
     return RequestAttributes(verb, group, version, namespace, rest[0], "/".join(rest[2:]), name)
 
 
-PROBE_PATHS = frozenset({"/healthz", "/livez", "/readyz"})
-"""For probes, which show no credentials."""
-TOKEN_MAX = 16 * 1024
-PATH_MAX = 1024
-"""Twice what two names of 253 characters can need. Longer ones are not worth a review, nor the memory of its answer."""
-
-
-class Denial(NamedTuple):
-    """One request that was refused, for the log."""
-
-    status: HTTPStatus
-    why: str
-    user: str
-    client: str
-    what: str
-
-
-class AccessControl:
-    """Authentication by front proxy or token, then authorisation; what cannot be checked is refused."""
-
-    def __init__(self, reviewer: Reviewer, denied: Callable[[Denial], None]) -> None:
-        self._reviewer = reviewer
-        self._denied = denied
-        self.front_proxy = FrontProxy()
-        """Replaced as a whole when the cluster's settings change."""
-        self._tokens: ReviewCache[BearerToken, User | None] = ReviewCache(self._review_token)
-        self._rights: ReviewCache[tuple[User, RequestAttributes], bool] = ReviewCache(self._review_access)
-
-    async def refusal(self, scope: Scope) -> HttpReply | None:
-        """None for those who may pass."""
-        path = scope["path"]
-        if path in PROBE_PATHS or path.startswith("/openapi/"):
-            return None
-        if len(path) > PATH_MAX:
-            return self._refused(HTTPStatus.REQUEST_URI_TOO_LONG, f"the path has {len(path)} characters", scope)
-        try:
-            return await self._judged(scope)
-        except (ApiError, TooManyReviewsError) as error:
-            why = str(error) or "too many questions to the API server"
-            return self._refused(HTTPStatus.INTERNAL_SERVER_ERROR, "rights cannot be checked now", scope, detail=why)
-
-    async def _judged(self, scope: Scope) -> HttpReply | None:
-        user, path = await self._user(scope), scope["path"]
-        if user is None:
-            return self._refused(HTTPStatus.UNAUTHORIZED, "no credentials that anybody vouches for", scope)
-        if MASTERS in user.groups or _is_discovery(path):
-            return None
-        what = request_attributes(scope["method"], path, watch=b"watch=" in scope["query_string"])
-        if await self._rights.of((user, what)):
-            return None
-        return self._refused(HTTPStatus.FORBIDDEN, f'User "{user.name}" cannot {what}', scope, user=user.name)
-
-    async def _user(self, scope: Scope) -> User | None:
-        user = self.front_proxy.user(scope["state"]["peer"], scope["headers"])
-        if user is not None:
-            return user
-        token = _bearer(scope)
-        return await self._tokens.of(token) if token else None
-
-    async def _review_token(self, token: BearerToken) -> User | None:
-        user = await token_user(self._reviewer, token.text)
-        token.text = ""
-        return user
-
-    async def _review_access(self, key: tuple[User, RequestAttributes]) -> bool:
-        user, what = key
-        return await is_allowed(self._reviewer, user, what.right)
-
-    def _refused(
-        self, status: HTTPStatus, message: str, scope: Scope, *, user: str = "", detail: str = ""
-    ) -> HttpReply:
-        client = scope["client"][0] if scope["client"] else ""
-        what = f"{scope['method']} {scope['path'][:200]}"
-        self._denied(Denial(status, detail or message, user, client, what))
-        return failure(status, message)
-
-
-class BearerToken:
-    """A token, known by its hash: the text is forgotten as soon as it has been asked about."""
-
-    __slots__ = ("_digest", "text")
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self._digest = hashlib.sha256(text.encode()).digest()
-
-    def __hash__(self) -> int:
-        return hash(self._digest)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, BearerToken) and self._digest == other._digest
-
-
-def _bearer(scope: Scope) -> BearerToken | None:
-    for name, value in scope["headers"]:
-        if name == b"authorization":
-            kind, _, token = value.partition(b" ")
-            known = kind.lower() == b"bearer" and 0 < len(token) <= TOKEN_MAX
-            return BearerToken(token.strip().decode("latin-1")) if known else None
-    return None
-
-
-def _is_discovery(path: str) -> bool:
-    """Documents that are the same for all and say nothing of any workload. Availability hangs on them: no review."""
-    return path == "/apis" or (path.startswith("/apis/") and path.count("/") <= 3)  # noqa: PLR2004  /apis/group/version
+def watches(query: bytes) -> bool:
+    """Whether a query asks for a watch: any first value of `watch` but 0 and false does, the empty one too."""
+    if b"watch" not in query and b"%" not in query:
+        return False
+    parameters = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
+    first = next((value for name, value in parameters if name == "watch"), "false")
+    return first.lower() not in NOT_WATCHED

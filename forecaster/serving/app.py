@@ -46,14 +46,15 @@ if TYPE_CHECKING:
 
 KUBERNETES = ("/apis", "/openapi")
 OPEN_BESIDE = PROBE_PATHS | {"/metrics"}
-"""What the plain door still answers where there is a secure one."""
+"""What the plain port still answers where there is a secure one."""
 ELSEWHERE = failure(HTTPStatus.FORBIDDEN, "this is answered on the secure port only")
 
 
 class FrontApplication:
-    """One ASGI application for both doors.
+    """One ASGI application for both listeners.
 
-    With a gate, the plain door is left with probes and metrics, and every request of the secure one passes the gate.
+    With access control the plain port is left with probes and metrics without names; on the secure one every request is
+    controlled.
     """
 
     def __init__(
@@ -61,13 +62,13 @@ class FrontApplication:
         metrics_api: MetricsApi,
         pages: ASGIApp,
         count: Callable[[str, int], None],
-        gate: AccessControl | None = None,
+        access_control: AccessControl | None = None,
         upstream: UpstreamAdapter | None = None,
     ) -> None:
         self._metrics_api = metrics_api
         self._pages = pages
         self._count = count
-        self._gate = gate
+        self._access_control = access_control
         self._upstream = upstream
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -75,7 +76,7 @@ class FrontApplication:
         if scope["type"] != "http":
             await self._pages(scope, receive, send)
             return
-        refusal = None if self._gate is None else await self._refusal(scope, self._gate)
+        refusal = None if self._access_control is None else await self._refusal(scope, self._access_control)
         if refusal is not None:
             await self._send("refused", refusal, send)
         elif scope["path"].startswith(KUBERNETES):
@@ -89,9 +90,9 @@ class FrontApplication:
         else:
             await self._send("metrics_api", self._metrics_api.answer(request), send)
 
-    async def _refusal(self, scope: Scope, gate: AccessControl) -> HttpReply | None:
+    async def _refusal(self, scope: Scope, access_control: AccessControl) -> HttpReply | None:
         if scope["state"].get("secure"):
-            return await gate.refusal(scope)
+            return await access_control.refusal(scope)
         return None if scope["path"] in OPEN_BESIDE else ELSEWHERE
 
     async def _send(self, handler: str, reply: HttpReply, send: Send) -> None:
@@ -121,7 +122,7 @@ def create_app(
     secured: SecureListening | None = None,
     metrics: ServingMetrics | None = None,
 ) -> FrontApplication:
-    """The application on top of a reader; where there is a secure door, for those who may.
+    """The application on top of a reader; where there is a secure listener, for those who may.
 
     A table is stale after `stale_after`; when that is None, after three of its own intervals.
     """
@@ -138,8 +139,9 @@ def create_app(
     metrics_api = MetricsApi(seen)
     if secured is None:
         return FrontApplication(metrics_api, pages, metrics.count)
+    metrics.names_on_plain_port = False
     secured.discovered = lambda found: setattr(metrics_api, "discovery", found)
-    return FrontApplication(metrics_api, pages, metrics.count, secured.gate, secured.upstream)
+    return FrontApplication(metrics_api, pages, metrics.count, secured.access_control, secured.upstream)
 
 
 def _pages(
@@ -203,7 +205,7 @@ def assemble(
         return HttpServer(app, plain, refused=audit.refused)
     secured = SecureListening(options.secure, audit)
     app = create_app(reader, clock=_now, stale_after=stale_after, metrics=metrics, secured=secured)
-    server = HttpServer(app, plain, secure, secured.certificates.current, audit.refused)
+    server = HttpServer(app, plain, secure, secured.certificates.current, audit.refused, secured.ready)
     secured.drop_peers = server.drop_peers
     if secured.owners:
         metrics.owners = secured.owners.owners

@@ -6,19 +6,32 @@ import sys
 import time
 from collections import Counter
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import msgspec
 from cachetools import TTLCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from forecaster.serving.access_control import Denial
+    from http import HTTPStatus
 
 SILENT_SECONDS = 60.0
 """The same denial is written once in this time: an attacker shall not fill the log."""
 KINDS = 1024
+
+
+class Denial(NamedTuple):
+    """A refused request."""
+
+    status: HTTPStatus
+    message: str
+    """What the client reads."""
+    why: str
+    user: str
+    client: str
+    """Address of the client."""
+    what: str
+    """Method and path."""
 
 
 class Audit:

@@ -1,12 +1,18 @@
-"""Request-header authentication: what the cluster's front proxy says of the caller, if it is that proxy. Pure.
+"""Authentication: the user that the cluster's front proxy names, and bearer tokens that are worth a review.
 
-From ConfigMap `kube-system/extension-apiserver-authentication`, which the API server writes for servers like this one.
+Which proxy is trusted is in ConfigMap `kube-system/extension-apiserver-authentication`, which the API server writes for
+servers like this one.
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
+import binascii
+import hashlib
+import re
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 from urllib.parse import unquote
@@ -25,13 +31,12 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-
 CONFIG_MAP = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 Headers = Sequence[tuple[bytes, bytes]]
 
 
 class FrontProxy(NamedTuple):
-    """Whom to believe, and in which headers. Without a CA nobody is believed."""
+    """The CA and names of the front proxy's certificate, and its headers. Without a CA there is no front proxy."""
 
     ca: str = ""
     allowed_names: frozenset[str] = frozenset()
@@ -42,7 +47,7 @@ class FrontProxy(NamedTuple):
     extra_prefixes: tuple[bytes, ...] = (b"x-remote-extra-",)
 
     def user(self, peer: Peer | None, headers: Headers) -> User | None:
-        """The caller that the proxy names; None from anybody who is not the proxy."""
+        """The user that the proxy names; None where the peer is not the proxy."""
         if peer is None or not self.ca or (self.allowed_names and peer.common_name not in self.allowed_names):
             return None
         starts = self.user_headers + self.group_headers + self.uid_headers + self.extra_prefixes
@@ -107,10 +112,12 @@ def _extra(headers: Headers, prefixes: tuple[bytes, ...]) -> tuple[tuple[str, tu
     return tuple((name, tuple(values)) for name, values in found.items())
 
 
+# The settings of the front proxy, kept up with.
+
 POLL_SECONDS = 5.0
 """Between two looks at the ConfigMap. It changes when a cluster's CA is rotated, that is, once in a year."""
-RETRY_SECONDS = 1.0
-"""Before the first good answer: until then no proxy is believed."""
+RETRY_SECONDS = 0.5
+"""Before the first good answer: until then no connection is let in."""
 
 
 class ObjectReader(Protocol):
@@ -126,14 +133,20 @@ class FrontProxyWatch:
     def __init__(self, reader: ObjectReader, changed: Callable[[FrontProxy], None]) -> None:
         self._reader = reader
         self._changed = changed
-        self._seen: FrontProxy | None = None
+        self._latest: FrontProxy | None = None
+        self._read = asyncio.Event()
         self.fault = "extension-apiserver-authentication has not been read yet"
-        """Why the newest state is not known; empty when it is."""
+        """Why the latest state is not known; empty when it is."""
 
     @property
     def known(self) -> bool:
         """Whether it has ever been read."""
-        return self._seen is not None
+        return self._read.is_set()
+
+    async def until_known(self, seconds: float) -> None:
+        """Return when it has been read for the first time, or after so many seconds."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._read.wait(), seconds)
 
     async def look(self) -> None:
         """Look once."""
@@ -143,12 +156,86 @@ class FrontProxyWatch:
             self.fault = f"{error}; bind the role extension-apiserver-authentication-reader in kube-system"
             return
         self.fault = ""
-        if found != self._seen:
-            self._seen = found
+        if found != self._latest:
+            self._latest = found
             self._changed(found)
+        self._read.set()
 
     async def keep_looking(self) -> None:
         """For ever."""
         while True:
             await self.look()
             await asyncio.sleep(POLL_SECONDS if self.known else RETRY_SECONDS)
+
+
+# Bearer tokens.
+
+TOKEN_MAX = 16 * 1024
+TOKEN = re.compile(rb"[A-Za-z0-9._~+/-]+=*")
+"""RFC 6750, section 2.1."""
+JWT_BEGIN = b"eyJ"
+"""`{"` in base64: the header of a JSON Web Token."""
+JWT_DOTS = 2
+EXPIRED_SECONDS = 300.0
+"""A token that ended longer ago is expired by any clock that TLS would work with."""
+
+
+class BearerToken:
+    """A token, known by its hash: the text is forgotten as soon as it has been reviewed."""
+
+    __slots__ = ("_digest", "text")
+
+    def __init__(self, text: bytes) -> None:
+        self.text = text.decode("ascii")
+        self._digest = hashlib.sha256(text).digest()
+
+    def __hash__(self) -> int:
+        return hash(self._digest)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BearerToken) and self._digest == other._digest
+
+
+class JwtHeader(msgspec.Struct, frozen=True):
+    """What every JSON Web Token says of its signature."""
+
+    alg: str
+
+
+class JwtClaims(msgspec.Struct, frozen=True):
+    """The claim that can be judged without a key."""
+
+    exp: float | None = None
+
+
+def bearer_token(headers: Headers, now: float) -> BearerToken | None:
+    """The token of a request; None where there is none, or none that an API server could accept."""
+    for name, value in headers:
+        if name == b"authorization":
+            kind, _, token = value.partition(b" ")
+            token = token.strip()
+            return BearerToken(token) if kind.lower() == b"bearer" and _is_possible(token, now) else None
+    return None
+
+
+def _is_possible(token: bytes, now: float) -> bool:
+    if len(token) > TOKEN_MAX or not TOKEN.fullmatch(token):
+        return False
+    if not token.startswith(JWT_BEGIN) or token.count(b".") != JWT_DOTS:
+        return True  # opaque: only the cluster's own authenticators can tell
+    header, claims, _ = token.split(b".")
+    try:
+        msgspec.json.decode(_base64url(header), type=JwtHeader)
+        ends = msgspec.json.decode(_base64url(claims), type=JwtClaims).exp
+    except (msgspec.DecodeError, binascii.Error, UnicodeDecodeError):
+        return False
+    return ends is None or ends + EXPIRED_SECONDS > now
+
+
+def _base64url(part: bytes) -> bytes:
+    return base64.urlsafe_b64decode(part + b"=" * (-len(part) % 4))
+
+
+def shows_token(headers: Headers) -> bool:
+    """Whether a request has an Authorization header, of whatever kind."""
+    return any(name == b"authorization" for name, _ in headers)

@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from forecaster.publish.values import KNOWN, METRICS
+from forecaster.serving.access_control import watches
 from forecaster.serving.discovery import Discovery
 from forecaster.serving.metric_lists import custom, external, print_table
 from forecaster.serving.reply import HttpReply, failure, success
@@ -150,7 +151,7 @@ class MetricsApi:
             parameters = request.parameters()
         except ValueError:
             return failure(HTTPStatus.BAD_REQUEST, "too many query parameters")
-        if parameters.get("watch", "") in {"1", "true"}:
+        if watches(request.query):
             return failure(HTTPStatus.METHOD_NOT_ALLOWED, "values cannot be watched")
         return EMPTY if seen is None else self._value(call, parameters, request, *seen)
 

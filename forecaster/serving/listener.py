@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from forecaster.serving.connection import Connection
 
@@ -88,6 +88,7 @@ class Listener:
         connections: Callable[[], set[Connection]],
         context: Callable[[], ssl.SSLContext] | None = None,
         refused: Callable[[str, str], None] = lambda _why, _peer: None,
+        ready: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         listener.setblocking(False)  # noqa: FBT003  the socket's own signature
         self._listener = listener
@@ -95,9 +96,10 @@ class Listener:
         self._connections = connections
         self._context = context
         self._refused = refused
+        self._ready = ready
         self._loop = asyncio.get_running_loop()
         self._speaking: asyncio.Queue[socket.socket] = asyncio.Queue()
-        self._lobby = SilentConnections(self._loop, self._speaking.put_nowait)
+        self._lobby = SilentConnections(self._loop, self._line_up)
         self._handshakes: dict[asyncio.Task[None], None] = {}
         self._tasks = [self._loop.create_task(self._accept()), self._loop.create_task(self._let_in())]
 
@@ -122,7 +124,15 @@ class Listener:
             connection.setblocking(False)  # noqa: FBT003  the socket's own signature
             self._lobby.enter(connection)
 
+    def _line_up(self, connection: socket.socket) -> None:
+        """For its handshake; one more than may wait closes the one that has waited longest."""
+        if self._speaking.qsize() >= SILENT_MAX:
+            self._speaking.get_nowait().close()
+        self._speaking.put_nowait(connection)
+
     async def _let_in(self) -> None:
+        if self._ready:
+            await self._ready()
         while True:
             connection = await self._speaking.get()
             self._make_room()
@@ -160,11 +170,12 @@ class Listener:
             await self._loop.connect_accepted_socket(self._make, connection)
             return
         context = self._context()
-        _, inside = await self._loop.connect_accepted_socket(
-            self._make, connection, ssl=context, ssl_handshake_timeout=HANDSHAKE_SECONDS
+        protocol = self._make()  # uvloop returns its own protocol of TLS in place of this one
+        await self._loop.connect_accepted_socket(
+            lambda: protocol, connection, ssl=context, ssl_handshake_timeout=HANDSHAKE_SECONDS
         )
         if not same_trust(context, self._context()):
-            inside.shutdown()
+            protocol.shutdown()
 
 
 def same_trust(before: ssl.SSLContext, now: ssl.SSLContext) -> bool:

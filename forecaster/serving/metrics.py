@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from forecaster.publish.reader import PublishedTable, TableReader
 
 
+ON_SECURE_PORT = b"# The gauges of the workloads are at /metrics of the secure port.\n"
+
+
 class ServingMetrics:
     """Requests by handler and code, and the state of the table."""
 
@@ -38,6 +41,8 @@ class ServingMetrics:
         self._reader = reader
         self.owners: Mapping[str, str] = {}
         """Of the API groups, by their APIServices, where that is looked at."""
+        self.names_on_plain_port = True
+        """Whether the plain port has the gauges of workloads."""
         self._denials = {} if denials is None else denials
         self._clock = clock
         self._registry = registry = CollectorRegistry()
@@ -76,12 +81,19 @@ class ServingMetrics:
             owners.add_metric([group, owner], 1)
         yield owners
 
-    async def answer(self, _request: Request) -> Response:
+    async def answer(self, request: Request) -> Response:
         """Both processes in one text, then the gauges of the workloads while the table is fresh."""
         table = self._reader.table
-        fresh = table is not None and not age_of(table.meta, self._clock(), self._stale_after).stale
-        pieces = chain((self._own(table),), table.gauges() if table is not None and fresh else ())
+        pieces = chain((self._own(table),), self._gauges(table, request))
         return StreamingResponse(_each(pieces), media_type=CONTENT_TYPE_LATEST)
+
+    def _gauges(self, table: PublishedTable | None, request: Request) -> Iterable[bytes]:
+        """Their labels are names of tenants: only for clients with the right to read them, where that is controlled."""
+        if not self.names_on_plain_port and not request.scope["state"]["secure"]:
+            return (ON_SECURE_PORT,)
+        if table is None or age_of(table.meta, self._clock(), self._stale_after).stale:
+            return ()
+        return table.gauges()
 
     def _own(self, table: PublishedTable | None) -> bytes:
         """Without a table there is no age: an absent series, not a zero."""

@@ -15,6 +15,7 @@ REASONS = {
     HTTPStatus.METHOD_NOT_ALLOWED: "MethodNotAllowed",
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "RequestEntityTooLarge",
     HTTPStatus.REQUEST_URI_TOO_LONG: "RequestURITooLong",
+    HTTPStatus.TOO_MANY_REQUESTS: "TooManyRequests",
     HTTPStatus.INTERNAL_SERVER_ERROR: "InternalError",
     HTTPStatus.BAD_GATEWAY: "InternalError",
     HTTPStatus.SERVICE_UNAVAILABLE: "ServiceUnavailable",

@@ -1,73 +1,151 @@
-"""Remembered: answers that hold for some seconds, each asked for once however many wait for it."""
+"""ReviewCache: answers of reviews that hold for some seconds; ReviewTurns: how many at a time, and whose is next."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, Generic, TypeVar
+from collections import Counter, OrderedDict, deque
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from cachetools import TTLCache
+from cachetools import TLRUCache
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Hashable
 
 K = TypeVar("K", bound="Hashable")
 V = TypeVar("V")
-SECONDS = 10.0
-"""As the Kubernetes servers themselves remember both what is allowed and what is not."""
-RENEW_AFTER = 0.5
-"""Share of that time after which an answer that is used again is asked for once more, while nobody waits."""
 ENTRIES = 16384
-WAITING = 256
-"""Different questions under way at a time. Somebody who asks with invented names fills this, and not our memory."""
+"""Answers kept; the least recently used one goes first."""
+WAIT_SECONDS = 10.0
+"""How long a request waits for its review, as the Kubernetes servers do. The review goes on for the next one."""
+RENEW_AFTER = 0.5
+"""Share of its time after which a positive answer that is used is reviewed anew, without a request that waits."""
 
 
 class TooManyReviewsError(Exception):
-    """No more questions now."""
+    """The caller has as many reviews open as it may."""
+
+
+class Hold(NamedTuple):
+    """How long an answer holds, in seconds."""
+
+    positive: float
+    """A user, or a right that is given."""
+    negative: float
+
+
+class ReviewTurns:
+    """At most `workers` reviews at a time and `open_max` of one caller; callers whose reviews wait take turns.
+
+    So the review of a caller waits for one of each other caller, and not for all that others have asked before.
+    """
+
+    def __init__(self, workers: int, open_max: int) -> None:
+        self._idle = workers
+        self._open_max = open_max
+        self._open: Counter[str] = Counter()
+        self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+
+    def begin(self, caller: str) -> None:
+        """Count one more open review; `run` takes it back.
+
+        Raises:
+            TooManyReviewsError: the caller has too many.
+        """
+        if self._open[caller] >= self._open_max:
+            raise TooManyReviewsError(f"{self._open_max} reviews of {caller} are open")
+        self._open[caller] += 1
+
+    async def run(self, caller: str, review: Callable[[], Awaitable[V]]) -> V:
+        """The answer of a review that has begun, when it is its turn."""
+        try:
+            await self._turn(caller)
+            try:
+                return await review()
+            finally:
+                self._next()
+        finally:
+            self._open[caller] -= 1
+            if not self._open[caller]:
+                del self._open[caller]
+
+    async def _turn(self, caller: str) -> None:
+        if self._idle:
+            self._idle -= 1
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(caller, deque()).append(turn)
+        await turn
+
+    def _next(self) -> None:
+        """The first review of the first caller, which then is the last one in the order."""
+        while self._waiting:
+            caller, turns = self._waiting.popitem(last=False)
+            turn = turns.popleft()
+            if turns:
+                self._waiting[caller] = turns
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._idle += 1
 
 
 class ReviewCache(Generic[K, V]):
-    """A question's answer by its key. Failures are not remembered."""
+    """A review's answer by its key. An answer that is false is negative. Failures are not kept."""
 
     def __init__(
-        self, ask: Callable[[K], Awaitable[V]], seconds: float = SECONDS, clock: Callable[[], float] = time.monotonic
+        self,
+        review: Callable[[K], Awaitable[V]],
+        hold: Hold,
+        turns: ReviewTurns,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._ask = ask
+        self._review = review
+        self._hold = hold
+        self._turns = turns
         self._clock = clock
-        self._renew_after = seconds * RENEW_AFTER
-        self._known: TTLCache[K, tuple[V, float]] = TTLCache(ENTRIES, seconds, clock)
+        self._known: TLRUCache[K, tuple[V, float]] = TLRUCache(ENTRIES, self._until, clock)
         self._under_way: dict[K, asyncio.Task[V]] = {}
 
-    async def of(self, key: K) -> V:
-        """The answer, asked for if it is not known.
+    async def of(self, key: K, caller: str) -> V:
+        """The answer, reviewed at the expense of `caller` if it is not known.
 
         Raises:
-            TooManyError: too many others are being asked for.
+            TooManyReviewsError: the caller has too many reviews open.
+            TimeoutError: there is no answer yet.
         """
         known = self._known.get(key)
         if known is None:
-            return await asyncio.shield(self._asked(key))
+            return await asyncio.wait_for(asyncio.shield(self._reviewed(key, caller)), WAIT_SECONDS)
         answer, since = known
-        if self._clock() - since > self._renew_after and len(self._under_way) < WAITING:
-            self._asked(key)
+        if answer and self._clock() - since > RENEW_AFTER * self._hold.positive:
+            self._renew(key, caller)
         return answer
 
-    def _asked(self, key: K) -> asyncio.Task[V]:
-        """One question for all who wait. It goes on when the one who asked first has hung up."""
+    def _renew(self, key: K, caller: str) -> None:
+        try:
+            self._reviewed(key, caller)
+        except TooManyReviewsError:
+            return  # a later use renews it
+
+    def _reviewed(self, key: K, caller: str) -> asyncio.Task[V]:
+        """One review for all requests that wait. It goes on when the first of them has been given up."""
         found = self._under_way.get(key)
         if found is None:
-            if len(self._under_way) >= WAITING:
-                raise TooManyReviewsError
-            found = self._under_way[key] = asyncio.create_task(self._answered(key))
+            self._turns.begin(caller)
+            found = self._under_way[key] = asyncio.create_task(self._answered(key, caller))
             found.add_done_callback(lambda task: self._done(key, task))
         return found
 
-    async def _answered(self, key: K) -> V:
-        answer = await self._ask(key)
+    async def _answered(self, key: K, caller: str) -> V:
+        answer = await self._turns.run(caller, lambda: self._review(key))
         self._known[key] = answer, self._clock()
         return answer
 
     def _done(self, key: K, task: asyncio.Task[V]) -> None:
         del self._under_way[key]
         if not task.cancelled():
-            task.exception()  # seen by those who wait; nobody may be left
+            task.exception()  # taken note of: there may be no request left that waits
+
+    def _until(self, _key: K, known: tuple[V, float], now: float) -> float:
+        return now + (self._hold.positive if known[0] else self._hold.negative)

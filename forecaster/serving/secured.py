@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from forecaster.kube.client import ApiClient, AsyncApiClient
 from forecaster.kube.config import ClientConfig, client_config_source
-from forecaster.serving.access_control import AccessControl
+from forecaster.serving.access_control import DIRECT_WORKERS, PROXIED_WORKERS, AccessControl
 from forecaster.serving.authentication import FrontProxyWatch
 from forecaster.serving.discovery import GROUPS
 from forecaster.serving.group_owner import GroupOwnerWatch
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 1.0
 """Between two looks at the files of the certificate."""
+WATCHES = 2
+"""Connections to the API server for what is read again and again; reviews have their own."""
+TRUST_SECONDS = 10.0
+"""How long new connections wait for the first reading of the front proxy's settings."""
 
 
 class SecureListening:
@@ -42,8 +46,11 @@ class SecureListening:
         self.certificates = ServingCertificates(Path(options.certificate), Path(options.key))
         self.certificates.refresh()
         self.certificates.current()
-        self.api_server = AsyncApiClient(ApiClient(client_config_source(options.kubeconfig)).configured())
-        self.gate = AccessControl(self.api_server, audit.denied)
+        connections = WATCHES + PROXIED_WORKERS + DIRECT_WORKERS
+        client = ApiClient(client_config_source(options.kubeconfig), connections=connections).configured()
+        self.api_server = AsyncApiClient(client, WATCHES)
+        self._reviewers = AsyncApiClient(client, PROXIED_WORKERS), AsyncApiClient(client, DIRECT_WORKERS)
+        self.access_control = AccessControl(*self._reviewers, audit.denied)
         self.drop_peers: Callable[[], None] = lambda: None
         """Ends the connections whose certificates were verified with another CA; the server has them."""
         self.discovered: Callable[[Discovery], None] = lambda _found: None
@@ -58,11 +65,16 @@ class SecureListening:
         """Why the listener is not ready; empty when it is."""
         return "" if self._trust.known else self._trust.fault
 
+    async def ready(self) -> None:
+        """Return when the front proxy can be told from other clients, or cannot for the time being."""
+        await self._trust.until_known(TRUST_SECONDS)
+
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Keeps up with the cluster and with the files while the block lasts."""
         async with AsyncExitStack() as stack:
-            stack.callback(self.api_server.close)
+            for client in (*self._reviewers, self.api_server):
+                stack.callback(client.close)
             if self._connections:
                 stack.callback(self._connections.close)
             for work in self._work():
@@ -90,12 +102,12 @@ class SecureListening:
         self.discovered(found)
 
     def _take_over(self, found: FrontProxy) -> None:
-        """The new context first: whoever is sent away comes back at once."""
-        changed = found.ca != self.gate.front_proxy.ca
+        """The new context first: a client whose connection ends comes back at once."""
+        before = self.access_control.front_proxy
         self.certificates.trust(found.ca)
         self.certificates.refresh()
-        self.gate.front_proxy = found
-        if changed:
+        self.access_control.front_proxy = found
+        if before is None or before.ca != found.ca:
             self.drop_peers()
 
     async def _keep_certificates(self) -> None:

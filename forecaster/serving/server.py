@@ -13,7 +13,7 @@ from forecaster.serving.listener import Listener
 if TYPE_CHECKING:
     import socket
     import ssl
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from starlette.types import ASGIApp
 
@@ -33,12 +33,14 @@ class HttpServer(uvicorn.Server):
         secure: socket.socket | None = None,
         context: Callable[[], ssl.SSLContext] | None = None,
         refused: Callable[[str, str], None] = lambda _why, _peer: None,
+        ready: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         super().__init__(_config(app))
         self._plain = plain
         self._secure = secure
         self._context = context
         self._refused = refused
+        self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:  # noqa: ARG002  it has its own
         """Open the doors."""
@@ -80,7 +82,7 @@ class HttpServer(uvicorn.Server):
             return Connection(self.config, state, app_state, secure=context is not None, refused=self._refused)
 
         connections: Any = self.server_state.connections
-        return Listener(listener, make, lambda: connections, context, self._refused)
+        return Listener(listener, make, lambda: connections, context, self._refused, self._ready if context else None)
 
 
 def _config(app: ASGIApp) -> uvicorn.Config:

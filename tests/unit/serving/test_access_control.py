@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from forecaster.serving.access_control import RequestAttributes, request_attributes
+from forecaster.serving.access_control import RequestAttributes, request_attributes, watches
 
 VALUES = "/apis/external.metrics.k8s.io/v1beta1/namespaces/shop"
 
@@ -41,3 +41,18 @@ def test_a_refusal_says_what_was_tried_as_the_api_server_does() -> None:
         'list resource "m" in API group "external.metrics.k8s.io" in the namespace "shop"'
     )
     assert str(request_attributes("GET", "/metrics")) == "get path /metrics"
+
+
+@pytest.mark.parametrize(
+    "query", ["", "watch=0", "watch=false", "watch=False&watch=1", "labelSelector=watch%3D1", "x=%77"]
+)
+def test_a_query_that_lists(query: str) -> None:
+    assert not watches(query.encode())
+
+
+@pytest.mark.parametrize(
+    "query", ["watch=1", "watch=true", "watch", "watch=", "watch=yes", "w%61tch=1", "a=b&watch=1&watch=0"]
+)
+def test_a_query_that_watches_by_the_rules_of_the_api_server(query: str) -> None:
+    """apimachinery, Convert_Slice_string_To_bool: the first value, unless it is 0 or false; the empty one is true."""
+    assert watches(query.encode())

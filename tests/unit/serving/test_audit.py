@@ -4,10 +4,9 @@ import io
 import json
 from http import HTTPStatus
 
-from forecaster.serving.access_control import Denial
-from forecaster.serving.audit import KINDS, SILENT_SECONDS, Audit
+from forecaster.serving.audit import KINDS, SILENT_SECONDS, Audit, Denial
 
-EVE = Denial(HTTPStatus.FORBIDDEN, "cannot list", "eve", "10.0.0.7", "GET /apis")
+EVE = Denial(HTTPStatus.FORBIDDEN, "cannot list", "cannot list", "eve", "10.0.0.7", "GET /apis")
 
 
 class Clock:

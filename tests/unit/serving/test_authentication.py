@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import base64
+import json
+
 import pytest
 
 from forecaster.kube.reviews import User
-from forecaster.serving.authentication import FrontProxy, front_proxy
+from forecaster.serving.authentication import FrontProxy, bearer_token, front_proxy
 from forecaster.serving.connection import Peer
 
 PROXY = FrontProxy(ca="PEM", allowed_names=frozenset({"front-proxy-client"}))
@@ -77,3 +80,55 @@ def test_settings_without_an_authority_switch_it_off() -> None:
 def test_a_list_that_is_none_is_an_error_and_not_everybody() -> None:
     with pytest.raises(ValueError, match="requestheader-allowed-names"):
         front_proxy({"requestheader-client-ca-file": "PEM", "requestheader-allowed-names": "front-proxy-client"})
+
+
+NOON = 1_772_366_400.0
+
+
+def jwt(claims: object, header: object = {"alg": "RS256", "kid": "1"}) -> bytes:
+    parts = (base64.urlsafe_b64encode(json.dumps(one).encode()).rstrip(b"=") for one in (header, claims))
+    return b".".join((*parts, b"c2lnbmF0dXJl"))
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        jwt({"iss": "https://kubernetes.default.svc", "exp": NOON + 60}),
+        jwt({"iss": "a legacy one without an end"}),
+        jwt({"exp": NOON - 60}),
+        b"abcdef.0123456789abcdef",
+        b"sha256~opaque_-",
+        b"k8s-aws-v1.aHR0cHM6Ly9zdHM",
+        b"MTIzNA==",
+    ],
+    ids=["account", "no-end", "clocks-differ", "bootstrap", "opaque", "cloud", "padded"],
+)
+def test_a_token_that_an_api_server_could_accept_is_worth_a_review(token: bytes) -> None:
+    found = bearer_token([(b"authorization", b"Bearer " + token)], NOON)
+    assert found is not None
+    assert found.text == token.decode()
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"Bearer ",
+        b"Bearer a b c",
+        b'Bearer {"guess": 1}',
+        b"Bearer \xff\xfe",
+        b"Bearer " + b"x" * 20_000,
+        b"Bearer eyJhbGci.eyJhbGci.x",
+        b"Bearer " + jwt({"exp": "tomorrow"}),
+        b"Bearer " + jwt({"exp": NOON - 3600}),
+        b"Bearer " + jwt({}, {"typ": "JWT"}),
+        b"Bearer " + jwt([]),
+        b"Basic dXNlcjpwYXNz",
+    ],
+    ids=["empty", "spaces", "json", "bytes", "long", "torn", "end", "expired", "unsigned", "no-claims", "basic"],
+)
+def test_what_no_api_server_could_accept_is_not_reviewed(header: bytes) -> None:
+    assert bearer_token([(b"authorization", header)], NOON) is None
+
+
+def test_without_credentials_there_is_no_token() -> None:
+    assert bearer_token([(b"accept", b"*/*")], NOON) is None

@@ -13,11 +13,16 @@ from forecaster.hpa.proposals import DEFAULT_TOLERANCE, from_average, per_pod_va
 from forecaster.publish.gauges import FAMILIES
 from forecaster.publish.reader import TableReader
 from forecaster.publish.values import ORDER
-from forecaster.serving.access_control import PATH_MAX
+from forecaster.serving.access_control import (
+    DIRECT_HOLD,
+    DIRECT_OPEN_MAX,
+    PATH_MAX,
+    PROXIED_HOLD,
+    PROXIED_OPEN_MAX,
+)
 from forecaster.serving.app import create_app
 from forecaster.serving.connection import BODY_MAX, HEADER_LINES_MAX, HEADERS_MAX, PATIENCE_SECONDS, URL_MAX
 from forecaster.serving.listener import CONNECTIONS, HANDSHAKE_SECONDS, HANDSHAKES, SILENCE_SECONDS, SILENT_MAX
-from forecaster.serving.review_cache import WAITING
 from forecaster.serving.selection import COMMAS_MAX, SELECTOR_MAX
 from forecaster.serving.server import KEEP_ALIVE_SECONDS
 from tests.support.asgi import Client
@@ -83,7 +88,10 @@ def test_every_word_of_abstaining_has_its_row() -> None:
         f"{KEEP_ALIVE_SECONDS} s; strangers go first when there are {CONNECTIONS:,} connections",
         f"{URL_MAX // 1024} KiB, {HEADERS_MAX // 1024} KiB in {HEADER_LINES_MAX} lines, {BODY_MAX // 1024} KiB",
         f"{PATH_MAX:,} characters; {SELECTOR_MAX:,} characters with {COMMAS_MAX} commas",
-        f"{WAITING} at a time, each asked once",
+        f"{PROXIED_OPEN_MAX} open ones of a user of the front proxy; {DIRECT_OPEN_MAX} of any other user or address",
+        f"for {PROXIED_HOLD.positive / 60:g} minutes",
+        f"for {DIRECT_HOLD.positive:g} s on other connections",
+        f"refused for {DIRECT_HOLD.negative:g} s",
     ],
 )
 def test_limits_are_as_stated(stated: str) -> None:
