@@ -26,6 +26,8 @@ METRICS = (DEMAND, FLOOR, REPLICAS)
 KNOWN = frozenset({"forecast", "measured"})
 """Sources of a number that is known."""
 PER_REPLICA = "AverageValue"
+CLOCK_SKEW = timedelta(seconds=30)
+"""How far ahead of the reader's clock an instant may lie. Beyond that a clock was wrong, and nothing is known by it."""
 
 LAST: Final = "last"
 """The last value that was known, while its newest sample is young enough."""
@@ -89,7 +91,7 @@ class AskedAt(NamedTuple):
     now: datetime
     published_at: datetime
     fresh: bool
-    """False: the table is older than it may be, so nothing in it is known to be true now."""
+    """False: the table is older than it may be, or from the future: nothing in it is known to be true now."""
 
 
 class OfferedValue(NamedTuple):
@@ -223,6 +225,8 @@ def _abstained_answer(
 
 
 def _why(offer: WorkloadOffer, moment: AskedAt) -> str:
+    if moment.published_at > moment.now + CLOCK_SKEW:
+        return f"the newest values are of {moment.published_at:%Y-%m-%d %H:%M:%S} UTC, which is in the future"
     if not moment.fresh:
         return f"the newest values are of {moment.published_at:%Y-%m-%d %H:%M:%S} UTC; nothing has been computed since"
     return offer.why or "nothing is forecast or measured"
@@ -258,7 +262,8 @@ def abstained(policy: str, inputs: AbstainInputs) -> AbstainedValue | None:
 
 
 def _last(inputs: AbstainInputs) -> float | None:
-    return inputs.last if inputs.age <= inputs.last_for else None
+    """A sample from the future would be young for ever."""
+    return inputs.last if -CLOCK_SKEW <= inputs.age <= inputs.last_for else None
 
 
 def _neutral(inputs: AbstainInputs) -> float | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from forecaster.domain.published import DEMAND
-from forecaster.publish.values import Answer, AskedAt, NotNamed, value_of
+from forecaster.publish.values import CLOCK_SKEW, Answer, AskedAt, NotNamed, value_of
 
 if TYPE_CHECKING:
     from forecaster.publish.reader import PublishedTable
@@ -27,10 +27,12 @@ class TableAge(msgspec.Struct, frozen=True):
 
 
 def age_of(meta: TableMeta, now: datetime, stale_after: timedelta | None) -> TableAge:
-    """The age of a table at `now`; never negative, whatever the clocks say."""
+    """The age of a table at `now`: negative, and stale, for one from the future; a small skew of clocks is no age."""
     limit = timedelta(seconds=STALE_INTERVALS * meta.interval_seconds) if stale_after is None else stale_after
-    age = max(now - meta.published_at, timedelta(0))
-    return TableAge(meta.published_at, age.total_seconds(), age > limit)
+    age = now - meta.published_at
+    if age < timedelta(0) and age >= -CLOCK_SKEW:
+        age = timedelta(0)
+    return TableAge(meta.published_at, age.total_seconds(), stale=not timedelta(0) <= age <= limit)
 
 
 class MetricRequest(NamedTuple):

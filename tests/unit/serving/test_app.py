@@ -94,9 +94,23 @@ def test_a_stale_table_is_served_and_said_to_be_stale(client: Client, clock: Clo
     assert answer["recommendation"]["replicas"]["recommended"] == 5
 
 
-def test_a_clock_behind_the_table_gives_no_negative_age(client: Client, clock: Clock) -> None:
-    clock.now = NOON - timedelta(minutes=1)
-    assert client.get("/readyz").json()["age_seconds"] == 0.0
+def test_a_small_skew_of_clocks_is_no_age(client: Client, clock: Clock) -> None:
+    clock.now = NOON - timedelta(seconds=20)
+    answer = client.get("/readyz").json()
+    assert (answer["age_seconds"], answer["stale"]) == (0.0, False)
+
+
+def test_a_table_from_the_future_is_stale_and_says_so(tmp_path: Path, clock: Clock) -> None:
+    """A cycle six hours ahead: its values must not be believed for six hours, nor repeated as the last known ones."""
+    publisher(tmp_path / "table").publish(NOON, [recommendation()])
+    clock.now = NOON - timedelta(hours=6)
+    client = client_of(tmp_path / "table", clock)
+    answer = client.get("/readyz").json()
+    assert (answer["age_seconds"], answer["stale"]) == (-21600.0, True)
+    path = "/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/forecaster_demand"
+    refused = client.get(f"{path}?labelSelector=workload=web,signal=cpu")
+    assert refused.status_code == 503
+    assert "2026-03-01 12:00:00 UTC, which is in the future" in refused.json()["message"]
 
 
 def test_the_list_is_ordered_and_complete(client: Client) -> None:
@@ -191,5 +205,5 @@ def test_gauges_of_workloads_are_passed_on_while_the_table_is_fresh(tmp_path: Pa
     gauged = client_of(tmp_path / "table", clock)
     line = 'forecaster_workload_replicas{namespace="shop",kind="Deployment",workload="web"} 3'
     assert line in gauged.get("/metrics").text
-    clock.now = NOON + timedelta(minutes=4)
-    assert line not in gauged.get("/metrics").text
+    for clock.now in (NOON + timedelta(minutes=4), NOON - timedelta(minutes=4)):
+        assert line not in gauged.get("/metrics").text
