@@ -78,8 +78,7 @@ def _lender(own: Floats, related: Floats, day: int) -> tuple[int, float] | None:
     if not len(related):
         return None
     own_skill, factor = followed(own, related[:, -len(own) :])
-    together = _together(related[:, -TOGETHER_DAYS * day :])
-    shown = own_skill if len(own) >= PROVING_DAYS * day else together
+    shown = own_skill if len(own) >= PROVING_DAYS * day else _together(related[:, -TOGETHER_DAYS * day :])
     best = int(np.argmax(np.where(factor > 0, shown, -np.inf)))
     return (best, float(factor[best])) if factor[best] > 0 and shown[best] >= PROOF else None
 

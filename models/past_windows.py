@@ -40,7 +40,7 @@ def past_windows(seen: SeenSituation, windows: Sequence[StepWindow]) -> Floats:
     parts.append(found[..., DAYS_BACK:] - seen.level[:, :, None, None])
     latest = np.stack([_largest(seen, window.steps, seen.origins[:, None])[:, :, 0] for window in windows], axis=-1)
     parts.append((latest - seen.level[:, :, None])[..., None])
-    scaled = squash(np.concatenate(parts, axis=-1) / seen.scale[:, :, None, None])
+    scaled = squash(np.concatenate(parts, axis=-1) / seen.scale[:, :, None, None].astype(seen.values.dtype))
     distance = np.stack([np.log(first), first / 12, np.log(width), np.log((first + width) / seen.day)], axis=-1)
     place = np.broadcast_to(distance, (*scaled.shape[:3], distance.shape[1]))
     return np.concatenate([scaled, place], axis=-1).astype(np.float32)

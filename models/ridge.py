@@ -209,11 +209,12 @@ def _peak_errors(scaled: Floats, coefficients: Floats, regressors: Regressors, w
     reach = max(window.last for window in windows)
     known = regressors.origins(reach)
     origins = known[np.unique(np.linspace(0, len(known) - 1, PAST_ORIGINS).astype(np.intp))]
-    expected = regressors.columns(scaled, origins) @ coefficients[:, :, :reach]
-    actual = np.stack([scaled[:, origins + step] for step in range(1, reach + 1)], axis=2)
+    points = regressors.columns(scaled, origins) @ coefficients[:, :, :reach]
+    expected = np.ascontiguousarray(np.moveaxis(points, 2, 0))
+    actual = np.stack([scaled[:, origins + step] for step in range(1, reach + 1)])
     return np.stack([error_table(_largest(actual, one) - _largest(expected, one)) for one in windows], axis=1)
 
 
 def _largest(steps: Floats, window: StepWindow) -> Floats:
-    """[series, origin] of [series, origin, step]."""
-    return np.asarray(steps[:, :, window.first - 1 : window.last].max(axis=2))
+    """[series, origin] of [step, series, origin]."""
+    return np.asarray(np.maximum.reduce(steps[window.first - 1 : window.last]))

@@ -62,11 +62,12 @@ def situation(values: Floats, origins: Origins, day: int) -> SeenSituation:
     view = trailing(values, origins)
     moved = _moved(view, day)
     scale = _scale(view, moved, origins, day)
+    unit = scale.astype(values.dtype)
     context = [
-        _recent(values, origins, day, level, scale, view),
-        _spread(day, level, scale, view, moved),
-        _rhythm(values, origins, day, level, scale, view),
-        _restlessness(day, scale, moved),
+        _recent(values, origins, day, level, unit, view),
+        _spread(day, level, unit, view, moved),
+        _rhythm(values, origins, day, level, unit, view),
+        _restlessness(day, unit, moved),
         _age(origins, day, view),
     ]
     features = np.concatenate(context).astype(np.float32)

@@ -66,6 +66,7 @@ class AtOrigins:
         self._values, self._origins = values, origins
         self._total = _sums(values)
         self._known: dict[tuple[int, int], Floats] = {}
+        self._running = RunningMaxima(values), RunningMaxima(-values)
 
     def mean(self, width: int, *, back: int = 0) -> Floats:
         """See Trailing.mean."""
@@ -87,8 +88,8 @@ class AtOrigins:
 
     def extremes(self, width: int) -> tuple[Floats, Floats]:
         """See Trailing.extremes."""
-        low = -running_maximum(-self._values, width)[:, self._origins]
-        return running_maximum(self._values, width)[:, self._origins], low
+        high, low = (one.of(width)[:, self._origins] for one in self._running)
+        return high, -low
 
     def idle(self, width: int) -> Floats:
         """See Trailing.idle."""
@@ -177,8 +178,7 @@ class AtLatest:
 
     def _share(self, true: npt.NDArray[np.bool_]) -> Floats:
         """[series, 1] share of the bins of which something is true."""
-        count = self._values.dtype.type(true.shape[1])
-        return np.asarray(np.count_nonzero(true, axis=1).astype(self._values.dtype)[:, None] / count)
+        return np.asarray(true.astype(self._values.dtype) @ equal_shares(true.shape[1], self._values.dtype))
 
 
 def blocks(count: int) -> Iterator[slice]:
@@ -194,12 +194,24 @@ def equal_shares(count: int, dtype: np.dtype[np.floating]) -> Floats:
     return shares
 
 
+class RunningMaxima:
+    """Largest values of trailing windows of several widths; what one is made of serves the wider ones, too."""
+
+    def __init__(self, values: Floats) -> None:
+        self._doubled = [values]
+
+    def of(self, width: int) -> Floats:
+        """[series, time] largest of the latest `width` bins, fewer at the beginning."""
+        doublings = width.bit_length() - 1
+        while len(self._doubled) <= doublings:
+            self._doubled.append(_later(self._doubled[-1], 2 ** (len(self._doubled) - 1)))
+        widest = self._doubled[doublings]
+        return _later(widest, width - 2**doublings) if width > 2**doublings else widest
+
+
 def running_maximum(values: Floats, width: int) -> Floats:
     """[series, time] largest of the latest `width` bins, fewer at the beginning."""
-    doubled, reach = values, 1
-    while 2 * reach <= width:
-        doubled, reach = _later(doubled, reach), 2 * reach
-    return _later(doubled, width - reach) if width > reach else doubled
+    return RunningMaxima(values).of(width)
 
 
 def change(values: Floats, bins: int) -> Floats:

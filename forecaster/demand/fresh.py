@@ -67,8 +67,11 @@ def fresh(weeks: Window, minutes: Window, around: DemandContext | None = None) -
 
 def _means(bins: NDArray[np.float32]) -> NDArray[np.float32]:
     """Mean of the known values of each point, NaN where too few are known."""
-    known = np.count_nonzero(~np.isnan(bins), axis=2)
-    sums = np.nansum(bins, axis=2, dtype=np.float64)
+    known, sums = np.zeros(bins.shape[:2], np.int8), np.zeros(bins.shape[:2])
+    for minute in range(bins.shape[2]):  # a reduction over a handful of neighbours takes three times as long
+        there = ~np.isnan(bins[:, :, minute])
+        known += there
+        np.add(sums, bins[:, :, minute], out=sums, where=there)
     means = np.full(known.shape, np.nan, np.float32)
     np.divide(sums, known, out=means, where=known >= LEAST_KNOWN, casting="same_kind")
     return means

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from forecaster.forecasting.peaks import Answers
     from forecaster.forecasting.shards import Shard
 
-TOGETHER = 8
-"""Shards of a stack: some thousand workloads, of which two weeks are 16 MB."""
+TOGETHER = 16
+"""Shards of a stack: two thousand workloads, of which two weeks are 32 MB."""
 
 
 class NewestPanel(NamedTuple):
