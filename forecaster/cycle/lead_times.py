@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from forecaster.horizontal.lead_time import Watch, interrupted, lead_time, measured, watched
 from forecaster.domain.workload import WorkloadId
+from forecaster.horizontal.lead_time import LONGEST, Watch, interrupted, lead_time, measured, watched
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -64,7 +64,7 @@ class LeadTimes:
         watch = self.watches.get(id_, UNWATCHED)
         if watch.rung is None or policy.lead_time is not None:
             return lead_time(policy, watch.took)
-        return measured(watch.rung, len(watch.took))
+        return measured(watch.rung, watch.took)
 
     def rungs(self) -> dict[WorkloadId, timedelta]:
         """The lead times that were measured."""
@@ -83,7 +83,7 @@ class LeadTimes:
         self.watches = {
             WorkloadId(*one.id): Watch(
                 took=tuple(seconds * SECOND for seconds in one.took),
-                rung=None if one.rung is None else one.rung * SECOND,
+                rung=None if one.rung is None else min(one.rung * SECOND, LONGEST),
                 off=one.off,
             )
             for one in kept

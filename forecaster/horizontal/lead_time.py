@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
+from forecaster.domain.amounts import duration_text
 from forecaster.domain.decision import LeadTime
 
 if TYPE_CHECKING:
@@ -20,33 +21,62 @@ DELAY = timedelta(minutes=1)
 RANK = 0.9
 LEAST = 5
 """Fewer scale-ups say nothing about a P90."""
-ASSUMED = tuple(LeadTime(DEFAULT, f"assumed; {seen} of {LEAST} scale-ups seen") for seen in range(LEAST))
 KEPT = 50
-LADDER = tuple(timedelta(minutes=m) for m in (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30, 45, 60, 120, 180, 360, 720))
+LONGEST = timedelta(minutes=15)
+"""Pods that start for longer than this are not told from pods that wait for a node: a new node takes two to ten
+minutes, an image of gigabytes a few. What is measured is bounded by it; longer ones are for the policy to state."""
+LADDER = tuple(timedelta(minutes=m) for m in (1, 2, 3, 4, 5, 6, 8, 10, 12, 15))
 """Measured lead times are rounded up to one of these, so that few different spans have to be forecast."""
 FAR = 1.25
 """A rung that is too short by more than this factor is left at once."""
 PATIENCE = 5
 """Any other rung is left after so many scale-ups in a row that speak for another one."""
+_LONGEST = duration_text(LONGEST)
 
 
 def lead_time(policy: HorizontalPolicy, start_ups: Sequence[timedelta] = (), *, delay: timedelta = DELAY) -> LeadTime:
     """What the policy states, else P90 of the measured start-ups plus `delay` (scrape + cycle + sync)."""
     if policy.lead_time is not None:
         return LeadTime(policy.lead_time, "configured")
-    if len(start_ups) < LEAST:
-        return ASSUMED[len(start_ups)]
-    return measured(rung_of(slow(start_ups) + delay), len(start_ups))
+    needed = slow(start_ups)
+    return assumed(start_ups) if needed is None else measured(rung_of(needed + delay), start_ups)
 
 
-def measured(rung: timedelta, scale_ups: int) -> LeadTime:
-    """A lead time that was measured on so many scale-ups."""
-    return LeadTime(rung, f"P90 of {scale_ups} scale-ups, with scrape, cycle and sync")
+def assumed(start_ups: Sequence[timedelta]) -> LeadTime:
+    """The lead time while too few scale-ups say something about it."""
+    seen, waited = len(started(start_ups)), len(start_ups) - len(started(start_ups))
+    beside = f"; {waited} more took over {_LONGEST}: pods that wait for a node" if waited else ""
+    return LeadTime(DEFAULT, f"assumed; {seen} of {LEAST} scale-ups seen{beside}")
 
 
-def slow(start_ups: Sequence[timedelta]) -> timedelta:
-    """P90, the lower one between two: the slowest of five may have been an accident."""
-    return sorted(start_ups)[int(RANK * (len(start_ups) - 1))]
+def measured(rung: timedelta, start_ups: Sequence[timedelta]) -> LeadTime:
+    """A lead time that was measured on these scale-ups, and which of them do not count."""
+    waited = len(start_ups) - len(started(start_ups))
+    if 2 * waited > len(start_ups):
+        return LeadTime(
+            rung,
+            f"{waited} of {len(start_ups)} scale-ups took over {_LONGEST}, the most that is measured; state lead_time "
+            "in the policy where pods start so slowly",
+        )
+    beside = f"; {waited} over {_LONGEST} not counted: pods that wait for a node" if waited else ""
+    return LeadTime(rung, f"P90 of {len(start_ups) - waited} scale-ups, with scrape, cycle and sync{beside}")
+
+
+def started(start_ups: Sequence[timedelta]) -> list[timedelta]:
+    """The start-ups that can be told from pods that wait for a node."""
+    return [took for took in start_ups if took < LONGEST]
+
+
+def slow(start_ups: Sequence[timedelta]) -> timedelta | None:
+    """P90 of the start-ups, None where too few say something.
+
+    The lower one between two: the slowest of five may have been an accident. Those that may have waited for a node
+    count only where most of them did: then the pods are that slow, or the nodes always are.
+    """
+    counted = started(start_ups)
+    if len(start_ups) >= LEAST and 2 * len(counted) < len(start_ups):
+        return LONGEST
+    return sorted(counted)[int(RANK * (len(counted) - 1))] if len(counted) >= LEAST else None
 
 
 def rung_of(duration: timedelta) -> timedelta:
@@ -54,14 +84,40 @@ def rung_of(duration: timedelta) -> timedelta:
     return next((step for step in LADDER if step >= duration), LADDER[-1])
 
 
+class ScaleUp(NamedTuple):
+    """A scale-up that is being waited for."""
+
+    wanted: int
+    """Ready pods that it asked for."""
+    since: datetime
+    ready: int
+    """The most that were ready since."""
+    rose: datetime | None = None
+    """When that number rose last; None while no pod of it is ready."""
+
+    def seen(self, ready: int, now: datetime) -> ScaleUp:
+        """The same after a look at the ready pods."""
+        return self._replace(ready=ready, rose=now) if ready > self.ready else self
+
+    def took(self, now: datetime) -> timedelta | None:
+        """How long its pods took; None while it is waited for.
+
+        Pods that are not ready after `LONGEST` may wait for a node: then those that are ready count, and where none is,
+        nothing but that it took so long.
+        """
+        if self.ready >= self.wanted or now - self.since >= LONGEST:
+            return LONGEST if self.rose is None else min(self.rose - self.since, LONGEST)
+        return None
+
+
 class Watch(NamedTuple):
-    """Scale-ups of one workload: those being waited for as (ready pods needed, asked at), and how long others took.
+    """Scale-ups of one workload: those being waited for, and how long others took.
 
     `rung` is the lead time in force, None while too few were seen; `off` counts the latest scale-ups in a row after
     which another one would have suited better.
     """
 
-    waiting: tuple[tuple[int, datetime], ...] = ()
+    waiting: tuple[ScaleUp, ...] = ()
     took: tuple[timedelta, ...] = ()
     asked: int | None = None
     rung: timedelta | None = None
@@ -74,13 +130,16 @@ def watched(watch: Watch, replicas: int, ready: int, now: datetime, *, delay: ti
     A scale-up that is taken back before it is over says nothing. One that is over at the first look took no time that
     can be measured.
     """
-    waiting = tuple(one for one in watch.waiting if one[0] <= replicas)
+    waiting = [one.seen(ready, now) for one in watch.waiting if one.wanted <= replicas]
     if watch.asked is not None and replicas > watch.asked:
-        waiting = (*waiting, (replicas, now))
-    done = [now - since for wanted, since in waiting if ready >= wanted]
-    seen = watch._replace(waiting=tuple(one for one in waiting if ready < one[0]), asked=replicas)
-    for took in done:
-        seen = _settled(seen._replace(took=(*seen.took, took)[-KEPT:]), delay)
+        at_once = now if ready >= replicas else None
+        waiting.append(ScaleUp(replicas, now, ready, at_once))
+    took = [one.took(now) for one in waiting]
+    still = tuple(one for one, done in zip(waiting, took, strict=True) if done is None)
+    seen = watch._replace(waiting=still, asked=replicas)
+    for done in took:
+        if done is not None:
+            seen = _settled(seen._replace(took=(*seen.took, done)[-KEPT:]), delay)
     return seen
 
 
@@ -91,9 +150,10 @@ def interrupted(watch: Watch) -> Watch:
 
 def _settled(watch: Watch, delay: timedelta) -> Watch:
     """The lead time in force after one more scale-up: it stays until it is clearly or repeatedly wrong."""
-    if len(watch.took) < LEAST:
+    found = slow(watch.took)
+    if found is None:
         return watch
-    needed = slow(watch.took) + delay
+    needed = found + delay
     better = rung_of(needed)
     if watch.rung is None or watch.rung == better:
         return watch._replace(rung=better, off=0)

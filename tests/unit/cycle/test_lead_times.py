@@ -149,11 +149,8 @@ class TestInTheCycle:
         assert web.lead_time == (minutes(4), "configured")
 
     def test_pods_that_take_longer_than_the_history_reaches_leave_measured_demand_to_decide(self) -> None:
-        stage = CycleOnFakes(load("web"))
-        stage.run()
-        watch = stage.cycle.decider.observed.lead_times.watches[WEB.id]
-        stage.cycle.decider.observed.lead_times.watches[WEB.id] = watch._replace(rung=minutes(360), took=(minutes(350),))
-        web = named(stage.run(after(1)), "web")
+        stage = CycleOnFakes(load("web"), policies=Policies(policy(lead_time=minutes(360))))
+        web = named(stage.run(), "web")
         assert web.replicas.reason is Reason.FALLBACK
         assert "6h is the least" in web.replicas.message
 

@@ -8,7 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecaster.domain.policy import HorizontalPolicy
-from forecaster.horizontal.lead_time import DEFAULT, FAR, KEPT, LADDER, LEAST, Watch, interrupted, lead_time, watched
+from forecaster.horizontal.lead_time import (
+    DEFAULT,
+    FAR,
+    KEPT,
+    LADDER,
+    LEAST,
+    LONGEST,
+    Watch,
+    interrupted,
+    lead_time,
+    measured,
+    watched,
+)
 from tests.support.builders import NOON, after, minutes
 
 UNSTATED = HorizontalPolicy()
@@ -72,7 +84,7 @@ def test_five_scale_ups_put_a_lead_time_in_force() -> None:
 
 
 def test_a_single_accident_of_five_does_not_count() -> None:
-    assert after_scale_ups(4, 4, 240, 4, 4).rung == minutes(5)
+    assert after_scale_ups(4, 4, 14, 4, 4).rung == minutes(5)
 
 
 def test_pods_that_became_much_slower_are_believed_at_once() -> None:
@@ -85,19 +97,53 @@ def test_a_lead_time_that_is_a_little_short_stays_until_it_was_short_five_times(
     assert after_scale_ups(*[9] * 5, *[10] * 6).rung == minutes(12)
 
 
+class TestPodsThatWaitForANode:
+    """Two of five waited for 170 minutes, which says nothing of how long pods take to start."""
+
+    def test_are_not_counted_and_said_so(self) -> None:
+        took = after_scale_ups(2, 170, 2, 170, 2, 2, 2).took
+        assert lead_time(UNSTATED, took) == (
+            minutes(3),
+            "P90 of 5 scale-ups, with scrape, cycle and sync; 2 over 15m not counted: pods that wait for a node",
+        )
+
+    def test_leave_too_few_that_count(self) -> None:
+        told = lead_time(UNSTATED, after_scale_ups(2, 170, 2, 170, 2).took)
+        assert told.value == DEFAULT
+        assert told.origin.startswith("assumed; 3 of 5 scale-ups seen; 2 more took over 15m")
+
+    def test_leave_the_pods_of_their_scale_up_that_did_not_wait(self) -> None:
+        """Five pods more: three are ready after two minutes, two after three hours."""
+        one = watch((2, 2), (7, 2), (7, 4), (7, 5), *[(7, 5)] * 180, (7, 7))
+        assert one.took == (minutes(2),)
+        assert one.waiting == ()
+
+    def test_are_believed_where_all_do_up_to_the_bound_which_names_the_setting(self) -> None:
+        one = after_scale_ups(*[170] * 5)
+        assert one.rung == LONGEST
+        assert "state lead_time in the policy" in measured(LONGEST, one.took).origin
+
+
 def test_quicker_pods_lower_it_late_and_it_does_not_go_back_and_forth() -> None:
     assert after_scale_ups(*[9] * 5, *[1] * 50).rung == minutes(2)
     rungs = {after_scale_ups(*([9, 10] * 30)[:count]).rung for count in range(10, 60)}
     assert len(rungs) == 1
 
 
-@given(st.lists(st.floats(0, 900), min_size=LEAST, max_size=60))
+@given(st.lists(st.floats(0, 14), min_size=LEAST, max_size=60))
 def test_what_is_in_force_is_a_step_of_the_ladder_and_no_shorter_than_what_is_usual(took: list[float]) -> None:
     rung = after_scale_ups(*took).rung
     assert rung in LADDER
     usual = sorted(took[-KEPT:])[len(took[-KEPT:]) // 2]
     assert rung is not None
     assert rung * FAR >= minutes(usual) or rung == LADDER[-1]
+
+
+@given(st.lists(st.floats(0, 900), min_size=LEAST, max_size=60))
+def test_what_was_measured_is_never_beyond_the_bound(took: list[float]) -> None:
+    rung = after_scale_ups(*took).rung
+    assert rung is None or rung in LADDER
+    assert LADDER[-1] == LONGEST
 
 
 def test_one_upon_the_other_are_two() -> None:
