@@ -175,7 +175,7 @@ class Listener:
             lambda: protocol, connection, ssl=context, ssl_handshake_timeout=HANDSHAKE_SECONDS
         )
         if not same_trust(context, self._context()):
-            protocol.shutdown()
+            protocol.transport.abort()  # a request that came with the end of the handshake gets no answer either
 
 
 def same_trust(before: ssl.SSLContext, now: ssl.SSLContext) -> bool:

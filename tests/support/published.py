@@ -20,14 +20,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.domain.decision import Recommendation
+    from forecaster.publish.gauges import Level
     from forecaster.publish.reader import PublishedTable
     from forecaster.publish.values import WorkloadOffer
 
 
-def publisher(path: Path, *, paths: Callable[[], Any] = dict, **policy: Any) -> OfferPublisher:
+def publisher(path: Path, *, paths: Callable[[], Any] = dict, gauges: Level = "none", **policy: Any) -> OfferPublisher:
     """A publisher whose workloads are all in mode publish."""
     policies = Policies(Policy.model_validate({"mode": "publish", **policy}))
-    table = TableFile(path, interval=timedelta(minutes=1), version="1.2.3", paths=paths)
+    table = TableFile(path, interval=timedelta(minutes=1), version="1.2.3", paths=paths, gauges=gauges)
     return table_publisher(table, policies)
 
 

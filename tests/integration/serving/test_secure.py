@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 import subprocess
+import time
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import httpx
 import pytest
 
+from forecaster.serving.authentication import CONFIG_MAP
 from tests.support.control_plane.authority import Authority
 from tests.support.published import publisher
 from tests.support.recommendations import recommendation
@@ -27,7 +31,7 @@ if TYPE_CHECKING:
 def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureServing]:
     folder = tmp_path_factory.mktemp("secure")
     now = datetime.now(UTC)
-    publisher(folder / "table").publish(now, [recommendation(at=now)])
+    publisher(folder / "table", gauges="counts").publish(now, [recommendation(at=now)])
     with SecureServing(folder, folder / "table") as running:
         yield running
 
@@ -53,6 +57,7 @@ def test_the_aggregators_own_polls_come_without_groups_and_pass(serving: SecureS
         assert serving.as_proxy(path, **{"X-Remote-User": "system:kube-aggregator"}).status_code == 200
     for path in ("/openapi/v2", "/openapi/v3"):
         assert serving.as_proxy(path, **{"X-Remote-User": "system:aggregator"}).status_code == 200
+        assert serving.ask(path).status_code == 401
 
 
 def test_a_token_is_reviewed_and_remembered(serving: SecureServing) -> None:
@@ -110,12 +115,39 @@ def test_everything_else_of_the_door_is_reviewed_by_its_path(serving: SecureServ
     assert serving.reviews.reviewed[-1]["nonResourceAttributes"] == {"verb": "get", "path": path}
 
 
+def test_names_of_tenants_are_in_the_metrics_for_clients_with_the_right_to_read_them(serving: SecureServing) -> None:
+    plain = serving.plain("/metrics").text
+    assert 'namespace="shop"' not in plain
+    assert "secure port" in plain
+    assert serving.ask("/metrics").status_code == 401
+    assert serving.as_proxy("/metrics", **{"X-Remote-User": "eve"}).status_code == 403
+    read = serving.ask("/metrics", Authorization="Bearer good")
+    assert 'forecaster_demand{namespace="shop",kind="Deployment",workload="web"' in read.text
+    assert serving.reviews.reviewed[-1]["nonResourceAttributes"] == {"verb": "get", "path": "/metrics"}
+
+
+@pytest.mark.parametrize("query", ["watch=0", "watch=false"])
+def test_a_watch_that_is_none_is_a_list(serving: SecureServing, query: str) -> None:
+    user = f"system:serviceaccount:{query}"
+    serving.reviews.allowed.add(user)
+    assert serving.as_proxy(f"{VALUE}&{query}", **{"X-Remote-User": user}).status_code == 200
+    assert serving.reviews.reviewed[-1]["resourceAttributes"]["verb"] == "list"
+
+
+@pytest.mark.parametrize("query", ["watch=1", "watch=true"])
+def test_a_watch_is_reviewed_as_such_and_not_offered(serving: SecureServing, query: str) -> None:
+    user = f"system:serviceaccount:{query}"
+    serving.reviews.allowed.add(user)
+    assert serving.as_proxy(f"{VALUE}&{query}", **{"X-Remote-User": user}).status_code == 405
+    assert serving.reviews.reviewed[-1]["resourceAttributes"]["verb"] == "watch"
+
+
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
 def test_probes_show_no_credentials(serving: SecureServing, path: str) -> None:
     assert serving.ask(path).status_code == 200
 
 
-def test_the_plain_door_is_left_with_probes_and_metrics(serving: SecureServing) -> None:
+def test_the_plain_port_is_left_with_probes_and_metrics(serving: SecureServing) -> None:
     assert serving.plain("/metrics").status_code == 200
     assert serving.plain("/healthz").status_code == 200
     assert serving.plain(VALUE).status_code == 403
@@ -182,6 +214,69 @@ def test_when_the_authority_of_proxies_changes_the_old_one_is_nobody(serving: Se
             kept.get(VALUE)  # its connection has ended, and a new one is refused
     serving.reviews.proxy_ca = old_ca
     wait_until(lambda: _passes(serving, serving.proxy), what="the old authority")
+
+
+@pytest.mark.slow
+def test_a_handshake_that_began_under_the_old_authority_ends_without_an_answer(
+    serving: SecureServing, tmp_path: Path
+) -> None:
+    """The proxy's CA is rotated during a handshake, whose last message comes with a request."""
+    old_ca, next_ca = serving.reviews.proxy_ca, Authority(tmp_path, "next-ca")
+    new = next_ca.issue("proxy", common_name="front-proxy-client")
+    assert _passes(serving, serving.proxy)
+    seen_of(serving)
+    time.sleep(3)  # the next look at the ConfigMap is two seconds away, and a handshake has five
+    with socket.create_connection(("127.0.0.1", serving.port)) as plain:
+        plain.settimeout(PATIENCE)
+        handshake = Handshake(serving.tls(serving.proxy), plain)
+        handshake.begin()
+        serving.reviews.proxy_ca = next_ca.certificate.read_text()
+        seen_of(serving)
+        wait_until(lambda: _passes(serving, new), what="the new authority")
+        assert handshake.answer_to(VALUE) == b""
+    serving.reviews.proxy_ca = old_ca
+    wait_until(lambda: _passes(serving, serving.proxy), what="the old authority")
+
+
+def seen_of(serving: SecureServing) -> None:
+    """Return when the ConfigMap has been read once more."""
+    before = serving.reviews.asked[CONFIG_MAP]
+    wait_until(lambda: serving.reviews.asked[CONFIG_MAP] > before, what="a look at the front proxy's settings")
+
+
+class Handshake:
+    """The client's side of TLS, message by message."""
+
+    def __init__(self, context: ssl.SSLContext, plain: socket.socket) -> None:
+        self._plain = plain
+        self._in, self._out = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._in, self._out, server_hostname="localhost")
+
+    def begin(self) -> None:
+        """Send the first message and take the server's, which asks for a certificate."""
+        with suppress(ssl.SSLWantReadError):
+            self._tls.do_handshake()
+        self._plain.sendall(self._out.read())
+        self._in.write(self._plain.recv(65536))
+
+    def answer_to(self, path: str) -> bytes:
+        """End the handshake, with a request of the HPA controller in the same segment."""
+        while True:
+            try:
+                self._tls.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                self._in.write(self._plain.recv(65536))
+        user = f"X-Remote-User: {HPA['X-Remote-User']}"
+        self._tls.write(f"GET {path} HTTP/1.1\r\nHost: x\r\n{user}\r\n\r\n".encode())
+        self._plain.sendall(self._out.read())
+        with suppress(OSError):
+            while received := self._plain.recv(65536):
+                self._in.write(received)
+                with suppress(ssl.SSLWantReadError):
+                    if answer := self._tls.read(65536):
+                        return answer
+        return b""
 
 
 def _passes(serving: SecureServing, identity: KeyPair) -> bool:
