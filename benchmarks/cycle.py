@@ -34,7 +34,8 @@ from benchmarks.procfs import peak_mib, rss_mib
 from forecaster.app.compose import build_cycle
 from forecaster.config.settings import Settings, parse
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
-from forecaster.publish.publisher import TableFile, table_publisher
+from forecaster.publish.publisher import table_publisher
+from forecaster.publish.table_file import TableFile
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.store.history import HistoryStore
 from forecaster.store.ledger import SqlLedger

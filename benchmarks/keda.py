@@ -25,7 +25,8 @@ from benchmarks.serving import recommendation
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.workload import WorkloadId
-from forecaster.publish.publisher import OfferPublisher, TableFile, table_publisher
+from forecaster.publish.publisher import OfferPublisher, table_publisher
+from forecaster.publish.table_file import TableFile
 from tests.support.control_plane.authority import Authority, KeyPair
 from tests.support.control_plane.binaries import find
 from tests.support.keda import ScalerProcess

@@ -13,11 +13,8 @@ import cramjam
 
 from benchmarks.serving import recommendation
 from forecaster.domain.policy import Policy
-from forecaster.publish.decided import decided_columns
-from forecaster.publish.offer import offered
-from forecaster.publish.publisher import OfferedCycle
 from forecaster.publish.remote_write import samples_of, write_request
-from forecaster.publish.rows import workload_offers
+from forecaster.publish.rows import OfferedCycle, offered_cycle
 from forecaster.publish.settings import RemoteWriteSettings
 
 MIB = 2**20
@@ -28,8 +25,7 @@ def main() -> None:
     parser.add_argument("--workloads", type=int, default=10_000)
     rows = [recommendation(i) for i in range(parser.parse_args().workloads)]
     policies = [Policy(mode="publish")] * len(rows)
-    offers = offered(decided_columns(rows[0].at, rows, policies))
-    cycle = OfferedCycle(rows[0].at, rows, workload_offers(offers, rows, policies))
+    cycle = offered_cycle(rows[0].at, rows, policies)
     for quantiles in ("policy", "all"):
         settings = RemoteWriteSettings.model_validate({"quantiles": quantiles})
         print(f"{quantiles}, {len(rows)} workloads x 3 signals: {written(cycle, settings)}")

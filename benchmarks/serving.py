@@ -31,7 +31,8 @@ from forecaster.domain.signal import CPU
 from forecaster.domain.workload import Resources, WorkloadId
 from forecaster.forecasting.paths import PATH_LEVELS, STEPS
 from forecaster.forecasting.shards import ROWS
-from forecaster.publish.publisher import OfferPublisher, TableFile, table_publisher
+from forecaster.publish.publisher import OfferPublisher, table_publisher
+from forecaster.publish.table_file import TableFile
 from forecaster.serving.options import Address
 
 if TYPE_CHECKING:

@@ -24,8 +24,9 @@ from forecaster.app.telemetry import CountedLedger, Metrics
 from forecaster.errors import StoreError
 from forecaster.forecasting.paths import Paths
 from forecaster.publish.decision_history import DecisionHistory
-from forecaster.publish.publisher import OfferPublisher, TableFile, last_offers
+from forecaster.publish.publisher import OfferPublisher, last_offers
 from forecaster.publish.remote_write import RemoteWriter
+from forecaster.publish.table_file import TableFile
 from forecaster.serving.options import Address, SecureOptions, ServingOptions, UpstreamOptions
 from forecaster.sources import factory
 from forecaster.sources.tape import Tape, TapedLedger, taped

@@ -1,50 +1,76 @@
 """From what a cycle decides to the columns that offers are made of: the one place that knows how decisions come.
 
-A cycle hands over a fleet: a sequence of recommendations whose numbers are there as columns already. A plain list of
-recommendations (a source that is down, a test) is read row by row.
+A cycle hands over a fleet: a sequence of recommendations whose numbers are there as columns already, and whose records
+are made one by one when asked for. A plain list of recommendations (a source that is down, a test) is read row by row.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from forecaster.domain.decision import Reason, Scale
-from forecaster.horizontal.decisions import REASONS
+from forecaster.horizontal.decisions import REASONS as DECIDED_REASONS
+from forecaster.horizontal.inputs import INCOMPLETE
 from forecaster.horizontal.inputs import KNOWN as SAMPLED
 from forecaster.publish.offer import BLOCKED, DECIDED, FROZEN, HELD, UNKNOWN, DecidedColumns
+from forecaster.publish.record import ABSTAIN, REASONS, recommended_count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
 
     from numpy.typing import NDArray
 
     from forecaster.domain.decision import Recommendation, SignalView
     from forecaster.domain.policy import Policy
+    from forecaster.domain.workload import WorkloadId
     from forecaster.horizontal.decisions import Decisions
     from forecaster.publish.offer import Counts, Floats
 
 STANDING = {Reason.NO_DATA: BLOCKED, Reason.STALE: BLOCKED, Reason.FROZEN: FROZEN}
 """How a count stands that is held for a reason; for all others it is `HELD`."""
-UPPER = 0.95
-"""Level of `DecidedColumns.upper`."""
-FLOATS = ("pod", "measured", "measured_at", "peak", "upper", "quantile")
+SCALES = frozenset({Reason.REACTIVE, Reason.FORECAST, Reason.GATED, Reason.FALLBACK})
+"""Reasons with which a count is given."""
+LOW, MEDIAN, HIGH = 0.1, 0.5, 0.95
+FLOATS = ("pod", "measured", "measured_at", "peak", "low", "median", "high", "quantile")
 """Columns [signal, row] that are NaN where unknown."""
 
 
 @runtime_checkable
 class DecidedFleet(Protocol):
-    """Recommendations as columns: groups of rows with their positions."""
+    """Recommendations as columns."""
 
     @property
-    def groups(self) -> Sequence[tuple[NDArray[np.intp], Decisions]]:
-        """Every row that was decided is in one group; one that is held as it was is in none."""
+    def ids(self) -> tuple[WorkloadId, ...]:
+        """The workloads in the order of the rows."""
 
     @property
     def current(self) -> Counts:
-        """[row] the replicas that there are."""
+        """[row] `spec.replicas`."""
+
+    @property
+    def replicas(self) -> Counts:
+        """[row] the recommended count."""
+
+    @property
+    def reason(self) -> NDArray[np.int8]:
+        """[row] a position in `horizontal.decisions.REASONS`."""
+
+    @property
+    def sized(self) -> Counts:
+        """[row] a number that changes with the chosen size."""
+
+    @property
+    def groups(self) -> Sequence[tuple[NDArray[np.intp], Decisions]]:
+        """Rows that were decided together, with their positions; a row of which nothing is known is in none."""
+
+
+def workload_ids(decided: Sequence[Recommendation]) -> tuple[WorkloadId, ...]:
+    """The workloads in the order of the rows."""
+    return decided.ids if isinstance(decided, DecidedFleet) else tuple(one.id for one in decided)
 
 
 def decided_signals(decided: Sequence[Recommendation]) -> tuple[str, ...]:
@@ -66,84 +92,110 @@ def decided_columns(
     signals = decided_signals(decided) if signals is None else signals
     columns = _nothing(at.timestamp(), signals, policies)
     if isinstance(decided, DecidedFleet):
-        columns.current[:] = decided.current
-        for positions, group in decided.groups:
-            _put_group(columns, positions, group)
+        _put_fleet(columns, decided)
     else:
         for row, one in enumerate(decided):
             _put_record(columns, row, one)
-    columns.acting[:] &= np.array([policy.mode != "observe" for policy in policies], np.bool_)
+    columns.acting[:] &= columns.published
     return columns
 
 
 def _nothing(at: float, signals: tuple[str, ...], policies: Sequence[Policy]) -> DecidedColumns:
-    """Rows of which nothing is known yet."""
+    """Rows of which nothing is known yet but their policies."""
     rows = len(policies)
+    different = {id(policy): policy for policy in policies}
+    place = {key: number for number, key in enumerate(different)}
+    which = np.fromiter((place[id(policy)] for policy in policies), np.intp, rows)
+
+    def stated(values: Iterable[Any], dtype: Any) -> NDArray[Any]:
+        return np.array([*values], dtype)[which] if rows else np.zeros(0, dtype)
+
+    each = different.values()
     return DecidedColumns(
         at=at,
         signals=signals,
         standing=np.full(rows, HELD, np.int8),
-        acting=np.zeros(rows, np.bool_),
-        lowers=np.array([policy.horizontal.scale_in_by_forecast for policy in policies], np.bool_),
+        reason=np.zeros(rows, np.int8),
         current=np.zeros(rows, np.int64),
+        recommended=np.full(rows, UNKNOWN, np.int64),
+        published=stated((policy.mode != "observe" for policy in each), np.bool_),
+        abstain=stated((ABSTAIN.index(policy.publish.abstain) for policy in each), np.int8),
+        acting=np.zeros(rows, np.bool_),
+        lowers=stated((policy.horizontal.scale_in_by_forecast for policy in each), np.bool_),
         reactive=np.zeros(rows, np.int64),
         joined=np.zeros(rows, np.int64),
         count=np.zeros(rows, np.int64),
         **{name: np.full((len(signals), rows), np.nan) for name in FLOATS},
         replicas=np.full((len(signals), rows), UNKNOWN, np.int64),
         decides=np.zeros((len(signals), rows), np.bool_),
-        last_for=np.array([policy.publish.last_for.total_seconds() for policy in policies], np.float64),
+        incomplete=np.zeros((len(signals), rows), np.bool_),
+        lead=np.zeros(rows, np.float64),
+        last_for=stated((policy.publish.last_for.total_seconds() for policy in each), np.float64),
     )
 
 
-def _put_group(columns: DecidedColumns, positions: NDArray[np.intp], group: Decisions) -> None:
-    """Put one group of rows into the columns."""
-    inputs = group.inputs
-    standing = np.array([DECIDED if code < _HOLDS else STANDING.get(one, HELD) for code, one in enumerate(REASONS)])
-    columns.standing[positions] = standing[group.reason]
-    columns.current[positions] = inputs.current
-    columns.acting[positions] = inputs.acting
-    columns.reactive[positions] = group.reactive
-    columns.joined[positions] = group.counts[0]
-    columns.count[positions] = group.offered
-    readable = group.failed == 0
-    for target, kind in enumerate(inputs.rules.kinds):
-        signal = columns.signals.index(kind.signal)
-        goal = inputs.targets.goal[target] / 1000.0
-        share = inputs.targets.goal[target] * (inputs.targets.request[target] / 1e5)
-        sampled = group.unseen[target] == SAMPLED
-        forecast = group.proposals.forecast[target]
-        _merge(columns.pod, signal, positions, np.where(readable, share if kind.of_request else goal, np.nan))
-        _merge(columns.measured, signal, positions, np.where(sampled & readable, inputs.measured[target], np.nan))
-        _merge(columns.measured_at, signal, positions, np.where(sampled, group.now - inputs.age[target], np.nan))
-        _merge(columns.peak, signal, positions, np.where(readable, inputs.peak[target], np.nan))
-        _merge(columns.upper, signal, positions, _upper(group, target))
-        _merge(columns.quantile, signal, positions, inputs.policy.quantile)
-        known = np.where(forecast >= 0, forecast, UNKNOWN)
-        columns.replicas[signal, positions] = np.maximum(columns.replicas[signal, positions], known)
-        columns.decides[signal, positions] |= readable
+def _put_fleet(columns: DecidedColumns, fleet: DecidedFleet) -> None:
+    """Put all rows of a fleet into the columns."""
+    scales = np.array([reason in SCALES for reason in DECIDED_REASONS])[fleet.reason]
+    standing = [DECIDED if reason in SCALES else STANDING.get(reason, HELD) for reason in DECIDED_REASONS]
+    columns.standing[:] = np.array(standing)[fleet.reason]
+    columns.reason[:] = np.array([REASONS.index(str(reason)) for reason in DECIDED_REASONS])[fleet.reason]
+    columns.current[:] = fleet.current
+    columns.recommended[:] = np.where(scales, fleet.replicas, UNKNOWN)
+    for positions, group in fleet.groups:
+        columns.acting[positions] = group.inputs.acting
+        columns.reactive[positions] = group.reactive
+        columns.joined[positions] = group.counts[0]
+        columns.count[positions] = group.offered
+        columns.lead[positions] = group.inputs.policy.lead_time
+        for target in range(len(group.inputs.rules.kinds)):
+            _put_target(columns, positions, group, target)
 
 
-_HOLDS = REASONS.index(Reason.NO_DATA)
-"""Codes from here on hold the count."""
+def _put_target(columns: DecidedColumns, positions: NDArray[np.intp], group: Decisions, target: int) -> None:
+    """Put one target of a group into the columns of its signal.
+
+    Of two targets on one signal the larger counts: more demand, or a pod that carries more.
+    """
+    inputs, kind, readable = group.inputs, group.inputs.rules.kinds[target], group.failed == 0
+    signal, goal = columns.signals.index(kind.signal), group.inputs.targets.goal[target]
+    pod = goal * (inputs.targets.request[target] / 1e5) if kind.of_request else goal / 1000.0
+    incomplete = group.unseen[target] == INCOMPLETE
+    sampled = incomplete | (group.unseen[target] == SAMPLED)
+    foreseen = readable & ~np.isnan(inputs.peak[target])
+    numbers: dict[str, tuple[Floats, NDArray[np.bool_]]] = {
+        "pod": (pod, readable),
+        "measured": (inputs.measured[target], readable & sampled),
+        "measured_at": (group.now - inputs.age[target], sampled),
+        "peak": (inputs.peak[target], foreseen),
+        "low": (inputs.low[target], foreseen),
+        "median": (_quantile(group, target, MEDIAN), foreseen),
+        "high": (_quantile(group, target, HIGH), foreseen),
+        "quantile": (inputs.policy.quantile, foreseen),
+    }
+    for name, (values, known) in numbers.items():
+        column = getattr(columns, name)[signal]
+        column[positions] = np.fmax(column[positions], np.where(known, values, np.nan))
+    forecast = group.proposals.forecast[target]
+    known = np.where(forecast >= 0, forecast, UNKNOWN)
+    columns.replicas[signal, positions] = np.maximum(columns.replicas[signal, positions], known)
+    columns.decides[signal, positions] |= readable
+    columns.incomplete[signal, positions] |= incomplete
 
 
-def _upper(group: Decisions, target: int) -> Floats:
-    """The upper quantile of the coming peak [row]; NaN where the whole distribution is not known."""
+def _quantile(group: Decisions, target: int, level: float) -> Floats:
+    """A quantile of the coming peak [row]; NaN where the whole distribution is not known."""
     levels, inputs = group.inputs.rules.levels, group.inputs
-    if UPPER not in levels or len(inputs.quantiles) <= target:
+    if level not in levels or len(inputs.quantiles) <= target:
         return np.full(inputs.rows, np.nan)
-    return np.asarray(inputs.quantiles[target][levels.index(UPPER)], np.float64)
-
-
-def _merge(column: Floats, signal: int, positions: Counts | NDArray[np.intp], values: Floats) -> None:
-    """Put values in; of two targets on one signal the larger counts: more demand, or a pod that carries more."""
-    column[signal, positions] = np.fmax(column[signal, positions], values)
+    return np.asarray(inputs.quantiles[target][levels.index(level)], np.float64)
 
 
 def _put_record(columns: DecidedColumns, row: int, one: Recommendation) -> None:
     """Put one recommendation into the columns."""
+    columns.reason[row] = REASONS.index(str(one.replicas.reason))
     columns.current[row] = one.replicas_now
+    columns.recommended[row] = recommended_count(one)
     columns.acting[row] = not one.watched
     if isinstance(one.replicas, Scale):
         columns.standing[row] = DECIDED
@@ -155,8 +207,8 @@ def _put_record(columns: DecidedColumns, row: int, one: Recommendation) -> None:
     else:
         columns.standing[row] = STANDING.get(one.replicas.reason, HELD)
     for view in one.signals:
-        if view.signal in columns.signals:
-            _put_view(columns, (columns.signals.index(view.signal), row), view)
+        if view.target and view.signal in columns.signals:
+            _put_view(columns, (columns.signals.index(view.signal), row), view, one.at)
 
 
 def _joined(one: Recommendation, replicas: int) -> int:
@@ -167,16 +219,16 @@ def _joined(one: Recommendation, replicas: int) -> int:
     return first.after if first.rule == "forecast" else first.before
 
 
-def _put_view(columns: DecidedColumns, cell: tuple[int, int], view: SignalView) -> None:
+def _put_view(columns: DecidedColumns, cell: tuple[int, int], view: SignalView, at: datetime) -> None:
     ahead = view.forecast
     known: dict[str, float | None] = {
         "pod": view.pod,
         "measured": view.measured,
         "measured_at": None if view.measured_at is None else view.measured_at.timestamp(),
-        "peak": None if ahead is None else ahead.peak,
-        "upper": None if ahead is None else ahead.high,
-        "quantile": None if ahead is None else ahead.quantile,
     }
+    if ahead is not None:
+        known |= {name: getattr(ahead, name) for name in ("peak", "low", "median", "high", "quantile")}
+        columns.lead[cell[1]] = (ahead.begin - at).total_seconds()
     for name, value in known.items():
         if value is not None:
             column = getattr(columns, name)
@@ -184,3 +236,52 @@ def _put_view(columns: DecidedColumns, cell: tuple[int, int], view: SignalView) 
     if view.forecast_replicas is not None:
         columns.replicas[cell] = max(view.forecast_replicas, int(columns.replicas[cell]))
     columns.decides[cell] = True
+
+
+def fingerprints(fleet: DecidedFleet) -> NDArray[np.uint64]:
+    """[row] a number that changes when a count, a reason or a rule in the record of a row does.
+
+    Demand and forecasts move with every cycle and are columns; what is said of them are the counts they ask for.
+    """
+    found = _mixed(np.zeros(len(fleet.current), np.uint64), (fleet.current, fleet.replicas, fleet.reason, fleet.sized))
+    for positions, group in fleet.groups:
+        found[positions] = _mixed(found[positions], _said(group))
+    return found
+
+
+def _said(group: Decisions) -> Iterator[NDArray[Any]]:
+    """Every number [row] that a sentence about a row may have."""
+    inputs, state = group.inputs, group.state
+    counts: list[NDArray[Any]] = [group.failed, group.reactive, group.forecast, *group.counts, inputs.ready]
+    yield from counts
+    rules: list[NDArray[Any]] = [
+        inputs.acting,
+        inputs.event_floor,
+        inputs.frozen,
+        state.cause,
+        state.floor,
+        state.until,
+    ]
+    yield from rules
+    policy: dict[str, NDArray[Any]] = {one.name: getattr(inputs.policy, one.name) for one in fields(inputs.policy)}
+    yield from policy.values()
+    for target in range(len(inputs.rules.kinds)):
+        unseen = group.unseen[target]
+        yield unseen
+        yield group.proposals.reactive[target]
+        yield group.proposals.forecast[target]
+        yield inputs.targets.goal[target]
+        yield inputs.targets.request[target]
+        yield np.isnan(inputs.peak[target])
+        yield np.where((unseen == SAMPLED) | (unseen == INCOMPLETE), 0.0, inputs.age[target] // 60.0)
+
+
+_PRIME = np.uint64(0x100000001B3)
+
+
+def _mixed(numbers: NDArray[np.uint64], columns: Iterable[NDArray[Any]]) -> NDArray[np.uint64]:
+    """FNV-1a by whole numbers: each column [row] mixed into what is there."""
+    for column in columns:
+        wide = column.astype(np.float64 if column.dtype.kind == "f" else np.int64)
+        numbers = (numbers ^ wide.view(np.uint64)) * _PRIME
+    return numbers

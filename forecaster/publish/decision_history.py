@@ -89,10 +89,15 @@ class DecisionHistory:
         self._seen = dict.fromkeys((*self._changes, *self._sums), now)
         self._told.clear()
 
-    def follow(self, recommendations: Iterable[Recommendation], report: CycleReport | None) -> None:
-        """Take one cycle in; workloads that are gone for long are forgotten. A report counts once."""
-        for one in recommendations:
-            self._seen[one.id] = one.at
+    def follow(
+        self, at: datetime, ids: Iterable[WorkloadId], said: Iterable[Recommendation], report: CycleReport | None
+    ) -> None:
+        """Take one cycle in: its workloads, and of those that may be decided otherwise than before what is said now.
+
+        Workloads that are gone for long are forgotten. A report counts once.
+        """
+        self._seen.update(dict.fromkeys(ids, at))
+        for one in said:
             if one.id not in self._changes:
                 self._changes[one.id] = deque(maxlen=CHANGES_KEPT)
             if _note(self._changes[one.id], one):

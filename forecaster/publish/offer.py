@@ -10,6 +10,7 @@ demand of a pod at its target.
     a forecast that is only watched      what is measured             count      reactive replicas within the clamps
     no forecast                          what is measured             count      not known, unless a clamp raises
     held, a signal is missing            no less than it takes now    not known  not known
+    a signal is measured in part         no less than it takes now    count      as without that
     frozen                               not known, the current count is kept (`hold`)
 """
 
@@ -31,9 +32,8 @@ Codes: TypeAlias = NDArray[np.int8]
 
 UNKNOWN = -1
 """In place of a count that is not known."""
-SOURCES = ("", "measured", "forecast")
-"""What a code of `Numbers.source` means."""
 NOTHING, MEASURED, FORECAST = range(3)
+"""Codes of `Numbers.source`: positions in `record.SOURCES`."""
 DECIDED, BLOCKED, FROZEN, HELD = range(4)
 """How a count stands: decided; held for want of a signal; held by a maintenance window; held for another reason."""
 
@@ -47,8 +47,16 @@ class DecidedColumns:
     signals: tuple[str, ...]
     standing: Codes
     """[row] `DECIDED`, `BLOCKED`, `FROZEN` or `HELD`."""
+    reason: Codes
+    """[row] why, a position in `record.REASONS`."""
     current: Counts
     """[row] `spec.replicas`."""
+    recommended: Counts
+    """[row] with stabilization and bounds; `UNKNOWN` where the count is held."""
+    published: Flags
+    """[row] whether the policy offers anything."""
+    abstain: Codes
+    """[row] what the policy says of not knowing, a position in `record.ABSTAIN`."""
     acting: Flags
     """[row] whether the forecast has its say."""
     lowers: Flags
@@ -67,7 +75,11 @@ class DecidedColumns:
     """[signal, row] epoch seconds."""
     peak: Floats
     """[signal, row] the coming peak at the policy's quantile."""
-    upper: Floats
+    low: Floats
+    """[signal, row] its 10 % quantile."""
+    median: Floats
+    """[signal, row]"""
+    high: Floats
     """[signal, row] its 95 % quantile."""
     quantile: Floats
     """[signal, row] which quantile `peak` is."""
@@ -75,6 +87,10 @@ class DecidedColumns:
     """[signal, row] by the forecast of that signal alone; `UNKNOWN` where there is none."""
     decides: Flags
     """[signal, row] whether the count is decided by the signal."""
+    incomplete: Flags
+    """[signal, row] whether what is measured is a lower bound: it may raise and never lower."""
+    lead: Floats
+    """[row] seconds until the window of the forecast begins; 0 where there is none."""
     last_for: Floats
     """[row] seconds for which a last known number may be repeated."""
 
@@ -87,7 +103,7 @@ class Numbers(NamedTuple):
     at: Floats
     """Epoch seconds of the newest sample behind it."""
     source: Codes
-    """A position in `SOURCES`."""
+    """`NOTHING`, `MEASURED` or `FORECAST`."""
     known: Flags
     """False: the last one that was known."""
 
@@ -201,7 +217,7 @@ def _lifted(demand: Floats, decided: DecidedColumns) -> Floats:
     clamped = np.where((decided.standing == DECIDED) & (decided.count > decided.joined), decided.count, 0)
     forecast = np.where(decided.acting & (decided.replicas > decided.reactive), decided.replicas, 0)
     least = np.maximum(clamped, np.where(decided.standing == DECIDED, forecast, 0))
-    least = np.maximum(least, np.where(decided.standing == BLOCKED, decided.current, 0))
+    least = np.maximum(least, np.where((decided.standing == BLOCKED) | decided.incomplete, decided.current, 0))
     return np.where(demand <= (least - 1) * decided.pod, least * decided.pod, demand)
 
 
@@ -223,8 +239,8 @@ def _floor(decided: DecidedColumns, known: Flags) -> Floats:
 def _most(decided: DecidedColumns, known: Flags) -> Counts:
     """Replicas for the upper quantile of the forecast that asks for the most; no fewer than were decided."""
     deciding = decided.acting & (decided.replicas == decided.replicas.max(axis=0, initial=UNKNOWN))
-    wide = deciding & (decided.replicas > 0) & (decided.peak > 0.0) & (decided.upper > decided.peak)
-    ratio = np.where(wide, decided.upper, 1.0) / np.where(wide, decided.peak, 1.0)
+    wide = deciding & (decided.replicas > 0) & (decided.peak > 0.0) & (decided.high > decided.peak)
+    ratio = np.where(wide, decided.high, 1.0) / np.where(wide, decided.peak, 1.0)
     most = np.ceil(np.where(wide, decided.replicas * np.minimum(ratio, _WIDEST), 0.0)).max(axis=0, initial=0.0)
     return np.where(known, np.maximum(decided.count, most.astype(np.int64)), decided.current)
 

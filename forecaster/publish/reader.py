@@ -1,91 +1,167 @@
-"""TableReader: the newest good table, however often the file is replaced or damaged."""
+"""TableReader: the newest good table, however often the file is replaced or damaged. No numpy."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-import weakref
-from collections import defaultdict
+import mmap
+from bisect import bisect_left
+from collections.abc import Sequence
 from contextlib import asynccontextmanager, suppress
-from itertools import islice, takewhile
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import msgspec
 
 from forecaster.errors import StoreError
 from forecaster.publish.decision_history import WorkloadHistory
-from forecaster.publish.table import TableEntry, TableHeader, read_header
-from forecaster.publish.values import WorkloadOffer
+from forecaster.publish.record import REASONS, RowText, record_view, workload_offer
+from forecaster.publish.table import PLACES, SIZES, TEXTS, read_header
+from forecaster.publish.values import CLOCK_SKEW
+from forecaster.publish.views import ResourcesView
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
+    from forecaster.publish.table import TableHeader
+    from forecaster.publish.values import WorkloadOffer
+    from forecaster.publish.views import RecommendationView
 
-PIECE = 1 << 18
-_past = msgspec.json.Decoder(WorkloadHistory)
-_decoder: msgspec.json.Decoder[WorkloadOffer | None] = msgspec.json.Decoder(WorkloadOffer | None)
+_history = msgspec.json.Decoder(WorkloadHistory)
+_text = msgspec.msgpack.Decoder(RowText)
+_sizes = msgspec.json.Decoder(ResourcesView)
+
+
+class TableEntry(NamedTuple):
+    """One row of a table: the workload, and what lists are filtered by."""
+
+    row: int
+    namespace: str
+    name: str
+    kind: str
+    verdict: str
+    reason: str
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """The order of the table."""
+        return (self.namespace, self.name, self.kind)
 
 
 class PublishedTable:
-    """One published table: index in memory, records in its file, which stays readable after it has been replaced."""
+    """One published table, mapped: it stays readable after it has been replaced.
 
-    def __init__(self, descriptor: int, records_at: int, header: TableHeader) -> None:
+    A file that is cut short in place takes its readers with it: tables are replaced by renaming, and by nothing else.
+    """
+
+    def __init__(self, data: memoryview) -> None:
+        header, begin = read_header(data)
         self.meta = header.meta
-        self.entries = entries = header.entries
-        """Ordered by `Entry.key`."""
-        self._gauges_at = records_at + header.gauges_at
-        self._descriptor = descriptor
-        self._records_at = records_at
-        self._places: dict[str, dict[str, int]] = defaultdict(dict)
-        """The first one of each name. Dictionaries of numbers, which the garbage collector does not look into."""
-        for place, entry in enumerate(entries):
-            self._places[entry.namespace].setdefault(entry.name, place)
-        weakref.finalize(self, os.close, descriptor)
+        self.signals = header.signals
+        self.rows = header.rows
+        self.columns = _columns(header, data[begin:])
+        """By name, [plane][row]; of texts the bytes."""
+        self.entries = TableEntries(self)
+
+    def number(self, name: str, row: int) -> float:
+        """One value of a column with one plane."""
+        value: float = self.columns[name][0][row]
+        return value
+
+    def text(self, name: str, row: int) -> bytes:
+        """The text of a row."""
+        at, size = self.columns[name + PLACES][0][row], self.columns[name + SIZES][0][row]
+        return bytes(self.columns[name + TEXTS][0][at : at + size])
+
+    def entry(self, row: int) -> TableEntry:
+        """One row."""
+        namespace, name, kind = (self.text(one, row).decode() for one in ("namespace", "name", "kind"))
+        verdict = "hold" if self.number("recommended", row) < 0 else "scale"
+        return TableEntry(row, namespace, name, kind, verdict, REASONS[int(self.number("reason", row))])
 
     def named(self, namespace: str, name: str) -> list[TableEntry]:
         """The workloads of that name: none, one, or one of each kind."""
-        first = self._places.get(namespace, {}).get(name)
-        if first is None:
-            return []
-        return list(takewhile(lambda entry: entry.key[:2] == (namespace, name), islice(self.entries, first, None)))
+        wanted = (namespace, name)
+        row = bisect_left(range(self.rows), wanted, key=self._name)
+        found = []
+        while row < self.rows and self._name(row) == wanted:
+            found.append(self.entry(row))
+            row += 1
+        return found
+
+    def _name(self, row: int) -> tuple[str, str]:
+        return self.text("namespace", row).decode(), self.text("name", row).decode()
 
     def published(self, entry: TableEntry) -> WorkloadOffer | None:
         """What autoscalers read of a workload; None where its policy publishes nothing."""
-        return _decoder.decode(entry.values)
+        return workload_offer(self.columns, self.signals, entry.row, self.text("consumers", entry.row))
+
+    def view(self, entry: TableEntry) -> RecommendationView:
+        """The public form of what was decided about a workload."""
+        text = _text.decode(self.text("record", entry.row))
+        sizes = _sizes.decode(self.text("sizes", entry.row))
+        return record_view(self, entry, text, sizes)
 
     def record(self, entry: TableEntry) -> msgspec.Raw:
-        """The record of a workload, as it goes over the wire."""
-        return msgspec.Raw(os.pread(self._descriptor, entry.size, self._records_at + entry.offset))
+        """The same as it goes over the wire."""
+        return msgspec.Raw(msgspec.json.encode(self.view(entry)))
 
     def past(self, entry: TableEntry) -> WorkloadHistory:
         """What became of a workload lately."""
-        at = self._records_at + entry.offset + entry.size
-        return _past.decode(os.pread(self._descriptor, entry.past_size, at))
+        return _history.decode(self.text("history", entry.row))
 
     def paths(self, entry: TableEntry) -> bytes:
-        """Its forecast step by step, as it was kept."""
-        at = self._records_at + entry.offset + entry.size + entry.past_size
-        return os.pread(self._descriptor, entry.paths_size, at)
+        """Its forecast step by step, as it was encoded."""
+        return self.text("steps", entry.row)
 
-    def gauges(self) -> Iterator[bytes]:
-        """The gauges of all workloads, a piece at a time: together they are some megabytes."""
-        at = self._gauges_at
-        while piece := os.pread(self._descriptor, PIECE, at):
-            yield piece
-            at += len(piece)
+
+class TableEntries(Sequence[TableEntry]):
+    """The rows of a table in their order, each made when it is looked at."""
+
+    def __init__(self, table: PublishedTable) -> None:
+        self._table = table
+
+    def __len__(self) -> int:
+        return self._table.rows
+
+    @overload
+    def __getitem__(self, index: int) -> TableEntry: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[TableEntry]: ...
+
+    def __getitem__(self, index: int | slice) -> TableEntry | list[TableEntry]:
+        if isinstance(index, slice):
+            return [self._table.entry(row) for row in range(*index.indices(len(self)))]
+        return self._table.entry(range(len(self))[index])
+
+
+def _columns(header: TableHeader, data: memoryview) -> dict[str, list[memoryview]]:
+    """The columns by name: [plane][row]."""
+    found: dict[str, list[memoryview]] = {}
+    for name, place in header.columns.items():
+        code: Any = place.code
+        whole: memoryview = data[place.at : place.at + place.size].cast(code)
+        planes = range(place.planes) if place.planes else ()
+        found[name] = [whole[plane * header.rows : (plane + 1) * header.rows] for plane in planes] or [whole]
+    return found
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
 class TableReader:
     """Watches one path. `table` is the newest good table, None before the first."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, clock: Callable[[], datetime] = _now) -> None:
         self.path = path
         self.table: PublishedTable | None = None
         self.fault = f"no table has been published at {path} yet"
         """Why the newest file is not served; empty when it is."""
         self.failures = 0
         """How many files could not be read, in total."""
+        self._clock = clock
         self._stamp: tuple[int, int, int] | None = None
 
     def refresh(self) -> None:
@@ -103,17 +179,19 @@ class TableReader:
 
     def _load(self) -> None:
         try:
-            self.table = _open(self.path)
+            self.table = self._opened()
             self.fault = ""
-        except (OSError, StoreError) as error:
+        except (OSError, StoreError, ValueError) as error:  # an empty file cannot be mapped
             self.failures += 1
             self.fault = f"the table {self.path} cannot be served: {error}"
 
-
-def _open(path: Path) -> PublishedTable:
-    with path.open("rb") as file:
-        header, records_at = read_header(file)
-        return PublishedTable(os.dup(file.fileno()), records_at, header)
+    def _opened(self) -> PublishedTable:
+        with self.path.open("rb") as file:
+            table = PublishedTable(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
+        ahead = table.meta.published_at - self._clock()
+        if ahead > CLOCK_SKEW:  # after a jump of the clock it would count as fresh until that instant
+            raise StoreError(f"it is of {table.meta.published_at:%Y-%m-%d %H:%M:%S} UTC, which is still to come")
+        return table
 
 
 POLL_SECONDS = 0.25

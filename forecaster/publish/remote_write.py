@@ -10,14 +10,15 @@ What is not known makes no sample: no zero, no NaN.
 
 from __future__ import annotations
 
+import math
 import struct
 import threading
 import time
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from importlib.util import find_spec
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import requests
 
@@ -25,12 +26,9 @@ from forecaster.errors import StoreError
 from forecaster.publish.values import sampled_values
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from datetime import datetime
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from forecaster.domain.decision import SignalView
-    from forecaster.domain.outlook import PeakForecast
-    from forecaster.publish.publisher import OfferedCycle
+    from forecaster.publish.rows import OfferedCycle
     from forecaster.publish.settings import RemoteWriteSettings
 
 
@@ -48,44 +46,58 @@ class SeriesSample(NamedTuple):
 
 
 def samples_of(cycle: OfferedCycle, settings: RemoteWriteSettings) -> Iterator[SeriesSample]:
-    """Everything that is known of the workloads of a cycle."""
-    for row, offer in zip(cycle.recommendations, cycle.offers, strict=True):
-        namespace, kind, name = row.id
+    """Everything that is known of the workloads of a cycle, from its columns: records stand for the cycle only."""
+    quantiles = FORECASTS if settings.quantiles == "all" else FORECASTS[:1]
+    for row, (namespace, kind, name) in enumerate(cycle.ids):
         workload = (("kind", kind), ("namespace", namespace), ("workload", name))
-        for value in sampled_values(offer, row.at) if offer else ():
+        offer = cycle.offer(row)
+        for value in sampled_values(offer, cycle.at) if offer else ():
             which = (*workload, ("signal", value.signal)) if value.signal else workload
-            yield SeriesSample(_labels(value.metric, which), value.value, row.at)
-        for view in row.signals:
-            yield from _looked_at(view, (*workload, ("signal", view.signal)), row.at, settings)
+            yield SeriesSample(_labels(value.metric, which), value.value, cycle.at)
+        for plane, signal in enumerate(cycle.decided.signals):
+            cell = _Cell(cycle.columns, plane, row)
+            labels = (*workload, ("signal", signal))
+            yield from _measured(cell, labels)
+            yield from _forecasts(cell, labels, cycle.at, quantiles, settings.timestamps)
 
 
-def _looked_at(
-    view: SignalView, labels: tuple[tuple[str, str], ...], evaluated_at: datetime, settings: RemoteWriteSettings
-) -> Iterator[SeriesSample]:
-    """What is measured and forecast of a signal, whether it acts or not."""
-    if view.measured is not None and view.measured_at is not None:
-        yield SeriesSample(_labels(MEASURED, labels), view.measured, view.measured_at)
-    for quantile, value, at in _forecasts(view, evaluated_at, settings):
-        yield SeriesSample(_labels(FORECAST, (*labels, ("quantile", f"{quantile:g}"))), value, at)
+class _Cell(NamedTuple):
+    """One signal of one workload."""
+
+    columns: Mapping[str, Any]
+    signal: int
+    row: int
+
+    def number(self, name: str) -> float:
+        """A number of it, NaN where it is not known."""
+        return float(self.columns[name][self.signal, self.row])
+
+
+def _measured(cell: _Cell, labels: Labels) -> Iterator[SeriesSample]:
+    value, at = cell.number("measured"), cell.number("measured_at")
+    if not math.isnan(value) and not math.isnan(at):
+        yield SeriesSample(_labels(MEASURED, labels), value, datetime.fromtimestamp(at, UTC))
 
 
 def _forecasts(
-    view: SignalView, evaluated_at: datetime, settings: RemoteWriteSettings
-) -> Iterator[tuple[float, float, datetime]]:
-    """Quantile, value and time of each forecast of a signal."""
-    ahead = view.forecast
-    if ahead is None:
+    cell: _Cell, labels: Labels, evaluated_at: datetime, columns: Sequence[tuple[str, str]], timestamps: str
+) -> Iterator[SeriesSample]:
+    """Each quantile of the forecast of a signal, at the time that it speaks of or at which it was made."""
+    ahead = timedelta(seconds=float(cell.columns["lead"][0, cell.row])) if timestamps == "target" else timedelta(0)
+    if ahead > AHEAD_AT_MOST:
         return
-    at = ahead.begin if settings.timestamps == "target" else evaluated_at
-    if at - evaluated_at > AHEAD_AT_MOST:
-        return
-    for quantile, value in _quantiles(ahead, every=settings.quantiles == "all").items():
-        yield quantile, value, at
+    found = {}
+    for column, level in reversed(columns):
+        value = cell.number(column)
+        if not math.isnan(value):
+            found[level or f"{cell.number('forecast_quantile'):g}"] = value
+    for level, value in found.items():
+        yield SeriesSample(_labels(FORECAST, (*labels, ("quantile", level))), value, evaluated_at + ahead)
 
 
-def _quantiles(ahead: PeakForecast, *, every: bool) -> dict[float, float]:
-    others = {0.1: ahead.low, 0.5: ahead.median, 0.95: ahead.high} if every else {}
-    return {**others, ahead.quantile: ahead.peak}
+FORECASTS = (("peak", ""), ("low", "0.1"), ("median", "0.5"), ("high", "0.95"))
+"""Columns of a forecast, and the quantiles that they are; the peak is that of the policy."""
+Labels = tuple[tuple[str, str], ...]
 
 
 def _labels(name: str, rest: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:

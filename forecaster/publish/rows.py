@@ -1,86 +1,89 @@
-"""Offers of single workloads: rows of the columns as values that readers understand, and back."""
+"""What leaves the process in one cycle: offers and numbers as named columns, single workloads made when asked for."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from forecaster.domain.published import own_metric
-from forecaster.publish.offer import SOURCES, UNKNOWN, Numbers, Offers
-from forecaster.publish.values import HOLD, MetricTarget, OfferedNumber, WorkloadOffer
+from forecaster.publish.decided import decided_columns, decided_signals, workload_ids
+from forecaster.publish.offer import UNKNOWN, Numbers, Offers, offered
+from forecaster.publish.record import SOURCES, workload_offer
+from forecaster.publish.values import MetricTarget
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from numpy.typing import NDArray
 
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.policy import Policy
+    from forecaster.domain.workload import WorkloadId
+    from forecaster.publish.offer import DecidedColumns
+    from forecaster.publish.values import OfferedNumber, WorkloadOffer
+
+_encoder = msgspec.json.Encoder()
 
 
-def workload_offers(
-    offers: Offers, recommendations: Sequence[Recommendation], policies: Sequence[Policy]
-) -> list[WorkloadOffer | None]:
-    """What is offered of each workload; None where its policy only observes."""
-    demands = _cells(offers.demand, offers.signals, offers.quantile)
-    replicas, floor = _cells(offers.replicas), _cells(offers.floor)
-    columns = zip(
-        recommendations,
-        policies,
-        offers.current.tolist(),
-        offers.held.tolist(),
-        offers.frozen.tolist(),
-        offers.most.tolist(),
-        offers.decides.T.tolist(),
-        strict=True,
-    )
-    return [
-        None
-        if policy.mode == "observe"
-        else WorkloadOffer(
-            replicas_now=current,
-            replicas_held=held,
-            demands=tuple(number for number in (of_signal[row] for of_signal in demands) if number is not None),
-            replicas=replicas[0][row],
-            floor=floor[0][row],
-            consumers=consumers(one),
-            abstain=HOLD if frozen else policy.publish.abstain,
-            last_for_seconds=policy.publish.last_for.total_seconds(),
-            why="" if offers.replicas.known[row] else str(one.replicas.reason),
-            signals=tuple(signal for signal, does in zip(offers.signals, decides, strict=True) if does),
-            replicas_most=most,
-        )
-        for row, (one, policy, current, held, frozen, most, decides) in enumerate(columns)
-    ]
+@dataclass(frozen=True)
+class OfferedCycle:
+    """One cycle as it leaves the process."""
+
+    at: datetime
+    ids: tuple[WorkloadId, ...]
+    recommendations: Sequence[Recommendation]
+    decided: DecidedColumns
+    offers: Offers
+
+    @cached_property
+    def columns(self) -> Mapping[str, NDArray[Any]]:
+        """By the names that they have in the table, [plane, row]."""
+        decided, offers = self.decided, self.offers
+        found: dict[str, NDArray[Any]] = {
+            name: getattr(decided, name)
+            for name in (
+                *("reason", "recommended", "published", "abstain", "last_for", "lead"),
+                *("measured", "measured_at", "peak", "low", "median", "high"),
+            )
+        }
+        found["forecast_quantile"] = decided.quantile
+        found |= {name: getattr(offers, name) for name in ("current", "held", "frozen", "most", "decides")}
+        found["demand_quantile"] = offers.quantile
+        for name in ("demand", "replicas", "floor"):
+            numbers: Numbers = getattr(offers, name)
+            found |= {f"{name}_{part}": column for part, column in numbers._asdict().items()}
+        return {name: np.atleast_2d(column) for name, column in found.items()}
+
+    def offer(self, row: int, readers: bytes = b"") -> WorkloadOffer | None:
+        """What is offered of one workload; None where its policy only observes."""
+        columns: Mapping[str, Any] = self.columns
+        return workload_offer(columns, self.decided.signals, row, readers)
 
 
-def consumers(one: Recommendation) -> tuple[MetricTarget, ...]:
-    """The targets of the HPA that read one of our metrics."""
+def offered_cycle(
+    at: datetime,
+    recommendations: Sequence[Recommendation],
+    policies: Sequence[Policy],
+    before: Offers | None = None,
+) -> OfferedCycle:
+    """The offers of a cycle. `before` has the same rows; where knowledge ends, its numbers stay."""
+    known = () if before is None else before.signals
+    signals = tuple(dict.fromkeys((*known, *decided_signals(recommendations))))
+    decided = decided_columns(at, recommendations, policies, signals)
+    offers = offered(decided, None if before is None else before.covering(signals))
+    return OfferedCycle(at, workload_ids(recommendations), recommendations, decided, offers)
+
+
+def encoded_readers(one: Recommendation) -> bytes:
+    """The targets of the HPA that read one of our metrics, as they lie in the table; nothing where there are none."""
     named = ((own_metric(target.metric), target) for target in one.targets)
-    return tuple(
-        MetricTarget(ours.metric, target.type.value, target.value, ours.signal) for ours, target in named if ours
-    )
-
-
-def _cells(
-    numbers: Numbers, signals: Sequence[str] = ("",), quantile: np.ndarray[Any, Any] | None = None
-) -> list[list[OfferedNumber | None]]:
-    """[signal][row] of `numbers`, None where nothing was ever known."""
-    quantiles = np.full_like(np.atleast_2d(numbers.value), np.nan) if quantile is None else quantile
-    planes = (*(np.atleast_2d(column) for column in numbers), quantiles)
-    found = []
-    for signal, columns in zip(signals, zip(*planes, strict=True), strict=True):
-        cells = zip(*(column.tolist() for column in columns), strict=True)
-        found.append([_number(signal, *cell) for cell in cells])
-    return found
-
-
-def _number(signal: str, *cell: Any) -> OfferedNumber | None:
-    value, at, source, known, quantile = cell
-    if value != value:  # noqa: PLR0124  NaN
-        return None
-    q = None if quantile != quantile else quantile  # noqa: PLR0124  NaN
-    return OfferedNumber(value, datetime.fromtimestamp(at, UTC), SOURCES[source], known, signal, q)
+    found = [MetricTarget(ours.metric, target.type.value, target.value, ours.signal) for ours, target in named if ours]
+    return _encoder.encode(found) if found else b""
 
 
 def offers_of(rows: Sequence[WorkloadOffer | None]) -> Offers:

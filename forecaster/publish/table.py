@@ -1,10 +1,10 @@
-"""The published table as a file: a checked header with an index, then the records of each workload, then their gauges.
+"""The published table as a file: a checked header, then columns of fixed width and texts. No numpy.
 
-    magic, 8 bytes | checksum of all that follows, 4 | size of the header, 4 | header | records | gauges
+    magic, 8 bytes | checksum of the header, 4 | size of the header, 4 | size of the file, 8 | header | columns
 
-A workload has three records: what was recommended, what became of it, and its forecast step by step. The header says
-where they lie, so that a reader keeps the index in memory and leaves the rest in the file: memory grows with the number
-of workloads, not with what is said about them. Records and gauges are the bytes that the API sends.
+A column has one value a row, or one a signal and row. A text column is three: the place and the size of the text of
+each row, and the texts. Rows are ordered by namespace, name and kind. The reader maps the file and casts a column:
+nothing is parsed when a table is replaced, and memory does not grow with what is said.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from __future__ import annotations
 import struct
 import zlib
 from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it decodes
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from forecaster.errors import StoreError
-from forecaster.publish.decision_history import WorkloadHistory
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
     from pathlib import Path
 
-    from forecaster.publish.values import WorkloadOffer
-    from forecaster.publish.views import RecommendationView
-
-MAGIC = b"fcTable2"
-PREFIX = struct.Struct("<8sII")
-CHUNK = 1 << 20
+MAGIC = b"fcTable3"
+PREFIX = struct.Struct("<8sIIQ")
+ALIGNMENT = 8
+CODES = frozenset("?bdqBIQ")
+"""Kinds of values, as `struct` and `memoryview.cast` name them."""
+PLACES, SIZES, TEXTS = ".at", ".size", ".text"
+"""Ends of the names of the three columns that a text column consists of."""
 
 
 class CycleSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,57 +49,55 @@ class TableMeta(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     metrics: str = ""
     """Metrics of the computing process, in the text format of Prometheus."""
+    gauges: str = "none"
+    """Which gauges of the workloads /metrics has: none, counts or all."""
     cycle: CycleSummary | None = None
 
 
-class TableEntry(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Where the record of one workload lies, and what lists are filtered by."""
+class ColumnPlace(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Where a column lies, counted from the end of the header."""
 
-    namespace: str
-    name: str
-    kind: str
-    verdict: str
-    reason: str
-    offset: int
+    code: str
+    """One of `CODES`."""
+    planes: int
+    """1, or the number of signals; of texts 0."""
+    at: int
     size: int
-    values: msgspec.Raw = msgspec.Raw(b"null")
-    """A `Published` or null, decoded when it is asked for: most are not, between two tables."""
-    past_size: int = 0
-    """Of the record of the past, which follows the other."""
-    paths_size: int = 0
-    """Of the forecast step by step, which comes last; 0 where there is none."""
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        """The order of the table."""
-        return (self.namespace, self.name, self.kind)
-
-
-class TableRow(NamedTuple):
-    """One workload of a table: its record, and what autoscalers read of it; None where its policy publishes nothing."""
-
-    view: RecommendationView
-    published: WorkloadOffer | None
-    past: WorkloadHistory = WorkloadHistory()
-    paths: bytes = b""
-    past_record: bytes = b""
-    """`past` as it lies in the table, from who has it already."""
+    """Bytes."""
+    checksum: int
 
 
 class TableHeader(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything but the records."""
+    """Everything but the columns."""
 
     meta: TableMeta
-    entries: tuple[TableEntry, ...]
-    gauges_at: int = 0
-    """Where the gauges begin, counted from the first record; they go on to the end."""
+    rows: int
+    signals: tuple[str, ...]
+    columns: dict[str, ColumnPlace]
+
+
+class Column(NamedTuple):
+    """One column to be written."""
+
+    code: str
+    planes: int
+    data: bytes
+    """One plane after the other."""
+    checksum: int
+
+    @classmethod
+    def of(cls, code: str, planes: int, data: bytes) -> Column:
+        """A column with its checksum."""
+        return cls(code, planes, data, zlib.crc32(data))
 
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(TableHeader)
 
 
-def write_table(path: Path, meta: TableMeta, rows: Sequence[TableRow], gauges: bytes = b"") -> None:
+def write_table(
+    path: Path, meta: TableMeta, rows: int, signals: tuple[str, ...], columns: Mapping[str, Column]
+) -> None:
     """Replace the table as a whole: readers see the old one or the new one, never half of either.
 
     It is not forced to the disk: the next cycle writes it again, and a torn one is recognised.
@@ -107,7 +105,7 @@ def write_table(path: Path, meta: TableMeta, rows: Sequence[TableRow], gauges: b
     Raises:
         StoreError: the directory is missing, read-only or full; the old table is still there.
     """
-    parts = _encode(meta, rows, gauges)
+    parts = _parts(meta, rows, signals, columns)
     temporary = path.with_name(f".{path.name}.new")
     try:
         with temporary.open("wb") as file:
@@ -121,54 +119,50 @@ def write_table(path: Path, meta: TableMeta, rows: Sequence[TableRow], gauges: b
         ) from error
 
 
-def read_header(file: BinaryIO) -> tuple[TableHeader, int]:
-    """The header of a table and the offset of its records.
+def _parts(meta: TableMeta, rows: int, signals: tuple[str, ...], columns: Mapping[str, Column]) -> list[bytes]:
+    at = 0
+    places: dict[str, ColumnPlace] = {}
+    body: list[bytes] = []
+    for name, column in columns.items():
+        size = len(column.data)
+        places[name] = ColumnPlace(column.code, column.planes, at, size, column.checksum)
+        body += column.data, bytes(-size % ALIGNMENT)
+        at += size + -size % ALIGNMENT
+    header = _encoder.encode(TableHeader(meta=meta, rows=rows, signals=signals, columns=places))
+    header += b" " * (-(PREFIX.size + len(header)) % ALIGNMENT)
+    whole = PREFIX.size + len(header) + at
+    return [PREFIX.pack(MAGIC, zlib.crc32(header), len(header), whole), header, *body]
+
+
+def read_header(data: memoryview) -> tuple[TableHeader, int]:
+    """The header of a table and the place of its columns, once all of them have been checked.
 
     Raises:
-        StoreError: the file is torn, damaged or of another kind.
+        StoreError: the file is torn, damaged, of another version or of another kind.
     """
-    checksum, size = _prefix(file)
-    raw = file.read(size)
-    if _checksum_on(file, zlib.crc32(raw)) != checksum:
-        raise StoreError("it is torn or damaged: the checksum differs")
+    if len(data) < PREFIX.size or bytes(data[: len(MAGIC)]) != MAGIC:
+        raise StoreError("it is not a table of this version")
+    _, checksum, size, whole = PREFIX.unpack(data[: PREFIX.size])
+    if len(data) != whole or PREFIX.size + size > whole:
+        raise StoreError(f"it is torn: {len(data)} bytes of {whole}")
+    begin = PREFIX.size + size
+    if zlib.crc32(data[PREFIX.size : begin]) != checksum:
+        raise StoreError("it is damaged: the checksum of the header differs")
     try:
-        return _decoder.decode(raw), PREFIX.size + size
+        header = _decoder.decode(data[PREFIX.size : begin])
     except msgspec.DecodeError as error:
         raise StoreError(f"its header is not understood: {error}") from error
+    for name, place in header.columns.items():
+        _check(name, place, header.rows, data[begin:])
+    return header, begin
 
 
-def _encode(meta: TableMeta, rows: Sequence[TableRow], gauges: bytes) -> list[bytes]:
-    rows = sorted(rows, key=lambda row: (row.view.namespace, row.view.name, row.view.kind))
-    entries: list[TableEntry] = []
-    records: list[bytes] = []
-    offset = 0
-    for row in rows:
-        record, past = _encoder.encode(row.view), row.past_record or _encoder.encode(row.past)
-        entries.append(_entry(row, offset, len(record), len(past)))
-        records += record, past, row.paths
-        offset += len(record) + len(past) + len(row.paths)
-    header = _encoder.encode(TableHeader(meta=meta, entries=tuple(entries), gauges_at=offset))
-    body = b"".join([*records, gauges])
-    checksum = zlib.crc32(body, zlib.crc32(header))
-    return [PREFIX.pack(MAGIC, checksum, len(header)), header, body]
-
-
-def _entry(row: TableRow, offset: int, size: int, past_size: int) -> TableEntry:
-    view, values = row.view, msgspec.Raw(_encoder.encode(row.published))
-    verdict, reason = view.replicas.verdict, view.replicas.reason
-    sizes = past_size, len(row.paths)
-    return TableEntry(view.namespace, view.name, view.kind, verdict, reason, offset, size, values, *sizes)
-
-
-def _prefix(file: BinaryIO) -> tuple[int, int]:
-    prefix = file.read(PREFIX.size)
-    if len(prefix) < PREFIX.size or not prefix.startswith(MAGIC):
-        raise StoreError("it is not a table of this version")
-    _, checksum, size = PREFIX.unpack(prefix)
-    return checksum, size
-
-
-def _checksum_on(file: BinaryIO, checksum: int) -> int:
-    while chunk := file.read(CHUNK):
-        checksum = zlib.crc32(chunk, checksum)
-    return checksum
+def _check(name: str, place: ColumnPlace, rows: int, columns: memoryview) -> None:
+    """A column lies within the file, has a value for each row, and is what was written."""
+    if place.code not in CODES:
+        raise StoreError(f"its column {name} is of an unknown kind {place.code!r}")
+    least = struct.calcsize(place.code) * place.planes * rows
+    if place.at < 0 or place.at + place.size > len(columns) or (place.planes and place.size != least):
+        raise StoreError(f"its column {name} lies outside of the file or has other rows")
+    if zlib.crc32(columns[place.at : place.at + place.size]) != place.checksum:
+        raise StoreError(f"it is damaged: the checksum of its column {name} differs")

@@ -165,7 +165,7 @@ def sampled_values(offer: WorkloadOffer, at: datetime) -> Iterator[OfferedValue]
     moment = AskedAt(at, at, fresh=True)
     asked = [*((metric, "") for metric in (REPLICAS, FLOOR)), *((DEMAND, signal) for signal in offer.signals)]
     for metric, signal in asked:
-        value = value_of(offer, metric, moment, signal=signal)
+        value = value_of(offer, metric, moment, signal=signal, target=0.0 if metric == DEMAND else 1.0)
         if isinstance(value, OfferedValue) and (value.source in KNOWN or (value.source == HOLD and metric != DEMAND)):
             yield value
 

@@ -6,20 +6,16 @@ ratios 0-1, instants RFC 3339 in UTC.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it decodes
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from forecaster.domain.decision import Clamp, LeadTime, Recommendation, Resize, Scale, SignalView
 
 if TYPE_CHECKING:
-    from collections.abc import Container
-
-    from forecaster.domain.decision import Hold
     from forecaster.domain.outlook import PeakForecast
-    from forecaster.domain.workload import ContainerSize, Resources, Risk, WorkloadId
+    from forecaster.domain.workload import ContainerSize, Resources, Risk
 
 
 class ReplicasView(msgspec.Struct, frozen=True, gc=False):
@@ -139,16 +135,14 @@ class RecommendationView(msgspec.Struct, frozen=True):
     lead_time: LeadTimeView | None = None
 
 
-def recommendation_view(
-    recommendation: Recommendation, *, resources: ResourcesView | None = None
-) -> RecommendationView:
-    """The public form of a decision; `resources` is that of its size, from who has it already."""
+def recommendation_view(recommendation: Recommendation) -> RecommendationView:
+    """The public form of a decision."""
     return RecommendationView(
         *recommendation.id,
         at=recommendation.at,
         autoscaler=recommendation.autoscaler or None,
         replicas=_replicas(recommendation),
-        resources=resources or resources_view(recommendation),
+        resources=resources_view(recommendation),
         signals=tuple(map(_signal, recommendation.signals)),
         clamps=tuple(map(_clamp, recommendation.clamps)),
         lead_time=None if recommendation.lead_time is None else _lead_time(recommendation.lead_time),
@@ -221,30 +215,3 @@ def _lead_time(lead: LeadTime) -> LeadTimeView:
 
 def _clamp(clamp: Clamp) -> ClampView:
     return ClampView(clamp.rule, clamp.before, clamp.after, clamp.why)
-
-
-class _SizeView(NamedTuple):
-    decided: Resize | Hold
-    now: Resources
-    view: ResourcesView
-
-
-@dataclass(slots=True)
-class SizeViews:
-    """`resources_view`, made again only for a decision that is another object than in the cycle before."""
-
-    said: dict[WorkloadId, _SizeView] = field(default_factory=dict)
-
-    def of(self, one: Recommendation) -> ResourcesView:
-        """What `resources_view` makes of it."""
-        before = self.said.get(one.id)
-        if before is not None and before.decided is one.resources and before.now is one.resources_now:
-            return before.view
-        view = resources_view(one)
-        self.said[one.id] = _SizeView(one.resources, one.resources_now, view)
-        return view
-
-    def forget_others(self, here: Container[WorkloadId]) -> None:
-        """Keep only what was said of these."""
-        if any(id_ not in here for id_ in self.said):
-            self.said = {id_: said for id_, said in self.said.items() if id_ in here}

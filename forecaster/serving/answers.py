@@ -11,8 +11,8 @@ from forecaster.domain.published import DEMAND
 from forecaster.publish.values import CLOCK_SKEW, Answer, AskedAt, NotNamed, value_of
 
 if TYPE_CHECKING:
-    from forecaster.publish.reader import PublishedTable
-    from forecaster.publish.table import TableEntry, TableMeta
+    from forecaster.publish.reader import PublishedTable, TableEntry
+    from forecaster.publish.table import TableMeta
 
 STALE_INTERVALS = 3
 """Intervals without a new table before its values are called stale: one may be late, two may be skipped."""

@@ -15,9 +15,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from forecaster.domain.published import REPLICAS
-from forecaster.publish.table import TableEntry
+from forecaster.publish.reader import TableEntry
 from forecaster.publish.values import KNOWN, NotKnown, NotNamed, OfferedValue
-from forecaster.publish.views import RecommendationView
 from forecaster.serving.answers import MetricRequest, NotThere, answer, entry_of, moment_at
 from forecaster.serving.rest import ProblemError
 
@@ -117,8 +116,6 @@ STATUS = {
     NotThere: HTTPStatus.NOT_FOUND,
 }
 
-_recommendation = msgspec.json.Decoder(RecommendationView)
-
 
 class OfferedCount(NamedTuple):
     """The count that is offered of a workload, and why it was decided."""
@@ -171,7 +168,7 @@ class IntegrationPages:
         value, offer = answer(table, asked, moment), table.published(entry)
         if not isinstance(value, OfferedValue) or offer is None:
             return value if not isinstance(value, OfferedValue) else NotThere("nothing is offered of it")
-        return OfferedCount(value, offer, _recommendation.decode(table.record(entry)).replicas.message)
+        return OfferedCount(value, offer, table.view(entry).replicas.message)
 
 
 async def _target(request: Request) -> TargetRef:

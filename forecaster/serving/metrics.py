@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
@@ -11,9 +10,10 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from starlette.responses import StreamingResponse
 
 from forecaster.serving.answers import age_of
+from forecaster.serving.gauges import TableGauges
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
     from datetime import datetime, timedelta
 
     from prometheus_client import Metric
@@ -45,6 +45,7 @@ class ServingMetrics:
         """Whether the plain port has the gauges of workloads."""
         self._denials = {} if denials is None else denials
         self._clock = clock
+        self._gauges = TableGauges()
         self._registry = registry = CollectorRegistry()
         self._requests: Counter[tuple[str, int]] = Counter()
         registry.register(self)
@@ -83,31 +84,24 @@ class ServingMetrics:
 
     async def answer(self, request: Request) -> Response:
         """Both processes in one text, then the gauges of the workloads while the table is fresh."""
-        table = self._reader.table
-        pieces = chain((self._own(table),), self._gauges(table, request))
-        return StreamingResponse(_each(pieces), media_type=CONTENT_TYPE_LATEST)
+        return StreamingResponse(self._pieces(request, self._reader.table), media_type=CONTENT_TYPE_LATEST)
 
-    def _gauges(self, table: PublishedTable | None, request: Request) -> Iterable[bytes]:
-        """Their labels are names of tenants: only for clients with the right to read them, where that is controlled."""
+    async def _pieces(self, request: Request, table: PublishedTable | None) -> AsyncIterator[bytes]:
+        """Labels of gauges name tenants: only for clients with the right to read them, where that is controlled."""
+        yield self._own(table)
         if not self.names_on_plain_port and not request.scope["state"]["secure"]:
-            return (ON_SECURE_PORT,)
-        if table is None or age_of(table.meta, self._clock(), self._stale_after).stale:
-            return ()
-        return table.gauges()
+            yield ON_SECURE_PORT
+        elif table is not None and not age_of(table.meta, self._clock(), self._stale_after).stale:
+            async for piece in self._gauges.pieces(table):
+                yield piece
 
     def _own(self, table: PublishedTable | None) -> bytes:
         """Without a table there is no age: an absent series, not a zero."""
         self._failures.set(self._reader.failures)
-        self._rows.set(0 if table is None else len(table.entries))
+        self._rows.set(0 if table is None else table.rows)
         self._age.set(float("nan") if table is None else (self._clock() - table.meta.published_at).total_seconds())
         computing = "" if table is None else table.meta.metrics
         return computing.encode() + generate_latest(self._registry)
-
-
-async def _each(pieces: Iterable[bytes]) -> AsyncIterator[bytes]:
-    """One piece after the other, with room for other requests between them."""
-    for piece in pieces:
-        yield piece
 
 
 class CountRequests:

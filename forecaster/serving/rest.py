@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from forecaster.publish.reader import PublishedTable, TableReader
-    from forecaster.publish.table import TableEntry
+    from forecaster.publish.reader import PublishedTable, TableEntry, TableReader
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -112,7 +111,7 @@ def page(entries: Sequence[TableEntry], query: ListQuery) -> tuple[list[TableEnt
     The token names the last row, not a position: it stays good when the table is replaced between two pages.
     """
     start = 0 if query.after is None else bisect_right(entries, query.after, key=lambda entry: entry.key)
-    found = _first(entries[start:], query, query.limit + 1)
+    found = _first((entries[row] for row in range(start, len(entries))), query, query.limit + 1)
     rows = found[: query.limit]
     return rows, _token(rows[-1].key) if len(found) > query.limit else None
 
@@ -192,7 +191,7 @@ class RecommendationPages:
             raise _unavailable(why, "Callers cannot be told apart before that is mended.")
         table = self.table()
         age = self._age(table)
-        version, workloads = table.meta.version, len(table.entries)
+        version, workloads = table.meta.version, table.rows
         return _json(Readiness(*_fields(age), version=version, workloads=workloads, fault=self._reader.fault))
 
     async def recommendations(self, request: Request) -> Response:

@@ -12,8 +12,7 @@ from forecaster.publish.values import METRICS, NotKnown, NotNamed, OfferedValue,
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from forecaster.publish.reader import PublishedTable
-    from forecaster.publish.table import TableEntry
+    from forecaster.publish.reader import PublishedTable, TableEntry
     from forecaster.publish.values import AskedAt, WorkloadOffer
 
 

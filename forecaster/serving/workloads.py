@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 import msgspec
 from starlette.responses import Response
 
-from forecaster.decisions.explain import explanation
 from forecaster.domain.published import REPLICAS
+from forecaster.horizontal.explain import explanation
 from forecaster.publish.decision_history import AccuracyView, DecisionChange  # noqa: TC001  msgspec resolves them, too
 from forecaster.publish.forecast_paths import PathView, QuantileView, decoded_paths, path_view
 from forecaster.publish.values import NotKnown, NotNamed, OfferedValue
-from forecaster.publish.views import RecommendationView, SignalItem
 from forecaster.serving.answers import MetricRequest, NotThere, TableAge, age_of, answer, entry_of, moment_at
 from forecaster.serving.read_back import recommendation_of
 from forecaster.serving.rest import ProblemError
@@ -26,11 +25,9 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from forecaster.publish.forecast_paths import StoredSteps
-    from forecaster.publish.reader import PublishedTable
-    from forecaster.publish.table import TableEntry
+    from forecaster.publish.reader import PublishedTable, TableEntry
     from forecaster.publish.values import Answer
-
-_view = msgspec.json.Decoder(RecommendationView)
+    from forecaster.publish.views import SignalItem
 
 
 class OutlookView(msgspec.Struct, frozen=True):
@@ -110,7 +107,7 @@ class Workloads:
         """Quantiles of every signal over the window that a decision can still reach, and step by step."""
         table, entry = self._found(request)
         paths, now = decoded_paths(table.paths(entry)), self._clock()
-        signals = _view.decode(table.record(entry)).signals
+        signals = table.view(entry).signals
         outlooks = tuple(_outlook(one, paths.get(one.signal), now) for one in signals)
         return _json(Forecasts(*self._age(table), forecasts=outlooks))
 
@@ -122,7 +119,7 @@ class Workloads:
     async def explanation(self, request: Request) -> Response:
         """The recommendation in sentences."""
         table, entry = self._found(request)
-        lines = explanation(recommendation_of(_view.decode(table.record(entry))))
+        lines = explanation(recommendation_of(table.view(entry)))
         return _json(Explanation(*self._age(table), lines=lines))
 
     async def accuracy(self, request: Request) -> Response:
@@ -141,7 +138,7 @@ class Workloads:
         found, count = answer(table, asked, moment), answer(table, asked._replace(metric=REPLICAS, signal=""), moment)
         if not isinstance(found, OfferedValue):
             raise _problem(found)
-        view = _view.decode(table.record(entry))
+        view = table.view(entry)
         units = {one.signal: one.unit for one in view.signals}
         return _json(
             Single(

@@ -7,11 +7,9 @@ import json
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-import numpy as np
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from forecaster.domain.decision import Recommendation
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.quantity import parse_quantity
@@ -20,10 +18,11 @@ from forecaster.horizontal.decide import decide as decide_columns
 from forecaster.horizontal.one import decide_one, inputs_of_one
 from forecaster.horizontal.record import Subject, recommendation
 from forecaster.horizontal.standing import Gate, Standing
-from forecaster.publish.publisher import OfferPublisher, TableFile
+from forecaster.publish.publisher import OfferPublisher
 from forecaster.publish.reader import TableReader
 from forecaster.publish.remote_write import samples_of
 from forecaster.publish.settings import RemoteWriteSettings
+from forecaster.publish.table_file import TableFile
 from forecaster.serving.app import create_app
 from forecaster.serving.keda import externalscaler_pb2 as wire
 from forecaster.serving.keda.service import ScalerService
@@ -33,6 +32,7 @@ from forecaster.vertical.sizing.pod import size
 from tests.support.asgi import Client
 from tests.support.builders import NO_SAMPLE, hpa, minutes, outlooks, workload
 from tests.support.horizontal import NOTHING_BEFORE, recommended_before
+from tests.support.published import Fleet
 from tests.support.recommendations import NOON
 
 if TYPE_CHECKING:
@@ -41,9 +41,8 @@ if TYPE_CHECKING:
 
     from forecaster.domain.outlook import SignalForecast
     from forecaster.domain.workload import Workload
-    from forecaster.horizontal.decisions import Decisions
     from forecaster.horizontal.state import State
-    from forecaster.publish.publisher import OfferedCycle
+    from forecaster.publish.rows import OfferedCycle
 
 NOW = NOON + timedelta(seconds=20)
 DEMAND, REPLICAS, FLOOR = "forecaster_demand", "forecaster_replicas", "forecaster_floor"
@@ -56,14 +55,6 @@ BY_DEMAND = workload(
     autoscaler=hpa(Target(DEMAND, TargetType.AVERAGE_VALUE, POD), lowest=2, highest=60),
     resources=Resources(cpu_request=0.5),
 )
-
-
-class Fleet(list[Recommendation]):
-    """Recommendations whose numbers are there as columns, too, as a cycle hands them over."""
-
-    def __init__(self, one: Recommendation, decisions: Decisions) -> None:
-        super().__init__([one])
-        self.groups = [(np.zeros(1, np.intp), decisions)]
 
 
 class Story(NamedTuple):

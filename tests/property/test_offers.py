@@ -16,21 +16,14 @@ from forecaster.publish.offer import DECIDED, DecidedColumns, Offers, offered
 from tests.property.test_horizontal_decide import CASES, Case
 from tests.support.builders import NOON
 from tests.support.horizontal import decide
-
-
-class Fleet(list):  # type: ignore[type-arg]
-    """One recommendation with its columns."""
-
-    groups: list[object]
+from tests.support.published import Fleet
 
 
 def fleet(case: Case) -> Fleet:
     one, _ = decide(case.workload, case.outlooks, case.policy, case.state, NOON)
-    found = Fleet([one])
     subject = Subject(case.workload, case.policy.horizontal, case.outlooks)
     decisions, _ = decide_columns(inputs_of_one(subject, NOON), case.state, NOON.timestamp())
-    found.groups = [(np.zeros(1, np.intp), decisions)]
-    return found
+    return Fleet(one, decisions)
 
 
 def columns(case: Case) -> DecidedColumns:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
-from forecaster.publish.decided import decided_columns, decided_signals
-from forecaster.publish.offer import offered
-from forecaster.publish.publisher import OfferedCycle, OfferPublisher, TableFile, table_publisher
+from forecaster.publish.publisher import OfferPublisher, table_publisher
 from forecaster.publish.reader import TableReader
-from forecaster.publish.rows import offers_of, workload_offers
+from forecaster.publish.rows import encoded_readers, offers_of
+from forecaster.publish.rows import offered_cycle as rows_of_cycle
+from forecaster.publish.table_file import TableFile
 from tests.support.recommendations import NOON, recommendation
 
 if TYPE_CHECKING:
@@ -20,12 +22,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.domain.decision import Recommendation
-    from forecaster.publish.gauges import Level
+    from forecaster.horizontal.decisions import Decisions
     from forecaster.publish.reader import PublishedTable
+    from forecaster.publish.rows import OfferedCycle
+    from forecaster.publish.table_file import Gauges
     from forecaster.publish.values import WorkloadOffer
 
 
-def publisher(path: Path, *, paths: Callable[[], Any] = dict, gauges: Level = "none", **policy: Any) -> OfferPublisher:
+def publisher(path: Path, *, paths: Callable[[], Any] = dict, gauges: Gauges = "none", **policy: Any) -> OfferPublisher:
     """A publisher whose workloads are all in mode publish."""
     policies = Policies(Policy.model_validate({"mode": "publish", **policy}))
     table = TableFile(path, interval=timedelta(minutes=1), version="1.2.3", paths=paths, gauges=gauges)
@@ -47,15 +51,23 @@ def table_of(path: Path, *rows: Recommendation, **policy: Any) -> PublishedTable
     return table
 
 
+class Fleet(list["Recommendation"]):
+    """A recommendation whose numbers are there as columns, too, as a cycle hands them over."""
+
+    def __init__(self, one: Recommendation, decisions: Decisions) -> None:
+        super().__init__([one])
+        self.ids = (one.id,)
+        self.current, self.replicas, self.reason = decisions.inputs.current, decisions.replicas, decisions.reason
+        self.sized = np.zeros(1, np.int64)
+        self.groups = [(np.zeros(1, np.intp), decisions)]
+
+
+def offered_cycle(*rows: Recommendation, at: datetime = NOON, mode: str = "publish", **policy: Any) -> OfferedCycle:
+    """A cycle as it leaves the process."""
+    policies = [Policy.model_validate({"mode": mode, **policy})] * len(rows)
+    return rows_of_cycle(at, rows, policies)
+
+
 def offer_of(one: Recommendation, policy: Policy, before: WorkloadOffer | None = None) -> WorkloadOffer | None:
     """What is offered of a workload, after a cycle that offered `before`."""
-    past = offers_of([before])
-    signals = tuple(dict.fromkeys((*past.signals, *decided_signals([one]))))
-    columns = decided_columns(one.at, [one], [policy], signals)
-    (found,) = workload_offers(offered(columns, past.covering(signals)), [one], [policy])
-    return found
-
-
-def offered_cycle(*rows: Recommendation, at: datetime = NOON) -> OfferedCycle:
-    """A cycle as it leaves the process, every workload in mode publish."""
-    return OfferedCycle(at, rows, [offer_of(one, Policy(mode="publish")) for one in rows])
+    return rows_of_cycle(one.at, [one], [policy], offers_of([before])).offer(0, encoded_readers(one))

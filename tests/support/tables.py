@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
-from forecaster.publish.publisher import TableFile, table_publisher
+from forecaster.publish.publisher import table_publisher
+from forecaster.publish.table_file import TableFile
 from tests.support.recommendations import NOON, recommendation
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.domain.decision import Recommendation
-    from forecaster.publish.gauges import Level
+    from forecaster.publish.table_file import Gauges
 
 
 def publish(
@@ -23,7 +24,7 @@ def publish(
     at: datetime = NOON,
     metrics: str = "",
     mode: str = "observe",
-    gauges: Level = "none",
+    gauges: Gauges = "none",
 ) -> Path:
     """One table with these rows, one workload if none is given; `mode` is that of all of them."""
     table = TableFile(path, interval=timedelta(minutes=1), version="1.2.3", gauges=gauges, metrics=lambda: metrics)

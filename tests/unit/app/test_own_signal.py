@@ -18,7 +18,8 @@ from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
 from forecaster.errors import ConfigError
 from forecaster.horizontal.explain import explanation
-from forecaster.publish.publisher import TableFile, table_publisher
+from forecaster.publish.publisher import table_publisher
+from forecaster.publish.table_file import TableFile
 from forecaster.publish.reader import TableReader
 from forecaster.sources.embedded import EmbeddedPrometheus
 from forecaster.sources.factory import source_of

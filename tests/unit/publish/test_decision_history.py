@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
@@ -18,7 +19,15 @@ from forecaster.publish.decision_history import (
 )
 from tests.support.recommendations import NOON, recommendation, workload_id
 
+if TYPE_CHECKING:
+    from forecaster.domain.decision import Recommendation
+
 WEB = workload_id("web")
+
+
+def follow(history: DecisionHistory, said: list[Recommendation], report: CycleReport | None) -> None:
+    """One cycle in which these are all workloads."""
+    history.follow(max((one.at for one in said), default=NOON), [one.id for one in said], said, report)
 
 
 def score(at: datetime, *, upper: float = 3.0, actual: float = 2.0) -> ForecastScore:
@@ -30,84 +39,84 @@ def report(*scores: ForecastScore, at: datetime = NOON) -> CycleReport:
 
 
 def test_a_decision_is_noted_when_it_changes() -> None:
-    chronicle = DecisionHistory()
+    history = DecisionHistory()
     for minute, replicas in enumerate([5, 5, 6, 6, None, None, 6]):
         at = NOON + timedelta(minutes=minute)
-        chronicle.follow([recommendation(at=at, replicas=replicas, reason=Reason.FORECAST)], None)
-    noted = [(change.at.minute, change.replicas) for change in chronicle.of(WEB).decisions]
+        follow(history, [recommendation(at=at, replicas=replicas, reason=Reason.FORECAST)], None)
+    noted = [(change.at.minute, change.replicas) for change in history.of(WEB).decisions]
     assert noted == [(6, 6), (4, None), (2, 6), (0, 5)]
 
 
 def test_what_is_told_follows_every_change_and_every_score() -> None:
-    chronicle, told = DecisionHistory(), []
+    history, told = DecisionHistory(), []
     cycles = [(5, []), (5, []), (6, []), (6, [score(NOON)]), (6, [])]
     for minute, (replicas, scores) in enumerate(cycles):
         at = NOON + timedelta(minutes=minute)
-        chronicle.follow([recommendation(at=at, replicas=replicas)], report(*scores, at=at))
-        told.append(chronicle.told(WEB))
-        assert told[-1].record == msgspec.json.encode(chronicle.of(WEB))
+        follow(history, [recommendation(at=at, replicas=replicas)], report(*scores, at=at))
+        told.append(history.told(WEB))
+        assert told[-1].record == msgspec.json.encode(history.of(WEB))
     assert [(len(past.decisions), len(past.accuracy)) for past, _ in told] == [(1, 0), (1, 0), (2, 0), (2, 1), (2, 1)]
     assert told[0] is told[1]
 
 
 def test_only_the_last_changes_are_kept() -> None:
-    chronicle = DecisionHistory()
+    history = DecisionHistory()
     for count in range(1, 50):
-        chronicle.follow([recommendation(replicas=count)], None)
-    assert [change.replicas for change in chronicle.of(WEB).decisions] == list(range(49, 49 - CHANGES_KEPT, -1))
+        follow(history, [recommendation(replicas=count)], None)
+    assert [change.replicas for change in history.of(WEB).decisions] == list(range(49, 49 - CHANGES_KEPT, -1))
 
 
 def test_a_workload_that_is_gone_for_long_is_forgotten() -> None:
-    chronicle = DecisionHistory()
-    chronicle.follow([recommendation()], report(score(NOON)))
-    chronicle.follow([recommendation(workload_id("other"), at=NOON + FORGOTTEN_AFTER)], None)
-    assert chronicle.of(WEB).decisions
-    chronicle.follow([recommendation(workload_id("other"), at=NOON + FORGOTTEN_AFTER + timedelta(minutes=1))], None)
-    assert chronicle.of(WEB).decisions == ()
-    assert chronicle.of(WEB).accuracy == ()
+    history = DecisionHistory()
+    follow(history, [recommendation()], report(score(NOON)))
+    follow(history, [recommendation(workload_id("other"), at=NOON + FORGOTTEN_AFTER)], None)
+    assert history.of(WEB).decisions
+    follow(history, [recommendation(workload_id("other"), at=NOON + FORGOTTEN_AFTER + timedelta(minutes=1))], None)
+    assert history.of(WEB).decisions == ()
+    assert history.of(WEB).accuracy == ()
 
 
 def test_a_cycle_that_sees_nobody_forgets_nobody() -> None:
-    chronicle = DecisionHistory()
-    chronicle.follow([recommendation()], None)
-    chronicle.follow([], None)
-    assert chronicle.of(WEB).decisions
+    history = DecisionHistory()
+    follow(history, [recommendation()], None)
+    follow(history, [], None)
+    assert history.of(WEB).decisions
 
 
 def test_it_goes_on_from_what_another_process_has_seen() -> None:
-    chronicle, before = DecisionHistory(), NOON - timedelta(hours=1)
+    history, before = DecisionHistory(), NOON - timedelta(hours=1)
     past = [(WEB, DecisionChange(before, count, "scale", "forecast", "")) for count in (4, 5, 5)]
-    chronicle.recall(NOON, past, [PastScores(WEB, "cpu", ScoreSums(1.0, 0.0, 0.9, 1.0, 2.0))])
-    chronicle.follow([recommendation(replicas=5)], report(score(NOON)))
-    assert [change.replicas for change in chronicle.of(WEB).decisions] == [5, 4]
-    (cpu,) = chronicle.of(WEB).accuracy
+    history.recall(NOON, past, [PastScores(WEB, "cpu", ScoreSums(1.0, 0.0, 0.9, 1.0, 2.0))])
+    follow(history, [recommendation(replicas=5)], report(score(NOON)))
+    assert [change.replicas for change in history.of(WEB).decisions] == [5, 4]
+    (cpu,) = history.of(WEB).accuracy
     assert (cpu.forecasts, cpu.coverage) == (2.0, 0.5)
 
 
 def test_accuracy_is_that_of_the_forecasts_that_have_matured() -> None:
-    chronicle = DecisionHistory()
-    chronicle.follow([recommendation()], report(score(NOON), score(NOON, upper=1.8)))
-    (cpu,) = chronicle.of(WEB).accuracy
+    history = DecisionHistory()
+    follow(history, [recommendation()], report(score(NOON), score(NOON, upper=1.8)))
+    (cpu,) = history.of(WEB).accuracy
     assert (cpu.signal, cpu.forecasts, cpu.coverage, cpu.quantile) == ("cpu", 2.0, 0.5, 0.9)
     assert cpu.error_ratio == 0.25
 
 
 def test_a_report_counts_once() -> None:
-    chronicle = DecisionHistory()
+    history = DecisionHistory()
     for _ in range(3):
-        chronicle.follow([recommendation()], report(score(NOON)))
-    assert chronicle.of(WEB).accuracy[0].forecasts == 1.0
+        follow(history, [recommendation()], report(score(NOON)))
+    assert history.of(WEB).accuracy[0].forecasts == 1.0
 
 
 def test_a_forecast_of_yesterday_counts_half() -> None:
-    chronicle = DecisionHistory()
+    history = DecisionHistory()
     tomorrow = NOON + timedelta(days=1)
-    chronicle.follow([recommendation()], report(score(NOON, upper=1.0)))
-    chronicle.follow([recommendation()], report(score(tomorrow), at=tomorrow))
-    assert chronicle.of(WEB).accuracy[0].coverage == pytest.approx(1 / 1.5)
+    follow(history, [recommendation()], report(score(NOON, upper=1.0)))
+    follow(history, [recommendation()], report(score(tomorrow), at=tomorrow))
+    assert history.of(WEB).accuracy[0].coverage == pytest.approx(1 / 1.5)
 
 
 def test_where_nothing_was_measured_there_is_no_ratio() -> None:
-    chronicle = DecisionHistory()
-    chronicle.follow([recommendation()], report(score(NOON, actual=0.0)))
-    assert chronicle.of(WEB).accuracy[0].error_ratio is None
+    history = DecisionHistory()
+    follow(history, [recommendation()], report(score(NOON, actual=0.0)))
+    assert history.of(WEB).accuracy[0].error_ratio is None

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.errors import StoreError
-from forecaster.publish.publisher import OfferedCycle, OfferPublisher
+from forecaster.publish.publisher import OfferPublisher
 from tests.support.recommendations import NOON, recommendation
+
+if TYPE_CHECKING:
+    from forecaster.publish.rows import OfferedCycle
 
 PUBLISH = Policies(Policy(mode="publish"))
 
@@ -27,8 +32,8 @@ class Received:
 def test_every_receiver_gets_the_very_same_offers() -> None:
     first, second = Received(), Received()
     OfferPublisher(PUBLISH, {"table": first, "remote-write": second}).publish(NOON, [recommendation()])
-    assert len(first.cycles[0].offers) == 1
-    assert first.cycles[0].offers is second.cycles[0].offers
+    assert len(first.cycles[0].ids) == 1
+    assert first.cycles[0] is second.cycles[0]
 
 
 def test_one_that_fails_keeps_it_from_no_other_and_all_faults_are_said() -> None:
@@ -44,7 +49,7 @@ def test_the_last_known_numbers_go_on_from_cycle_to_cycle() -> None:
     publisher = OfferPublisher(PUBLISH, {"table": received})
     publisher.publish(NOON, [recommendation()])
     publisher.publish(NOON, [recommendation(replicas=None)])
-    offer = received.cycles[1].offers[0]
+    offer = received.cycles[1].offer(0)
     assert offer is not None
     assert offer.replicas is not None
     assert (offer.replicas.value, offer.replicas.known) == (5, False)

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
@@ -10,7 +11,7 @@ from forecaster.errors import StoreError
 from forecaster.publish.reader import TableReader
 from forecaster.publish.table import MAGIC, PREFIX
 from tests.support.full_disk import full_disk
-from tests.support.recommendations import recommendation, workload_id
+from tests.support.recommendations import NOON, recommendation, workload_id
 from tests.support.tables import publish
 
 if TYPE_CHECKING:
@@ -69,28 +70,64 @@ def test_a_replaced_table_is_seen_and_the_old_one_stays_readable(path: Path) -> 
     assert b'"name":"web"' in bytes(old.record(old.entries[0]))
 
 
-@pytest.mark.parametrize("damage", ["truncated", "flipped", "foreign", "empty"])
-def test_a_damaged_file_leaves_the_last_good_table(path: Path, damage: str) -> None:
+def replace_with(path: Path, content: bytes) -> None:
+    """As any table is replaced: by renaming."""
+    new = path.with_name("new")
+    new.write_bytes(content)
+    new.replace(path)
+
+
+DAMAGES = {
+    "truncated": (lambda content: content[:-10], "it is torn"),
+    "flipped": (lambda content: content[:-10] + b"0" + content[-9:], "it is damaged"),
+    "flipped in the header": (lambda content: content[:40] + b"0" + content[41:], "it is damaged"),
+    "another version": (lambda content: b"fcTable2" + content[8:], "not a table of this version"),
+    "foreign": (lambda content: b"PNG!" + content, "not a table of this version"),
+    "empty": (lambda _content: b"", "cannot mmap an empty file"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_file_leaves_the_last_good_table_and_says_why(path: Path, damage: str) -> None:
     reader = read(publish(path))
-    good, content = reader.table, path.read_bytes()
-    path.write_bytes(
-        {
-            "truncated": content[:-10],
-            "flipped": content[:-10] + b"0" + content[-9:],
-            "foreign": b"PNG!" + content,
-            "empty": b"",
-        }[damage]
-    )
+    good, (damaged, why) = reader.table, DAMAGES[damage]
+    replace_with(path, damaged(path.read_bytes()))
     reader.refresh()
     assert reader.table is good
     assert reader.failures == 1
     assert "cannot be served" in reader.fault
+    assert why in reader.fault
 
 
-def test_a_sound_file_with_another_header_is_refused(path: Path) -> None:
-    header = b'{"meta": 1}'
-    path.write_bytes(PREFIX.pack(MAGIC, zlib.crc32(header), len(header)) + header)
-    assert "its header is not understood" in read(path).fault
+def test_a_table_of_a_later_instant_is_refused(path: Path) -> None:
+    """It would count as fresh until that instant, whatever happens to the cycles before."""
+    reader = TableReader(publish(path), lambda: NOON)
+    reader.refresh()
+    good = reader.table
+    publish(path, at=NOON + timedelta(hours=6))
+    reader.refresh()
+    assert reader.table is good
+    assert "it is of 2026-03-01 18:00:00 UTC, which is still to come" in reader.fault
+
+
+def header_of(columns: dict[str, Any], rows: int = 1) -> bytes:
+    meta = {"published_at": "2026-03-01T12:00:00Z", "interval_seconds": 60.0, "version": "1"}
+    return msgspec.json.encode({"meta": meta, "rows": rows, "signals": [], "columns": columns})
+
+
+@pytest.mark.parametrize(
+    ("header", "why"),
+    [
+        pytest.param(b'{"meta": 1}', "its header is not understood", id="another header"),
+        pytest.param(header_of({"current": ["q", 1, 0, 8, 0]}), "lies outside of the file", id="nothing there"),
+        pytest.param(header_of({"current": ["q", 1, -8, 8, 0]}), "lies outside of the file", id="before the columns"),
+        pytest.param(header_of({"current": ["q", 1, 0, 0, 0]}, rows=9), "has other rows", id="too few rows"),
+        pytest.param(header_of({"current": ["€", 1, 0, 0, 0]}), "of an unknown kind", id="an unknown kind"),
+    ],
+)
+def test_a_sound_file_with_a_header_that_lies_is_refused(path: Path, header: bytes, why: str) -> None:
+    path.write_bytes(PREFIX.pack(MAGIC, zlib.crc32(header), len(header), PREFIX.size + len(header)) + header)
+    assert why in read(path).fault
 
 
 def test_a_damaged_file_is_reported_once_and_a_good_one_heals_it(path: Path) -> None:

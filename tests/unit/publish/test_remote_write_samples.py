@@ -4,11 +4,9 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from forecaster.domain.policy import Policy
-from forecaster.publish.publisher import OfferedCycle
 from forecaster.publish.remote_write import SeriesSample, samples_of
 from forecaster.publish.settings import RemoteWriteSettings
-from tests.support.published import offer_of
+from tests.support.published import offered_cycle
 from tests.support.recommendations import NOON, ahead, recommendation, signal_view
 
 if TYPE_CHECKING:
@@ -22,8 +20,7 @@ CPU = ("signal", "cpu")
 
 def written(row: Recommendation = ONE, **settings: object) -> dict[str, SeriesSample]:
     """By the name of the metric and the quantile, if it has one."""
-    cycle = OfferedCycle(row.at, [row], [offer_of(row, Policy(mode="publish"))])
-    found = samples_of(cycle, RemoteWriteSettings.model_validate(settings))
+    found = samples_of(offered_cycle(row), RemoteWriteSettings.model_validate(settings))
     return {dict(one.labels)["__name__"] + dict(one.labels).get("quantile", ""): one for one in found}
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from forecaster.hpa.proposals import DEFAULT_TOLERANCE, from_average, per_pod_value
-from forecaster.publish.gauges import FAMILIES
 from forecaster.publish.reader import TableReader
 from forecaster.publish.values import ORDER
 from forecaster.serving.access_control import (
@@ -22,6 +21,7 @@ from forecaster.serving.access_control import (
 )
 from forecaster.serving.app import create_app
 from forecaster.serving.connection import BODY_MAX, HEADER_LINES_MAX, HEADERS_MAX, PATIENCE_SECONDS, URL_MAX
+from forecaster.serving.gauges import FAMILIES
 from forecaster.serving.listener import CONNECTIONS, HANDSHAKE_SECONDS, HANDSHAKES, SILENCE_SECONDS, SILENT_MAX
 from forecaster.serving.selection import COMMAS_MAX, SELECTOR_MAX
 from forecaster.serving.server import KEEP_ALIVE_SECONDS

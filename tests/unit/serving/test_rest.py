@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from forecaster.publish.table import TableEntry
+from forecaster.publish.reader import TableEntry
 from forecaster.serving.rest import ProblemError, page, parse_query
 
 
 def entry(name: str, namespace: str = "shop", verdict: str = "scale", reason: str = "forecast") -> TableEntry:
-    return TableEntry(namespace, name, "Deployment", verdict, reason, 0, 0)
+    return TableEntry(0, namespace, name, "Deployment", verdict, reason)
 
 
 ENTRIES = tuple(entry(name) for name in "abcde")
