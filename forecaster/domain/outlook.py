@@ -15,6 +15,8 @@ class Measured:
 
     value: float
     at: datetime
+    lower_bound: str = ""
+    """Why it is part of a sum only, which may raise a count and never lowers one; empty where it is all of it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.horizontal.inputs import EVENT, IMPOSSIBLE, KNOWN, NO_SAMPLE, READY, REPLICAS, TARGET, UNREADABLE
+from forecaster.horizontal.inputs import (
+    EVENT,
+    IMPOSSIBLE,
+    INCOMPLETE,
+    KNOWN,
+    NO_SAMPLE,
+    READY,
+    REPLICAS,
+    TARGET,
+    UNREADABLE,
+)
 from forecaster.horizontal.numbers import LARGEST
 from forecaster.hpa.numbers import MAX_INT32
 
@@ -32,7 +42,7 @@ class Checked(NamedTuple):
     current: Counts
     ready: Counts
     unseen: Codes
-    """[target, row] `KNOWN`, or why there is no measurement."""
+    """[target, row] `KNOWN`, `INCOMPLETE`, or why there is no measurement."""
     measured: Floats
     """[target, row] 0 where unknown."""
     known: Flags
@@ -111,11 +121,12 @@ def _where(known: Flags, amounts: Floats) -> Floats:
 
 
 def _unseen(inputs: Inputs, known: Flags) -> Codes:
-    if known.all():
+    incomplete = inputs.unseen == INCOMPLETE
+    if known.all() and not incomplete.any():
         return np.zeros(known.shape, np.int8)
-    missing = np.where(inputs.unseen == KNOWN, np.int8(NO_SAMPLE), inputs.unseen)
+    missing = np.where((inputs.unseen == KNOWN) | incomplete, np.int8(NO_SAMPLE), inputs.unseen)
     said = np.where(np.isnan(inputs.measured), missing, np.int8(IMPOSSIBLE))
-    return np.where(known, np.int8(KNOWN), said)
+    return np.where(known, np.where(incomplete, np.int8(INCOMPLETE), np.int8(KNOWN)), said)
 
 
 def _distributions(inputs: Inputs, known: Flags) -> tuple[Flags, Sequence[Floats]]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from forecaster.horizontal.inputs import INCOMPLETE
 from forecaster.horizontal.numbers import UNKNOWN
 from forecaster.horizontal.proposals import combined
 
@@ -27,14 +28,15 @@ class Desired(NamedTuple):
     measured: Flags
     """Whether any target has an answer now."""
     blocked: Flags
-    """Whether nothing may be said: a target is missing, and no forecast raises the count."""
+    """Whether nothing may be said: a target is missing or incomplete, and no forecast raises the count."""
     shut: Flags
     """Whether there is a forecast and the gate keeps it from having its say."""
 
 
 def desired_of(seen: Checked, proposals: Proposals, acting: Flags) -> Desired:
-    """Both sides joined; a target that is missing blocks going down, as in the HPA (HPA rules §9)."""
-    recommended = combined(proposals.reactive, seen.current)
+    """Both sides joined; a target that is missing or incomplete blocks going down, as in the HPA (HPA rules §9)."""
+    incomplete = seen.unseen == INCOMPLETE
+    recommended = combined(proposals.reactive, seen.current, incomplete.any(axis=0) if incomplete.any() else None)
     highest = _highest(proposals.forecast, seen.current)
     there = highest != UNKNOWN
     says = there & acting

@@ -254,8 +254,11 @@ LEAST = 1e-9
 """Of what fills a pod, in any unit: less is a mistake, and counts by it are beyond 32 bits."""
 MOST = 2**53
 """Milli-units of one pod above which sums over pods may leave 64 bits."""
-KNOWN, NO_SAMPLE, STALE, NOT_READ, IMPOSSIBLE = range(5)
-"""Why a measurement is missing: there is no sample, it is too old, its signal is not read, it is no amount."""
+KNOWN, NO_SAMPLE, STALE, NOT_READ, IMPOSSIBLE, INCOMPLETE = range(6)
+"""Why a measurement is missing: there is no sample, it is too old, its signal is not read, it is no amount.
+
+`INCOMPLETE` is not missing: it is part of a sum, and so a lower bound. It may raise a count and never lowers one.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,7 +275,7 @@ class Inputs:
     measured: Floats
     """[target, row] the latest demand that is fresh enough."""
     unseen: Codes
-    """[target, row] why `measured` is NaN; `NO_SAMPLE` if it is not said."""
+    """[target, row] why `measured` is NaN, `NO_SAMPLE` if it is not said; or that it is `INCOMPLETE`."""
     age: Floats
     """[target, row] seconds since the latest sample, fresh or not."""
     peak: Floats

@@ -10,7 +10,7 @@ import numpy as np
 from forecaster.domain.outlook import Measured, PeakForecast, Unknown
 from forecaster.horizontal.decide import decide
 from forecaster.horizontal.events import calendar_of
-from forecaster.horizontal.inputs import KNOWN, NO_SAMPLE, NOT_READ, STALE, Inputs
+from forecaster.horizontal.inputs import INCOMPLETE, KNOWN, NO_SAMPLE, NOT_READ, STALE, Inputs
 from forecaster.horizontal.record import ReplicaRecord, Subject, outlook_of, record
 from forecaster.horizontal.standing import shut_by
 from forecaster.horizontal.state import State
@@ -92,7 +92,7 @@ def _unseen(subject: Subject, outlook: SignalForecast) -> int:
     if isinstance(outlook.measured, Unknown):
         there = outlook.signal in subject.outlooks
         return STALE if outlook.measured.stale else NO_SAMPLE if there else NOT_READ
-    return KNOWN
+    return INCOMPLETE if outlook.measured.lower_bound else KNOWN
 
 
 def _age(outlook: SignalForecast, now: datetime) -> float:

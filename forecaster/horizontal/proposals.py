@@ -115,10 +115,11 @@ class Combined(NamedTuple):
     partial: Flags
 
 
-def combined(proposals: Sequence[Counts], current: Counts) -> Combined:
+def combined(proposals: Sequence[Counts], current: Counts, lower_bound: Flags | None = None) -> Combined:
     """One recommendation of proposals [target][row]; a target without one blocks scaling down, never up.
 
-    A running maximum of zero is replaced by any later proposal, even a negative one.
+    So does a target whose proposal is a `lower_bound` [row]. A running maximum of zero is replaced by any later
+    proposal, even a negative one.
     """
     if not proposals:
         nowhere = np.zeros(len(current), np.bool_)
@@ -128,4 +129,6 @@ def combined(proposals: Sequence[Counts], current: Counts) -> Combined:
         missing = one == UNKNOWN
         partial = partial | missing
         replicas = np.where((replicas == 0) & ~missing, one, np.maximum(replicas, one))
+    if lower_bound is not None:
+        partial = partial | lower_bound
     return Combined(replicas, (replicas != UNKNOWN) & ~(partial & (replicas < current)), partial)

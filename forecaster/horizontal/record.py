@@ -13,7 +13,7 @@ from forecaster.horizontal.clamps import CLAMPS
 from forecaster.horizontal.clamps.clamp import Step
 from forecaster.horizontal.decisions import REASONS
 from forecaster.horizontal.events import freeze_at
-from forecaster.horizontal.inputs import CHECKED, EVENT, IMPOSSIBLE, KNOWN, READY, REPLICAS, TARGET
+from forecaster.horizontal.inputs import CHECKED, EVENT, IMPOSSIBLE, INCOMPLETE, KNOWN, READY, REPLICAS, TARGET
 from forecaster.horizontal.lead_time import lead_time
 from forecaster.horizontal.numbers import UNKNOWN
 from forecaster.horizontal.targets import Unusable, stated_pod, targets_of
@@ -162,11 +162,15 @@ def _impossible(decisions: Decisions, row: int) -> str:
 
 
 def _missing(decisions: Decisions, row: int, subject: Subject) -> str:
-    """Which signals have no answer, and why."""
+    """Which signals have no answer or a part of one, and why."""
     reactive, kinds = decisions.proposals.reactive, decisions.inputs.rules.kinds
     missing = [target for target in range(len(kinds)) if reactive[target][row] == UNKNOWN]
-    said = "; ".join(f"{kinds[target].signal}: {_unmeasured(decisions, row, target, subject)}" for target in missing)
-    return said if len(missing) == len(kinds) else f"not going down while a signal is missing: {said}"
+    parts = [target for target in range(len(kinds)) if decisions.unseen[target, row] == INCOMPLETE]
+    at_fault = dict.fromkeys([*missing, *parts])
+    said = "; ".join(f"{kinds[target].signal}: {_unmeasured(decisions, row, target, subject)}" for target in at_fault)
+    if len(missing) == len(kinds):
+        return said
+    return f"not going down while a signal is {'missing' if missing else 'incomplete'}: {said}"
 
 
 def _unmeasured(decisions: Decisions, row: int, target: int, subject: Subject) -> str:
@@ -178,7 +182,9 @@ def _unmeasured(decisions: Decisions, row: int, target: int, subject: Subject) -
         return f"what was measured, {decisions.inputs.measured[target, row]:g}, is no amount of demand"
     signal = decisions.inputs.rules.kinds[target].signal
     measured = outlook_of(subject, signal).measured
-    return measured.note if isinstance(measured, Unknown) else "no sample"
+    if isinstance(measured, Measured):
+        return measured.lower_bound or "no sample"
+    return measured.note
 
 
 def outlook_of(subject: Subject, signal: str) -> SignalForecast:
@@ -231,9 +237,12 @@ def _note(decisions: Decisions, row: int, target: int, subject: Subject) -> str:
     """What is missing of one target, and what the forecast itself says, each once."""
     ahead = outlook_of(subject, decisions.inputs.rules.kinds[target].signal).ahead
     said = [ahead.note] if isinstance(ahead, PeakForecast) and ahead.note else []
+    part: list[str] = []
     if decisions.proposals.reactive[target][row] == UNKNOWN:
         return "; ".join(dict.fromkeys([_unmeasured(decisions, row, target, subject), *said]))
+    if decisions.unseen[target, row] == INCOMPLETE:
+        part = [f"a lower bound, not going down by it: {_unmeasured(decisions, row, target, subject)}"]
     if decisions.proposals.forecast[target][row] == UNKNOWN:
         unforeseen = ahead.note if isinstance(ahead, Unknown) else "the forecast is no amount of demand"
-        return "; ".join(dict.fromkeys([unforeseen, *said]))
-    return "; ".join(said)
+        return "; ".join(dict.fromkeys([*part, unforeseen, *said]))
+    return "; ".join([*part, *said])

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from forecaster.domain.decision import Hold, Scale
-from forecaster.domain.outlook import SignalForecast
+from forecaster.domain.outlook import Measured, SignalForecast
 from forecaster.domain.signal import CPU, DEMAND, MEMORY, REQUESTS, Signal
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload
 from forecaster.horizontal.state import State
@@ -178,6 +178,26 @@ def test_losing_a_signal_never_takes_a_workload_below_its_present_size(
     one, _ = blind.decide()
     assume(any(view.signal == signal and view.target for view in one.signals))
     assert one.wanted_replicas >= bounded(case.workload.replicas, case) or isinstance(one.replicas, Hold)
+
+
+@given(CASES, SIGNALS)
+def test_part_of_a_sum_never_takes_a_workload_below_its_present_size(case: Case, signal: Signal) -> None:
+    seen = case.outlooks[signal].measured
+    assume(isinstance(seen, Measured))
+    part = case.seeing(signal, measured=replace(seen, lower_bound="1 of 2 pods"))
+    one, _ = part.decide()
+    assume(any(view.signal == signal and view.target for view in one.signals))
+    assert one.wanted_replicas >= bounded(case.workload.replicas, case) or isinstance(one.replicas, Hold)
+
+
+@given(st.integers(1, 60), st.floats(1.2, 4.0), POLICIES, STATES)
+def test_part_of_a_sum_raises_as_the_whole_would(pods: int, load: float, under: Policy, state: State) -> None:
+    """Every pod is filled more than it should be, and nothing is forecast."""
+    hpa = Autoscaler("web-hpa", 1, 500, (Target("cpu", TargetType.UTILIZATION, 0.5),))
+    full = Workload(workload_id(), pods, pods, Resources(cpu_request=1.0), hpa)
+    whole = Case(full, {CPU: SignalForecast(CPU, measured(pods * 0.5 * load), NO_FORECAST)}, under, state)
+    part = replace(measured(pods * 0.5 * load), lower_bound="1 of 2 pods")
+    assert whole.seeing(CPU, measured=part).count == whole.count
 
 
 @given(CASES, st.randoms())

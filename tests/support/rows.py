@@ -79,7 +79,7 @@ def inputs_of(random: Generator, rules: Rules, policy: PolicyColumns, targets: T
         current=current,
         ready=np.maximum(current + random.integers(-3, 2, rows), 0),
         measured=measured,
-        unseen=random.integers(0, 4, shape).astype(np.int8),
+        unseen=random.integers(0, 6, shape).astype(np.int8),
         age=random.uniform(0.0, 900.0, shape),
         peak=_with_holes(random, random.uniform(0.0, 60.0, shape)),
         low=_with_holes(random, random.uniform(0.0, 40.0, shape)),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.horizontal.inputs import IMPOSSIBLE, KNOWN, NO_SAMPLE, NOT_READ, STALE
+from forecaster.horizontal.inputs import IMPOSSIBLE, INCOMPLETE, KNOWN, NO_SAMPLE, NOT_READ, STALE
 from forecaster.horizontal.numbers import LARGEST
 from forecaster.horizontal.state import BACK, GONE, NONE, SILENCE
 
@@ -63,7 +63,7 @@ def looked_at(state: State, seen: Checked, inputs: Inputs, now: float, *, scales
 
 
 class _Load(NamedTuple):
-    """One signal of the rows: its place in the state, and what is measured of it; NaN where nothing is."""
+    """One signal of the rows: its place in the state, and what is measured of it; NaN where that is not all of it."""
 
     signal: int
     measured: Floats
@@ -73,7 +73,7 @@ def _loads(state: State, seen: Checked) -> list[_Load]:
     """In the order of the targets; two targets on one signal have the same measurement."""
     found: dict[int, Floats] = {}
     for target, kind in enumerate(seen.rules.kinds):
-        measured = np.where(seen.known[target], seen.measured[target], np.nan)
+        measured = np.where(seen.unseen[target] == KNOWN, seen.measured[target], np.nan)
         found.setdefault(state.signals.index(kind.signal), measured)
     return [_Load(*one) for one in found.items()]
 
@@ -144,6 +144,7 @@ def _missing(step: Step) -> Iterator[str]:
 _UNSEEN = {
     NO_SAMPLE: "no sample",
     IMPOSSIBLE: "what was measured is no amount",
+    INCOMPLETE: "what was measured is part of a sum",
 }
 
 

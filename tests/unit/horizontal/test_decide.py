@@ -7,20 +7,25 @@ from dataclasses import replace
 import pytest
 
 from forecaster.domain.decision import Clamp, Hold, Reason, Recommendation, Scale
+from forecaster.domain.outlook import Measured, SignalForecast
+from forecaster.domain.signal import CPU
 from forecaster.domain.workload import Resources, Target, TargetType
+from forecaster.horizontal.state import GONE
 from tests.support.builders import (
     CPU_HALF,
     MEMORY_HALF,
     NO_FORECAST,
     NO_SAMPLE,
+    NOON,
     STALE,
+    after,
     hpa,
     minutes,
     outlooks,
     policy,
     workload,
 )
-from tests.support.horizontal import decided, recommended_before
+from tests.support.horizontal import NOTHING_BEFORE, decide, decided, recommended_before
 
 BOTH = workload(autoscaler=hpa(CPU_HALF, MEMORY_HALF))
 
@@ -86,6 +91,41 @@ class TestMissingSignal:
     def test_does_not_let_its_own_old_forecast_speak(self) -> None:
         seen = outlooks(cpu=2.0, cpu_ahead=2.0, memory=STALE, memory_ahead=4.0)
         assert scaled(decided(seen, of=BOTH)) == (4, Reason.REACTIVE)
+
+
+PART = Measured(1.0, NOON, "6 of 10 ready pods have samples")
+"""Of a CPU demand that asks for two pods."""
+
+
+class TestPartOfASum:
+    """What is measured is not all there is."""
+
+    def test_blocks_going_down_and_says_why(self) -> None:
+        one = decided({CPU: SignalForecast(CPU, PART, NO_FORECAST)})
+        assert held(one) is Reason.NO_DATA
+        assert one.replicas.message == (
+            "not going down while a signal is incomplete: cpu: 6 of 10 ready pods have samples"
+        )
+
+    def test_raises_the_count_by_what_is_there(self) -> None:
+        one = decided({CPU: SignalForecast(CPU, replace(PART, value=3.0), NO_FORECAST)})
+        assert scaled(one) == (6, Reason.FALLBACK)
+        assert one.signals[0].note.startswith("a lower bound, not going down by it: 6 of 10")
+
+    def test_lets_a_forecast_raise_and_not_lower(self) -> None:
+        seen = outlooks(cpu=1.0, cpu_ahead=3.0)
+        higher = {CPU: replace(seen[CPU], measured=PART)}
+        assert scaled(decided(higher)) == (6, Reason.FORECAST)
+        lower = {CPU: replace(outlooks(cpu=1.0, cpu_ahead=0.5)[CPU], measured=PART)}
+        assert held(decided(lower, under=policy(scale_in_by_forecast=True))) is Reason.NO_DATA
+
+    def test_is_no_outage_of_the_load(self) -> None:
+        """A tenth of what was expected would be one, if it were all."""
+        policies = policy(outage_hold=minutes(30), scale_in_by_forecast=True)
+        _, before = decide(workload(), outlooks(cpu=2.0, cpu_ahead=2.0), policies, NOTHING_BEFORE, after(-1))
+        seen = {CPU: replace(outlooks(cpu=0.1, cpu_ahead=2.0)[CPU], measured=replace(PART, value=0.1))}
+        _, state = decide(workload(), seen, policies, before, NOON)
+        assert int(state.cause[0]) != GONE
 
 
 class TestHold:
