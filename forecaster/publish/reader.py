@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import mmap
+import os
+import weakref
 from bisect import bisect_left
 from collections.abc import Sequence
 from contextlib import asynccontextmanager, suppress
@@ -15,7 +16,7 @@ import msgspec
 from forecaster.errors import StoreError
 from forecaster.publish.decision_history import WorkloadHistory
 from forecaster.publish.record import REASONS, RowText, record_view, workload_offer
-from forecaster.publish.table import PLACES, SIZES, TEXTS, read_header
+from forecaster.publish.table import PLACES, SIZES, TEXTS, TableBytes, read_column, read_header
 from forecaster.publish.values import CLOCK_SKEW
 from forecaster.publish.views import ResourcesView
 
@@ -23,10 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-    from forecaster.publish.table import TableHeader
     from forecaster.publish.values import WorkloadOffer
     from forecaster.publish.views import RecommendationView
 
+IN_MEMORY = frozenset(name + TEXTS for name in ("namespace", "name", "kind", "consumers"))
+"""Texts without which no number can be found or said."""
 _history = msgspec.json.Decoder(WorkloadHistory)
 _text = msgspec.msgpack.Decoder(RowText)
 _sizes = msgspec.json.Decoder(ResourcesView)
@@ -49,19 +51,28 @@ class TableEntry(NamedTuple):
 
 
 class PublishedTable:
-    """One published table, mapped: it stays readable after it has been replaced.
+    """One published table: its numbers and names in memory, its texts in the file, which stays readable when replaced.
 
-    A file that is cut short in place takes its readers with it: tables are replaced by renaming, and by nothing else.
+    The file is not mapped: one that is cut short in place would end the process, and not only lose a text.
     """
 
-    def __init__(self, data: memoryview) -> None:
-        header, begin = read_header(data)
-        self.meta = header.meta
-        self.signals = header.signals
-        self.rows = header.rows
-        self.columns = _columns(header, data[begin:])
-        """By name, [plane][row]; of texts the bytes."""
+    def __init__(self, descriptor: int) -> None:
+        weakref.finalize(self, os.close, descriptor)
+        self._file = TableBytes(descriptor)
+        self._header, self._begin = read_header(self._file)
+        self.meta = self._header.meta
+        self.signals = self._header.signals
+        self.rows = self._header.rows
+        self.columns: dict[str, list[memoryview]] = {name: self._column(name) for name in self._header.columns}
+        """Of numbers by name, [plane][row]; of names the bytes."""
         self.entries = TableEntries(self)
+
+    def _column(self, name: str) -> list[memoryview]:
+        place, rows = self._header.columns[name], self.rows
+        keep = bool(place.planes) or name in IN_MEMORY
+        code: Any = place.code
+        whole = memoryview(read_column(self._file, self._header, self._begin, name, keep=keep)).cast(code)
+        return [whole[plane * rows : (plane + 1) * rows] for plane in range(place.planes)] or [whole]
 
     def number(self, name: str, row: int) -> float:
         """One value of a column with one plane."""
@@ -71,7 +82,10 @@ class PublishedTable:
     def text(self, name: str, row: int) -> bytes:
         """The text of a row."""
         at, size = self.columns[name + PLACES][0][row], self.columns[name + SIZES][0][row]
-        return bytes(self.columns[name + TEXTS][0][at : at + size])
+        if name + TEXTS in IN_MEMORY:
+            return bytes(self.columns[name + TEXTS][0][at : at + size])
+        place = self._header.columns[name + TEXTS]
+        return self._file.read(self._begin + place.at + at, size)
 
     def entry(self, row: int) -> TableEntry:
         """One row."""
@@ -136,17 +150,6 @@ class TableEntries(Sequence[TableEntry]):
         return self._table.entry(range(len(self))[index])
 
 
-def _columns(header: TableHeader, data: memoryview) -> dict[str, list[memoryview]]:
-    """The columns by name: [plane][row]."""
-    found: dict[str, list[memoryview]] = {}
-    for name, place in header.columns.items():
-        code: Any = place.code
-        whole: memoryview = data[place.at : place.at + place.size].cast(code)
-        planes = range(place.planes) if place.planes else ()
-        found[name] = [whole[plane * header.rows : (plane + 1) * header.rows] for plane in planes] or [whole]
-    return found
-
-
 def _now() -> datetime:
     return datetime.now(UTC)
 
@@ -181,13 +184,13 @@ class TableReader:
         try:
             self.table = self._opened()
             self.fault = ""
-        except (OSError, StoreError, ValueError) as error:  # an empty file cannot be mapped
+        except (OSError, StoreError) as error:
             self.failures += 1
             self.fault = f"the table {self.path} cannot be served: {error}"
 
     def _opened(self) -> PublishedTable:
         with self.path.open("rb") as file:
-            table = PublishedTable(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
+            table = PublishedTable(os.dup(file.fileno()))
         ahead = table.meta.published_at - self._clock()
         if ahead > CLOCK_SKEW:  # after a jump of the clock it would count as fresh until that instant
             raise StoreError(f"it is of {table.meta.published_at:%Y-%m-%d %H:%M:%S} UTC, which is still to come")

@@ -3,12 +3,13 @@
     magic, 8 bytes | checksum of the header, 4 | size of the header, 4 | size of the file, 8 | header | columns
 
 A column has one value a row, or one a signal and row. A text column is three: the place and the size of the text of
-each row, and the texts. Rows are ordered by namespace, name and kind. The reader maps the file and casts a column:
-nothing is parsed when a table is replaced, and memory does not grow with what is said.
+each row, and the texts. Rows are ordered by namespace, name and kind. The reader casts a column and leaves the texts in
+the file: nothing is parsed when a table is replaced, and memory does not grow with what is said.
 """
 
 from __future__ import annotations
 
+import os
 import struct
 import zlib
 from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it decodes
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 MAGIC = b"fcTable3"
 PREFIX = struct.Struct("<8sIIQ")
 ALIGNMENT = 8
+PIECE = 1 << 20
 CODES = frozenset("?bdqBIQ")
 """Kinds of values, as `struct` and `memoryview.cast` name them."""
 PLACES, SIZES, TEXTS = ".at", ".size", ".text"
@@ -134,35 +136,55 @@ def _parts(meta: TableMeta, rows: int, signals: tuple[str, ...], columns: Mappin
     return [PREFIX.pack(MAGIC, zlib.crc32(header), len(header), whole), header, *body]
 
 
-def read_header(data: memoryview) -> tuple[TableHeader, int]:
-    """The header of a table and the place of its columns, once all of them have been checked.
+class TableBytes:
+    """A file that is read where it is asked to be; a piece that is not there is short."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self.size = os.fstat(descriptor).st_size
+
+    def read(self, at: int, size: int) -> bytes:
+        """So many bytes from a place on."""
+        return os.pread(self._descriptor, size, at)
+
+
+def read_header(file: TableBytes) -> tuple[TableHeader, int]:
+    """The header of a table and the place of its columns.
 
     Raises:
         StoreError: the file is torn, damaged, of another version or of another kind.
     """
-    if len(data) < PREFIX.size or bytes(data[: len(MAGIC)]) != MAGIC:
+    prefix = file.read(0, PREFIX.size)
+    if len(prefix) < PREFIX.size or not prefix.startswith(MAGIC):
         raise StoreError("it is not a table of this version")
-    _, checksum, size, whole = PREFIX.unpack(data[: PREFIX.size])
-    if len(data) != whole or PREFIX.size + size > whole:
-        raise StoreError(f"it is torn: {len(data)} bytes of {whole}")
-    begin = PREFIX.size + size
-    if zlib.crc32(data[PREFIX.size : begin]) != checksum:
+    _, checksum, size, whole = PREFIX.unpack(prefix)
+    if file.size != whole:
+        raise StoreError(f"it is torn: {file.size} bytes of {whole}")
+    raw = file.read(PREFIX.size, size)
+    if zlib.crc32(raw) != checksum:
         raise StoreError("it is damaged: the checksum of the header differs")
     try:
-        header = _decoder.decode(data[PREFIX.size : begin])
+        return _decoder.decode(raw), PREFIX.size + size
     except msgspec.DecodeError as error:
         raise StoreError(f"its header is not understood: {error}") from error
-    for name, place in header.columns.items():
-        _check(name, place, header.rows, data[begin:])
-    return header, begin
 
 
-def _check(name: str, place: ColumnPlace, rows: int, columns: memoryview) -> None:
-    """A column lies within the file, has a value for each row, and is what was written."""
+def read_column(file: TableBytes, header: TableHeader, begin: int, name: str, *, keep: bool) -> bytes:
+    """The bytes of a column, once they have been checked; none where they need not be kept.
+
+    Raises:
+        StoreError: they are not what was written, or not as many as there are rows.
+    """
+    place, checksum, kept = header.columns[name], 0, []
     if place.code not in CODES:
         raise StoreError(f"its column {name} is of an unknown kind {place.code!r}")
-    least = struct.calcsize(place.code) * place.planes * rows
-    if place.at < 0 or place.at + place.size > len(columns) or (place.planes and place.size != least):
+    rows = struct.calcsize(place.code) * place.planes * header.rows
+    if place.at < 0 or begin + place.at + place.size > file.size or (place.planes and place.size != rows):
         raise StoreError(f"its column {name} lies outside of the file or has other rows")
-    if zlib.crc32(columns[place.at : place.at + place.size]) != place.checksum:
+    for at in range(0, place.size, PIECE):
+        piece = file.read(begin + place.at + at, min(PIECE, place.size - at))
+        checksum = zlib.crc32(piece, checksum)
+        kept += [piece] if keep else []
+    if checksum != place.checksum:
         raise StoreError(f"it is damaged: the checksum of its column {name} differs")
+    return b"".join(kept)
