@@ -277,7 +277,7 @@ def _calendar(rows: Rows, now: datetime) -> Calendar:
     count = len(rows.ids)
     if not rows.standing.with_events:
         return Calendar(np.zeros(count, np.int64), np.zeros(count, np.bool_))
-    lead_times = np.array([row.span.lead_time.total_seconds() for row in rows.rows], np.float64)
+    lead_times = np.array([row.lead_time.total_seconds() for row in rows.rows], np.float64)
     return calendar_of([row.policy.horizontal.events for row in rows.rows], lead_times, now.timestamp())
 
 

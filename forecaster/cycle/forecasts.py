@@ -225,7 +225,7 @@ class SignalForecasts(Mapping[str, SignalForecast]):
 
     def _ahead(self, signal: Signal) -> PeakForecast | Unknown:
         policy, span = self.row.policy, self.row.span
-        known, least = self.forecasts.latest[signal].span(self.id), max(policy.min_history, span.lead_time)
+        known, least = self.forecasts.latest[signal].span(self.id), max(policy.min_history, self.row.lead_time)
         if known < least:
             return Unknown(f"{duration_text(known)} of history; {duration_text(least)} is the least")
         peaks = self.forecasts.peaks.get(signal, {}).get(span)

@@ -12,12 +12,13 @@ import numpy as np
 from forecaster.cycle.targets import NOTHING_LOST
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.forecasting.peaks import LEVELS
-from forecaster.horizontal.lead_time import lead_time
+from forecaster.horizontal.lead_time import lead_time, peak_window
 from forecaster.horizontal.targets import signals_of
 from forecaster.horizontal.terms import NOTHING, Terms, policy_columns, target_columns, terms_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import timedelta
 
     from numpy.typing import NDArray
 
@@ -43,6 +44,11 @@ class Row(NamedTuple):
     """Why it cannot be read; empty when it can."""
     lost: str = ""
     """Why it is held as it was: the source does not list it any more. Empty for one that is listed."""
+
+    @property
+    def lead_time(self) -> timedelta:
+        """The lead time in force."""
+        return lead_time(self.policy.horizontal).value
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +108,7 @@ class Standing:
     @cached_property
     def least_history(self) -> NDArray[np.float64]:
         """[row] seconds of the latest hours that must be known before anything is forecast."""
-        least = (max(row.policy.min_history, row.span.lead_time) for row in self.rows)
+        least = (max(row.policy.min_history, row.lead_time) for row in self.rows)
         return np.array([one.total_seconds() for one in least], np.float64)
 
     @cached_property
@@ -178,7 +184,7 @@ class RowBook:
 def resolved(workload: Workload, policy: Policy) -> Row:
     """What a workload and its policy say, as numbers; with the failure where they cannot be read."""
     objects = workload.autoscaler, workload.resources
-    span = PeakSpan(lead_time(policy.horizontal).value, policy.horizontal.window)
+    span = PeakSpan(*peak_window(policy.horizontal))
     try:
         terms = terms_of(workload, policy.horizontal, LEVELS, policy.max_sample_age)
         return Row(policy, span, terms, frozenset(signals_of(workload, policy.horizontal)), *objects)

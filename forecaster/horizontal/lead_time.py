@@ -18,6 +18,10 @@ DEFAULT = timedelta(minutes=3)
 """Where nothing was measured: two minutes of start-up, and a cycle."""
 DELAY = timedelta(minutes=1)
 """Scrape, cycle and sync, with a cycle a minute."""
+SHORT_PEAK = timedelta(minutes=10)
+"""A peak that lasts for so long is held until it shows in what is measured. Replayed on four recorded series of a
+cluster with pods that take an hour, 6.0 % of the demand was short in place of 7.0 %, for 8 % more pod-hours. Looking
+nearer costs 3 % of the pod-hours with pods that take thirteen minutes, and saves nothing."""
 RANK = 0.9
 LEAST = 5
 """Fewer scale-ups say nothing about a P90."""
@@ -40,6 +44,24 @@ def lead_time(policy: HorizontalPolicy, start_ups: Sequence[timedelta] = (), *, 
         return LeadTime(policy.lead_time, "configured")
     needed = slow(start_ups)
     return assumed(start_ups) if needed is None else measured(rung_of(needed + delay), start_ups)
+
+
+class PeakWindow(NamedTuple):
+    """From when after now, and for how long, the peak is looked for."""
+
+    begin: timedelta
+    length: timedelta
+
+
+def peak_window(policy: HorizontalPolicy) -> PeakWindow:
+    """Where the peak is looked for: until lead time + window, from the lead time on, or earlier where that is long.
+
+    What is asked for now serves from the lead time on. A recommendation holds for the stabilization window, so with a
+    long lead time pods that came for a peak would be given back before it.
+    """
+    lead = lead_time(policy).value
+    begin = min(lead, policy.scale_down_stabilization + SHORT_PEAK)
+    return PeakWindow(begin, lead + policy.window - begin)
 
 
 def assumed(start_ups: Sequence[timedelta]) -> LeadTime:

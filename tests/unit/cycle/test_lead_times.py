@@ -15,10 +15,11 @@ from forecaster.decisions.explain import explanation
 from forecaster.domain.decision import Reason
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy, PolicySelector
-from forecaster.domain.window import Inventory
+from forecaster.domain.signal import CPU
+from forecaster.domain.window import DAY, MINUTE, Inventory
 from forecaster.errors import StoreError
 from forecaster.store.state import ObservedFile
-from tests.support.builders import after, minutes, policy, workload
+from tests.support.builders import NOON, after, minutes, policy, workload
 from tests.support.fakes import CycleOnFakes, Load, load, named, nobody_answers
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def test_the_first_cycles_assume_a_lead_time_and_say_so() -> None:
 def test_what_was_measured_is_in_force_for_everybody_who_reads_the_policy() -> None:
     lead_times = LeadTimes()
     scaled(lead_times, WEB, ready_after=6, times=5)
-    assert resolved(WEB, Observed(lead_times).in_force(STATED).of(WEB.id)).span.lead_time == minutes(8)
+    assert resolved(WEB, Observed(lead_times).in_force(STATED).of(WEB.id)).lead_time == minutes(8)
     assert lead_times.of(WEB.id, Policy().horizontal).origin == "P90 of 5 scale-ups, with scrape, cycle and sync"
 
 
@@ -67,7 +68,7 @@ def test_what_a_policy_states_holds_for_its_workload_and_no_other() -> None:
     lead_times = LeadTimes()
     scaled(lead_times, WEB, CART, ready_after=6, times=5)
     in_force = Observed(lead_times).in_force(OWN)
-    assert [resolved(one, in_force.of(one.id)).span.lead_time for one in (WEB, CART)] == [minutes(8), minutes(7)]
+    assert [resolved(one, in_force.of(one.id)).lead_time for one in (WEB, CART)] == [minutes(8), minutes(7)]
     assert lead_times.of(CART.id, in_force.stated(CART.id).horizontal).origin == "configured"
 
 
@@ -105,7 +106,7 @@ def test_a_restart_knows_what_was_measured_before_and_times_nothing_across_it(tm
     assert ObservedFile(tmp_path / "observed.json", later).load()
     later.lead_times.look(Targets(Inventory(after(38), (pods(WEB, 30, 30),))), after(38))
     assert later.lead_times.watches[WEB.id].took == before.lead_times.watches[WEB.id].took
-    assert resolved(WEB, later.in_force(STATED).of(WEB.id)).span.lead_time == minutes(8)
+    assert resolved(WEB, later.in_force(STATED).of(WEB.id)).lead_time == minutes(8)
 
 
 def test_a_first_start_knows_nothing_and_a_damaged_file_is_refused(tmp_path: Path) -> None:
@@ -160,3 +161,11 @@ class TestInTheCycle:
         stage.source.down = nobody_answers()
         stage.run_minutes(1, 10)
         assert stage.cycle.decider.observed.lead_times.looked == after(0)
+
+    def test_a_long_lead_time_does_not_give_back_what_the_nearer_peak_needs(self) -> None:
+        """Every day there are eight cores from 13:00 on for a quarter of an hour, and pods take an hour."""
+        daily = {CPU: lambda at: 8.0 if 60 <= (at - NOON) % DAY // MINUTE <= 75 else 2.0}
+        policies = Policies(policy(lead_time=minutes(60), scale_down_stabilization=minutes(5), gate=False))
+        stage = CycleOnFakes(Load(WEB, daily), policies=policies, model="seasonal-naive-day")
+        counts = [named(one, "web").wanted_replicas for one in stage.run_minutes(0, 74)]
+        assert min(counts) == max(counts) == 16
