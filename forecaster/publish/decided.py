@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 
 from forecaster.domain.decision import Reason, Scale
-from forecaster.horizontal.decisions import REASONS as DECIDED_REASONS
+from forecaster.horizontal.decisions import REASON_WORDS as DECIDED_REASONS
 from forecaster.horizontal.inputs import INCOMPLETE
 from forecaster.horizontal.inputs import KNOWN as SAMPLED
-from forecaster.publish.offer import BLOCKED, DECIDED, FROZEN, HELD, UNKNOWN, DecidedColumns
-from forecaster.publish.record import ABSTAIN, REASONS, recommended_count
+from forecaster.publish.offer import BLOCKED, DECIDED, FROZEN, HELD, NO_COUNT, DecidedColumns
+from forecaster.publish.record import ABSTAIN, REASON_WORDS, recommended_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -117,7 +117,7 @@ def _nothing(at: float, signals: tuple[str, ...], policies: Sequence[Policy]) ->
         standing=np.full(rows, HELD, np.int8),
         reason=np.zeros(rows, np.int8),
         current=np.zeros(rows, np.int64),
-        recommended=np.full(rows, UNKNOWN, np.int64),
+        recommended=np.full(rows, NO_COUNT, np.int64),
         published=stated((policy.mode != "observe" for policy in each), np.bool_),
         abstain=stated((ABSTAIN.index(policy.publish.abstain) for policy in each), np.int8),
         acting=np.zeros(rows, np.bool_),
@@ -126,7 +126,7 @@ def _nothing(at: float, signals: tuple[str, ...], policies: Sequence[Policy]) ->
         joined=np.zeros(rows, np.int64),
         count=np.zeros(rows, np.int64),
         **{name: np.full((len(signals), rows), np.nan) for name in FLOATS},
-        replicas=np.full((len(signals), rows), UNKNOWN, np.int64),
+        replicas=np.full((len(signals), rows), NO_COUNT, np.int64),
         decides=np.zeros((len(signals), rows), np.bool_),
         incomplete=np.zeros((len(signals), rows), np.bool_),
         lead=np.zeros(rows, np.float64),
@@ -139,9 +139,9 @@ def _put_fleet(columns: DecidedColumns, fleet: DecidedFleet) -> None:
     scales = np.array([reason in SCALES for reason in DECIDED_REASONS])[fleet.reason]
     standing = [DECIDED if reason in SCALES else STANDING.get(reason, HELD) for reason in DECIDED_REASONS]
     columns.standing[:] = np.array(standing)[fleet.reason]
-    columns.reason[:] = np.array([REASONS.index(str(reason)) for reason in DECIDED_REASONS])[fleet.reason]
+    columns.reason[:] = np.array([REASON_WORDS.index(str(reason)) for reason in DECIDED_REASONS])[fleet.reason]
     columns.current[:] = fleet.current
-    columns.recommended[:] = np.where(scales, fleet.replicas, UNKNOWN)
+    columns.recommended[:] = np.where(scales, fleet.replicas, NO_COUNT)
     for positions, group in fleet.groups:
         columns.acting[positions] = group.inputs.acting
         columns.reactive[positions] = group.reactive
@@ -177,7 +177,7 @@ def _put_target(columns: DecidedColumns, positions: NDArray[np.intp], group: Dec
         column = getattr(columns, name)[signal]
         column[positions] = np.fmax(column[positions], np.where(known, values, np.nan))
     forecast = group.proposals.forecast[target]
-    known = np.where(forecast >= 0, forecast, UNKNOWN)
+    known = np.where(forecast >= 0, forecast, NO_COUNT)
     columns.replicas[signal, positions] = np.maximum(columns.replicas[signal, positions], known)
     columns.decides[signal, positions] |= readable
     columns.incomplete[signal, positions] |= incomplete
@@ -193,7 +193,7 @@ def _quantile(group: Decisions, target: int, level: float) -> Floats:
 
 def _put_record(columns: DecidedColumns, row: int, one: Recommendation) -> None:
     """Put one recommendation into the columns."""
-    columns.reason[row] = REASONS.index(str(one.replicas.reason))
+    columns.reason[row] = REASON_WORDS.index(str(one.replicas.reason))
     columns.current[row] = one.replicas_now
     columns.recommended[row] = recommended_count(one)
     columns.acting[row] = not one.watched
@@ -201,7 +201,7 @@ def _put_record(columns: DecidedColumns, row: int, one: Recommendation) -> None:
         columns.standing[row] = DECIDED
         by_measured = [view.reactive_replicas for view in one.signals if view.reactive_replicas is not None]
         first = one.clamps[0] if one.clamps else None
-        columns.reactive[row] = first.before if first else max(by_measured, default=UNKNOWN)
+        columns.reactive[row] = first.before if first else max(by_measured, default=NO_COUNT)
         columns.joined[row] = _joined(one, one.replicas.replicas)
         columns.count[row] = one.replicas.replicas if one.offered is None else one.offered
     else:

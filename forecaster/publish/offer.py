@@ -30,7 +30,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Flags: TypeAlias = NDArray[np.bool_]
 Codes: TypeAlias = NDArray[np.int8]
 
-UNKNOWN = -1
+NO_COUNT = -1
 """In place of a count that is not known."""
 NOTHING, MEASURED, FORECAST = range(3)
 """Codes of `Numbers.source`: positions in `record.SOURCES`."""
@@ -148,7 +148,7 @@ class Offers:
 
     def take(self, rows: Counts) -> Offers:
         """Those of these rows in this order; a negative one is new."""
-        nothing: dict[str, float] = {"quantile": np.nan, "held": UNKNOWN}
+        nothing: dict[str, float] = {"quantile": np.nan, "held": NO_COUNT}
         changed: dict[str, Any] = {}
         for field in fields(self):
             column = getattr(self, field.name)
@@ -229,16 +229,16 @@ def _restrained(demand: Floats, decided: DecidedColumns) -> Floats:
 
 def _floor(decided: DecidedColumns, known: Flags) -> Floats:
     """What the forecast alone asks for [row] within the clamps; of one that is only watched, what is measured."""
-    forecast = decided.replicas.max(axis=0, initial=UNKNOWN)
-    asked = np.where(decided.acting, forecast, np.where(forecast == UNKNOWN, UNKNOWN, decided.reactive))
+    forecast = decided.replicas.max(axis=0, initial=NO_COUNT)
+    asked = np.where(decided.acting, forecast, np.where(forecast == NO_COUNT, NO_COUNT, decided.reactive))
     raised = np.where(decided.count > decided.joined, np.maximum(asked, decided.count), asked)
-    floor = np.where((raised != UNKNOWN) & (decided.count < decided.joined), np.minimum(raised, decided.count), raised)
-    return np.where(known & (floor != UNKNOWN), floor, np.nan)
+    floor = np.where((raised != NO_COUNT) & (decided.count < decided.joined), np.minimum(raised, decided.count), raised)
+    return np.where(known & (floor != NO_COUNT), floor, np.nan)
 
 
 def _most(decided: DecidedColumns, known: Flags) -> Counts:
     """Replicas for the upper quantile of the forecast that asks for the most; no fewer than were decided."""
-    deciding = decided.acting & (decided.replicas == decided.replicas.max(axis=0, initial=UNKNOWN))
+    deciding = decided.acting & (decided.replicas == decided.replicas.max(axis=0, initial=NO_COUNT))
     wide = deciding & (decided.replicas > 0) & (decided.peak > 0.0) & (decided.high > decided.peak)
     ratio = np.where(wide, decided.high, 1.0) / np.where(wide, decided.peak, 1.0)
     most = np.ceil(np.where(wide, decided.replicas * np.minimum(ratio, _WIDEST), 0.0)).max(axis=0, initial=0.0)
@@ -251,7 +251,7 @@ _WIDEST = 1e6
 
 def _side(decided: DecidedColumns) -> Codes:
     """[row] whether a count follows from a forecast or from what is measured."""
-    forecast = decided.acting & (decided.replicas != UNKNOWN).any(axis=0)
+    forecast = decided.acting & (decided.replicas != NO_COUNT).any(axis=0)
     return np.where(forecast, FORECAST, MEASURED).astype(np.int8)
 
 
@@ -271,7 +271,7 @@ def _following(fresh: Offers, before: Offers, decided: DecidedColumns) -> Offers
     repeats = ~fresh.demand.known & ~np.isnan(demand.value)
     return replace(
         fresh,
-        held=np.where(blind & (fresh.current > 0) & (before.held != UNKNOWN), before.held, fresh.held),
+        held=np.where(blind & (fresh.current > 0) & (before.held != NO_COUNT), before.held, fresh.held),
         demand=demand,
         quantile=np.where(repeats, before.quantile, fresh.quantile),
         decides=np.where(unread, before.decides, fresh.decides),

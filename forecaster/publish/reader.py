@@ -15,7 +15,7 @@ import msgspec
 
 from forecaster.errors import StoreError
 from forecaster.publish.decision_history import WorkloadHistory
-from forecaster.publish.record import REASONS, RowText, record_view, workload_offer
+from forecaster.publish.record import REASON_WORDS, RowText, record_view, workload_offer
 from forecaster.publish.table import PLACES, SIZES, TEXTS, TableBytes, read_column, read_header
 from forecaster.publish.values import CLOCK_SKEW
 from forecaster.publish.views import ResourcesView
@@ -91,7 +91,7 @@ class PublishedTable:
         """One row."""
         namespace, name, kind = (self.text(one, row).decode() for one in ("namespace", "name", "kind"))
         verdict = "hold" if self.number("recommended", row) < 0 else "scale"
-        return TableEntry(row, namespace, name, kind, verdict, REASONS[int(self.number("reason", row))])
+        return TableEntry(row, namespace, name, kind, verdict, REASON_WORDS[int(self.number("reason", row))])
 
     def named(self, namespace: str, name: str) -> list[TableEntry]:
         """The workloads of that name: none, one, or one of each kind."""

@@ -26,7 +26,7 @@ SOURCES = ("", "measured", "forecast")
 """What a code of the source of a number means."""
 ABSTAIN = ("auto", "neutral", "hold", "last", "fail")
 """What a code of abstaining means."""
-REASONS = tuple(str(reason) for reason in Reason)
+REASON_WORDS = tuple(str(reason) for reason in Reason)
 """What a code of the reason of a decision means."""
 
 
@@ -103,7 +103,7 @@ class _Table(Protocol):
         """By name, [plane][row]."""
 
 
-class _Entry(Protocol):
+class _TableRow(Protocol):
     @property
     def row(self) -> int: ...
     @property
@@ -118,7 +118,7 @@ class _Entry(Protocol):
     def reason(self) -> str: ...
 
 
-def record_view(table: _Table, entry: _Entry, text: RowText, sizes: ResourcesView) -> RecommendationView:
+def record_view(table: _Table, entry: _TableRow, text: RowText, sizes: ResourcesView) -> RecommendationView:
     """The public form of one row: its numbers, its words and its sizes."""
     recommended = int(table.columns["recommended"][0][entry.row])
     count = None if recommended < 0 else recommended
@@ -181,7 +181,7 @@ def workload_offer(
         consumers=_readers.decode(readers) if readers else (),
         abstain=HOLD if columns["frozen"][0][row] else ABSTAIN[columns["abstain"][0][row]],
         last_for_seconds=float(columns["last_for"][0][row]),
-        why="" if known else REASONS[columns["reason"][0][row]],
+        why="" if known else REASON_WORDS[columns["reason"][0][row]],
         signals=tuple(signal for plane, signal in enumerate(signals) if columns["decides"][plane][row]),
         replicas_most=int(columns["most"][0][row]),
     )

@@ -11,7 +11,7 @@ import numpy as np
 
 from forecaster.domain.published import own_metric
 from forecaster.publish.decided import decided_columns, decided_signals, workload_ids
-from forecaster.publish.offer import UNKNOWN, Numbers, Offers, offered
+from forecaster.publish.offer import NO_COUNT, Numbers, Offers, offered
 from forecaster.publish.record import SOURCES, workload_offer
 from forecaster.publish.values import MetricTarget
 
@@ -101,7 +101,7 @@ def _nothing(signals: tuple[str, ...], rows: int) -> Offers:
     return Offers(
         signals=signals,
         current=np.zeros(rows, np.int64),
-        held=np.full(rows, UNKNOWN, np.int64),
+        held=np.full(rows, NO_COUNT, np.int64),
         frozen=np.zeros(rows, np.bool_),
         demand=_unknown(shape),
         quantile=np.full(shape, np.nan),

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from forecaster.publish.values import AskedAt, OfferedValue
 
 
-EXTERNAL = "/apis/external.metrics.k8s.io/v1beta1/namespaces/"
-CUSTOM = "/apis/custom.metrics.k8s.io/v1beta2/namespaces/"
-KINDS = {"deployments.apps": "Deployment", "statefulsets.apps": "StatefulSet"}
+EXTERNAL_PATH = "/apis/external.metrics.k8s.io/v1beta1/namespaces/"
+CUSTOM_PATH = "/apis/custom.metrics.k8s.io/v1beta2/namespaces/"
+KIND_OF_RESOURCE = {"deployments.apps": "Deployment", "statefulsets.apps": "StatefulSet"}
 """Resources whose objects have values."""
 SUBRESOURCES = frozenset({"status", "finalize"})
 """The path of a metric of such a name means part of the namespace itself."""
@@ -48,10 +48,10 @@ class ObjectValue(NamedTuple):
 
 def value_call(path: str) -> ExternalValue | ObjectValue | None:
     """The value that a path asks for."""
-    if path.startswith(EXTERNAL):
-        return _external_call(path[len(EXTERNAL) :].split("/"))
-    if path.startswith(CUSTOM):
-        return _object_call(path[len(CUSTOM) :].split("/"))
+    if path.startswith(EXTERNAL_PATH):
+        return _external_call(path[len(EXTERNAL_PATH) :].split("/"))
+    if path.startswith(CUSTOM_PATH):
+        return _object_call(path[len(CUSTOM_PATH) :].split("/"))
     return None
 
 
@@ -189,7 +189,7 @@ def _external_value(
 
 def _object_value(table: PublishedTable, moment: AskedAt, call: ObjectValue, selector: str) -> WorkloadValue | NoValue:
     """The object is named by the path; a selector, if there is one, says which signal."""
-    kind = KINDS.get(call.resource)
+    kind = KIND_OF_RESOURCE.get(call.resource)
     if kind is None or call.metric not in METRICS:
         return NoValue(HTTPStatus.NOT_FOUND, f"no metric {call.metric[:64]} of {call.resource[:64]}")
     named = ",".join(filter(None, (f"workload={call.name}", f"kind={kind}", selector)))

@@ -33,8 +33,8 @@ def quantity(value: float) -> str:
     return f"{milli}m" if milli % 1000 else str(milli // 1000)
 
 
-EXTERNAL = "external.metrics.k8s.io/v1beta1"
-CUSTOM = "custom.metrics.k8s.io/v1beta2"
+EXTERNAL_VERSION = "external.metrics.k8s.io/v1beta1"
+CUSTOM_VERSION = "custom.metrics.k8s.io/v1beta2"
 GROUP_OF_KIND = {"Deployment": "apps/v1", "StatefulSet": "apps/v1", "ReplicaSet": "apps/v1"}
 
 
@@ -52,7 +52,7 @@ class ExternalMetricValueList(msgspec.Struct, frozen=True, rename="camel"):
 
     items: tuple[ExternalMetricValue, ...]
     kind: str = "ExternalMetricValueList"
-    api_version: str = EXTERNAL
+    api_version: str = EXTERNAL_VERSION
     metadata: dict[str, str] = {}
 
 
@@ -85,7 +85,7 @@ class MetricValueList(msgspec.Struct, frozen=True, rename="camel"):
 
     items: tuple[MetricValue, ...]
     kind: str = "MetricValueList"
-    api_version: str = CUSTOM
+    api_version: str = CUSTOM_VERSION
     metadata: dict[str, str] = {}
 
 

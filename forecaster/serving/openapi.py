@@ -10,7 +10,13 @@ from starlette.responses import Response
 from forecaster.publish.values import METRICS
 from forecaster.publish.views import RecommendationView
 from forecaster.serving.rest import FILTERS, LIMIT, LIMIT_MAX, Problem, RecommendationPage, SingleRecommendation
-from forecaster.serving.workloads import Accuracies, Decisions, Explanation, Forecasts, Single
+from forecaster.serving.workloads import (
+    MetricValueView,
+    WorkloadAccuracy,
+    WorkloadDecisions,
+    WorkloadExplanation,
+    WorkloadForecasts,
+)
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -20,11 +26,11 @@ TYPES = (
     RecommendationPage,
     SingleRecommendation,
     RecommendationView,
-    Forecasts,
-    Decisions,
-    Explanation,
-    Accuracies,
-    Single,
+    WorkloadForecasts,
+    WorkloadDecisions,
+    WorkloadExplanation,
+    WorkloadAccuracy,
+    MetricValueView,
     Problem,
 )
 TEXT = {"type": "string"}
@@ -73,13 +79,13 @@ def _operations() -> dict[str, dict[str, Any]]:
             SingleRecommendation,
             [_in_path("namespace"), _in_path("name"), _in_query("kind", TEXT)],
         ),
-        f"{WORKLOAD}/forecasts": _operation("Quantiles of every signal over the window ahead", Forecasts, ours),
-        f"{WORKLOAD}/decisions": _operation("The last changes of the recommended count", Decisions, ours),
-        f"{WORKLOAD}/explanation": _operation("The recommendation in sentences", Explanation, ours),
-        f"{WORKLOAD}/accuracy": _operation("How its forecasts turned out", Accuracies, ours),
+        f"{WORKLOAD}/forecasts": _operation("Quantiles of every signal over the window ahead", WorkloadForecasts, ours),
+        f"{WORKLOAD}/decisions": _operation("The last changes of the recommended count", WorkloadDecisions, ours),
+        f"{WORKLOAD}/explanation": _operation("The recommendation in sentences", WorkloadExplanation, ours),
+        f"{WORKLOAD}/accuracy": _operation("How its forecasts turned out", WorkloadAccuracy, ours),
         f"{WORKLOAD}/metrics/{{metric}}/forecast": _operation(
             "One number as an HPA reads it",
-            Single,
+            MetricValueView,
             [*ours, _in_path("metric", list(METRICS)), _in_query("signal", TEXT)],
         ),
     }

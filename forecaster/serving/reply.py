@@ -7,7 +7,7 @@ from http import HTTPStatus
 import msgspec
 
 JSON = b"application/json"
-REASONS = {
+STATUS_REASONS = {
     HTTPStatus.BAD_REQUEST: "BadRequest",
     HTTPStatus.UNAUTHORIZED: "Unauthorized",
     HTTPStatus.FORBIDDEN: "Forbidden",
@@ -49,7 +49,7 @@ def failure(status: HTTPStatus, message: str) -> HttpReply:
 
     There is never a Retry-After: clients of the Go library would sleep on it within one sync of an HPA.
     """
-    return HttpReply(status, msgspec.json.encode(RefusalStatus(message, REASONS.get(status, "Unknown"), status)))
+    return HttpReply(status, msgspec.json.encode(RefusalStatus(message, STATUS_REASONS.get(status, "Unknown"), status)))
 
 
 def success(value: msgspec.Struct) -> HttpReply:

@@ -49,25 +49,25 @@ class OutlookView(msgspec.Struct, frozen=True):
     path: PathView | None
 
 
-class Forecasts(TableAge, frozen=True, kw_only=True):
+class WorkloadForecasts(TableAge, frozen=True, kw_only=True):
     """All signals of a workload."""
 
     forecasts: tuple[OutlookView, ...]
 
 
-class Decisions(TableAge, frozen=True, kw_only=True):
+class WorkloadDecisions(TableAge, frozen=True, kw_only=True):
     """The last changes of the recommended count, the newest first."""
 
     decisions: tuple[DecisionChange, ...]
 
 
-class Explanation(TableAge, frozen=True, kw_only=True):
+class WorkloadExplanation(TableAge, frozen=True, kw_only=True):
     """Lines to read from top to bottom: what was seen, what was forecast, every clamp, the number and why."""
 
     lines: list[str]
 
 
-class Accuracies(TableAge, frozen=True, kw_only=True):
+class WorkloadAccuracy(TableAge, frozen=True, kw_only=True):
     """How the forecasts of a workload turned out."""
 
     accuracy: tuple[AccuracyView, ...]
@@ -80,7 +80,7 @@ class OfferedReplicas(msgspec.Struct, frozen=True, gc=False):
     current: int
 
 
-class Single(msgspec.Struct, frozen=True):
+class MetricValueView(msgspec.Struct, frozen=True):
     """One number, for readers that take a number out of JSON (KEDA's metrics-api)."""
 
     value: float
@@ -109,23 +109,23 @@ class Workloads:
         paths, now = decoded_paths(table.paths(entry)), self._clock()
         signals = table.view(entry).signals
         outlooks = tuple(_outlook(one, paths.get(one.signal), now) for one in signals)
-        return _json(Forecasts(*self._age(table), forecasts=outlooks))
+        return _json(WorkloadForecasts(*self._age(table), forecasts=outlooks))
 
     async def decisions(self, request: Request) -> Response:
         """Its last changes of mind."""
         table, entry = self._found(request)
-        return _json(Decisions(*self._age(table), decisions=table.past(entry).decisions))
+        return _json(WorkloadDecisions(*self._age(table), decisions=table.past(entry).decisions))
 
     async def explanation(self, request: Request) -> Response:
         """The recommendation in sentences."""
         table, entry = self._found(request)
         lines = explanation(recommendation_of(table.view(entry)))
-        return _json(Explanation(*self._age(table), lines=lines))
+        return _json(WorkloadExplanation(*self._age(table), lines=lines))
 
     async def accuracy(self, request: Request) -> Response:
         """How its forecasts turned out."""
         table, entry = self._found(request)
-        return _json(Accuracies(*self._age(table), accuracy=table.past(entry).accuracy))
+        return _json(WorkloadAccuracy(*self._age(table), accuracy=table.past(entry).accuracy))
 
     async def value(self, request: Request) -> Response:
         """One metric as HPAs read it, with the same abstaining; what cannot be said is 503 and never 0."""
@@ -141,7 +141,7 @@ class Workloads:
         view = table.view(entry)
         units = {one.signal: one.unit for one in view.signals}
         return _json(
-            Single(
+            MetricValueView(
                 value=found.value,
                 unit=units.get(found.signal, "") if found.signal else "replicas",
                 quantile=found.quantile,
