@@ -114,7 +114,7 @@ class ApiClient:
         if answer.status not in {HTTPStatus.OK, HTTPStatus.CREATED}:
             raise ApiError(f"{request}: {answer.status}{_message(answer.body)}{self._note}", answer.status)
         try:
-            return msgspec.json.decode(answer.body, type=kind)
+            return decoder_of(kind).decode(answer.body)
         except msgspec.DecodeError as error:
             raise ApiError(f"{request}: the answer is not understood ({error})") from error
 
@@ -203,10 +203,27 @@ class AsyncApiClient:
         return await asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)
 
 
+_decoders: dict[type[Any], msgspec.json.Decoder[Any]] = {}
+_building = threading.Lock()
+
+
+def decoder_of(kind: type[T]) -> msgspec.json.Decoder[T]:
+    """The decoder of a type, built by one thread.
+
+    msgspec 0.22 reads the fields of a struct at its first use, and a second thread that decodes meanwhile follows a
+    null pointer: two reviews at the same time after a start ended the process.
+    """
+    with _building:
+        found = _decoders.get(kind)
+        if found is None:
+            found = _decoders[kind] = msgspec.json.Decoder(kind)
+        return found
+
+
 def _message(body: bytes) -> str:
     """What the API server says about a refusal, as ` MESSAGE`; empty where it says nothing."""
     try:
-        message = msgspec.json.decode(body, type=ApiStatus).message
+        message = decoder_of(ApiStatus).decode(body).message
     except msgspec.DecodeError:
         return ""
     return f" {message[:MESSAGE_MAX]}" if message else ""

@@ -7,6 +7,9 @@ import contextlib
 import json
 import socket
 import ssl
+import subprocess
+import sys
+import textwrap
 import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -479,3 +482,29 @@ def copied(source: socket.socket, target: socket.socket) -> None:
         while piece := source.recv(65536):
             target.sendall(piece)
         target.shutdown(socket.SHUT_WR)
+
+
+def test_threads_that_decode_a_type_for_the_first_time_at_once_do_not_end_the_process() -> None:
+    """In a process of its own, since a fault is a segmentation fault; without the lock it comes within some hundred."""
+    program = """
+        import sys, threading
+        from forecaster.kube.client import decoder_of
+        from forecaster.kube.reviews import TokenReviewStatus, UserInfo
+
+        sys.setswitchinterval(1e-6)
+        for number in range(1000):
+            class Info(UserInfo, frozen=True):
+                more: "tuple[str, ...]" = ()
+            class Status(TokenReviewStatus, frozen=True):
+                user: "Info" = Info()
+            globals().update(Info=Info)
+            together = threading.Barrier(4)
+            def decode():
+                together.wait()
+                decoder_of(Status).decode(b'{"authenticated": true, "user": {"username": "x", "more": ["a"]}}')
+            threads = [threading.Thread(target=decode) for _ in range(4)]
+            [thread.start() for thread in threads]
+            [thread.join() for thread in threads]
+    """
+    ended = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=False)
+    assert ended.returncode == 0
