@@ -43,6 +43,8 @@ def explain(
     from forecaster.cli.once import cycle_run
     from forecaster.horizontal.explain import explanation
     from forecaster.horizontal.hpa_next import next_sync
+    from forecaster.publish.rows import encoded_readers, offered_cycle
+    from forecaster.publish.values import values_for
 
     cluster = _cluster(objects, server_version)
     prove = _prover(cluster)
@@ -54,12 +56,16 @@ def explain(
         typer.echo(f"No workload matches {workload!r}. Known are: {known}{failures}", err=True)
         raise typer.Exit(1)
     together = _together(cycle, outcome, cluster) if joint else {}
+    policies = [cycle.policies.of(one.id) for one in outcome.recommendations]
+    offers = offered_cycle(outcome.report.at, outcome.recommendations, policies)
     otherwise = cycle.what_if(with_changes(cycle.policies, changed), outcome.report.at) if changed else None
     for place, target in enumerate(outcome.inventory.workloads):
         if target.id not in ours:
             continue
         one = outcome.recommendations[place]
-        lines = (*next_sync(target, one), *prove(target, one), *together.get(one.id, ()))
+        signal = policies[place].horizontal.demand_signal
+        offered = values_for(offers.offer(place, encoded_readers(one)), one.targets, one.at, signal)
+        lines = (*next_sync(target, one, offered), *prove(target, one), *together.get(one.id, ()))
         typer.echo("\n".join([*explanation(one), *("  " + line for line in lines)]))
         if otherwise is not None:
             typer.echo("\n".join([f"what if {', '.join(changed or ())}", *explanation(otherwise[place])[1:]]))

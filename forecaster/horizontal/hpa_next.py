@@ -1,13 +1,13 @@
 """What the workload's own HPA will do at its next sync, by the exact rules, from what it reads.
 
-That is the demand that is measured, and where it reads our metric, the demand that is forecast.
+That is the demand that is measured, and of our metrics what is offered.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forecaster.domain.published import DEMAND, OURS
+from forecaster.domain.published import own_metric
 from forecaster.domain.workload import TargetType
 from forecaster.horizontal.numbers import milli
 from forecaster.hpa.cautions import counts_out_of_reach
@@ -19,7 +19,9 @@ from forecaster.hpa.spec import CrossVersionObjectReference, HpaMetricTarget, Hp
 from forecaster.hpa.state import HpaState
 
 if TYPE_CHECKING:
-    from forecaster.domain.decision import Recommendation, SignalView
+    from collections.abc import Mapping
+
+    from forecaster.domain.decision import Recommendation
     from forecaster.domain.workload import Autoscaler, Resources, Target, Workload
 
 UNSEEN = HpaState(history=())
@@ -27,18 +29,19 @@ UNSEEN = HpaState(history=())
 RESOURCES = ("cpu", "memory")
 
 
-def next_sync(workload: Workload, recommendation: Recommendation) -> list[str]:
+def next_sync(workload: Workload, recommendation: Recommendation, offered: Mapping[str, float]) -> list[str]:
     """Sentences; empty for a workload without an HPA.
 
-    The HPA reads its metrics itself, so where one of them is not measured here nothing can be said about it.
+    The HPA reads its metrics itself, so where one of them is not measured here nothing can be said about it. `offered`
+    is what it reads of ours, by its own names for them.
     """
     hpa = workload.autoscaler
     if hpa is None or not hpa.targets:
         return []
-    totals = _totals(hpa, recommendation)
-    unknown = [target.metric for target in hpa.targets if target.metric not in totals]
+    totals = _totals(hpa, recommendation, offered)
+    unknown = [_unread(target.metric) for target in hpa.targets if target.metric not in totals]
     if unknown:
-        why = f"What HPA {hpa.name} does next is not known: {', '.join(unknown)} is not measured here."
+        why = f"What HPA {hpa.name} does next is not known: {', '.join(unknown)}."
         return [why, *_lost(hpa, recommendation)]
     spec, requests, at = _spec(workload, hpa), _requests(workload.resources), recommendation.at
     seen = observe_totals(spec, workload.replicas, totals, requests, at, pods=workload.ready_replicas)
@@ -68,24 +71,22 @@ def _metric_spec(target: Target) -> MetricSpec:
     return MetricSpec(source, target.metric, HpaMetricTarget("AverageValue", average_value_milli=milli(target.value)))
 
 
-def _totals(hpa: Autoscaler, recommendation: Recommendation) -> dict[str, int]:
-    """What was measured, by the HPA's own names, in milli-units. A record lists the HPA's targets in their order."""
+def _totals(hpa: Autoscaler, recommendation: Recommendation, offered: Mapping[str, float]) -> dict[str, int]:
+    """What the HPA reads, by its own names, in milli-units. A record lists the HPA's targets in their order."""
     seen = zip(hpa.targets, recommendation.signals, strict=False)  # a hold of the whole cycle lists none
-    read = ((target.metric, _read(target.metric, view)) for target, view in seen)
-    return {metric: milli(value) for metric, value in read if value is not None}
+    found = {target.metric: view.measured for target, view in seen if not own_metric(target.metric)}
+    found |= {target.metric: offered.get(target.metric) for target in hpa.targets if own_metric(target.metric)}
+    return {metric: milli(value) for metric, value in found.items() if value is not None}
 
 
-def _read(metric: str, view: SignalView) -> float | None:
-    """What the HPA gets for a metric; of ours, the forecast peak and no less than what is measured."""
-    if metric != DEMAND or view.forecast is None or view.measured is None:
-        return view.measured
-    return max(view.forecast.peak, view.measured)
+def _unread(metric: str) -> str:
+    return f"{metric} is not {'offered' if own_metric(metric) else 'measured here'}"
 
 
 def _lost(hpa: Autoscaler, recommendation: Recommendation) -> list[str]:
     """A count that no value can lead to: the tolerance holds for the metrics that are read from here, too."""
     now, wanted = recommendation.replicas_now, recommendation.wanted_replicas
-    reads = [target.metric for target in hpa.targets if target.metric in OURS]
+    reads = [target.metric for target in hpa.targets if own_metric(target.metric)]
     if not reads or wanted not in counts_out_of_reach(now, DEFAULT_TOLERANCE):
         return []
     kept = f"HPA {hpa.name} keeps {now} replicas where {wanted} are wanted, whatever {reads[0]} says"

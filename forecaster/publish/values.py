@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from forecaster.domain.published import DEMAND, FLOOR, REPLICAS
+from forecaster.domain.published import DEMAND, FLOOR, REPLICAS, own_metric
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+
+    from forecaster.domain.workload import Target
 
 METRICS = (DEMAND, FLOOR, REPLICAS)
 KNOWN = frozenset({"forecast", "measured"})
@@ -155,6 +157,25 @@ def value_of(offer: WorkloadOffer, metric: str, moment: AskedAt, *, signal: str 
     if isinstance(reader, NotNamed):
         return reader
     return _abstained_answer(offer, metric, number or _never_known(signal), moment, reader)
+
+
+def values_for(
+    offer: WorkloadOffer | None, targets: Iterable[Target], at: datetime, demand_signal: str = ""
+) -> dict[str, float]:
+    """What the HPA with these targets reads of ours just now, by its own names; what is refused is absent.
+
+    `demand_signal` is the one that a selector names, which is not known.
+    """
+    moment, found = AskedAt(at, at, fresh=True), {}
+    for target in targets:
+        ours = own_metric(target.metric)
+        if offer is None or ours is None:
+            continue
+        signal = ours.signal or (demand_signal if ours.metric == DEMAND else "")
+        value = value_of(offer, ours.metric, moment, signal=signal)
+        if isinstance(value, OfferedValue):
+            found[target.metric] = value.value
+    return found
 
 
 def sampled_values(offer: WorkloadOffer, at: datetime) -> Iterator[OfferedValue]:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from forecaster.domain.decision import Reason
-from forecaster.domain.workload import Target, TargetType
-from forecaster.horizontal.hpa_next import next_sync
+from forecaster.domain.decision import Reason, Recommendation
+from forecaster.domain.policy import Policy
+from forecaster.domain.workload import Target, TargetType, Workload
+from forecaster.horizontal import hpa_next
 from forecaster.horizontal.record import held
+from forecaster.horizontal.standing import Gate
+from forecaster.publish.values import values_for
 from tests.support.builders import CPU_HALF, NO_SAMPLE, NOON, hpa, outlooks, policy, workload
 from tests.support.horizontal import decided
+from tests.support.published import offer_of
 
 QUEUE = Target("queue_length", TargetType.AVERAGE_VALUE, 30.0)
 RATE = Target("http_requests", TargetType.AVERAGE_VALUE, 50.0)
+
+
+def next_sync(of: Workload, one: Recommendation, *, mode: str = "publish") -> list[str]:
+    """What the HPA does with what is offered of this recommendation."""
+    offer = offer_of(one, Policy.model_validate({"mode": mode}))
+    return hpa_next.next_sync(of, one, values_for(offer, one.targets, one.at))
 
 
 def test_without_an_hpa_there_is_nothing_to_tell() -> None:
@@ -57,6 +67,22 @@ def test_an_hpa_that_reads_our_demand_follows_the_forecast() -> None:
     follower = workload(autoscaler=hpa(FORECAST))
     told = "\n".join(next_sync(follower, decided(outlooks(cpu=3.0, cpu_ahead=9.0), of=follower)))
     assert "18" in told
+
+
+def test_a_forecast_that_is_only_watched_is_not_what_the_hpa_sees() -> None:
+    follower = workload(autoscaler=hpa(FORECAST))
+    one = decided(outlooks(cpu=3.0, cpu_ahead=9.0), of=follower, under=policy(gate=True), gate=Gate())
+    told = next_sync(follower, one)
+    assert "from 4 to 6" in told[0]
+    assert "18" not in "\n".join(told)
+
+
+def test_of_a_workload_that_is_only_observed_nothing_is_offered() -> None:
+    follower = workload(autoscaler=hpa(FORECAST))
+    one = decided(outlooks(cpu=3.0, cpu_ahead=9.0), of=follower)
+    assert next_sync(follower, one, mode="observe") == [
+        "What HPA web-hpa does next is not known: forecaster_demand is not offered."
+    ]
 
 
 def test_a_step_that_the_tolerance_swallows_is_told_where_our_metric_is_read() -> None:
