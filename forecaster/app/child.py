@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from forecaster.errors import StoreError
-from forecaster.serving.options import Address, ServingOptions, listen
+from forecaster.serving.options import NOT_WRITTEN, WRITTEN, Address, ServingOptions, listen
 
 if TYPE_CHECKING:
     import socket
@@ -82,6 +84,15 @@ class SupervisedChild:
         child.kill()  # does nothing to one that has ended
         self._keeper.join()
 
+    def tell(self, message: bytes) -> None:
+        """Write to the child's standard input; a child that is being replaced, or does not read, hears nothing."""
+        with self._lock:
+            child = self._child
+        if child is None or child.stdin is None:
+            return
+        with suppress(OSError, ValueError):  # it has ended, and the pipe with it; or the pipe is full
+            os.write(child.stdin.fileno(), message)
+
     def _keep(self, first: subprocess.Popen[bytes]) -> None:
         """Runs in a thread: waits for the end of each child and starts the next."""
         child: subprocess.Popen[bytes] | None = first
@@ -103,12 +114,15 @@ class SupervisedChild:
 
     def _spawn(self) -> subprocess.Popen[bytes]:
         # A session of its own: Ctrl-C reaches only us, and we stop the child in order.
-        return subprocess.Popen(  # noqa: S603  our own interpreter and module
+        child = subprocess.Popen(  # noqa: S603  our own interpreter and module
             self._command,
             stdin=subprocess.PIPE,
             pass_fds=self._descriptors,
             start_new_session=True,
         )
+        if child.stdin is not None:
+            os.set_blocking(child.stdin.fileno(), False)
+        return child
 
 
 def _outlive(child: subprocess.Popen[bytes]) -> tuple[int, float]:
@@ -139,7 +153,7 @@ class ServingProcess:
         self.address = address
         """Where it answers; once started, with the port that the system chose."""
         self.secure_address = secure_address
-        """The same with TLS, where the options ask for it."""
+        """The address of the listener with TLS, where the options ask for it."""
         self._options = options or ServingOptions()
         self._on_death = on_death
         self._sockets: list[socket.socket] = []
@@ -163,6 +177,11 @@ class ServingProcess:
         command = _serving_command(self._table, descriptors, self._options)
         self._kept = SupervisedChild("serving", command, descriptors=[*descriptors.values()], on_death=self._on_death)
         self._kept.start()
+
+    def tell_written(self, *, written: bool) -> None:
+        """Say whether the table of a cycle could be written: the table itself cannot tell that it is not there."""
+        if self._kept is not None:
+            self._kept.tell(WRITTEN if written else NOT_WRITTEN)
 
     def stop(self, timeout: float = 10.0) -> None:
         """Let the child finish its requests; after `timeout` seconds kill it."""
@@ -193,7 +212,7 @@ def _serving_command(table: Path, descriptors: Mapping[str, int], options: Servi
 
 
 class ScalerOptions(NamedTuple):
-    """Where the scaler listens, and who may ask it."""
+    """Where the scaler listens, and which clients may ask it."""
 
     address: Address
     certificate: Path | None = None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 
 from forecaster.domain.decision import Reason, Scale
-from forecaster.horizontal.decisions import REASON_WORDS as DECIDED_REASONS
+from forecaster.horizontal.decisions import REASONS as DECIDED_REASONS
 from forecaster.horizontal.inputs import INCOMPLETE
 from forecaster.horizontal.inputs import KNOWN as SAMPLED
 from forecaster.publish.offer import BLOCKED, DECIDED, FROZEN, HELD, NO_COUNT, DecidedColumns

@@ -120,7 +120,7 @@ class DecisionHistory:
         return self.told(id_).past
 
     def told(self, id_: WorkloadId) -> HistoryRecord:
-        """The same, with the record that goes into the table."""
+        """What is remembered of a workload, with the record that goes into the table."""
         told = self._told.get(id_)
         if told is None:
             past = self._past(id_)
@@ -157,7 +157,7 @@ class PastScores(NamedTuple):
 
 
 class FadingSums:
-    """The same, in which the past fades."""
+    """`ScoreSums` in which the past fades."""
 
     __slots__ = ("_absolute_error", "_actual", "_at", "_count", "_covered", "_quantiles")
 

@@ -117,7 +117,7 @@ class PublishedTable:
         return record_view(self, entry, text, sizes)
 
     def record(self, entry: TableEntry) -> msgspec.Raw:
-        """The same as it goes over the wire."""
+        """The public form as JSON."""
         return msgspec.Raw(msgspec.json.encode(self.view(entry)))
 
     def past(self, entry: TableEntry) -> WorkloadHistory:

@@ -157,7 +157,7 @@ class RemoteWriter:
             self._sending.join(timeout)
 
     def close(self, timeout: float = 5.0) -> None:
-        """The same, for the last time."""
+        """`settle`, and close the connections."""
         self.settle(timeout)
         self._session.close()
 

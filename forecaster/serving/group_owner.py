@@ -20,7 +20,7 @@ class GroupOwner(StrEnum):
     """The Service behind an API group: ours, none, another, or one that the API server would not name."""
 
     US = "us"
-    NOBODY = "nobody"
+    NONE = "none"
     OTHER = "other"
     UNKNOWN = "unknown"
 
@@ -29,7 +29,7 @@ def owner_of(registered: ApiService | None, ours: str) -> GroupOwner:
     """The owner of a registration; `ours` is `namespace/name` of our Service."""
     service = registered.spec.service if registered else None
     if service is None:
-        return GroupOwner.NOBODY
+        return GroupOwner.NONE
     return GroupOwner.US if str(service) == ours else GroupOwner.OTHER
 
 

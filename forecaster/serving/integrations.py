@@ -60,7 +60,7 @@ def kapacity_result(portrait: ObjectName, value: OfferedValue, now: datetime) ->
 
 
 class TargetRef(msgspec.Struct, frozen=True):
-    """Whom it is about."""
+    """The workload that is asked about."""
 
     kind: str
     name: str
@@ -91,7 +91,7 @@ class WatermarkError(msgspec.Struct, frozen=True):
 
 
 class WatermarkErrorReply(msgspec.Struct, frozen=True):
-    """The same as an answer."""
+    """A refusal in the controller's own form."""
 
     error: WatermarkError
 

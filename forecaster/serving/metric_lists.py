@@ -99,8 +99,8 @@ def external(found: WorkloadValue) -> ExternalMetricValueList:
 def custom(found: WorkloadValue) -> MetricValueList:
     """A list of the one value, with its workload as the object."""
     entry, value = found.entry, found.value
-    whose = ObjectReference(entry.kind, entry.namespace, entry.name, GROUP_OF_KIND.get(entry.kind, ""))
-    item = MetricValue(whose, MetricIdentifier(value.metric), instant(value.at), quantity(value.value))
+    described = ObjectReference(entry.kind, entry.namespace, entry.name, GROUP_OF_KIND.get(entry.kind, ""))
+    item = MetricValue(described, MetricIdentifier(value.metric), instant(value.at), quantity(value.value))
     return MetricValueList((item,))
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
@@ -13,7 +15,7 @@ from forecaster.serving.answers import age_of
 from forecaster.serving.gauges import TableGauges
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Iterator
     from datetime import datetime, timedelta
 
     from prometheus_client import Metric
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 
 
 ON_SECURE_PORT = b"# The gauges of the workloads are at /metrics of the secure port.\n"
+
+
+NO_WRITES: Mapping[str, int] = MappingProxyType({})
 
 
 class ServingMetrics:
@@ -43,6 +48,8 @@ class ServingMetrics:
         """Of the API groups, by their APIServices, where that is looked at."""
         self.names_on_plain_port = True
         """Whether the plain port has the gauges of workloads."""
+        self.writes: Mapping[str, int] = NO_WRITES
+        """Of tables by the computing process since this one began, by outcome."""
         self._denials = {} if denials is None else denials
         self._clock = clock
         self._gauges = TableGauges()
@@ -73,9 +80,15 @@ class ServingMetrics:
         for status, count in sorted(self._denials.items()):
             denials.add_metric([status], count)
         yield denials
+        writes = CounterMetricFamily(
+            "forecaster_serving_table_writes", "Tables that computing wrote, or could not write.", labels=["outcome"]
+        )
+        for outcome, count in sorted(self.writes.items()):
+            writes.add_metric([outcome], count)
+        yield writes
         owners = GaugeMetricFamily(
             "forecaster_serving_group_owner",
-            "1 for who serves an API group in this cluster.",
+            "1 for the owner of an API group in this cluster.",
             labels=["group", "owner"],
         )
         for group, owner in sorted(self.owners.items()):

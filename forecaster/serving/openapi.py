@@ -36,7 +36,7 @@ TYPES = (
 TEXT = {"type": "string"}
 REFUSALS = {
     "400": "The request does not name exactly one thing.",
-    "401": "No credentials that anybody vouches for; on the secure port only, as a Kubernetes Status.",
+    "401": "No credentials that the cluster vouches for; on the secure port only, as a Kubernetes Status.",
     "403": "The user may not; on the secure port only, as a Kubernetes Status.",
     "404": "There is no such thing.",
     "405": "This interface is read-only.",

@@ -38,7 +38,7 @@ def parse_address(text: str) -> Address:
 
 
 def address_argument(text: str) -> Address:
-    """The same as the type of an argument, so that its error is told."""
+    """`parse_address` as the type of an argument, so that its error is said."""
     try:
         return parse_address(text)
     except ValueError as error:
@@ -68,7 +68,7 @@ class UpstreamOptions(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class SecureOptions(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The door with TLS, authentication and authorisation."""
+    """The listener with TLS, authentication and authorisation."""
 
     certificate: str
     key: str

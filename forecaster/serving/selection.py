@@ -64,7 +64,7 @@ class NoValue(NamedTuple):
 
 
 class WorkloadValue(NamedTuple):
-    """A number and whose it is."""
+    """A number and its workload."""
 
     entry: TableEntry
     value: OfferedValue
@@ -116,8 +116,8 @@ def one_value(
     if isinstance(answer, NotNamed):
         return NoValue(HTTPStatus.BAD_REQUEST, answer.message)
     if isinstance(answer, NotKnown):
-        whose = f"{metric} of {entry.kind} {entry.namespace}/{entry.name}"
-        return NoValue(HTTPStatus.SERVICE_UNAVAILABLE, f"{whose} is not known: {answer.message}")
+        which = f"{metric} of {entry.kind} {entry.namespace}/{entry.name}"
+        return NoValue(HTTPStatus.SERVICE_UNAVAILABLE, f"{which} is not known: {answer.message}")
     return WorkloadValue(entry, answer)
 
 

@@ -28,7 +28,7 @@ class UpstreamSettings(Section):
     @model_validator(mode="after")
     def _is_verified(self) -> Self:
         if self.server and self.ca_file is None:
-            raise ValueError("server needs ca_file: whoever answers in its place would decide what scales")
+            raise ValueError("server needs ca_file: a server in its place would decide what scales")
         return self
 
 
@@ -97,14 +97,16 @@ class KedaSettings(Section):
     )
     key_file: Path | None = Field(None, description="PEM file with the key of that certificate.")
     client_ca_file: Path | None = Field(
-        None, description="PEM file of the authorities that sign KEDA's client certificate. Without it anybody may ask."
+        None,
+        description="PEM file of the authorities that sign KEDA's client certificate. Without it any client may ask.",
     )
     client_names: tuple[str, ...] = Field(
         (),
         description="Common names of client certificates that are answered. Default: every one of these authorities.",
     )
     plaintext: bool = Field(
-        default=False, description="Serve without TLS, to whoever reaches the port. Only where no certificate is given."
+        default=False,
+        description="Serve without TLS, to any client that reaches the port. Only where no certificate is given.",
     )
 
     @model_validator(mode="after")
@@ -112,9 +114,9 @@ class KedaSettings(Section):
         if (self.certificate_file is None) is not (self.key_file is None):
             raise ValueError("certificate_file and key_file belong together")
         if self.certificate_file is None and (self.client_ca_file or self.client_names):
-            raise ValueError("client_ca_file and client_names need certificate_file: without TLS nobody has a name")
+            raise ValueError("client_ca_file and client_names need certificate_file: without TLS no client has a name")
         if self.client_names and self.client_ca_file is None:
-            raise ValueError("client_names needs client_ca_file, which says whose certificates are believed")
+            raise ValueError("client_names needs client_ca_file, which says which certificates are believed")
         if self.enabled and self.plaintext is (self.certificate_file is not None):
             raise ValueError("either certificate_file and key_file, or plaintext: true")
         return self

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 def server_context(certificate: Path, key: Path, proxy_ca: str = "") -> ssl.SSLContext:
     """TLS 1.2 and 1.3, HTTP/1.1, no session tickets; client certificates are asked for if there is a CA to verify them.
 
-    Only the CA of proxies is loaded. With a second one nobody could tell which of them vouched for a certificate, and
-    any user's certificate with the right name would make its owner a proxy, that is, everybody. A ticket would outlive
-    the CA that the session was verified with.
+    Only the CA of proxies is loaded. With a second one it could not be told which of them vouched for a certificate,
+    and any user's certificate with the right name would make its owner a proxy, that is, any user. A ticket would
+    outlive the CA that the session was verified with.
 
     Raises:
         OSError: a file cannot be read or is no certificate, the key does not belong to it, or the CA is no CA.

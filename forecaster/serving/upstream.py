@@ -95,7 +95,7 @@ class UpstreamAdapter:
 
 
 def target_of(request: ApiRequest) -> str:
-    """The same request, spelled anew: nothing that our own parser let pass can mean something else there."""
+    """The request, spelled anew: nothing that our own parser let pass can mean something else there."""
     query = quote(request.query.decode("latin-1"), safe="=&%+,()!._-~")
     return quote(request.path, safe="/") + (f"?{query}" if query else "")
 

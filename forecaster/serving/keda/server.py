@@ -64,7 +64,7 @@ async def serve(
 
 
 class CertificateFiles(NamedTuple):
-    """PEM files: our chain, its key, and who signs clients. Without the last, any client may connect."""
+    """PEM files: our chain, its key, and the authorities of clients. Without the last, any client may connect."""
 
     certificate: Path
     key: Path

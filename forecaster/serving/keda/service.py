@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Context: TypeAlias = grpc.aio.ServicerContext[Any, Any]
     Reference: TypeAlias = wire.ScaledObjectRef | None
-    """Whose trigger; None where the message is garbage, which gRPC itself would log with a traceback each time."""
+    """The object of a trigger; None where the message is garbage, which gRPC itself would log with a traceback."""
 
 SERVICE = "externalscaler.ExternalScaler"
 NAMES_SHOWN = 200

@@ -269,8 +269,8 @@ class TestKeda:
             ("keda: {enabled: true}", "either certificate_file and key_file, or plaintext"),
             ("keda: {enabled: true, plaintext: true, certificate_file: c, key_file: k}", "either"),
             ("keda: {certificate_file: c}", "belong together"),
-            ("keda: {client_names: [keda-operator]}", "without TLS nobody has a name"),
-            ("keda: {certificate_file: c, key_file: k, client_names: [a]}", "whose certificates are believed"),
+            ("keda: {client_names: [keda-operator]}", "without TLS no client has a name"),
+            ("keda: {certificate_file: c, key_file: k, client_names: [a]}", "which certificates are believed"),
         ],
     )
     def test_who_may_ask_is_said_without_contradiction(self, text: str, allowed: str) -> None:

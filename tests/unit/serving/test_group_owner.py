@@ -25,8 +25,8 @@ def registered(namespace: str, name: str) -> ApiService:
 @pytest.mark.parametrize(
     ("found", "owner"),
     [
-        (None, GroupOwner.NOBODY),
-        (ApiService(), GroupOwner.NOBODY),
+        (None, GroupOwner.NONE),
+        (ApiService(), GroupOwner.NONE),
         (registered("autoscaling", "forecaster"), GroupOwner.US),
         (registered("keda", "keda-operator-metrics-apiserver"), GroupOwner.OTHER),
         (registered("other", "forecaster"), GroupOwner.OTHER),
@@ -66,7 +66,7 @@ def test_the_watch_tells_once_it_looks_and_only_reads() -> None:
     watch = GroupOwnerWatch(cluster, OURS, [GROUP], told.append)
     assert watch.owners == {GROUP: GroupOwner.UNKNOWN}
     asyncio.run(watch.look())
-    assert watch.owners == {GROUP: GroupOwner.NOBODY}
+    assert watch.owners == {GROUP: GroupOwner.NONE}
     cluster.found[GROUP] = registered("keda", "adapter").spec.service
     asyncio.run(watch.look())
     assert watch.owners == {GROUP: GroupOwner.OTHER}
