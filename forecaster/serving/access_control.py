@@ -50,7 +50,7 @@ DIRECT_OPEN_MAX = 8
 """Open reviews of one address (tokens) or one user (rights) on connections that are not the front proxy's."""
 DIRECT_HOLD = Hold(30.0, 10.0)
 """Two syncs of an HPA (15 s); a positive answer is renewed after the first."""
-REFUSAL_SECONDS = 0.1
+REFUSAL_SECONDS = 0.5
 """After which a direct client is refused: one that guesses in a loop must not take the CPU of the others."""
 
 

@@ -54,10 +54,10 @@ class Connection(HttpToolsProtocol):
         self.peer: Peer | None = None
 
     @property
-    def expendable(self) -> bool:
-        """Whether it can be closed to make room: a stranger's, and idle."""
+    def idle(self) -> bool:
+        """Whether no request is being answered."""
         cycle: RequestResponseCycle | None = self.cycle
-        return self.peer is None and (cycle is None or cycle.response_complete)
+        return cycle is None or cycle.response_complete
 
     def overdue(self, now: float) -> bool:
         """Whether the client has kept us waiting for too long."""

@@ -9,6 +9,8 @@ import ssl
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from forecaster.serving.turns import Turns
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
@@ -98,7 +100,8 @@ class Listener:
         self._refused = refused
         self._ready = ready
         self._loop = asyncio.get_running_loop()
-        self._speaking: asyncio.Queue[socket.socket] = asyncio.Queue()
+        self._speaking: Turns[socket.socket] = Turns()
+        self._spoke = asyncio.Event()
         self._lobby = SilentConnections(self._loop, self._line_up)
         self._handshakes: dict[asyncio.Task[None], None] = {}
         self._tasks = [self._loop.create_task(self._accept()), self._loop.create_task(self._let_in())]
@@ -125,16 +128,20 @@ class Listener:
             self._lobby.enter(connection)
 
     def _line_up(self, connection: socket.socket) -> None:
-        """For its handshake; one more than may wait closes the one that has waited longest."""
-        if self._speaking.qsize() >= SILENT_MAX:
-            self._speaking.get_nowait().close()
-        self._speaking.put_nowait(connection)
+        """For its handshake, in turns by address; one too many closes one of the address that has the most."""
+        if len(self._speaking) >= SILENT_MAX:
+            self._speaking.drop().close()
+        self._speaking.add(_address(connection), connection)
+        self._spoke.set()
 
     async def _let_in(self) -> None:
         if self._ready:
             await self._ready()
         while True:
-            connection = await self._speaking.get()
+            if not self._speaking:
+                self._spoke.clear()
+                await self._spoke.wait()
+            connection = self._speaking.take()
             self._make_room()
             task = self._loop.create_task(self._welcome(connection))
             self._handshakes[task] = None
@@ -143,12 +150,13 @@ class Listener:
                 await asyncio.sleep(PACE_SECONDS)
 
     def _make_room(self) -> None:
-        """The longest handshake and one idle stranger go first: who belongs here is done in some milliseconds."""
+        """The longest handshake and one stranger go first, an idle one if there is; the front proxy's stay."""
         if len(self._handshakes) >= HANDSHAKES:
             next(iter(self._handshakes)).cancel()
         inside = self._connections()
         if len(inside) >= CONNECTIONS:
-            stranger = next((one for one in inside if one.expendable), None)
+            strangers = [one for one in inside if one.peer is None]
+            stranger = next((one for one in strangers if one.idle), next(iter(strangers), None))
             if stranger:
                 stranger.transport.abort()
 

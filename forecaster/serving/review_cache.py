@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter, OrderedDict, deque
+from collections import Counter
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from cachetools import TLRUCache
+
+from forecaster.serving.turns import Turns
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Hashable
@@ -44,7 +46,7 @@ class ReviewTurns:
         self._idle = workers
         self._open_max = open_max
         self._open: Counter[str] = Counter()
-        self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+        self._waiting: Turns[asyncio.Future[None]] = Turns()
 
     def begin(self, caller: str) -> None:
         """Count one more open review; `run` takes it back.
@@ -74,16 +76,12 @@ class ReviewTurns:
             self._idle -= 1
             return
         turn = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(caller, deque()).append(turn)
+        self._waiting.add(caller, turn)
         await turn
 
     def _next(self) -> None:
-        """The first review of the first caller, which then is the last one in the order."""
         while self._waiting:
-            caller, turns = self._waiting.popitem(last=False)
-            turn = turns.popleft()
-            if turns:
-                self._waiting[caller] = turns
+            turn = self._waiting.take()
             if not turn.done():
                 turn.set_result(None)
                 return

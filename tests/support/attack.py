@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 CONNECTIONS = 400
+ADDRESS = "127.0.0.2"
+"""Of the attacker; all others of a test are at 127.0.0.1."""
 
 
 def guessed_token(number: int) -> tuple[str, str]:
@@ -39,7 +41,12 @@ def invented_namespace(number: int) -> tuple[str, str]:
     return DEMAND.replace("/shop/", f"/invented-{number}/"), "good"
 
 
-KINDS = {one.__name__: one for one in (guessed_token, malformed_token, invented_namespace)}
+def reconnecting(number: int) -> tuple[str, str]:
+    """A guessed token on a connection of its own: each costs a handshake."""
+    return DEMAND, f"other-{number:08d}"
+
+
+KINDS = {one.__name__: one for one in (guessed_token, malformed_token, invented_namespace, reconnecting)}
 
 
 @contextmanager
@@ -76,7 +83,7 @@ async def _connection(
     """One request after the other; where the connection is closed, on a new one."""
     while True:
         with suppress(OSError, asyncio.IncompleteReadError):
-            reader, writer = await asyncio.open_connection("localhost", port, ssl=context)
+            reader, writer = await asyncio.open_connection("localhost", port, ssl=context, local_addr=(ADDRESS, 0))
             while True:
                 path, token = KINDS[kind](next(numbers))
                 head = f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n"
@@ -85,6 +92,9 @@ async def _connection(
                 length = int(answer.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
                 await reader.readexactly(length)
                 statuses[answer[9:12].decode()] += 1
+                if kind == reconnecting.__name__:
+                    writer.close()
+                    break
 
 
 if __name__ == "__main__":
