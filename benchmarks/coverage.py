@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.app import traces
-from forecaster.decisions.coverage import Coverage
 from forecaster.domain.signal import CPU
 from forecaster.domain.window import MINUTE
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.forecasting.peaks import LEVELS
-from forecaster.replay.foresee import Question, foresee
-from forecaster.replay.sight import sight_of
+from forecaster.horizontal.coverage import Coverage
+from forecaster.replay.forecasts import ForecastRequest, forecast_minutes
+from forecaster.replay.measurements import measurements_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,9 +47,9 @@ def looked(lead: int, days: int) -> tuple[Floats, Floats, Floats]:
     recorded = traces.recorded()
     minutes = days * 24 * 60 - lead - WINDOW - 1
     begin = recorded.end - days * 24 * 60 * MINUTE
-    sight = sight_of(recorded, begin, minutes)
-    question = Question("adaptive", PeakSpan(lead * MINUTE, WINDOW * MINUTE), every=EVERY)
-    said = foresee(sight, [CPU], question).values[CPU][::EVERY]
+    measurements = measurements_of(recorded, begin, minutes)
+    request = ForecastRequest("adaptive", PeakSpan(lead * MINUTE, WINDOW * MINUTE), every=EVERY)
+    said = forecast_minutes(measurements, [CPU], request).values[CPU][::EVERY].swapaxes(1, 2)
     demand = recorded.of(CPU)
     now = recorded.column(begin) + np.arange(0, minutes, EVERY)
     coming = np.stack([demand[:, now + lead + 1 + i] for i in range(WINDOW)])

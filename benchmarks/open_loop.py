@@ -9,7 +9,6 @@ process, with and without cleaning in the same run, of a fleet without anything 
 
 from __future__ import annotations
 
-from forecaster.domain.signal import BUILT_IN
 import argparse
 import json
 import time
@@ -27,12 +26,12 @@ from forecaster.app import traces
 from forecaster.app.compose import prepare_process
 from forecaster.demand.fresh import DemandContext, FreshHistory, fresh
 from forecaster.demand.masks import COLUMNS_A_DAY, CleanedPart, cleaned, traits_of
-from forecaster.domain.signal import CPU, PODS, REQUESTS, Signal
+from forecaster.domain.signal import BUILT_IN, CPU, PODS, REQUESTS, Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window
 from forecaster.forecasting.cleaning import ShardHistory, cleaned_weeks
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan
-from forecaster.replay.foresee import History
-from forecaster.replay.sight import sight_of
+from forecaster.replay.forecasts import ServiceHistory
+from forecaster.replay.measurements import measurements_of
 from models import Panel, create
 
 if TYPE_CHECKING:
@@ -66,12 +65,12 @@ def bundled() -> str:
     """The bundled load, with its pods, as the replay shows it to models."""
     found = traces.recorded()
     begin = found.start + timedelta(days=7)
-    sight = sight_of(found, begin, timedelta(days=5, hours=22) // MINUTE)
+    measurements = measurements_of(found, begin, timedelta(days=5, hours=22) // MINUTE)
     workloads, rows = {one.id: one for one in found.workloads}, np.arange(len(found.workloads))
-    cpu, pods = History.of(sight, CPU), History.of(sight, PODS)
+    cpu, pods = ServiceHistory.of(measurements, CPU), ServiceHistory.of(measurements, PODS)
     cleaning: Cleaning | None = None
     warm, fits, moved, masked = 0, 0, [], []
-    for step in range(sight.minutes * MINUTE // EVERY + 1):
+    for step in range(measurements.minutes * MINUTE // EVERY + 1):
         now = begin + step * EVERY
         around = DemandContext(CPU, pods.cut(now), workloads)
         history = cpu.cut(now, around)

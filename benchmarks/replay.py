@@ -1,6 +1,6 @@
 """How long a replay's decisions take: `python benchmarks/replay.py`, 10,000 workload-days, 15 s syncs, one process.
 
-Every workload has an HPA on CPU and is played by its HPA alone, and under our policy whose floor the HPA follows.
+Every workload has an HPA on CPU and is replayed with its HPA alone, and under our policy whose floor the HPA follows.
 Forecasts are made up, so that decisions alone are measured; `--forecast N` measures real ones for N of the workloads.
 """
 
@@ -19,12 +19,11 @@ from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.signal import CPU
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
 from forecaster.forecasting.forecaster import PeakSpan
-from forecaster.replay.fast.run import play_all
-from forecaster.replay.foresee import Question, foresee
-from forecaster.replay.foresight import Foresight
-from forecaster.replay.lane import Lane
+from forecaster.replay.engine import replay_runs
+from forecaster.replay.forecasts import ForecastRequest, ReplayForecasts, forecast_minutes
+from forecaster.replay.measurements import Measurements, measurements_of
+from forecaster.replay.runs import Run
 from forecaster.replay.setup import Setup, setup_of
-from forecaster.replay.sight import Sight, sight_of
 from forecaster.replay.traces import Traces
 
 BEGIN = datetime(2026, 3, 1, tzinfo=UTC)
@@ -51,25 +50,25 @@ def traces(count: int, past: int = PAST) -> Traces:
     return Traces(workloads, BEGIN - timedelta(minutes=past - 1), {CPU: cores})
 
 
-def lanes_of(sight: Sight, policy: Policy | None, foresight: Foresight | None) -> list[Lane]:
-    lanes = []
-    for row, workload in enumerate(sight.traces.workloads):
+def runs_of(measurements: Measurements, policy: Policy | None, forecasts: ReplayForecasts | None) -> list[Run]:
+    runs = []
+    for series, workload in enumerate(measurements.traces.workloads):
         setup = setup_of(workload, HorizontalPolicy())
         assert isinstance(setup, Setup)
-        lanes.append(Lane(row, workload, setup, 5, policy, foresight))
-    return lanes
+        runs.append(Run(series, workload, setup, 5, policy, forecasts))
+    return runs
 
 
-def made_up(sight: Sight) -> Foresight:
+def made_up(measurements: Measurements) -> ReplayForecasts:
     """What comes in five minutes, and a spread around it."""
-    coming = sight.seen(CPU, 5, sight.minutes)
-    return Foresight("made-up", SPAN, LEVELS, {CPU: np.stack([coming * s for s in (0.9, 1.1, 1.3)], axis=2)})
+    coming = measurements.past(CPU, 5, measurements.minutes)
+    return ReplayForecasts("made-up", SPAN, LEVELS, {CPU: np.stack([coming * s for s in (0.9, 1.1, 1.3)], axis=1)})
 
 
-def seconds_of(lanes: list[Lane], sight: Sight) -> tuple[float, float]:
+def seconds_of(runs: list[Run], measurements: Measurements) -> tuple[float, float]:
     """CPU and wall seconds."""
     cpu, wall = time.process_time(), time.perf_counter()
-    play_all(lanes, sight)
+    replay_runs(runs, measurements)
     return time.process_time() - cpu, time.perf_counter() - wall
 
 
@@ -79,21 +78,21 @@ def main() -> None:
     parser.add_argument("--forecast", type=int, default=0, help="workloads whose real forecasts are timed, too")
     given = parser.parse_args()
     prepare_process()
-    sight = sight_of(traces(given.workloads), BEGIN, MINUTES)
-    foresight = made_up(sight)
+    measurements = measurements_of(traces(given.workloads), BEGIN, MINUTES)
+    forecasts = made_up(measurements)
     outcome: dict[str, object] = {"workload_days": given.workloads}
-    contestants = {
+    strategies = {
         "hpa_alone": (None, None),
-        "policy": (Policy(), foresight),
-        "policy_by_worth": (Policy(horizontal=HorizontalPolicy(sizing="newsvendor")), foresight),
+        "policy": (Policy(), forecasts),
+        "policy_by_newsvendor": (Policy(horizontal=HorizontalPolicy(sizing="newsvendor")), forecasts),
     }
-    for name, (policy, ahead) in contestants.items():
-        cpu, wall = seconds_of(lanes_of(sight, policy, ahead), sight)
+    for name, (policy, known) in strategies.items():
+        cpu, wall = seconds_of(runs_of(measurements, policy, known), measurements)
         outcome[name] = {"cpu_s": round(cpu, 1), "wall_s": round(wall, 1)}
     if given.forecast:
-        some = sight_of(traces(given.forecast, 7 * MINUTES), BEGIN, MINUTES)
+        some = measurements_of(traces(given.forecast, 7 * MINUTES), BEGIN, MINUTES)
         begun = time.process_time()
-        foresee(some, [CPU], Question("adaptive", SPAN))
+        forecast_minutes(some, [CPU], ForecastRequest("adaptive", SPAN))
         outcome["adaptive_forecasts_ms_per_workload_day"] = round(
             1000 * (time.process_time() - begun) / given.forecast, 1
         )

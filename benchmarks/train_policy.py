@@ -1,6 +1,6 @@
 """Trains the learned policies that ship: `python benchmarks/train_policy.py`.
 
-School is the first nine days of the bundled recording and made-up load, with the forecasts of the service's model; the
+They learn on the first nine days of the bundled recording and made-up load, with forecasts of the service's model; the
 last four days stay unseen. The same seed gives the same weights.
 """
 
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import time
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -21,10 +20,10 @@ from forecaster.domain.signal import CPU
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.horizontal.learned import WEIGHTS, save
-from forecaster.replay.foresee import Question, foresee
-from forecaster.replay.lane import Lane, with_targets_at
+from forecaster.replay.forecasts import ForecastRequest, forecast_minutes
+from forecaster.replay.measurements import Measurements, measurements_of
+from forecaster.replay.runs import Run, with_targets_at
 from forecaster.replay.setup import Setup, setup_of
-from forecaster.replay.sight import Sight, sight_of
 from forecaster.replay.traces import Traces
 from forecaster.replay.training import train
 
@@ -65,16 +64,16 @@ def made_up(rng: np.random.Generator, minutes: int) -> np.ndarray:
     return level * wave * slow * spikes * jobs
 
 
-def lanes_of(sight: Sight, model: str) -> list[Lane]:
-    foresight = foresee(sight, [CPU], Question(model, SPAN, every=2))
-    lanes = []
-    for row, workload in enumerate(sight.traces.workloads):
+def runs_of(measurements: Measurements, model: str) -> list[Run]:
+    forecasts = forecast_minutes(measurements, [CPU], ForecastRequest(model, SPAN, every=2))
+    runs = []
+    for series, workload in enumerate(measurements.traces.workloads):
         for share in SHARES:
             shared = with_targets_at(workload, share)
             setup = setup_of(shared, POLICY.horizontal)
             assert isinstance(setup, Setup)
-            lanes.append(Lane(row, shared, replace(setup), 5, POLICY, foresight))
-    return lanes
+            runs.append(Run(series, shared, setup, 5, POLICY, forecasts))
+    return runs
 
 
 def main() -> None:
@@ -87,14 +86,14 @@ def main() -> None:
     prepare_process()
     traces = school(np.random.default_rng(given.seed))
     begin = traces.start - timedelta(minutes=1) + timedelta(days=WARM)
-    sight = sight_of(traces, begin, (DAYS - WARM) * 1440)
+    measurements = measurements_of(traces, begin, (DAYS - WARM) * 1440)
     clock = time.perf_counter()
-    lanes = lanes_of(sight, given.model)
+    runs = runs_of(measurements, given.model)
     print(f"forecasts of {len(traces.workloads)} workloads: {time.perf_counter() - clock:.0f} s")
     clock = time.perf_counter()
-    learned = train(lanes, sight, seed=given.seed, epochs=given.epochs)
+    learned = train(runs, measurements, seed=given.seed, epochs=given.epochs)
     seconds = time.perf_counter() - clock
-    print(f"school of {len(lanes)} lanes, {sight.minutes} minutes, {given.epochs} times: {seconds:.0f} s")
+    print(f"{len(runs)} runs, {measurements.minutes} minutes, {given.epochs} times: {seconds:.0f} s")
     save("tabular", learned.table, given.out)
     save("fitted", learned.forest, given.out)
 

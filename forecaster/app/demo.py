@@ -8,12 +8,14 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.app.compose import single_cycle
+from forecaster.app.traces import of_recording
 from forecaster.config.settings import Settings, parse
 from forecaster.domain.decision import Scale
-from forecaster.domain.signal import CPU, DEMAND
 from forecaster.domain.window import MINUTE
+from forecaster.replay.engine import NO_FLOOR, SimulatedWorkload, Simulation
+from forecaster.replay.measurements import measurements_of
+from forecaster.replay.runs import Run
 from forecaster.replay.setup import Setup, setup_of
-from forecaster.replay.world import NO_FLOOR, Demand, World, after_minute, beginning
 from forecaster.sources.embedded import EmbeddedPrometheus
 from forecaster.sources.recorded import load_recording
 
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import WorkloadId
     from forecaster.sources.recorded import RecordedFleet, Recording
 
-    Worlds = Mapping[WorkloadId, World]
+    Simulated = Mapping[WorkloadId, SimulatedWorkload]
     Setups = Mapping[WorkloadId, Setup]
 
 
@@ -78,8 +80,8 @@ class Moment(NamedTuple):
 
     now: datetime
     outcome: Outcome
-    plain: Worlds
-    floored: Worlds
+    plain: Simulated
+    floored: Simulated
 
 
 def setups_of(stage: Stage) -> tuple[Setups, Mapping[WorkloadId, str]]:
@@ -91,16 +93,15 @@ def setups_of(stage: Stage) -> tuple[Setups, Mapping[WorkloadId, str]]:
 
 def play(stage: Stage, setups: Setups, length: timedelta) -> Iterator[Moment]:
     """Minute after minute from the stage's beginning."""
-    plain = floored = beginnings(stage.recording.fleet(stage.begin), setups, stage.begin)
+    plain, floored = simulation(stage, setups, length), simulation(stage, setups, length)
     floors: dict[WorkloadId, int] = {}
-    for now in minutes(stage.begin, length):
+    for minute, now in enumerate(minutes(stage.begin, length)):
         outcome = stage.cycle.run(now)
         floors |= floors_of(outcome.recommendations)
-        demand = demand_at(stage.recording, now)
-        plain = after_minute_of_all(plain, setups, demand, {}, now)
-        floored = after_minute_of_all(floored, setups, demand, floors, now)
-        show_pods(stage.fleet, floored, now + MINUTE)
-        yield Moment(now + MINUTE, outcome, plain, floored)
+        alone = dict(zip(setups, plain.minute(minute, [NO_FLOOR] * len(setups)), strict=True))
+        raised = dict(zip(setups, floored.minute(minute, [floors.get(id_, NO_FLOOR) for id_ in setups]), strict=True))
+        show_pods(stage.fleet, raised, now + MINUTE)
+        yield Moment(now + MINUTE, outcome, alone, raised)
 
 
 def minutes(begin: datetime, length: timedelta) -> Iterator[datetime]:
@@ -108,9 +109,16 @@ def minutes(begin: datetime, length: timedelta) -> Iterator[datetime]:
     return (begin + i * MINUTE for i in range(length // MINUTE))
 
 
-def beginnings(fleet: RecordedFleet, setups: Setups, begin: datetime) -> Worlds:
-    """Every workload with the pods that the recording gives it, all of them ready."""
-    return {id_: beginning(fleet[id_].replicas, begin) for id_ in setups}
+def simulation(stage: Stage, setups: Setups, length: timedelta) -> Simulation:
+    """HPAs and pods of the recorded load, each workload with the pods that the recording gives it, all of them ready."""
+    measurements = measurements_of(of_recording(stage.recording), stage.begin, length // MINUTE)
+    return Simulation(runs_of(stage, setups), measurements)
+
+
+def runs_of(stage: Stage, setups: Setups) -> list[Run]:
+    """A run of each workload with its HPA alone."""
+    fleet, rows = stage.recording.fleet(stage.begin), {one.id: row for row, one in enumerate(stage.recording.workloads)}
+    return [Run(rows[id_], fleet[id_], setup, fleet[id_].replicas) for id_, setup in setups.items()]
 
 
 def floors_of(recommendations: Iterable[Recommendation]) -> dict[WorkloadId, int]:
@@ -118,31 +126,9 @@ def floors_of(recommendations: Iterable[Recommendation]) -> dict[WorkloadId, int
     return {one.id: one.replicas.replicas for one in recommendations if isinstance(one.replicas, Scale)}
 
 
-def demand_at(recording: Recording, now: datetime) -> dict[WorkloadId, Demand]:
-    """What the HPAs see at `now`, and the CPU demand of the minute that begins."""
-    ids = [one.id for one in recording.workloads]
-    seen = {signal: recording.at(signal, now).tolist() for signal in DEMAND}
-    coming = recording.at(CPU, now + MINUTE).tolist()
-    return {id_: Demand({signal: values[i] for signal, values in seen.items()}, coming[i]) for i, id_ in enumerate(ids)}
-
-
-def after_minute_of_all(
-    worlds: Worlds,
-    setups: Setups,
-    demand: Mapping[WorkloadId, Demand],
-    floors: Mapping[WorkloadId, int],
-    now: datetime,
-) -> Worlds:
-    """Every workload a minute later; without a floor its HPA is alone."""
-    return {
-        id_: after_minute(world, setups[id_], demand[id_], floors.get(id_, NO_FLOOR), now)
-        for id_, world in worlds.items()
-    }
-
-
-def show_pods(fleet: RecordedFleet, worlds: Worlds, now: datetime) -> None:
+def show_pods(fleet: RecordedFleet, simulated: Simulated, now: datetime) -> None:
     """Let the endpoint tell what has become of the pods."""
-    for id_, world in worlds.items():
+    for id_, one in simulated.items():
         shown = fleet[id_]
-        if (shown.replicas, shown.ready_replicas) != (world.pods.asked, world.pods.ready):
-            fleet.scale(id_, world.pods.asked, at=now, ready_replicas=world.pods.ready)
+        if (shown.replicas, shown.ready_replicas) != (one.asked, one.ready):
+            fleet.scale(id_, one.asked, at=now, ready_replicas=one.ready)

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from forecaster.app.serve import database_address
-from forecaster.replay.realised import Stated
+from forecaster.replay.realised import DecidedCount
 from forecaster.store.ledger import SqlLedger
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ BEFORE = timedelta(days=30)
 
 def decisions_of(
     settings: StateSettings, workloads: Iterable[WorkloadId], begin: datetime
-) -> dict[WorkloadId, list[Stated]]:
+) -> dict[WorkloadId, list[DecidedCount]]:
     """Every change of a decision since `begin`, and the one that was in force then.
 
     Raises:
@@ -33,4 +33,4 @@ def decisions_of(
         kept = {id_: ledger.decisions_of(id_, begin - BEFORE) for id_ in workloads}
     finally:
         ledger.close()
-    return {id_: [Stated(one.at, one.decided.replicas) for one in some] for id_, some in kept.items()}
+    return {id_: [DecidedCount(one.at, one.decided.replicas) for one in some] for id_, some in kept.items()}

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from forecaster.cli.options import grouped
-from forecaster.cli.replay_options import Priced
+from forecaster.cli.replay_options import PricedOptions
 
 Models = Annotated[
     list[str] | None, typer.Option("--model", metavar="NAME", help="Also with this model; may be repeated.")
@@ -28,7 +28,7 @@ Html = Annotated[Path | None, typer.Option("--html", metavar="OUT", dir_okay=Fal
 
 @grouped
 def replay(
-    given: Priced,
+    given: PricedOptions,
     model: Models = None,
     learned: Learned = False,
     tape: TapeFile = None,
@@ -50,7 +50,7 @@ def replay(
     from forecaster.cli.replay_inputs import inputs_of, known_models
     from forecaster.cli.replay_outputs import write_outcome
     from forecaster.horizontal.learned import shipped
-    from forecaster.replay import compare, line_up
+    from forecaster.replay import compare, strategies_with
 
     inputs = inputs_of(given)
     known_models(model or [])
@@ -58,14 +58,16 @@ def replay(
     outcome = compare(
         inputs.traces,
         inputs.policies,
-        line_up(inputs.settings.forecast.model, model or [], learned=shipped() if learned else None, gated=True),
+        strategies_with(
+            inputs.settings.forecast.model, model or [], learned=shipped() if learned else None, gated=True
+        ),
         begin=inputs.begin,
         until=inputs.until,
-        terms=inputs.terms,
-        foresee=inputs.foresee,
+        assumed=inputs.assumed,
+        forecasting=inputs.forecasting,
         seconds=time.perf_counter,
     )
-    write_outcome(outcome, inputs.terms, inputs.traces.origin, json, html)
+    write_outcome(outcome, inputs.assumed, inputs.traces.origin, json, html)
     if not outcome.workloads:
         raise typer.Exit(1)
 

@@ -14,7 +14,7 @@ from forecaster.app import traces
 from forecaster.app.clock import instant
 from forecaster.cli.hpa_inputs import specs_of
 from forecaster.cli.options import matching, settings_of
-from forecaster.cli.replay_options import Played, Priced
+from forecaster.cli.replay_options import PricedOptions, ReplayOptions
 from forecaster.domain.policies import Policies, merged
 from forecaster.domain.quantity import QuantityError, parse_quantity
 from forecaster.domain.settings import parse_duration
@@ -23,12 +23,9 @@ from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import Resources, Workload
 from forecaster.errors import ConfigError, Fault, SourceRefused
 from forecaster.hpa.spec import SHIPPED
-from forecaster.replay.foresee import ForecastCache, foresee, kept_or_foreseen
-from forecaster.replay.manifest import autoscaler_of
-from forecaster.replay.setup import Capacity
-from forecaster.replay.start_up import START_UP
-from forecaster.replay.terms import Prices, Terms
-from forecaster.replay.timing import Timing
+from forecaster.replay.assumptions import START_UP, Assumptions, Prices, Timing
+from forecaster.replay.forecasts import ForecastCache, cached_or_forecast, forecast_minutes
+from forecaster.replay.setup import Capacity, autoscaler_of
 from forecaster.store.forecast_cache import ForecastFiles, usual_directory
 
 if TYPE_CHECKING:
@@ -39,10 +36,9 @@ if TYPE_CHECKING:
     from forecaster.domain.signal import Signals
     from forecaster.domain.workload import WorkloadId
     from forecaster.hpa.spec import HpaSpec
-    from forecaster.replay.compare import Foresee
-    from forecaster.replay.foresee import Question
-    from forecaster.replay.foresight import Foresight
-    from forecaster.replay.sight import Sight
+    from forecaster.replay.compare import Forecasting
+    from forecaster.replay.forecasts import ForecastRequest, ReplayForecasts
+    from forecaster.replay.measurements import Measurements
     from forecaster.replay.traces import Traces
 
 REQUESTS: dict[str, object] = {"horizontal": {"requests_metric": traces.REQUESTS_METRIC}}
@@ -53,7 +49,7 @@ OUTSIDE = ("Pods", "Object", "External")
 
 
 @dataclass(frozen=True, slots=True)
-class Inputs:
+class ReplayInputs:
     """Everything that a replay is made of."""
 
     settings: Settings
@@ -61,11 +57,11 @@ class Inputs:
     policies: Policies
     begin: datetime
     until: datetime
-    terms: Terms
-    foresee: Foresee
+    assumed: Assumptions
+    forecasting: Forecasting
 
 
-def inputs_of(options: Played) -> Inputs:
+def inputs_of(options: ReplayOptions) -> ReplayInputs:
     """What the options name, read.
 
     Raises:
@@ -79,14 +75,14 @@ def inputs_of(options: Played) -> Inputs:
     until = min(found.end, instant(options.until, UNTIL)) if options.until else found.end
     if until <= found.start:
         raise ConfigError("command line", [Fault(UNTIL, options.until, f"demand was recorded {_when(found)}")])
-    return Inputs(
+    return ReplayInputs(
         settings=settings,
         traces=found,
         policies=_policies(options, settings, specs),
         begin=max(found.start - MINUTE, until - length),
         until=until,
-        terms=_terms(options, found, specs, settings.signal_table),
-        foresee=_foresee(options),
+        assumed=_assumptions(options, found, specs, settings.signal_table),
+        forecasting=_forecasting(options),
     )
 
 
@@ -94,7 +90,7 @@ def _when(found: Traces) -> str:
     return f"from {found.start:%Y-%m-%d %H:%M} to {found.end:%Y-%m-%d %H:%M} UTC"
 
 
-def _traces(options: Played, settings: Settings, length: timedelta) -> Traces:
+def _traces(options: ReplayOptions, settings: Settings, length: timedelta) -> Traces:
     if options.export and options.from_prometheus:
         raise ConfigError("command line", [Fault("--export", str(options.export), "not with --from-prometheus")])
     if options.from_prometheus:
@@ -124,7 +120,7 @@ def _matching(ids: Iterable[WorkloadId], pattern: str) -> Collection[WorkloadId]
     return matching(ids, pattern)
 
 
-def _describer(options: Played) -> Callable[[WorkloadId, Collection[Signal]], Workload]:
+def _describer(options: ReplayOptions) -> Callable[[WorkloadId, Collection[Signal]], Workload]:
     """An export has no cluster around it: the HPA comes from a manifest, requests from an option."""
     amounts = _amounts(options.request or ())
     resources = Resources(cpu_request=amounts.get("cpu"), memory_request=amounts.get("memory"))
@@ -147,7 +143,7 @@ def _spec_for(id_: WorkloadId, specs: Sequence[HpaSpec], workload: Workload) -> 
     return specs[0] if len(specs) == 1 and workload.autoscaler is None else None
 
 
-def _policies(options: Played, settings: Settings, specs: Sequence[HpaSpec]) -> Policies:
+def _policies(options: ReplayOptions, settings: Settings, specs: Sequence[HpaSpec]) -> Policies:
     """Those of the settings; where they do not name the metric that is the request rate, it is the HPA's only one."""
     policies = settings.policies
     if policies.defaults.horizontal.requests_metric is not None:
@@ -163,15 +159,15 @@ def _policies(options: Played, settings: Settings, specs: Sequence[HpaSpec]) -> 
     return Policies(defaults, policies.overrides, signals=policies.signals)
 
 
-def _terms(options: Played, found: Traces, specs: Sequence[HpaSpec], known: Signals) -> Terms:
+def _assumptions(options: ReplayOptions, found: Traces, specs: Sequence[HpaSpec], known: Signals) -> Assumptions:
     capacity = _capacity(options.pod_capacity, known)
     behaviors = {one.id: spec.behavior for one in found.workloads if (spec := _spec_for(one.id, specs, one))}
-    prices = (options.core_hour, options.gib_hour) if isinstance(options, Priced) else NO_PRICES
+    prices = (options.core_hour, options.gib_hour) if isinstance(options, PricedOptions) else NO_PRICES
     try:
         timing = Timing(_duration("--sync", options.sync), _duration("--metrics-delay", options.metrics_delay))
     except ValueError as error:
         raise ConfigError("command line", [Fault("--sync, --metrics-delay", options.sync, str(error))]) from error
-    return Terms(
+    return Assumptions(
         start_ups=tuple(_duration("--start-up", one) for one in options.start_up or ()) or (START_UP,),
         timing=timing,
         every=options.every,
@@ -185,7 +181,7 @@ def known_models(names: Iterable[str]) -> None:
     """Refuse a model that there is not.
 
     Raises:
-        ConfigError: nobody knows it.
+        ConfigError: there is no such model.
     """
     from models import QuestionError, create
 
@@ -196,24 +192,26 @@ def known_models(names: Iterable[str]) -> None:
             raise ConfigError("command line", [Fault("--model", name, str(error))]) from error
 
 
-def _foresee(options: Played) -> Foresee:
+def _forecasting(options: ReplayOptions) -> Forecasting:
     if options.no_cache:
-        return foresee
-    return Kept(ForecastFiles(options.cache or usual_directory()), models_version())
+        return forecast_minutes
+    return CachedForecasts(ForecastFiles(options.cache or usual_directory()), models_version())
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CachedForecasts:
     """Forecasts from the cache; a model of one's own may change without a version, so it is always asked."""
 
     cache: ForecastCache
     version: str
 
-    def __call__(self, sight: Sight, signals: Sequence[Signal], question: Question) -> Foresight:
-        """What the model says."""
-        if ":" in question.model:
-            return foresee(sight, signals, question)
-        return kept_or_foreseen(sight, signals, question, self.cache, self.version)
+    def __call__(
+        self, measurements: Measurements, signals: Sequence[Signal], request: ForecastRequest
+    ) -> ReplayForecasts:
+        """What the model forecasts."""
+        if ":" in request.model:
+            return forecast_minutes(measurements, signals, request)
+        return cached_or_forecast(measurements, signals, request, self.cache, self.version)
 
 
 def models_version() -> str:

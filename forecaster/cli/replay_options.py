@@ -1,4 +1,4 @@
-"""Options that `replay`, `tune` and `outcome` share: whose demand, under which HPA, and how the cluster behaves."""
+"""Options that `replay`, `tune` and `outcome` share: which demand, under which HPA, and how the cluster behaves."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ GibHour = Annotated[float | None, typer.Option("--gib-hour", min=0, help="Price 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class SpanOptions:
     """Which workloads, by whose settings, for how long; pods start as they are said to."""
 
     workload: Pattern = "*"
@@ -64,7 +64,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Played(Span):
+class ReplayOptions(SpanOptions):
     """Where demand comes from, what scales on it, and how the cluster around it behaves."""
 
     export: Export = None
@@ -80,7 +80,7 @@ class Played(Span):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Priced(Played):
+class PricedOptions(ReplayOptions):
     """A shorter time, minute by minute, and what it costs."""
 
     length: Length = "1d"

@@ -17,19 +17,19 @@ from forecaster.report.replay_view import comparison_view
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from forecaster.replay.assumptions import Assumptions
     from forecaster.replay.comparison import Comparison
-    from forecaster.replay.terms import Terms
 
 STANDARD_OUTPUT = "-"
 
 
-def write_outcome(one: Comparison, terms: Terms, origin: str, json: Path | None, html: Path | None) -> None:
+def write_outcome(one: Comparison, assumed: Assumptions, origin: str, json: Path | None, html: Path | None) -> None:
     """The table, unless JSON goes where it would; and the files that were asked for."""
     printed = json is not None and str(json) == STANDARD_OUTPUT
     if json is not None:
-        _write(json, msgspec.json.format(msgspec.json.encode(comparison_view(one, terms, origin)), indent=1).decode())
+        _write(json, msgspec.json.format(msgspec.json.encode(comparison_view(one, assumed, origin)), indent=1).decode())
     if html is not None:
-        _write(html, page(one, terms, origin))
+        _write(html, page(one, assumed, origin))
     if not printed:
         _print(one)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import typer
 
 from forecaster.cli.options import grouped
-from forecaster.cli.replay_options import Played
+from forecaster.cli.replay_options import ReplayOptions
 
 
 @grouped
-def tune(given: Played) -> None:
+def tune(given: ReplayOptions) -> None:
     """Search quantile, lead time, stabilization and target on replayed days, and print policy YAML.
 
     What is proposed was better on days that had no part in choosing it; where the evidence is thin nothing is proposed,
@@ -28,8 +28,8 @@ def tune(given: Played) -> None:
         begin=inputs.begin,
         until=inputs.until,
         model=inputs.settings.forecast.model,
-        terms=inputs.terms,
-        foresee=inputs.foresee,
+        assumed=inputs.assumed,
+        forecasting=inputs.forecasting,
     )
     typer.echo(tuned_text(found), nl=False)
     if not found.proposals:

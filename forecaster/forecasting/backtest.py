@@ -1,4 +1,4 @@
-"""Days that are over, minute by minute as they were seen coming: what decisions are rehearsed on."""
+"""Days that are over, minute by minute, with what was forecast then: what decisions are judged on."""
 
 from __future__ import annotations
 
@@ -9,19 +9,26 @@ import numpy as np
 
 from forecaster.domain.window import DAY, MINUTE
 from forecaster.forecasting.peaks import LEVELS
-from models import Panel, StepWindow
+from models import Panel, StepWindow, create
 from models.backtest import backtested_peaks
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
 
 MINUTES_A_DAY = DAY // MINUTE
 BEFORE = 2
-"""Days behind the first rehearsed one: one to look back on, and one for a rhythm."""
+"""Days behind the first one that is judged: one to look back on, and one for a rhythm."""
 SOME_TIME = datetime(2026, 1, 5, tzinfo=UTC)
-"""The prior knows no calendar; a panel has to begin somewhere."""
+"""The prior knows no calendar; a panel has to end somewhere."""
+BY_PRIOR = frozenset({"adaptive", "prior"})
+"""Models whose core is the shipped prior. It answers for them: it is asked about all past origins at once, and what
+the others learn of a series, they would have learned from the very days that are judged."""
+EVERY = 3
+"""Bins between two forecasts of any other model, which is asked about one origin at a time."""
 
 
 class Backtest(NamedTuple):
@@ -31,22 +38,25 @@ class Backtest(NamedTuple):
     seen: Floats
     """What was measured in the minute before."""
     peaks: Floats
-    """[..., minute, level] of the largest value of the coming window, as the prior saw it."""
+    """[..., minute, level] of the largest value of the coming window, as it was forecast then."""
     yesterday: Floats
     """The largest of the same window a day before."""
 
 
-def backtest(bins: Floats, width: int, *, to_come: int, reach: int, days: int) -> Backtest | None:
-    """The newest days of a series [bin] of `width` minutes; None when it is too short."""
-    looked = backtests(bins[None], width, to_come=to_come, reach=reach, days=days)
-    return Backtest(*(part[0] for part in looked)) if looked else None
+def backtests(
+    bins: Floats,
+    width: int,
+    *,
+    to_come: int,
+    reach: int,
+    days: int,
+    model: str = "prior",
+    end: datetime = SOME_TIME,
+) -> Backtest | None:
+    """The latest days of series [series, bin] of `width` minutes that are known equally long; None if too short.
 
-
-def backtests(bins: Floats, width: int, *, to_come: int, reach: int, days: int) -> Backtest | None:
-    """The newest days of series [series, bin] of `width` minutes that are known equally long; None if too short.
-
-    Of the newest bin `to_come` minutes are not over yet. A bin is constant, and known as soon as it has begun. The
-    window is the coming `reach` minutes.
+    Of the latest bin, which ends at `end`, `to_come` minutes are not over yet. A bin is constant, and known as soon as
+    it has begun. The window is the coming `reach` minutes, and `model` forecasts it.
     """
     values = _filled(bins)
     minutes = np.repeat(values, width, axis=1)[:, : values.shape[1] * width - to_come]
@@ -57,19 +67,42 @@ def backtests(bins: Floats, width: int, *, to_come: int, reach: int, days: int) 
     seen = minutes[:, ticks - 1]
     before = minutes[:, ticks[0] - MINUTES_A_DAY : ticks[-1] - MINUTES_A_DAY + reach]
     yesterday = np.lib.stride_tricks.sliding_window_view(before, reach, axis=1).max(axis=-1)
-    return Backtest(minutes[:, ticks], seen, _peaks(values, ticks, seen, width, reach), yesterday)
+    step = timedelta(minutes=width)
+    panel = Panel.cleaned(values, end - values.shape[1] * step, step, tuple(map(str, range(len(values)))))
+    return Backtest(minutes[:, ticks], seen, _peaks(panel, model, ticks, seen, reach), yesterday)
 
 
-def _peaks(values: Floats, ticks: NDArray[np.intp], seen: Floats, width: int, reach: int) -> Floats:
+def _peaks(panel: Panel, model: str, ticks: NDArray[np.intp], seen: Floats, reach: int) -> Floats:
     """Where the window ends within the bin that is known, its value is the peak."""
+    width = panel.step // MINUTE
     newest, known = (ticks - 1) // width, (ticks - 1) % width + 1
     steps = np.maximum(-(-(reach - (width - known)) // width), 0)
-    keys = tuple(map(str, range(len(values))))
-    panel = Panel.cleaned(values, SOME_TIME, timedelta(minutes=width), keys)
     counts, which = np.unique(np.maximum(steps, 1), return_inverse=True)
     origins, origin = np.unique(newest, return_inverse=True)
-    said = backtested_peaks(panel, [StepWindow(1, count) for count in counts.tolist()], LEVELS, origins)
-    return np.where((steps > 0)[:, None], said[:, origin, which], seen[..., None])
+    windows = [StepWindow(1, count) for count in counts.tolist()]
+    if model in BY_PRIOR:
+        found = backtested_peaks(panel, windows, LEVELS, origins)
+    else:
+        found = _peaks_of(model, panel, windows, origins)
+    return np.where((steps > 0)[:, None], found[:, origin, which], seen[..., None])
+
+
+def _peaks_of(model: str, panel: Panel, windows: Sequence[StepWindow], origins: NDArray[np.intp]) -> Floats:
+    """[series, origin, window, level] by a model that is fitted before the first origin and updated from there on."""
+    fitted = create(model).fit(_until(panel, origins[0]))
+    found = np.full((len(panel), len(origins), len(windows), len(LEVELS)), np.nan)
+    for place in range(0, len(origins), EVERY):
+        fitted = fitted.update(_until(panel, origins[place]))
+        for which, window in enumerate(windows):
+            peak = fitted.forecast_peak(window, LEVELS)
+            rows = peak.provenance.rows(panel.keys)
+            found[rows >= 0, place : place + EVERY, which] = peak.values[rows[rows >= 0]][:, None]
+    return found
+
+
+def _until(panel: Panel, origin: int) -> Panel:
+    """The bins up to and including this one."""
+    return panel.until(panel.start + (int(origin) + 1) * panel.step)
 
 
 def _filled(values: Floats) -> Floats:

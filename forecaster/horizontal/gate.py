@@ -32,13 +32,15 @@ if TYPE_CHECKING:
 BETTER, WORSE = 0.97, 1.0
 """Promoted below this share of what the measured demand alone left short; demoted from that one on."""
 LEAST_SAVING = 0.03
+NO_DIFFERENCE = (BETTER + WORSE) / 2
+"""Between both: evidence that says neither leaves a forecast where it stands."""
 LEAST_DAYS = 1.0
 
 
 class Evidence(NamedTuple):
     """What came of deciding by each forecast on rows' own days, and by measured demand alone.
 
-    `short` and `saving` are [forecaster, target, row], the model first; NaN where a way to decide cannot spend as
+    `short`, `saving` and `noise` are [forecaster, target, row], the model first; NaN where a way to decide cannot spend as
     little as the reactive rule. The others are [target, row]; a row with fewer targets has NaN days in their place.
     """
 
@@ -48,7 +50,9 @@ class Evidence(NamedTuple):
     short: Floats
     """What each forecaster left short for the pod-hours that the measured demand alone spends."""
     saving: Floats
-    """The share of those pod-hours that it does without at no more shortage."""
+    """The share of those pod-hours that it does without at a shortage that is no different."""
+    noise: Floats
+    """Standard error of the difference between `short` and `reactive`, from one hour to the next."""
     signal: Counts
     """The position in `Gates.signals` of what it is about; -1 leaves it out of sentences."""
 
@@ -106,15 +110,28 @@ def _moved(gates: Gates, rows: Flags, columns: dict[str, Any]) -> Gates:
 
 
 def ratio(evidence: Evidence) -> Floats:
-    """What decisions left short against the measured demand alone; where nothing was short, what they cost.
+    """What decisions left short against the measured demand alone, [forecaster, target, row]; infinite without a record.
 
-    [forecaster, target, row]; infinite where there is no record.
+    Where it is no difference that matters, what they cost decides: 3 % fewer pods are better, 3 % more are worse where
+    nothing was short, and what lies between leaves a forecast where it stands.
     """
-    saved = np.where(evidence.saving >= LEAST_SAVING, 1.0 - evidence.saving, 1.0)
+    saved = np.where(np.abs(evidence.saving) >= LEAST_SAVING, 1.0 - evidence.saving, NO_DIFFERENCE)
     with np.errstate(all="ignore"):
         share = np.where(evidence.reactive > 0.0, evidence.short / evidence.reactive, np.inf)
-    found = np.where(_is_short(evidence), share, saved)
+    by_noise = np.minimum(saved, NO_DIFFERENCE)
+    found = np.where(_is_short(evidence), np.where(_is_noise(evidence), by_noise, share), saved)
     return np.where(np.isnan(evidence.short), np.inf, found)
+
+
+def _is_noise(evidence: Evidence) -> Flags:
+    """[forecaster, target, row] whether more was left short, but no more than chance explains.
+
+    Shortage comes in a few hours of some days: 0.10 % against 0.07 % of the demand may be a single minute. A difference
+    below its own standard error rests on one hour, or on hours that contradict each other. Better decisions need no such
+    test: they have to be better on all the days and again on the newer half of them.
+    """
+    worse = evidence.short - evidence.reactive
+    return np.asarray((worse >= 0.0) & (worse <= np.fmax(evidence.noise, LEAST_SHORT)))
 
 
 def weakest(evidence: Evidence) -> Counts:

@@ -1,23 +1,119 @@
-"""What a learned policy may do in a minute: a change of the count as a share of it, one pod at least."""
+"""Learned policies: what a table or a forest holds for the best count becomes a demand in the forecast's place.
+
+Every clamp and the gate hold for that demand as they do for a forecast. Training is `replay.training`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from forecaster.replay.advice import DAY
-
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Choices = NDArray[np.intp]
     from collections.abc import Mapping
 
-    from forecaster.replay.advice import Situation
+    from numpy.typing import NDArray
+
+    from forecaster.horizontal.inputs import Inputs
+    from forecaster.horizontal.numbers import Flags, Floats
+
+    Choices = NDArray[np.intp]
+
+MEDIAN, UPPER = 0.5, 0.9
+"""Quantiles of the coming peak that are looked at."""
+LATEST = 5
+"""Minutes back to the forecast that the latest demand is compared with."""
+MINUTES_A_DAY = 1440
+
+
+class Situation(NamedTuple):
+    """What is known of rows at one minute, [row] each; demand in pods at the HPA's own target, NaN if unknown."""
+
+    measured: Floats
+    median: Floats
+    """Of the coming peak."""
+    upper: Floats
+    """90 % quantile of the coming peak."""
+    before: Floats
+    """The median that was forecast `LATEST` minutes ago."""
+    asked: Floats
+    """Replicas."""
+    ready: Floats
+    """Ready pods."""
+    minute_of_day: int
+
+
+class Advisor(Protocol):
+    """Says counts."""
+
+    def counts(self, situation: Situation) -> Floats:
+        """[row] pods to have; NaN for no opinion."""
+
+
+def advised(inputs: Inputs, advisor: Advisor, before: Floats, now: float, rows: Flags | None = None) -> Inputs:
+    """The inputs with the advisor's demand in place of the forecast of the first target's signal.
+
+    It is the middle of what rounds up to the count. A row keeps its forecast where it is not among `rows`, where there
+    is no forecast, no measurement, or no opinion. `before` [row] is what `median_of` gave `LATEST` minutes ago.
+    """
+    if not inputs.rules.kinds:
+        return inputs
+    pod = stated_pods(inputs)
+    said = np.asarray(advisor.counts(_situation(inputs, pod, before, now)))
+    heard = ~np.isnan(said) & ~np.isnan(inputs.measured[0]) & ~np.isnan(inputs.peak[0])
+    return _with_demand(inputs, np.maximum(said - 0.5, 0.0) * pod, heard if rows is None else heard & rows)
+
+
+def median_of(inputs: Inputs) -> Floats:
+    """[row] the median of the coming peak of the first target, in the unit of its signal; NaN without one."""
+    return _quantile_of(inputs, MEDIAN)
+
+
+def stated_pods(inputs: Inputs) -> Floats:
+    """[row] the demand at which a pod is at its first target."""
+    kind, goal = inputs.rules.kinds[0], inputs.targets.goal[0]
+    share = inputs.targets.request[0] / 100.0 if kind.of_request else 1.0
+    return np.asarray(np.maximum(goal, 1) * share / 1000.0)
+
+
+def _situation(inputs: Inputs, pod: Floats, before: Floats, now: float) -> Situation:
+    return Situation(
+        measured=inputs.measured[0] / pod,
+        median=median_of(inputs) / pod,
+        upper=_quantile_of(inputs, UPPER) / pod,
+        before=before / pod,
+        asked=inputs.current.astype(np.float64),
+        ready=inputs.ready.astype(np.float64),
+        minute_of_day=int(now // 60) % MINUTES_A_DAY,
+    )
+
+
+def _quantile_of(inputs: Inputs, level: float) -> Floats:
+    """Linear between two levels, the peak itself where there is no distribution."""
+    levels = inputs.rules.levels
+    if not levels or not inputs.quantiles:
+        return np.asarray(inputs.peak[0])
+    values = inputs.quantiles[0]
+    right = min(int(np.searchsorted(levels, level)), len(levels) - 1)
+    left = max(right - 1, 0)
+    share = min(max((level - levels[left]) / (levels[right] - levels[left]), 0.0), 1.0) if left < right else 0.0
+    between = values[left] + share * (values[right] - values[left])
+    return np.asarray(np.where(np.isnan(between), inputs.peak[0], between))
+
+
+def _with_demand(inputs: Inputs, demand: Floats, rows: Flags) -> Inputs:
+    """One value has no distribution: the HPA's formula speaks for it, whatever the sizing."""
+    if not rows.any():
+        return inputs
+    signal, peak, quantiles = inputs.rules.kinds[0].signal, inputs.peak.copy(), list(inputs.quantiles)
+    for target, kind in enumerate(inputs.rules.kinds):
+        if kind.signal == signal:
+            peak[target] = np.where(rows, demand, peak[target])
+            if quantiles:
+                quantiles[target] = np.where(rows, np.nan, quantiles[target])
+    return replace(inputs, peak=peak, quantiles=quantiles)
 
 
 CHANGES = np.array([-0.5, -0.2, 0.0, 0.15, 0.35, 0.75])
@@ -25,28 +121,28 @@ STAY = 2
 
 
 def counts(asked: Floats, choices: Choices) -> Floats:
-    """[lane] pods wanted."""
+    """[row] replicas after a change of each count."""
     change = CHANGES[choices]
     moved = np.sign(change) * np.maximum(1.0, np.round(np.abs(change) * asked))
     return np.maximum(asked + np.where(change == 0.0, 0.0, moved), 1.0)
 
 
-# What a learned policy looks at: everything in ratios, so that one policy serves workloads of any size.
-
-
 FEATURES = ("median", "upper", "spread", "filled", "starting", "error", "sine", "cosine")
-LARGEST = 3.0
+FARTHEST = 3.0
 """Logarithms of ratios beyond this (a factor of twenty) are all the same."""
 
 
 def features_of(one: Situation) -> Floats:
-    """[lane, feature], finite. A forecast that is not known is as if nothing changed."""
+    """What a learned policy looks at [row, feature], finite; ratios, so that one policy serves workloads of any size.
+
+    A forecast that is not known is as if nothing changed.
+    """
     asked = np.maximum(one.asked, 1.0)
     measured = np.nan_to_num(one.measured)
     median = np.where(np.isnan(one.median), measured, one.median)
     upper = np.maximum(np.where(np.isnan(one.upper), measured, one.upper), median)
     before = np.where(np.isnan(one.before), measured, one.before)
-    angle = 2 * np.pi * one.minute_of_day / DAY
+    angle = 2 * np.pi * one.minute_of_day / MINUTES_A_DAY
     columns = (
         _log_ratio(median, asked),
         _log_ratio(upper, asked),
@@ -57,16 +153,13 @@ def features_of(one: Situation) -> Floats:
         np.full(len(asked), np.sin(angle)),
         np.full(len(asked), np.cos(angle)),
     )
-    features: Floats = np.clip(np.stack(columns, axis=1), -LARGEST, LARGEST)
+    features: Floats = np.clip(np.stack(columns, axis=1), -FARTHEST, FARTHEST)
     return features
 
 
 def _log_ratio(above: Floats, below: Floats) -> Floats:
     """Of amounts in pods; a tenth of a pod is as good as none."""
     return np.asarray(np.log(np.maximum(above, 0.1) / np.maximum(below, 0.1)))
-
-
-# Tabular Q-learning (Watkins 1989): the worth of every action in every cell of a coarse state.
 
 
 EDGES: Mapping[str, tuple[float, ...]] = {
@@ -85,17 +178,18 @@ CELLS = int(np.prod(SHAPE))
 
 
 def cells(features: Floats) -> Choices:
-    """[lane] the cell of each situation [lane, feature]."""
+    """[row] the cell of each situation [row, feature]."""
     places = [np.searchsorted(EDGES[name], features[:, i]) for i, name in enumerate(FEATURES)]
     return np.asarray(np.ravel_multi_index(tuple(places), SHAPE))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """`worth[cell, action]`, and how often each was tried."""
+    """The value of every action in every cell of a coarse state (Q-learning; Watkins 1989): `value[cell, action]`."""
 
-    worth: Floats
+    value: Floats
     tried: Floats
+    """How often each was tried."""
 
     @classmethod
     def empty(cls) -> Table:
@@ -105,13 +199,13 @@ class Table:
     def choose(self, features: Floats) -> Choices:
         """The best action of those that were tried; nothing is changed where none was tried enough."""
         at = cells(features)
-        known = np.where(self.tried[at] >= ENOUGH, self.worth[at], -np.inf)
+        known = np.where(self.tried[at] >= ENOUGH, self.value[at], -np.inf)
         best = known.argmax(axis=1)
         return np.where(np.isfinite(known[:, STAY]), best, STAY)
 
     def arrays(self) -> dict[str, Floats]:
         """To be kept."""
-        return {"worth": self.worth, "tried": self.tried}
+        return {"value": self.value, "tried": self.tried}
 
 
 ENOUGH = 30
@@ -119,39 +213,15 @@ UNTRIED = -20.0
 """Worse than holding twice the usual pods forever, so that nothing looks good because it was hardly tried."""
 
 
-def learn(table: Table, at: Choices, taken: Choices, reward: Floats, then: Choices, discount: float) -> None:
-    """One step of all lanes, in place: each cell moves towards what followed, less and less.
-
-    Actions that were hardly tried in the next cell do not count there, unless none was.
-    """
-    known = np.where(table.tried[then] > 0, table.worth[then], -np.inf).max(axis=1)
-    target = reward + discount * np.where(np.isfinite(known), known, table.worth[then].max(axis=1))
-    np.add.at(table.tried, (at, taken), 1.0)
-    rate = 1.0 / np.maximum(table.tried[at, taken], 1.0) ** 0.7
-    np.add.at(table.worth, (at, taken), rate * (target - table.worth[at, taken]))
-
-
-# Fitted Q iteration with extremely randomised trees (Ernst, Geurts, Wehenkel 2005), kept as plain arrays.
-
-
-TREES, DEPTH, LEAF = 12, 9, 60
-ITERATIONS = 12
-
-
-class Lessons(NamedTuple):
-    """Transitions: features [n, feature] before and after, the action taken, and the reward."""
-
-    before: Floats
-    taken: Choices
-    reward: Floats
-    after: Floats
+DEPTH = 9
+"""Of the deepest leaf."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Forest:
-    """Trees side by side: [tree, node] children, feature and threshold of a split, and the value of a leaf.
+    """Extremely randomised trees (Ernst, Geurts, Wehenkel 2005) side by side, [tree, node] each.
 
-    A node whose left child is -1 is a leaf.
+    Children, feature and threshold of a split, and the value of a leaf: a node whose left child is -1.
     """
 
     left: NDArray[np.int32]
@@ -160,14 +230,14 @@ class Forest:
     threshold: Floats
     value: Floats
 
-    def worth(self, features: Floats) -> Floats:
-        """[lane, action] mean over the trees."""
-        inputs = np.concatenate([_with_action(features, change) for change in CHANGES])
+    def action_values(self, features: Floats) -> Floats:
+        """[row, action] mean over the trees."""
+        inputs = np.concatenate([with_action(features, change) for change in CHANGES])
         return np.asarray(self._mean(inputs).reshape(len(CHANGES), len(features)).T)
 
     def choose(self, features: Floats) -> Choices:
         """The best action."""
-        return np.asarray(self.worth(features).argmax(axis=1))
+        return np.asarray(self.action_values(features).argmax(axis=1))
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """To be kept."""
@@ -186,45 +256,13 @@ class Forest:
         return np.asarray(self.value[tree, node].sum(axis=0) / len(self.left))
 
 
-def fit(lessons: Lessons, discount: float, seed: int) -> Forest:
-    """Iterate: the worth of an action is its reward and the discounted worth of the best one after."""
-    forest: Forest | None = None
-    inputs = _with_action(lessons.before, CHANGES[lessons.taken])
-    for iteration in range(ITERATIONS):
-        ahead = forest.worth(lessons.after).max(axis=1) if forest else np.zeros(len(lessons.reward))
-        forest = _fitted(inputs, lessons.reward + discount * ahead, seed + iteration)
-    if forest is None:
-        raise ValueError("no iteration, no forest")
-    return forest
-
-
-def _fitted(inputs: Floats, target: Floats, seed: int) -> Forest:
-    from sklearn.ensemble import ExtraTreesRegressor  # noqa: PLC0415  learning only; deciding needs arrays alone
-
-    learner = ExtraTreesRegressor(TREES, max_depth=DEPTH, min_samples_leaf=LEAF, random_state=seed, n_jobs=1)
-    learner.fit(inputs, target)
-    trees = [one.tree_ for one in learner.estimators_]
-    nodes = max(tree.node_count for tree in trees)
-
-    def padded(name: str, empty: float) -> Floats:
-        rows = [np.asarray(getattr(tree, name), float).reshape(tree.node_count, -1)[:, 0] for tree in trees]
-        return np.array([np.pad(row, (0, nodes - len(row)), constant_values=empty) for row in rows])
-
-    left, right, feature = (
-        padded(name, -1).astype(np.int32) for name in ("children_left", "children_right", "feature")
-    )
-    return Forest(left, right, feature, padded("threshold", 0.0), padded("value", 0.0))
-
-
-def _with_action(features: Floats, change: float | Floats) -> Floats:
+def with_action(features: Floats, change: float | Floats) -> Floats:
+    """Features [n, feature] with the change of an action beside them."""
     return np.column_stack([features, np.broadcast_to(change, len(features))])
 
 
-# Learned policies as advisors of the replay and of the service, and their weights.
-
-
-Kind = Literal["tabular", "fitted"]
-KINDS: tuple[Kind, ...] = ("tabular", "fitted")
+LearnedKind = Literal["tabular", "fitted"]
+KINDS: tuple[LearnedKind, ...] = ("tabular", "fitted")
 WEIGHTS = Path(__file__).with_name("weights")
 
 
@@ -232,28 +270,28 @@ class Chooser(Protocol):
     """A table or a forest."""
 
     def choose(self, features: Floats) -> Choices:
-        """[lane] the best action."""
+        """[row] the best action."""
 
 
 @dataclass(frozen=True, slots=True)
 class LearnedPolicy:
     """Says what its table or forest holds for best; nothing where demand is not measured."""
 
-    kind: Kind
+    kind: LearnedKind
     chooser: Chooser
 
     def counts(self, situation: Situation) -> Floats:
-        """[lane] pods to have; NaN for no opinion."""
+        """[row] pods to have; NaN for no opinion."""
         wanted = counts(np.maximum(situation.asked, 1.0), self.chooser.choose(features_of(situation)))
         return np.where(np.isnan(situation.measured), np.nan, wanted)
 
 
-def load(kind: Kind, folder: Path = WEIGHTS) -> LearnedPolicy:
+def load(kind: LearnedKind, folder: Path = WEIGHTS) -> LearnedPolicy:
     """A policy with the weights that ship, or those of a folder; arrays only, nothing is executed."""
     with np.load(folder / f"{kind}.npz", allow_pickle=False) as arrays:
         found = {name: arrays[name] for name in arrays.files}
     if kind == "tabular":
-        return LearnedPolicy(kind, Table(found["worth"].astype(float), found["tried"].astype(float)))
+        return LearnedPolicy(kind, Table(found["value"].astype(float), found["tried"].astype(float)))
     trees = {name: found[name].astype(np.int32) for name in ("left", "right", "feature")}
     return LearnedPolicy(kind, Forest(**trees, threshold=found["threshold"], value=found["value"]))
 
@@ -263,7 +301,7 @@ def shipped() -> dict[str, LearnedPolicy]:
     return {kind: load(kind) for kind in KINDS}
 
 
-def save(kind: Kind, chooser: Table | Forest, folder: Path = WEIGHTS) -> None:
+def save(kind: LearnedKind, chooser: Table | Forest, folder: Path = WEIGHTS) -> None:
     """Keep the weights, small: what was never tried is zero."""
     folder.mkdir(parents=True, exist_ok=True)
     arrays = {name: one.astype(np.float32) if kind == "tabular" else one for name, one in chooser.arrays().items()}

@@ -59,7 +59,7 @@ def _newsvendor(
     """
     waking = seen.policy.may_wake if seen.rules.wakes else None
     sized = seen.distributed[target] & (counted if waking is None else counted | waking)
-    add, keep = _sized(seen, target, served)
+    add, keep = _sized(seen, target, served, sized)
     peaked = seen.foreseen[target] & counted & ~sized
     by_peak = _by_hpa(seen, target, seen.peak[target], pods) if peaked.any() else UNKNOWN
     found.forecast.append(np.where(sized, add, np.where(peaked, by_peak, UNKNOWN)))
@@ -70,13 +70,28 @@ def _newsvendor(
     return np.where(waking & seen.distributed[target], filled, reactive)
 
 
-def _sized(seen: Checked, target: int, served: Counts) -> tuple[Counts, Counts]:
-    """Replicas to have and to keep [row]; the peak is at least what is there now, or more where pods are full."""
-    measured, full = seen.measured[target], seen.targets.full[target]
+def _sized(seen: Checked, target: int, served: Counts, sized: Flags) -> tuple[Counts, Counts]:
+    """Replicas to have and to keep [row], of any number where a row is not `sized`.
+
+    The peak is at least what is there now, or more where pods are full.
+    """
     if not seen.quantiles:
         return seen.current, seen.current
-    cut = cut_off(measured, seen.ready, full) | cut_off(measured, served, full)
-    share = (1.0 + seen.policy.headroom) / full
+    if sized.all():
+        return _newsvendor_of(seen, target, served, slice(None))
+    rows = np.flatnonzero(sized)
+    add, keep = seen.current.copy(), seen.current.copy()
+    if rows.size:
+        add[rows], keep[rows] = _newsvendor_of(seen, target, served, rows)
+    return add, keep
+
+
+def _newsvendor_of(seen: Checked, target: int, served: Counts, rows: Counts | slice) -> tuple[Counts, Counts]:
+    """The same of these rows alone."""
+    measured, full = seen.measured[target][rows], seen.targets.full[target][rows]
+    cut = cut_off(measured, seen.ready[rows], full) | cut_off(measured, served[rows], full)
+    share = (1.0 + seen.policy.headroom[rows]) / full
     least = np.where(cut, measured * BEYOND, measured) * share
-    price = seen.policy.price if seen.policy.single_price is None else seen.policy.single_price
-    return newsvendor_replicas(seen.rules.levels, seen.quantiles[target] * share, price, at_least=least)
+    peaks = seen.quantiles[target][:, rows] * share
+    price = seen.policy.price[rows] if seen.policy.single_price is None else seen.policy.single_price
+    return newsvendor_replicas(seen.rules.levels, peaks, price, at_least=least)

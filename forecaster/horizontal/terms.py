@@ -59,7 +59,7 @@ def terms_of(
         levels=levels,
     )
     numbers = _numbers(policy, *bounds_of(workload, policy), max_sample_age)
-    return Terms(rules, numbers, tuple(_target(target, policy.peak_target) for target in targets))
+    return Terms(rules, numbers, tuple(target_numbers(target, policy.peak_target) for target in targets))
 
 
 def bounds_of(workload: Workload, policy: HorizontalPolicy) -> tuple[int, int]:
@@ -93,7 +93,8 @@ def _numbers(
     )
 
 
-def _target(target: PodTarget, peak_target: float | None) -> tuple[float, float, float]:
+def target_numbers(target: PodTarget, peak_target: float | None) -> tuple[float, float, float]:
+    """Goal, request and full pod of one target, as in `TargetColumns`."""
     full = full_pod(target, peak_target)
     if isinstance(target, UtilizationTarget):
         return target.percent, milli(target.request), full

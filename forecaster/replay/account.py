@@ -1,18 +1,13 @@
-"""What a stretch of time cost and what was short in it, for one workload or the sum of several."""
+"""What a span of time cost and what was short in it, of one workload or summed; cost against shortage at equal pods."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from forecaster.replay.pods import Pods
-
-HOUR = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +47,48 @@ class Account:
         return self.missing / self.demand if self.demand else None
 
 
-def accounted(pods: Pods, demand: float, pod_capacity: float, duration: timedelta, *, changes: int = 0) -> Account:
-    """The account of `pods` under a steady demand; a pod is paid for from the moment it is asked for."""
-    hours = duration / HOUR
-    if math.isnan(demand):
-        return Account(pods.asked * hours, changes=changes)
-    missing = max(0.0, demand - pods.ready * pod_capacity)
-    short = duration if missing else timedelta()
-    return Account(pods.asked * hours, duration, short, demand * hours, missing * hours, changes)
-
-
 def total(accounts: Iterable[Account]) -> Account:
     """The sum of accounts."""
     return sum(accounts, Account())
+
+
+def at_pod_hours(curve: Iterable[Account], spent: float) -> Account | None:
+    """The account of a policy at `spent` pod-hours, linear between the two points of its curve around it.
+
+    `curve` holds one policy at different settings over the same time. None where it spends more, or less, at all of
+    them: outside the sweep there is no value.
+    """
+    points = sorted(curve, key=lambda one: (one.pod_hours, -one.missing))
+    below = [one for one in points if one.pod_hours <= spent]
+    above = [one for one in points if one.pod_hours >= spent]
+    if not below or not above:
+        return None
+    return _between(below[-1], above[0], spent)
+
+
+def at_missing(curve: Iterable[Account], missing: float) -> float | None:
+    """The fewest pod-hours at which a policy leaves no more than `missing`, linear between the points of its curve.
+
+    None where it leaves more at all of them. The leanest point counts as it is: how much leaner would do is not known.
+    """
+    points = sorted(curve, key=lambda one: (one.pod_hours, -one.missing))
+    safe = next((i for i, one in enumerate(points) if one.missing <= missing), None)
+    if not safe:
+        return None if safe is None else points[0].pod_hours
+    before, after = points[safe - 1], points[safe]
+    weight = (before.missing - missing) / (before.missing - after.missing)
+    return before.pod_hours + weight * (after.pod_hours - before.pod_hours)
+
+
+def _between(low: Account, high: Account, spent: float) -> Account:
+    if low.pod_hours == spent:
+        return low
+    weight = (spent - low.pod_hours) / (high.pod_hours - low.pod_hours)
+    return Account(
+        spent,
+        low.measured,
+        low.short + weight * (high.short - low.short),
+        low.demand,
+        low.missing + weight * (high.missing - low.missing),
+        round(low.changes + weight * (high.changes - low.changes)),
+    )

@@ -1,4 +1,4 @@
-"""Several ways to scale on the same demand: every one with its whole frontier of cost against shortage."""
+"""Several strategies on the same demand, each with its whole frontier of cost against shortage."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from forecaster.domain.window import MINUTE
-from forecaster.replay.account import total
-from forecaster.replay.contestants import HPA
-from forecaster.replay.frontier import at_missing, at_pod_hours
+from forecaster.replay.account import at_missing, at_pod_hours, total
+from forecaster.replay.strategies import HPA
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,10 +15,10 @@ if TYPE_CHECKING:
 
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.replay.account import Account
-    from forecaster.replay.contestants import Contestant
-    from forecaster.replay.gated import Stood
-    from forecaster.replay.lane import Track
+    from forecaster.replay.gated import GateSince
+    from forecaster.replay.runs import Track
     from forecaster.replay.setup import Setup
+    from forecaster.replay.strategies import Strategy
 
 NOTHING_SHORT = 1e-6
 """Shares of the demand below this count as nothing: there is no shortage to remove."""
@@ -27,7 +26,7 @@ NOTHING_SHORT = 1e-6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
-    """One contestant on one workload: accounts by the share of the owner's targets, the track at the share 1."""
+    """One strategy on one workload: accounts by the share of the owner's targets, the track at the share 1."""
 
     points: Mapping[float, Account]
     track: Track
@@ -39,8 +38,8 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Compared:
-    """One workload: everybody's curve, and what its demand needs at least."""
+class WorkloadComparison:
+    """One workload: the curve of every strategy, and what its demand needs at least."""
 
     workload: Workload
     setup: Setup
@@ -48,11 +47,11 @@ class Compared:
     bound: Account
 
     def equal(self, name: str) -> Account | None:
-        """The HPA alone at the pod-hours that this contestant spends; None outside of the sweep."""
+        """The HPA alone at the pod-hours that this strategy spends; None outside of the sweep."""
         return at_pod_hours(self.curves[HPA.name].points.values(), self.curves[name].own.pod_hours)
 
     def at_cost_of_hpa(self, name: str) -> Account | None:
-        """This contestant at the pod-hours that the HPA alone spends; None outside of the sweep."""
+        """This strategy at the pod-hours that the HPA alone spends; None outside of the sweep."""
         return at_pod_hours(self.curves[name].points.values(), self.curves[HPA.name].own.pod_hours)
 
     def ratio(self, name: str) -> float | None:
@@ -63,7 +62,7 @@ class Compared:
         return ours.missing / plain.missing
 
     def saved(self, name: str) -> float | None:
-        """Share of the HPA's pod-hours that this contestant saves at the HPA's own shortage; None if it cannot."""
+        """Share of the HPA's pod-hours that this strategy saves at the HPA's own shortage; None if it cannot."""
         plain = self.curves[HPA.name].own
         spent = at_missing(self.curves[name].points.values(), plain.missing)
         return None if spent is None or not plain.pod_hours else 1.0 - spent / plain.pod_hours
@@ -75,15 +74,13 @@ class Comparison:
 
     begin: datetime
     until: datetime
-    contestants: Sequence[Contestant]
-    workloads: Sequence[Compared]
+    strategies: Sequence[Strategy]
+    workloads: Sequence[WorkloadComparison]
     left_out: Mapping[WorkloadId, str]
     seconds: Mapping[str, float]
     """What it took: each model's forecasts, and the decisions of all."""
-    scalar: int = 0
-    """Lanes that were played one call at a time, because the arrays do not know their policy."""
-    gates: Mapping[WorkloadId, Sequence[Stood]] = field(default_factory=dict)
-    """Where the forecast stood on each workload, day by day, if somebody is gated."""
+    gates: Mapping[WorkloadId, Sequence[GateSince]] = field(default_factory=dict)
+    """Where the forecast stood on each workload, day by day, if a strategy is gated."""
 
     def own(self, name: str) -> Account:
         """The sum over the workloads, with the targets that their owners set."""
@@ -95,7 +92,7 @@ class Comparison:
         return {share: total(one.curves[name].points[share] for one in self.workloads) for share in shares}
 
     def equal(self, name: str) -> Account | None:
-        """The HPAs alone, each at the pod-hours that the contestant spends on it; None if one of them has no value."""
+        """The HPAs alone, each at the pod-hours that the strategy spends on it; None if one of them has no value."""
         found = [one.equal(name) for one in self.workloads]
         known = [one for one in found if one is not None]
         return total(known) if known and len(known) == len(found) else None
@@ -108,13 +105,13 @@ class Comparison:
         return total(known).missing / plain if known and len(known) == len(found) and plain else None
 
     def saved(self, name: str) -> float | None:
-        """Share of all HPAs' pod-hours that the contestant saves at each HPA's own shortage; None if it cannot."""
+        """Share of all HPAs' pod-hours that the strategy saves at each HPA's own shortage; None if it cannot."""
         found = [(one.saved(name), one.curves[HPA.name].own.pod_hours) for one in self.workloads]
         known = [share * spent for share, spent in found if share is not None]
         spent = sum(spent for _, spent in found)
         return sum(known) / spent if spent and len(known) == len(found) else None
 
-    def named(self, workload: str) -> Compared:
+    def named(self, workload: str) -> WorkloadComparison:
         """One workload by its `namespace/name`.
 
         Raises:
@@ -123,11 +120,11 @@ class Comparison:
         return {str(one.workload.id): one for one in self.workloads}[workload]
 
     def frontier(self) -> list[dict[str, object]]:
-        """Every workload, contestant and share of the targets as a row: cost, shortage, changes."""
+        """Every workload, strategy and share of the targets as a row: cost, shortage, changes."""
         return [
             {
                 "workload": str(one.workload.id),
-                "contestant": name,
+                "strategy": name,
                 "target_share": share,
                 "pod_hours": account.pod_hours,
                 "short_share": account.short_share,
@@ -140,11 +137,11 @@ class Comparison:
         ]
 
     def trajectory(self, workload: str) -> list[dict[str, object]]:
-        """Every minute and contestant of one workload as a row: pods asked for, ready, floor, and what was missing."""
+        """Every minute and strategy of one workload as a row: pods asked for, ready, floor, and what was missing."""
         return [
             {
                 "at": self.begin + (minute + 1) * MINUTE,
-                "contestant": name,
+                "strategy": name,
                 "asked": int(track.asked[minute]),
                 "ready": int(track.ready[minute]),
                 "floor": int(track.floor[minute]),

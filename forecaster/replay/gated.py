@@ -1,144 +1,132 @@
-"""What a gate would have done: judged by the service's own functions, on the days before each replayed one.
+"""What a gate would have done: judged by the service's own function, on the days before each replayed one.
 
-The evidence is load and forecasts alone, whatever the pods did: so where a forecast stands is known before a lane is
-played. The service judges newcomers at once and everybody once a day; here that is when a day of the replay begins.
+The evidence is load and forecasts alone, whatever the pods did: so where a forecast stands is known before a run is
+replayed. The service judges a new workload at once and each of them once a day; here that is when a day begins.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.cycle.gates import Gates
-from forecaster.cycle.targets import Targets
-from forecaster.decisions.gate import Gate, Standing, Voice
 from forecaster.demand.latest import DayAgo
-from forecaster.domain.policies import Policies
-from forecaster.domain.window import MINUTE, Inventory
-from forecaster.replay.contestants import with_horizontal
-from forecaster.replay.foresee import History
-from forecaster.replay.refusal import lead_time_of
+from forecaster.domain.window import DAY, MINUTE
+from forecaster.horizontal.standing import Forecaster, Gate, Gates, Standing
+from forecaster.replay.forecasts import ServiceHistory
+from forecaster.replay.judging import PastDemand, cases_of, judged_gates
+from forecaster.replay.setup import lead_time_of
+from forecaster.replay.strategies import with_horizontal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from numpy.typing import NDArray
 
     from forecaster.domain.policy import Policy
     from forecaster.domain.signal import Signal
-    from forecaster.domain.window import Block, Gap, Window
-    from forecaster.replay.foresight import Foresight
-    from forecaster.replay.sight import Sight
-    from forecaster.replay.terms import Terms
+    from forecaster.domain.window import Window
+    from forecaster.horizontal.numbers import Floats
+    from forecaster.replay.assumptions import Assumptions
+    from forecaster.replay.forecasts import ReplayForecasts
+    from forecaster.replay.measurements import Measurements
 
-DAY = timedelta(days=1)
 
-
-class Stood(NamedTuple):
-    """Where the forecast of one workload stood from a minute of the replay on."""
+class GateSince(NamedTuple):
+    """Where the forecast of one workload stands from a minute of the replay on."""
 
     minute: int
     gate: Gate
 
     @property
     def acting(self) -> bool:
-        """Whether it had its say."""
+        """Whether it has its say."""
         return self.gate.standing is Standing.ACTING
 
 
-@dataclass(slots=True)
-class Course:
-    """The gates of a replay: judged anew with every day of it, each workload by what it had until then."""
+class DailyGates:
+    """The gates of a replay: judged anew with every day of it, each workload by what was known until then."""
 
-    sight: Sight
-    terms: Terms
-    histories: dict[Signal, History] = field(default_factory=dict)
+    def __init__(self, measurements: Measurements, assumed: Assumptions, model: str) -> None:
+        self.measurements, self._assumed, self._model = measurements, assumed, model
+        self._histories: dict[Signal, ServiceHistory] = {}
 
-    def of(self, row: int, policy: Policy) -> tuple[Stood, ...]:
-        """How the gate of one workload stood, day by day."""
-        workload, gates, stood = self.sight.traces.workloads[row], Gates(), []
-        lead = lead_time_of(policy.horizontal, self.terms)
-        signals = policy.horizontal.signals
-        policies = Policies(with_horizontal(policy, {"gate": True, "lead_time": lead}), signals=signals)
-        for minute in range(0, self.sight.minutes, DAY // MINUTE):
-            now = self.sight.instant(minute)
-            gates.renew(Over(self, now), policies, Targets(Inventory(now, (workload,))), now)
-            stood.append(Stood(minute, gates.of(workload.id)))
-        return tuple(stood)
+    def of(self, policies: Mapping[int, Policy]) -> dict[int, tuple[GateSince, ...]]:
+        """How the gates stand, by series, day by day."""
+        series, workloads = list(policies), self.measurements.traces.workloads
+        gates, found = Gates.new(len(series), self.measurements.traces.signals), [list[GateSince]() for _ in series]
+        for minute in range(0, self.measurements.minutes, DAY // MINUTE):
+            now = self.measurements.instant(minute)
+            past = PastDemand(HistoryAt(self, now))
+            cases = [cases_of(workloads[one], self._policy(policies[one]), past) for one in series]
+            gates = judged_gates(gates, cases, now.timestamp(), self._model)
+            for row, stood in enumerate(found):
+                stood.append(GateSince(minute, gates.gate(row)))
+        return {one: tuple(stood) for one, stood in zip(series, found, strict=True)}
 
-    def history(self, signal: Signal) -> History:
+    def _policy(self, policy: Policy) -> Policy:
+        lead = lead_time_of(policy.horizontal, self._assumed)
+        return with_horizontal(policy, {"gate": True, "lead_time": lead})
+
+    def history(self, signal: Signal) -> ServiceHistory:
         """One signal as the service keeps it."""
-        if signal not in self.histories:
-            self.histories[signal] = History.of(self.sight, signal)
-        return self.histories[signal]
+        if signal not in self._histories:
+            self._histories[signal] = ServiceHistory.of(self.measurements, signal)
+        return self._histories[signal]
 
 
-@dataclass(frozen=True, slots=True)
-class Over:
-    """History as it was at one instant: nothing is missing in it, and nothing is added."""
+class HistoryAt(NamedTuple):
+    """History as it was at one instant."""
 
-    course: Course
+    gates: DailyGates
     now: datetime
 
-    @property
-    def signals(self) -> tuple[Signal, ...]:
-        """The kinds of demand that are replayed."""
-        return self.course.sight.traces.signals
-
-    def gaps(self, now: datetime) -> list[Gap]:
-        """None: nothing can be asked."""
-        del now
-        return []
-
-    def write(self, block: Block) -> None:
-        """Nothing is kept."""
-
     def window(self, signal: Signal, step: timedelta) -> Window:
-        """The newest hours, or the newest weeks."""
-        kept = self.course.history(signal)
+        """The latest hours, or the latest weeks."""
+        kept = self.gates.history(signal)
         return kept.minutes(self.now) if step == MINUTE else kept.weeks(self.now)
 
-    def forget(self) -> int:
-        """Nobody."""
-        return 0
 
-
-def acting_of(stood: Sequence[Stood], minutes: int) -> NDArray[np.bool_]:
-    """[minute] whether the forecast had its say."""
+def acting_of(stood: Sequence[GateSince], minutes: int) -> NDArray[np.bool_]:
+    """[minute] whether the forecast has its say."""
     acting = np.zeros(minutes, np.bool_)
     for one in stood:
         acting[one.minute :] = one.acting
     return acting
 
 
-def spoken(foresight: Foresight, courses: Mapping[int, Sequence[Stood]], course: Course) -> Foresight:
-    """The foresight in which yesterday's load speaks where a gate gives it the word."""
-    values = {signal: found.copy() for signal, found in foresight.values.items()}
-    sight = course.sight
-    said: dict[tuple[Signal, int], DayAgo] = {}
-    for row, stood in courses.items():
-        for minute in naive_minutes(stood, sight.minutes):
-            now = sight.instant(minute)
-            begin = now + foresight.span.lead_time
-            for signal, found in values.items():
-                if (signal, minute) not in said:
-                    said[signal, minute] = DayAgo(course.history(signal).weeks(now))
-                id_ = sight.traces.workloads[row].id
-                peak = said[signal, minute].peak(id_, begin, begin + foresight.span.length)
-                found[minute, row] = np.nan if peak is None else peak
-    return replace(foresight, values=values)
+def with_seasonal(
+    forecasts: ReplayForecasts, stood: Mapping[int, Sequence[GateSince]], gates: DailyGates
+) -> ReplayForecasts:
+    """The forecasts with yesterday's load in their place where a gate says so."""
+    measurements, span = gates.measurements, forecasts.span
+    values: dict[str, Floats] = {
+        one: forecasts.values[one].copy() for one in measurements.traces.signals if one in forecasts.values
+    }
+    yesterday: dict[tuple[str, int], DayAgo] = {}
+    for series, some in stood.items():
+        id_ = measurements.traces.workloads[series].id
+        for minute in seasonal_minutes(some, measurements.minutes):
+            now = measurements.instant(minute)
+            begin = now + span.lead_time
+            for signal in measurements.traces.signals:
+                if signal not in values:
+                    continue
+                if (signal, minute) not in yesterday:
+                    yesterday[signal, minute] = DayAgo(gates.history(signal).weeks(now))
+                peak = yesterday[signal, minute].peak(id_, begin, begin + span.length)
+                values[signal][minute, :, series] = np.nan if peak is None else peak
+    return replace(forecasts, values={**forecasts.values, **values})
 
 
-def naive_minutes(stood: Sequence[Stood], minutes: int) -> list[int]:
-    """The minutes in which yesterday's load has the word."""
+def seasonal_minutes(stood: Sequence[GateSince], minutes: int) -> list[int]:
+    """The minutes in which yesterday's load is the forecast."""
     ends = [*(one.minute for one in stood[1:]), minutes]
     return [
         minute
         for one, end in zip(stood, ends, strict=True)
-        if one.gate.voice is Voice.SEASONAL
+        if one.gate.forecaster is Forecaster.SEASONAL
         for minute in range(one.minute, end)
     ]

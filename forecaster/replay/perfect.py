@@ -1,4 +1,4 @@
-"""Perfect foresight: what a policy could do that knew the coming demand, and what no policy can undercut."""
+"""A perfect forecast: what a policy could do that knew the coming demand, and what no policy can undercut."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.domain.window import MINUTE
+from forecaster.domain.window import HOUR, MINUTE
 from forecaster.forecasting.forecaster import PeakSpan
-from forecaster.replay.account import HOUR, Account
-from forecaster.replay.foresight import Foresight
+from forecaster.replay.account import Account
+from forecaster.replay.forecasts import ReplayForecasts
 
 if TYPE_CHECKING:
+    from forecaster.replay.measurements import Measurements
     from forecaster.replay.setup import Setup
-    from forecaster.replay.sight import Sight
 
 PERFECT = "perfect-foresight"
 LEVELS = (0.5,)
@@ -27,24 +27,24 @@ def needed_span(setup: Setup) -> PeakSpan:
     return PeakSpan(timedelta(), math.ceil(latest / MINUTE) * MINUTE)
 
 
-def perfect(sight: Sight, span: PeakSpan) -> Foresight:
+def perfect(measurements: Measurements, span: PeakSpan) -> ReplayForecasts:
     """The true maximum over `span` after every minute; unmeasured minutes are left out."""
     count = span.length // MINUTE
     values = {}
-    for signal in sight.known:
-        ahead = sight.seen(signal, 1, sight.minutes + count - 1)
-        largest = np.fmax.reduce([ahead[i : i + sight.minutes] for i in range(count)])
-        values[signal] = largest[:, :, None]
-    return Foresight(PERFECT, span, LEVELS, values)
+    for signal in measurements.latest:
+        coming = measurements.past(signal, 1, measurements.minutes + count - 1)
+        largest = np.fmax.reduce([coming[i : i + measurements.minutes] for i in range(count)])
+        values[signal] = largest[:, None]
+    return ReplayForecasts(PERFECT, span, LEVELS, values)
 
 
-def bound(setup: Setup, sight: Sight, row: int) -> Account:
+def bound(setup: Setup, measurements: Measurements, series: int) -> Account:
     """What the demand itself needs, minute by minute, within the HPA's bounds and with pods that start at once.
 
     No policy leaves nothing short for less. Where nothing was measured the last need goes on.
     """
-    demand = sight.seen(setup.capacity.signal, 1, sight.minutes)[:, row]
-    bounds, known = setup.scaler.bounds, ~np.isnan(demand)
+    demand = measurements.past(setup.capacity.signal, 1, measurements.minutes)[:, series]
+    bounds, known = setup.bounds, ~np.isnan(demand)
     wanted = np.where(known, np.ceil(np.nan_to_num(demand) / setup.capacity.amount), 0)
     pods = np.clip(_carried_on(wanted, known), bounds.min_replicas, bounds.max_replicas)
     missing = np.where(known, np.maximum(0.0, np.nan_to_num(demand) - pods * setup.capacity.amount), 0.0)

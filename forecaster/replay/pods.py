@@ -1,62 +1,113 @@
-"""Pods of one workload: one that is asked for serves after its start-up time, one that is removed stops at once."""
+"""Pods of all rows: one that is asked for serves after its start-up time, one that is removed stops at once."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from collections.abc import Sequence
+    from datetime import datetime, timedelta
+
+    from numpy.typing import NDArray
+
+    from forecaster.horizontal.numbers import Counts
+    from forecaster.replay.assumptions import StartUp
 
 
-class Starting(NamedTuple):
-    """Pods that were asked for together, and when they are ready."""
+class Pods:
+    """Ready pods and pods asked for in all, [row] each; `starting[i % slots]` were asked for at sync i."""
 
-    pods: int
-    ready_at: datetime
+    def __init__(self, ready: Counts, draws: Draws | StartUps) -> None:
+        self.ready = ready
+        self.asked = ready.copy()
+        """What is paid for, and the `spec.replicas` that an HPA reads."""
+        self._draws, self._slots = draws, draws.longest + 1
+        self._starting = np.zeros((self._slots, len(ready)), np.int64)
+        self._due = np.zeros((self._slots, len(ready)), np.int64)
+
+    def arrive(self, sync: int) -> None:
+        """Pods that serve from this sync on."""
+        if self._draws.same is not None:
+            slot = (sync - self._draws.same) % self._slots
+            self.ready = self.ready + self._starting[slot]
+            self._starting[slot] = 0
+            return
+        serving = np.where(self._due <= sync, self._starting, 0)
+        self.ready = self.ready + serving.sum(axis=0)
+        self._starting -= serving
+
+    def scale(self, replicas: Counts, sync: int, now: datetime | None = None) -> Counts:
+        """Ask for so many, and give by how much that changed.
+
+        Removal takes the pods that are not ready first, and of those the youngest, as a ReplicaSet does.
+        """
+        more = replicas - self.asked
+        slot = sync % self._slots
+        np.maximum(more, 0, out=self._starting[slot])
+        if self._draws.same is None:
+            self._due[slot] = sync + self._draws.at(now)
+        fewer = np.flatnonzero(more < 0)
+        if fewer.size:
+            self._remove(fewer, -more[fewer], sync)
+        self.asked = replicas
+        return more
+
+    def _remove(self, rows: Counts, fewer: Counts, sync: int) -> None:
+        for age in range(1, self._slots):
+            slot = (sync - age) % self._slots
+            taken = np.minimum(self._starting[slot, rows], fewer)
+            self._starting[slot, rows] -= taken
+            fewer = fewer - taken
+        self.ready = self.ready.copy()
+        self.ready[rows] -= fewer
 
 
-class Pods(NamedTuple):
-    """The pods of one workload at one moment; `starting` from the first asked for to the last, none of them empty."""
+class Draws:
+    """Start-up times of rows with the same durations and their own seeds, in whole syncs."""
 
-    ready: int
-    starting: tuple[Starting, ...] = ()
+    def __init__(self, rows: Sequence[StartUp], sync: timedelta) -> None:
+        durations = rows[0].durations
+        self._syncs = np.array([max(1, -(-duration // sync)) for duration in durations], np.int64)
+        self._seeds = np.array([one.seed for one in rows], np.uint64)
 
     @property
-    def pending(self) -> int:
-        """Pods that do not serve yet."""
-        return sum(some.pods for some in self.starting) if self.starting else 0
+    def longest(self) -> int:
+        """The slowest."""
+        return int(self._syncs.max())
 
     @property
-    def asked(self) -> int:
-        """Pods that exist, ready or not: what is paid for, and the `spec.replicas` that an HPA sees."""
-        return self.ready + self.pending
+    def same(self) -> int | None:
+        """After how many syncs every pod serves; None where that differs."""
+        return int(self._syncs[0]) if len(self._syncs) == 1 else None
+
+    def at(self, now: datetime | None) -> Counts:
+        """[row] after how many syncs those serve that are asked for at `now`; never at the sync that asks."""
+        drawn = _mixed(self._seeds + np.uint64(0 if now is None else int(now.timestamp()))) % np.uint64(
+            len(self._syncs)
+        )
+        return self._syncs[drawn.astype(np.intp)]
 
 
-def arrived(pods: Pods, now: datetime) -> Pods:
-    """The pods at `now`, when nobody asks for another number."""
-    serving = sum(some.pods for some in pods.starting if some.ready_at <= now) if pods.starting else 0
-    if not serving:
-        return pods
-    return Pods(pods.ready + serving, tuple(some for some in pods.starting if some.ready_at > now))
+def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """64 well mixed bits of each number (the finalizer of splitmix64; Steele, Lea, Flood 2014)."""
+    numbers = numbers * np.uint64(0x9E3779B97F4A7C15)
+    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return numbers ^ (numbers >> np.uint64(31))
 
 
-def scaled(pods: Pods, replicas: int, ready_at: datetime) -> Pods:
-    """The pods when `replicas` are asked for; new ones are ready at `ready_at`.
+class StartUps:
+    """One start-up time for each row, in whole syncs; with 0 a pod serves at the sync that asks for it."""
 
-    Removal takes the pods that are not ready first, and of those the youngest, as a ReplicaSet does.
-    """
-    more = replicas - pods.asked
-    if more > 0:
-        return pods._replace(starting=(*pods.starting, Starting(more, ready_at)))
-    return _without(pods, -more)
+    same = None
 
+    def __init__(self, syncs: Counts) -> None:
+        self._syncs = syncs
+        self.longest = int(syncs.max(initial=0))
 
-def _without(pods: Pods, fewer: int) -> Pods:
-    if fewer <= 0:
-        return pods
-    if not pods.starting:
-        return Pods(pods.ready - fewer)
-    older, (youngest, ready_at) = pods.starting[:-1], pods.starting[-1]
-    if youngest > fewer:
-        return Pods(pods.ready, (*older, Starting(youngest - fewer, ready_at)))
-    return _without(Pods(pods.ready, older), fewer - youngest)
+    def at(self, now: datetime | None) -> Counts:
+        """[row] whatever the instant."""
+        del now
+        return self._syncs

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from forecaster.domain.signal import PODS
-from forecaster.domain.window import MINUTE
-from forecaster.replay.account import HOUR, Account, total
-from forecaster.replay.compare import play_lanes, scene_of, with_setup_at
-from forecaster.replay.frontier import at_pod_hours
-from forecaster.replay.lane import Lane
-from forecaster.replay.terms import Terms
-from forecaster.replay.world import NO_FLOOR
+from forecaster.domain.window import HOUR, MINUTE
+from forecaster.replay.account import Account, at_pod_hours, total
+from forecaster.replay.assumptions import Assumptions
+from forecaster.replay.compare import scope_of, with_setup_at
+from forecaster.replay.engine import NO_FLOOR, replay_runs
+from forecaster.replay.runs import Run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,17 +28,17 @@ if TYPE_CHECKING:
 
     from forecaster.domain.policies import Policies
     from forecaster.domain.workload import Workload, WorkloadId
-    from forecaster.replay.compare import Scene
-    from forecaster.replay.lane import Played
+    from forecaster.replay.compare import Scope
+    from forecaster.replay.runs import RunResult
     from forecaster.replay.traces import Traces
 
 WEEK = timedelta(days=7)
 NOTABLE = 0.05
 """Shortages closer than this share of each other count as equal."""
-USUAL = Terms()
+USUAL = Assumptions()
 
 
-class Stated(NamedTuple):
+class DecidedCount(NamedTuple):
     """A decision that was kept: the count from then on, None for a hold, which leaves the count before."""
 
     at: datetime
@@ -47,7 +46,7 @@ class Stated(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Realised:
+class RealisedWorkload:
     """One workload. `equal` is the HPA alone at the pod-hours of `decided`, None outside of the sweep of its targets.
 
     `measured` is what the pods that were ready carried, None where their number was not recorded; it tells how near
@@ -69,12 +68,12 @@ class Realised:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RealisedOutcome:
     """A span of time, usually a week; `left_out` says of every other workload why it is not in it."""
 
     begin: datetime
     until: datetime
-    workloads: Sequence[Realised]
+    workloads: Sequence[RealisedWorkload]
     left_out: Mapping[WorkloadId, str]
 
     @property
@@ -88,38 +87,37 @@ class Outcome:
         return total(one.decided for one in self.workloads)
 
     @property
-    def worse(self) -> list[Realised]:
+    def worse(self) -> list[RealisedWorkload]:
         """The cases in which the HPA alone would have done better."""
         return [one for one in self.workloads if one.worse]
 
 
 def outcome_of(
     traces: Traces,
-    decisions: Mapping[WorkloadId, Sequence[Stated]],
+    decisions: Mapping[WorkloadId, Sequence[DecidedCount]],
     policies: Policies,
     *,
     begin: datetime,
     until: datetime,
-    terms: Terms = USUAL,
-) -> Outcome:
+    assumed: Assumptions = USUAL,
+) -> RealisedOutcome:
     """What the decisions between `begin` and `until` were worth. Pure: history and decisions in, figures out."""
-    scene = scene_of(traces, policies, begin, until, terms)
-    left_out = dict(scene.left_out)
-    lanes: dict[int, list[Lane]] = {}
-    for row in scene.setups:
-        workload = traces.workloads[row]
-        floors = floors_of(decisions.get(workload.id, ()), begin, scene.sight.minutes)
+    scope = scope_of(traces, policies, begin, until, assumed)
+    left_out = dict(scope.left_out)
+    runs: dict[int, list[Run]] = {}
+    for series in scope.setups:
+        workload = traces.workloads[series]
+        floors = floors_of(decisions.get(workload.id, ()), begin, scope.measurements.minutes)
         if floors.max(initial=NO_FLOOR) == NO_FLOOR:
             left_out[workload.id] = "no decision about it was kept for that time"
         else:
-            lanes[row] = _lanes(scene, row, floors, terms)
-    played, _ = play_lanes([lane for some in lanes.values() for lane in some], scene.sight, tracks=False)
-    walks = iter(played)
-    found = [_realised(scene, row, [next(walks) for _ in some]) for row, some in lanes.items()]
-    return Outcome(begin, until, found, left_out)
+            runs[series] = _runs(scope, series, floors, assumed)
+    results = iter(replay_runs([run for some in runs.values() for run in some], scope.measurements))
+    found = [_realised(scope, series, [next(results) for _ in some]) for series, some in runs.items()]
+    return RealisedOutcome(begin, until, found, left_out)
 
 
-def floors_of(decisions: Sequence[Stated], begin: datetime, minutes: int) -> NDArray[np.int32]:
+def floors_of(decisions: Sequence[DecidedCount], begin: datetime, minutes: int) -> NDArray[np.int32]:
     """[minute] the count in force; before the first decision there is none."""
     floors = np.full(minutes, NO_FLOOR, np.int32)
     for at, replicas in sorted(decisions):
@@ -128,30 +126,31 @@ def floors_of(decisions: Sequence[Stated], begin: datetime, minutes: int) -> NDA
     return floors
 
 
-def _lanes(scene: Scene, row: int, floors: NDArray[np.int32], terms: Terms) -> list[Lane]:
+def _runs(scope: Scope, series: int, floors: NDArray[np.int32], assumed: Assumptions) -> list[Run]:
     """The decisions, and the HPA alone at every share of its targets, its own first."""
-    replicas = scene.sight.traces.pods_at(row, scene.sight.begin)
+    replicas = scope.measurements.traces.pods_at(series, scope.measurements.begin)
     plain = []
-    for share in dict.fromkeys((1.0, *terms.shares)):
-        workload, setup = with_setup_at(scene, row, share)
-        plain.append(Lane(row, workload, setup, replicas))
+    for share in dict.fromkeys((1.0, *assumed.shares)):
+        workload, setup = with_setup_at(scope, series, share)
+        plain.append(Run(series, workload, setup, replicas))
     own = plain[0]
-    return [Lane(row, own.workload, own.setup, replicas, floors=floors), *plain]
+    return [Run(series, own.workload, own.setup, replicas, floors=floors), *plain]
 
 
-def _realised(scene: Scene, row: int, played: Sequence[Played]) -> Realised:
-    decided, plain, *others = (one.account for one in played)
+def _realised(scope: Scope, series: int, results: Sequence[RunResult]) -> RealisedWorkload:
+    decided, plain, *others = (one.account for one in results)
     equal = at_pod_hours((plain, *others), decided.pod_hours)
-    return Realised(scene.sight.traces.workloads[row], plain, decided, equal, measured(scene, row))
+    workload = scope.measurements.traces.workloads[series]
+    return RealisedWorkload(workload, plain, decided, equal, measured(scope, series))
 
 
-def measured(scene: Scene, row: int) -> Account | None:
+def measured(scope: Scope, series: int) -> Account | None:
     """What the pods that were ready carried, by the minute; pods that were starting are not known and not counted."""
-    sight, capacity = scene.sight, scene.setups[row].capacity
-    if PODS not in sight.traces.values:
+    measurements, capacity = scope.measurements, scope.setups[series].capacity
+    if PODS not in measurements.traces.values:
         return None
-    pods = sight.seen(PODS, 1, sight.minutes)[:, row]
-    demand = sight.seen(capacity.signal, 1, sight.minutes)[:, row]
+    pods = measurements.past(PODS, 1, measurements.minutes)[:, series]
+    demand = measurements.past(capacity.signal, 1, measurements.minutes)[:, series]
     known = ~np.isnan(pods) & ~np.isnan(demand)
     missing = np.maximum(0.0, demand[known] - pods[known] * capacity.amount)
     hours = MINUTE / HOUR

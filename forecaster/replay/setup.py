@@ -1,24 +1,39 @@
-"""What does not change during a replay: a workload's HPA, what one of its pods carries, and how long a pod takes."""
+"""What does not change during a replay of one workload: its HPA, what one pod carries, how long a pod takes to start.
+
+Or why it cannot be replayed, in a sentence; nothing is made up in its place.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from forecaster.decisions.targets import Unusable, targets_of
+import numpy as np
+
+from forecaster.domain.amounts import duration_text
 from forecaster.domain.signal import CPU, Signal
+from forecaster.domain.window import MINUTE
+from forecaster.domain.workload import Autoscaler, Target, TargetType
+from forecaster.horizontal.lead_time import lead_time
+from forecaster.horizontal.targets import Unusable, UtilizationTarget, stated_pod, targets_of
 from forecaster.hpa.limits import ReplicaBounds
-from forecaster.replay import start_up as start_ups
-from forecaster.replay import timing as timings
-from forecaster.replay.scaler import Scaler
+from forecaster.replay.assumptions import USUAL_START_UP, USUAL_TIMING
 
 if TYPE_CHECKING:
-    from forecaster.decisions.targets import PodTarget
-    from forecaster.domain.policy import HorizontalPolicy
+    from datetime import timedelta
+
+    from forecaster.domain.policy import HorizontalPolicy, Policy
     from forecaster.domain.workload import Workload
+    from forecaster.horizontal.targets import PodTarget
     from forecaster.hpa.behavior import Behavior
-    from forecaster.replay.start_up import StartUp
-    from forecaster.replay.timing import Timing
+    from forecaster.hpa.spec import HpaSpec, MetricSpec
+    from forecaster.replay.assumptions import Assumptions, StartUp, Timing
+    from forecaster.replay.measurements import Measurements
+
+IMPLAUSIBLE = 20
+"""A typical demand that asks for so many times the largest count is stated in another unit, e.g. millicores."""
+ENOUGH = 5
+"""`lead_time` asks for as many measured start-ups; those that are assumed are as good as measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +48,13 @@ class Capacity:
 class Setup:
     """The HPA, what fills one pod, the time from asking for a pod until it serves, and the clocks."""
 
-    scaler: Scaler
+    targets: tuple[PodTarget, ...]
+    bounds: ReplicaBounds
     capacity: Capacity
-    start_up: StartUp = start_ups.USUAL
-    timing: Timing = timings.USUAL
+    behavior: Behavior | None = None
+    """None means the limits of HPA rules §10."""
+    start_up: StartUp = USUAL_START_UP
+    timing: Timing = USUAL_TIMING
 
 
 def setup_of(
@@ -44,8 +62,8 @@ def setup_of(
     policy: HorizontalPolicy,
     *,
     capacity: Capacity | None = None,
-    start_up: StartUp = start_ups.USUAL,
-    timing: Timing = timings.USUAL,
+    start_up: StartUp = USUAL_START_UP,
+    timing: Timing = USUAL_TIMING,
     behavior: Behavior | None = None,
 ) -> Setup | str:
     """The replay of this workload, or why there is none.
@@ -60,13 +78,121 @@ def setup_of(
         return f"HPA {hpa.name} has no metrics, so nothing says how many pods it asks for"
     if capacity is None and not cores:
         return "it requests no CPU, so nothing says when a pod is full"
-    usable, unusable = _divided(targets_of(workload, policy))
+    targets = targets_of(workload, policy)
+    unusable = [one for one in targets if isinstance(one, Unusable)]
     if unusable:
         return "; ".join(f"{one.metric}: {one.note}" for one in unusable)
-    scaler = Scaler(usable, ReplicaBounds(max(1, hpa.min_replicas), hpa.max_replicas), behavior)
-    return Setup(scaler, capacity or Capacity(cores or 0.0), start_up, timing)
+    return Setup(
+        targets=tuple(one for one in targets if not isinstance(one, Unusable)),
+        bounds=ReplicaBounds(max(1, hpa.min_replicas), hpa.max_replicas),
+        capacity=capacity or Capacity(cores or 0.0),
+        behavior=behavior,
+        start_up=start_up,
+        timing=timing,
+    )
 
 
-def _divided(targets: tuple[PodTarget | Unusable, ...]) -> tuple[tuple[PodTarget, ...], list[Unusable]]:
-    usable = tuple(one for one in targets if not isinstance(one, Unusable))
-    return usable, [one for one in targets if isinstance(one, Unusable)]
+def at_share(setup: Setup, share: float) -> Setup:
+    """The same with every target at this share; a utilization is a whole percent, and at least one."""
+    return replace(setup, targets=tuple(_target_at(target, share) for target in setup.targets))
+
+
+def _target_at(target: PodTarget, share: float) -> PodTarget:
+    if isinstance(target, UtilizationTarget):
+        return replace(target, percent=max(1, round(target.percent * share)))
+    return replace(target, amount=target.amount * share)
+
+
+def setup_or_reason(
+    series: int, workload: Workload, policy: Policy, measurements: Measurements, assumed: Assumptions
+) -> Setup | str:
+    """The replay of this workload on what was measured, or why there is none."""
+    setup = setup_of(
+        workload,
+        policy.horizontal,
+        capacity=assumed.capacities.get(workload.id),
+        start_up=assumed.start_up_of(workload),
+        timing=assumed.timing,
+        behavior=assumed.behaviors.get(workload.id),
+    )
+    if isinstance(setup, str):
+        return setup
+    return (
+        _contradiction(workload, policy)
+        or _too_short(policy, measurements, assumed)
+        or _unfit(series, setup, measurements)
+        or setup
+    )
+
+
+def lead_time_of(policy: HorizontalPolicy, assumed: Assumptions) -> timedelta:
+    """The lead time that the service would have measured under these assumptions, unless the policy states one."""
+    return lead_time(policy, assumed.start_ups * ENOUGH).value
+
+
+def _contradiction(workload: Workload, policy: Policy) -> str:
+    hpa, stated = workload.autoscaler, policy.horizontal
+    if hpa is None or hpa.min_replicas <= hpa.max_replicas:
+        lowest = stated.min_replicas
+        if hpa is None or lowest is None or lowest <= hpa.max_replicas:
+            return ""
+        return f"policy min_replicas {lowest} is above the HPA's maxReplicas {hpa.max_replicas}; lower one of them"
+    return f"HPA {hpa.name} has minReplicas {hpa.min_replicas} above maxReplicas {hpa.max_replicas}"
+
+
+def _too_short(policy: Policy, measurements: Measurements, assumed: Assumptions) -> str:
+    lead = lead_time_of(policy.horizontal, assumed)
+    reach, length = lead + policy.horizontal.window, measurements.minutes * MINUTE
+    past = measurements.begin - measurements.traces.start + MINUTE
+    if length <= reach:
+        return (
+            f"{duration_text(length)} are replayed, and a decision looks {duration_text(reach)} ahead "
+            "(lead_time + window); replay a longer time"
+        )
+    if past < max(lead, policy.min_history):
+        return (
+            f"{duration_text(past)} of history before the replay is less than "
+            f"{duration_text(max(lead, policy.min_history))} (the larger of lead_time and min_history)"
+        )
+    return ""
+
+
+def _unfit(series: int, setup: Setup, measurements: Measurements) -> str:
+    """Whether there is demand to go by, in units that fit the targets."""
+    for signal in {setup.capacity.signal, *(target.signal for target in setup.targets)}:
+        demand = measurements.past(signal, 0, measurements.minutes)[:, series]
+        if np.isnan(demand).all():
+            have = ", ".join(measurements.latest) or "nothing"
+            return f"its HPA goes by {signal}, of which nothing was recorded in that time; recorded: {have}"
+    return next((fault for target in setup.targets if (fault := _other_unit(series, target, setup, measurements))), "")
+
+
+def _other_unit(series: int, target: PodTarget, setup: Setup, measurements: Measurements) -> str:
+    per_pod = stated_pod(target)
+    usual = float(np.nanmedian(measurements.past(target.signal, 0, measurements.minutes)[:, series]))
+    if usual <= IMPLAUSIBLE * setup.bounds.max_replicas * per_pod:
+        return ""
+    return (
+        f"half of the time its {target.signal} is above {usual:g} {target.signal.unit}, {usual / per_pod:.0f} pods' "
+        f"worth with {setup.bounds.max_replicas} as the most: is it in another unit than the target, {target}?"
+    )
+
+
+def autoscaler_of(spec: HpaSpec) -> Autoscaler:
+    """The autoscaler that this spec describes; a metric that is not read by pod and resource keeps its own name."""
+    bounds = spec.bounds
+    targets = tuple(target for metric in spec.metrics if (target := _target(metric)))
+    return Autoscaler(spec.name or "hpa", bounds.min_replicas, bounds.max_replicas, targets)
+
+
+def _target(metric: MetricSpec) -> Target | None:
+    """A container's metric is not what is recorded of its pod: it gets a name that nothing answers to."""
+    name = f"{metric.container}/{metric.name}" if metric.source == "ContainerResource" else metric.name
+    stated = metric.target
+    if stated.average_utilization_percent is not None:
+        return Target(name, TargetType.UTILIZATION, stated.average_utilization_percent / 100)
+    if stated.average_value_milli is not None:
+        return Target(name, TargetType.AVERAGE_VALUE, stated.average_value_milli / 1000)
+    if stated.value_milli is not None:
+        return Target(name, TargetType.VALUE, stated.value_milli / 1000)
+    return None

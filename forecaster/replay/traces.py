@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.domain.workload import Workload
-
-DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,9 +51,9 @@ class Traces:
         """The last instant of the grid."""
         return self.start + (self.minutes - 1) * MINUTE
 
-    def of(self, signal: Signal) -> NDArray[np.float64]:
+    def of(self, signal: str) -> NDArray[np.float64]:
         """float64[workload, minute] of one signal; nothing but gaps where it was not recorded."""
-        values = self.values.get(signal)
+        values = self.values.get(signal)  # type: ignore[call-overload]  # a signal is its name
         return np.full((len(self.workloads), self.minutes), np.nan) if values is None else values
 
     def column(self, at: datetime) -> int:

@@ -1,38 +1,100 @@
-"""An advisor that tries things, and remembers what came of them: how the replay becomes a school."""
+"""Training of learned policies: a replay under a policy that tries things, as often as it takes, same for the same seed.
+
+A table learns by Q-learning with every minute (Watkins 1989), a forest of extremely randomised trees by fitted Q
+iteration over the minutes that were kept (Ernst, Geurts, Wehenkel 2005).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.decisions.targets import stated_pod
-from forecaster.horizontal.learned import CHANGES, STAY, Forest, Lessons, Table, cells, counts, features_of, fit, learn
-from forecaster.replay.fast.run import play_all
-from forecaster.replay.lane import Lane
+from forecaster.horizontal.learned import (
+    CHANGES,
+    DEPTH,
+    STAY,
+    Forest,
+    Table,
+    cells,
+    counts,
+    features_of,
+    with_action,
+)
+from forecaster.horizontal.targets import stated_pod
+from forecaster.replay.engine import replay_runs
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from forecaster.horizontal.learned import Choices
-    from forecaster.replay.advice import Situation
-
-    Floats = NDArray[np.float64]
     from collections.abc import Sequence
 
-    from forecaster.replay.sight import Sight
+    from numpy.typing import NDArray
 
+    from forecaster.horizontal.learned import Choices, Situation
+    from forecaster.horizontal.numbers import Floats
+    from forecaster.replay.measurements import Measurements
+    from forecaster.replay.runs import Run
 
+EPOCHS = 8
+CURIOUS, SETTLED = 0.6, 0.05
+"""How often something else is tried, in the first epoch and in the last."""
+MOST = 120_000
+"""Lessons that the forest is fitted on."""
 DISCOUNT = 0.93
 """Of what comes a minute later: half of it counts ten minutes ahead, five start-ups of two minutes."""
 PERSIST = 3
-"""Minutes for which a lane goes on with what it tries: one minute of a count is lost in the stabilization window."""
+"""Minutes for which a row goes on with what it tries: one minute of a count is lost in the stabilization window."""
+TREES, LEAF, ITERATIONS = 12, 60, 12
+
+
+class Learned(NamedTuple):
+    """Both policies."""
+
+    table: Table
+    forest: Forest
+
+
+def train(
+    runs: Sequence[Run], measurements: Measurements, *, seed: int, price: float = 9.0, epochs: int = EPOCHS
+) -> Learned:
+    """Learn both policies on these runs, which have one kind of target, a policy and forecasts each.
+
+    `price` is that of a missing pod in prices of an idle one.
+    """
+    rng, table, reward = np.random.default_rng(seed), Table.empty(), reward_of(runs, measurements, price)
+    explorer = Explorer(table, reward, rng, CURIOUS)
+    for epoch in range(epochs):
+        share = epoch / max(1, epochs - 1)
+        curiosity = CURIOUS * (1 - share) + SETTLED * share
+        explorer = Explorer(table, reward, rng, curiosity, keep=epoch % 2 == 1, kept=explorer.kept)
+        replay_runs([replace(run, advisor=explorer) for run in runs], measurements)
+    return Learned(table, fit(lessons_of(explorer, MOST, rng), DISCOUNT, seed))
+
+
+def reward_of(runs: Sequence[Run], measurements: Measurements, price: float) -> Reward:
+    """Each run to the scale of its usual demand."""
+    share, scale = [], []
+    for run in runs:
+        target = run.setup.targets[0]
+        pod = stated_pod(target)
+        share.append(pod / run.setup.capacity.amount)
+        demand = measurements.past(target.signal, 0, measurements.minutes)[:, run.series]
+        scale.append(max(1.0, float(np.nanmean(demand)) / pod))
+    return Reward(np.array(share), np.array(scale), price)
+
+
+class Lessons(NamedTuple):
+    """Transitions [n]: features [n, feature] before and after, the action taken, and the reward."""
+
+    before: Floats
+    taken: Choices
+    reward: Floats
+    after: Floats
 
 
 @dataclass(frozen=True, slots=True)
 class Reward:
-    """What a minute was worth, in pods and to a scale of its lane: the price of shortage, pods, and churn.
+    """The reward of a minute, in pods and to the scale of its row: minus the price of shortage, pods, and churn.
 
     `share` is the demand that is at the HPA's target in demands that fill a pod.
     """
@@ -43,7 +105,7 @@ class Reward:
     change: float = 0.3
 
     def of(self, before: Situation, after: Situation) -> Floats:
-        """[lane] of the minute between two situations; NaN where nothing was measured."""
+        """[row] of the minute between two situations; NaN where nothing was measured."""
         short = np.maximum(0.0, after.measured * self.share - before.ready)
         moved = np.abs(after.asked - before.asked)
         return -(after.asked + self.missing * short + self.change * moved) / self.scale
@@ -53,7 +115,7 @@ class Reward:
 class Explorer:
     """Chooses what the table says, and with chance `curiosity` anything; every minute is a lesson.
 
-    All lanes of a replay walk in one batch, so that each call is the minute after the last one.
+    All runs are rows of one replay, so that each call is the minute after the last one.
     """
 
     table: Table
@@ -88,13 +150,13 @@ class Explorer:
             self.kept.append(lesson)
 
     def _choice(self, features: Floats) -> Choices:
-        lanes = len(features)
+        rows = len(features)
         best = self.table.choose(features)
         if self._left is None or self._taken is None:
-            self._left, self._taken = np.zeros(lanes, np.int64), np.full(lanes, STAY)
-        curious = (self.rng.random(lanes) < self.curiosity) & (self._left == 0)
-        tried = np.where(curious, self.rng.integers(0, len(CHANGES), lanes), best)
-        self._left = np.where(curious, self.rng.integers(0, PERSIST, lanes), np.maximum(self._left - 1, 0))
+            self._left, self._taken = np.zeros(rows, np.int64), np.full(rows, STAY)
+        curious = (self.rng.random(rows) < self.curiosity) & (self._left == 0)
+        tried = np.where(curious, self.rng.integers(0, len(CHANGES), rows), best)
+        self._left = np.where(curious, self.rng.integers(0, PERSIST, rows), np.maximum(self._left - 1, 0))
         return tried
 
 
@@ -105,49 +167,43 @@ def lessons_of(explorer: Explorer, most: int, rng: np.random.Generator) -> Lesso
     return Lessons(parts[0][chosen], parts[1][chosen], parts[2][chosen], parts[3][chosen])
 
 
-# School: the replay of days under an exploring policy, as often as it takes; the same for the same seed.
+def learn(table: Table, at: Choices, taken: Choices, reward: Floats, then: Choices, discount: float) -> None:
+    """One step of all rows, in place: each cell moves towards what followed, less and less.
 
-
-EPOCHS = 8
-CURIOUS, SETTLED = 0.6, 0.05
-"""How often something else is tried, in the first epoch and in the last."""
-MOST = 120_000
-"""Lessons that the forest is fitted on."""
-
-
-class Learned(NamedTuple):
-    """What came of it."""
-
-    table: Table
-    forest: Forest
-
-
-def train(lanes: Sequence[Lane], sight: Sight, *, seed: int, price: float = 9.0, epochs: int = EPOCHS) -> Learned:
-    """Learn both policies on these lanes, which have one kind of target, a policy and a foresight each.
-
-    `price` is that of a missing pod in prices of an idle one.
+    Actions that were hardly tried in the next cell do not count there, unless none was.
     """
-    rng, table, reward = np.random.default_rng(seed), Table.empty(), reward_of(lanes, sight, price)
-    explorer = Explorer(table, reward, rng, CURIOUS)
-    for epoch in range(epochs):
-        share = epoch / max(1, epochs - 1)
-        curiosity = CURIOUS * (1 - share) + SETTLED * share
-        explorer = Explorer(table, reward, rng, curiosity, keep=epoch % 2 == 1, kept=explorer.kept)
-        play_all([advised(lane, explorer) for lane in lanes], sight)
-    return Learned(table, fit(lessons_of(explorer, MOST, rng), DISCOUNT, seed))
+    known = np.where(table.tried[then] > 0, table.value[then], -np.inf).max(axis=1)
+    target = reward + discount * np.where(np.isfinite(known), known, table.value[then].max(axis=1))
+    np.add.at(table.tried, (at, taken), 1.0)
+    rate = 1.0 / np.maximum(table.tried[at, taken], 1.0) ** 0.7
+    np.add.at(table.value, (at, taken), rate * (target - table.value[at, taken]))
 
 
-def reward_of(lanes: Sequence[Lane], sight: Sight, price: float) -> Reward:
-    """Each lane to the scale of its usual demand."""
-    share, scale = [], []
-    for lane in lanes:
-        pod = stated_pod(lane.setup.scaler.targets[0])
-        share.append(pod / lane.setup.capacity.amount)
-        demand = sight.seen(lane.setup.scaler.targets[0].signal, 0, sight.minutes)[:, lane.row]
-        scale.append(max(1.0, float(np.nanmean(demand)) / pod))
-    return Reward(np.array(share), np.array(scale), price)
+def fit(lessons: Lessons, discount: float, seed: int) -> Forest:
+    """Fitted Q iteration: the value of an action is its reward and the discounted value of the best one after."""
+    forest: Forest | None = None
+    inputs = with_action(lessons.before, CHANGES[lessons.taken])
+    for iteration in range(ITERATIONS):
+        ahead = forest.action_values(lessons.after).max(axis=1) if forest else np.zeros(len(lessons.reward))
+        forest = _fitted(inputs, lessons.reward + discount * ahead, seed + iteration)
+    if forest is None:
+        raise ValueError("no iteration, no forest")
+    return forest
 
 
-def advised(lane: Lane, explorer: Explorer) -> Lane:
-    """The lane with somebody who explores."""
-    return Lane(lane.row, lane.workload, lane.setup, lane.replicas, lane.policy, lane.foresight, advisor=explorer)
+def _fitted(inputs: Floats, target: Floats, seed: int) -> Forest:
+    from sklearn.ensemble import ExtraTreesRegressor  # noqa: PLC0415  learning only; deciding needs arrays alone
+
+    learner = ExtraTreesRegressor(TREES, max_depth=DEPTH, min_samples_leaf=LEAF, random_state=seed, n_jobs=1)
+    learner.fit(inputs, target)
+    trees = [one.tree_ for one in learner.estimators_]
+    nodes = max(tree.node_count for tree in trees)
+
+    def padded(name: str, empty: float) -> Floats:
+        rows = [np.asarray(getattr(tree, name), float).reshape(tree.node_count, -1)[:, 0] for tree in trees]
+        return np.array([np.pad(row, (0, nodes - len(row)), constant_values=empty) for row in rows])
+
+    left, right, feature = (
+        padded(name, -1).astype(np.int32) for name in ("children_left", "children_right", "feature")
+    )
+    return Forest(left, right, feature, padded("threshold", 0.0), padded("value", 0.0))

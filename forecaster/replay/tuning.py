@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.decisions.quantile import stated_quantile
 from forecaster.domain.amounts import duration_text
 from forecaster.forecasting.forecaster import PeakSpan
-from forecaster.replay.compare import play_lanes, scene_of, with_setup_at
-from forecaster.replay.contestants import OURS, with_horizontal
-from forecaster.replay.foresee import Question, foresee
-from forecaster.replay.lane import Lane
-from forecaster.replay.refusal import lead_time_of
-from forecaster.replay.terms import Terms
+from forecaster.horizontal.quantile import stated_quantile
+from forecaster.replay.assumptions import Assumptions
+from forecaster.replay.compare import scope_of, signals_of, with_setup_at
+from forecaster.replay.engine import replay_runs
+from forecaster.replay.forecasts import ForecastRequest, forecast_minutes
+from forecaster.replay.runs import Run
+from forecaster.replay.setup import lead_time_of
+from forecaster.replay.strategies import OURS, with_horizontal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -33,9 +34,9 @@ if TYPE_CHECKING:
     from forecaster.domain.policies import Policies
     from forecaster.domain.policy import Policy
     from forecaster.domain.workload import Workload, WorkloadId
-    from forecaster.replay.compare import Foresee, Scene
-    from forecaster.replay.foresight import Foresight
-    from forecaster.replay.lane import Played
+    from forecaster.replay.compare import Forecasting, Scope
+    from forecaster.replay.forecasts import ReplayForecasts
+    from forecaster.replay.runs import RunResult
     from forecaster.replay.traces import Traces
 
     Floats = NDArray[np.float64]
@@ -51,7 +52,7 @@ SLACK = 0.01
 """The present policy stays unless another one is better by this share: of equals the known one is to be preferred."""
 DRAWS, SEED, LEVEL = 2000, 1, 0.9
 MINUTES = 1440
-USUAL = Terms()
+USUAL = Assumptions()
 
 
 class Candidate(NamedTuple):
@@ -63,7 +64,7 @@ class Candidate(NamedTuple):
     share: float = 1.0
 
     def policy_of(self, policy: Policy) -> Policy:
-        """The workload's policy with this setting, which nobody gates while it is tried."""
+        """The workload's policy with this setting, ungated while it is tried."""
         changed = {
             "quantile": self.quantile,
             "lead_time": self.lead_time,
@@ -82,7 +83,7 @@ class Estimate(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class PolicyProposal:
     """A policy that was better on days that did not choose it. `agreed` is the share of folds that chose the same.
 
     The cost is that of the pods and, at the policy's own price, of what was missing.
@@ -105,7 +106,7 @@ class Tuning:
 
     begin: datetime
     until: datetime
-    proposals: Sequence[Proposal]
+    proposals: Sequence[PolicyProposal]
     refused: Mapping[WorkloadId, str]
 
 
@@ -116,27 +117,27 @@ def tune(
     begin: datetime,
     until: datetime,
     model: str = OURS,
-    terms: Terms = USUAL,
-    foresee: Foresee = foresee,
+    assumed: Assumptions = USUAL,
+    forecasting: Forecasting = forecast_minutes,
 ) -> Tuning:
     """Search the settings of every workload on the whole days from `begin` on."""
     days = (until - begin) // timedelta(days=1)
     if days < LEAST_DAYS:
         return Tuning(begin, until, (), dict.fromkeys((one.id for one in traces.workloads), _thin(begin, until)))
-    scene = scene_of(traces, policies, begin, begin + days * timedelta(days=1), terms)
-    refused, proposals = dict(scene.left_out), []
-    signals = sorted({target.signal for one in scene.setups.values() for target in one.scaler.targets})
-    foresights: dict[PeakSpan, Foresight] = {}
-    for row in scene.setups:
-        candidates = [present_of(scene.policies[row], terms), *_grid(scene.policies[row], terms)]
-        for span in {span_of(one, scene.policies[row]) for one in candidates} - foresights.keys():
-            foresights[span] = foresee(scene.sight, signals, Question(model, span, every=terms.every))
-        played, _ = play_lanes(list(_lanes(scene, row, candidates, foresights)), scene.sight)
-        found = judged(candidates, Daily.of(played, scene, row, days), traces.workloads[row])
-        if isinstance(found, Proposal):
+    scope = scope_of(traces, policies, begin, begin + days * timedelta(days=1), assumed)
+    refused, proposals = dict(scope.left_out), []
+    forecasts: dict[PeakSpan, ReplayForecasts] = {}
+    for series in scope.setups:
+        candidates = [present_of(scope.policies[series], assumed), *_grid(scope.policies[series], assumed)]
+        for span in {span_of(one, scope.policies[series]) for one in candidates} - forecasts.keys():
+            request = ForecastRequest(model, span, every=assumed.every)
+            forecasts[span] = forecasting(scope.measurements, signals_of(scope), request)
+        results = replay_runs(list(_runs(scope, series, candidates, forecasts)), scope.measurements, tracks=True)
+        found = judged(candidates, DailyCosts.of(results, scope, series, days), traces.workloads[series])
+        if isinstance(found, PolicyProposal):
             proposals.append(found)
         else:
-            refused[traces.workloads[row].id] = found
+            refused[traces.workloads[series].id] = found
     return Tuning(begin, until, proposals, refused)
 
 
@@ -146,7 +147,7 @@ def _thin(begin: datetime, until: datetime) -> str:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Daily:
+class DailyCosts:
     """[candidate, day] pod-hours and pod-hours that were missing, and the price of these."""
 
     pod_hours: Floats
@@ -154,12 +155,12 @@ class Daily:
     price: float
 
     @classmethod
-    def of(cls, played: Sequence[Played], scene: Scene, row: int, days: int) -> Daily:
+    def of(cls, results: Sequence[RunResult], scope: Scope, series: int, days: int) -> DailyCosts:
         """The tracks by the day."""
-        spent = np.array([one.track.spent.reshape(days, MINUTES).sum(axis=1) / 60 for one in played])
-        missing = np.array([one.track.missing.reshape(days, MINUTES).sum(axis=1) / 60 for one in played])
-        quantile = stated_quantile(scene.policies[row].horizontal)
-        return cls(spent, missing / scene.setups[row].capacity.amount, quantile / (1.0 - quantile))
+        spent = np.array([one.track.spent.reshape(days, MINUTES).sum(axis=1) / 60 for one in results])
+        missing = np.array([one.track.missing.reshape(days, MINUTES).sum(axis=1) / 60 for one in results])
+        quantile = stated_quantile(scope.policies[series].horizontal)
+        return cls(spent, missing / scope.setups[series].capacity.amount, quantile / (1.0 - quantile))
 
     @property
     def cost(self) -> Floats:
@@ -167,7 +168,7 @@ class Daily:
         return self.pod_hours + self.price * self.missing
 
 
-def judged(candidates: Sequence[Candidate], daily: Daily, workload: Workload) -> Proposal | str:
+def judged(candidates: Sequence[Candidate], daily: DailyCosts, workload: Workload) -> PolicyProposal | str:
     """The proposal, or why there is none. Candidate 0 is the present policy."""
     cost, days = daily.cost, daily.cost.shape[1]
     blocks = np.array_split(np.arange(days), min(MOST_FOLDS, days // 2))
@@ -184,7 +185,7 @@ def judged(candidates: Sequence[Candidate], daily: Daily, workload: Workload) ->
             f"{estimate.expected:+.1%}, {estimate.low:+.1%} to {estimate.high:+.1%} with {LEVEL:.0%} confidence"
         )
     short = daily.missing[0].sum() > 0
-    return Proposal(
+    return PolicyProposal(
         workload=workload,
         present=candidates[0],
         chosen=candidates[final],
@@ -213,14 +214,16 @@ def change(before: Floats, after: Floats) -> Estimate:
     return Estimate(float(after.sum() / before.sum() - 1.0), float(low), float(high))
 
 
-def present_of(policy: Policy, terms: Terms) -> Candidate:
+def present_of(policy: Policy, assumed: Assumptions) -> Candidate:
     """The policy as it is."""
     horizontal = policy.horizontal
-    return Candidate(stated_quantile(horizontal), lead_time_of(horizontal, terms), horizontal.scale_down_stabilization)
+    return Candidate(
+        stated_quantile(horizontal), lead_time_of(horizontal, assumed), horizontal.scale_down_stabilization
+    )
 
 
-def _grid(policy: Policy, terms: Terms) -> Iterator[Candidate]:
-    lead = lead_time_of(policy.horizontal, terms)
+def _grid(policy: Policy, assumed: Assumptions) -> Iterator[Candidate]:
+    lead = lead_time_of(policy.horizontal, assumed)
     for quantile, longer, window, share in product(QUANTILES, LONGER, WINDOWS, SHARES):
         yield Candidate(quantile, lead + longer, window, share)
 
@@ -230,16 +233,17 @@ def span_of(one: Candidate, policy: Policy) -> PeakSpan:
     return PeakSpan(one.lead_time, policy.horizontal.window)
 
 
-def _lanes(
-    scene: Scene, row: int, candidates: Sequence[Candidate], foresights: Mapping[PeakSpan, Foresight]
-) -> Iterator[Lane]:
-    replicas, policy = scene.sight.traces.pods_at(row, scene.sight.begin), scene.policies[row]
+def _runs(
+    scope: Scope, series: int, candidates: Sequence[Candidate], forecasts: Mapping[PeakSpan, ReplayForecasts]
+) -> Iterator[Run]:
+    measurements, policy = scope.measurements, scope.policies[series]
+    replicas = measurements.traces.pods_at(series, measurements.begin)
     for one in candidates:
-        workload, setup = with_setup_at(scene, row, one.share)
-        yield Lane(row, workload, setup, replicas, one.policy_of(policy), foresights[span_of(one, policy)])
+        workload, setup = with_setup_at(scope, series, one.share)
+        yield Run(series, workload, setup, replicas, one.policy_of(policy), forecasts[span_of(one, policy)])
 
 
-def override_of(one: Proposal) -> dict[str, object]:
+def override_of(one: PolicyProposal) -> dict[str, object]:
     """The proposal as an entry of `overrides` in the settings: only what changes."""
     named = {
         "quantile": (one.present.quantile, one.chosen.quantile),

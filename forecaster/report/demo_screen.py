@@ -15,8 +15,8 @@ from rich.text import Text
 
 from forecaster.app.demo import HISTORY
 from forecaster.domain.decision import Reason
-from forecaster.domain.window import MINUTE
-from forecaster.replay.account import HOUR, total
+from forecaster.domain.window import HOUR, MINUTE
+from forecaster.replay.account import total
 from forecaster.report.demo_summary import minutes
 from forecaster.report.recommendations import table_of
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console, RenderableType
 
-    from forecaster.app.demo import Moment, Worlds
+    from forecaster.app.demo import Moment, Simulated
 
 
 FRAME = timedelta(minutes=5)
@@ -111,8 +111,8 @@ def _so_far(moment: Moment) -> tuple[str, str]:
     )
 
 
-def _spent(worlds: Worlds) -> str:
-    account = total(world.account for world in worlds.values())
+def _spent(simulated: Simulated) -> str:
+    account = total(one.account for one in simulated.values())
     return f"{account.pod_hours:.0f} pod-hours, {minutes(account)} min short"
 
 

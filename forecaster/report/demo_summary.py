@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from forecaster.app.demo_comparison import NOTABLE, in_all
-from forecaster.replay.account import HOUR
-from forecaster.replay.start_up import START_UP
+from forecaster.domain.window import HOUR
+from forecaster.replay.assumptions import START_UP
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from forecaster.app.demo_comparison import Compared
+    from forecaster.app.demo_comparison import FloorComparison
     from forecaster.domain.workload import WorkloadId
     from forecaster.replay.account import Account
 
 
-def verdict(compared: Mapping[WorkloadId, Compared]) -> list[str]:
+def verdict(compared: Mapping[WorkloadId, FloorComparison]) -> list[str]:
     """What acting on the recommendations would have cost and brought, and whether that was worth a forecast."""
     everything = in_all(list(compared.values()))
     worse = [str(id_) for id_, one in compared.items() if one.worse]
@@ -31,7 +31,7 @@ def verdict(compared: Mapping[WorkloadId, Compared]) -> list[str]:
     return sentences
 
 
-def _against_plain(one: Compared) -> str:
+def _against_plain(one: FloorComparison) -> str:
     plain, floored = one.plain, one.floored
     return (
         f"With the recommended count as the HPA's floor: {_change(plain.pod_hours, floored.pod_hours)} pod-hours; "
@@ -40,7 +40,7 @@ def _against_plain(one: Compared) -> str:
     )
 
 
-def _against_equal(one: Compared) -> str:
+def _against_equal(one: FloorComparison) -> str:
     if one.equal is None:
         return "Some HPA spends its pod-hours at none of the targets tried, so there is no figure at equal cost."
     return (
@@ -86,7 +86,7 @@ ORIGIN = "The load is real (Crane, NASA-HTTP, Numenta NAB, Bitbrains), the clust
 
 def print_summary(
     console: Console,
-    compared: Mapping[WorkloadId, Compared],
+    compared: Mapping[WorkloadId, FloorComparison],
     left_out: Mapping[WorkloadId, str],
     length: timedelta,
 ) -> None:
@@ -102,7 +102,7 @@ def print_summary(
     )
 
 
-def outcome_table(compared: Mapping[WorkloadId, Compared]) -> Table:
+def outcome_table(compared: Mapping[WorkloadId, FloorComparison]) -> Table:
     """One row per workload and one for all."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("WORKLOAD\n", no_wrap=True)
@@ -125,7 +125,7 @@ def footnotes(left_out: Mapping[WorkloadId, str]) -> list[str]:
     return [meaning, *(f"Left out: {id_}, {reason}." for id_, reason in left_out.items()), ORIGIN]
 
 
-def _cells(one: Compared) -> tuple[str, str, str]:
+def _cells(one: FloorComparison) -> tuple[str, str, str]:
     return _spent_and_short(one.plain), _spent_and_short(one.floored), _short(one.equal)
 
 

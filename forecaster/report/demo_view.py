@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from forecaster.app.demo_comparison import in_all
+from forecaster.hpa.spec import SHIPPED
 from forecaster.publish.views import RecommendationView, recommendation_view
-from forecaster.replay.start_up import START_UP
-from forecaster.replay.world import SYNC
+from forecaster.replay.assumptions import START_UP
 from forecaster.report.demo_summary import verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from forecaster.app.demo import Moment, Setups
-    from forecaster.app.demo_comparison import Compared
+    from forecaster.app.demo_comparison import FloorComparison
     from forecaster.domain.workload import WorkloadId
     from forecaster.replay.account import Account
 
@@ -83,7 +83,7 @@ def demo_view(
     begin: datetime,
     last: Moment,
     setups: Setups,
-    compared: Mapping[WorkloadId, Compared],
+    compared: Mapping[WorkloadId, FloorComparison],
     left_out: Mapping[WorkloadId, str],
 ) -> DemoView:
     """Everything that the demo found."""
@@ -92,7 +92,7 @@ def demo_view(
         begin=begin,
         until=last.now,
         pod_start_up_seconds=START_UP.total_seconds(),
-        hpa_sync_seconds=SYNC.total_seconds(),
+        hpa_sync_seconds=SHIPPED.sync_period.total_seconds(),
         workloads=[WorkloadView(*id_, setups[id_].capacity.amount, _compared(one)) for id_, one in compared.items()],
         total=_compared(in_all(list(compared.values()))),
         left_out=[LeftOutView(*id_, reason) for id_, reason in left_out.items()],
@@ -101,7 +101,7 @@ def demo_view(
     return DemoView([recommendation_view(one) for one in recommendations], outcome)
 
 
-def _compared(one: Compared) -> ComparedView:
+def _compared(one: FloorComparison) -> ComparedView:
     return ComparedView(_account(one.plain), _account(one.floored), None if one.equal is None else _account(one.equal))
 
 

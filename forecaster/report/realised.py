@@ -17,7 +17,7 @@ from forecaster.report.replay_view import AccountView, LeftOutView, account_view
 
 if TYPE_CHECKING:
     from forecaster.replay.account import Account
-    from forecaster.replay.realised import Outcome, Realised
+    from forecaster.replay.realised import RealisedOutcome, RealisedWorkload
 
 
 class RealisedView(msgspec.Struct, frozen=True):
@@ -45,7 +45,7 @@ class OutcomeView(msgspec.Struct, frozen=True):
     limits: tuple[str, ...]
 
 
-def outcome_view(outcome: Outcome) -> OutcomeView:
+def outcome_view(outcome: RealisedOutcome) -> OutcomeView:
     """The outcome in plain numbers."""
     return OutcomeView(
         begin=outcome.begin,
@@ -58,7 +58,7 @@ def outcome_view(outcome: Outcome) -> OutcomeView:
     )
 
 
-def print_realised(outcome: Outcome, *, as_json: bool) -> None:
+def print_realised(outcome: RealisedOutcome, *, as_json: bool) -> None:
     """Print it."""
     if as_json:
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(outcome_view(outcome)), indent=2).decode() + "\n")
@@ -73,7 +73,7 @@ def print_realised(outcome: Outcome, *, as_json: bool) -> None:
     console.print(f"Beware: {LIMITS[0]}", style="dim", highlight=False)
 
 
-def said(outcome: Outcome) -> list[str]:
+def said(outcome: RealisedOutcome) -> list[str]:
     """What came of it in sentences."""
     span = f"{outcome.begin:%Y-%m-%d %H:%M} to {outcome.until:%Y-%m-%d %H:%M} UTC"
     if not outcome.workloads:
@@ -92,7 +92,7 @@ def said(outcome: Outcome) -> list[str]:
     ]
 
 
-def _table(outcome: Outcome) -> Table:
+def _table(outcome: RealisedOutcome) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     columns = (
         "WORKLOAD",
@@ -110,7 +110,7 @@ def _table(outcome: Outcome) -> Table:
     return table
 
 
-def _view(one: Realised) -> RealisedView:
+def _view(one: RealisedWorkload) -> RealisedView:
     return RealisedView(
         *one.workload.id,
         hpa_alone=account_view(one.plain),

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from forecaster.replay.account import Account
-    from forecaster.replay.comparison import Compared, Comparison
-    from forecaster.replay.contestants import Contestant
-    from forecaster.replay.terms import Prices, Terms
+    from forecaster.replay.assumptions import Assumptions, Prices
+    from forecaster.replay.comparison import Comparison, WorkloadComparison
+    from forecaster.replay.strategies import Strategy
 
 
 WORST = "Pods missing, as a mean over the hour, with the targets that the owners set."
@@ -35,21 +35,21 @@ def worst_section(one: Comparison) -> str:
     hours = worst_hours(one)
     if not hours:
         return "<h2>Worst hours</h2><p>Nothing was short under the HPA alone or our policy.</p>"
-    heads = ("hour, UTC", "workload", *(contestant.title for contestant in one.contestants))
+    heads = ("hour, UTC", "workload", *(strategy.title for strategy in one.strategies))
     rows = [
-        (f"{hour.at:%Y-%m-%d %H:%M}", str(hour.workload), *(f"{hour.missing[c.name]:.2f}" for c in one.contestants))
+        (f"{hour.at:%Y-%m-%d %H:%M}", str(hour.workload), *(f"{hour.missing[c.name]:.2f}" for c in one.strategies))
         for hour in hours
     ]
     return f"<h2>Worst hours</h2><p class=soft>{WORST}</p>{table(rows, heads)}"
 
 
 def money_section(one: Comparison, prices: Prices | None) -> str:
-    """What the pods cost, where somebody said what an hour costs."""
+    """What the pods cost, where prices were given."""
     if prices is None or not one.workloads:
         return ""
-    heads = ("workload", *(contestant.title for contestant in one.contestants))
+    heads = ("workload", *(strategy.title for strategy in one.strategies))
     spent = [
-        [each.curves[c.name].own.pod_hours * prices.of_pod(each.workload.resources) for c in one.contestants]
+        [each.curves[c.name].own.pod_hours * prices.of_pod(each.workload.resources) for c in one.strategies]
         for each in one.workloads
     ]
     rows = [
@@ -98,25 +98,25 @@ HOUR = 60
 LABELS = 6
 
 
-def page(one: Comparison, terms: Terms, origin: str) -> str:
+def page(one: Comparison, assumed: Assumptions, origin: str) -> str:
     """The whole page."""
-    styles = {contestant.name: STYLES[i % len(STYLES)] for i, contestant in enumerate(one.contestants)}
+    styles = {strategy.name: STYLES[i % len(STYLES)] for i, strategy in enumerate(one.strategies)}
     title = f"Replay, {one.begin:%Y-%m-%d %H:%M} to {one.until:%Y-%m-%d %H:%M} UTC"
     body = [
         f"<h1>{escape(title)}</h1>",
         *(f"<p>{escape(sentence)}</p>" for sentence in sentences(one)),
         table(rows_of(one)),
-        _key(one.contestants, styles),
+        _key(one.strategies, styles),
         "<h2>Cost against shortage</h2>",
         f"<p class=soft>{EXPLAINED}</p>",
-        _frontier({c.name: one.curve(c.name) for c in one.contestants}, styles) if one.workloads else "",
+        _frontier({c.name: one.curve(c.name) for c in one.strategies}, styles) if one.workloads else "",
         worst_section(one),
-        money_section(one, terms.prices),
+        money_section(one, assumed.prices),
         gates_section(one),
         "<h2>Workloads</h2>",
         *(_workload(each, one, styles) for each in one.workloads),
         _left_out(one),
-        _assumed(terms, origin),
+        _assumed(assumed, origin),
     ]
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
     return (
@@ -124,10 +124,10 @@ def page(one: Comparison, terms: Terms, origin: str) -> str:
     )
 
 
-def _key(contestants: Iterable[Contestant], styles: Mapping[str, str]) -> str:
-    """Which colour is whose."""
+def _key(strategies: Iterable[Strategy], styles: Mapping[str, str]) -> str:
+    """The colour of each strategy."""
     stroke = '<svg viewBox="0 0 22 10"><path class="line {}" d="M0,5H22"/></svg>'
-    items = (f"<li>{stroke.format(styles[one.name])} {escape(one.title)}</li>" for one in contestants)
+    items = (f"<li>{stroke.format(styles[one.name])} {escape(one.title)}</li>" for one in strategies)
     return f'<ul class="key">{"".join(items)}</ul>'
 
 
@@ -144,7 +144,7 @@ def _point(account: Account) -> tuple[float, float]:
     return account.pod_hours, 100.0 * (account.missing_share or 0.0)
 
 
-def _workload(one: Compared, whole: Comparison, styles: Mapping[str, str]) -> str:
+def _workload(one: WorkloadComparison, whole: Comparison, styles: Mapping[str, str]) -> str:
     frontier = _frontier({name: curve.points for name, curve in one.curves.items()}, styles)
     return (
         f"<details><summary>{escape(str(one.workload.id))}</summary>{table(rows_of(whole, one))}"
@@ -152,7 +152,7 @@ def _workload(one: Compared, whole: Comparison, styles: Mapping[str, str]) -> st
     )
 
 
-def _trajectory(one: Compared, whole: Comparison, styles: Mapping[str, str]) -> str:
+def _trajectory(one: WorkloadComparison, whole: Comparison, styles: Mapping[str, str]) -> str:
     """Pods that are ready, minute by minute, each with the targets that the owner set."""
     lines = [
         Line(list(enumerate(curve.track.ready.astype(float).tolist())), styles[name], name, stepped=True)
@@ -175,13 +175,13 @@ def _left_out(one: Comparison) -> str:
     return f"<h2>Left out</h2><ul>{items}</ul>"
 
 
-def _assumed(terms: Terms, origin: str) -> str:
-    start_ups = ", ".join(f"{one.total_seconds():g} s" for one in terms.start_ups)
-    timing = terms.timing
-    assumed = (
+def _assumed(assumed: Assumptions, origin: str) -> str:
+    start_ups = ", ".join(f"{one.total_seconds():g} s" for one in assumed.start_ups)
+    timing = assumed.timing
+    text = (
         f"Pods serve {start_ups} after they are asked for; the HPA syncs every {timing.sync.total_seconds():g} s and "
         f"sees a minute {timing.metrics_delay.total_seconds():g} s after its end; a decision counts "
         f"{timing.decision_delay.total_seconds():g} s after its minute. Demand: {origin}."
     )
     limits = "".join(f"<li>{escape(limit)}</li>" for limit in LIMITS)
-    return f"<h2>Assumptions and limits</h2><p>{escape(assumed)}</p><ul>{limits}</ul>"
+    return f"<h2>Assumptions and limits</h2><p>{escape(text)}</p><ul>{limits}</ul>"

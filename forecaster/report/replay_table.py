@@ -10,8 +10,8 @@ from rich.table import Table
 
 from forecaster.domain.amounts import UNKNOWN
 from forecaster.domain.window import MINUTE
-from forecaster.replay.contestants import HPA
 from forecaster.replay.gated import acting_of
+from forecaster.replay.strategies import HPA
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
     from forecaster.domain.workload import WorkloadId
     from forecaster.replay.account import Account
-    from forecaster.replay.comparison import Compared, Comparison
-    from forecaster.replay.contestants import Contestant
-    from forecaster.replay.gated import Stood
+    from forecaster.replay.comparison import Comparison, WorkloadComparison
+    from forecaster.replay.gated import GateSince
+    from forecaster.replay.strategies import Strategy
 
 
 COLUMNS = ("", "pod-hours", "short, min", "demand short", "changes", "short at the HPA's cost", "saved at its shortage")
 
 
-def rows_of(whole: Comparison, one: Compared | None = None) -> list[tuple[str, ...]]:
-    """One row for each contestant, on one workload or on all, and what the demand needs at least."""
-    rows = [_row(contestant, whole, one) for contestant in whole.contestants]
+def rows_of(whole: Comparison, one: WorkloadComparison | None = None) -> list[tuple[str, ...]]:
+    """One row for each strategy, on one workload or on all, and what the demand needs at least."""
+    rows = [_row(strategy, whole, one) for strategy in whole.strategies]
     needs = one.bound if one else whole.bound()
     return [*rows, ("needed at least", *_spent(needs), UNKNOWN, UNKNOWN)]
 
@@ -54,11 +54,11 @@ def sentences(whole: Comparison) -> list[str]:
         f"{len(whole.workloads)} workload(s) over {hours:g} h. With the HPA alone {_percent(plain.missing_share)} of "
         f"the demand was above what the ready pods carried, for {plain.pod_hours:.1f} pod-hours."
     )
-    told = [_told(one, whole) for one in whole.contestants if one.name != HPA.name]
+    told = [_told(one, whole) for one in whole.strategies if one.name != HPA.name]
     return [begun, *told, *filter(None, [gate_sentence(whole)])]
 
 
-def _told(one: Contestant, whole: Comparison) -> str:
+def _told(one: Strategy, whole: Comparison) -> str:
     own, plain = whole.own(one.name), whole.own(HPA.name)
     more = own.pod_hours / plain.pod_hours - 1.0 if plain.pod_hours else 0.0
     spends = f"{one.title}: {more:+.1%} pod-hours, {_percent(own.missing_share)} short"
@@ -68,12 +68,12 @@ def _told(one: Contestant, whole: Comparison) -> str:
     return f"{spends}{equal}{'; worse than the HPA on ' + ', '.join(worse) if worse else ''}."
 
 
-def _row(contestant: Contestant, whole: Comparison, one: Compared | None) -> tuple[str, ...]:
-    name = contestant.name
+def _row(strategy: Strategy, whole: Comparison, one: WorkloadComparison | None) -> tuple[str, ...]:
+    name = strategy.name
     own = one.curves[name].own if one else whole.own(name)
     ratio = one.ratio(name) if one else whole.ratio(name)
     saved = one.saved(name) if one else whole.saved(name)
-    return (contestant.title, *_spent(own), _or_dash(ratio, "{:.2f}".format), _or_dash(saved, "{:.1%}".format))
+    return (strategy.title, *_spent(own), _or_dash(ratio, "{:.2f}".format), _or_dash(saved, "{:.1%}".format))
 
 
 def _spent(account: Account) -> tuple[str, ...]:
@@ -97,7 +97,7 @@ def _or_dash(value: float | None, spoken: Callable[[float], str]) -> str:
 
 
 def gate_sentence(whole: Comparison) -> str:
-    """How often forecasts acted behind their gates, on all workloads together; empty when nobody was gated."""
+    """How often forecasts acted behind their gates, on all workloads together; empty without a gated strategy."""
     shares = [acting_share(stood, whole) for stood in whole.gates.values()]
     if not shares:
         return ""
@@ -116,12 +116,12 @@ def gate_details(whole: Comparison) -> list[str]:
     ]
 
 
-def acting_share(stood: Sequence[Stood], whole: Comparison) -> float:
+def acting_share(stood: Sequence[GateSince], whole: Comparison) -> float:
     """Share of the replayed time in which the forecast had its say."""
     return float(acting_of(stood, (whole.until - whole.begin) // MINUTE).mean())
 
 
-def _last(stood: Sequence[Stood]) -> str:
+def _last(stood: Sequence[GateSince]) -> str:
     gate = stood[-1].gate
     return f"in the end {gate.standing}, {gate.why}"
 
@@ -154,8 +154,8 @@ MINUTES = 60
 POLICY = "policy"
 
 
-class Hour(NamedTuple):
-    """An hour of one workload, and by contestant how many pods were missing in it, on average."""
+class WorstHour(NamedTuple):
+    """An hour of one workload, and by strategy how many pods were missing in it, on average."""
 
     workload: WorkloadId
     at: datetime
@@ -167,14 +167,14 @@ class Hour(NamedTuple):
         return max(self.missing.get(name, 0.0) for name in (HPA.name, POLICY))
 
 
-def worst_hours(whole: Comparison, most: int = 10) -> list[Hour]:
+def worst_hours(whole: Comparison, most: int = 10) -> list[WorstHour]:
     """The hours in which the most was missing, the worst first; none in which nothing was."""
     hours = [hour for one in whole.workloads for hour in _hours(one, whole.begin)]
     return sorted((hour for hour in hours if hour.worst > 0), key=lambda hour: -hour.worst)[:most]
 
 
-def _hours(one: Compared, begin: datetime) -> Iterator[Hour]:
+def _hours(one: WorkloadComparison, begin: datetime) -> Iterator[WorstHour]:
     pods = {name: curve.track.missing / one.setup.capacity.amount for name, curve in one.curves.items()}
     for first in range(0, max((len(some) for some in pods.values()), default=0), MINUTES):
         means = {name: float(np.mean(some[first : first + MINUTES])) for name, some in pods.items()}
-        yield Hour(one.workload.id, begin + first // MINUTES * HOUR, means)
+        yield WorstHour(one.workload.id, begin + first // MINUTES * HOUR, means)

@@ -12,8 +12,8 @@ from forecaster.report.replay_table import LIMITS
 
 if TYPE_CHECKING:
     from forecaster.replay.account import Account
-    from forecaster.replay.comparison import Compared, Comparison
-    from forecaster.replay.terms import Prices, Terms
+    from forecaster.replay.assumptions import Assumptions, Prices
+    from forecaster.replay.comparison import Comparison, WorkloadComparison
 
 
 class AccountView(msgspec.Struct, frozen=True, gc=False):
@@ -44,7 +44,7 @@ class TrackView(msgspec.Struct, frozen=True, gc=False):
 
 
 class CurveView(msgspec.Struct, frozen=True):
-    """One contestant. `missing_at_equal_cost` is a ratio of what the HPA alone leaves short for the same pod-hours."""
+    """One strategy. `missing_at_equal_cost` is a ratio of what the HPA alone leaves short for the same pod-hours."""
 
     own: AccountView
     missing_at_equal_cost: float | None
@@ -62,7 +62,7 @@ class WorkloadView(msgspec.Struct, frozen=True):
     fills: str
     pod_capacity: float
     needs: AccountView
-    contestants: dict[str, CurveView]
+    strategies: dict[str, CurveView]
 
 
 class LeftOutView(msgspec.Struct, frozen=True, gc=False):
@@ -82,11 +82,11 @@ class GateView(msgspec.Struct, frozen=True, gc=False):
     name: str
     at: datetime
     standing: str
-    voice: str
+    forecaster: str
     why: str
 
 
-class TermsView(msgspec.Struct, frozen=True, gc=False):
+class AssumptionsView(msgspec.Struct, frozen=True, gc=False):
     """What was assumed."""
 
     start_up_seconds: list[float]
@@ -102,7 +102,7 @@ class ComparisonView(msgspec.Struct, frozen=True):
     begin: datetime
     until: datetime
     origin: str
-    terms: TermsView
+    assumed: AssumptionsView
     titles: dict[str, str]
     total: dict[str, CurveView]
     needs: AccountView
@@ -114,23 +114,23 @@ class ComparisonView(msgspec.Struct, frozen=True):
     """Of every workload, day by day."""
 
 
-def comparison_view(one: Comparison, terms: Terms, origin: str, *, tracks: bool = True) -> ComparisonView:
+def comparison_view(one: Comparison, assumed: Assumptions, origin: str, *, tracks: bool = True) -> ComparisonView:
     """Everything that the replay found."""
-    prices = terms.prices
+    prices = assumed.prices
     return ComparisonView(
         begin=one.begin,
         until=one.until,
         origin=origin,
-        terms=_terms(terms),
-        titles={contestant.name: contestant.title for contestant in one.contestants},
-        total={contestant.name: _total(one, contestant.name) for contestant in one.contestants},
+        assumed=_assumptions(assumed),
+        titles={strategy.name: strategy.title for strategy in one.strategies},
+        total={strategy.name: _total(one, strategy.name) for strategy in one.strategies},
         needs=account_view(one.bound()),
         workloads=[_workload(each, prices, tracks=tracks) for each in one.workloads],
         left_out=[LeftOutView(*id_, reason) for id_, reason in one.left_out.items()],
         seconds=dict(one.seconds),
         limits=LIMITS,
         gates=[
-            GateView(*id_, one.begin + at.minute * MINUTE, at.gate.standing, at.gate.voice, at.gate.why)
+            GateView(*id_, one.begin + at.minute * MINUTE, at.gate.standing, at.gate.forecaster, at.gate.why)
             for id_, stood in one.gates.items()
             for at in stood
         ],
@@ -149,13 +149,13 @@ def account_view(account: Account, pod_hour: float | None = None) -> AccountView
     )
 
 
-def _terms(terms: Terms) -> TermsView:
-    return TermsView(
-        start_up_seconds=[one.total_seconds() for one in terms.start_ups],
-        hpa_sync_seconds=terms.timing.sync.total_seconds(),
-        metrics_delay_seconds=terms.timing.metrics_delay.total_seconds(),
-        decision_delay_seconds=terms.timing.decision_delay.total_seconds(),
-        minutes_between_forecasts=terms.every,
+def _assumptions(assumed: Assumptions) -> AssumptionsView:
+    return AssumptionsView(
+        start_up_seconds=[one.total_seconds() for one in assumed.start_ups],
+        hpa_sync_seconds=assumed.timing.sync.total_seconds(),
+        metrics_delay_seconds=assumed.timing.metrics_delay.total_seconds(),
+        decision_delay_seconds=assumed.timing.decision_delay.total_seconds(),
+        minutes_between_forecasts=assumed.every,
     )
 
 
@@ -165,18 +165,18 @@ def _total(one: Comparison, name: str) -> CurveView:
     return CurveView(account_view(one.own(name)), one.ratio(name), one.saved(name), points)
 
 
-def _workload(one: Compared, prices: Prices | None, *, tracks: bool) -> WorkloadView:
+def _workload(one: WorkloadComparison, prices: Prices | None, *, tracks: bool) -> WorkloadView:
     pod_hour = None if prices is None else prices.of_pod(one.workload.resources)
     return WorkloadView(
         *one.workload.id,
         fills=str(one.setup.capacity.signal),
         pod_capacity=one.setup.capacity.amount,
         needs=account_view(one.bound, pod_hour),
-        contestants={name: _curve(one, name, pod_hour, tracks=tracks) for name in one.curves},
+        strategies={name: _curve(one, name, pod_hour, tracks=tracks) for name in one.curves},
     )
 
 
-def _curve(one: Compared, name: str, pod_hour: float | None, *, tracks: bool) -> CurveView:
+def _curve(one: WorkloadComparison, name: str, pod_hour: float | None, *, tracks: bool) -> CurveView:
     curve = one.curves[name]
     track = curve.track
     return CurveView(

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import yaml
 
 from forecaster.domain.amounts import duration_text
-from forecaster.replay.lane import with_targets_at
+from forecaster.replay.runs import with_targets_at
 from forecaster.replay.tuning import LEVEL, override_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from forecaster.replay.tuning import Candidate, Estimate, Proposal, Tuning
+    from forecaster.replay.tuning import Candidate, Estimate, PolicyProposal, Tuning
 
 
 def tuned_text(tuning: Tuning) -> str:
@@ -36,7 +36,7 @@ def tuned_text(tuning: Tuning) -> str:
 EMPTY: dict[str, object] = {"horizontal": {}}
 
 
-def _expected(one: Proposal) -> Iterator[str]:
+def _expected(one: PolicyProposal) -> Iterator[str]:
     yield f"{one.workload.id}: {_setting(one.chosen)}, instead of {_setting(one.present)}."
     yield (
         f"Expected on {one.days} days that did not choose it ({LEVEL:.0%} confidence): cost {_spoken(one.cost)}, "
@@ -59,7 +59,7 @@ def _spoken(one: Estimate) -> str:
     return f"{one.expected:+.1%} ({one.low:+.1%} to {one.high:+.1%})"
 
 
-def _targets(one: Proposal) -> str:
+def _targets(one: PolicyProposal) -> str:
     after = with_targets_at(one.workload, one.chosen.share)
     pairs = zip(
         one.workload.autoscaler.targets if one.workload.autoscaler else (),

@@ -1,4 +1,4 @@
-"""Many lanes on arrays walk as each of them does alone, with the service's own `decide` and the exact HPA."""
+"""Many runs on arrays go as each of them does alone: by the exact HPA, and by what the service would have decided."""
 
 from __future__ import annotations
 
@@ -17,22 +17,20 @@ from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.signal import CPU, REQUESTS
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload
 from forecaster.forecasting.forecaster import PeakSpan
-from forecaster.replay.fast.batch import covers
-from forecaster.replay.fast.run import play_all
-from forecaster.replay.foresight import Foresight
-from forecaster.replay.lane import Lane, Played, with_targets_at
-from forecaster.replay.scalar import play
+from forecaster.replay.assumptions import StartUp, Timing
+from forecaster.replay.engine import replay_runs
+from forecaster.replay.forecasts import ReplayForecasts
+from forecaster.replay.measurements import Measurements, measurements_of
+from forecaster.replay.runs import Run, RunResult, with_targets_at
 from forecaster.replay.setup import Capacity, Setup, setup_of
-from forecaster.replay.sight import Sight, sight_of
-from forecaster.replay.start_up import StartUp
-from forecaster.replay.timing import Timing
 from forecaster.replay.traces import Traces
+from tests.oracles.run_of_one import World, worlds_of
 from tests.property.hpa_strategies import behaviors
 from tests.support.builders import NOON
 from tests.support.recommendations import workload_id
 
 if TYPE_CHECKING:
-    from forecaster.replay.advice import Situation
+    from forecaster.horizontal.learned import Situation
 
 LEVELS = (0.5, 0.85, 0.99)
 SPAN = PeakSpan(timedelta(minutes=3), timedelta(minutes=3))
@@ -109,20 +107,18 @@ def traces(draw: st.DrawFn, workload: Workload) -> Traces:
 
 
 @st.composite
-def foresights(draw: st.DrawFn, sight: Sight) -> Foresight:
+def forecasts(draw: st.DrawFn, measurements: Measurements) -> ReplayForecasts:
     """Forecasts around the truth and far from it, and sometimes none."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    shape = (sight.minutes, 2, len(LEVELS))
+    shape = (measurements.minutes, len(LEVELS), 2)
     unit = {CPU: 1.0, REQUESTS: 30.0}
-    values = {signal: np.sort(unit[signal] * rng.gamma(1.0, 5.0, shape), axis=2) for signal in unit}
-    silent = {signal: rng.random(shape[:2]) < draw(st.sampled_from([0.0, 0.3])) for signal in unit}
-    return Foresight(
-        "drawn", SPAN, LEVELS, {one: np.where(silent[one][..., None], np.nan, values[one]) for one in unit}
-    )
+    values = {signal: np.sort(unit[signal] * rng.gamma(1.0, 5.0, shape), axis=1) for signal in unit}
+    silent = {signal: rng.random((shape[0], 1, 2)) < draw(st.sampled_from([0.0, 0.3])) for signal in unit}
+    return ReplayForecasts("drawn", SPAN, LEVELS, {one: np.where(silent[one], np.nan, values[one]) for one in unit})
 
 
 @st.composite
-def scenes(draw: st.DrawFn) -> tuple[list[Lane], Sight]:
+def scenes(draw: st.DrawFn) -> tuple[list[Run], Measurements]:
     """The same workload under several policies and targets, as a comparison has them."""
     least, more = draw(st.integers(1, 4)), draw(st.integers(0, 30))
     targets = tuple(draw(st.lists(cpu | cores | rates, min_size=1, max_size=2)))
@@ -130,19 +126,19 @@ def scenes(draw: st.DrawFn) -> tuple[list[Lane], Sight]:
     request = draw(st.sampled_from([0.25, 0.5, 1.0, 1.7]))
     workload = Workload(workload_id("web"), 3, 3, Resources(cpu_request=request), hpa)
     recorded = draw(traces(workload))
-    sight = sight_of(recorded, NOON, recorded.minutes - PAST)
+    measurements = measurements_of(recorded, NOON, recorded.minutes - PAST)
     behavior, timing, start_up = draw(behaviors), draw(timings), draw(start_ups)
-    foresight, lanes = draw(foresights(sight)), []
+    forecast, runs = draw(forecasts(measurements)), []
     for policy in [None, *draw(st.lists(policies, min_size=1, max_size=3))]:
         for share in (1.0, draw(st.sampled_from([0.6, 1.3]))):
             shared = with_targets_at(workload, share)
             setup = setup_for(shared, start_up, timing, behavior)
             row, replicas = draw(st.integers(0, 1)), draw(st.integers(0, 12))
-            lanes.append(Lane(row, shared, setup, replicas, policy, foresight if policy else None))
-    lanes.append(replace(lanes[-1], policy=lanes[-1].policy and advised(lanes[-1].policy), advisor=Contrary()))
-    floors = draw(st.lists(st.integers(0, 40), min_size=sight.minutes, max_size=sight.minutes))
-    lanes.append(replace(lanes[0], floors=np.array(floors, np.int32)))
-    return lanes, sight
+            runs.append(Run(row, shared, setup, replicas, policy, forecast if policy else None))
+    runs.append(replace(runs[-1], policy=runs[-1].policy and advised(runs[-1].policy), advisor=Contrary()))
+    floors = draw(st.lists(st.integers(0, 40), min_size=measurements.minutes, max_size=measurements.minutes))
+    runs.append(replace(runs[0], floors=np.array(floors, np.int32)))
+    return runs, measurements
 
 
 def advised(policy: Policy) -> Policy:
@@ -160,30 +156,29 @@ class Contrary:
 def setup_for(workload: Workload, start_up: StartUp, timing: Timing, behavior: object) -> Setup:
     found = setup_of(workload, HorizontalPolicy(requests_metric="rate"), start_up=start_up, timing=timing)
     assert isinstance(found, Setup)
-    scaler = type(found.scaler)(found.scaler.targets, found.scaler.bounds, behavior)  # type: ignore[arg-type]
-    return Setup(scaler, Capacity(0.7), found.start_up, found.timing)
+    return replace(found, capacity=Capacity(0.7), behavior=behavior)  # type: ignore[arg-type]
 
 
 @settings(deadline=None, max_examples=50)
 @given(scenes())
-def test_lanes_on_arrays_walk_as_each_alone(scene: tuple[list[Lane], Sight]) -> None:
-    lanes, sight = scene
-    assert not any(covers(lane, sight) for lane in lanes)
-    for lane, played in zip(lanes, play_all(lanes, sight, tracks=True), strict=True):
-        assert_same(played, play(lane, sight))
+def test_runs_on_arrays_go_as_each_alone(scene: tuple[list[Run], Measurements]) -> None:
+    runs, measurements = scene
+    for run, result in zip(runs, replay_runs(runs, measurements, tracks=True), strict=True):
+        assert_same(result, list(worlds_of(run, measurements)))
 
 
-def assert_same(fast: Played, alone: Played) -> None:
-    assert fast.track.asked.tolist() == alone.track.asked.tolist()
-    assert fast.track.ready.tolist() == alone.track.ready.tolist()
-    assert fast.track.floor.tolist() == alone.track.floor.tolist()
-    assert np.allclose(fast.track.missing, alone.track.missing, atol=1e-9)
-    assert np.allclose(fast.track.spent, alone.track.spent)
-    assert (fast.account.short, fast.account.measured, fast.account.changes) == (
-        alone.account.short,
-        alone.account.measured,
-        alone.account.changes,
+def assert_same(result: RunResult, alone: list[World]) -> None:
+    track, account = result.track, alone[-1].account
+    assert track.asked.tolist() == [one.pods.asked for one in alone]
+    assert track.ready.tolist() == [one.pods.ready for one in alone]
+    assert track.floor.tolist() == [one.floor for one in alone]
+    assert np.allclose(track.missing, 60.0 * np.diff([0.0, *(one.account.missing for one in alone)]), atol=1e-9)
+    assert np.allclose(track.spent, 60.0 * np.diff([0.0, *(one.account.pod_hours for one in alone)]))
+    assert (result.account.short, result.account.measured, result.account.changes) == (
+        account.short,
+        account.measured,
+        account.changes,
     )
-    for one, other in zip(fast.account.__getstate__(), alone.account.__getstate__(), strict=True):
+    for one, other in zip(result.account.__getstate__(), account.__getstate__(), strict=True):
         if isinstance(one, float):
             assert math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)

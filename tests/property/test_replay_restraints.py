@@ -16,21 +16,19 @@ from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.signal import CPU, REQUESTS
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload
 from forecaster.forecasting.forecaster import PeakSpan
-from forecaster.replay.fast.batch import covers
-from forecaster.replay.fast.run import play_all
-from forecaster.replay.foresight import Foresight
-from forecaster.replay.lane import Lane
-from forecaster.replay.scalar import play
+from forecaster.replay.assumptions import StartUp, Timing
+from forecaster.replay.engine import replay_runs
+from forecaster.replay.forecasts import ReplayForecasts
+from forecaster.replay.measurements import Measurements, measurements_of
+from forecaster.replay.runs import Run
 from forecaster.replay.setup import Setup, setup_of
-from forecaster.replay.sight import Sight, sight_of
-from forecaster.replay.start_up import StartUp
-from forecaster.replay.timing import Timing
 from forecaster.replay.traces import Traces
+from tests.oracles.run_of_one import worlds_of
 from tests.support.builders import NOON
 from tests.support.recommendations import workload_id
 
 if TYPE_CHECKING:
-    from forecaster.replay.advice import Situation
+    from forecaster.horizontal.learned import Situation
 
 MINUTE = timedelta(minutes=1)
 SPAN = PeakSpan(3 * MINUTE, 3 * MINUTE)
@@ -74,7 +72,7 @@ policies = st.builds(
 
 
 @st.composite
-def scenes(draw: st.DrawFn) -> tuple[list[Lane], Sight]:
+def scenes(draw: st.DrawFn) -> tuple[list[Run], Measurements]:
     """Load in steps of whole pods, gone at times, at times unseen; forecasts that know what it would have been."""
     cpu = Target("cpu", TargetType.UTILIZATION, 0.5)
     rate = Target("rate", TargetType.AVERAGE_VALUE, 15.0)
@@ -87,11 +85,12 @@ def scenes(draw: st.DrawFn) -> tuple[list[Lane], Sight]:
         one: np.r_[np.full(PAST, 4.0), np.where(some < 0, np.nan, some)] * FULL[one] for one, some in pods.items()
     }
     recorded = Traces((workload,), NOON - (PAST - 1) * MINUTE, {one: some[None] / 2 for one, some in values.items()})
-    sight = sight_of(recorded, NOON, length)
+    measurements = measurements_of(recorded, NOON, length)
     expected = {one: np.maximum.accumulate(np.maximum(some, 0)) * FULL[one] / 2 for one, some in pods.items()}
     shape = draw(st.sampled_from([(0.2, 0.8, 1.0), (0.9, 1.0, 1.1)]))
-    foresight = Foresight(
-        "drawn", SPAN, (0.2, 0.5, 0.9), {one: some[:, None, None] * shape for one, some in expected.items()}
+    levels = np.array(shape)[:, None]
+    forecasts = ReplayForecasts(
+        "drawn", SPAN, (0.2, 0.5, 0.9), {one: some[:, None, None] * levels for one, some in expected.items()}
     )
     setup = setup_of(
         workload, HorizontalPolicy(requests_metric="rate"), start_up=StartUp((MINUTE,)), timing=Timing(MINUTE)
@@ -100,11 +99,11 @@ def scenes(draw: st.DrawFn) -> tuple[list[Lane], Sight]:
     chosen = draw(st.lists(policies, min_size=1, max_size=3))
     acting = draw(st.none() | st.lists(st.booleans(), min_size=length, max_size=length).map(np.array))
     gated = {"acting": acting}
-    lanes = [Lane(0, workload, setup, draw(st.integers(1, 9)), policy, foresight, **gated) for policy in chosen]
+    runs = [Run(0, workload, setup, draw(st.integers(1, 9)), policy, forecasts, **gated) for policy in chosen]
     by_quantile = chosen[0].model_copy(
         update={"horizontal": chosen[0].horizontal.model_copy(update={"sizing": "quantile"})}
     )
-    return [*lanes, Lane(0, workload, setup, 3, by_quantile, foresight, advisor=Fickle())], sight
+    return [*runs, Run(0, workload, setup, 3, by_quantile, forecasts, advisor=Fickle())], measurements
 
 
 class Fickle:
@@ -116,13 +115,12 @@ class Fickle:
 
 @settings(deadline=None, max_examples=100)
 @given(scenes())
-def test_restraints_hold_lanes_on_arrays_as_they_hold_each_alone(scene: tuple[list[Lane], Sight]) -> None:
-    lanes, sight = scene
-    assert not any(covers(lane, sight) for lane in lanes)
-    for lane, played in zip(lanes, play_all(lanes, sight, tracks=True), strict=True):
-        alone = play(lane, sight).track
-        assert played.track.floor.tolist() == alone.floor.tolist()
-        assert played.track.asked.tolist() == alone.asked.tolist()
+def test_restraints_hold_runs_on_arrays_as_they_hold_each_alone(scene: tuple[list[Run], Measurements]) -> None:
+    runs, measurements = scene
+    for run, result in zip(runs, replay_runs(runs, measurements, tracks=True), strict=True):
+        alone = list(worlds_of(run, measurements))
+        assert result.track.floor.tolist() == [one.floor for one in alone]
+        assert result.track.asked.tolist() == [one.pods.asked for one in alone]
 
 
 GONE = float("nan")
@@ -139,22 +137,24 @@ OUTAGES = {
 @pytest.mark.parametrize("hold", [timedelta(minutes=4), timedelta(minutes=6, seconds=30)])
 def test_after_an_outage_the_floor_stays_as_long_on_arrays_as_alone(pods: list[float], hold: timedelta) -> None:
     held, free = (
-        walked(pods, HorizontalPolicy(outage_hold=one, scale_down_stabilization=MINUTE)) for one in (hold, timedelta())
+        floors_of(pods, HorizontalPolicy(outage_hold=one, scale_down_stabilization=MINUTE))
+        for one in (hold, timedelta())
     )
     assert held[0] == held[1]
     assert held[0] != free[0]
 
 
-def walked(pods: list[float], policy: HorizontalPolicy) -> tuple[list[int], list[int]]:
+def floors_of(pods: list[float], policy: HorizontalPolicy) -> tuple[list[int], list[int]]:
     """The floors on arrays and alone; the forecast knows the load as it was before it went."""
     hpa = Autoscaler("web", 1, 30, (Target("cpu", TargetType.UTILIZATION, 0.5),))
     workload = Workload(workload_id("web"), 12, 12, Resources(cpu_request=1.0), hpa)
     cores = np.array([pods[0]] * PAST + pods) / 2
-    sight = sight_of(Traces((workload,), NOON - (PAST - 1) * MINUTE, {CPU: cores[None]}), NOON, len(pods))
-    expected = np.where(np.arange(len(pods)) < 10, 5.0, 2.0)[:, None, None] * (0.8, 0.9, 1.0)
+    traces = Traces((workload,), NOON - (PAST - 1) * MINUTE, {CPU: cores[None]})
+    measurements = measurements_of(traces, NOON, len(pods))
+    expected = np.where(np.arange(len(pods)) < 10, 5.0, 2.0)[:, None, None] * np.array([[0.8], [0.9], [1.0]])
     setup = setup_of(workload, policy, start_up=StartUp((MINUTE,)), timing=Timing(MINUTE))
     assert isinstance(setup, Setup)
     chosen = Policy(horizontal=policy, min_history=MINUTE, max_sample_age=MINUTE)
-    lane = Lane(0, workload, setup, 12, chosen, Foresight("drawn", SPAN, (0.2, 0.5, 0.9), {CPU: expected}))
-    (played,) = play_all([lane], sight, tracks=True)
-    return played.track.floor.tolist(), play(lane, sight).track.floor.tolist()
+    run = Run(0, workload, setup, 12, chosen, ReplayForecasts("drawn", SPAN, (0.2, 0.5, 0.9), {CPU: expected}))
+    (result,) = replay_runs([run], measurements, tracks=True)
+    return result.track.floor.tolist(), [one.floor for one in worlds_of(run, measurements)]

@@ -24,6 +24,7 @@ class Way(NamedTuple):
 
     short: float
     saving: float = 0.0
+    noise: float = 0.0
 
 
 class Days(NamedTuple):
@@ -44,10 +45,12 @@ NEW = Gates.new(1, SIGNALS)
 
 def evidence_of(targets: Sequence[Days]) -> Evidence:
     """[..., target, one row]."""
-    ways = [[one.of(forecaster) or Way(np.nan, np.nan) for one in targets] for forecaster in FORECASTERS]
-    short, saving = (np.array([[one[part] for one in some] for some in ways], float)[..., None] for part in (0, 1))
+    ways = [[one.of(forecaster) or Way(np.nan, np.nan, np.nan) for one in targets] for forecaster in FORECASTERS]
+    short, saving, noise = (
+        np.array([[one[part] for one in some] for some in ways], float)[..., None] for part in range(3)
+    )
     days, reactive, signal = np.array([(one.days, one.reactive, one.signal) for one in targets], float).reshape(-1, 3).T
-    return Evidence(days[:, None], reactive[:, None], short, saving, signal.astype(int)[:, None])
+    return Evidence(days[:, None], reactive[:, None], short, saving, noise, signal.astype(int)[:, None])
 
 
 def judged(gates: Gates, *targets: Days, minute: float = 0.0) -> Gates:

@@ -9,7 +9,7 @@ import numpy as np
 
 from forecaster.domain.signal import CPU
 from forecaster.replay import Traces, compare
-from forecaster.replay.contestants import HPA, PERFECT
+from forecaster.replay.strategies import HPA, PERFECT
 from tests.support.builders import NOON, minutes, workload
 
 if TYPE_CHECKING:
@@ -25,4 +25,4 @@ def small_comparison() -> Comparison:
     demand = np.array([jumps, np.ones(len(jumps))])
     workloads = (workload("web"), workload("batch", autoscaler=None))
     traces = Traces(workloads, NOON - minutes(PAST - 1), {CPU: demand})
-    return compare(traces, contestants=(HPA, PERFECT), begin=NOON, until=traces.end)
+    return compare(traces, strategies=(HPA, PERFECT), begin=NOON, until=traces.end)

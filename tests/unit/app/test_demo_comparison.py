@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from forecaster.app.demo import play, setups_of
-from forecaster.app.demo_comparison import Compared, compare, curves, hpa_alone, in_all
+from forecaster.app.demo_comparison import FloorComparison, compare, curves, hpa_alone, in_all
 from forecaster.replay.account import Account
 from tests.support.builders import minutes
 from tests.support.stage import WEB, stage
@@ -19,8 +19,8 @@ def account(pod_hours: float, missing: float) -> Account:
     return Account(pod_hours, DAY, timedelta(hours=missing), 100.0, missing)
 
 
-def compared(floored: float, equal: float | None) -> Compared:
-    return Compared(account(10, 5.0), account(12, floored), None if equal is None else account(12, equal))
+def compared(floored: float, equal: float | None) -> FloorComparison:
+    return FloorComparison(account(10, 5.0), account(12, floored), None if equal is None else account(12, equal))
 
 
 def test_worse_is_more_short_by_over_a_twentieth_for_the_same_pod_hours() -> None:

@@ -60,7 +60,7 @@ def test_an_export_with_a_manifest_becomes_a_report(export: Path, manifest: Path
     found = json.loads(out.read_text())
     assert list(found["total"]) == ["hpa", "seasonal-naive-day", "policy", "gated", "perfect"]
     assert found["workloads"][0]["fills"] == "requests"
-    assert found["terms"]["start_up_seconds"] == [60.0, 180.0]
+    assert found["assumed"]["start_up_seconds"] == [60.0, 180.0]
     assert "<svg" in page.read_text()
     assert "the HPA alone" in done.output
 

@@ -15,20 +15,20 @@ from forecaster.domain.policies import Policies
 from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.signal import CPU, PODS, Signal
 from forecaster.domain.workload import Target, TargetType
-from forecaster.replay import Terms, Traces, compare
-from forecaster.replay.contestants import HPA, PERFECT, Contestant, Source, line_up
-from forecaster.replay.foresight import Foresight
+from forecaster.replay import Assumptions, Traces, compare
+from forecaster.replay.forecasts import ReplayForecasts
+from forecaster.replay.strategies import HPA, PERFECT, ForecastSource, Strategy, strategies_with
 from tests.support.builders import NOON, hpa, minutes, workload
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from forecaster.replay.comparison import Comparison
-    from forecaster.replay.foresee import Question
-    from forecaster.replay.sight import Sight
+    from forecaster.replay.forecasts import ForecastRequest
+    from forecaster.replay.measurements import Measurements
 
 PAST = 200
-NAIVE = Contestant("naive", "nothing ahead", Source.MODEL, "last-value")
+NAIVE = Strategy("naive", "nothing ahead", ForecastSource.MODEL, "last-value")
 
 
 def traces(cores: Sequence[float], **parts: object) -> Traces:
@@ -39,11 +39,11 @@ def traces(cores: Sequence[float], **parts: object) -> Traces:
     return Traces((one,), NOON - minutes(PAST - 1), {CPU: values, PODS: pods})
 
 
-def replayed(recorded: Traces, *contestants: Contestant, policy: Policy | None = None, **options: object) -> Comparison:
+def replayed(recorded: Traces, *strategies: Strategy, policy: Policy | None = None, **options: object) -> Comparison:
     return compare(
         recorded,
         Policies(policy or Policy()),
-        (HPA, *contestants),
+        (HPA, *strategies),
         begin=NOON,
         until=recorded.end,
         **options,  # type: ignore[arg-type]
@@ -55,29 +55,29 @@ loads = st.lists(st.floats(0.1, 60.0), min_size=10, max_size=60)
 
 @settings(deadline=None, max_examples=25)
 @given(loads, st.sampled_from([1, 2, 5, 8]), st.sampled_from([15, 30, 60]))
-def test_perfect_foresight_leaves_nothing_short_and_nobody_can_do_it_for_less_than_the_bound(
+def test_perfect_foresight_leaves_nothing_short_and_cannot_for_less_than_the_bound(
     cores: list[float], start_up: int, sync: int
 ) -> None:
-    timing = replace(Terms().timing, sync=timedelta(seconds=sync))
-    terms = Terms(start_ups=(minutes(start_up),), shares=(), timing=timing)
+    timing = replace(Assumptions().timing, sync=timedelta(seconds=sync))
+    assumed = Assumptions(start_ups=(minutes(start_up),), shares=(), timing=timing)
     ready_first = [*([cores[0]] * 20), *cores]
-    one = replayed(traces(ready_first), PERFECT, terms=terms).workloads[0]
+    one = replayed(traces(ready_first), PERFECT, assumed=assumed).workloads[0]
     assert one.curves["perfect"].own.missing == 0.0
     assert one.bound.missing == 0.0
     assert one.curves["perfect"].own.pod_hours >= one.bound.pod_hours - 1e-9
 
 
-def silent(sight: Sight, signals: Sequence[Signal], question: Question) -> Foresight:
+def silent(measurements: Measurements, signals: Sequence[Signal], request: ForecastRequest) -> ReplayForecasts:
     """A forecast that never asks for anything."""
-    shape = (sight.minutes, len(sight.traces.workloads), 1)
-    return Foresight("silent", question.span, (0.5,), {signal: np.zeros(shape) for signal in signals})
+    shape = (measurements.minutes, 1, len(measurements.traces.workloads))
+    return ReplayForecasts("silent", request.span, (0.5,), {signal: np.zeros(shape) for signal in signals})
 
 
 @settings(deadline=None, max_examples=25)
 @given(loads)
-def test_who_never_asks_for_more_than_the_hpa_costs_exactly_what_it_costs(cores: list[float]) -> None:
+def test_a_strategy_that_never_asks_for_more_than_the_hpa_costs_exactly_what_it_costs(cores: list[float]) -> None:
     never = Policy(horizontal=HorizontalPolicy(max_replicas=1))
-    one = replayed(traces(cores), NAIVE, policy=never, foresee=silent).workloads[0]
+    one = replayed(traces(cores), NAIVE, policy=never, forecasting=silent).workloads[0]
     assert one.curves["naive"].own == one.curves["hpa"].own
     assert one.curves["naive"].points == one.curves["hpa"].points
 
@@ -89,7 +89,7 @@ def ungated() -> Policy:
 @settings(deadline=None, max_examples=25)
 @given(loads)
 def test_pods_are_counted_in_whole_and_never_lost(cores: list[float]) -> None:
-    one = replayed(traces(cores), NAIVE, PERFECT, policy=ungated(), foresee=silent).workloads[0]
+    one = replayed(traces(cores), NAIVE, PERFECT, policy=ungated(), forecasting=silent).workloads[0]
     for curve in one.curves.values():
         track, own = curve.track, curve.own
         assert (track.ready <= track.asked).all()
@@ -137,16 +137,16 @@ def test_demand_of_another_signal_than_the_target_is_refused() -> None:
     assert "goes by requests" in refusal(traces(STEADY, autoscaler=rates), policy)
 
 
-def test_the_frontier_has_everybody_at_every_share() -> None:
-    terms = Terms(shares=(1.2, 0.8))
-    outcome = replayed(traces([2.0, 5.0, 9.0, 2.0] * 10), PERFECT, terms=terms)
+def test_the_frontier_has_every_strategy_at_every_share() -> None:
+    assumed = Assumptions(shares=(1.2, 0.8))
+    outcome = replayed(traces([2.0, 5.0, 9.0, 2.0] * 10), PERFECT, assumed=assumed)
     rows = outcome.frontier()
-    assert {(row["contestant"], row["target_share"]) for row in rows} == {
+    assert {(row["strategy"], row["target_share"]) for row in rows} == {
         (name, share) for name in ("hpa", "perfect") for share in (1.0, 1.2, 0.8)
     }
     assert len(outcome.trajectory("shop/web")) == 2 * 40
 
 
-def test_everybody_stands_in_line_once() -> None:
-    names = [one.name for one in line_up("adaptive", ["ridge", "seasonal-naive-day", "adaptive"])]
+def test_every_strategy_is_there_once() -> None:
+    names = [one.name for one in strategies_with("adaptive", ["ridge", "seasonal-naive-day", "adaptive"])]
     assert names == ["hpa", "seasonal-naive-day", "ridge", "policy", "perfect"]

@@ -12,7 +12,7 @@ import pytest
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import CPU, PODS
-from forecaster.replay.realised import Outcome, Stated, floors_of, outcome_of
+from forecaster.replay.realised import DecidedCount, RealisedOutcome, floors_of, outcome_of
 from forecaster.replay.traces import Traces
 from forecaster.report.realised import outcome_view, print_realised, said
 from tests.support.builders import NOON, after, hpa, minutes, workload
@@ -25,7 +25,7 @@ PAST, LENGTH = 200, 240
 JUMPS = np.r_[np.full(PAST, 2.0), np.tile(np.repeat([2.0, 8.0, 2.0], [50, 10, 60]), 2)]
 
 
-def outcome(*decisions: Stated, pods: Sequence[float] | None = None) -> Outcome:
+def outcome(*decisions: DecidedCount, pods: Sequence[float] | None = None) -> RealisedOutcome:
     values = {CPU: np.array([JUMPS, np.full(len(JUMPS), 2.0)])}
     if pods is not None:
         values[PODS] = np.array([pods, pods], float)
@@ -35,16 +35,26 @@ def outcome(*decisions: Stated, pods: Sequence[float] | None = None) -> Outcome:
 
 
 def test_the_count_in_force_is_the_last_that_was_decided_and_a_hold_leaves_it() -> None:
-    decisions = [Stated(after(-5), 3), Stated(after(2), 5), Stated(after(3), None), Stated(after(4), 2)]
+    decisions = [
+        DecidedCount(after(-5), 3),
+        DecidedCount(after(2), 5),
+        DecidedCount(after(3), None),
+        DecidedCount(after(4), 2),
+    ]
     assert floors_of(decisions, NOON, 6).tolist() == [3, 3, 5, 5, 2, 2]
 
 
 def test_a_decision_between_two_minutes_counts_from_the_next() -> None:
-    assert floors_of([Stated(after(1.5), 5)], NOON, 4).tolist() == [0, 0, 5, 5]
+    assert floors_of([DecidedCount(after(1.5), 5)], NOON, 4).tolist() == [0, 0, 5, 5]
 
 
 def test_decisions_ahead_of_every_jump_are_worth_their_pods() -> None:
-    found = outcome(Stated(after(-1), 1), Stated(after(45), 16), Stated(after(62), 1), Stated(after(165), 16))
+    found = outcome(
+        DecidedCount(after(-1), 1),
+        DecidedCount(after(45), 16),
+        DecidedCount(after(62), 1),
+        DecidedCount(after(165), 16),
+    )
     (one,) = found.workloads
     assert one.plain.missing > 0
     assert one.decided.missing == 0
@@ -53,7 +63,7 @@ def test_decisions_ahead_of_every_jump_are_worth_their_pods() -> None:
 
 
 def test_decisions_after_every_jump_are_named_as_a_loss() -> None:
-    found = outcome(Stated(after(-1), 1), Stated(after(60), 30), Stated(after(150), 1))
+    found = outcome(DecidedCount(after(-1), 1), DecidedCount(after(60), 30), DecidedCount(after(150), 1))
     (one,) = found.worse
     assert one.workload is WEB
     assert any("does better on shop/web" in sentence for sentence in said(found))
@@ -61,14 +71,14 @@ def test_decisions_after_every_jump_are_named_as_a_loss() -> None:
 
 def test_what_the_pods_that_were_there_carried_stands_beside() -> None:
     pods = np.full(len(JUMPS), 4.0)
-    (one,) = outcome(Stated(NOON, 1), pods=pods).workloads
+    (one,) = outcome(DecidedCount(NOON, 1), pods=pods).workloads
     assert one.measured is not None
     assert one.measured.pod_hours == pytest.approx(4.0 * LENGTH / 60)
     assert one.measured.missing == pytest.approx(20 * 4.0 / 60)
 
 
 def test_machines_get_the_same(capsys: pytest.CaptureFixture[str]) -> None:
-    found = outcome(Stated(NOON, 6))
+    found = outcome(DecidedCount(NOON, 6))
     print_realised(found, as_json=True)
     assert msgspec.json.decode(capsys.readouterr().out) == msgspec.json.decode(msgspec.json.encode(outcome_view(found)))
     print_realised(found, as_json=False)

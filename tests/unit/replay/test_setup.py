@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from forecaster.decisions.targets import AmountTarget, UtilizationTarget
 from forecaster.domain.policy import HorizontalPolicy
 from forecaster.domain.signal import CPU as CPU_SIGNAL
 from forecaster.domain.signal import REQUESTS
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
+from forecaster.horizontal.targets import AmountTarget, UtilizationTarget
 from forecaster.hpa.limits import ReplicaBounds
-from forecaster.replay.setup import Setup, setup_of
+from forecaster.replay.setup import Setup, at_share, setup_of
 
 CPU = Target("cpu", TargetType.UTILIZATION, 0.7)
 RATE = Target("http_requests_per_second", TargetType.AVERAGE_VALUE, 60.0)
@@ -26,8 +26,8 @@ def setup(one: Workload, **policy: str) -> Setup | str:
 def test_the_hpa_is_replayed_with_its_own_targets_and_a_pod_is_full_at_its_request() -> None:
     replayed = setup(workload(CPU, RATE), requests_metric="http_requests_per_second")
     assert isinstance(replayed, Setup)
-    assert replayed.scaler.targets == (UtilizationTarget(CPU_SIGNAL, 70, 0.5), AmountTarget(REQUESTS, 60.0))
-    assert replayed.scaler.bounds == ReplicaBounds(2, 10)
+    assert replayed.targets == (UtilizationTarget(CPU_SIGNAL, 70, 0.5), AmountTarget(REQUESTS, 60.0))
+    assert replayed.bounds == ReplicaBounds(2, 10)
     assert replayed.capacity.amount == 0.5
 
 
@@ -41,3 +41,9 @@ def test_no_cpu_request_no_measure_of_a_full_pod() -> None:
 
 def test_a_metric_that_is_not_read_is_named() -> None:
     assert "http_requests_per_second" in str(setup(workload(CPU, RATE)))
+
+
+def test_a_lower_target_is_a_whole_percent() -> None:
+    replayed = setup(workload(CPU))
+    assert isinstance(replayed, Setup)
+    assert at_share(replayed, 0.855).targets == (UtilizationTarget(CPU_SIGNAL, 60, 0.5),)

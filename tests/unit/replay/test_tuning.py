@@ -13,17 +13,16 @@ from forecaster.config.settings import parse
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import CPU, Signal
-from forecaster.replay import Terms, Traces
-from forecaster.replay.tuning import Candidate, Daily, Proposal, Tuning, best, change, judged, tune
+from forecaster.replay import Assumptions, Traces
+from forecaster.replay.tuning import Candidate, DailyCosts, PolicyProposal, Tuning, best, change, judged, tune
 from forecaster.report.tuned import tuned_text
 from tests.support.builders import NOON, hpa, minutes, workload
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from forecaster.replay.foresee import Question
-    from forecaster.replay.foresight import Foresight
-    from forecaster.replay.sight import Sight
+    from forecaster.replay.forecasts import ForecastRequest, ReplayForecasts
+    from forecaster.replay.measurements import Measurements
 
 PRESENT = Candidate(0.9, minutes(3), minutes(5))
 OTHER = Candidate(0.7, minutes(3), minutes(5))
@@ -31,15 +30,15 @@ WEB = workload("web", autoscaler=hpa(highest=200))
 NOISE = np.random.default_rng(1).normal(0, 1, 14)
 
 
-def daily(present: np.ndarray, other: np.ndarray) -> Daily:
+def daily(present: np.ndarray, other: np.ndarray) -> DailyCosts:
     """Pod-hours alone; nothing is short."""
     cost = np.array([present, other], float)
-    return Daily(cost, np.zeros_like(cost), 9.0)
+    return DailyCosts(cost, np.zeros_like(cost), 9.0)
 
 
 def test_what_is_better_every_day_is_proposed_with_its_interval() -> None:
     found = judged([PRESENT, OTHER], daily(100 + NOISE, 90 + NOISE), WEB)
-    assert isinstance(found, Proposal)
+    assert isinstance(found, PolicyProposal)
     assert found.chosen == OTHER
     assert found.cost.low <= found.cost.expected <= found.cost.high < 0
     assert found.cost.expected == pytest.approx(-0.1, abs=0.01)
@@ -59,7 +58,7 @@ def test_the_present_policy_stays_where_others_are_as_good() -> None:
 
 
 def test_shortage_counts_at_its_price() -> None:
-    short = Daily(np.array([[10.0] * 8, [9.0] * 8]), np.array([[0.0] * 8, [0.2] * 8]), 9.0)
+    short = DailyCosts(np.array([[10.0] * 8, [9.0] * 8]), np.array([[0.0] * 8, [0.2] * 8]), 9.0)
     assert "no setting" in str(judged([PRESENT, OTHER], short, WEB))
 
 
@@ -76,21 +75,21 @@ def test_an_estimate_repeats() -> None:
     assert change(100 + NOISE, 90 - NOISE) == change(100 + NOISE, 90 - NOISE)
 
 
-def coming(sight: Sight, signals: Sequence[Signal], question: Question) -> Foresight:
+def coming(measurements: Measurements, signals: Sequence[Signal], request: ForecastRequest) -> ReplayForecasts:
     """The truth, whatever the level."""
     from forecaster.replay.perfect import perfect  # noqa: PLC0415
 
-    return perfect(sight, question.span)
+    return perfect(measurements, request.span)
 
 
-def tuned(days: int, terms: Terms | None = None) -> Tuning:
+def tuned(days: int, assumed: Assumptions | None = None) -> Tuning:
     rng = np.random.default_rng(3)
     count = (days + 1) * 1440
     cores = 6.0 + 4.0 * np.sin(np.arange(count) * 2 * np.pi / 1440) + rng.uniform(0, 0.5, count)
     traces = Traces((WEB,), NOON - timedelta(days=1) + minutes(1), {CPU: cores[None, :]})
     until = NOON + timedelta(days=days)
-    terms = terms or Terms(shares=())
-    return tune(traces, Policies(Policy()), begin=NOON, until=until, foresee=coming, terms=terms)
+    assumed = assumed or Assumptions(shares=())
+    return tune(traces, Policies(Policy()), begin=NOON, until=until, forecasting=coming, assumed=assumed)
 
 
 def test_too_few_days_are_refused() -> None:

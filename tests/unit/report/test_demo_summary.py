@@ -9,7 +9,7 @@ import msgspec
 from rich.console import Console
 
 from forecaster.app.demo import play, setups_of
-from forecaster.app.demo_comparison import Compared
+from forecaster.app.demo_comparison import FloorComparison
 from forecaster.replay.account import Account
 from forecaster.report.demo_summary import print_summary
 from forecaster.report.demo_view import demo_view
@@ -18,7 +18,7 @@ from tests.support.recommendations import NOON
 from tests.support.stage import BATCH, WEB, stage
 
 LARGE = Account(9999.9, minutes(9999), minutes(999), 1000.0, 123.456)
-COMPARED = {WEB: Compared(LARGE, LARGE, LARGE)}
+COMPARED = {WEB: FloorComparison(LARGE, LARGE, LARGE)}
 
 
 def test_no_number_is_cut_in_eighty_columns() -> None:
@@ -36,7 +36,7 @@ def test_machines_get_the_recommendations_as_once_prints_them_and_the_outcome_be
     scene = stage([2.0] * 10, [5])
     setups, left_out = setups_of(scene)
     *_, last = play(scene, setups, minutes(5))
-    compared = {WEB: Compared(last.plain[WEB].account, last.floored[WEB].account, None)}
+    compared = {WEB: FloorComparison(last.plain[WEB].account, last.floored[WEB].account, None)}
     view = msgspec.to_builtins(demo_view(NOON, last, setups, compared, left_out))
     assert [one["name"] for one in view["recommendations"]] == ["batch", "web"]
     outcome = view["outcome"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from forecaster.app.demo_comparison import Compared
+from forecaster.app.demo_comparison import FloorComparison
 from forecaster.replay.account import Account
 from forecaster.report.demo_summary import percent, verdict
 from tests.support.recommendations import workload_id
@@ -16,11 +16,11 @@ def account(pod_hours: float, missing: float) -> Account:
     return Account(pod_hours, timedelta(days=1), timedelta(minutes=10 * missing), 1000.0, missing)
 
 
-def one(*, plain: float, floored: float, equal: float | None) -> Compared:
-    return Compared(account(100, plain), account(110, floored), None if equal is None else account(110, equal))
+def one(*, plain: float, floored: float, equal: float | None) -> FloorComparison:
+    return FloorComparison(account(100, plain), account(110, floored), None if equal is None else account(110, equal))
 
 
-def said(**compared: Compared) -> str:
+def said(**compared: FloorComparison) -> str:
     ids = {"web": WEB, "api": API}
     return " ".join(verdict({ids[name]: value for name, value in compared.items()}))
 

@@ -7,10 +7,9 @@ from html.parser import HTMLParser
 
 import msgspec
 
-from forecaster.decisions.gate import Gate, Standing
-from forecaster.replay import Terms
-from forecaster.replay.gated import Stood
-from forecaster.replay.terms import Prices
+from forecaster.horizontal.standing import Gate, Standing
+from forecaster.replay import Assumptions, Prices
+from forecaster.replay.gated import GateSince
 from forecaster.report.replay_page import page
 from forecaster.report.replay_table import LIMITS, rows_of, sentences, worst_hours
 from forecaster.report.replay_view import comparison_view
@@ -44,7 +43,7 @@ class Tags(HTMLParser):
 
 
 def test_the_page_is_whole_and_loads_nothing() -> None:
-    text = page(small_comparison(), Terms(), "two <made up> series")
+    text = page(small_comparison(), Assumptions(), "two <made up> series")
     tags = Tags()
     tags.feed(text)
     assert not tags.open
@@ -55,39 +54,41 @@ def test_the_page_is_whole_and_loads_nothing() -> None:
 
 
 def test_the_page_states_its_limits_and_what_was_left_out() -> None:
-    text = page(small_comparison(), Terms(), "")
+    text = page(small_comparison(), Assumptions(), "")
     assert all(limit[:40] in text for limit in LIMITS)
     assert "no HPA scales it" in text
 
 
 def test_the_page_names_the_worst_hours_and_the_money() -> None:
-    text = page(small_comparison(), Terms(prices=Prices(core_hour=2.0)), "")
+    text = page(small_comparison(), Assumptions(prices=Prices(core_hour=2.0)), "")
     (hour,) = worst_hours(small_comparison())
     assert hour.at == NOON
     assert hour.missing["hpa"] > hour.missing["perfect"] == 0.0
     assert f"<td>2026-03-01 12:00</td><td>{hour.workload}</td><td>{hour.missing['hpa']:.2f}</td><td>0.00</td>" in text
     spent = small_comparison().own("hpa").pod_hours * PRICE_OF_A_POD
     assert f"<td>all</td><td>{spent:.2f}</td>" in text
-    assert "<h2>Money</h2>" not in page(small_comparison(), Terms(), "")
+    assert "<h2>Money</h2>" not in page(small_comparison(), Assumptions(), "")
 
 
 def test_the_gate_tells_how_often_the_forecast_acts_and_why() -> None:
     one = small_comparison()
     id_ = one.workloads[0].workload.id
-    stood = (Stood(0, Gate()), Stood(45, Gate(Standing.ACTING, why="promoted: it was better")))
+    stood = (GateSince(0, Gate()), GateSince(45, Gate(Standing.ACTING, why="promoted: it was better")))
     gated = replace(one, gates={id_: stood})
     assert "the gate lets the forecast act on 1 of 1 workload(s), 25% of the time" in " ".join(sentences(gated))
-    assert f"{id_}: acts 25% of the time; in the end acting, promoted: it was better" in page(gated, Terms(), "")
-    seen = comparison_view(gated, Terms(), "").gates
+    assert f"{id_}: acts 25% of the time; in the end acting, promoted: it was better" in page(gated, Assumptions(), "")
+    seen = comparison_view(gated, Assumptions(), "").gates
     assert [(view.standing, view.at) for view in seen] == [("observe", NOON), ("acting", NOON + minutes(45))]
 
 
 def test_machines_get_every_point_and_track_and_money_where_prices_are_given() -> None:
-    view = msgspec.to_builtins(comparison_view(small_comparison(), Terms(prices=Prices(core_hour=2.0)), "made up"))
+    view = msgspec.to_builtins(
+        comparison_view(small_comparison(), Assumptions(prices=Prices(core_hour=2.0)), "made up")
+    )
     workload = view["workloads"][0]
-    curve = workload["contestants"]["hpa"]
+    curve = workload["strategies"]["hpa"]
     assert curve["own"]["money"] == 2.0 * curve["own"]["pod_hours"]
-    assert len(curve["frontier"]) == len(Terms().shares)
+    assert len(curve["frontier"]) == len(Assumptions().shares)
     assert len(curve["track"]["asked"]) == 60
     assert view["left_out"][0]["reason"].startswith("no HPA")
     assert view["limits"]

@@ -1,0 +1,317 @@
+"""The replay: runs minute by minute, decided by `horizontal.decide`, beside HPAs and pods that take time to start.
+
+Runs that can be decided together are rows of one replay, some thousands at a time, so that they stay in the caches.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from forecaster.domain.window import HOUR
+from forecaster.horizontal.decide import decide
+from forecaster.horizontal.learned import LATEST, advised, load, median_of
+from forecaster.horizontal.numbers import millis
+from forecaster.horizontal.state import State
+from forecaster.horizontal.targets import kind_of
+from forecaster.horizontal.terms import NOTHING, target_columns, target_numbers
+from forecaster.replay.account import Account
+from forecaster.replay.hpas import Hpas, Usage
+from forecaster.replay.inputs import BLOCK, DecisionInputs, rows_of, terms_of_run
+from forecaster.replay.pods import Draws, Pods
+from forecaster.replay.runs import RunResult, Track
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from datetime import timedelta
+
+    from forecaster.horizontal.inputs import Inputs, Kind, Rules
+    from forecaster.horizontal.learned import Advisor, LearnedKind
+    from forecaster.horizontal.numbers import Counts, Flags, Floats
+    from forecaster.horizontal.terms import Terms
+    from forecaster.hpa.behavior import Behavior
+    from forecaster.replay.assumptions import Timing
+    from forecaster.replay.measurements import Measurements
+    from forecaster.replay.runs import Run
+
+    FloorRule = Callable[[int, Pods, Counts], Counts]
+
+CHUNK = 4096
+NO_FLOOR = 0
+
+
+class Alike(NamedTuple):
+    """What is the same for runs that are replayed together."""
+
+    kinds: tuple[Kind, ...]
+    behavior: Behavior | None
+    start_ups: tuple[timedelta, ...]
+    timing: Timing
+    fills: str
+    """The signal that fills a pod."""
+    rules: Rules | None
+    """Of the decisions; None where none are made."""
+    stated: bool
+    """Whether the floors were decided before."""
+    advisor: int | None
+    """What speaks in the forecast's place, by identity."""
+
+
+def replay_runs(runs: Sequence[Run], measurements: Measurements, *, tracks: bool = False) -> list[RunResult]:
+    """What comes of every run, in their order; tracks only if they are asked for."""
+    terms = [terms_of_run(run) for run in runs]
+    groups: dict[Alike, list[int]] = defaultdict(list)
+    for place, run in enumerate(runs):
+        groups[_alike(run, terms[place], _advisor(run))].append(place)
+    results: dict[int, RunResult] = {}
+    for alike, places in groups.items():
+        for first in range(0, len(places), CHUNK):
+            some = places[first : first + CHUNK]
+            these = [runs[i] for i in some]
+            floors = _floors(these, [terms[i] for i in some], measurements)
+            rows = Rows(these, alike, measurements, tracks=tracks)
+            results.update(zip(some, rows.replayed(floors), strict=True))
+    return [results[place] for place in range(len(runs))]
+
+
+def _alike(run: Run, terms: Terms | None, advisor: Advisor | None) -> Alike:
+    setup = run.setup
+    return Alike(
+        kinds=tuple(map(kind_of, setup.targets)),
+        behavior=setup.behavior,
+        start_ups=setup.start_up.durations,
+        timing=setup.timing,
+        fills=setup.capacity.signal,
+        rules=terms.rules if terms else None,
+        stated=run.floors is not None,
+        advisor=None if advisor is None else id(advisor),
+    )
+
+
+def _advisor(run: Run) -> Advisor | None:
+    """What speaks in the forecast's place: stated, or named by the policy."""
+    if run.advisor is not None or run.policy is None:
+        return run.advisor
+    kind = run.policy.horizontal.learned
+    return None if kind == "off" else _shipped(kind)
+
+
+_LOADED: dict[str, Advisor] = {}
+
+
+def _shipped(kind: LearnedKind) -> Advisor:
+    if kind not in _LOADED:
+        _LOADED[kind] = load(kind)
+    return _LOADED[kind]
+
+
+def _floors(runs: Sequence[Run], terms: Sequence[Terms | None], measurements: Measurements) -> FloorRule:
+    """Where the floors of runs come from: decisions, what was decided before, or nowhere."""
+    if runs[0].floors is not None:
+        stated = np.stack([run.floors for run in runs if run.floors is not None], axis=1).astype(np.int64)
+        return lambda minute, _pods, _before: np.asarray(stated[minute])
+    known = [one for one in terms if one is not None]
+    if not known:
+        return lambda _minute, _pods, before: before
+    return DecidedFloors(DecisionInputs(runs, known, measurements), len(runs), _advisor(runs[0]), measurements).floors
+
+
+class DecidedFloors:
+    """The decisions of some rows, minute by minute, with what they remember."""
+
+    def __init__(self, inputs: DecisionInputs, rows: int, advisor: Advisor | None, measurements: Measurements) -> None:
+        self._inputs, self._advisor, self._state = inputs, advisor, State.new(rows)
+        self._begin = measurements.begin.timestamp()
+        self._medians: deque[Floats] = deque([np.full(rows, np.nan)] * LATEST, maxlen=LATEST)
+
+    def floors(self, minute: int, pods: Pods, before: Counts) -> Counts:
+        """The recommended counts [row]; where nothing can be decided the floor before stays."""
+        now = self._begin + minute * 60.0
+        inputs = self._inputs.at(minute, pods)
+        if self._advisor is not None:
+            inputs = self._advised(inputs, self._advisor, now)
+        decisions, self._state = decide(inputs, self._state, now)
+        return np.where(decisions.scales, decisions.replicas, before)
+
+    def _advised(self, inputs: Inputs, advisor: Advisor, now: float) -> Inputs:
+        before = self._medians[0]
+        self._medians.append(median_of(inputs))
+        return advised(inputs, advisor, before, now)
+
+
+class Rows:
+    """Some runs that are replayed together, on their way through the minutes."""
+
+    def __init__(self, runs: Sequence[Run], alike: Alike, measurements: Measurements, *, tracks: bool = False) -> None:
+        setups, rows = [run.setup for run in runs], len(runs)
+        self._alike, self._measurements = alike, measurements
+        self._series = rows_of([run.series for run in runs])
+        self._capacity = np.array([setup.capacity.amount for setup in setups])
+        self.pods = Pods(
+            np.array([run.replicas for run in runs], np.int64),
+            Draws([setup.start_up for setup in setups], alike.timing.sync),
+        )
+        self._hpas = hpas_of(runs, alike)
+        self._floor = np.full(rows, NO_FLOOR, np.int64)
+        self.accounts = Accounts(rows, alike.timing.sync)
+        self._tracks = Tracks(measurements.minutes, rows) if tracks else None
+        self._demand, self._first = Demand.of(measurements, alike, self._series, 0), 0
+
+    def replayed(self, floors: FloorRule) -> list[RunResult]:
+        """From the first minute to the last; `floors` gives those of a minute, from the pods and the floors before."""
+        for minute in range(self._measurements.minutes):
+            self.minute(minute, floors(minute, self.pods, self._floor))
+        accounts = self.accounts.each()
+        if self._tracks is None:
+            return [RunResult(account) for account in accounts]
+        return [RunResult(account, track) for account, track in zip(accounts, self._tracks.each(), strict=True)]
+
+    def minute(self, minute: int, floor: Counts) -> None:
+        """One minute with these floors, which come too late for its first sync."""
+        if minute >= self._first + BLOCK:
+            self._demand, self._first = Demand.of(self._measurements, self._alike, self._series, minute), minute
+        timing, demand, place = self._alike.timing, self._demand, minute - self._first
+        before, self._floor = self._floor, floor
+        coming, earlier, latest = demand.coming[place], demand.usage_at(place), demand.usage_at(place + 1)
+        missing, asked = np.zeros(len(coming)), np.zeros(len(coming), np.int64)
+        for step in range(timing.syncs):
+            usage = latest if step >= timing.first_fresh else earlier
+            in_force = floor if step >= timing.first_floored else before
+            self._sync(minute * timing.syncs + step, usage, in_force)
+            missing += self.accounts.add(self.pods, coming, self._capacity)
+            asked += self.pods.asked
+        self.accounts.minute(asked, demand.known[place], timing.syncs)
+        self.pods.arrive((minute + 1) * timing.syncs)
+        if self._tracks:
+            self._tracks.add(minute, self.pods, floor, missing / timing.syncs, asked / timing.syncs)
+
+    def _sync(self, sync: int, usage: dict[str, Usage], floor: Counts) -> None:
+        self.pods.arrive(sync)
+        replicas = self._hpas.replicas(self.pods, usage, floor, sync)
+        change = self.pods.scale(replicas, sync, self._measurements.begin + sync * self._alike.timing.sync)
+        self._hpas.moved(change, sync)
+        self.accounts.changes += change != 0
+
+
+class SimulatedWorkload(NamedTuple):
+    """Pods asked for and ready at the end of a minute, and what it took until then."""
+
+    asked: int
+    ready: int
+    account: Account
+
+
+class Simulation:
+    """HPAs and pods of some runs, a minute at a time, in step with what decides about their floors."""
+
+    def __init__(self, runs: Sequence[Run], measurements: Measurements) -> None:
+        self._count, self._groups = len(runs), []
+        groups: dict[Alike, list[int]] = defaultdict(list)
+        for place, run in enumerate(runs):
+            groups[_alike(run, None, None)].append(place)
+        for alike, places in groups.items():
+            self._groups.append((places, Rows([runs[place] for place in places], alike, measurements)))
+
+    def minute(self, minute: int, floors: Sequence[int]) -> list[SimulatedWorkload]:
+        """Every run a minute later, in their order, with these floors; 0 is no floor."""
+        found: dict[int, SimulatedWorkload] = {}
+        for places, rows in self._groups:
+            rows.minute(minute, np.array([floors[place] for place in places], np.int64))
+            pods = zip(rows.pods.asked.tolist(), rows.pods.ready.tolist(), rows.accounts.each(), strict=True)
+            found |= {place: SimulatedWorkload(*one) for place, one in zip(places, pods, strict=True)}
+        return [found[place] for place in range(self._count)]
+
+
+def hpas_of(runs: Sequence[Run], alike: Alike) -> Hpas:
+    """The HPAs of runs that have the same kinds of targets."""
+    targets = target_columns([NOTHING._replace(targets=_target_numbers(run)) for run in runs])
+    least = np.array([run.setup.bounds.min_replicas for run in runs], np.int64)
+    most = np.array([run.setup.bounds.max_replicas for run in runs], np.int64)
+    return Hpas(alike.kinds, targets, least, most, alike.behavior, alike.timing.sync)
+
+
+def _target_numbers(run: Run) -> tuple[tuple[float, float, float], ...]:
+    return tuple(target_numbers(target, None) for target in run.setup.targets)
+
+
+class Demand(NamedTuple):
+    """What a block of minutes brings."""
+
+    usage: dict[str, tuple[Counts, Flags | None]]
+    """What HPAs read, by signal [minute, row], beginning one minute earlier; as in `Usage`."""
+    coming: Floats
+    """[minute, row] demand that the pods have to carry, 0 where it is not known."""
+    known: Flags
+    """[minute, row] whether it is known."""
+
+    @classmethod
+    def of(cls, measurements: Measurements, alike: Alike, series: Counts | slice, first: int) -> Demand:
+        """Of the minutes from `first` on."""
+        count = min(BLOCK, measurements.minutes - first)
+        usage = {}
+        for kind in alike.kinds:
+            read = measurements.past(kind.signal, first - 1, count + 1, series)
+            known = ~np.isnan(read)
+            usage[kind.signal] = (millis(np.nan_to_num(read)), None if known.all() else known)
+        coming = measurements.past(alike.fills, first + 1, count, series)
+        return cls(usage, np.nan_to_num(coming), ~np.isnan(coming))
+
+    def usage_at(self, place: int) -> dict[str, Usage]:
+        """What HPAs read at one minute."""
+        return {
+            signal: Usage(milli[place], None if known is None else known[place])
+            for signal, (milli, known) in self.usage.items()
+        }
+
+
+class Accounts:
+    """The accounts of all rows, while they grow."""
+
+    def __init__(self, rows: int, sync: timedelta) -> None:
+        self.asked, self.measured, self.short, self.changes = (np.zeros(rows, np.int64) for _ in range(4))
+        self.demand, self.missing = np.zeros(rows), np.zeros(rows)
+        self._sync = sync
+
+    def add(self, pods: Pods, coming: Floats, capacity: Floats) -> Floats:
+        """One sync period; gives what is missing in it [row], 0 where nothing was measured."""
+        missing = coming - pods.ready * capacity
+        np.maximum(missing, 0.0, out=missing)
+        self.short += missing > 0
+        self.demand += coming
+        self.missing += missing
+        return missing
+
+    def minute(self, asked: Counts, known: Flags, syncs: int) -> None:
+        """All of a minute's sync periods: pods asked for in each, summed, and where there was a measurement."""
+        self.asked += asked
+        self.measured += known * syncs
+
+    def each(self) -> list[Account]:
+        """As values."""
+        hours, sync = self._sync / HOUR, self._sync
+        columns = (self.asked, self.measured, self.short, self.demand, self.missing, self.changes)
+        return [
+            Account(asked * hours, measured * sync, short * sync, demand * hours, missing * hours, changes)
+            for asked, measured, short, demand, missing, changes in zip(*(c.tolist() for c in columns), strict=True)
+        ]
+
+
+class Tracks:
+    """The tracks of all rows, while they grow: [minute, row]."""
+
+    def __init__(self, minutes: int, rows: int) -> None:
+        self.asked, self.ready, self.floor = (np.zeros((minutes, rows), np.int32) for _ in range(3))
+        self.missing, self.spent = np.zeros((minutes, rows)), np.zeros((minutes, rows))
+
+    def add(self, minute: int, pods: Pods, floor: Counts, missing: Floats, spent: Floats) -> None:
+        """A minute is over."""
+        self.asked[minute], self.ready[minute], self.floor[minute] = pods.asked, pods.ready, floor
+        self.missing[minute], self.spent[minute] = missing, spent
+
+    def each(self) -> Iterator[Track]:
+        """Row by row."""
+        for row in range(self.asked.shape[1]):
+            counts = (self.asked[:, row], self.ready[:, row], self.floor[:, row])
+            yield Track(*counts, self.missing[:, row], self.spent[:, row])

@@ -1,0 +1,351 @@
+"""What decisions would have cost on days that are over: a replay of past minutes through `decide`, many workloads at once.
+
+Each workload is replayed by measured demand alone, by its forecasts and by yesterday's load, each way from lean to safe.
+They are compared where they spend what measured demand alone spends. Demand is open-loop and in pods: a pod is full at
+1. The count of a decision is the number of pods; one that is asked for serves a start-up later, one that is given back
+is gone at once, and what is measured in a minute is known in the next one.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from forecaster.horizontal.decide import decide
+from forecaster.horizontal.inputs import Inputs, Kind, PolicyColumns, Rules, TargetColumns
+from forecaster.horizontal.numbers import ceil_counts, milli
+from forecaster.horizontal.quantile import stated_quantile
+from forecaster.horizontal.state import State
+from forecaster.hpa.numbers import MAX_INT32
+from forecaster.hpa.spec import SHIPPED
+from forecaster.replay.pods import Pods, StartUps
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from forecaster.domain.policy import HorizontalPolicy
+    from forecaster.forecasting.backtest import Backtest
+    from forecaster.horizontal.inputs import Sizing
+    from forecaster.horizontal.numbers import Counts, Flags, Floats
+
+STATED = 0.8
+"""The target of the HPA that forecasts are compared with, as a share of a full pod."""
+TARGETS = (1.5, 1.2, 1.05, 0.95, 0.85, 0.75, 0.6, 0.4)
+"""From lean to safe: a pod's share that is filled by yesterday's load, or by a quantile of the forecast."""
+LEAST = 1e-5
+"""Share of the demand that is as good as none: added before logarithms are taken, and no more shortage than none."""
+REACTIVE_WINDOW = timedelta(minutes=4)
+"""Measured demand alone looks back on five recommendations a minute apart before it gives pods back."""
+BLOCK = 60
+"""Minutes that are taken together where the noise of a shortage is estimated: an hour's minutes fall short together."""
+MINUTES_A_DAY = 1440
+UNIT = 1000.0
+"""A pod, in the unit of the replay: its targets are whole milli-units."""
+TOGETHER = 256
+"""Workloads of one replay: their forecasts are some hundred megabytes."""
+DEMAND = "demand"
+
+
+class Setting(NamedTuple):
+    """The price of a pod below which none is asked for, as a ratio, and how much of a pod is counted on."""
+
+    price: float
+    share: float = 1.0
+
+
+SETTINGS = (
+    *(Setting(price) for price in (0.98, 0.8, 0.5, 0.3, 0.18, 0.1, 0.05, 0.02)),
+    Setting(0.01, 0.7),
+    Setting(0.01, 0.4),
+)
+"""Of newsvendor sizing, from lean to safe."""
+
+
+class Strategies(NamedTuple):
+    """Ways to decide, [strategy] each: what one asks for, and which forecast it has."""
+
+    target: Sequence[float]
+    setting: Sequence[Setting | None]
+    """Of newsvendor sizing; None where the target speaks."""
+    expects: Sequence[str]
+    """`nothing`, `model` or `yesterday`."""
+
+
+class Bill(NamedTuple):
+    """[strategy, series] each: pod-minutes asked for, and the share of the demand above what ready pods carried."""
+
+    spent: Floats
+    short: Floats
+    by_block: Floats
+    """[block, strategy, series] the parts of `short`."""
+
+
+class Records(NamedTuple):
+    """What came of deciding by one forecast, [series] each; NaN where it cannot spend as little as measured demand."""
+
+    short: Floats
+    """Share of the demand, for the pod-hours that measured demand alone spends."""
+    saving: Floats
+    """Share of those pod-hours that it does without at a shortage that is no different."""
+    noise: Floats
+    """Standard error of the difference between both shortages, from one hour to the next."""
+
+
+class PastEvidence(NamedTuple):
+    """Of days that are over, [series] each."""
+
+    days: float
+    reactive: Floats
+    """Share of the demand that measured demand alone left short."""
+    model: Records
+    seasonal: Records
+
+
+def evidence_of(
+    days: Backtest, levels: Sequence[float], policies: Sequence[HorizontalPolicy], start_ups: Counts
+) -> list[PastEvidence]:
+    """What came of each forecast on all the days [series, minute] in pods, and again on the newer half of them.
+
+    The policies have one sizing; `start_ups` [series] are minutes.
+    """
+    strategies = strategies_of(policies[0].sizing)
+    minutes = days.demand.shape[-1]
+    halves = bills(days, levels, strategies, policies, start_ups, sinces=(0, minutes // 2))
+    return [_evidence(bill, strategies, minutes - since) for bill, since in zip(halves, (0, minutes // 2), strict=True)]
+
+
+def strategies_of(sizing: str) -> Strategies:
+    """Measured demand alone first, then forecasts by this sizing, then yesterday's load."""
+    if sizing == "quantile":
+        ours: list[tuple[float, Setting | None, str]] = [(target, None, "model") for target in TARGETS]
+    else:
+        ours = [(1.0, setting, "model") for setting in SETTINGS]
+    naive = [(target, None, "yesterday") for target in TARGETS]
+    return Strategies(*zip(*[(STATED, None, "nothing"), *ours, *naive], strict=True))
+
+
+def bills(
+    days: Backtest,
+    levels: Sequence[float],
+    strategies: Strategies,
+    policies: Sequence[HorizontalPolicy],
+    start_ups: Counts,
+    *,
+    sinces: Sequence[int] = (0,),
+) -> list[Bill]:
+    """What every strategy costs, from each of these minutes on."""
+    replay = _PastReplay(days, levels, strategies, policies, start_ups)
+    asked, missing = replay.minutes()
+    total = days.demand.shape[-1]
+    return [_bill(asked, missing, days.demand, slice(since, total), len(strategies.target)) for since in sinces]
+
+
+class _PastReplay:
+    """Rows are strategies × series, strategy by strategy; minutes pass outside."""
+
+    def __init__(
+        self,
+        days: Backtest,
+        levels: Sequence[float],
+        strategies: Strategies,
+        policies: Sequence[HorizontalPolicy],
+        start_ups: Counts,
+    ) -> None:
+        self._strategies, self._series = strategies, len(policies)
+        rows = len(strategies.target) * self._series
+        self._sized = np.array([one is not None for one in strategies.setting])
+        sizing: Sizing = "newsvendor" if self._sized.any() else "quantile"
+        self._rules = Rules(sizing, sizing == "newsvendor", (Kind(DEMAND, of_request=False),), tuple(levels))
+        self._policy = _policies(strategies, policies)
+        self._targets = _targets(strategies, self._series)
+        self._demand = np.ascontiguousarray(days.demand.T) * UNIT
+        self._seen = np.ascontiguousarray(days.seen.T) * UNIT
+        self._peaks = np.ascontiguousarray(np.moveaxis(days.peaks, 0, -1)) * UNIT
+        """[minute, level, series]."""
+        self._expected = self._peak(days, levels, policies)
+        """[minute, strategy, series]; NaN where nothing is expected, or a whole distribution."""
+        first = np.maximum(
+            ceil_counts(self._tiled(self._seen[0]) / UNIT / np.repeat(strategies.target, self._series)), 1
+        )
+        self._pods = Pods(first, StartUps(np.tile(start_ups, len(strategies.target))))
+        self._state = State.new(rows, (DEMAND,))
+        self._quantiles = np.full((len(levels), rows), np.nan)
+        self._always, self._never = np.ones(rows, np.bool_), np.zeros(rows, np.bool_)
+        self._zero = np.zeros(rows, np.int64)
+        self._known, self._untold = np.zeros((1, rows), np.int8), np.full((1, rows), np.nan)
+
+    def _tiled(self, series: Floats) -> Floats:
+        return np.tile(series, len(self._strategies.target))
+
+    def _peak(self, days: Backtest, levels: Sequence[float], policies: Sequence[HorizontalPolicy]) -> Floats:
+        """What is expected, at least what is measured: the HPA's formula at the larger demand is its larger answer."""
+        quantiles = np.array([stated_quantile(policy) for policy in policies])
+        model = np.maximum(quantile_of(levels, self._peaks, quantiles), self._seen)
+        yesterday = np.maximum(np.ascontiguousarray(days.yesterday.T) * UNIT, self._seen)
+        nothing = np.full_like(model, np.nan)
+        by_name = {"nothing": nothing, "model": model, "yesterday": yesterday}
+        pairs = zip(self._strategies.expects, self._strategies.setting, strict=True)
+        return np.stack([nothing if setting else by_name[name] for name, setting in pairs], axis=1)
+
+    def minutes(self) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """[minute, row] pods asked for, and demand above what the ready ones carry."""
+        shape = (len(self._demand), len(self._zero))
+        asked, missing = np.zeros(shape, np.int32), np.zeros(shape, np.float32)
+        for minute in range(len(self._demand)):
+            self._pods.arrive(minute)
+            decisions, self._state = decide(self._inputs(minute), self._state, minute * 60.0)
+            self._pods.scale(decisions.replicas, minute)
+            self._pods.arrive(minute)
+            asked[minute] = self._pods.asked
+            missing[minute] = np.maximum(self._tiled(self._demand[minute]) - self._pods.ready * UNIT, 0.0) / UNIT
+        return asked, missing
+
+    def _inputs(self, minute: int) -> Inputs:
+        return Inputs(
+            rules=self._rules,
+            policy=self._policy,
+            targets=self._targets,
+            current=self._pods.asked,
+            ready=self._pods.ready,
+            measured=self._tiled(self._seen[minute])[None],
+            unseen=self._known,
+            age=self._untold,
+            peak=self._expected[minute].reshape(1, -1),
+            low=self._untold,
+            quantiles=self._distributions(minute),
+            acting=self._always,
+            event_floor=self._zero,
+            frozen=self._never,
+            unreadable=self._never,
+        )
+
+    def _distributions(self, minute: int) -> list[Floats]:
+        if self._rules.sizing == "quantile":
+            return []
+        found = self._quantiles.reshape(len(self._quantiles), -1, self._series)
+        found[:, self._sized] = self._peaks[minute][:, None]
+        return [self._quantiles]
+
+
+def _policies(strategies: Strategies, policies: Sequence[HorizontalPolicy]) -> PolicyColumns:
+    """Measured demand alone goes by the HPA's own rules; forecasts by those of the workload's policy."""
+    series, count = len(policies), len(strategies.target)
+    ours = np.repeat([name != "nothing" for name in strategies.expects], series)
+    formula = np.repeat([name == "model" for name in strategies.expects], series)
+    prices = np.repeat([one.price if one else np.nan for one in strategies.setting], series)
+    shares = np.repeat([one.share if one else 1.0 for one in strategies.setting], series)
+
+    def column(name: str, otherwise: float, where: Flags = ours) -> Floats:
+        values = [getattr(policy, name) for policy in policies]
+        numbers = np.array([otherwise if one is None else one for one in values], np.float64)
+        return np.where(where, np.tile(numbers, count), otherwise)
+
+    windows = np.array([policy.scale_down_stabilization.total_seconds() for policy in policies])
+    quantiles = np.tile([stated_quantile(policy) for policy in policies], count)
+    rows = count * series
+    return PolicyColumns(
+        tolerance=np.where(formula, column("tolerance", SHIPPED.tolerance), np.where(ours, 0.0, SHIPPED.tolerance)),
+        surge=column("surge", np.nan),
+        stabilization=np.where(ours, np.tile(windows, count), REACTIVE_WINDOW.total_seconds()),
+        churn_price=column("churn_price", 0.0),
+        changes_per_hour=column("changes_per_hour", 0.0).astype(np.int64),
+        outage_hold=np.zeros(rows),
+        headroom=1.0 / shares - 1.0,
+        quantile=np.where(np.isnan(prices), quantiles, 1.0 - prices),
+        min_replicas=np.ones(rows, np.int64),
+        max_replicas=np.full(rows, MAX_INT32),
+        lead_time=np.zeros(rows),
+        max_sample_age=np.full(rows, np.nan),
+    )
+
+
+def _targets(strategies: Strategies, series: int) -> TargetColumns:
+    goals = np.repeat([milli(UNIT * target) for target in strategies.target], series)
+    return TargetColumns(goals[None], np.ones_like(goals)[None], np.full((1, len(goals)), UNIT))
+
+
+def quantile_of(levels: Sequence[float], peaks: Floats, quantiles: Floats) -> Floats:
+    """[minute, series] of peaks [minute, level, series] at each series' quantile, linear between two levels."""
+    found = np.empty((len(peaks), peaks.shape[-1]))
+    for quantile in np.unique(quantiles):
+        rows = quantiles == quantile
+        right = min(max(int(np.searchsorted(levels, quantile)), 1), len(levels) - 1)
+        share = min(max((quantile - levels[right - 1]) / (levels[right] - levels[right - 1]), 0.0), 1.0)
+        found[:, rows] = (1.0 - share) * peaks[:, right - 1][:, rows] + share * peaks[:, right][:, rows]
+    return found
+
+
+def _bill(asked: NDArray[np.int32], missing: NDArray[np.float32], demand: Floats, span: slice, strategies: int) -> Bill:
+    total = demand[:, span].sum(axis=1)
+    blocks = np.add.reduceat(missing[span].astype(np.float64), np.arange(0, span.stop - span.start, BLOCK), axis=0)
+    by_block = blocks.reshape(len(blocks), strategies, -1) / np.where(total > 0, total, 1.0)
+    spent = asked[span].sum(axis=0).reshape(strategies, -1)
+    return Bill(spent.astype(np.float64), by_block.sum(axis=0), by_block)
+
+
+def _evidence(bill: Bill, strategies: Strategies, minutes: int) -> PastEvidence:
+    expects = np.array(strategies.expects)
+    model, naive = (records(bill, np.flatnonzero(expects == name)) for name in ("model", "yesterday"))
+    return PastEvidence(minutes / MINUTES_A_DAY, bill.short[0], model, naive)
+
+
+def records(bill: Bill, strategies: Counts) -> Records:
+    """The sweep of some strategies: its shortage where it spends what strategy 0 spends, and what it saves at its shortage.
+
+    Between two points of the sweep the logarithm of the shortage is linear. NaN where the sweep cannot be as lean, or
+    not as dear.
+    """
+    order = np.argsort(bill.spent[strategies], axis=0, kind="stable")
+    spent = np.take_along_axis(bill.spent[strategies], order, axis=0)
+    budget, left = bill.spent[0], _log(np.take_along_axis(bill.short[strategies], order, axis=0))
+    inside = (spent[0] <= budget) & (budget <= spent[-1])
+    right = np.clip((spent <= budget).sum(axis=0), 1, len(spent) - 1)
+    share = _share(spent, right, budget)
+    noise = _noise(bill, strategies, order, right, share)
+    as_safe = _log(bill.short[0] + np.maximum(noise, LEAST))
+    saving = 1.0 - _spent_at(spent, np.minimum.accumulate(left), as_safe) / np.maximum(budget, 1.0)
+    return Records(
+        short=np.where(inside, np.maximum(np.exp(_between(left, right, share)) - LEAST, 0.0), np.nan),
+        saving=np.where(inside, saving, np.nan),
+        noise=np.where(inside, noise, np.nan),
+    )
+
+
+def _spent_at(spent: Floats, left: Floats, at_most: Floats) -> Floats:
+    """[series] the least spent at which no more than `at_most` is left short, both as logarithms; the dearest without."""
+    safe = left <= at_most + 1e-6
+    place = np.where(safe.any(axis=0), safe.argmax(axis=0), len(spent) - 1)
+    right = np.maximum(place, 1)
+    share = np.where(place > 0, _share(-left, right, -at_most), 0.0)
+    return _between(spent, right, np.where(safe.any(axis=0), share, 1.0))
+
+
+def _log(short: Floats) -> Floats:
+    return np.log(short + LEAST)
+
+
+def _share(values: Floats, right: Counts, at: Floats) -> Floats:
+    """[series] how far `at` lies from the point before `right` to that one, 0-1, of values [point, series] that rise."""
+    low, high = _point(values, right - 1), _point(values, right)
+    gap = high - low
+    return np.clip(np.where(gap > 0, (at - low) / np.where(gap > 0, gap, 1.0), 0.0), 0.0, 1.0)
+
+
+def _between(values: Floats, right: Counts, share: Floats) -> Floats:
+    return np.asarray((1.0 - share) * _point(values, right - 1) + share * _point(values, right))
+
+
+def _point(values: Floats, place: Counts) -> Floats:
+    return np.asarray(np.take_along_axis(values, place[None], axis=0)[0])
+
+
+def _noise(bill: Bill, strategies: Counts, order: Counts, right: Counts, share: Floats) -> Floats:
+    """[series] standard error of a sum over hours, each of which might have been another one."""
+    series = np.arange(bill.spent.shape[1])
+    left, after = (bill.by_block[:, strategies[order[place, series]], series] for place in (right - 1, right))
+    differences = (1.0 - share) * left + share * after - bill.by_block[:, 0]
+    return np.asarray(np.sqrt(((differences - differences.mean(axis=0)) ** 2).sum(axis=0)))

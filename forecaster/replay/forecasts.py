@@ -1,0 +1,197 @@
+"""What a model forecasts at every minute of a replay, asked as the service asks it: fitted in rotation, up to date.
+
+This is the dear part of a replay, so it is done once for each model and span, and can be kept (`ForecastCache`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from forecaster.demand.fresh import LEAST_KNOWN, DemandContext, FreshHistory, fresh
+from forecaster.domain.signal import PODS
+from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window
+from forecaster.forecasting.forecaster import Forecaster
+from forecaster.forecasting.peaks import LEVELS
+from forecaster.replay.measurements import EVERY_MINUTE, RECENT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from forecaster.domain.signal import Signal
+    from forecaster.domain.workload import WorkloadId
+    from forecaster.forecasting.forecaster import PeakSpan
+    from forecaster.forecasting.peaks import PeakForecasts
+    from forecaster.horizontal.numbers import Counts, Floats
+    from forecaster.replay.measurements import Measurements
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+WEEKS = timedelta(days=14)
+"""How much history the service lends to its models."""
+ALL_AT_ONCE = 1_000_000
+
+
+class ForecastCache(Protocol):
+    """Where forecasts are kept between replays: arrays by the hash of all that they were made of."""
+
+    def get(self, key: str) -> Mapping[str, NDArray[np.float64]] | None:
+        """What was kept under this key; None when nothing usable was."""
+
+    def put(self, key: str, arrays: Mapping[str, NDArray[np.float64]]) -> None:
+        """Keep this, if it can be kept."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReplayForecasts:
+    """Quantiles of the largest demand within `span` after each minute."""
+
+    name: str
+    span: PeakSpan
+    levels: tuple[float, ...]
+    values: Mapping[str, Floats]
+    """By signal: [minute, level, series], ascending with the level; NaN where there is no forecast."""
+
+    def peak(
+        self, signal: str, quantile: float, minutes: slice = EVERY_MINUTE, series: Counts | slice = EVERY_MINUTE
+    ) -> Floats | None:
+        """[minute, series] at one quantile, linear between two levels; None for a signal without forecasts."""
+        if signal not in self.values:
+            return None
+        values = self.values[signal][minutes]
+        right = int(np.searchsorted(self.levels, quantile))
+        if right < len(self.levels) and self.levels[right] == quantile:
+            return values[:, right, series]
+        left, right = max(right - 1, 0), min(right, len(self.levels) - 1)
+        lower = values[:, left, series]
+        if left == right:
+            return lower
+        low, high = self.levels[left], self.levels[right]
+        return np.asarray((values[:, right, series] - lower) / (high - low) * (quantile - low) + lower)
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastRequest:
+    """Which model is asked for which span, how often it is fitted, and how often it is asked."""
+
+    model: str
+    span: PeakSpan
+    refit_after: timedelta = timedelta(hours=6)
+    every: int = 1
+    """Minutes between two forecasts; the latest holds in between."""
+
+
+def forecast_minutes(
+    measurements: Measurements, signals: Sequence[Signal], request: ForecastRequest
+) -> ReplayForecasts:
+    """The forecasts of a whole replay."""
+    forecaster = Forecaster(request.model, request.refit_after, ALL_AT_ONCE)
+    shape = (measurements.minutes, len(LEVELS), len(measurements.traces.workloads))
+    values: dict[str, Floats] = {signal: np.full(shape, np.nan) for signal in signals}
+    histories = {signal: ServiceHistory.of(measurements, signal) for signal in (*signals, PODS)}
+    for minute in range(measurements.minutes):
+        for signal in signals:
+            values[signal][minute] = (
+                _asked(forecaster, histories, signal, request.span, measurements.instant(minute))
+                if minute % request.every == 0
+                else values[signal][minute - 1]
+            )
+    return ReplayForecasts(request.model, request.span, LEVELS, values)
+
+
+def cached_or_forecast(
+    measurements: Measurements, signals: Sequence[Signal], request: ForecastRequest, cache: ForecastCache, version: str
+) -> ReplayForecasts:
+    """The same from the cache, if it was computed before from the same history by the same version."""
+    key = key_of(measurements, signals, request, version)
+    kept = cache.get(key)
+    wanted = (measurements.minutes, len(LEVELS), len(measurements.traces.workloads))
+    if kept is not None and all(signal in kept and kept[signal].shape == wanted for signal in signals):
+        return ReplayForecasts(request.model, request.span, LEVELS, {signal: kept[signal] for signal in signals})
+    made = forecast_minutes(measurements, signals, request)
+    cache.put(key, {str(signal): values for signal, values in made.values.items()})
+    return made
+
+
+def key_of(measurements: Measurements, signals: Sequence[Signal], request: ForecastRequest, version: str) -> str:
+    """Hash of everything that a forecast depends on."""
+    traces = measurements.traces
+    rules = tuple((str(signal), signal.properties()) for signal in signals)
+    asked = (request, rules, measurements.begin, measurements.minutes, LEVELS, version, traces.start)
+    workloads = tuple((one.id, one.resources, one.autoscaler) for one in traces.workloads)
+    digest = hashlib.sha256(repr((asked, workloads)).encode())
+    for signal in (*signals, PODS):
+        digest.update(np.ascontiguousarray(traces.of(signal)).data)
+    return digest.hexdigest()
+
+
+def _asked(
+    forecaster: Forecaster, histories: Mapping[Signal, ServiceHistory], signal: Signal, span: PeakSpan, now: datetime
+) -> Floats:
+    """[level, series]."""
+    history, pods = histories[signal], histories[PODS]
+    workloads = history.measurements.traces.workloads
+    context = DemandContext(signal, pods.cut(now), {one.id: one for one in workloads})
+    peaks: PeakForecasts = forecaster.peaks(signal, history.cut(now, context), [span], now)[span]
+    found = np.full((len(LEVELS), len(workloads)), np.nan)
+    rows = np.array([peaks.row.get(one.id, -1) for one in workloads])
+    found[:, rows >= 0] = peaks.values[rows[rows >= 0]].T
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ServiceHistory:
+    """One signal as the service keeps it: [series, column] by minutes and by five minutes, gaps before the first."""
+
+    measurements: Measurements
+    by_minute: NDArray[np.float32]
+    by_five: NDArray[np.float32]
+    first_five: datetime
+
+    @classmethod
+    def of(cls, measurements: Measurements, signal: Signal) -> ServiceHistory:
+        """With gaps for as long as the service looks back."""
+        traces = measurements.traces
+        values = traces.of(signal).astype(np.float32)
+        lead = (traces.start - EPOCH - MINUTE) % FIVE_MINUTES // MINUTE
+        rest = -(values.shape[1] + lead) % (FIVE_MINUTES // MINUTE)
+        whole = np.pad(values, ((0, 0), (lead, rest)), constant_values=np.nan)
+        points = WEEKS // FIVE_MINUTES
+        padded = np.pad(five_minutes(whole), ((0, 0), (points, 0)), constant_values=np.nan)
+        ends = traces.start - lead * MINUTE + FIVE_MINUTES - MINUTE
+        minutes = np.pad(values, ((0, 0), (RECENT // MINUTE, 0)), constant_values=np.nan)
+        return cls(measurements, minutes, padded, ends)
+
+    def cut(self, now: datetime, context: DemandContext | None = None) -> FreshHistory:
+        """The latest weeks up to the minute."""
+        return fresh(self.weeks(now), self.minutes(now), context)
+
+    def minutes(self, now: datetime) -> Window:
+        """The latest hours by the minute, ending at `now`."""
+        count = RECENT // MINUTE
+        last = self.measurements.traces.column(now) + count + 1
+        return Window(self._ids, now - (count - 1) * MINUTE, MINUTE, self.by_minute[:, last - count : last])
+
+    def weeks(self, now: datetime) -> Window:
+        """The latest weeks by five minutes, ending with the last that are over."""
+        count = WEEKS // FIVE_MINUTES
+        end = now - (now - EPOCH) % FIVE_MINUTES
+        last = (end - self.first_five) // FIVE_MINUTES + count + 1
+        return Window(self._ids, end - (count - 1) * FIVE_MINUTES, FIVE_MINUTES, self.by_five[:, last - count : last])
+
+    @property
+    def _ids(self) -> tuple[WorkloadId, ...]:
+        return tuple(workload.id for workload in self.measurements.traces.workloads)
+
+
+def five_minutes(minutes: NDArray[np.float32]) -> NDArray[np.float32]:
+    """[series, point] means of every five columns, over the known ones; NaN where too few are."""
+    grouped = minutes.reshape(len(minutes), -1, FIVE_MINUTES // MINUTE)
+    known = np.count_nonzero(~np.isnan(grouped), axis=2)
+    sums = np.nansum(grouped, axis=2, dtype=np.float64)
+    return np.where(known >= LEAST_KNOWN, sums / np.maximum(known, 1), np.nan).astype(np.float32)

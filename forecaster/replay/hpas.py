@@ -1,0 +1,201 @@
+"""The HPAs of all runs beside our decisions: one pass a sync, on arrays, digit by digit as `forecaster.hpa` (§3, §9-§11).
+
+Pods are alike: ready ones share the demand, starting ones use nothing yet. All HPAs of one object have targets of the
+same kinds and the same `behavior`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from forecaster.horizontal.numbers import UNKNOWN, Band, ceil_counts
+from forecaster.horizontal.proposals import Pods as PodCounts
+from forecaster.horizontal.proposals import combined, proposal
+from forecaster.hpa.limits import windows
+from forecaster.hpa.numbers import MAX_INT32, MIN_INT32
+from forecaster.hpa.spec import SHIPPED, tolerance_of
+from forecaster.replay.hpa_memory import ScaleEvents, SlidingWindow, neutral_for
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import timedelta
+
+    from forecaster.horizontal.inputs import Kind, TargetColumns
+    from forecaster.horizontal.numbers import Counts, Flags
+    from forecaster.hpa.behavior import Behavior, ScalingPolicy, ScalingRules
+    from forecaster.replay.pods import Pods
+
+
+class Usage(NamedTuple):
+    """The measured total of one signal [row] in milli-units, 0 where it is not known."""
+
+    milli: Counts
+    known: Flags | None
+    """None where it is known everywhere."""
+
+
+class Hpas:
+    """The HPAs and what their controller remembers."""
+
+    def __init__(
+        self,
+        kinds: Sequence[Kind],
+        targets: TargetColumns,
+        least: Counts,
+        most: Counts,
+        behavior: Behavior | None,
+        sync_period: timedelta,
+    ) -> None:
+        self._kinds, self._targets, self._least, self._most = kinds, targets, least, most
+        tolerance, rows = tolerance_of(behavior, SHIPPED), len(least)
+        self._band = Band(np.full(rows, tolerance.lowest), np.full(rows, tolerance.highest))
+        self._limits: _Limits = (
+            _Shipped(rows, most, sync_period) if behavior is None else _Behaved(rows, most, behavior, sync_period)
+        )
+
+    def replicas(self, pods: Pods, usage: Mapping[str, Usage], floor: Counts, sync: int) -> Counts:
+        """Replicas [row] after one pass, with `minReplicas` raised to the floor, though never above `maxReplicas`."""
+        current = pods.asked
+        least = np.maximum(self._least, np.minimum(floor, self._most))
+        recommended = combined(self._proposals(pods, usage), current)
+        inside = (current >= least) & (current <= self._most)
+        counts = recommended.valid & inside & (current > 0)
+        limited = self._limits.limited(recommended.replicas, counts, current, least, sync)
+        if counts.all():
+            return limited
+        bounded = np.minimum(np.maximum(current, least), self._most)
+        return np.where(counts, limited, np.where(inside | (current == 0), current, bounded))
+
+    def moved(self, change: Counts, sync: int) -> None:
+        """Remember by how much each count [row] was changed (§11.4)."""
+        self._limits.moved(change, sync)
+
+    def _proposals(self, pods: Pods, usage: Mapping[str, Usage]) -> list[Counts]:
+        """[target][row]; `UNKNOWN` without a sample, or without a ready pod that could have one."""
+        counted, served, found = PodCounts.of(pods.ready, pods.asked), pods.ready > 0, []
+        every = bool(served.all())
+        for place, kind in enumerate(self._kinds):
+            seen, goal, request = usage[kind.signal], self._targets.goal[place], self._targets.request[place]
+            count, known = proposal(kind, seen.milli, goal, request, counted, self._band), seen.known
+            if not kind.of_all_pods and not every:
+                known = served if known is None else served & known
+            found.append(count if known is None else np.where(known, count, UNKNOWN))
+        return found
+
+
+class _Shipped:
+    """HPA rules §10: no `behavior`."""
+
+    def __init__(self, rows: int, most: Counts, sync_period: timedelta) -> None:
+        entries = SHIPPED.downscale_stabilization // sync_period + 1
+        self._most, self._highest = most, SlidingWindow(np.maximum, entries, rows)
+
+    def limited(self, replicas: Counts, counts: Flags, current: Counts, least: Counts, sync: int) -> Counts:
+        highest = self._highest.push(_entry(np.maximum, replicas, counts, current, first=sync == 0))
+        growth = np.maximum(SHIPPED.growth.factor * current, SHIPPED.growth.minimum).astype(np.int64)
+        return np.where(highest < least, least, np.minimum(highest, np.minimum(self._most, growth)))
+
+    def moved(self, change: Counts, sync: int) -> None:
+        """Nothing is remembered."""
+
+
+class _Behaved:
+    """HPA rules §11: `spec.behavior`."""
+
+    def __init__(self, rows: int, most: Counts, behavior: Behavior, sync_period: timedelta) -> None:
+        up, down = windows(behavior, SHIPPED.downscale_stabilization)
+        self._most, self._rules, self._waits = most, behavior, (bool(up), bool(down))
+        self._lowest = SlidingWindow(np.minimum, _younger_than(up, sync_period), rows)
+        self._highest = SlidingWindow(np.maximum, _younger_than(down, sync_period), rows)
+        self._ups = ScaleEvents(rows, behavior.scale_up.policies, sync_period)
+        self._downs = ScaleEvents(rows, behavior.scale_down.policies, sync_period)
+
+    def limited(self, replicas: Counts, counts: Flags, current: Counts, least: Counts, sync: int) -> Counts:
+        up, down = (sync == 0 and waits for waits in self._waits)
+        lowest = self._lowest.push(_entry(np.minimum, replicas, counts, current, first=up))
+        highest = self._highest.push(_entry(np.maximum, replicas, counts, current, first=down))
+        stabilized = np.minimum(np.maximum(current, lowest), highest)
+        return self._rated(stabilized, counts, current, least, sync)
+
+    def moved(self, change: Counts, sync: int) -> None:
+        for events, by in ((self._ups, change), (self._downs, -change)):
+            rows = np.flatnonzero(by > 0)
+            if rows.size:
+                events.record(rows, by[rows], sync)
+
+    def _rated(self, stabilized: Counts, counts: Flags, current: Counts, least: Counts, sync: int) -> Counts:
+        """§11.2 for the rows that move."""
+        result = stabilized.copy()
+        rises = np.flatnonzero(counts & (stabilized > current))
+        if rises.size:
+            limit = np.maximum(self._up_limit(rises, current[rises], sync), current[rises])
+            result[rises] = np.minimum(stabilized[rises], np.minimum(self._most[rises], limit))
+        falls = np.flatnonzero(counts & (stabilized < current))
+        if falls.size:
+            limit = np.minimum(self._down_limit(falls, current[falls], sync), current[falls])
+            result[falls] = np.maximum(stabilized[falls], np.maximum(least[falls], limit))
+        return result
+
+    def _up_limit(self, rows: Counts, current: Counts, sync: int) -> Counts:
+        rules = self._rules.scale_up
+        if rules.select_policy == "Disabled":
+            return current
+        allowed = [_raised(self._start(rows, current, one, sync), one) for one in rules.policies]
+        return _selected(allowed, rules, current, most_permissive=np.maximum, empty=(MIN_INT32, MAX_INT32))
+
+    def _down_limit(self, rows: Counts, current: Counts, sync: int) -> Counts:
+        rules = self._rules.scale_down
+        if rules.select_policy == "Disabled":
+            return current
+        allowed = [_lowered(self._start(rows, current, one, sync), one) for one in rules.policies]
+        return _selected(allowed, rules, current, most_permissive=np.minimum, empty=(MAX_INT32, MIN_INT32))
+
+    def _start(self, rows: Counts, current: Counts, policy: ScalingPolicy, sync: int) -> Counts:
+        """The size when the policy's period began."""
+        return current - self._ups.since(rows, policy.period, sync) + self._downs.since(rows, policy.period, sync)
+
+
+_Limits = _Shipped | _Behaved
+
+
+def _younger_than(window: timedelta, sync_period: timedelta) -> int:
+    """How many entries are strictly younger than a window; the latest counts always."""
+    return max(1, math.ceil(window / sync_period))
+
+
+def _entry(join: np.ufunc, replicas: Counts, counts: Flags, current: Counts, *, first: bool) -> Counts:
+    """What a pass adds to a window: nothing where it recommends nothing; the first one, the size it found as well."""
+    entry = replicas if counts.all() else np.where(counts, replicas, neutral_for(join))
+    return np.asarray(join(entry, current)) if first else entry
+
+
+def _selected(
+    allowed: Sequence[Counts],
+    rules: ScalingRules,
+    current: Counts,
+    *,
+    most_permissive: np.ufunc,
+    empty: tuple[int, int],
+) -> Counts:
+    if not allowed:
+        return np.full_like(current, empty[1] if rules.select_policy == "Min" else empty[0])
+    least_permissive = np.minimum if most_permissive is np.maximum else np.maximum
+    join = least_permissive if rules.select_policy == "Min" else most_permissive
+    result: Counts = join.reduce(np.stack(allowed), axis=0)
+    return result
+
+
+def _raised(start: Counts, policy: ScalingPolicy) -> Counts:
+    if policy.type == "Pods":
+        return start + policy.value
+    return ceil_counts(start.astype(np.float64) * (1 + policy.value / 100))
+
+
+def _lowered(start: Counts, policy: ScalingPolicy) -> Counts:
+    if policy.type == "Pods":
+        return start - policy.value
+    kept: Counts = np.trunc(start * (1 - policy.value / 100)).astype(np.int64)
+    return kept

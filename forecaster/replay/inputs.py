@@ -1,0 +1,222 @@
+"""The inputs of the decisions of many runs, minute by minute, prepared in blocks of minutes.
+
+Rows are runs that are decided together; what does not change is made once, and a minute is a view of a block.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from forecaster.domain.window import MINUTE
+from forecaster.forecasting.peaks import LOW
+from forecaster.horizontal.events import floor_at, freeze_at
+from forecaster.horizontal.inputs import KNOWN, NO_SAMPLE, NOT_READ, STALE, Inputs
+from forecaster.horizontal.lead_time import lead_time
+from forecaster.horizontal.terms import policy_columns, target_columns, terms_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime, timedelta
+
+    from forecaster.domain.event import ScheduledEvent
+    from forecaster.domain.policy import Policy
+    from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
+    from forecaster.horizontal.terms import Terms
+    from forecaster.replay.forecasts import ReplayForecasts
+    from forecaster.replay.measurements import Measurements
+    from forecaster.replay.pods import Pods
+    from forecaster.replay.runs import Run
+
+BLOCK = 120
+"""Minutes that are prepared together: 4 MB for each column of a chunk."""
+
+
+def terms_of_run(run: Run) -> Terms | None:
+    """The rules and numbers that a run decides by; None without a policy."""
+    if run.policy is None:
+        return None
+    levels = run.forecasts.levels if run.forecasts else ()
+    return terms_of(run.workload, run.policy.horizontal, levels, run.policy.max_sample_age)
+
+
+def rows_of(places: Sequence[int]) -> Counts | slice:
+    """Places to index by; a slice, which copies nothing, where they are neighbours."""
+    first = places[0]
+    if list(places) == list(range(first, first + len(places))):
+        return slice(first, first + len(places))
+    return np.array(places, np.int64)
+
+
+class DecisionInputs:
+    """The inputs of some runs with the same rules."""
+
+    def __init__(self, runs: Sequence[Run], terms: Sequence[Terms], measurements: Measurements) -> None:
+        policies = [run.policy for run in runs if run.policy is not None]
+        self._runs, self._measurements = runs, measurements
+        self._rules, self._policy, self._targets = terms[0].rules, policy_columns(terms), target_columns(terms)
+        self._series = rows_of([run.series for run in runs])
+        self._parts = list(_parts(runs, self._policy.quantile))
+        self._oldest = np.array([one.max_sample_age // MINUTE for one in policies])
+        self._least = np.array([-(-_least_history(one) // MINUTE) for one in policies])
+        self._calendar = Calendar([one.horizontal.events for one in policies], [*map(_lead_time, policies)])
+        self._acting = _acting(runs, measurements.minutes)
+        self._never = np.zeros(len(runs), np.bool_)
+        self._first, self._block = 0, self._prepared(0)
+
+    def at(self, minute: int, pods: Pods) -> Inputs:
+        """Of one minute, in which these pods are there; minutes come in their order."""
+        if minute >= self._first + BLOCK:
+            self._first, self._block = minute, self._prepared(minute)
+        block, place = self._block, minute - self._first
+        now = self._measurements.instant(minute)
+        floors, frozen = self._calendar.at(now) if self._calendar.any else (self._calendar.nothing, self._never)
+        return Inputs(
+            rules=self._rules,
+            policy=self._policy,
+            targets=self._targets,
+            current=pods.asked,
+            ready=pods.ready,
+            measured=block.measured[place],
+            unseen=block.unseen[place],
+            age=block.age[place],
+            peak=block.peak[place],
+            low=block.low[place],
+            quantiles=self._quantiles(minute, block.foreseeable[place]),
+            acting=self._acting[minute],
+            event_floor=floors,
+            frozen=frozen,
+            unreadable=self._never,
+        )
+
+    def _prepared(self, first: int) -> Block:
+        span = slice(first, min(first + BLOCK, self._measurements.minutes))
+        shape = (span.stop - span.start, len(self._rules.kinds), len(self._runs))
+        block = Block(
+            measured=np.full(shape, np.nan),
+            unseen=np.full(shape, NOT_READ, np.int8),
+            age=np.full(shape, np.nan),
+            peak=np.full(shape, np.nan),
+            low=np.full(shape, np.nan),
+            foreseeable=np.zeros(shape, np.bool_),
+        )
+        for target, kind in enumerate(self._rules.kinds):
+            if kind.signal in self._measurements.latest:
+                self._measure(block, target, kind.signal, span)
+            block.peak[:, target] = self._peaks(block, target, kind.signal, span)
+            if self._policy.holds_outages:
+                block.low[:, target] = self._peaks(block, target, kind.signal, span, LOW)
+        return block
+
+    def _measure(self, block: Block, target: int, signal: str, span: slice) -> None:
+        values, age, known = (one[span, self._series] for one in self._measurements.latest[signal])
+        old, silent = age > self._oldest, np.isnan(values)
+        block.measured[:, target] = np.where(old, np.nan, values)
+        block.unseen[:, target] = np.where(silent, np.int8(NO_SAMPLE), np.where(old, np.int8(STALE), np.int8(KNOWN)))
+        block.age[:, target] = np.where(silent, np.nan, age * MINUTE.total_seconds())
+        block.foreseeable[:, target] = known >= self._least
+
+    def _peaks(self, block: Block, target: int, signal: str, span: slice, level: float | None = None) -> Floats:
+        """[minute, row] at each row's quantile, or at one level; NaN where nothing is forecast."""
+        found = np.full((span.stop - span.start, len(self._runs)), np.nan)
+        for part in self._parts:
+            peak = part.forecasts.peak(signal, part.quantile if level is None else level, span, part.series)
+            if peak is not None:
+                found[:, part.rows] = peak
+        allowed = block.foreseeable[:, target]
+        return found if allowed.all() else np.where(allowed, found, np.nan)
+
+    def _quantiles(self, minute: int, foreseeable: Flags) -> list[Floats]:
+        """[target][level, row]."""
+        if not self._rules.levels:
+            return []
+        pairs = zip(self._rules.kinds, foreseeable, strict=True)
+        return [self._distribution(kind.signal, minute, allowed) for kind, allowed in pairs]
+
+    def _distribution(self, signal: str, minute: int, allowed: Flags) -> Floats:
+        first = self._parts[0]
+        if len(self._parts) == 1 and signal in first.forecasts.values:
+            found = first.forecasts.values[signal][minute][:, first.series]
+        else:
+            found = np.full((len(self._rules.levels), len(self._runs)), np.nan)
+            for part in self._parts:
+                if signal in part.forecasts.values:
+                    found[:, part.rows] = part.forecasts.values[signal][minute][:, part.series]
+        return found if allowed.all() else np.where(allowed, found, np.nan)
+
+
+class Block(NamedTuple):
+    """What some minutes bring, [minute, target, row] each; as in `Inputs`."""
+
+    measured: Floats
+    unseen: Codes
+    age: Floats
+    peak: Floats
+    low: Floats
+    foreseeable: Flags
+    """Whether there is the least history that a forecast needs."""
+
+
+class Part(NamedTuple):
+    """Rows that read one model's forecasts at one quantile, and their series."""
+
+    forecasts: ReplayForecasts
+    quantile: float
+    rows: Counts | slice
+    series: Counts | slice
+
+
+def _parts(runs: Sequence[Run], quantiles: Floats) -> Iterator[Part]:
+    groups: dict[tuple[int, float], list[int]] = defaultdict(list)
+    for row, (run, quantile) in enumerate(zip(runs, quantiles.tolist(), strict=True)):
+        if run.forecasts is not None:
+            groups[id(run.forecasts), quantile].append(row)
+    for (_, quantile), rows in groups.items():
+        forecasts = runs[rows[0]].forecasts
+        if forecasts is not None:
+            yield Part(forecasts, quantile, rows_of(rows), rows_of([runs[row].series for row in rows]))
+
+
+def _acting(runs: Sequence[Run], minutes: int) -> Flags:
+    """[minute, row] whether the forecast has its say: always where nothing is gated."""
+    always = np.ones(minutes, np.bool_)
+    if all(run.acting is None for run in runs):
+        return np.broadcast_to(always[:, None], (minutes, len(runs)))
+    gated = [run.acting is not None and run.policy is not None and run.policy.horizontal.gate for run in runs]
+    columns = [run.acting if one and run.acting is not None else always for one, run in zip(gated, runs, strict=True)]
+    return np.stack(columns, axis=1)
+
+
+def _lead_time(policy: Policy) -> timedelta:
+    return lead_time(policy.horizontal).value
+
+
+def _least_history(policy: Policy) -> timedelta:
+    """What a forecast needs, as in the service."""
+    return max(policy.min_history, _lead_time(policy))
+
+
+class Calendar:
+    """The known events of rows; each pair of events and lead time is resolved once an instant."""
+
+    def __init__(self, events: Sequence[tuple[ScheduledEvent, ...]], leads: Sequence[timedelta]) -> None:
+        keys = [(id(own), lead) if own else None for own, lead in zip(events, leads, strict=True)]
+        named = {key: own for key, own in zip(keys, events, strict=True) if key}
+        self._distinct = [(own, key[1]) for key, own in named.items()]
+        place = {key: i for i, key in enumerate(named)}
+        self._row = np.array([place[key] if key else len(named) for key in keys], np.int64)
+        self.nothing: Counts = np.zeros(len(keys), np.int64)
+
+    @property
+    def any(self) -> bool:
+        """Whether there are any events."""
+        return bool(self._distinct)
+
+    def at(self, now: datetime) -> tuple[Counts, Flags]:
+        """The floors [row], 0 for none, and where a maintenance window is on [row]."""
+        floors = [floor_at(events, now, lead) for events, lead in self._distinct]
+        frozen = [freeze_at(events, now) is not None for events, _ in self._distinct]
+        counts = np.array([*(one.replicas if one else 0 for one in floors), 0], np.int64)
+        return counts[self._row], np.array([*frozen, False])[self._row]

@@ -1,0 +1,250 @@
+"""Where forecasts stand on workloads, judged by the evidence of their own past days: of the service and of replays."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+
+from forecaster.domain.window import DAY, FIVE_MINUTES, MINUTE
+from forecaster.forecasting.backtest import BEFORE, Backtest, backtests
+from forecaster.forecasting.forecaster import PeakSpan
+from forecaster.forecasting.peaks import LEVELS
+from forecaster.horizontal.gate import Evidence, judged, unjudged
+from forecaster.horizontal.lead_time import lead_time
+from forecaster.horizontal.standing import FORECASTERS, NO_HISTORY, TOO_FAR, TOO_SHORT
+from forecaster.horizontal.targets import full_pod, targets_of, usable
+from forecaster.replay.evidence import evidence_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from datetime import datetime
+
+    from forecaster.domain.policy import HorizontalPolicy, Policy
+    from forecaster.domain.signal import Signal
+    from forecaster.domain.window import Window
+    from forecaster.domain.workload import Workload, WorkloadId
+    from forecaster.horizontal.numbers import Floats
+    from forecaster.horizontal.standing import Gates
+    from forecaster.replay.evidence import PastEvidence
+
+JUDGED_DAYS = 3
+FARTHEST = DAY
+"""What is forecast at all."""
+LEAST_HISTORY = BEFORE + 1
+"""Days: one to judge, one to look back on, and one for a rhythm."""
+TOGETHER = 128
+"""Targets of one replay: the forecasts of their days are some tens of megabytes."""
+SMALLEST = 1e-9
+
+
+class Windows(Protocol):
+    """What is kept of all workloads."""
+
+    def window(self, signal: Signal, step: timedelta) -> Window:
+        """The latest points of one signal at this step."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """One target of a workload: its demand in pods by five minutes [bin], and by the minute of the latest hours."""
+
+    id: WorkloadId
+    signal: Signal
+    bins: Floats
+    minutes: Floats
+    """The last of them ends where the bins end; NaN where it is not known by the minute."""
+    end: datetime
+    span: PeakSpan
+    policy: HorizontalPolicy
+
+
+class Unjudged(NamedTuple):
+    """Why nothing can be said of a workload yet: a verdict of its gate, with its numbers."""
+
+    verdict: np.int8
+    days: float = np.nan
+    least_days: float = float(LEAST_HISTORY)
+    signal: str = ""
+
+
+class PastDemand:
+    """What is kept of past demand, looked up by workload."""
+
+    def __init__(self, history: Windows) -> None:
+        self._history = history
+        self._windows: dict[tuple[Signal, timedelta], Window] = {}
+
+    def bins(self, signal: Signal, id_: WorkloadId) -> Floats:
+        """Demand by five minutes since it is known."""
+        values = self._values(signal, id_, FIVE_MINUTES)
+        known = np.isfinite(values)
+        return values[known.argmax() if known.any() else len(values) :]
+
+    def minutes(self, signal: Signal, id_: WorkloadId) -> Floats:
+        """Demand by the minute of the latest hours, up to where the five minutes end."""
+        values, minutes = self._values(signal, id_, MINUTE), self._window(signal, MINUTE)
+        later = (minutes.end - self.end(signal)) // MINUTE
+        return values[: max(len(values) - later, 0)] if later >= 0 else np.empty(0)
+
+    def end(self, signal: Signal) -> datetime:
+        """Where the five minutes end."""
+        return self._window(signal, FIVE_MINUTES).end
+
+    def _values(self, signal: Signal, id_: WorkloadId, step: timedelta) -> Floats:
+        window = self._window(signal, step)
+        if id_ not in window.row:
+            return np.empty(0)
+        return np.asarray(window.values[window.row[id_]], np.float64)
+
+    def _window(self, signal: Signal, step: timedelta) -> Window:
+        if (signal, step) not in self._windows:
+            self._windows[signal, step] = self._history.window(signal, step)
+        return self._windows[signal, step]
+
+
+def cases_of(workload: Workload, policy: Policy, past: PastDemand) -> list[Case] | Unjudged:
+    """The targets that a forecast could move, or why nothing can be said of them yet.
+
+    A signal that was never measured is not forecast, either.
+    """
+    horizontal = policy.horizontal
+    span = PeakSpan(lead_time(horizontal).value, horizontal.window)
+    if span.lead_time + span.length > FARTHEST:
+        return Unjudged(TOO_FAR, least_days=FARTHEST / DAY)
+    found = [
+        Case(
+            workload.id, signal, bins / pod, past.minutes(signal, workload.id) / pod, past.end(signal), span, horizontal
+        )
+        for signal, pod in full_pods(workload, horizontal).items()
+        if len(bins := past.bins(signal, workload.id))
+    ]
+    return _too_short(found) or found
+
+
+def _too_short(cases: Sequence[Case]) -> Unjudged | None:
+    """Why these cannot be judged; None where they can."""
+    if not cases:
+        return Unjudged(NO_HISTORY)
+    shortest = min(cases, key=lambda case: len(case.bins))
+    days = np.floor(len(shortest.bins) * FIVE_MINUTES / timedelta(days=0.1)) / 10
+    return None if days >= LEAST_HISTORY else Unjudged(TOO_SHORT, days, signal=shortest.signal)
+
+
+def full_pods(workload: Workload, policy: HorizontalPolicy) -> dict[Signal, float]:
+    """What fills a pod, by signal; of two targets on one signal the tighter one always asks for more."""
+    found: dict[Signal, float] = {}
+    for target in usable(targets_of(workload, policy)):
+        pod = max(full_pod(target, policy.peak_target), SMALLEST)
+        found[target.signal] = min(pod, found.get(target.signal, pod))
+    return found
+
+
+class Judgement(NamedTuple):
+    """Evidence on a target of a workload: of all its judged days, and of the newer half of them."""
+
+    case: Case
+    rounds: tuple[PastEvidence, ...]
+    place: int
+    """The series in that evidence."""
+
+
+def judgements_of(cases: Iterable[Case], model: str) -> dict[WorkloadId, list[Judgement]]:
+    """What each forecast's decisions would have left short; cases with the same span, sizing and days go together."""
+    found: dict[WorkloadId, list[Judgement]] = defaultdict(list)
+    for together in _alike(cases):
+        rounds = _rounds(together, model)
+        for place, case in enumerate(together):
+            found[case.id].append(Judgement(case, rounds, place))
+    return dict(found)
+
+
+def _alike(cases: Iterable[Case]) -> Iterator[Sequence[Case]]:
+    groups: dict[tuple[object, ...], list[Case]] = defaultdict(list)
+    for case in cases:
+        groups[case.span, case.policy.sizing, len(case.bins), case.end].append(case)
+    for group in groups.values():
+        for first in range(0, len(group), TOGETHER):
+            yield group[first : first + TOGETHER]
+
+
+def _rounds(together: Sequence[Case], model: str) -> tuple[PastEvidence, ...]:
+    span, bins = together[0].span, np.stack([case.bins for case in together])
+    reach, width = (span.lead_time + span.length) // MINUTE, FIVE_MINUTES // MINUTE
+    end = together[0].end
+    days = backtests(bins, width, to_come=0, reach=reach, days=JUDGED_DAYS, model=model, end=end)
+    if days is None:
+        return ()
+    start_ups = np.full(len(together), max(span.lead_time // MINUTE - 1, 0))
+    return tuple(evidence_of(_by_minutes(days, together), LEVELS, [case.policy for case in together], start_ups))
+
+
+def _by_minutes(days: Backtest, cases: Sequence[Case]) -> Backtest:
+    """The days with what is known by the minute in place of the means of five."""
+    demand, seen = days.demand.copy(), days.seen.copy()
+    for row, case in enumerate(cases):
+        count = min(len(case.minutes), demand.shape[1])
+        if not count:
+            continue
+        latest = case.minutes[-count:]
+        demand[row, -count:] = np.where(np.isnan(latest), demand[row, -count:], latest)
+        seen[row, 1 - count :] = np.where(np.isnan(latest[:-1]), seen[row, 1 - count :], latest[:-1])
+    return days._replace(demand=demand, seen=seen)
+
+
+def judged_gates(gates: Gates, cases: Sequence[list[Case] | Unjudged], now: float, model: str) -> Gates:
+    """The gates [row] after their cases were judged; a row that cannot be judged is observed, with the reason.
+
+    The evidence is that of all the days, and again of the newer half of them: what does well on both acts at once.
+    """
+    gates = _without_days(gates, cases, now)
+    judgements = judgements_of([one for some in cases if isinstance(some, list) for one in some], model)
+    rows = [judgements[some[0].id] if isinstance(some, list) else [] for some in cases]
+    for part in range(2):
+        gates = judged(gates, _evidence(gates, rows, part), now)
+    return gates
+
+
+def _without_days(gates: Gates, cases: Sequence[list[Case] | Unjudged], now: float) -> Gates:
+    found = [some if isinstance(some, Unjudged) else Unjudged(np.int8(-1)) for some in cases]
+    if all(one.verdict < 0 for one in found):
+        return gates
+    return unjudged(
+        gates,
+        np.array([one.verdict for one in found], np.int8),
+        now,
+        days=np.array([one.days for one in found]),
+        least_days=np.array([one.least_days for one in found]),
+        signal=np.array([gates.signals.index(one.signal) if one.signal else -1 for one in found]),
+    )
+
+
+def _evidence(gates: Gates, judgements: Sequence[Sequence[Judgement]], part: int) -> Evidence:
+    """[target, row], as many targets as any row has."""
+    targets, rows = max(map(len, judgements), default=0), len(judgements)
+    nothing = np.full((targets, rows), np.nan)
+    found = Evidence(
+        days=nothing.copy(),
+        reactive=nothing.copy(),
+        short=np.full((len(FORECASTERS), targets, rows), np.nan),
+        saving=np.full((len(FORECASTERS), targets, rows), np.nan),
+        noise=np.full((len(FORECASTERS), targets, rows), np.nan),
+        signal=np.full((targets, rows), -1),
+    )
+    for row, some in enumerate(judgements):
+        for target, one in enumerate(some):
+            if one.rounds:
+                _fill(found, target, row, one.rounds[part], one.place)
+                found.signal[target, row] = gates.signals.index(one.case.signal)
+    return found
+
+
+def _fill(found: Evidence, target: int, row: int, past: PastEvidence, place: int) -> None:
+    found.days[target, row], found.reactive[target, row] = past.days, past.reactive[place]
+    for forecaster, records in enumerate((past.model, past.seasonal)):
+        found.short[forecaster, target, row] = records.short[place]
+        found.saving[forecaster, target, row] = records.saving[place]
+        found.noise[forecaster, target, row] = records.noise[place]

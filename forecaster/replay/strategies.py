@@ -1,0 +1,107 @@
+"""The strategies of a comparison: the HPA alone, seasonal naive, models, our policy, learned ones, perfect foresight."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from forecaster.horizontal.quantile import stated_quantile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from forecaster.domain.policy import Policy
+    from forecaster.horizontal.learned import Advisor
+
+NAIVE = "seasonal-naive-day"
+OURS = "adaptive"
+"""What the service uses unless it is told otherwise."""
+STEEP = 6
+"""Half the target is as safe as some sixty times the price: both run from a policy that is lean to one that is safe."""
+CHEAPEST, DEAREST = 0.01, 99.0
+
+
+class ForecastSource(StrEnum):
+    """Where the forecasts of a strategy come from."""
+
+    NOTHING = "nothing"
+    MODEL = "model"
+    TRUTH = "truth"
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """One way to scale: its name in reports, and where its forecasts come from."""
+
+    name: str
+    title: str
+    source: ForecastSource
+    model: str = ""
+    advisor: Advisor | None = None
+    """Speaks in the model's place, having its forecasts."""
+    gated: bool = False
+
+    def policy_of(self, policy: Policy) -> Policy | None:
+        """The workload's policy as this strategy follows it; None for the HPA alone.
+
+        What knows the truth may scale in by it, too. Only the strategy that shows the gate is gated: elsewhere it would
+        hide what is to be judged.
+        """
+        if self.source is ForecastSource.NOTHING:
+            return None
+        changed: dict[str, object] = {"gate": self.gated}
+        if self.advisor is not None:
+            changed["sizing"] = "quantile"
+        if self.source is ForecastSource.TRUTH:
+            changed |= {"scale_in_by_forecast": True, "sizing": "quantile"}
+        return with_horizontal(policy, changed)
+
+
+def with_horizontal(policy: Policy, changed: Mapping[str, object]) -> Policy:
+    """The policy with other values in its horizontal part, which have been checked already."""
+    return policy.model_copy(update={"horizontal": policy.horizontal.model_copy(update=changed)})
+
+
+def at_share(policy: Policy, share: float) -> Policy:
+    """The policy where targets are at this share: by newsvendor sizing a target has no say, and the price moves instead."""
+    horizontal = policy.horizontal
+    if horizontal.sizing != "newsvendor" or share == 1.0:
+        return policy
+    quantile = stated_quantile(horizontal)
+    price = quantile / (1.0 - quantile) * share**-STEEP
+    return with_horizontal(policy, {"price": min(max(price, CHEAPEST), DEAREST), "quantile": None})
+
+
+HPA = Strategy("hpa", "the HPA alone", ForecastSource.NOTHING)
+PERFECT = Strategy("perfect", "perfect foresight", ForecastSource.TRUTH)
+
+
+def policy_with(model: str) -> Strategy:
+    """Our policy with the model that the service uses."""
+    return Strategy("policy", f"our policy ({model})", ForecastSource.MODEL, model)
+
+
+def gated_with(model: str) -> Strategy:
+    """Our policy behind its gate."""
+    return Strategy("gated", "our policy, behind its gate", ForecastSource.MODEL, model, gated=True)
+
+
+def learned_with(kind: str, model: str, advisor: Advisor) -> Strategy:
+    """Our policy with a learned one in the model's place."""
+    return Strategy(f"learned-{kind}", f"learned policy, {kind}", ForecastSource.MODEL, model, advisor)
+
+
+def strategies_with(
+    model: str, others: Iterable[str] = (), *, learned: Mapping[str, Advisor] | None = None, gated: bool = False
+) -> tuple[Strategy, ...]:
+    """All of them, each model once; `learned` are learned policies by kind, `gated` adds our policy behind its gate."""
+    models = dict.fromkeys(one for one in (NAIVE, *others) if one != model)
+    named = tuple(Strategy(one, _title(one), ForecastSource.MODEL, one) for one in models)
+    advised = tuple(learned_with(kind, model, advisor) for kind, advisor in (learned or {}).items())
+    behind_gate = (gated_with(model),) if gated else ()
+    return (HPA, *named, policy_with(model), *behind_gate, *advised, PERFECT)
+
+
+def _title(model: str) -> str:
+    return "seasonal naive" if model == NAIVE else f"policy with {model}"

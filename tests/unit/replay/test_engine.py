@@ -1,0 +1,133 @@
+"""Minutes in the life of an HPA: one pod carries one core, the target is 50 %, a pod needs two minutes to start."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from forecaster.domain.policy import HorizontalPolicy, Policy
+from forecaster.domain.signal import CPU
+from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload
+from forecaster.forecasting.forecaster import PeakSpan
+from forecaster.replay.engine import NO_FLOOR, Simulation, replay_runs
+from forecaster.replay.forecasts import ReplayForecasts
+from forecaster.replay.measurements import Measurements, measurements_of
+from forecaster.replay.runs import Run, RunResult
+from forecaster.replay.setup import Setup, setup_of
+from forecaster.replay.traces import Traces
+from tests.support.builders import NOON, minutes
+from tests.support.recommendations import workload_id
+
+if TYPE_CHECKING:
+    from forecaster.horizontal.learned import Situation
+
+HPA = Autoscaler("web", 2, 20, (Target("cpu", TargetType.UTILIZATION, 0.5),))
+WEB = Workload(workload_id("web"), 4, 4, Resources(cpu_request=1.0), HPA)
+PAST = 3
+
+
+def measured(cores: list[float]) -> Measurements:
+    """Minute i has the demand `cores[i]`, before the first it was `cores[0]`."""
+    values = np.array([[cores[0]] * PAST + cores])
+    return measurements_of(Traces((WEB,), NOON - minutes(PAST - 1), {CPU: values}), NOON, len(cores))
+
+
+def run_of(floors: list[int] | None = None, policy: Policy | None = None, **parts: object) -> Run:
+    setup = setup_of(WEB, HorizontalPolicy())
+    assert isinstance(setup, Setup)
+    stated = None if floors is None else np.array(floors, np.int32)
+    return Run(0, WEB, setup, 4, policy, floors=stated, **parts)  # type: ignore[arg-type]
+
+
+def replayed(cores: list[float], floors: list[int] | None = None) -> RunResult:
+    return replay_runs([run_of(floors)], measured(cores), tracks=True)[0]
+
+
+def test_a_steady_demand_moves_nothing() -> None:
+    track = replayed([2.0] * 10).track
+    assert (track.asked.tolist(), track.ready.tolist()) == ([4] * 10, [4] * 10)
+
+
+def test_a_jump_is_seen_a_minute_later_and_served_two_minutes_after_that() -> None:
+    """12:01 jump, 12:02 seen: doubled to 8 at once, 12 at the next sync; short until the 8 are ready at 12:04."""
+    result = replayed([2.0, 6.0, 6.0, 6.0, 6.0])
+    assert result.track.asked.tolist() == [4, 4, 12, 12, 12]
+    assert result.track.ready.tolist() == [4, 4, 4, 8, 12]
+    assert result.account.short == timedelta(minutes=3)
+
+
+def test_a_pod_that_starts_costs_and_does_not_serve() -> None:
+    account = replayed([6.0, 6.0]).account
+    assert account.missing == pytest.approx(2.0 * 2 / 60)
+    assert account.pod_hours == pytest.approx((8 + 12 * 7) * 15 / 3600)
+
+
+def test_time_without_a_measurement_costs_pods_and_is_neither_short_nor_measured() -> None:
+    account = replayed([2.0, float("nan"), 2.0]).account
+    assert account.measured == timedelta(minutes=2)
+    assert account.pod_hours == pytest.approx(4 * 3 / 60)
+    assert account.short == timedelta()
+
+
+def test_a_floor_counts_from_the_next_sync_and_costs_pods_from_then_on() -> None:
+    result = replayed([2.0], floors=[6])
+    assert result.track.asked.tolist() == [6]
+    assert result.account.pod_hours == pytest.approx((4 * 15 + 6 * 45) / 3600)
+
+
+def test_a_floor_ahead_of_a_jump_leaves_nothing_short() -> None:
+    floors = [12, 12, 12, NO_FLOOR, NO_FLOOR, NO_FLOOR]
+    assert replayed([2.0, 2.0, 2.0, 6.0, 6.0, 6.0], floors).account.missing == 0.0
+    assert replayed([2.0, 2.0, 2.0, 6.0, 6.0, 6.0]).account.missing > 0.0
+
+
+def test_when_the_floor_goes_the_hpa_waits_its_five_minutes_before_it_scales_down() -> None:
+    asked = replayed([2.0] * 12, floors=[10, *[NO_FLOOR] * 11]).track.asked.tolist()
+    assert asked[0] == 10
+    assert asked[-1] == 4
+    assert asked == sorted(asked, reverse=True)
+
+
+def test_a_simulation_in_step_goes_as_a_replay_with_the_same_floors() -> None:
+    cores, floors = [2.0, 6.0, 6.0, 3.0, 2.0, 2.0], [4, 9, 9, 12, 0, 0]
+    simulation, result = Simulation([run_of()], measured(cores)), replayed(cores, floors)
+    stepped = [simulation.minute(minute, [floor])[0] for minute, floor in enumerate(floors)]
+    assert [one.asked for one in stepped] == result.track.asked.tolist()
+    assert [one.ready for one in stepped] == result.track.ready.tolist()
+    assert stepped[-1].account == result.account
+
+
+def test_runs_of_any_rules_are_replayed_together_as_each_alone() -> None:
+    """More runs than stay in the caches, of two policies, in any order."""
+    measurements, policies = measured([2.0, 6.0, 4.0]), (None, Policy(), Policy(horizontal=HorizontalPolicy(surge=1.0)))
+    runs = [run_of(policy=policies[i % 3]) for i in range(20)]
+    together = [one.account for one in replay_runs(runs, measurements)]
+    assert together == [replay_runs([run], measurements)[0].account for run in runs]
+
+
+def test_a_policy_that_may_wake_from_zero_is_followed() -> None:
+    """Forecasts of nothing let it ask for nothing; the HPA keeps its own minimum."""
+    policy = Policy(horizontal=HorizontalPolicy(sizing="newsvendor", scale_in_by_forecast=True, min_replicas=0))
+    nothing = ReplayForecasts("nothing", PeakSpan(minutes(3), minutes(3)), (0.5,), {CPU: np.zeros((8, 1, 1))})
+    patient = policy.model_copy(update={"min_history": timedelta(minutes=1)})
+    run = run_of(policy=patient, forecasts=nothing)
+    track = replay_runs([run], measured([0.0] * 8), tracks=True)[0].track
+    assert track.floor[-1] == 0
+    assert track.asked[-1] == HPA.min_replicas
+
+
+class Generous:
+    """Says ten pods, whatever it sees."""
+
+    def counts(self, situation: Situation) -> np.ndarray:
+        return np.full(len(situation.asked), 10.0)
+
+
+def test_what_speaks_in_the_forecasts_place_decides_through_every_clamp() -> None:
+    coming = ReplayForecasts("m", PeakSpan(minutes(3), minutes(3)), (0.5, 0.9), {CPU: np.full((4, 2, 1), 2.0)})
+    policy = Policy(horizontal=HorizontalPolicy(max_replicas=8, lead_time=minutes(1)), min_history=minutes(1))
+    run = run_of(policy=policy, forecasts=coming, advisor=Generous())
+    assert replay_runs([run], measured([2.0] * 4), tracks=True)[0].track.floor.tolist() == [8] * 4
