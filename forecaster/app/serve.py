@@ -9,7 +9,8 @@ from __future__ import annotations
 import signal
 import threading
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from forecaster import __version__
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from forecaster.cycle.observed import Observed
     from forecaster.ports import Ledger, Source
     from forecaster.publish.publisher import OfferReceiver
+    from forecaster.publish.rows import OfferedCycle
     from forecaster.serving.settings import ServingSettings, UpstreamSettings
     from forecaster.store.state import ObservedFile
 
@@ -59,8 +61,8 @@ def serve(settings: Settings) -> int:
     directory = state_directory(settings.state)
     told = stop_on_signals()
     with ExitStack() as parts:
-        service = build_service(settings, directory, log, parts)
         serving = serving_process(settings, directory, log)
+        service = build_service(settings, directory, log, parts, written=serving.tell_written if serving else unheard)
         if serving:
             serving.start()
         start_scaler(settings, directory, log, parts)
@@ -75,6 +77,40 @@ def serve(settings: Settings) -> int:
     return 0 if finished else 1
 
 
+class TableNews(Protocol):
+    """Hears of each table whether it could be written."""
+
+    def __call__(self, *, written: bool) -> None:
+        """One more table was written, or could not be."""
+
+
+def unheard(*, written: bool) -> None:
+    """Where no process serves the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnnouncedTable:
+    """The table, with word of each one that is or is not written: one that is not there cannot tell so itself."""
+
+    table: TableFile
+    log: telemetry.Log
+    written: TableNews
+
+    def receive(self, cycle: OfferedCycle) -> None:
+        """Write the table.
+
+        Raises:
+            StoreError: it cannot be written; the serving process and the log know of it.
+        """
+        try:
+            self.table.receive(cycle)
+        except StoreError as error:
+            self.log.error("table_not_written", at=cycle.at, error=str(error))  # noqa: TRY400  a sentence says it
+            self.written(written=False)
+            raise
+        self.written(written=True)
+
+
 def build_service(
     settings: Settings,
     directory: Path,
@@ -82,8 +118,12 @@ def build_service(
     parts: ExitStack,
     *,
     clock: Callable[[], datetime] = current,
+    written: TableNews = unheard,
 ) -> Service:
-    """The service with its real parts, its history restored; `parts` closes them."""
+    """The service with its real parts, its history restored; `parts` closes them.
+
+    `written` hears of each table whether it could be written.
+    """
     now = evaluation_time(clock(), settings.cycle.interval)
     history = HistoryStore(settings.signal_table.measured, settings.history, now=now)
     snapshots = Snapshots(directory / "history.snapshot", history)
@@ -105,7 +145,7 @@ def build_service(
     )
     publisher = OfferPublisher(
         settings.policies,
-        {"table": table, **remote_writers(settings, parts)},
+        {"table": AnnouncedTable(table, log, written), **remote_writers(settings, parts)},
         before=last_offers(table.path),
         counting=metrics.counting_failures,
     )

@@ -9,6 +9,7 @@ import resource
 import socket
 import sys
 import threading
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +18,7 @@ import msgspec
 
 from forecaster.kube.config import ClientConfigError
 from forecaster.serving.app import assemble
-from forecaster.serving.options import Address, ServingOptions, address_argument, listen
+from forecaster.serving.options import WRITTEN, Address, ServingOptions, address_argument, listen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         plain = _socket(given.fd, given.address)
         secure = _socket(given.secure_fd, given.secure_address) if given.options.secure else None
-        server = assemble(given.table, given.options, plain, secure)
+        writes: Counter[str] = Counter()
+        server = assemble(given.table, given.options, plain, secure, writes)
     except (OSError, ClientConfigError) as error:
         sys.stderr.write(f"forecaster serving: {error}\n")
         return 1
@@ -43,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _collect_seldom()
     sys.setswitchinterval(SWITCH_SECONDS)
     if given.with_parent:
-        threading.Thread(target=_stop_at_end_of_stdin, args=[server], daemon=True).start()
+        threading.Thread(target=_follow_parent, args=[server, writes], daemon=True).start()
     with suppress(KeyboardInterrupt):
         server.run()
     return 0
@@ -90,10 +92,10 @@ def _collect_seldom() -> None:
     gc.set_threshold(50_000, 20, 50)
 
 
-def _stop_at_end_of_stdin(server: uvicorn.Server) -> None:
-    """The parent holds the other end: however it dies, the pipe ends and this process follows."""
-    while os.read(0, 1):
-        pass
+def _follow_parent(server: uvicorn.Server, writes: Counter[str]) -> None:
+    """The parent writes a byte for each table; however it dies, the pipe ends and this process follows."""
+    while said := os.read(0, 1):
+        writes["written" if said == WRITTEN else "failed"] += 1
     server.should_exit = True
 
 

@@ -20,7 +20,7 @@ from forecaster.serving.answers import moment_at
 from forecaster.serving.audit import Audit
 from forecaster.serving.external_metrics import ApiRequest, MetricsApi
 from forecaster.serving.integrations import IntegrationPages
-from forecaster.serving.metrics import CountRequests, ServingMetrics
+from forecaster.serving.metrics import NO_WRITES, CountRequests, ServingMetrics
 from forecaster.serving.openapi import WORKLOAD, OpenApi
 from forecaster.serving.reply import failure
 from forecaster.serving.rest import ProblemError, RecommendationPages, answer_problem, answer_refusal
@@ -30,7 +30,7 @@ from forecaster.serving.workloads import Workloads
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Mapping
     from pathlib import Path
 
     from starlette.requests import Request
@@ -189,9 +189,13 @@ async def healthz(_request: Request) -> Response:
 
 
 def assemble(
-    table: Path, options: ServingOptions, plain: socket.socket, secure: socket.socket | None = None
+    table: Path,
+    options: ServingOptions,
+    plain: socket.socket,
+    secure: socket.socket | None = None,
+    writes: Mapping[str, int] = NO_WRITES,
 ) -> HttpServer:
-    """The server with all its parts.
+    """The server with all its parts. `writes` counts the tables that could be written, and could not, by outcome.
 
     Raises:
         OSError: there is no good serving certificate.
@@ -200,6 +204,7 @@ def assemble(
     reader, audit = TableReader(table), Audit()
     stale_after = None if options.stale_after_seconds is None else timedelta(seconds=options.stale_after_seconds)
     metrics = ServingMetrics(reader, _now, stale_after, audit.denials)
+    metrics.writes = writes
     if options.secure is None or secure is None:
         app = create_app(reader, clock=_now, stale_after=stale_after, metrics=metrics)
         return HttpServer(app, plain, refused=audit.refused)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ from forecaster.serving.answers import age_of
 from forecaster.serving.gauges import TableGauges
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
     from datetime import datetime, timedelta
 
     from prometheus_client import Metric

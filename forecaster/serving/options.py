@@ -10,6 +10,8 @@ import msgspec
 
 BACKLOG = 2048
 PORT_MAX = 65535
+WRITTEN, NOT_WRITTEN = b"w", b"f"
+"""What the computing process says of each table over the standard input of the serving one."""
 
 
 class Address(NamedTuple):

@@ -1,0 +1,100 @@
+"""The service as `forecaster run` composes it, on an embedded Prometheus with days of recorded load."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forecaster.app import telemetry
+from forecaster.app.serve import build_service, state_directory, table_path, unheard
+from forecaster.config.settings import Settings, parse
+from forecaster.domain.signal import CPU, MEMORY, PODS, REQUESTS
+from forecaster.domain.window import DAY, MINUTE
+from forecaster.publish.reader import TableReader
+from forecaster.sources.embedded import EmbeddedPrometheus
+from forecaster.sources.recorded import Recording
+from tests.support.builders import GIB, NOON, workload
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
+    from pathlib import Path
+
+    from forecaster.app.serve import TableNews
+    from forecaster.app.service import Service
+    from forecaster.domain.workload import Workload
+    from forecaster.publish.reader import PublishedTable
+    from forecaster.sources.recorded import RecordedFleet
+
+DAYS = 4
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """What a Prometheus tells of some workloads, and the workloads, which a story may change."""
+
+    url: str
+    fleet: RecordedFleet
+
+
+@contextmanager
+def recorded_cluster(workloads: Sequence[Workload] | None = None, *, cores: float = 2.0) -> Iterator[Cluster]:
+    """Days before noon and three hours after it, with a daily wave: from a half of `cores` to twice as much."""
+    present = workloads or (workload("web"), workload("cart"))
+    minutes = DAYS * DAY // MINUTE + 180
+    start = NOON - DAYS * DAY
+    wave = cores * (1.25 + 0.75 * np.sin(np.arange(minutes) * (MINUTE / DAY * 2 * np.pi)))
+    pods = np.array([[one.replicas] for one in present], np.float64)
+    values = {
+        CPU: np.tile(wave, (len(present), 1)),
+        MEMORY: np.repeat(pods * GIB, minutes, axis=1),
+        REQUESTS: np.full((len(present), minutes), np.nan),
+        PODS: np.repeat(pods, minutes, axis=1),
+    }
+    recording = Recording(start, tuple(present), values)
+    fleet = recording.fleet(NOON)
+    with EmbeddedPrometheus(recording, Settings().queries, fleet) as served:
+        yield Cluster(served.url, fleet)
+
+
+@contextmanager
+def composed(
+    cluster: Cluster, directory: Path, *, written: TableNews = unheard, **given: Mapping[str, object]
+) -> Iterator[Service]:
+    """The service with its state in `directory`; nothing is saved at the end, as after a kill."""
+    settings = parse(
+        {
+            "prometheus": {"url": cluster.url, "retries": 0},
+            "state": {"directory": str(directory)},
+            "forecast": {"model": "seasonal-naive-day"},
+            "policy": {"mode": "publish"},
+            **given,
+        },
+        "test",
+    )
+    with ExitStack() as parts:
+        kept = state_directory(settings.state)
+        yield build_service(settings, kept, telemetry.logger(), parts, clock=lambda: NOON, written=written)
+
+
+def tick(service: Service, at: datetime) -> None:
+    """One cycle."""
+    service.clock = lambda: at + service.settings.delay
+    service.tick()
+
+
+def published(directory: Path) -> PublishedTable:
+    """The table as it lies there."""
+    reader = TableReader(table_path(directory), lambda: NOON + DAY)
+    reader.refresh()
+    assert reader.table is not None, reader.fault
+    return reader.table
+
+
+def scale(cluster: Cluster, name: str, replicas: int, ready: int, at: datetime) -> None:
+    """Another number of pods from now on."""
+    (one,) = (one.id for one in cluster.fleet.workloads() if one.id.name == name)
+    cluster.fleet.scale(one, replicas, at=at, ready_replicas=ready)
