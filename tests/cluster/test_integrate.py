@@ -6,6 +6,7 @@ import json
 import os
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import httpx
@@ -13,14 +14,12 @@ import pytest
 import yaml
 from starlette.applications import Starlette
 
-from forecaster.app.child import ServingProcess
 from forecaster.config.settings import parse
 from forecaster.domain.window import MINUTE
 from forecaster.publish.reader import TableReader
 from forecaster.publish.remote_write import RemoteWriter
 from forecaster.publish.settings import RemoteWriteSettings
 from forecaster.serving.integrations import IntegrationPages
-from forecaster.serving.options import Address
 from tests.support.asgi import Client
 from tests.support.control_plane.binaries import cache
 from tests.support.control_plane.deployed import ROOT
@@ -28,6 +27,7 @@ from tests.support.integrate_page import blocks, of_kind
 from tests.support.prometheus import RealPrometheus, find_binaries
 from tests.support.published import offered_cycle
 from tests.support.recommendations import NOON, ahead, recommendation, signal_view
+from tests.support.secure_serving import SecureServing
 from tests.support.tables import publish
 from tests.support.waiting import PATIENCE, wait_until
 
@@ -138,15 +138,20 @@ class TestPrometheus:
     def scraping(self, binaries: Binaries, tmp_path: Path) -> Iterator[RealPrometheus]:
         """A Prometheus with the page's configuration, at the address of a real serving process."""
         table = publish(tmp_path / "table", at=datetime.now(UTC), mode="publish", gauges="counts")
-        process = ServingProcess(table, Address("127.0.0.1", 0))
-        process.start()
+        token = tmp_path / "token"
+        token.write_text("good", encoding="utf-8")
         (text,) = of_kind("prometheus")
-        config = text.replace("forecaster.forecaster.svc:8080", str(process.address)).replace("30s", "1s")
-        try:
+        with SecureServing(tmp_path, table) as serving:
+            replaced = {
+                "forecaster.forecaster.svc:443": f"localhost:{serving.port}",
+                "forecaster.forecaster.svc": "localhost",
+                "/etc/prometheus/forecaster/ca.crt": str(serving.issuer.certificate),
+                "/var/run/secrets/kubernetes.io/serviceaccount/token": str(token),
+                "30s": "1s",
+            }
+            config = reduce(lambda found, one: found.replace(*one), replaced.items(), text)
             with RealPrometheus(binaries, tmp_path / "data", config=config) as running:
                 yield running
-        finally:
-            process.stop()
 
     def test_it_scrapes_us_and_answers_the_queries(self, scraping: RealPrometheus) -> None:
         queries = [line for text in of_kind("scraped") for line in text.splitlines()]
