@@ -12,10 +12,11 @@ from threadpoolctl import threadpool_limits
 
 from forecaster.cycle.decide import Decider
 from forecaster.cycle.effects import Effects
-from forecaster.cycle.gates import Gates
+from forecaster.cycle.gates import ForecastGates
 from forecaster.cycle.lead_times import LeadTimes
 from forecaster.cycle.observed import Observed
 from forecaster.cycle.run import Cycle
+from forecaster.cycle.sizes import PodSizes
 from forecaster.cycle.steps import expect_records
 from forecaster.errors import StoreError
 from forecaster.forecasting.forecaster import FITS, Forecaster
@@ -60,13 +61,13 @@ def single_cycle(
 ) -> Cycle:
     """A cycle that fits everything at once and leaves no trace: for `once`, `explain` and tests.
 
-    Forecasts that nobody has judged yet are judged at once, of the workloads that are `shown` first, and so many that
+    Forecasts that were not judged yet are judged at once, of the workloads that are `shown` first, and so many that
     it takes some seconds.
 
     Where a service keeps its state in the directory of the settings, what it has seen of workloads is read there.
     """
     observed = nothing_observed(settings)
-    observed.gates = Gates(JUDGED_AT_ONCE, shown)
+    observed.gates = ForecastGates(JUDGED_AT_ONCE, shown, settings.forecast.model)
     with suppress(StoreError):  # whose file that is says so itself
         observed_file(settings, observed).load()
     return build_cycle(
@@ -102,6 +103,7 @@ def build_cycle(
         effects=Effects(publisher, ledger),
         seconds=time.perf_counter,
         decider=Decider(observed=observed or nothing_observed(settings)),
+        sizes=PodSizes(first=ALL_AT_ONCE) if learns_first else PodSizes(),
         learns_first=learns_first,
         budget=timedelta(hours=1) if learns_first else settings.cycle.interval / 2,
     )
@@ -109,7 +111,7 @@ def build_cycle(
 
 def nothing_observed(settings: Settings) -> Observed:
     """What is known of workloads before anything was seen of them."""
-    return Observed(LeadTimes(settings.cycle.interval))
+    return Observed(LeadTimes(settings.cycle.interval), ForecastGates(model=settings.forecast.model))
 
 
 def observed_file(settings: Settings, observed: Observed) -> ObservedFile[Observed]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from forecaster.demand.capacity import per_pod
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 SIZING_ROUNDS = 60
 """A workload is sized anew once in so many cycles: hourly, with a cycle a minute."""
 _SIGNALS = (CPU, MEMORY, PODS)
+SIZED_FIRST = 1000
+"""Workloads without a size that get one in one cycle: a start with 10,000 takes ten of them and no peak of memory."""
 _CHUNK = 512
 """Workloads looked at together; two weeks of three signals are 25 MiB for so many."""
 
@@ -47,6 +50,8 @@ class PodSizes:
 
     known: dict[WorkloadId, PodSizing] = field(default_factory=dict)
     turn: int = 0
+    first: int = SIZED_FIRST
+    """Workloads without a size that get one in a cycle, at most."""
 
     def renew(
         self,
@@ -61,12 +66,7 @@ class PodSizes:
         Workloads that lie side by side are due together: they share a model, so that few models are asked in a cycle.
         """
         self.turn = (self.turn + 1) % SIZING_ROUNDS
-        count = len(workloads)
-        due = [
-            one
-            for i, one in enumerate(workloads)
-            if i * SIZING_ROUNDS // count == self.turn or one.id not in self.known
-        ]
+        due = self._due(workloads)
         if not due:
             return
         divided = [one for one in due if containers.of_workload.get(one.id)]
@@ -74,7 +74,16 @@ class PodSizes:
         sized = sizings_of_containers(containers, policies, divided, loads)
         sized = with_donors(sized, self.known, containers.facts, policies, _alike_name)
         fresh = sized | sizings_of_pods(history, policies, whole, loads)
-        self.known = {one.id: fresh.get(one.id) or self.known[one.id] for one in workloads}
+        self.known |= fresh
+        if len(self.known) > 2 * len(workloads):
+            self.known = {one.id: self.known[one.id] for one in workloads if one.id in self.known}
+
+    def _due(self, workloads: Sequence[Workload]) -> list[Workload]:
+        """Those in turn, and some of those without a size."""
+        count = len(workloads)
+        fresh = list(islice((one for one in workloads if one.id not in self.known), self.first))
+        in_turn = [one for i, one in enumerate(workloads) if i * SIZING_ROUNDS // count == self.turn]
+        return fresh + [one for one in in_turn if one.id in self.known]
 
     def of(self, id_: WorkloadId) -> PodSizing:
         """What was chosen for a workload; nothing for one that was never looked at."""

@@ -11,7 +11,7 @@ from forecaster.domain.signal import BUILT_IN
 from forecaster.domain.window import FIVE_MINUTES, Block
 from forecaster.store.history import HistoryStore
 from forecaster.vertical.sizing.containers import NO_SIZING
-from tests.support.builders import GIB, NOON, workload
+from tests.support.builders import GIB, NOON, workload, workload_id
 from tests.support.fakes import SHORT
 
 WEB, CART = workload("web"), workload("cart")
@@ -72,11 +72,23 @@ def test_each_workload_is_looked_at_again_within_so_many_rounds() -> None:
     assert request_of(sizes) == 2.0
 
 
-def test_a_workload_that_is_gone_is_forgotten_with_the_next_look() -> None:
+def test_a_workload_that_is_away_keeps_its_size_and_many_that_are_gone_do_not() -> None:
     sizes, policies = renewed(a_day()), Policies(Policy())
     for _ in range(SIZING_ROUNDS):
         sizes.renew(a_day(), Containers(), policies, [WEB])
+    assert set(sizes.known) == {WEB.id, CART.id}
+    sizes.known |= {workload_id(f"gone-{i}"): NO_SIZING for i in range(3)}
+    for _ in range(SIZING_ROUNDS):
+        sizes.renew(a_day(), Containers(), policies, [WEB])
     assert set(sizes.known) == {WEB.id}
+
+
+def test_a_fleet_gets_its_first_sizes_over_several_cycles() -> None:
+    sizes = PodSizes(first=1)
+    sizes.renew(a_day(), Containers(), Policies(Policy()), [WEB, CART])
+    assert set(sizes.known) == {WEB.id}
+    sizes.renew(a_day(), Containers(), Policies(Policy()), [WEB, CART])
+    assert set(sizes.known) == {WEB.id, CART.id}
 
 
 @pytest.mark.parametrize("recommender", ["vpa", "krr", "krr-limit", "crane"])
