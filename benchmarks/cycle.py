@@ -7,9 +7,10 @@ The parts are those of `forecaster run`: rings, model, decisions, SQLite ledger,
 computed in this process, or a real Prometheus over the blocks that benchmarks/fill.py keeps in DIRECTORY. The very
 requests of each cycle are then sent once more, answered and thrown away: Prometheus' own time beside ours.
 
-Cycles go on until every model is fitted; the steady state follows, with one refitted shard in each cycle. CPU is that
-of a process with all its threads; Prometheus tells its own. Limits: steady CPU 2 s and wall 5 s, back-fill 1.5 times
-Prometheus' own time and 500 MiB above the rings, peak 1.2 GiB.
+Cycles go on until every model is fitted and every workload sized; the steady state follows, in which each cycle renews
+its share of the models (one shard of 157 at 10,000 workloads). CPU is that of a process with all its threads;
+Prometheus tells its own. Limits: own CPU of a steady cycle 1.5 s at 10,000 workloads, 5 s at 30,000 and 18 s at 100,000
+(`--workloads`), peak 1.0 GiB at 10,000 and 8 GiB at 100,000; back-fill 1.5 times Prometheus' own time.
 """
 
 from __future__ import annotations
@@ -120,13 +121,24 @@ def build(settings: Settings, source: Source, parts: ExitStack) -> tuple[Cycle, 
 
 
 def run(cycle: Cycle, steady: int, overheard: Overheard | None) -> list[Cost]:
-    """The first back-fill, the cycles until all models are fitted, and so many more."""
+    """The first back-fill, the cycles until all models are fitted and all workloads sized, and so many more."""
     costs = [_measured(cycle, NOON, overheard)]
-    left = steady
+    left, aged = steady, False
     while left and len(costs) < MOST_CYCLES:
-        left -= 0 if costs[-1].waiting else 1
-        costs.append(_measured(cycle, NOON + len(costs) * MINUTE, overheard))
+        now = NOON + len(costs) * MINUTE
+        if not costs[-1].waiting:
+            left -= 1
+            aged = aged or _spread_ages(cycle, now)
+        costs.append(_measured(cycle, now, overheard))
     return costs
+
+
+def _spread_ages(cycle: Cycle, now: datetime) -> bool:
+    """Models as old as after some hours of service, so that each cycle has its share of renewals."""
+    shards = [shard for it in cycle.forecaster.signals.values() for shard in it.shards]
+    for place, shard in enumerate(shards):
+        shard.fitted_at = now - cycle.forecaster.refit_after * (place + 1) / len(shards)
+    return True
 
 
 def _measured(cycle: Cycle, now: datetime, overheard: Overheard | None) -> Cost:
@@ -143,6 +155,7 @@ def _measured(cycle: Cycle, now: datetime, overheard: Overheard | None) -> Cost:
         tuple(after - before for before, after in zip(*pair, strict=True)) for pair in pairwise(clocks)
     )
     waiting = sum(len(shards.waiting()) for shards in cycle.forecaster.signals.values())
+    waiting += len(cycle.decider.observed.fleet.row) - len(cycle.sizes.known)
     cost = Cost(cpu, wall, server, alone, alone_cpu, rss, peak, waiting, report.steps)
     show(now, cost)
     return cost
@@ -153,7 +166,7 @@ def show(now: datetime, cost: Cost) -> None:
     print(
         f"{now:%H:%M} cpu {cost.cpu:.2f} wall {cost.wall:.2f} server cpu {cost.server_cpu:.2f} | "
         f"server alone {cost.alone:.2f} cpu {cost.alone_cpu:.2f} | "
-        f"MiB {cost.rss:.0f} peak {cost.peak:.0f} | {cost.waiting} to fit | {steps}",
+        f"MiB {cost.rss:.0f} peak {cost.peak:.0f} | {cost.waiting} to fit and size | {steps}",
         flush=True,
     )
 
@@ -186,13 +199,13 @@ def summary(costs: list[Cost], steady: int, history: HistoryStore) -> dict[str, 
 
 
 def settings_of(given: argparse.Namespace, url: str) -> Settings:
-    """The defaults, with the history and the model that were asked for and models that age at once."""
+    """The defaults, with the history and the model that were asked for."""
     return parse(
         {
             "prometheus": {"url": url},
             "queries": {"preset": "recorded"},
             "history": {"weeks_kept": timedelta(days=given.days)},
-            "forecast": {"model": given.model, "refit_after": timedelta(minutes=1)},
+            "forecast": {"model": given.model},
             # Who has no HPA is scaled on CPU and requests, the others on CPU and memory: three signals to forecast.
             "policy": {"horizontal": {"requests_per_pod": 60}},
         },

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import models
 from forecaster.domain.report import MaskedShare
+from forecaster.domain.window import MINUTE
 from forecaster.forecasting.cold_start import borrowed, with_borrowed
 from forecaster.forecasting.paths import PATH_LEVELS, STEPS, Paths
 from forecaster.forecasting.peaks import LEVELS
@@ -39,14 +40,15 @@ FITS = 12
 
 @dataclass(slots=True)
 class Forecaster:
-    """Models of all signals: at most `fits` first ones of each signal in one round, and one renewed one of all."""
+    """Models of all signals: in one round at most `fits` first ones of each signal, and as many renewed ones of all
+    together as let each be renewed every `refit_after` at a round a minute."""
 
     model: str
     refit_after: timedelta = timedelta(hours=6)
     fits: int = FITS
     signals: dict[Signal, Shards] = field(default_factory=dict)
-    renewed: datetime | None = None
-    """The last round in which a model that was old was fitted anew."""
+    renewed: tuple[datetime | None, int] = (None, 0)
+    """The last round in which models that were old were fitted anew, and how many."""
     paths: Paths | None = None
     """Where forecasts step by step are kept; None: they are not wanted."""
 
@@ -137,14 +139,20 @@ class Forecaster:
         paths.take(signal, said, begin=history.end, now=now)
 
     def _due(self, shards: Shards, now: datetime) -> list[int]:
-        """Shards to fit now: those without a model, or the oldest one, if no other signal had one in this round."""
+        """Shards to fit now: those without a model, or the oldest ones, as far as other signals left some to renew."""
         waiting = shards.waiting()
-        if waiting or self.renewed == now:
+        if waiting:
             return waiting[: self.fits]
-        old = shards.oldest(now - self.refit_after)
+        before = self.renewed[1] if self.renewed[0] == now else 0
+        old = shards.oldest(now - self.refit_after, self._share() - before)
         if old:
-            self.renewed = now
+            self.renewed = (now, before + len(old))
         return old
+
+    def _share(self) -> int:
+        """Models to renew in one round."""
+        count = sum(len(it.shards) for it in self.signals.values())
+        return -(-count // max(1, self.refit_after // MINUTE))
 
 
 def steps_of(span: PeakSpan, history: FreshHistory, now: datetime) -> models.StepWindow:

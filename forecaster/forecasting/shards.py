@@ -173,10 +173,10 @@ class Shards:
         """Shards that have a model to be fitted at once."""
         return [i for i, shard in enumerate(self.shards) if shard.fitted_at is None]
 
-    def oldest(self, before: datetime) -> list[int]:
-        """The shard with the oldest model of those fitted at `before` or earlier; none when all are younger."""
+    def oldest(self, before: datetime, most: int = 1) -> list[int]:
+        """The shards with the oldest models of those fitted at `before` or earlier, at most so many."""
         old = [(shard.fitted_at, i) for i, shard in enumerate(self.shards) if shard.fitted_at]
-        return [i for at, i in sorted(old)[:1] if at <= before]
+        return [i for at, i in sorted(old)[: max(0, most)] if at <= before]
 
     def _say_why_not(self, answers: Mapping[models.StepWindow, Answers]) -> None:
         """Write down why the shards without a model said nothing."""

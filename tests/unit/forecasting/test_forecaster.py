@@ -206,6 +206,19 @@ class TestRotation:
                 one.peaks(signal, whole(window(ROWS + 1, at=later)), [SOON], later + minutes(minute))
         assert sorted(model.fits) == [1, 1, ROWS, ROWS]
 
+    def test_so_many_are_renewed_in_a_round_that_each_has_its_turn_in_time(self) -> None:
+        """Seven parts that may be three minutes old: three in each round of a minute."""
+        model = Counting()
+        one, seen = forecaster(model), window(7 * ROWS)
+        one.refit_after = minutes(3)
+        one.peaks(CPU, whole(seen), [SOON], NOON)
+        counts = []
+        for minute in range(3, 6):
+            before = len(model.fits)
+            one.peaks(CPU, whole(seen), [SOON], NOON + minutes(minute))
+            counts.append(len(model.fits) - before)
+        assert counts == [3, 3, 1]
+
     def test_a_part_whose_workloads_changed_is_fitted_anew_and_the_others_are_kept(self) -> None:
         model = Counting()
         one = forecaster(model)
