@@ -113,7 +113,7 @@ class Metrics:
         self._gates = Gauge(
             "forecaster_gates",
             "Workloads by the standing of their forecast, and whose forecast it is.",
-            ["standing", "voice"],
+            ["standing", "forecaster"],
             registry=registry,
         )
         self._moved = Counter("forecaster_gates_moved", "Forecasts promoted or demoted.", registry=registry)
@@ -155,8 +155,8 @@ class Metrics:
             self._workloads.labels(verdict, reason).set(count)
         self._moved.inc(len(report.gates))
         self._gates.clear()
-        for (standing, voice), count in report.standings.items():
-            self._gates.labels(standing, voice).set(count)
+        for (standing, forecaster), count in report.standings.items():
+            self._gates.labels(standing, forecaster).set(count)
         self._mask(report)
         self._scores.add(report.scores)
 

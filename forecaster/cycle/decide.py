@@ -11,14 +11,13 @@ import numpy as np
 
 from forecaster.cycle.forecasts import columns_of
 from forecaster.cycle.observed import Observed
-from forecaster.decisions.gate import Gate, Standing, Voice
-from forecaster.decisions.wanted import shut_by
 from forecaster.domain.decision import Reason, Scale
 from forecaster.horizontal.decide import decide
 from forecaster.horizontal.decisions import DOWN, FAILED, REASONS
 from forecaster.horizontal.events import Calendar, calendar_of
 from forecaster.horizontal.inputs import Inputs
 from forecaster.horizontal.record import Subject, held, recommendation, record
+from forecaster.horizontal.standing import GateForecaster, Standing, shut_by
 from forecaster.horizontal.state import State
 from forecaster.vertical.sizing.containers import NO_SIZING
 from forecaster.vertical.sizing.pod import size
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.horizontal.decisions import Decisions
+    from forecaster.horizontal.standing import Gate
     from forecaster.vertical.sizing.containers import PodSizing
 
 
@@ -148,7 +148,7 @@ class FleetDecisions(Sequence["Recommendation"]):
     def _subject(self, index: int) -> Subject:
         context, gate = self._context, self._context.gates[index]
         workload, row = context.rows.workloads[index], context.rows.rows[index]
-        known = context.forecasts.of(workload.id, row, gate.voice if gate else Voice.MODEL)
+        known = context.forecasts.of(workload.id, row, gate.forecaster if gate else GateForecaster.MODEL)
         return Subject(workload, row.policy.horizontal, known, shut_by(row.policy.horizontal, gate), row.failure)
 
 
@@ -211,7 +211,7 @@ class Decider:
         return gates
 
     def _columns(self, rows: Rows, forecasts: Forecasts, gates: Sequence[Gate | None]) -> Mapping[Signal, Columns]:
-        seasonal = [row for row, gate in enumerate(gates) if gate is not None and gate.voice == Voice.SEASONAL]
+        seasonal = [row for row, gate in enumerate(gates) if gate and gate.forecaster is GateForecaster.SEASONAL]
         quantile = np.full(len(rows.ids), 0.5)
         for group in rows.standing.groups:
             quantile[group.positions] = group.policy.quantile
@@ -270,7 +270,7 @@ def inputs_of(
 
 def _acting(gates: Sequence[Gate | None]) -> NDArray[np.bool_]:
     """[row] whether the forecast has its say: where no gate is asked for, or the gate lets it."""
-    return np.array([gate is None or gate.standing == Standing.ACTING for gate in gates], np.bool_)
+    return np.array([gate is None or gate.standing is Standing.ACTING for gate in gates], np.bool_)
 
 
 def _calendar(rows: Rows, now: datetime) -> Calendar:

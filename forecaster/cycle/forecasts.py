@@ -11,7 +11,6 @@ import numpy as np
 
 from forecaster.cycle.rows import corrects
 from forecaster.cycle.usage import usage_of
-from forecaster.decisions.gate import Voice
 from forecaster.demand.latest import DayAgo, Latest, latest
 from forecaster.domain.amounts import duration_text
 from forecaster.domain.outlook import PeakForecast, SignalForecast, Unknown
@@ -20,6 +19,7 @@ from forecaster.forecasting.peaks import LEVELS, LOW
 from forecaster.horizontal.coverage import Coverage, Level
 from forecaster.horizontal.inputs import KNOWN, NO_SAMPLE, STALE
 from forecaster.horizontal.quantile import stated_quantile
+from forecaster.horizontal.standing import GateForecaster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -74,9 +74,9 @@ class Forecasts:
     coverage: Coverage = field(default_factory=Coverage)
     """How often earlier forecasts held."""
 
-    def of(self, id_: WorkloadId, row: Row, voice: Voice = Voice.MODEL) -> SignalForecasts:
+    def of(self, id_: WorkloadId, row: Row, forecaster: GateForecaster = GateForecaster.MODEL) -> SignalForecasts:
         """Each signal of one workload under its policy, with the forecast of the model that the gate chose."""
-        return SignalForecasts(self, id_, row, voice)
+        return SignalForecasts(self, id_, row, forecaster)
 
     def series(self) -> dict[Signal, int]:
         """Workloads with history, by signal."""
@@ -210,7 +210,7 @@ class SignalForecasts(Mapping[str, SignalForecast]):
     forecasts: Forecasts
     id: WorkloadId
     row: Row
-    voice: Voice = Voice.MODEL
+    forecaster: GateForecaster = GateForecaster.MODEL
 
     def __getitem__(self, name: str) -> SignalForecast:
         signal = next(one for one in self.forecasts.latest if one == name)
@@ -231,7 +231,7 @@ class SignalForecasts(Mapping[str, SignalForecast]):
         peaks = self.forecasts.peaks.get(signal, {}).get(span)
         if not peaks:
             return Unknown("no forecast was made")
-        if self.voice is Voice.SEASONAL:
+        if self.forecaster is GateForecaster.SEASONAL:
             return self._day_ago(signal, peaks)
         quantile = stated_quantile(policy.horizontal)
         level = self.forecasts.coverage.level(self.id, signal, quantile) if corrects(policy) else Level(quantile)

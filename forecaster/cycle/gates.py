@@ -1,39 +1,48 @@
-"""Where forecasts stand on each workload, judged anew when it is their turn: newcomers first, everyone once a day."""
+"""Where forecasts stand on each workload, judged anew when it is their turn: new workloads first, each once a day.
+
+Judging is a replay of past days, which is cheap for many workloads at once: those whose turn it is are collected for
+some minutes.
+"""
 
 from __future__ import annotations
 
 import heapq
 from collections import Counter
 from dataclasses import dataclass, field
-from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from forecaster.cycle.places import NOWHERE, Place, kept, restored
-from forecaster.cycle.rehearse import Past, cases_of, rehearsed
-from forecaster.decisions.gate import judged_on_all, unjudged
+import numpy as np
+
+from forecaster.cycle.fleet import Fleet
+from forecaster.domain.window import MINUTE
+from forecaster.horizontal.columns import put, taken
+from forecaster.horizontal.standing import FORECASTERS, STANDINGS, Gate, Gates
+from forecaster.replay.judging import PastDemand, cases_of, judged_gates
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Mapping
-    from datetime import datetime
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from forecaster.cycle.places import KeptPlace
-    from forecaster.cycle.rehearse import Case, Rounds
+    from numpy.typing import NDArray
+
     from forecaster.cycle.targets import Targets
-    from forecaster.decisions.gate import Gate
     from forecaster.domain.policies import Policies
     from forecaster.domain.workload import Workload, WorkloadId
+    from forecaster.horizontal.numbers import Counts, Floats
     from forecaster.ports import Histories
+    from forecaster.replay.judging import Case, Unjudged
 
-NEWCOMERS = 12
-"""Workloads judged for the first time in one cycle, besides those whose turn it is."""
-ROUND = 1200
-"""Cycles in which everyone has his turn: with SOONEST still less than a day of them, so that nobody waits longer."""
+NEW = 60
+"""Workloads judged for the first time in one go, besides those whose turn it is."""
+TOGETHER = 10 * MINUTE
+"""From one judgement to the next: a replay of few workloads takes nearly as long as one of a hundred."""
+ROUND = timedelta(hours=19)
+"""In which each workload has its turn: with `SOONEST` still less than a day."""
 SOONEST = timedelta(hours=4)
-"""Nobody is judged again sooner: three days are hardly others by then."""
-KEPT = timedelta(days=1)
-"""Since it was due, after which one that is gone is forgotten."""
+"""No workload is judged again sooner: three days are hardly others by then."""
 LOOK_AGAIN = timedelta(hours=1)
 """After which one that could not be judged is looked at again: its history may have been filled up meanwhile."""
+TIMES = ("judged_at", "due")
 
 
 class Renewed(NamedTuple):
@@ -44,75 +53,116 @@ class Renewed(NamedTuple):
 
 
 @dataclass(slots=True)
-class Gates:
-    """The gates of the workloads whose policy asks for one; a workload that is new stands at the beginning."""
+class ForecastGates:
+    """The gates of the workloads whose policy asks for one; a workload that is new stands at the beginning.
 
-    newcomers: int = NEWCOMERS
+    A workload that is away for no longer than a day stands where it stood.
+    """
+
+    most_new: int = NEW
     first: Callable[[WorkloadId], bool] = field(default=lambda _: False)
-    """Whom somebody is waiting for."""
-    places: dict[WorkloadId, Place] = field(default_factory=dict)
+    """The workloads that are waited for."""
+    model: str = "adaptive"
+    fleet: Fleet = field(default_factory=Fleet)
+    """Which row is whose."""
+    gates: Gates = field(default_factory=lambda: Gates.new(0))
+    judged_at: Floats = field(default_factory=lambda: np.empty(0))
+    """[row] epoch seconds; NaN before the first time."""
+    due: Floats = field(default_factory=lambda: np.empty(0))
+    """[row] before when it is not judged again, in epoch seconds; NaN at the beginning."""
+    latest: datetime | None = None
+    """When workloads were judged last."""
+    records: dict[WorkloadId, Gate] = field(default_factory=dict)
+    """Gates that were asked for since then."""
 
     def of(self, id_: WorkloadId) -> Gate:
         """Where the forecast stands on this workload."""
-        return self.places.get(id_, NOWHERE).gate
+        if id_ not in self.records:
+            row = self.fleet.row.get(id_)
+            self.records[id_] = Gate() if row is None else self.gates.gate(row)
+        return self.records[id_]
 
     def standings(self) -> Counter[tuple[str, str]]:
-        """Workloads by standing and voice."""
-        return Counter((place.gate.standing.value, place.gate.voice.value) for place in self.places.values())
+        """Workloads by standing and forecaster."""
+        codes = self.gates.standing.astype(np.intp) * len(FORECASTERS) + self.gates.forecaster
+        counts = np.bincount(codes, minlength=len(STANDINGS) * len(FORECASTERS)).tolist()
+        names = [(standing.value, one.value) for standing in STANDINGS for one in FORECASTERS]
+        return Counter({name: count for name, count in zip(names, counts, strict=True) if count})
 
-    def kept(self) -> tuple[KeptPlace, ...]:
-        """What outlives the process."""
-        return kept(self.places)
+    def judged(self, id_: WorkloadId) -> datetime | None:
+        """When this workload was judged; None before the first time."""
+        row = self.fleet.row.get(id_)
+        at = np.nan if row is None else float(self.judged_at[row])
+        return None if np.isnan(at) else datetime.fromtimestamp(at, UTC)
 
-    def restore(self, places: Iterable[KeptPlace]) -> None:
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What outlives the process, beside the fleet: all of it, so that a restart changes nothing."""
+        return self.gates.arrays() | {name: getattr(self, name) for name in TIMES}
+
+    def restore(self, fleet: Fleet, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Go on where an earlier process stood."""
-        self.places = restored(places)
+        self.fleet, self.gates = fleet, Gates.of_arrays(arrays)
+        self.judged_at, self.due = (arrays[name] for name in TIMES)
+        self.records = {}
 
     def renew(self, history: Histories, policies: Policies, targets: Targets, now: datetime) -> Renewed:
-        """Judge those whose turn it is."""
+        """Judge those whose turn it is, every few minutes."""
         done = Renewed([], [])
-        if targets.down:
+        if targets.down or (self.latest is not None and timedelta() < now - self.latest < TOGETHER):
             return done
         here = {one.id: one for one in targets.inventory.workloads if policies.of(one.id).horizontal.gate}
-        self._forget(here, now)
-        past = Past(history)
+        self.records = {}
+        rows = self._rows(list(here), policies, now)
+        past = PastDemand(history)
 
-        def look(id_: WorkloadId) -> list[Case] | str:
+        def look(id_: WorkloadId) -> list[Case] | Unjudged:
             return cases_of(here[id_], policies.of(id_), past)
 
-        new, again = self._turn(here, policies, now)
-        ready = self._ready(new, look, done, now, most=self.newcomers)
+        new, again = self._turn(here, rows, policies, now)
+        ready = self._ready(new, look, done, now, most=self.most_new)
         ready |= self._ready(again, look, done, now, most=len(again))
-        for id_, rounds in self._rehearsed(ready, done, now):
-            self._judge(id_, rounds, done, now)
+        self._judge(ready, done, now)
+        self.latest = now
         return done
 
-    def _forget(self, here: Container[WorkloadId], now: datetime) -> None:
-        """Who has not been here for long; one that is missing from a few answers stands where it stood."""
-        self.places = {
-            id_: place
-            for id_, place in self.places.items()
-            if id_ in here or (place.due is not None and now - place.due < KEPT)
-        }
+    def _rows(self, ids: Sequence[WorkloadId], policies: Policies, now: datetime) -> Counts:
+        """The rows of these workloads; those that left more than a day ago are given back."""
+        self.fleet.rows(ids, now)
+        stay = self.fleet.compacted(now)
+        if stay is not None:
+            self._take(stay)
+        new = len(self.fleet.row) - len(self.due)
+        if new:
+            self._take(np.concatenate([np.arange(len(self.due)), np.full(new, -1)]))
+        self.gates = self.gates.covering(policies.signals.demand)
+        return self.fleet.rows(ids, now)
+
+    def _take(self, rows: Counts) -> None:
+        self.gates = self.gates.take(rows)
+        self.judged_at, self.due = (taken(one, rows, np.nan) for one in (self.judged_at, self.due))
 
     def _turn(
-        self, here: Mapping[WorkloadId, Workload], policies: Policies, now: datetime
+        self, here: Mapping[WorkloadId, Workload], rows: Counts, policies: Policies, now: datetime
     ) -> tuple[list[WorkloadId], list[WorkloadId]]:
-        """Newcomers, the most urgent first, and those who were judged longest ago."""
+        """New workloads, the most urgent first, and those that were judged longest ago."""
 
         def urgency(id_: WorkloadId) -> tuple[bool, bool, bool, WorkloadId]:
             return not self.first(id_), policies.of(id_).mode != "publish", here[id_].autoscaler is None, id_
 
-        places = ((id_, self.places.get(id_, NOWHERE)) for id_ in here)
-        due = {id_: place for id_, place in places if place.due is None or place.due <= now}
-        new = sorted((id_ for id_, place in due.items() if place.judged_at is None), key=urgency)
-        judged = ((place.judged_at, id_) for id_, place in due.items() if place.judged_at is not None)
-        return new, [id_ for _, id_ in heapq.nsmallest(-(-len(here) // ROUND), judged)]
+        at = now.timestamp()
+        due = [
+            (id_, float(self.judged_at[row]))
+            for id_, row in zip(here, rows.tolist(), strict=True)
+            if not self.due[row] > at
+        ]
+        new = sorted((id_ for id_, judged in due if np.isnan(judged)), key=urgency)
+        judged = [(judged, id_) for id_, judged in due if not np.isnan(judged)]
+        return new, [id_ for _, id_ in heapq.nsmallest(-(-len(here) * TOGETHER // ROUND), judged)]
 
     def _ready(
         self,
         ids: Iterable[WorkloadId],
-        look: Callable[[WorkloadId], list[Case] | str],
+        look: Callable[[WorkloadId], list[Case] | Unjudged],
         done: Renewed,
         now: datetime,
         *,
@@ -120,45 +170,51 @@ class Gates:
     ) -> dict[WorkloadId, list[Case]]:
         """Those that can be judged, at most so many; of the others it is said why not."""
         ready: dict[WorkloadId, list[Case]] = {}
+        unjudged: dict[WorkloadId, Unjudged] = {}
         for id_ in ids:
             if len(ready) == most:
                 break
             try:
                 found = look(id_)
             except Exception as error:  # noqa: BLE001  the boundary: what is wrong with one workload stops no other
-                self._failed(id_, error, done, now)
+                self._failed([id_], error, done, now)
                 continue
-            if isinstance(found, str):
-                self._move(id_, Place(unjudged(self.of(id_), found, now), None, now + LOOK_AGAIN), done)
-            else:
+            if isinstance(found, list):
                 ready[id_] = found
+            else:
+                unjudged[id_] = found
+        self._move(unjudged, done, now)
         return ready
 
-    def _rehearsed(
-        self, ready: Mapping[WorkloadId, list[Case]], done: Renewed, now: datetime
-    ) -> Iterable[tuple[WorkloadId, Rounds]]:
-        """All at once; when that fails one by one, so that it is known who is at fault."""
+    def _judge(self, ready: Mapping[WorkloadId, list[Case]], done: Renewed, now: datetime) -> None:
+        """All at once; when that fails one by one, so that it is known which is at fault."""
         try:
-            yield from rehearsed(case for cases in ready.values() for case in cases).items()
+            self._move(ready, done, now)
         except Exception:  # noqa: BLE001  the boundary, as above
             for id_, cases in ready.items():
                 try:
-                    yield from rehearsed(cases).items()
+                    self._move({id_: cases}, done, now)
                 except Exception as error:  # noqa: BLE001  the boundary, as above
-                    self._failed(id_, error, done, now)
+                    self._failed([id_], error, done, now)
 
-    def _judge(self, id_: WorkloadId, rounds: Rounds, done: Renewed, now: datetime) -> None:
-        gate = self.of(id_)
-        for targets in rounds:
-            gate = judged_on_all(gate, targets, now)
-        self._move(id_, Place(gate, now, now + SOONEST), done)
+    def _move(self, found: Mapping[WorkloadId, list[Case] | Unjudged], done: Renewed, now: datetime) -> None:
+        if not found:
+            return
+        rows = np.array([self.fleet.row[id_] for id_ in found])
+        before = self.gates.take(rows)
+        after = judged_gates(before, list(found.values()), now.timestamp(), self.model)
+        self.gates = self.gates.put(rows, after)
+        judged = np.array([isinstance(one, list) for one in found.values()])
+        at = now.timestamp()
+        self.judged_at = put(self.judged_at, rows, np.where(judged, at, np.nan))
+        self.due = put(self.due, rows, at + np.where(judged, SOONEST.total_seconds(), LOOK_AGAIN.total_seconds()))
+        moved = (before.standing != after.standing) | (before.forecaster != after.forecaster)
+        for place, id_ in enumerate(found):
+            if moved[place]:
+                gate, earlier = after.gate(place), STANDINGS[before.standing[place]]
+                done.moved.append(f"{id_}: {earlier} to {gate.standing}, {gate.why}")
 
-    def _failed(self, id_: WorkloadId, error: Exception, done: Renewed, now: datetime) -> None:
-        done.failures.append(f"{id_}: its decisions could not be judged: {type(error).__name__}: {error}")
-        self.places[id_] = self.places.get(id_, NOWHERE)._replace(due=now + LOOK_AGAIN)
-
-    def _move(self, id_: WorkloadId, place: Place, done: Renewed) -> None:
-        before = self.of(id_)
-        self.places[id_] = place
-        if (before.standing, before.voice) != (place.gate.standing, place.gate.voice):
-            done.moved.append(f"{id_}: {before.standing} to {place.gate.standing}, {place.gate.why}")
+    def _failed(self, ids: Iterable[WorkloadId], error: Exception, done: Renewed, now: datetime) -> None:
+        for id_ in ids:
+            done.failures.append(f"{id_}: its decisions could not be judged: {type(error).__name__}: {error}")
+            self.due[self.fleet.row[id_]] = (now + LOOK_AGAIN).timestamp()

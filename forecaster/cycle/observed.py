@@ -10,9 +10,8 @@ import numpy as np
 
 from forecaster.cycle.capacities import Capacities, PersistedCapacity
 from forecaster.cycle.fleet import Fleet
-from forecaster.cycle.gates import Gates
+from forecaster.cycle.gates import ForecastGates
 from forecaster.cycle.lead_times import LeadTimes, PersistedStartUps
-from forecaster.cycle.places import KeptPlace  # noqa: TC001  msgspec resolves the annotations
 from forecaster.cycle.policies_in_force import ObservedPolicy, PoliciesInForce
 from forecaster.domain.workload import WorkloadId
 from forecaster.horizontal.coverage import Coverage, Held
@@ -50,7 +49,7 @@ def restored_coverage(persisted: tuple[PersistedCoverage, ...]) -> Coverage:
     )
 
 
-VERSION = 2
+VERSION = 3
 
 
 class PersistedColumn(msgspec.Struct, frozen=True):
@@ -75,7 +74,9 @@ class PersistedObservations(msgspec.Struct, frozen=True, omit_defaults=True):
 
     version: int = VERSION
     lead_times: tuple[PersistedStartUps, ...] = ()
-    gates: tuple[KeptPlace, ...] = ()
+    gates: dict[str, PersistedColumn] = {}
+    gated: tuple[tuple[tuple[str, str, str], float], ...] = ()
+    """The workloads of the gates, in the order of their rows."""
     coverage: tuple[PersistedCoverage, ...] = ()
     capacities: tuple[PersistedCapacity, ...] = ()
     fleet: tuple[tuple[tuple[str, str, str], float], ...] = ()
@@ -87,7 +88,7 @@ class Observed:
     """What is carried from cycle to cycle."""
 
     lead_times: LeadTimes = field(default_factory=LeadTimes)
-    gates: Gates = field(default_factory=Gates)
+    gates: ForecastGates = field(default_factory=ForecastGates)
     fleet: Fleet = field(default_factory=Fleet)
     """Which row of `state` is whose."""
     state: State = field(default_factory=lambda: State.new(0))
@@ -126,7 +127,8 @@ class Observed:
         """As JSON."""
         told = PersistedObservations(
             lead_times=self.lead_times.kept(),
-            gates=self.gates.kept(),
+            gates={name: PersistedColumn.of(column) for name, column in self.gates.arrays().items()},
+            gated=tuple(self.gates.fleet.persisted()),
             coverage=persisted_coverage(self.coverage),
             capacities=self.capacities.kept(),
             fleet=tuple(self.fleet.persisted()),
@@ -144,8 +146,9 @@ class Observed:
         if known.version != VERSION:
             raise msgspec.ValidationError(f"version {known.version}, and not {VERSION}")
         fleet, state = _restored_columns(known)
+        if known.gates:
+            self.gates.restore(*_restored_gates(known))
         self.lead_times.restore(known.lead_times)
-        self.gates.restore(known.gates)
         self.coverage = restored_coverage(known.coverage)
         self.capacities.restore(known.capacities)
         self.fleet, self.state = fleet, state
@@ -162,3 +165,14 @@ def _restored_columns(known: PersistedObservations) -> tuple[Fleet, State]:
     if state.rows != len(fleet.row):
         raise msgspec.ValidationError(f"{state.rows} rows of {len(fleet.row)} workloads")
     return fleet, state
+
+
+def _restored_gates(known: PersistedObservations) -> tuple[Fleet, dict[str, NDArray[Any]]]:
+    try:
+        fleet, arrays = Fleet.restored(known.gated), {name: one.array() for name, one in known.gates.items()}
+        ForecastGates().restore(fleet, arrays)
+    except (KeyError, TypeError, ValueError) as error:
+        raise msgspec.ValidationError(f"its gates do not fit together: {error}") from error
+    if any(len(one) != len(fleet.row) for name, one in arrays.items() if name != "signals"):
+        raise msgspec.ValidationError(f"its gates are not those of {len(fleet.row)} workloads")
+    return fleet, arrays

@@ -75,7 +75,7 @@ class CycleReport:
     gates: tuple[str, ...] = ()
     """Forecasts that were promoted or demoted on a workload, one sentence each."""
     standings: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Workloads whose policy asks for a gate by (standing, voice) of the forecast."""
+    """Workloads whose policy asks for a gate by standing, and by whose forecast is used."""
     masked: tuple[MaskedShare, ...] = ()
     """What forecasts do not learn from as it was measured; only workloads of which there is some."""
     late_steps: tuple[str, ...] = ()

@@ -29,7 +29,7 @@ class Standing(StrEnum):
     ACTING = "acting"
 
 
-class Forecaster(StrEnum):
+class GateForecaster(StrEnum):
     """Whose forecast is used."""
 
     MODEL = "model"
@@ -39,7 +39,7 @@ class Forecaster(StrEnum):
 
 STANDINGS = tuple(Standing)
 OBSERVE, TRIAL, ACTING = (np.int8(code) for code in range(3))
-FORECASTERS = tuple(Forecaster)
+FORECASTERS = tuple(GateForecaster)
 MODEL, SEASONAL = (np.int8(code) for code in range(2))
 VERDICTS = ("new", "no history", "too short", "too far", "no better", "promising", "promoted", "better", "demoted")
 """Why a row stands where it stands: not judged yet, not to be judged, or judged by evidence."""
@@ -52,7 +52,7 @@ class Gate(NamedTuple):
     """Where one workload stands, whose forecast is used, since when, and why."""
 
     standing: Standing = Standing.OBSERVE
-    forecaster: Forecaster = Forecaster.MODEL
+    forecaster: GateForecaster = GateForecaster.MODEL
     since: datetime | None = None
     why: str = "new: not judged yet"
 
@@ -117,6 +117,11 @@ class Gates:
     def acting(self) -> Flags:
         """[row] whether the forecast has its say."""
         return np.asarray(self.standing == ACTING)
+
+    def covering(self, signals: Iterable[str]) -> Gates:
+        """With a place for every one of these signals."""
+        more = [one for one in dict.fromkeys(signals) if one not in self.signals]
+        return replace(self, signals=(*self.signals, *map(str, more))) if more else self
 
     def take(self, rows: Counts) -> Gates:
         """These rows in this order; a negative row is new."""

@@ -1,9 +1,9 @@
-"""What decisions would have cost on days that are over: a replay of past minutes through `decide`, many workloads at once.
+"""What decisions would have cost on days that are over: past minutes of many workloads through `decide`.
 
-Each workload is replayed by measured demand alone, by its forecasts and by yesterday's load, each way from lean to safe.
-They are compared where they spend what measured demand alone spends. Demand is open-loop and in pods: a pod is full at
-1. The count of a decision is the number of pods; one that is asked for serves a start-up later, one that is given back
-is gone at once, and what is measured in a minute is known in the next one.
+Each workload is replayed by measured demand alone, by its forecasts and by yesterday's load, from lean to safe, and
+compared where they spend what measured demand alone spends. Demand is open-loop and in pods: a pod is full at 1. The
+count of a decision is the number of pods; one that is asked for serves a start-up later, one that is given back is gone
+at once, and what is measured in a minute is known in the next one.
 """
 
 from __future__ import annotations
@@ -30,14 +30,16 @@ if TYPE_CHECKING:
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.forecasting.backtest import Backtest
     from forecaster.horizontal.inputs import Sizing
-    from forecaster.horizontal.numbers import Counts, Flags, Floats
+    from forecaster.horizontal.numbers import Counts, Floats
 
 STATED = 0.8
 """The target of the HPA that forecasts are compared with, as a share of a full pod."""
-TARGETS = (1.5, 1.2, 1.05, 0.95, 0.85, 0.75, 0.6, 0.4)
-"""From lean to safe: a pod's share that is filled by yesterday's load, or by a quantile of the forecast."""
-LEAST = 1e-5
-"""Share of the demand that is as good as none: added before logarithms are taken, and no more shortage than none."""
+TARGETS = (1.5, 1.25, 1.1, 1.0, 0.93, 0.86, 0.79, 0.72, 0.6, 0.4)
+"""From lean to safe: a pod's share that is filled by a quantile of the forecast."""
+FEW_TARGETS = (1.4, 1.1, 0.95, 0.8, 0.65, 0.4)
+"""The same for yesterday's load, which has to be better by a margin anyway."""
+NOTHING = 1e-5
+"""Share of the demand that is as good as none."""
 REACTIVE_WINDOW = timedelta(minutes=4)
 """Measured demand alone looks back on five recommendations a minute apart before it gives pods back."""
 BLOCK = 60
@@ -58,7 +60,7 @@ class Setting(NamedTuple):
 
 
 SETTINGS = (
-    *(Setting(price) for price in (0.98, 0.8, 0.5, 0.3, 0.18, 0.1, 0.05, 0.02)),
+    *(Setting(price) for price in (0.98, 0.9, 0.75, 0.6, 0.45, 0.33, 0.24, 0.17, 0.11, 0.07, 0.04, 0.02)),
     Setting(0.01, 0.7),
     Setting(0.01, 0.4),
 )
@@ -124,7 +126,7 @@ def strategies_of(sizing: str) -> Strategies:
         ours: list[tuple[float, Setting | None, str]] = [(target, None, "model") for target in TARGETS]
     else:
         ours = [(1.0, setting, "model") for setting in SETTINGS]
-    naive = [(target, None, "yesterday") for target in TARGETS]
+    naive = [(target, None, "yesterday") for target in FEW_TARGETS]
     return Strategies(*zip(*[(STATED, None, "nothing"), *ours, *naive], strict=True))
 
 
@@ -232,25 +234,25 @@ class _PastReplay:
 
 
 def _policies(strategies: Strategies, policies: Sequence[HorizontalPolicy]) -> PolicyColumns:
-    """Measured demand alone goes by the HPA's own rules; forecasts by those of the workload's policy."""
+    """Measured demand alone, and what is put into its formula, goes by the HPA's rules; the others by the policy."""
     series, count = len(policies), len(strategies.target)
     ours = np.repeat([name != "nothing" for name in strategies.expects], series)
-    formula = np.repeat([name == "model" for name in strategies.expects], series)
+    sized = ours if any(strategies.setting) else np.zeros_like(ours)
     prices = np.repeat([one.price if one else np.nan for one in strategies.setting], series)
     shares = np.repeat([one.share if one else 1.0 for one in strategies.setting], series)
 
-    def column(name: str, otherwise: float, where: Flags = ours) -> Floats:
+    def column(name: str, otherwise: float) -> Floats:
         values = [getattr(policy, name) for policy in policies]
         numbers = np.array([otherwise if one is None else one for one in values], np.float64)
-        return np.where(where, np.tile(numbers, count), otherwise)
+        return np.where(ours, np.tile(numbers, count), otherwise)
 
     windows = np.array([policy.scale_down_stabilization.total_seconds() for policy in policies])
     quantiles = np.tile([stated_quantile(policy) for policy in policies], count)
     rows = count * series
     return PolicyColumns(
-        tolerance=np.where(formula, column("tolerance", SHIPPED.tolerance), np.where(ours, 0.0, SHIPPED.tolerance)),
+        tolerance=np.where(sized, 0.0, SHIPPED.tolerance),
         surge=column("surge", np.nan),
-        stabilization=np.where(ours, np.tile(windows, count), REACTIVE_WINDOW.total_seconds()),
+        stabilization=np.where(sized, np.tile(windows, count), REACTIVE_WINDOW.total_seconds()),
         churn_price=column("churn_price", 0.0),
         changes_per_hour=column("changes_per_hour", 0.0).astype(np.int64),
         outage_hold=np.zeros(rows),
@@ -294,42 +296,33 @@ def _evidence(bill: Bill, strategies: Strategies, minutes: int) -> PastEvidence:
 
 
 def records(bill: Bill, strategies: Counts) -> Records:
-    """The sweep of some strategies: its shortage where it spends what strategy 0 spends, and what it saves at its shortage.
+    """The shortage of a sweep of strategies where it spends what strategy 0 spends, and what it saves at its shortage.
 
-    Between two points of the sweep the logarithm of the shortage is linear. NaN where the sweep cannot be as lean, or
-    not as dear.
+    Linear between two points of the sweep; NaN where it cannot be as lean, or not as dear.
     """
     order = np.argsort(bill.spent[strategies], axis=0, kind="stable")
-    spent = np.take_along_axis(bill.spent[strategies], order, axis=0)
-    budget, left = bill.spent[0], _log(np.take_along_axis(bill.short[strategies], order, axis=0))
+    spent, short = (np.take_along_axis(one[strategies], order, axis=0) for one in (bill.spent, bill.short))
+    budget = bill.spent[0]
     inside = (spent[0] <= budget) & (budget <= spent[-1])
     right = np.clip((spent <= budget).sum(axis=0), 1, len(spent) - 1)
     share = _share(spent, right, budget)
     noise = _noise(bill, strategies, order, right, share)
-    as_safe = _log(bill.short[0] + np.maximum(noise, LEAST))
-    saving = 1.0 - _spent_at(spent, np.minimum.accumulate(left), as_safe) / np.maximum(budget, 1.0)
-    return Records(
-        short=np.where(inside, np.maximum(np.exp(_between(left, right, share)) - LEAST, 0.0), np.nan),
-        saving=np.where(inside, saving, np.nan),
-        noise=np.where(inside, noise, np.nan),
-    )
+    as_safe = bill.short[0] + np.maximum(noise, NOTHING)
+    saving = 1.0 - _spent_at(spent, np.minimum.accumulate(short), as_safe) / np.maximum(budget, 1.0)
+    return Records(*(np.where(inside, one, np.nan) for one in (_between(short, right, share), saving, noise)))
 
 
-def _spent_at(spent: Floats, left: Floats, at_most: Floats) -> Floats:
-    """[series] the least spent at which no more than `at_most` is left short, both as logarithms; the dearest without."""
-    safe = left <= at_most + 1e-6
+def _spent_at(spent: Floats, short: Floats, at_most: Floats) -> Floats:
+    """[series] the least spent of a sweep [point, series] that leaves no more than `at_most` short, or the most."""
+    safe = short <= at_most
     place = np.where(safe.any(axis=0), safe.argmax(axis=0), len(spent) - 1)
     right = np.maximum(place, 1)
-    share = np.where(place > 0, _share(-left, right, -at_most), 0.0)
+    share = np.where(place > 0, _share(-short, right, -at_most), 0.0)
     return _between(spent, right, np.where(safe.any(axis=0), share, 1.0))
 
 
-def _log(short: Floats) -> Floats:
-    return np.log(short + LEAST)
-
-
 def _share(values: Floats, right: Counts, at: Floats) -> Floats:
-    """[series] how far `at` lies from the point before `right` to that one, 0-1, of values [point, series] that rise."""
+    """[series] how far `at` lies from the point before `right` to that one, 0-1, of rising values [point, series]."""
     low, high = _point(values, right - 1), _point(values, right)
     gap = high - low
     return np.clip(np.where(gap > 0, (at - low) / np.where(gap > 0, gap, 1.0), 0.0), 0.0, 1.0)

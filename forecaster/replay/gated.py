@@ -13,7 +13,7 @@ import numpy as np
 
 from forecaster.demand.latest import DayAgo
 from forecaster.domain.window import DAY, MINUTE
-from forecaster.horizontal.standing import Forecaster, Gate, Gates, Standing
+from forecaster.horizontal.standing import Gate, GateForecaster, Gates, Standing
 from forecaster.replay.forecasts import ServiceHistory
 from forecaster.replay.judging import PastDemand, cases_of, judged_gates
 from forecaster.replay.setup import lead_time_of
@@ -127,6 +127,6 @@ def seasonal_minutes(stood: Sequence[GateSince], minutes: int) -> list[int]:
     return [
         minute
         for one, end in zip(stood, ends, strict=True)
-        if one.gate.forecaster is Forecaster.SEASONAL
+        if one.gate.forecaster is GateForecaster.SEASONAL
         for minute in range(one.minute, end)
     ]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecaster.horizontal.gate import BETTER, WORSE, ratio
-from forecaster.horizontal.standing import ACTING, LEAST_SHORT, TRIAL, Forecaster, Gate, Standing
+from forecaster.horizontal.standing import ACTING, LEAST_SHORT, TRIAL, Gate, GateForecaster, Standing
 from tests.support.gates import NEW, Days, Way, evidence_of, gate_of, judged, too_short
 
 SHARES = st.floats(0, 1) | st.sampled_from([0.0, LEAST_SHORT / 2, LEAST_SHORT, 2 * LEAST_SHORT])
@@ -55,7 +55,7 @@ def test_no_forecast_acts_that_is_worse_than_measured_demand_alone_on_any_target
 def test_the_model_acts_only_where_it_is_not_worse_than_both_baselines(before: Sequence, latest: Days) -> None:
     """Against yesterday's load by the margin, too: for less the forecaster is not changed."""
     gate = after_all([*before, (latest,)])[-1]
-    if gate.standing is Standing.ACTING and gate.forecaster is Forecaster.MODEL:
+    if gate.standing is Standing.ACTING and gate.forecaster is GateForecaster.MODEL:
         model, seasonal = ratios(latest)
         assert not worse(latest.model, latest.reactive)
         assert model * BETTER <= seasonal or not worse(

@@ -8,7 +8,7 @@ import numpy as np
 
 from forecaster.horizontal import gate
 from forecaster.horizontal.gate import Evidence
-from forecaster.horizontal.standing import FORECASTERS, TOO_SHORT, Forecaster, Gates
+from forecaster.horizontal.standing import FORECASTERS, TOO_SHORT, GateForecaster, Gates
 from tests.support.builders import after
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ class Days(NamedTuple):
     seasonal: Way | None = None
     signal: int = -1
 
-    def of(self, forecaster: Forecaster) -> Way | None:
-        return self.model if forecaster is Forecaster.MODEL else self.seasonal
+    def of(self, forecaster: GateForecaster) -> Way | None:
+        return self.model if forecaster is GateForecaster.MODEL else self.seasonal
 
 
 NEW = Gates.new(1, SIGNALS)

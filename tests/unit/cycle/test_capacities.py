@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from forecaster.cycle.observed import Observed
-from forecaster.cycle.rehearse import pods_of
 from forecaster.decisions.explain import explanation
 from forecaster.domain.policies import Policies
 from forecaster.domain.signal import BUILT_IN, CPU, REQUESTS, Signal, Signals
 from forecaster.domain.signal import PODS as PODS_SIGNAL
 from forecaster.domain.workload import ContainerBlock, ContainerFacts, ContainerId, Target, TargetType
+from forecaster.replay.judging import full_pods
 from tests.support.builders import NOON, after, hpa, minutes, policy, workload
 from tests.support.fakes import CycleOnFakes, FakeSource, Load, named
 
@@ -93,7 +93,7 @@ def test_explain_and_gates_take_the_same_pod_for_full() -> None:
     stage = Stage(busy(), held_back=0.4).hours(0, 8)
     amount, _ = stage.known()
     in_force = stage.cycle.decider.observed.in_force(BY_WORTH)
-    assert pods_of(WEB, in_force.of(WEB.id).horizontal) == {CPU: amount}
+    assert full_pods(WEB, in_force.of(WEB.id).horizontal) == {CPU: amount}
     assert any("full at" in line for line in explanation(named(stage.run(after(481)), "web")))
     assert in_force.of(WEB.id) is stage.cycle.decider.observed.in_force(BY_WORTH).of(WEB.id)
 

@@ -1,19 +1,17 @@
-"""Gates in the cycle: whose policy asks for one is judged in its turn, by its own days."""
+"""Gates in the cycle: a workload whose policy asks for one is judged in its turn, by its own days."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from forecaster.cycle.gates import ROUND, SOONEST, Gates
+from forecaster.cycle.gates import ROUND, SOONEST, TOGETHER, ForecastGates
 from forecaster.cycle.observed import Observed
-from forecaster.cycle.rehearse import pods_of
 from forecaster.cycle.targets import Targets
-from forecaster.decisions.gate import Standing
 from forecaster.demand.latest import DayAgo
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import PolicySelector
@@ -21,11 +19,12 @@ from forecaster.domain.signal import CPU, REQUESTS, Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Inventory, Window
 from forecaster.domain.workload import Target, TargetType
 from forecaster.errors import StoreError
+from forecaster.horizontal.standing import Standing
+from forecaster.replay.judging import full_pods
 from forecaster.store.state import ObservedFile
 from tests.support.builders import CPU_HALF, NOON, hpa, minutes, policy, workload
 
 if TYPE_CHECKING:
-    from datetime import datetime
     from pathlib import Path
 
     from forecaster.domain.workload import Workload
@@ -44,6 +43,8 @@ class Weeks:
         self.requests = self.weeks if requests is None else replace(self.weeks, values=requests.astype(np.float32))
 
     def window(self, signal: Signal, step: timedelta) -> Window:
+        if step == MINUTE:
+            return Window(self.weeks.keys, NOON - 9 * MINUTE, MINUTE, np.full((len(self.weeks.keys), 10), np.nan))
         return self.requests if signal == REQUESTS else self.weeks
 
 
@@ -51,9 +52,21 @@ def hours(count: float) -> timedelta:
     return timedelta(hours=count)
 
 
-def judged(gates: Gates) -> set[str]:
+def judged(gates: ForecastGates) -> set[str]:
     """Names of those that have been judged."""
-    return {id_.name for id_, place in gates.places.items() if place.judged_at}
+    return {id_.name for id_ in gates.fleet.row if gates.judged(id_)}
+
+
+def same(one: ForecastGates, other: ForecastGates) -> bool:
+    """Whether both say the same of the same workloads."""
+    columns, others = one.arrays(), other.arrays()
+    known = {name: columns[name] == others[name] for name in columns if columns[name].dtype.kind != "f"}
+    floats = (name for name in columns if name not in known)
+    return (
+        one.fleet.row == other.fleet.row
+        and all(np.all(equal) for equal in known.values())
+        and all(np.array_equal(columns[name], others[name], equal_nan=True) for name in floats)
+    )
 
 
 def daily(days: int) -> np.ndarray:
@@ -63,7 +76,7 @@ def daily(days: int) -> np.ndarray:
 
 
 def renewed(
-    gates: Gates, history: Weeks, *workloads: Workload, under: Policies = GATED, at: datetime = NOON
+    gates: ForecastGates, history: Weeks, *workloads: Workload, under: Policies = GATED, at: datetime = NOON
 ) -> list[str]:
     """What the log would say of one cycle."""
     moved, failures = gates.renew(history, under, Targets(Inventory(NOON, workloads)), at)
@@ -71,37 +84,37 @@ def renewed(
     return moved
 
 
-def test_nobody_is_judged_whose_policy_asks_for_no_gate() -> None:
-    gates = Gates()
+def test_without_a_gate_in_its_policy_a_workload_is_not_judged() -> None:
+    gates = ForecastGates()
     assert renewed(gates, Weeks(daily(6)[None], "web"), WEB, under=Policies(policy(gate=False))) == []
-    assert gates.places == {}
+    assert len(gates.fleet.row) == 0
 
 
 def test_a_workload_without_days_behind_it_is_observed() -> None:
-    gates = Gates()
+    gates = ForecastGates()
     assert renewed(gates, Weeks(daily(1)[None], "web"), WEB) == []
     assert gates.of(WEB.id).standing is Standing.OBSERVE
 
 
 def test_a_forecast_that_sees_the_daily_peak_coming_is_let_in_and_it_is_said() -> None:
-    gates = Gates()
+    gates = ForecastGates()
     lines = renewed(gates, Weeks(daily(8)[None], "web"), WEB)
     assert gates.of(WEB.id).standing is Standing.ACTING
     assert lines[0].startswith("shop/web: observe to acting")
 
 
-def test_a_few_newcomers_at_a_time_and_everyone_has_his_turn() -> None:
-    gates, history = Gates(newcomers=1), Weeks(np.stack([daily(4), daily(4)]), "web", "cart")
+def test_a_few_new_workloads_at_a_time_and_each_has_its_turn() -> None:
+    gates, history = ForecastGates(most_new=1), Weeks(np.stack([daily(4), daily(4)]), "web", "cart")
     renewed(gates, history, WEB, CART)
     assert judged(gates) == {"cart"}
-    renewed(gates, history, WEB, CART)
+    renewed(gates, history, WEB, CART, at=NOON + hours(0.5))
     assert judged(gates) == {"cart", "web"}
 
 
-def test_who_publishes_comes_first_then_who_has_an_hpa_and_before_all_whom_somebody_waits_for() -> None:
+def test_publishing_workloads_come_first_then_those_with_an_hpa_and_before_all_those_that_are_waited_for() -> None:
     alone, named = workload("alone", autoscaler=None), workload("named", autoscaler=None)
     mine = Policies(policy(gate=True), ((PolicySelector(name="web"), {"mode": "publish"}),))
-    gates = Gates(newcomers=1, first=lambda id_: id_ == named.id)
+    gates = ForecastGates(most_new=1, first=lambda id_: id_ == named.id)
     history = Weeks(np.stack([daily(4)] * 4), "alone", "cart", "web", "named")
     order = []
     for _ in range(4):
@@ -110,33 +123,42 @@ def test_who_publishes_comes_first_then_who_has_an_hpa_and_before_all_whom_someb
     assert order == ["named", "web", "cart", "alone"]
 
 
-def test_everyone_is_judged_again_within_a_day() -> None:
-    gates, history = Gates(), Weeks(daily(4)[None], "web")
+def test_each_workload_is_judged_again_within_a_day() -> None:
+    gates, history = ForecastGates(), Weeks(daily(4)[None], "web")
     renewed(gates, history, WEB)
     renewed(gates, history, WEB, at=NOON + hours(3))
-    assert gates.places[WEB.id].judged_at == NOON
+    assert gates.judged(WEB.id) == NOON
     renewed(gates, history, WEB, at=NOON + hours(4))
-    assert gates.places[WEB.id].judged_at == NOON + hours(4)
+    assert gates.judged(WEB.id) == NOON + hours(4)
 
 
 @pytest.mark.parametrize("count", [1, 49, 50, 51, 110])
-def test_nobody_waits_longer_than_a_day(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a day of an hour, in which a rehearsal takes no time; all else is in the same proportion."""
+def test_none_waits_longer_than_a_day(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With judging that takes no time."""
     monkeypatch.setattr("forecaster.cycle.gates.cases_of", lambda one, _policy, _past: [one.id])
-    monkeypatch.setattr("forecaster.cycle.gates.rehearsed", lambda ids: dict.fromkeys(ids, ()))
-    monkeypatch.setattr("forecaster.cycle.gates.ROUND", ROUND // 24)
-    monkeypatch.setattr("forecaster.cycle.gates.SOONEST", SOONEST / 24)
-    gates, many, longest = Gates(), [workload(f"w{i:03}") for i in range(count)], timedelta(0)
-    for minute in range(180):
-        now = NOON + minute * MINUTE
-        renewed(gates, Weeks(daily(1)[None], "w000"), *many, at=now)
-        if minute >= 60:
-            longest = max(longest, now - min(place.judged_at for place in gates.places.values()))
-    assert longest <= hours(1)
+    monkeypatch.setattr("forecaster.cycle.gates.judged_gates", lambda gates, _cases, _now, _model: gates)
+    gates, many, longest = ForecastGates(), [workload(f"w{i:03}") for i in range(count)], timedelta(0)
+    history = Weeks(daily(1)[None], "w000")
+    for turn in range(4 * 24 * 6):
+        now = NOON + turn * TOGETHER
+        renewed(gates, history, *many, at=now)
+        if now - NOON >= hours(24):
+            longest = max(longest, now - datetime.fromtimestamp(float(gates.judged_at.min()), UTC))
+    assert longest <= hours(24)
+    assert hours(24) > ROUND + SOONEST
+
+
+def test_workloads_are_collected_for_some_minutes_and_judged_together() -> None:
+    gates, history = ForecastGates(most_new=1), Weeks(np.stack([daily(4), daily(4)]), "web", "cart")
+    renewed(gates, history, WEB, CART)
+    renewed(gates, history, WEB, CART, at=NOON + minutes(1))
+    assert judged(gates) == {"cart"}
+    renewed(gates, history, WEB, CART, at=NOON + TOGETHER)
+    assert judged(gates) == {"cart", "web"}
 
 
 def test_a_short_history_is_said_and_looked_at_again_in_an_hour() -> None:
-    gates = Gates()
+    gates = ForecastGates()
     renewed(gates, Weeks(daily(8)[: 288 * 2 + 30][None], "web"), WEB)
     assert gates.of(WEB.id).why == "2.1 days of cpu history; 3 are the least"
     renewed(gates, Weeks(daily(4)[None], "web"), WEB, at=NOON + hours(0.5))
@@ -146,19 +168,19 @@ def test_a_short_history_is_said_and_looked_at_again_in_an_hour() -> None:
 
 
 def test_without_any_history_nothing_can_be_judged_either() -> None:
-    gates = Gates()
+    gates = ForecastGates()
     renewed(gates, Weeks(daily(4)[None], "cart"), WEB)
     assert gates.of(WEB.id).why == "no history yet; 3 days are the least"
 
 
 def test_all_targets_count_and_the_worst_one_is_named() -> None:
-    """CPU has a daily peak that can be seen coming; requests jump where nobody expects it."""
+    """CPU has a daily peak that can be seen coming; requests jump where nothing says so."""
     jumps = np.full(8 * 288, 20.0)
     jumps[np.random.default_rng(3).integers(0, len(jumps), 200)] = 90.0
     both = workload("web", autoscaler=hpa(CPU_HALF, Target("rate", TargetType.AVERAGE_VALUE, 10.0)))
     under = Policies(policy(gate=True, requests_metric="rate"))
     history = Weeks(daily(8)[None], "web", requests=jumps[None])
-    gates, alone = Gates(), Gates()
+    gates, alone = ForecastGates(), ForecastGates()
     renewed(gates, history, both, under=under)
     renewed(alone, history, WEB, under=under)
     assert alone.of(WEB.id).standing is Standing.ACTING
@@ -168,24 +190,24 @@ def test_all_targets_count_and_the_worst_one_is_named() -> None:
 
 def test_of_two_targets_on_one_signal_the_tighter_one_counts() -> None:
     two = workload(autoscaler=hpa(CPU_HALF, Target("cpu", TargetType.AVERAGE_VALUE, 0.4)))
-    assert pods_of(two, policy().horizontal) == {CPU: 0.4}
+    assert full_pods(two, policy().horizontal) == {CPU: 0.4}
 
 
 def test_a_workload_that_cannot_be_judged_is_one_line_and_the_others_are() -> None:
-    gates, history = Gates(), Weeks(np.stack([daily(4), daily(4)]), "web", "cart")
+    gates, history = ForecastGates(), Weeks(np.stack([daily(4), daily(4)]), "web", "cart")
     broken = workload("cart", autoscaler=hpa(Target("cpu", TargetType.UTILIZATION, float("nan"))))
     _, failures = gates.renew(history, GATED, Targets(Inventory(NOON, (WEB, broken))), NOON)
     assert judged(gates) == {"web"}
     assert [line.split(":")[0] for line in failures] == ["shop/cart"]
 
 
-def test_who_is_missing_for_a_moment_stands_where_he_stood_and_who_is_gone_is_forgotten() -> None:
-    gates, history = Gates(), Weeks(np.stack([daily(8), daily(8)]), "web", "cart")
+def test_a_workload_that_is_away_for_a_moment_stands_where_it_stood_and_one_that_is_gone_is_forgotten() -> None:
+    gates, history = ForecastGates(), Weeks(np.stack([daily(8), daily(8)]), "web", "cart")
     renewed(gates, history, WEB, CART)
     renewed(gates, history, CART, at=NOON + minutes(1))
     assert gates.of(WEB.id).standing is Standing.ACTING
     renewed(gates, history, CART, at=NOON + hours(28))
-    assert set(gates.places) == {CART.id}
+    assert set(gates.fleet.row) == {CART.id}
 
 
 def test_a_restart_changes_nothing(tmp_path: Path) -> None:
@@ -194,11 +216,11 @@ def test_a_restart_changes_nothing(tmp_path: Path) -> None:
     renewed(before.gates, history, WEB, CART, workload("new"))
     ObservedFile(tmp_path / "observed.json", before).save()
     assert ObservedFile(tmp_path / "observed.json", after).load()
-    assert after.gates.places == before.gates.places
+    assert same(after.gates, before.gates)
     for hour in (1, 4, 5):
         at = NOON + hours(hour)
         assert renewed(after.gates, history, WEB, CART, at=at) == renewed(before.gates, history, WEB, CART, at=at)
-        assert after.gates.places == before.gates.places
+        assert same(after.gates, before.gates)
 
 
 @pytest.mark.parametrize(
@@ -211,13 +233,13 @@ def test_what_is_torn_or_foreign_is_refused_in_a_sentence_and_nothing_is_taken_o
     file = ObservedFile(tmp_path / "observed.json", Observed())
     with pytest.raises(StoreError, match="anew"):
         file.load()
-    assert file.observed.gates.places == {}
+    assert len(file.observed.gates.fleet.row) == 0
 
 
-def test_from_a_source_that_is_down_nobody_is_judged() -> None:
-    gates = Gates()
-    gates.renew(Weeks(daily(4)[None], "web"), GATED, Targets(Inventory(NOON, (WEB,)), "nobody answers"), NOON)
-    assert gates.places == {}
+def test_from_a_source_that_is_down_none_is_judged() -> None:
+    gates = ForecastGates()
+    gates.renew(Weeks(daily(4)[None], "web"), GATED, Targets(Inventory(NOON, (WEB,)), "no answer"), NOON)
+    assert len(gates.fleet.row) == 0
 
 
 def test_yesterday_is_the_largest_of_the_same_minutes_a_day_ago() -> None:

@@ -18,8 +18,8 @@ from forecaster.horizontal.standing import (
     OBSERVE,
     PROMOTED,
     STANDINGS,
-    Forecaster,
     Gate,
+    GateForecaster,
     Gates,
     Standing,
 )
@@ -48,7 +48,7 @@ def standing(gates: Gates) -> Standing:
 
 
 def test_a_new_workload_is_observed() -> None:
-    assert gate_of(NEW) == Gate(Standing.OBSERVE, Forecaster.MODEL, None, "new: not judged yet")
+    assert gate_of(NEW) == Gate(Standing.OBSERVE, GateForecaster.MODEL, None, "new: not judged yet")
 
 
 def test_good_evidence_makes_a_trial_and_once_more_lets_it_act() -> None:
@@ -81,7 +81,7 @@ def test_no_evidence_and_hours_of_it_change_nothing() -> None:
 
 def test_yesterday_is_used_where_it_decides_better() -> None:
     gate = gate_of(after_all(evidence(0.08, seasonal=0.04), evidence(0.08, seasonal=0.04)))
-    assert (gate.standing, gate.forecaster) == (Standing.ACTING, Forecaster.SEASONAL)
+    assert (gate.standing, gate.forecaster) == (Standing.ACTING, GateForecaster.SEASONAL)
 
 
 def test_a_difference_that_is_no_shortage_leaves_it_to_the_model() -> None:
@@ -130,13 +130,13 @@ def test_a_model_that_is_worse_than_both_baselines_never_acts(
     earlier: list[Days], model: float, reactive: float, seasonal: float
 ) -> None:
     gate = gate_of(after_all(*earlier, evidence(model, reactive, seasonal)))
-    if gate.standing is Standing.ACTING and gate.forecaster is Forecaster.MODEL:
+    if gate.standing is Standing.ACTING and gate.forecaster is GateForecaster.MODEL:
         assert model < max(reactive, LEAST_SHORT) or model <= seasonal
 
 
 @pytest.mark.parametrize("standing", [Standing.OBSERVE, Standing.TRIAL])
 def test_a_forecast_that_does_not_act_is_recorded_and_moves_nothing(standing: Standing) -> None:
-    gate = Gate(standing, Forecaster.MODEL, NOON, "promising")
+    gate = Gate(standing, GateForecaster.MODEL, NOON, "promising")
     one = decided(outlooks(cpu=2.0, cpu_ahead=9.0), under=policy(gate=True), gate=gate)
     assert isinstance(one.replicas, Scale)
     assert (one.replicas.replicas, one.replicas.reason) == (4, Reason.GATED)

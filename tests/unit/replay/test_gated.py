@@ -10,7 +10,7 @@ from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import CPU, Signal
 from forecaster.forecasting.forecaster import PeakSpan
-from forecaster.horizontal.standing import Forecaster, Gate, Standing
+from forecaster.horizontal.standing import Gate, GateForecaster, Standing
 from forecaster.replay import Assumptions, Traces, compare
 from forecaster.replay.forecasts import ReplayForecasts
 from forecaster.replay.gated import DailyGates, GateSince, acting_of, seasonal_minutes, with_seasonal
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from forecaster.replay.measurements import Measurements
 
 DAY = 1440
-ACTING, SEASONAL = Gate(Standing.ACTING), Gate(Standing.ACTING, Forecaster.SEASONAL)
+ACTING, SEASONAL = Gate(Standing.ACTING), Gate(Standing.ACTING, GateForecaster.SEASONAL)
 
 
 def traces(before: int, length: int) -> Traces:
