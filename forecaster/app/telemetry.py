@@ -106,6 +106,12 @@ class Metrics:
         self._age = Gauge(
             "forecaster_newest_sample_age_seconds", "Age of the newest sample.", ["signal"], registry=registry
         )
+        self._incomplete = Gauge(
+            "forecaster_incomplete_workloads",
+            "Workloads whose latest value is part of a sum only, or cannot be; it raises counts and lowers none.",
+            ["signal", "cause"],
+            registry=registry,
+        )
         self._decisions = Counter("forecaster_decisions", "Decisions.", ["verdict", "reason"], registry=registry)
         self._workloads = Gauge(
             "forecaster_workloads", "Workloads by the last decision.", ["verdict", "reason"], registry=registry
@@ -149,6 +155,9 @@ class Metrics:
             self._steps.labels(step).observe(seconds)
         _replace(self._series, report.series)
         _replace(self._age, report.newest_sample_age)
+        self._incomplete.clear()
+        for (signal, cause), count in report.incomplete.items():
+            self._incomplete.labels(signal, cause).set(count)
         self._workloads.clear()
         for (verdict, reason), count in report.verdicts.items():
             self._decisions.labels(verdict, reason).inc(count)

@@ -1,4 +1,4 @@
-"""Step 2: ask for every instant that nobody has answered yet, newest minutes first."""
+"""Step 2: ask for every instant that is not answered yet, latest minutes first, and again for what was incomplete."""
 
 from __future__ import annotations
 
@@ -6,43 +6,69 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from forecaster.cycle.completeness import Completeness
 from forecaster.domain.signal import PODS
 from forecaster.domain.window import MINUTE, Block, Gap
 from forecaster.errors import SourceError, SourceUnavailable, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
     from forecaster.cycle.targets import Targets
     from forecaster.ports import Histories, Source
 
 
-def catch_up(history: Histories, source: Source, targets: Targets, now: datetime) -> list[str]:
-    """Bring the history up to `now`; returns one sentence for each thing that could not be had.
+def catch_up(
+    history: Histories, source: Source, targets: Targets, now: datetime, completeness: Completeness | None = None
+) -> list[str]:
+    """Bring the history up to `now`; returns one sentence for each thing that could not be had, or is incomplete.
 
     A source that does not answer is asked once, not once per gap. What stays missing is a gap of the next cycle, so no
     point is lost to an outage that the source itself recorded.
     """
     if targets.down:
         return [targets.down]
-    failures: list[str] = []
+    completeness = completeness or Completeness()
+    completeness.begin(now)
     try:
         gaps = history.gaps(now)
         history.write(pods_block(targets, now))
     except StoreError as error:
         return [str(error)]
+    asked = [gap for gap in gaps if gap.signal != PODS or gap.start != now]
+    failures = _ask(_pods_first(asked), history, source, targets, now, completeness)
+    if not failures:
+        again = completeness.asked_again(history.signals, now)
+        failures = _ask(again, history, source, targets, now, completeness)
+    history.forget()
+    return [*failures, *completeness.sentences]
+
+
+def _pods_first(gaps: Sequence[Gap]) -> list[Gap]:
+    """Minutes before five minutes, and ready pods before what is held against them."""
+    return sorted(gaps, key=lambda gap: (gap.step, gap.signal != PODS))
+
+
+def _ask(
+    gaps: Sequence[Gap],
+    history: Histories,
+    source: Source,
+    targets: Targets,
+    now: datetime,
+    completeness: Completeness,
+) -> list[str]:
+    """Have these gaps answered; a sentence for each that could not be, until the source does not answer at all."""
+    workloads = {one.id: one for one in targets.inventory.workloads}
+    failures: list[str] = []
     for gap in gaps:
-        if gap.signal == PODS and gap.start == now:
-            continue
         try:
             for block in _answers(source, gap, now):
-                history.write(block)
+                completeness.write(block, history, workloads, now)
         except SourceUnavailable as error:
             return [*failures, str(error)]
         except SourceError as error:
             failures.append(str(error))
-    history.forget()
     return failures
 
 
@@ -54,7 +80,7 @@ def _answers(source: Source, gap: Gap, now: datetime) -> Iterator[Block]:
 
 
 def pods_block(targets: Targets, now: datetime) -> Block:
-    """Ready pods of every workload at `now`: the inventory knows them, so nobody is asked again."""
+    """Ready pods of every workload at `now`: the inventory has them."""
     workloads = [one for one in targets.inventory.workloads if one.id not in targets.lost]
     ready = np.array([[float(workload.ready_replicas)] for workload in workloads]).reshape(len(workloads), 1)
     return Block(PODS, tuple(workload.id for workload in workloads), now, MINUTE, ready)

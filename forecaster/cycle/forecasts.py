@@ -11,13 +11,14 @@ import numpy as np
 
 from forecaster.cycle.rows import corrects
 from forecaster.cycle.usage import usage_of
-from forecaster.demand.latest import DayAgo, Latest, latest
+from forecaster.demand.completeness import COMPLETE
+from forecaster.demand.latest import DayAgo, Latest, LatestBook, latest
 from forecaster.domain.amounts import duration_text
 from forecaster.domain.outlook import PeakForecast, SignalForecast, Unknown
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.forecasting.peaks import LEVELS, LOW
 from forecaster.horizontal.coverage import Coverage, Level
-from forecaster.horizontal.inputs import KNOWN, NO_SAMPLE, STALE
+from forecaster.horizontal.inputs import INCOMPLETE, KNOWN, NO_SAMPLE, STALE
 from forecaster.horizontal.quantile import stated_quantile
 from forecaster.horizontal.standing import GateForecaster
 
@@ -42,8 +43,10 @@ if TYPE_CHECKING:
 
 NEVER: Mapping[WorkloadId, Sequence[ThrottledTime]] = MappingProxyType({})
 """Throttled times where none are known."""
+NO_BOOKS: Mapping[str, LatestBook] = MappingProxyType({})
+"""Where all that is known is history."""
 _LOW = LEVELS.index(LOW)
-Number = TypeVar("Number", np.float64, np.int64)
+Number = TypeVar("Number", np.float64, np.int64, np.int8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +58,15 @@ class Demands:
 
 
 def demands_of(
-    history: Histories, rows: Rows, throttled: Mapping[WorkloadId, Sequence[ThrottledTime]] = NEVER
+    history: Histories,
+    rows: Rows,
+    throttled: Mapping[WorkloadId, Sequence[ThrottledTime]] = NEVER,
+    books: Mapping[str, LatestBook] = NO_BOOKS,
 ) -> Demands:
-    """What is known of the present."""
+    """What is known of the present; books know what is no history because it is incomplete."""
     usage = usage_of(history, rows.standing.driven, rows.workloads, throttled)
-    return Demands({signal: latest(history.window(signal, MINUTE)) for signal in history.signals}, usage)
+    found = {one: latest(history.window(one, MINUTE), books.get(one)) for one in history.signals}
+    return Demands(found, usage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +163,20 @@ def _measured(seen: Latest, at: Positions, limit: Floats) -> tuple[Floats, Codes
     absent, stale = np.isnan(age), age > limit
     unseen = np.where(absent, np.int8(NO_SAMPLE), np.where(stale, np.int8(STALE), np.int8(KNOWN)))
     measured = np.where(absent | stale, np.nan, _taken(seen.values, at))
-    return measured, unseen, age
+    return _with_parts(seen, at, limit, (measured, unseen, age))
+
+
+def _with_parts(
+    seen: Latest, at: Positions, limit: Floats, whole: tuple[Floats, Codes, Floats]
+) -> tuple[Floats, Codes, Floats]:
+    """With what is incomplete and later, where it is more or nothing else is fresh; as `Latest.measured` has it."""
+    measured, unseen, age = whole
+    if seen.parts is None or not seen.parts.code.any():
+        return whole
+    part, silent = _taken(seen.parts.values, at), _taken(seen.parts.silent, at) * seen.step.total_seconds()
+    there = (at >= 0) & (_taken(seen.parts.code, at) != COMPLETE) & (silent <= limit) & ~np.isnan(part)
+    acts = there & ~(part <= measured)
+    return np.where(acts, part, measured), np.where(acts, np.int8(INCOMPLETE), unseen), np.where(acts, silent, age)
 
 
 def _lay(quantiles: Floats, members: Positions, values: Floats, at: Positions) -> None:

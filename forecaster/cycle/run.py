@@ -8,11 +8,13 @@ with what is known; a workload that fails is one line, too, and the others go on
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.cycle.catch_up import catch_up
+from forecaster.cycle.completeness import Completeness
 from forecaster.cycle.containers import Containers
 from forecaster.cycle.decide import Decider, FleetDecisions, held_all, verdicts_of
 from forecaster.cycle.effects import Effects, record_scores
@@ -70,6 +72,7 @@ class Cycle:
     sizes: PodSizes = field(default_factory=PodSizes)
     scoring: Scoring = field(default_factory=Scoring)
     roster: Roster = field(default_factory=Roster)
+    completeness: Completeness = field(default_factory=Completeness)
     learns_first: bool = False
     """Fit, size and judge before deciding: a single cycle has no next one."""
     budget: timedelta = BUDGET
@@ -79,7 +82,7 @@ class Cycle:
         steps = Steps(self.seconds, self.budget)
         targets = steps.run("targets", lambda: self._targets(now), self._lost(now))
         missing: Sequence[str] = steps.run(
-            "observations", lambda: catch_up(self.history, self.source, targets, now), ()
+            "observations", lambda: catch_up(self.history, self.source, targets, now, self.completeness), ()
         )
         policies = self.decider.observed.in_force(self.policies)
         rows = self.book.rows(targets.inventory.workloads, policies, targets.lost)
@@ -101,6 +104,7 @@ class Cycle:
             steps=steps.seconds,
             series=known.series(),
             newest_sample_age=known.ages(),
+            incomplete=Counter(self.completeness.counts),
             verdicts=verdicts_of(decided),
             failures=(
                 *targets.inventory.faults,
@@ -144,7 +148,7 @@ class Cycle:
         return self.roster.known(now, "the workloads could not be read")
 
     def _demands(self, rows: Rows) -> Demands:
-        return demands_of(self.history, rows, self.throttling.hours)
+        return demands_of(self.history, rows, self.throttling.hours, self.completeness.books)
 
     def _forecasts(self, rows: Rows, demands: Demands, now: datetime) -> Forecasts:
         if not demands.latest:

@@ -4,21 +4,50 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
+from forecaster.demand.completeness import COMPLETE, Verdict, sentence
 from forecaster.domain.outlook import Measured, Unknown
 from forecaster.domain.window import DAY
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from numpy.typing import NDArray
 
-    from forecaster.domain.window import Window
+    from forecaster.domain.window import Block, Window
     from forecaster.domain.workload import WorkloadId
+
+    Floats = NDArray[np.float64]
+    Columns = NDArray[np.int64]
+
+Column = TypeVar("Column", np.float64, np.int64, np.int8)
+NEVER = -(2**62)
+"""Epoch seconds of what never was."""
+LOOKED_AT = 10
+"""Columns of a block that can hold a latest value; older ones are stale by any policy."""
+SPARE_ROWS = 1024
+"""Rows of workloads that are away, beyond as many as there are, before they are given back."""
+
+
+class Parts(NamedTuple):
+    """What is incomplete, and later than the latest value that is complete, [row] each."""
+
+    values: Floats
+    """A lower bound; NaN where the amount cannot be."""
+    silent: Columns
+    """Columns since then."""
+    code: NDArray[np.int8]
+    """Why (`demand.completeness`); `COMPLETE` where there is no such part."""
+    seen: Floats
+    of: Floats
+
+    def why(self, row: int) -> str:
+        """Why a value is part of a sum only."""
+        return sentence(int(self.code[row]), float(self.seen[row]), float(self.of[row]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,17 +59,32 @@ class Latest:
     """
 
     row: Mapping[WorkloadId, int]
-    values: NDArray[np.float64]
-    silent: NDArray[np.int64]
-    known: NDArray[np.int64]
+    values: Floats
+    silent: Columns
+    known: Columns
     end: datetime
     step: timedelta
     columns: int
+    parts: Parts | None = None
 
     def measured(self, id_: WorkloadId, max_age: timedelta) -> Measured | Unknown:
-        """The latest demand of one workload if it is fresh enough, else why not."""
+        """The latest demand of one workload if it is fresh enough, else why not.
+
+        What is incomplete and later counts where it is more, or where nothing else is fresh.
+        """
         row = self.row.get(id_)
-        if row is None or self.silent[row] >= self.columns:
+        if row is None:
+            return Unknown("no sample")
+        whole, part = self._whole(row, max_age), self._part(row, max_age)
+        if isinstance(part, Measured):
+            return part if isinstance(whole, Unknown) or part.value > whole.value else whole
+        if part and isinstance(whole, Unknown):
+            return Unknown(f"{whole.note}; {part}", whole.stale)
+        return whole
+
+    def _whole(self, row: int, max_age: timedelta) -> Measured | Unknown:
+        """What is complete."""
+        if self.silent[row] >= self.columns:
             return Unknown("no sample")
         if not self.silent[row]:
             return Measured(float(self.values[row]), self.end)
@@ -48,6 +92,16 @@ class Latest:
         if age > max_age:
             return Unknown(f"the newest sample is {_minutes(age)} old, {_minutes(max_age)} is the limit", stale=True)
         return Measured(float(self.values[row]), self.end - age)
+
+    def _part(self, row: int, max_age: timedelta) -> Measured | str:
+        """What is incomplete and fresh; else why it is no measurement, empty where nothing is incomplete."""
+        parts = self.parts
+        if parts is None or parts.code[row] == COMPLETE:
+            return ""
+        age = int(parts.silent[row]) * self.step
+        if np.isnan(parts.values[row]) or age > max_age:
+            return parts.why(row)
+        return Measured(float(parts.values[row]), self.end - age, parts.why(row))
 
     def span(self, id_: WorkloadId) -> timedelta:
         """How much of the window is known of one workload."""
@@ -60,14 +114,114 @@ class Latest:
         return best * self.step if best < self.columns else None
 
 
-def latest(window: Window) -> Latest:
-    """Look up the last known column of each row."""
+class LatestBook:
+    """The latest values of one signal as they were answered: the last complete one, and what is incomplete since.
+
+    Values that are incomplete are no history; here they are known as the lower bounds that they are.
+    """
+
+    def __init__(self) -> None:
+        self._row: dict[WorkloadId, int] = {}
+        self._value: Floats = np.empty(0)
+        self._at: Columns = np.empty(0, np.int64)
+        self._part: Floats = np.empty(0)
+        self._part_at: Columns = np.empty(0, np.int64)
+        self._code: NDArray[np.int8] = np.empty(0, np.int8)
+        self._seen: Floats = np.empty(0)
+        self._of: Floats = np.empty(0)
+
+    def write(self, block: Block, values: Floats, verdict: Verdict) -> None:
+        """Take over the latest columns of `values` [row, column], which are those of a block, as they were judged."""
+        columns = range(max(values.shape[1] - LOOKED_AT, 0), values.shape[1])
+        said = ~np.isnan(values[:, columns.start :]) | (verdict.code[:, columns.start :] != COMPLETE)
+        some = np.flatnonzero(said.any(axis=1))
+        rows = self._rows([block.ids[row] for row in some.tolist()]) if len(some) < len(said) else self._rows(block.ids)
+        for column in columns:
+            at = int((block.start + column * block.step).timestamp())
+            one = verdict.column(column)
+            self._write(rows, at, values[some, column], Verdict(one.code[some], one.seen[some], one.of[some]))
+
+    def ended(self, now: datetime) -> None:
+        """Forget what lies after `now`, where the clock went back."""
+        at = int(now.timestamp())
+        self._at[self._at > at], self._code[self._part_at > at] = NEVER, COMPLETE
+        self._part_at[self._part_at > at] = NEVER
+
+    def others(self, ids: Sequence[WorkloadId], since: datetime) -> list[WorkloadId]:
+        """The workloads with a complete value since then that are not among these."""
+        lately = self._at >= int(since.timestamp())
+        lately[[self._row[id_] for id_ in ids if id_ in self._row]] = False
+        if not lately.any():
+            return []
+        return [id_ for id_, row in self._row.items() if lately[row]]
+
+    def over(self, latest: Latest) -> Latest:
+        """Latest values of history, replaced by those of the book where it has some."""
+        if not self._row:
+            return latest
+        new = [id_ for id_ in self._row if id_ not in latest.row]
+        row = {**latest.row, **{id_: len(latest.row) + i for i, id_ in enumerate(new)}} if new else latest.row
+        at = np.fromiter((row[id_] for id_ in self._row), np.intp, len(self._row))
+        values, known = _longer(latest.values, len(new), np.nan), _longer(latest.known, len(new), 0)
+        silent = _longer(latest.silent, len(new), latest.columns)
+        there = self._at != NEVER
+        values[at[there]] = self._value[there]
+        silent[at[there]] = self._silent(self._at[there], latest)
+        parts = Parts(
+            _spread(self._part, at, len(row), np.nan),
+            _spread(self._silent(self._part_at, latest), at, len(row), 0),
+            _spread(self._code, at, len(row), COMPLETE),
+            _spread(self._seen, at, len(row), np.nan),
+            _spread(self._of, at, len(row), np.nan),
+        )
+        return Latest(row, values, silent, known, latest.end, latest.step, latest.columns, parts)
+
+    def _silent(self, at: Columns, latest: Latest) -> Columns:
+        passed = (int(latest.end.timestamp()) - at) // int(latest.step.total_seconds())
+        return np.clip(passed, 0, latest.columns)
+
+    def _write(self, rows: NDArray[np.intp], at: int, values: Floats, verdict: Verdict) -> None:
+        whole = (verdict.code == COMPLETE) & ~np.isnan(values) & (self._at[rows] <= at)
+        some = rows[whole]
+        self._value[some], self._at[some] = values[whole], at
+        self._code[some[self._part_at[some] <= at]] = COMPLETE
+        part = (verdict.code != COMPLETE) & (self._part_at[rows] <= at) & (self._at[rows] < at)
+        some = rows[part]
+        self._part[some], self._part_at[some], self._code[some] = values[part], at, verdict.code[part]
+        self._seen[some], self._of[some] = verdict.seen[part], verdict.of[part]
+
+    def _rows(self, ids: Sequence[WorkloadId]) -> NDArray[np.intp]:
+        """Where these workloads are; those that were not there get the next rows."""
+        if len(self._row) > 2 * len(ids) + SPARE_ROWS:
+            self._keep(ids)
+        new = [id_ for id_ in ids if id_ not in self._row]
+        if new:
+            self._row.update(zip(new, range(len(self._row), len(self._row) + len(new)), strict=True))
+            self._take(np.concatenate([np.arange(len(self._value)), np.full(len(new), -1)]))
+        return np.fromiter((self._row[id_] for id_ in ids), np.intp, len(ids))
+
+    def _keep(self, ids: Sequence[WorkloadId]) -> None:
+        """Give the rows of all others back."""
+        stay = [(id_, self._row[id_]) for id_ in ids if id_ in self._row]
+        self._row = {id_: at for at, (id_, _) in enumerate(stay)}
+        self._take(np.array([row for _, row in stay], np.int64))
+
+    def _take(self, rows: Columns) -> None:
+        """Rows in this order; a negative one is new."""
+        self._value, self._at = _longer(self._value, 1, np.nan)[rows], _longer(self._at, 1, NEVER)[rows]
+        self._part, self._part_at = _longer(self._part, 1, np.nan)[rows], _longer(self._part_at, 1, NEVER)[rows]
+        self._code = _longer(self._code, 1, COMPLETE)[rows]
+        self._seen, self._of = _longer(self._seen, 1, np.nan)[rows], _longer(self._of, 1, np.nan)[rows]
+
+
+def latest(window: Window, book: LatestBook | None = None) -> Latest:
+    """The last known column of each row; with a book, what that knows better."""
     known = ~np.isnan(window.values)
     columns = int(known.shape[1])
     silent = np.where(known.any(axis=1), known[:, ::-1].argmax(axis=1), columns) if columns else np.zeros(len(known))
     last = np.clip(columns - 1 - silent, 0, None).astype(np.intp)
     values = np.take_along_axis(window.values, last[:, None], axis=1)[:, 0] if columns else np.zeros(len(known))
-    return Latest(
+    found = Latest(
         row=window.row,
         values=values.astype(np.float64),
         silent=silent.astype(np.int64),
@@ -76,6 +230,19 @@ def latest(window: Window) -> Latest:
         step=window.step,
         columns=columns,
     )
+    return found if book is None else book.over(found)
+
+
+def _longer(column: NDArray[Column], more: int, nothing: float) -> NDArray[Column]:
+    """A copy with more rows at its end."""
+    return np.concatenate([column, np.full(more, nothing, column.dtype)])
+
+
+def _spread(column: NDArray[Column], at: NDArray[np.intp], rows: int, nothing: float) -> NDArray[Column]:
+    """A column whose values are at these rows."""
+    found = np.full(rows, nothing, column.dtype)
+    found[at] = column
+    return found
 
 
 def _minutes(age: timedelta) -> str:

@@ -67,6 +67,8 @@ class CycleReport:
     """Workloads with history, by signal."""
     newest_sample_age: Mapping[Signal, float] = field(default_factory=dict)
     """Seconds between `at` and the latest sample of any workload; a signal without samples is absent."""
+    incomplete: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Workloads whose latest value is part of a sum only, by (signal, cause)."""
     verdicts: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Decisions about replicas by (verdict, reason)."""
     failures: tuple[str, ...] = ()

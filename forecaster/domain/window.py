@@ -65,6 +65,21 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class PodSamples:
+    """What the values of a block were made of, [row, column] each; NaN where that is not known."""
+
+    pods: NDArray[np.float64]
+    """Pods with samples."""
+    per_pod: NDArray[np.float64]
+    """Samples of such a pod within the window of the rate, on average."""
+
+    @property
+    def layers(self) -> tuple[NDArray[np.float64], ...]:
+        """Its arrays in their order."""
+        return (self.pods, self.per_pod)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Block:
     """Values of one signal for many workloads on one regular grid.
 
@@ -79,6 +94,12 @@ class Block:
     step: timedelta
     values: NDArray[np.float64]
     warnings: tuple[str, ...] = ()
+    made_of: PodSamples | None = None
+    """None where it is not known."""
+    partial: str = ""
+    """The server's own words where it says that something is missing from its answer."""
+    rated: bool = False
+    """Whether each value is a rate over a window, which samples may cover in part only."""
 
     @property
     def end(self) -> datetime:

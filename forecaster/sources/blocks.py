@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from forecaster.domain.window import Block
+from forecaster.domain.window import Block, PodSamples
 from forecaster.domain.workload import WorkloadId
 from forecaster.sources.wire import MalformedAnswer, Series
 
@@ -163,7 +163,23 @@ def block_of(answer: QueryAnswer, signal: Signal, start: datetime, step: timedel
     values, remarks = matrix_of(named, start=start.timestamp(), step=step.total_seconds(), points=points)
     unique, values, doubled = _each_once(ids, values)
     sentences = (*_short(answer.remarks), *_nameless(answer.series, named), *doubled, *remarks.sentences())
-    return Block(signal, unique, start, step, values, tuple(f"{signal}: {sentence}" for sentence in sentences))
+    said = tuple(f"{signal}: {sentence}" for sentence in sentences)
+    return Block(signal, unique, start, step, values, said, partial=answer.partial)
+
+
+SAMPLES_OF_A_POD = 1e9
+"""More samples than all pods of a workload have within a window: `pods * SAMPLES_OF_A_POD + samples` is exact."""
+
+
+def pod_samples(counted: Block, ids: Sequence[WorkloadId]) -> PodSamples:
+    """Pods with samples, and samples of a pod, of these workloads from an answer to the query `cpu_samples`."""
+    row = {id_: at for at, id_ in enumerate(counted.ids)}
+    at = np.fromiter((row.get(id_, -1) for id_ in ids), np.intp, len(ids))
+    numbers = np.full((len(ids), counted.values.shape[1]), np.nan)
+    numbers[at >= 0] = counted.values[at[at >= 0]]
+    pods = np.floor(numbers / SAMPLES_OF_A_POD)
+    samples = numbers - pods * SAMPLES_OF_A_POD
+    return PodSamples(pods, np.divide(samples, pods, out=np.full(pods.shape, np.nan), where=pods > 0))
 
 
 def owner_of(series: Series) -> WorkloadId | None:

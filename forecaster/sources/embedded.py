@@ -27,6 +27,7 @@ from forecaster.domain.signal import CPU, MEMORY, PODS, Signal
 from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import TargetType
 from forecaster.sources import promql
+from forecaster.sources.blocks import SAMPLES_OF_A_POD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -71,6 +72,7 @@ class Answers:
         asked = queries.inventory() | queries.container_facts()
         self._facts = {query: FACTS[name] for name, query in asked.items()}
         self._patterns = {signal: _pattern(queries.signal(signal, _SENTINEL)) for signal in recording.values}
+        self._samples = _pattern(queries.samples(_SENTINEL))
         self._containers = {signal: _pattern(queries.container_usage(signal, _SENTINEL)) for signal in (CPU, MEMORY)}
         self._sums = {signal: _RunningSums(values) for signal, values in recording.values.items()}
 
@@ -104,6 +106,8 @@ class Answers:
 
     def _demand(self, query: str, times: NDArray[np.float64]) -> tuple[list[Labels], NDArray[np.float64]]:
         """Labels [series] and float64[series, time]; NaN where nothing was recorded."""
+        if found := self._samples.fullmatch(query):
+            return self._made_of(times, found)
         signal, window, per_container = self._meaning(query)
         values = self._values(signal, times, window)
         if per_container:
@@ -112,6 +116,14 @@ class Answers:
         shown = [self._shows(one) for one in self._recording.workloads]
         labels = [_identity(one) for one, visible in zip(self._recording.workloads, shown, strict=True) if visible]
         return [one | _APP if per_container else one for one in labels], values[shown]
+
+    def _made_of(self, times: NDArray[np.float64], found: re.Match[str]) -> tuple[list[Labels], NDArray[np.float64]]:
+        """Every pod with a sample a quarter of a minute: what is recorded is whole."""
+        pods = self._values(PODS, times, 1)
+        pods[pods < 1] = np.nan
+        shown = [self._shows(one) for one in self._recording.workloads]
+        labels = [_identity(one) for one, visible in zip(self._recording.workloads, shown, strict=True) if visible]
+        return labels, (np.rint(pods) * (SAMPLES_OF_A_POD + 4 * _minutes(found)))[shown]
 
     def _values(self, signal: Signal, times: NDArray[np.float64], window: int) -> NDArray[np.float64]:
         columns = np.floor((times - self._recording.start.timestamp()) / 60 + _ROUNDING).astype(np.intp)
@@ -131,9 +143,7 @@ class Answers:
         for patterns, per_container in ((self._patterns, False), (self._containers, True)):
             for signal, pattern in patterns.items():
                 if found := pattern.fullmatch(query):
-                    window = parse_duration(found.groupdict().get("window"))
-                    minutes = max(1, window // MINUTE) if isinstance(window, timedelta) else 1
-                    return signal, minutes, per_container
+                    return signal, _minutes(found), per_container
         raise BadQuestion(f"the embedded endpoint answers only the queries it was started with, not {query[:80]!r}")
 
     def _shows(self, workload: Workload) -> bool:
@@ -158,6 +168,12 @@ class _RunningSums:
         np.divide(self._sums[:, after] - self._sums[:, before], counts, out=means, where=counts > 0)
         means[:, columns >= minutes] = np.nan
         return means
+
+
+def _minutes(found: re.Match[str]) -> int:
+    """The window of a query."""
+    window = parse_duration(found.groupdict().get("window"))
+    return max(1, window // MINUTE) if isinstance(window, timedelta) else 1
 
 
 def _pattern(query: str) -> re.Pattern[str]:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.domain.signal import REQUESTS, Signal
+from forecaster.domain.signal import PODS, REQUESTS, Signal
 from forecaster.domain.window import MINUTE, Block
 from forecaster.domain.workload import ContainerFacts
-from forecaster.errors import SourceRefused
+from forecaster.errors import SourceError, SourceRefused
 from forecaster.sources import request_rates
-from forecaster.sources.blocks import block_of
+from forecaster.sources.back_off import BackOff
+from forecaster.sources.blocks import block_of, pod_samples
 from forecaster.sources.client import PrometheusClient
 from forecaster.sources.facts import by_workload, container_block, facts_of, rows_of
 from forecaster.sources.inventory import Rotation, inventory_of
+from forecaster.sources.queries import SAMPLES
 from forecaster.sources.slices import Grid, Slices, grid_between, read_ahead
 from forecaster.sources.wire import MalformedAnswer, at_instant, shown_url
 
@@ -43,6 +46,8 @@ class PrometheusSource:
         self._client = PrometheusClient(settings)
         self._queries = queries
         self._rotation = Rotation(queries.specifications_every)
+        self._back_off = BackOff()
+        self._counted: tuple[Grid, Block] | None = None
 
     @property
     def queries(self) -> Queries:
@@ -79,8 +84,8 @@ class PrometheusSource:
         query = self._query(signal, MINUTE, at)
         if not query:
             return _nothing(signal, Grid(at, MINUTE, 1))
-        answer = self._client.custom_query(query, at, name=str(signal))
-        return self._block(signal, answer, Grid(at, MINUTE, 1))
+        answer, grid = self._client.custom_query(query, at, name=str(signal)), Grid(at, MINUTE, 1)
+        return self._complete(self._block(signal, answer, grid), signal, grid)
 
     def history(self, signal: Signal, start: datetime, end: datetime, step: timedelta) -> Iterator[Block]:
         """Demand at every multiple of `step` from `start` to `end`, in slices of about `samples_per_answer`."""
@@ -92,7 +97,7 @@ class PrometheusSource:
         chosen = self._settings
         slices = Slices(grid, first=_FIRST_SLICE, most=chosen.max_points, samples=chosen.samples_per_answer)
         for piece, answer in read_ahead(slices, partial(self._ask_range, signal, query)):
-            yield self._block(signal, answer, piece)
+            yield self._complete(self._block(signal, answer, piece), signal, piece)
 
     def containers(self, at: datetime) -> ContainerFacts:
         """What is told about every container at `at`; nothing where they are not asked for."""
@@ -116,6 +121,37 @@ class PrometheusSource:
 
     def _ask_range(self, signal: Signal, query: str, piece: Grid) -> QueryAnswer:
         return self._client.custom_query_range(query, piece.start, piece.end, piece.step, name=str(signal))
+
+    def _complete(self, block: Block, signal: Signal, grid: Grid) -> Block:
+        """A block with what its values were made of; that alone is not known where the question for it fails.
+
+        CPU and memory come from the same scrapes of pods, so both are made of the samples that CPU is. Of points that
+        are further apart than the window of a rate it is not asked.
+        """
+        block = replace(block, rated=self._queries.is_rate(signal))
+        query = self._queries.samples(grid.step) if signal.resource and grid.step <= self._queries.rate_window else ""
+        if not query or self._back_off.waits(SAMPLES, grid.end):
+            return block
+        try:
+            counted = self._samples(query, grid)
+        except SourceError as error:
+            self._back_off.failed(SAMPLES, str(error), grid.end)
+            return replace(block, warnings=(*block.warnings, f"{error}; whether pods lack samples is not known"))
+        self._back_off.answered(SAMPLES)
+        return replace(block, made_of=pod_samples(counted, block.ids), partial=block.partial or counted.partial)
+
+    def _samples(self, query: str, grid: Grid) -> Block:
+        """The counts of pods and samples, asked once for the signals of one instant."""
+        if self._counted and self._counted[0] == grid:
+            return self._counted[1]
+        if grid.points == 1:
+            answer = self._client.custom_query(query, grid.start, name=SAMPLES)
+        else:
+            answer = self._client.custom_query_range(query, grid.start, grid.end, grid.step, name=SAMPLES)
+        with self._promised(SAMPLES):
+            counted = block_of(answer, PODS, grid.start, grid.step, grid.points)
+        self._counted = (grid, counted) if grid.points == 1 else None
+        return counted
 
     def _block(self, signal: Signal, answer: QueryAnswer, grid: Grid) -> Block:
         with self._promised(str(signal)):

@@ -17,7 +17,8 @@ from forecaster.sources.request_rates import PRESETS, detection
 from forecaster.sources.settings import SignalSettings
 
 _TEMPLATES: Mapping[str, str] = {CPU: "cpu", MEMORY: "memory", REQUESTS: "requests", PODS: "ready_replicas"}
-INVENTORY = tuple(name for name in RAW if name not in DEMAND)
+SAMPLES = "cpu_samples"
+INVENTORY = tuple(name for name in RAW if name not in DEMAND and name != SAMPLES)
 
 _Kind = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9]*$")]
 
@@ -68,6 +69,11 @@ class Queries(BaseModel):
     )
 
     cpu: str = Field("", description="CPU in cores. Empty: the preset's.")
+    cpu_samples: str = Field(
+        "",
+        description="What a sum of CPU is made of: 1e9 for each pod with a rate, and the samples in its window. Empty "
+        "is the preset's; beside a `cpu` of your own none, and whether that is complete is then not known.",
+    )
     memory: str = Field("", description="Working set in bytes. Empty: the preset's.")
     requests: str = Field("", description="Requests per second. Empty: as `requests_from` says.")
     replicas: str = Field("", description="Asked-for pods. Empty: the preset's.")
@@ -100,6 +106,8 @@ class Queries(BaseModel):
         known = RAW | CONTAINER_USAGE | CONTAINER_FACTS | (RECORDED if given.get("preset") == "recorded" else {})
         origin = PRESETS.get(str(given.get("requests_from", "")))
         known |= {"requests": origin.query} if origin else {}
+        if given.get("cpu") and given["cpu"] != known["cpu"]:
+            known = {name: text for name, text in known.items() if name != SAMPLES}
         return given | {name: text for name, text in known.items() if not given.get(name)}
 
     @field_validator("requests_from")
@@ -154,6 +162,15 @@ class Queries(BaseModel):
             return own.query
         return f"(\n{own.query}\n)\n* on (namespace, workload_kind, workload)\n(\n{self.ready_replicas}\n)"
 
+    def samples(self, step: timedelta) -> str:
+        """The query for the pods and samples that usage of pods at points `step` apart is made of; may be empty."""
+        return self.rendered(self.cpu_samples, self.window(step))
+
+    def is_rate(self, signal: str) -> bool:
+        """Whether a signal is asked for as a rate over a window."""
+        own = self._own.get(signal)
+        return "$window" in (getattr(self, _TEMPLATES[signal]) if own is None else own.query)
+
     def inventory(self) -> dict[str, str]:
         """The queries that together describe every workload, by name."""
         return {name: self.rendered(getattr(self, name)) for name in INVENTORY}
@@ -173,7 +190,8 @@ class Queries(BaseModel):
     def all_queries(self) -> dict[str, str]:
         """Every query that may be asked in one cycle, as it is sent."""
         signals = {name: self.signal(name) for name in (*BUILT_IN.by_name, *self._own) if name != PODS}
-        return {name: text for name, text in (signals | self.inventory()).items() if text}
+        counted = {SAMPLES: self.samples(timedelta(0))}
+        return {name: text for name, text in (signals | counted | self.inventory()).items() if text}
 
     def rendered(self, template: str, window: timedelta | None = None) -> str:
         """`template` with every placeholder filled in."""

@@ -43,7 +43,11 @@ def workload_groups() -> list[dict[str, Any]]:
     Pods are joined to workloads once, in the first rule; rules of one group are evaluated in order, so those after it
     see its result. Five-minute rates are a group of their own, which Prometheus evaluates beside the first.
     """
-    fresh = [_rule("forecaster:pod_workload:owner", OWNERS, _FRESH), _rate("workload_cpu_cores", RAW["cpu"], _FRESH)]
+    fresh = [
+        _rule("forecaster:pod_workload:owner", OWNERS, _FRESH),
+        _rate("workload_cpu_cores", RAW["cpu"], _FRESH),
+        _rule(f"forecaster:workload_cpu_samples:count{promql.duration(_FRESH)}", RAW["cpu_samples"], _FRESH),
+    ]
     levels = [_rule(record, RAW[name], _FRESH) for record, name in _LEVELS.items()]
     return [
         _group("forecaster-workloads", [*fresh, *levels]),

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from forecaster.domain.signal import Signal
     from forecaster.ports import Changes, Ledger, Source
 
-TAPE_MAGIC = b"fcTape02"
+TAPE_MAGIC = b"fcTape03"
 FRAME_SIZES = struct.Struct("<IQ")
 TAPE_FLOAT = np.dtype("<f8")
 
@@ -51,6 +51,10 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     columns: int = 0
     ids: list[tuple[str, ...]] = []
     warnings: list[str] = []
+    partial: str = ""
+    rated: bool = False
+    layers: int = 1
+    """Arrays of [row, column] in the body: the values, and those of `domain.window.PodSamples` where they are known."""
     tells_containers: bool = False
     """Of the beginning: whether the source tells containers apart."""
 
@@ -213,6 +217,8 @@ def span_head(kind: str, signal: Signal, start: datetime, end: datetime, step: t
 
 
 def _block_frame(block: Block | ContainerBlock, signal: Signal) -> tuple[Head, bytes]:
+    of_pods = block if isinstance(block, Block) else None
+    layers = [block.values, *(of_pods.made_of.layers if of_pods and of_pods.made_of else ())]
     head = Head(
         kind="more",
         signal=str(signal),
@@ -220,9 +226,12 @@ def _block_frame(block: Block | ContainerBlock, signal: Signal) -> tuple[Head, b
         step_seconds=block.step.total_seconds(),
         columns=int(block.values.shape[1]),
         ids=[_flat(id_) if isinstance(id_, ContainerId) else tuple(id_) for id_ in block.ids],
-        warnings=list(block.warnings) if isinstance(block, Block) else [],
+        warnings=list(of_pods.warnings) if of_pods else [],
+        partial=of_pods.partial if of_pods else "",
+        rated=of_pods is not None and of_pods.rated,
+        layers=len(layers),
     )
-    return head, np.ascontiguousarray(block.values, TAPE_FLOAT).tobytes()
+    return head, b"".join(np.ascontiguousarray(one, TAPE_FLOAT).tobytes() for one in layers)
 
 
 def _flat(id_: ContainerId) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from forecaster.domain.window import Block, Inventory
+from forecaster.domain.window import Block, Inventory, PodSamples
 from forecaster.domain.workload import ContainerBlock, ContainerFacts, ContainerId, WorkloadId
 from forecaster.errors import SourceError, SourceRefused, SourceUnavailable
 from forecaster.sources.tape import FRAME_SIZES, TAPE_FLOAT, TAPE_MAGIC, Head, Inventoried, ToldContainers, span_head
@@ -191,17 +191,29 @@ def _block(head: Head, body: bytes) -> Block:
     assert head.start is not None  # noqa: S101  checked where blocks are read
     ids = tuple(WorkloadId(*id_) for id_ in head.ids)
     step = timedelta(seconds=head.step_seconds)
-    return Block(head.signal, ids, head.start, step, _values(head, body), tuple(head.warnings))
+    values, *of_pods = _layers(head, body)
+    return Block(
+        head.signal,
+        ids,
+        head.start,
+        step,
+        values,
+        tuple(head.warnings),
+        PodSamples(*of_pods) if of_pods else None,
+        head.partial,
+        head.rated,
+    )
 
 
 def _container_block(head: Head, body: bytes) -> ContainerBlock:
     assert head.start is not None  # noqa: S101  checked where blocks are read
     ids = tuple(map(_container, head.ids))
-    return ContainerBlock(ids, head.start, timedelta(seconds=head.step_seconds), _values(head, body))
+    return ContainerBlock(ids, head.start, timedelta(seconds=head.step_seconds), _layers(head, body)[0])
 
 
-def _values(head: Head, body: bytes) -> NDArray[np.float64]:
-    return np.frombuffer(body, TAPE_FLOAT).reshape(len(head.ids), head.columns)
+def _layers(head: Head, body: bytes) -> NDArray[np.float64]:
+    """The arrays of a frame, [layer, row, column]."""
+    return np.frombuffer(body, TAPE_FLOAT).reshape(head.layers, len(head.ids), head.columns)
 
 
 def _container(flat: tuple[str, ...]) -> ContainerId:

@@ -63,6 +63,7 @@ class _Success(msgspec.Struct):
     data: _Data
     warnings: list[str] = []
     infos: list[str] = []
+    isPartial: bool = False  # noqa: N815  the spelling of VictoriaMetrics
 
 
 class _Envelope(msgspec.Struct):
@@ -80,6 +81,8 @@ class QueryAnswer(msgspec.Struct, frozen=True):
 
     series: list[Series]
     remarks: tuple[str, ...] = ()
+    partial: str = ""
+    """What the server says is missing from the answer; empty where it says nothing of that kind."""
 
 
 class ServerError(msgspec.Struct, frozen=True):
@@ -95,6 +98,9 @@ class MalformedAnswer(ValueError):
 
 _ABOUT_NAMES = "PromQL info: metric might not be a counter"
 """Said of every counter with a name without `_total` at its end, such as those of ingress-nginx; true and of no use."""
+
+_ABOUT_QUERY = "PromQL "
+"""How remarks begin that Prometheus makes about the text of a query."""
 
 _decode_labels = msgspec.json.Decoder(dict[str, str]).decode
 _decode_success = msgspec.json.Decoder(_Success).decode
@@ -125,7 +131,13 @@ def answer_of(body: bytes) -> QueryAnswer:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise MalformedAnswer(str(error)) from error
     remarks = (remark for remark in success.warnings + success.infos if not remark.startswith(_ABOUT_NAMES))
-    return QueryAnswer(success.data.result, tuple(remarks))
+    return QueryAnswer(success.data.result, tuple(remarks), _missing_part(success))
+
+
+def _missing_part(success: _Success) -> str:
+    """Warnings are about parts that did not answer (a store, a shard), but for those about the query itself."""
+    said = next((one for one in success.warnings if not one.startswith(_ABOUT_QUERY)), "")
+    return _cut(said) or ("the server calls its answer partial" if success.isPartial else "")
 
 
 def verdict_of(body: bytes) -> ServerError | None:

@@ -25,16 +25,20 @@ class World:
     name: str
     start: float
     spans: list[Span] = field(default_factory=list)
+    interval: float = INTERVAL
+    scrapes: int = SCRAPES
+    away: tuple[float, float] = (0.0, 0.0)
+    """Seconds after `start` between which Prometheus scrapes nothing."""
 
     @property
     def times(self) -> NDArray[np.float64]:
-        return self.start + INTERVAL * np.arange(SCRAPES)
+        return self.start + self.interval * np.arange(self.scrapes)
 
     def gauge(self, metric: str, value: float, **labels: str) -> None:
-        self._add(metric, np.full(SCRAPES, float(value)), labels)
+        self._add(metric, np.full(self.scrapes, float(value)), labels)
 
     def counter(self, metric: str, per_second: float, **labels: str) -> None:
-        self._add(metric, per_second * INTERVAL * np.arange(SCRAPES), labels)
+        self._add(metric, per_second * self.interval * np.arange(self.scrapes), labels)
 
     def pod(self, namespace: str, pod: str, owner_kind: str, owner: str, *, cores: float = 1.0, **extra: str) -> None:
         """A running pod of one container `app` with its cgroup aggregate and its pause container beside it."""
@@ -94,7 +98,9 @@ class World:
             self.pod(namespace, f"{name}-5d8f-{index}", "ReplicaSet", f"{name}-5d8f", cores=cores)
 
     def _add(self, metric: str, values: NDArray[np.float64], labels: dict[str, str]) -> None:
-        self.spans.append(Span(head(metric, {"cluster": self.name, **labels}), self.times, values))
+        passed = self.times - self.start
+        there = ((passed < self.away[0]) | (passed >= self.away[1])) & ~np.isnan(values)
+        self.spans.append(Span(head(metric, {"cluster": self.name, **labels}), self.times[there], values[there]))
 
     def __iter__(self) -> Iterator[Span]:
         return iter(self.spans)

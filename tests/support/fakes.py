@@ -71,6 +71,8 @@ class FakeSource:
     refuses: dict[Signal, SourceError] = field(default_factory=dict)
     mute: dict[Signal, datetime] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
+    partial: dict[datetime, float] = field(default_factory=dict)
+    """Instants at which the answer says that it is partial, and the share of the demand that is in it."""
     asked: list[Question] = field(default_factory=list)
 
     def inventory(self, at: datetime) -> Inventory:
@@ -91,7 +93,9 @@ class FakeSource:
         times = [question.start + i * question.step for i in range(columns)]
         values = np.array([[self._mean(load, question, at) for at in times] for load in self.loads])
         ids = tuple(load.workload.id for load in self.loads)
-        return Block(question.signal, ids, question.start, question.step, values.reshape(len(ids), columns))
+        values = values.reshape(len(ids), columns) * [self.partial.get(at, 1.0) for at in times]
+        said = "a store is down" if any(at in self.partial for at in times) else ""
+        return Block(question.signal, ids, question.start, question.step, values, partial=said)
 
     def _mean(self, load: Load, question: Question, at: datetime) -> float:
         """Over the step that ends at the instant; not known where most of its minutes are not."""

@@ -1,0 +1,249 @@
+"""How complete the answers of a source are, from cycle to cycle: what is learned from, what acts, what is asked again.
+
+A value that is incomplete is a lower bound: it reaches decisions and not the history, which has a gap there. The
+instant is asked for again: once after `SETTLED`, since samples come late, and all such instants together when the
+answers are complete again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forecaster.demand.completeness import (
+    BEYOND,
+    CAUSES,
+    COMPLETE,
+    PARTIAL_ANSWER,
+    Expected,
+    Verdict,
+    away,
+    covered,
+    judged,
+)
+from forecaster.demand.completeness import sentence as why
+from forecaster.demand.latest import LatestBook
+from forecaster.domain.signal import PODS
+from forecaster.domain.window import HOUR, MINUTE, Gap
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from numpy.typing import NDArray
+
+    from forecaster.domain.signal import Signal
+    from forecaster.domain.window import Block, Window
+    from forecaster.domain.workload import Resources, Workload, WorkloadId
+    from forecaster.ports import Histories
+
+    Floats = NDArray[np.float64]
+
+SETTLED = 2 * MINUTE
+"""Age at which an instant that was incomplete is asked for again."""
+LAST_ASKED = 10 * MINUTE
+"""After answers are complete again, the instants before are asked for at once, and once more after this time."""
+LATELY = 5 * MINUTE
+"""Workloads with a value since then are expected in an answer."""
+FORGOTTEN = HOUR
+"""An instant is asked for no longer than this."""
+FUTILE = 3
+"""After so many instants that were asked for again and were no more complete, they are not for `LAST_ASKED`."""
+NOTICEABLE = 0.01
+"""Share of the workloads whose incomplete values make an instant worth asking for again: with thousands of workloads
+some pod has just become ready at any time."""
+FADING = 0.955
+"""By which the usual samples of a pod fall in a minute: half in a quarter of an hour, where scrapes are further apart
+from then on."""
+MANY_COLUMNS = 10
+"""Columns of a block whose upper values tell what is usual."""
+USUAL = 0.9
+
+BEYOND_LIMIT = 4.0
+"""More than so many times its limit no pod can use, limits that have just changed and pods that are not counted yet
+included."""
+BEYOND_REQUEST = 100.0
+LARGEST_NODE = {"cpu": 256.0, "memory": 2.0**40}
+"""Cores and bytes that a pod without a limit may use at least."""
+
+
+@dataclass(slots=True)
+class Completeness:
+    """What is remembered of the answers, and what this cycle found."""
+
+    books: dict[str, LatestBook] = field(default_factory=lambda: defaultdict(LatestBook))
+    usual: dict[WorkloadId, float] = field(default_factory=dict)
+    """Samples of a pod within the window of a rate, lately."""
+    away: dict[datetime, bool] = field(default_factory=dict)
+    """Instants at which the server was away within the window of a rate."""
+    again: dict[str, Again] = field(default_factory=lambda: defaultdict(Again))
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Workloads with an incomplete latest value in this cycle, by signal and cause."""
+    sentences: dict[str, None] = field(default_factory=dict)
+    """What is incomplete in this cycle."""
+
+    def begin(self, now: datetime) -> None:
+        """A cycle begins."""
+        self.counts.clear()
+        self.sentences.clear()
+        self.away = {at: one for at, one in self.away.items() if now - FORGOTTEN <= at <= now}
+        for book in self.books.values():
+            book.ended(now)
+
+    def write(self, block: Block, history: Histories, workloads: Mapping[WorkloadId, Workload], now: datetime) -> None:
+        """Keep what is complete as history, and what acts as latest values."""
+        self.sentences.update(dict.fromkeys(block.warnings))
+        if block.partial:
+            self.sentences[f"{block.signal}: the answer is partial: {block.partial}"] = None
+        verdict = self._judged(block, history, workloads, now)
+        learned = np.where(verdict.code == COMPLETE, block.values, np.nan)
+        if block.step == MINUTE:
+            acting = np.where(verdict.code == BEYOND, np.nan, block.values)
+            self.books[block.signal].write(block, acting, verdict)
+        history.write(replace(block, values=learned))
+        if block.step == MINUTE:
+            self._remember(block, verdict, self._vanished(block, workloads, now), now)
+        if block.end == now:
+            self._tell(block, verdict)
+
+    def asked_again(self, signals: Sequence[Signal], now: datetime) -> list[Gap]:
+        """Instants that were incomplete and are worth another question."""
+        return [gap for signal in signals for gap in self.again[signal].due(signal, now)]
+
+    def _judged(
+        self, block: Block, history: Histories, workloads: Mapping[WorkloadId, Workload], now: datetime
+    ) -> Verdict:
+        if block.signal == PODS or not block.values.size:
+            shape = block.values.shape
+            return Verdict(np.zeros(shape, np.int8), np.full(shape, np.nan), np.full(shape, np.nan))
+        ready = _ready(block, history.window(PODS, MINUTE))
+        expected = Expected(ready, self._usual(block, now), _most(block, ready, workloads), self._away(block))
+        verdict = judged(block, expected)
+        if block.rated and block.made_of is not None:
+            found = away(covered(block, expected.samples), verdict)
+            self.away |= {block.start + i * block.step: bool(one) for i, one in enumerate(found)}
+        return verdict
+
+    def _usual(self, block: Block, now: datetime) -> Floats:
+        """Samples of a pod that are usual for each row, from what was and what this block shows; NaN where unknown."""
+        if block.made_of is None or not block.rated or block.step != MINUTE:
+            return np.full(len(block.ids), np.nan)
+        shown = block.made_of.per_pod
+        if shown.shape[1] >= MANY_COLUMNS:
+            shown = np.sort(np.nan_to_num(shown, nan=0.0), axis=1)[:, [int(USUAL * (shown.shape[1] - 1))]]
+        highest = np.fmax.reduce(shown, axis=1, initial=0.0)
+        before = np.fromiter((self.usual.get(id_, 0.0) for id_ in block.ids), np.float64, len(block.ids))
+        usual = np.fmax(highest, FADING * before if block.end == now else before)
+        self._forget(block.ids)
+        self.usual.update(zip(block.ids, usual.tolist(), strict=True))
+        return np.where(usual > 0.0, usual, np.nan)
+
+    def _forget(self, ids: Sequence[WorkloadId]) -> None:
+        if len(self.usual) > 2 * len(ids) + 1024:
+            self.usual = {id_: self.usual[id_] for id_ in ids if id_ in self.usual}
+
+    def _away(self, block: Block) -> NDArray[np.bool_]:
+        times = (block.start + i * block.step for i in range(block.values.shape[1]))
+        return np.fromiter((self.away.get(at, False) for at in times), np.bool_, block.values.shape[1])
+
+    def _vanished(self, block: Block, workloads: Mapping[WorkloadId, Workload], now: datetime) -> int:
+        """Workloads that had values lately, have pods, and are not in an answer of now: a shard may be missing."""
+        if block.end != now or block.signal == PODS:
+            return 0
+        heard = [block.ids[row] for row in np.flatnonzero(~np.isnan(block.values[:, -1])).tolist()]
+        silent = self.books[block.signal].others(heard, now - LATELY)
+        return sum(id_ in workloads and workloads[id_].ready_replicas > 0 for id_ in silent)
+
+    def _remember(self, block: Block, verdict: Verdict, vanished: int, now: datetime) -> None:
+        """Which instants are worth another question."""
+        weighty = np.count_nonzero((verdict.code != COMPLETE) & (verdict.code != BEYOND), axis=0)
+        weighty[-1:] += vanished
+        least = max(1.0, NOTICEABLE * len(block.ids))
+        again = self.again[block.signal]
+        for column in range(block.values.shape[1]):
+            incomplete = bool(block.partial) or int(weighty[column]) >= least
+            again.answered(block.start + column * block.step, now, incomplete=incomplete)
+
+    def _tell(self, block: Block, verdict: Verdict) -> None:
+        """Count what is incomplete now, and name one workload for each cause."""
+        codes = verdict.code[:, -1]
+        for code in np.unique(codes[codes != COMPLETE]).tolist():
+            rows = np.flatnonzero(codes == code)
+            self.counts[str(block.signal), CAUSES[code]] = len(rows)
+            if code != PARTIAL_ANSWER:
+                first = int(rows[0])
+                said = why(code, float(verdict.seen[first, -1]), float(verdict.of[first, -1]))
+                others = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
+                self.sentences[f"{block.signal} of {block.ids[first]}{others}: {said}"] = None
+
+
+@dataclass(slots=True)
+class Again:
+    """Instants of one signal that were incomplete."""
+
+    open: set[datetime] = field(default_factory=set)
+    futile: int = 0
+    paused_until: datetime | None = None
+    whole_since: datetime | None = None
+    """Since when answers are complete again; None while they are not, or after the last question."""
+
+    def answered(self, at: datetime, now: datetime, *, incomplete: bool) -> None:
+        """What a question about an instant brought."""
+        if at != now and at in self.open:
+            self.futile = self.futile + 1 if incomplete else 0
+            if self.futile >= FUTILE:
+                self.futile, self.paused_until = 0, now + LAST_ASKED
+        if incomplete:
+            self.open.add(at)
+        else:
+            self.open.discard(at)
+        if at == now:
+            self.whole_since = None if incomplete else self.whole_since or now
+
+    def due(self, signal: Signal, now: datetime) -> list[Gap]:
+        """The instants to ask for now, as one span or none."""
+        self.open = {at for at in self.open if now - FORGOTTEN <= at <= now}
+        before = self.open - {now}
+        if before and self.whole_since and now - self.whole_since in {timedelta(0), LAST_ASKED}:
+            return [Gap(signal, min(before), max(before), MINUTE)]
+        settled = now - SETTLED
+        paused = self.paused_until is not None and now < self.paused_until <= now + LAST_ASKED
+        return [Gap(signal, settled, settled, MINUTE)] if settled in before and not paused else []
+
+
+def _ready(block: Block, pods: Window) -> Floats:
+    """Ready pods [row, column]; NaN where they are not known."""
+    ready: Floats = np.full(block.values.shape, np.nan)
+    at = np.fromiter((pods.row.get(id_, -1) for id_ in block.ids), np.intp, len(block.ids))
+    first = (block.start - pods.start) // MINUTE
+    if block.step != MINUTE or not len(pods.keys):
+        return ready
+    low, high = max(first, 0), min(first + int(ready.shape[1]), int(pods.values.shape[1]))
+    if low < high:
+        known = pods.values[:, low:high][at].astype(np.float64)
+        ready[:, low - first : high - first] = np.where(at[:, None] >= 0, known, np.nan)
+    return ready
+
+
+def _most(block: Block, ready: Floats, workloads: Mapping[WorkloadId, Workload]) -> Floats:
+    """The most that the pods of each row can use, in the signal's unit; infinite where nothing bounds it."""
+    resource = getattr(block.signal, "resource", "")
+    if resource not in LARGEST_NODE:
+        return np.full(len(block.ids), np.inf)
+    here = [workloads.get(id_) for id_ in block.ids]
+    pods = np.fromiter((max(one.replicas, one.ready_replicas, 1) if one else np.inf for one in here), np.float64)
+    counted = np.zeros(ready.shape) if block.made_of is None else block.made_of.pods
+    seen = np.fmax(np.fmax.reduce(ready, axis=1, initial=0.0), np.fmax.reduce(counted, axis=1, initial=0.0))
+    pod = np.fromiter((_pod_most(one.resources, resource) if one else np.inf for one in here), np.float64)
+    return np.asarray(np.fmax(pods, seen) * pod)
+
+
+def _pod_most(resources: Resources, resource: str) -> float:
+    limit = resources.limit(resource)
+    if limit:
+        return BEYOND_LIMIT * limit
+    return max(BEYOND_REQUEST * (resources.request(resource) or 0.0), LARGEST_NODE[resource])

@@ -1,0 +1,117 @@
+"""Answers with success that lack a part: what is decided, what is learned, what is asked again."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from forecaster.cycle.completeness import Again
+from forecaster.domain.decision import Hold
+from forecaster.domain.signal import CPU
+from forecaster.domain.window import MINUTE, Gap
+from tests.support.builders import after, workload
+from tests.support.fakes import CycleOnFakes, Question, kept, load, named, steady
+
+WEB = workload("web").id
+
+
+def with_partial_answers(*minutes: int) -> CycleOnFakes:
+    """Two cores for four pods; at these minutes after noon half of them is in the answer."""
+    stage = CycleOnFakes(load("web", cpu=2.0), learns_first=False)
+    stage.source.partial = {after(minute): 0.5 for minute in minutes}
+    return stage
+
+
+class TestPartialAnswer:
+    def test_lowers_nothing_and_is_named(self) -> None:
+        stage = with_partial_answers(*range(1, 12))
+        for outcome in stage.run_minutes(0, 11):
+            assert named(outcome, "web").wanted_replicas == 4
+        assert outcome.report.incomplete["cpu", "partial-answer"] == 1
+        assert "cpu: the answer is partial: a store is down" in outcome.report.failures
+
+    def test_holds_when_nothing_complete_is_fresh_any_more(self) -> None:
+        outcome = with_partial_answers(*range(1, 12)).run_minutes(0, 11)[-1]
+        verdict = named(outcome, "web").replicas
+        assert isinstance(verdict, Hold)
+        assert verdict.message == "not going down while a signal is incomplete: cpu: the server's answer was partial"
+
+    def test_raises_by_what_is_there(self) -> None:
+        stage = with_partial_answers(1)
+        stage.run_minutes(0, 0)
+        stage.source.loads[0].demand[CPU] = steady(8.0)
+        assert named(stage.run_minutes(1, 1)[0], "web").wanted_replicas == 8
+
+    def test_is_not_learned(self) -> None:
+        stage = with_partial_answers(3)
+        stage.run_minutes(0, 3)
+        known = kept(stage.history, CPU, WEB)[-4:]
+        assert known[:3] == [2.0, 2.0, 2.0]
+        assert np.isnan(known[3])
+
+    def test_is_asked_again_and_heals(self) -> None:
+        stage = with_partial_answers(3)
+        stage.run_minutes(0, 3)
+        stage.source.partial.clear()
+        stage.run_minutes(4, 4)
+        assert Question(CPU, after(3), after(3), MINUTE) in stage.source.asked
+        assert kept(stage.history, CPU, WEB)[-5:] == [2.0] * 5
+
+    def test_that_lacks_the_whole_workload_is_asked_again_too(self) -> None:
+        """A shard that is away, of which the server does not speak."""
+        stage = CycleOnFakes(load("web"), load("cart"), learns_first=False)
+        stage.run_minutes(0, 3)
+        stage.source.mute = {CPU: after(4)}
+        stage.run_minutes(4, 5)
+        stage.source.mute.clear()
+        stage.run_minutes(6, 6)
+        assert kept(stage.history, CPU, WEB)[-7:-1] == [2.0] * 6
+
+    def test_of_half_an_hour_is_asked_again_as_one_span_when_answers_are_whole(self) -> None:
+        stage = with_partial_answers(*range(1, 31))
+        stage.run_minutes(0, 30)
+        stage.source.partial.clear()
+        stage.run_minutes(31, 31)
+        assert Question(CPU, after(1), after(30), MINUTE) in stage.source.asked
+        assert kept(stage.history, CPU, WEB)[-32:] == [2.0] * 32
+
+
+class TestAgain:
+    """The instants of a signal that are asked for again."""
+
+    def test_each_once_after_two_minutes_while_answers_stay_incomplete(self) -> None:
+        again = Again()
+        for minute in range(2):
+            again.answered(after(minute), after(minute), incomplete=True)
+        assert again.due(CPU, after(1)) == []
+        assert again.due(CPU, after(2)) == [Gap(CPU, after(0), after(0), MINUTE)]
+
+    def test_not_for_ten_minutes_after_three_questions_in_vain(self) -> None:
+        again, asked = Again(), 0
+        for minute in range(60):
+            again.answered(after(minute), after(minute), incomplete=True)
+            for gap in again.due(CPU, after(minute)):
+                asked += 1
+                again.answered(gap.start, after(minute), incomplete=True)
+        assert asked <= 60 * 3 / 12
+
+    def test_at_most_twice_when_answers_are_whole_again(self) -> None:
+        again, asked = Again(), []
+        again.answered(after(0), after(0), incomplete=True)
+        for minute in range(1, 60):
+            again.answered(after(minute), after(minute), incomplete=False)
+            for gap in again.due(CPU, after(minute)):
+                asked.append(minute)
+                again.answered(gap.start, after(minute), incomplete=True)
+        assert asked == [1, 2, 11]
+
+
+def test_a_glitch_is_neither_acted_on_nor_learned() -> None:
+    """8,000 cores of four pods with a limit of two cores each."""
+    stage = CycleOnFakes(load("web", cpu=2.0), learns_first=False)
+    stage.run_minutes(0, 3)
+    stage.source.loads[0].demand[CPU] = steady(8000.0)
+    outcome = stage.run_minutes(4, 4)[0]
+    assert named(outcome, "web").wanted_replicas == 4
+    assert np.isnan(kept(stage.history, CPU, WEB)[-1])
+    assert "cpu of shop/web: 8000 is more than its pods can use (32)" in outcome.report.failures
+    assert outcome.report.incomplete == {("cpu", "beyond-limit"): 1}
