@@ -72,9 +72,10 @@ class Session:
 
     def close(self, *, abort: bool = False) -> None:
         """End idle connections; with `abort` those with a request under way, too."""
-        for connection in list(self._open) if abort else ():
+        under_way = list(self._open) if abort else []
+        self._pool.close()  # first: a request whose connection ends is sent again where the pool still gives one
+        for connection in under_way:
             _shut_down(connection)
-        self._pool.close()
 
 
 def _pool(config: ClientConfig, connections: int, opened: WeakSet[HTTPSConnection]) -> HTTPConnectionPool:
