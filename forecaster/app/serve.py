@@ -142,6 +142,7 @@ def build_service(
         paths=lambda: paths.kept,
         metrics=metrics.text,
         last_report=lambda: service.report,
+        signals=settings.signal_table,
     )
     publisher = OfferPublisher(
         settings.policies,

@@ -183,7 +183,8 @@ class HorizontalPolicy(_Frozen):
         None,
         description=(
             "Lowest recommendation; default: the HPA's minReplicas, or 1. 0, sized by newsvendor with "
-            "scale_in_by_forecast: the forecast takes the last pod, and brings the first one back before the load."
+            "scale_in_by_forecast: the forecast takes the last pod, and brings the first one back before the load; 1 "
+            "where only CPU or memory decide, which are not measured without pods."
         ),
     )
     max_replicas: Annotated[int, Field(ge=1)] | None = Field(

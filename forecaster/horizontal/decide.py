@@ -40,6 +40,8 @@ def decide(inputs: Inputs, state: State, now: float) -> tuple[Decisions, State]:
     at = Cycle(seen, desired, state, now)
     counts = clamped(desired.reactive, at)
     offered = clamped_for_hpa(counts[RECOMMENDATION], at)
+    if not inputs.rules.comes_back:
+        offered = np.maximum(offered, 1)
     replicas = np.where(scales, counts[-1], inputs.current)
     state = remembering(state, seen, counts, scales=scales)
     reason = np.where(scales, credited(desired, counts[RECOMMENDATION]), reason)

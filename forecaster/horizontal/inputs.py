@@ -30,6 +30,8 @@ class Kind(NamedTuple):
     of_request: bool
     of_all_pods: bool = False
     """As an External metric of type AverageValue (HPA rules §8.4)."""
+    survives_zero: bool = False
+    """Whether the demand is measured without pods."""
 
 
 class Rules(NamedTuple):
@@ -46,6 +48,11 @@ class Rules(NamedTuple):
     def wakes(self) -> bool:
         """Whether a forecast may take the last pod and bring the first one back, where the minimum is 0."""
         return self.sizing == "newsvendor" and self.scale_in_by_forecast
+
+    @property
+    def comes_back(self) -> bool:
+        """Whether anything is measured at zero that can bring the first pod back."""
+        return any(kind.survives_zero for kind in self.kinds)
 
     @property
     def signals(self) -> tuple[str, ...]:

@@ -129,12 +129,21 @@ def _scale(reason: Reason, decisions: Decisions, row: int, views: Sequence[Signa
     return f"the forecast asks for {forecast}, the measured demand for {reactive}"
 
 
+def _asleep(subject: Subject) -> str:
+    """Why a workload without replicas is left there."""
+    signals = [one.signal for one in targets_of(subject.workload, subject.policy) if not isinstance(one, Unusable)]
+    if subject.policy.min_replicas != 0 or not signals or any(signal.survives_zero for signal in signals):
+        return "scaled to zero; what scaled it down scales it up again"
+    names = ", ".join(dict.fromkeys(signals))
+    return f"scaled to zero, and not by a recommendation: without pods {names} is not measured, so no load can wake it"
+
+
 def _hold(reason: Reason, decisions: Decisions, row: int, subject: Subject) -> str:
     """Why nothing can be said about the count."""
     workload = subject.workload
     match reason:
         case Reason.NO_REPLICAS:
-            return "scaled to zero; whoever scaled it down scales it up again"
+            return _asleep(subject)
         case Reason.FROZEN:
             frozen = freeze_at(subject.policy.events, datetime.fromtimestamp(decisions.now, UTC))
             return f"{frozen.event} until {frozen.until:%Y-%m-%d %H:%M} UTC" if frozen else "a maintenance window is on"

@@ -75,7 +75,12 @@ def _capacity_words(full: PodCapacity | None, signal: Signal) -> str:
 
 def kind_of(target: PodTarget) -> Kind:
     """How a target divides a demand."""
-    return Kind(str(target.signal), isinstance(target, UtilizationTarget), target.signal.of_all_pods)
+    return Kind(
+        str(target.signal),
+        isinstance(target, UtilizationTarget),
+        target.signal.of_all_pods,
+        target.signal.survives_zero,
+    )
 
 
 def stated_pod(target: PodTarget) -> float:

@@ -50,7 +50,10 @@ NOTHING = Terms(
 def terms_of(
     workload: Workload, policy: HorizontalPolicy, levels: tuple[float, ...], max_sample_age: timedelta | None = None
 ) -> Terms:
-    """What one workload and its policy say."""
+    """What one workload and its policy say.
+
+    A workload keeps its last pod where no signal is measured without pods: nothing could bring the first one back.
+    """
     targets = usable(targets_of(workload, policy))
     rules = Rules(
         sizing="quantile" if policy.sizing == "quantile" else "newsvendor",
@@ -58,7 +61,10 @@ def terms_of(
         kinds=tuple(map(kind_of, targets)),
         levels=levels,
     )
-    numbers = _numbers(policy, *bounds_of(workload, policy), max_sample_age)
+    lowest, highest = bounds_of(workload, policy)
+    if not rules.comes_back:
+        lowest = max(lowest, 1)
+    numbers = _numbers(policy, lowest, highest, max_sample_age)
     return Terms(rules, numbers, tuple(target_numbers(target, policy.peak_target) for target in targets))
 
 

@@ -218,7 +218,11 @@ def _lifted(demand: Floats, decided: DecidedColumns) -> Floats:
     forecast = np.where(decided.acting & (decided.replicas > decided.reactive), decided.replicas, 0)
     least = np.maximum(clamped, np.where(decided.standing == DECIDED, forecast, 0))
     least = np.maximum(least, np.where((decided.standing == BLOCKED) | decided.incomplete, decided.current, 0))
-    return np.where(demand <= (least - 1) * decided.pod, least * decided.pod, demand)
+    return np.where(demand <= (least - 1 + _SLIVER) * decided.pod, least * decided.pod, demand)
+
+
+_SLIVER = 1e-6
+"""Of a pod: demand that is lost where it is written in milli-units."""
 
 
 def _restrained(demand: Floats, decided: DecidedColumns) -> Floats:

@@ -54,6 +54,8 @@ class TableMeta(msgspec.Struct, frozen=True, kw_only=True):
     gauges: str = "none"
     """Which gauges of the workloads /metrics has: none, counts or all."""
     cycle: CycleSummary | None = None
+    survives_zero: tuple[str, ...] = ("requests",)
+    """Signals that are measured without pods: nothing else wakes a workload at zero."""
 
 
 class ColumnPlace(msgspec.Struct, frozen=True, array_like=True, gc=False):

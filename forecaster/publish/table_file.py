@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import msgspec
 import numpy as np
 
+from forecaster.domain.signal import BUILT_IN
 from forecaster.publish.decided import DecidedFleet, fingerprints
 from forecaster.publish.decision_history import DecisionHistory
 from forecaster.publish.forecast_paths import EncodedPaths
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.outlook import StepForecast
     from forecaster.domain.report import CycleReport
-    from forecaster.domain.signal import Signal
+    from forecaster.domain.signal import Signal, Signals
     from forecaster.domain.workload import WorkloadId
     from forecaster.publish.rows import OfferedCycle
 
@@ -76,6 +77,7 @@ class TableFile:
         paths: Callable[[], Mapping[WorkloadId, Mapping[Signal, StepForecast]]] = dict,
         metrics: Callable[[], str] = str,
         last_report: Callable[[], CycleReport | None] = lambda: None,
+        signals: Signals = BUILT_IN,
     ) -> None:
         self.path = path
         self._interval = interval
@@ -86,6 +88,7 @@ class TableFile:
         self._paths = EncodedPaths()
         self._metrics = metrics
         self._last_report = last_report
+        self._survives_zero = tuple(str(signal) for signal in signals.demand if signal.survives_zero)
         self._texts = TextBook()
         self._order = TableOrder(())
 
@@ -125,6 +128,7 @@ class TableFile:
             metrics=self._metrics(),
             gauges=self._gauges,
             cycle=_summary(report),
+            survives_zero=self._survives_zero,
         )
 
 

@@ -13,6 +13,12 @@ if TYPE_CHECKING:
     from forecaster.horizontal.numbers import Counts
 
 
+KEPT_AWAKE = (
+    "TooFewReplicas: min_replicas is 0, and no signal that decides is measured without pods, so nothing could bring the "
+    "first one back; one that is, as requests at an ingress or the length of a queue, may take the last pod"
+)
+
+
 def limited(count: Counts, at: Cycle) -> Counts:
     """The count [row] within the bounds of its policy."""
     return bounded(count, at.seen.policy.min_replicas, at.seen.policy.max_replicas)
@@ -28,6 +34,8 @@ def sentence(step: Step) -> str:
     policy = step.decisions.inputs.policy
     lowest, highest = int(policy.min_replicas[step.row]), int(policy.max_replicas[step.row])
     rule = "TooFewReplicas" if step.before < lowest else "TooManyReplicas"
+    if lowest == 1 and step.policy.min_replicas == 0 and step.before < 1:
+        return KEPT_AWAKE
     clause = f"{rule}: {lowest} to {'any number of' if highest == MAX_INT32 else highest} replicas"
     breached = step.before > highest and step.policy.beyond_max == "advise"
     return f"{clause}; the load asks for a maximum of {step.before}" if breached else clause

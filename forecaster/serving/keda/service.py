@@ -12,7 +12,7 @@ from forecaster.publish.values import NotKnown, NotNamed, OfferedValue
 from forecaster.serving.answers import NotThere
 from forecaster.serving.audit import Audit
 from forecaster.serving.keda import externalscaler_pb2 as wire
-from forecaster.serving.keda.trigger import Trigger, active, parse_trigger
+from forecaster.serving.keda.trigger import Trigger, parse_trigger
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection
@@ -67,7 +67,7 @@ class ScalerService:
     async def is_active(self, asked: Reference, context: Context) -> wire.IsActiveResponse:
         """Whether there is, or soon will be, something to do."""
         trigger = await self._trigger(asked, context)
-        return wire.IsActiveResponse(result=active(trigger, await self._known(trigger, context)))
+        return wire.IsActiveResponse(result=self._scaler.active(trigger, await self._known(trigger, context)))
 
     async def stream_is_active(self, asked: Reference, context: Context) -> AsyncIterator[wire.IsActiveResponse]:
         """The state at once and each change. While nothing is known nothing is said, so the last word stands."""
@@ -75,8 +75,9 @@ class ScalerService:
         said: bool | None = None
         while True:
             value = self._scaler.value(trigger)
-            if isinstance(value, OfferedValue) and active(trigger, value) is not said:
-                said = active(trigger, value)
+            active = self._scaler.active(trigger, value) if isinstance(value, OfferedValue) else None
+            if active is not None and active is not said:
+                said = active
                 yield wire.IsActiveResponse(result=said)
             await asyncio.sleep(LOOK_SECONDS)
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
+from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.domain.published import COUNTS, DEMAND, KEDA_PREFIX
 from forecaster.domain.quantity import QuantityError, parse_quantity
 from forecaster.publish.values import HOLD, METRICS, NEUTRAL, NotKnown, NotNamed, OfferedValue
-from forecaster.serving.answers import MetricRequest, NotThere, answer, moment_at
+from forecaster.serving.answers import MetricRequest, NotThere, answer, entry_of, moment_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from datetime import datetime, timedelta
+    from datetime import datetime
 
-    from forecaster.publish.reader import TableReader
-    from forecaster.publish.values import Answer
+    from forecaster.publish.reader import PublishedTable, TableReader
+    from forecaster.publish.values import Answer, WorkloadOffer
 
 
 SHORT = {metric.removeprefix("forecaster_"): metric for metric in METRICS}
@@ -70,6 +71,12 @@ KEEPING = frozenset({NEUTRAL, HOLD})
 """Values that stand for a present count, not for demand."""
 
 
+UNREAD_FOR = timedelta(minutes=5)
+"""For how long the HPA that KEDA makes of a new ScaledObject may be unread: a cycle or two, and its scrapes."""
+UNREAD_MOST = 10_000
+"""Triggers whose HPA has not been read that are remembered."""
+
+
 class TriggerValues:
     """The trigger's number and whether there is anything to do."""
 
@@ -77,19 +84,61 @@ class TriggerValues:
         self._reader = reader
         self._clock = clock
         self._stale_after = stale_after
+        self._unread: dict[MetricRequest, datetime] = {}
+        """Since when each of these triggers has been answered without the HPA that KEDA makes of it."""
 
     def value(self, trigger: Trigger) -> Answer | NotThere:
-        """The number now, or why there is none."""
-        table = self._reader.table
+        """The number now, or why there is none.
+
+        Without knowledge the present count is kept: at zero that is 0, which wakes nothing and is no load that anything
+        was said of; while the HPA of a new ScaledObject is not read yet it is the target times the count.
+        """
+        table, asked = self._reader.table, trigger.asked
         if table is None:
             return NotKnown(self._reader.fault)
-        return answer(table, trigger.asked, moment_at(table, self._clock(), self._stale_after))
+        moment = moment_at(table, self._clock(), self._stale_after)
+        found = answer(table, asked, moment)
+        offer = None if isinstance(found, OfferedValue) or not moment.fresh else _offer(table, asked)
+        if offer is None:
+            self._unread.pop(asked, None)
+            return found
+        unread = isinstance(found, NotNamed) and self._is_unread(offer, asked, moment.now)
+        asleep = isinstance(found, NotKnown) and offer.replicas_now == 0 and offer.abstain != "fail"
+        if unread or asleep:
+            kept = asked.target * offer.replicas_now
+            return OfferedValue(asked.metric, kept, moment.published_at, NEUTRAL, asked.signal, None)
+        return found
+
+    def active(self, trigger: Trigger, value: OfferedValue) -> bool:
+        """Does the workload have, or soon have, more to do than the trigger's activation?
+
+        Demand is that at the lead time, so a workload at zero is woken before its load arrives. A count that is kept
+        for want of knowledge stays active whatever the activation: ignorance scales nothing to zero. Nor does a signal
+        that is not measured without pods, since nothing would wake the workload again; KEDA's own CPU and memory
+        triggers are always active for that reason.
+        """
+        if value.source in KEEPING:
+            return value.value > 0.0
+        return value.value > trigger.activation or not self._wakes(trigger)
+
+    def _wakes(self, trigger: Trigger) -> bool:
+        """Whether a signal that the number follows from is measured without pods."""
+        table = self._reader.table
+        offer = None if table is None else _offer(table, trigger.asked)
+        if table is None or offer is None:
+            return False
+        signals = [trigger.asked.signal] if trigger.asked.signal else offer.signals
+        return any(signal in table.meta.survives_zero for signal in signals)
+
+    def _is_unread(self, offer: WorkloadOffer, asked: MetricRequest, now: datetime) -> bool:
+        """Whether the HPA of the ScaledObject has not been read, for a time in which it may not have been."""
+        if asked.metric != DEMAND or any(reader.signal == asked.signal for reader in offer.consumers):
+            return False
+        if len(self._unread) >= UNREAD_MOST and asked not in self._unread:
+            del self._unread[next(iter(self._unread))]
+        return now - self._unread.setdefault(asked, now) <= UNREAD_FOR
 
 
-def active(trigger: Trigger, value: OfferedValue) -> bool:
-    """Does the workload have, or soon have, more to do than the trigger's activation?
-
-    Demand is that at the lead time, so a workload at zero is woken before its load arrives. A count that is kept for
-    want of knowledge stays active whatever the activation: ignorance scales nothing to zero.
-    """
-    return value.value > (0.0 if value.source in KEEPING else trigger.activation)
+def _offer(table: PublishedTable, asked: MetricRequest) -> WorkloadOffer | None:
+    entry = entry_of(table, asked.namespace, asked.name, asked.kind)
+    return None if isinstance(entry, (NotNamed, NotThere)) else table.published(entry)

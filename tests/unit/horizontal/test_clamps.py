@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from forecaster.domain.decision import Hold, Reason
 from forecaster.domain.event import ScheduledEvent
+from forecaster.domain.workload import Target, TargetType
 from forecaster.horizontal.clamps.blast_radius import within_radius
 from forecaster.horizontal.clamps.churn_price import saved
-from tests.support.builders import NO_SAMPLE, NOON, after, ahead, outlooks, policy, workload
+from tests.support.builders import NO_SAMPLE, NOON, after, ahead, hpa, outlooks, policy, workload
 from tests.support.horizontal import NOTHING_BEFORE, decide, decided, recommended_before
 
 if TYPE_CHECKING:
@@ -132,14 +133,17 @@ class TestEvents:
         assert (verdict.reason, verdict.message) == (Reason.FROZEN, "repair until 2026-03-01 13:00 UTC")
 
 
+EACH_ONE = Target("s0-forecaster-requests", TargetType.AVERAGE_VALUE, 1.0)
+
+
 class TestWorth:
     LEVELS = (0.1, 0.5, 0.9)
 
-    def seen(self, cpu: float, peaks: tuple[float, ...]) -> dict:
-        one = outlooks(cpu=cpu, cpu_ahead=peaks[-1])
-        (signal, outlook), *_ = one.items()
+    def seen(self, now: float, peaks: tuple[float, ...], signal: str = "cpu") -> dict:
+        one = outlooks(**{signal: now, f"{signal}_ahead": peaks[-1]})
+        ((name, outlook),) = one.items()
         known = ahead(peaks[-1])
-        return {signal: replace(outlook, ahead=replace(known, levels=self.LEVELS, peaks=peaks))}
+        return {name: replace(outlook, ahead=replace(known, levels=self.LEVELS, peaks=peaks))}
 
     def test_gives_back_what_neither_load_nor_forecast_needs(self) -> None:
         under = policy(sizing="newsvendor", scale_in_by_forecast=True)
@@ -159,12 +163,14 @@ class TestWorth:
 
     def test_wakes_a_workload_from_zero_before_the_load(self) -> None:
         under = policy(sizing="newsvendor", scale_in_by_forecast=True, min_replicas=0)
-        asleep = workload(replicas=0)
-        assert decided(self.seen(0.0, (2.0, 3.0, 4.0)), of=asleep, under=under).wanted_replicas >= 3
-        assert decided(self.seen(0.0, (0.0, 0.0, 0.0)), of=workload(replicas=2), under=under).wanted_replicas == 0
+        coming, nothing = (self.seen(0.0, peaks, "requests") for peaks in ((2.0, 3.0, 4.0), (0.0, 0.0, 0.0)))
+        asleep, awake = (workload(replicas=count, autoscaler=hpa(EACH_ONE)) for count in (0, 2))
+        assert decided(coming, of=asleep, under=under).wanted_replicas >= 3
+        assert decided(nothing, of=awake, under=under).wanted_replicas == 0
 
     def test_stays_asleep_where_only_one_quantile_is_known(self) -> None:
         under = policy(sizing="newsvendor", scale_in_by_forecast=True, min_replicas=0)
-        one = decided(outlooks(cpu=0.0, cpu_ahead=2.0), of=workload(replicas=0), under=under)
+        asleep = workload(replicas=0, autoscaler=hpa(EACH_ONE))
+        one = decided(outlooks(requests=0.0, requests_ahead=2.0), of=asleep, under=under)
         assert isinstance(one.replicas, Hold)
         assert "no pod is asked for" in one.replicas.message

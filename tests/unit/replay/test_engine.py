@@ -108,14 +108,14 @@ def test_runs_of_any_rules_are_replayed_together_as_each_alone() -> None:
     assert together == [replay_runs([run], measurements)[0].account for run in runs]
 
 
-def test_a_policy_that_may_wake_from_zero_is_followed() -> None:
-    """Forecasts of nothing let it ask for nothing; the HPA keeps its own minimum."""
+def test_a_policy_that_may_scale_to_zero_keeps_the_last_pod_where_only_cpu_would_wake_it() -> None:
+    """Forecasts of nothing let it ask for one pod; the HPA keeps its own minimum."""
     policy = Policy(horizontal=HorizontalPolicy(sizing="newsvendor", scale_in_by_forecast=True, min_replicas=0))
     nothing = ReplayForecasts("nothing", PeakSpan(minutes(3), minutes(3)), (0.5,), {CPU: np.zeros((8, 1, 1))})
     patient = policy.model_copy(update={"min_history": timedelta(minutes=1)})
     run = run_of(policy=patient, forecasts=nothing)
     track = replay_runs([run], measured([0.0] * 8), tracks=True)[0].track
-    assert track.floor[-1] == 0
+    assert track.floor[-1] == 1
     assert track.asked[-1] == HPA.min_replicas
 
 

@@ -1,21 +1,24 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from forecaster.domain.decision import Reason
+from forecaster.domain.workload import Target, TargetType
 from forecaster.publish.reader import TableReader
 from forecaster.publish.values import NotKnown, NotNamed, OfferedValue
 from forecaster.serving.answers import MetricRequest, NotThere
-from forecaster.serving.keda.trigger import Trigger, TriggerValues, active
-from tests.support.recommendations import NOON, recommendation, workload_id
+from forecaster.serving.keda.trigger import Trigger, TriggerValues
+from tests.support.recommendations import NOON, recommendation, signal_view, workload_id
 from tests.support.tables import publish
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from forecaster.domain.decision import Recommendation
+    from forecaster.domain.decision import Recommendation, SignalView
 
 CPU = Trigger(MetricRequest("shop", "web", signal="cpu", target=0.5), activation=0.0)
 SOON = NOON + timedelta(seconds=20)
@@ -56,6 +59,13 @@ def test_two_kinds_of_one_name_have_to_be_told_apart(tmp_path: Path) -> None:
     assert isinstance(both.value(Trigger(CPU.asked._replace(kind="StatefulSet"), 0)), OfferedValue)
 
 
+REQUESTS = Trigger(MetricRequest("shop", "web", signal="requests", target=100.0), activation=0.0)
+
+
+def offered(value: float, source: str) -> OfferedValue:
+    return OfferedValue("forecaster_demand", value, NOON, source, "requests", None)
+
+
 @pytest.mark.parametrize(
     ("value", "source", "activation", "expected"),
     [
@@ -65,8 +75,66 @@ def test_two_kinds_of_one_name_have_to_be_told_apart(tmp_path: Path) -> None:
         pytest.param(0.04, "last", 0.05, False, id="less than the activation when last known"),
         pytest.param(0.04, "neutral", 0.05, True, id="a count that is kept is no load"),
         pytest.param(0.04, "hold", 0.05, True, id="a count that is held is no load"),
+        pytest.param(0.0, "neutral", 0.0, False, id="a count of zero that is kept"),
     ],
 )
-def test_active_is_what_has_or_will_have_load(value: float, source: str, activation: float, *, expected: bool) -> None:
-    found = OfferedValue("forecaster_demand", value, NOON, source, "cpu", None)
-    assert active(Trigger(CPU.asked, activation), found) is expected
+def test_active_is_what_has_or_will_have_load(
+    tmp_path: Path, value: float, source: str, activation: float, *, expected: bool
+) -> None:
+    assert scaler(tmp_path).active(Trigger(REQUESTS.asked, activation), offered(value, source)) is expected
+
+
+def test_a_signal_that_is_not_measured_without_pods_never_lets_go_of_the_last_one(tmp_path: Path) -> None:
+    assert scaler(tmp_path).active(CPU, offered(0.0, "measured")) is True
+
+
+def views(*signals: str) -> tuple[SignalView, ...]:
+    return tuple(signal_view(signal) for signal in signals)
+
+
+def new_object(folder: Path, now: int, *, after: timedelta = timedelta(), **changes: Any) -> TriggerValues:
+    """A trigger on requests of a workload whose HPA is not read: its count is decided by CPU, by the policy."""
+    one = replace(recommendation(now=now), signals=views("cpu"), **changes)
+    found = scaler(folder, one)
+    found.value(REQUESTS)
+    found._clock = lambda: SOON + after  # noqa: SLF001  time passes
+    return found
+
+
+class TestNewScaledObject:
+    @pytest.mark.parametrize("now", [0, 7])
+    def test_keeps_the_count_until_its_hpa_is_read(self, tmp_path: Path, now: int) -> None:
+        values = new_object(tmp_path, now)
+        found = values.value(REQUESTS)
+        assert isinstance(found, OfferedValue)
+        assert (found.value, found.source) == (100.0 * now, "neutral")
+        assert values.active(REQUESTS, found) is (now > 0)
+
+    def test_that_names_a_signal_that_decides_nothing_is_told_so_in_the_end(self, tmp_path: Path) -> None:
+        values = new_object(tmp_path, 7, after=timedelta(minutes=6))
+        values._stale_after = timedelta(hours=1)  # noqa: SLF001
+        found = values.value(REQUESTS)
+        assert isinstance(found, NotNamed)
+        assert "'requests'" in found.message
+
+    def test_whose_hpa_is_read_is_told_so_at_once(self, tmp_path: Path) -> None:
+        of_keda = Target("s0-forecaster-requests", TargetType.AVERAGE_VALUE, 100.0)
+        assert isinstance(new_object(tmp_path, 7, targets=(of_keda,)).value(REQUESTS), NotNamed)
+
+
+class TestNothingKnown:
+    def asleep(self, folder: Path, **changes: Any) -> TriggerValues:
+        unknown = replace(signal_view("requests"), measured=None, measured_at=None, forecast=None)
+        one = replace(recommendation(replicas=None, reason=Reason.NO_REPLICAS), signals=(unknown,))
+        return scaler(folder, replace(one, **{"replicas_now": 0, **changes}))
+
+    def test_zero_is_kept_and_no_load_invented(self, tmp_path: Path) -> None:
+        values = self.asleep(tmp_path)
+        found = values.value(REQUESTS)
+        assert isinstance(found, OfferedValue)
+        assert (found.value, values.active(REQUESTS, found)) == (0.0, False)
+
+    def test_a_table_that_is_old_knows_no_count_to_keep(self, tmp_path: Path) -> None:
+        values = self.asleep(tmp_path)
+        values._clock = lambda: NOON + timedelta(hours=1)  # noqa: SLF001
+        assert isinstance(values.value(REQUESTS), NotKnown)

@@ -3,41 +3,53 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 
-from forecaster.decisions.decide import decide
-from forecaster.decisions.state import ScalingState
-from forecaster.domain.policy import Policy
 from forecaster.domain.workload import Target, TargetType
-from forecaster.publish.values import AskedAt, OfferedValue, value_of
-from forecaster.serving.keda.trigger import Trigger, active, parse_trigger
+from forecaster.publish.reader import TableReader
+from forecaster.publish.values import OfferedValue
+from forecaster.serving.keda.trigger import Trigger, TriggerValues, parse_trigger
 from tests.support.builders import NO_FORECAST, NOON, hpa, outlooks, workload
-from tests.support.published import offer_of
+from tests.support.horizontal import decided
+from tests.support.integrate_page import of_kind
+from tests.support.tables import publish
 
 if TYPE_CHECKING:
     from forecaster.domain.outlook import Unknown
 
 OF_KEDA = Target("s0-forecaster-requests", TargetType.AVERAGE_VALUE, 100.0)
-METADATA = {"signal": "requests", "target": "100", "activationTarget": "1"}
+EXAMPLE = Path(__file__).parents[4] / "deploy" / "examples" / "keda-scaledobject.yaml"
 
 
-def is_active(now: float | Unknown, coming: float | Unknown) -> bool | None:
-    """What KEDA is told of a workload at zero; None where that is an error."""
-    trigger = parse_trigger("shop", "web", METADATA)
+def shipped_triggers() -> list[dict[str, str]]:
+    """The metadata of the triggers of ours that are shipped: of the example, and of docs/integrate.md."""
+    found = []
+    for text in (EXAMPLE.read_text(encoding="utf-8"), *of_kind("kubectl")):
+        for one in yaml.safe_load_all(text):
+            triggers = one["spec"].get("triggers", []) if one["kind"] == "ScaledObject" else []
+            found += [trigger["metadata"] for trigger in triggers if trigger["type"] == "external-push"]
+    return found
+
+
+def is_active(folder: Path, now: float | Unknown, coming: float | Unknown, metadata: dict[str, str]) -> bool:
+    """What KEDA is told of a workload at zero."""
+    trigger = parse_trigger("shop", "web", metadata)
     assert isinstance(trigger, Trigger)
     asleep = workload(replicas=0, autoscaler=hpa(OF_KEDA))
-    policy = Policy(mode="publish")
-    seen = outlooks(requests=now, requests_ahead=coming)
-    recommendation, _ = decide(asleep, seen, policy, ScalingState(), NOON)
-    published = offer_of(recommendation, policy)
-    assert published
-    moment = AskedAt(NOON + timedelta(seconds=10), NOON, fresh=True)
-    value = value_of(published, "forecaster_demand", moment, signal="requests", target=trigger.asked.target)
-    return active(trigger, value) if isinstance(value, OfferedValue) else None
+    one = decided(outlooks(requests=now, requests_ahead=coming), of=asleep)
+    reader = TableReader(publish(folder / "table", one, mode="publish"))
+    reader.refresh()
+    values = TriggerValues(reader, lambda: NOON + timedelta(seconds=10), None)
+    value = values.value(trigger)
+    assert isinstance(value, OfferedValue)
+    return values.active(trigger, value)
 
 
+@pytest.mark.parametrize("metadata", shipped_triggers(), ids=["example", "page"])
 @pytest.mark.parametrize(
     ("now", "coming", "expected"),
     [
@@ -45,10 +57,10 @@ def is_active(now: float | Unknown, coming: float | Unknown) -> bool | None:
         pytest.param(350.0, 0.0, True, id="load is there, and no forecast lowers it"),
         pytest.param(0.0, 0.2, False, id="less than the activation is coming"),
         pytest.param(0.0, NO_FORECAST, False, id="nothing is there, and nothing is forecast"),
-        pytest.param(NO_FORECAST, NO_FORECAST, None, id="nothing is known"),
+        pytest.param(NO_FORECAST, NO_FORECAST, False, id="nothing is known"),
     ],
 )
 def test_a_workload_at_zero_is_woken_by_what_is_there_or_coming(
-    now: float | Unknown, coming: float | Unknown, *, expected: bool | None
+    tmp_path: Path, now: float | Unknown, coming: float | Unknown, metadata: dict[str, str], *, expected: bool
 ) -> None:
-    assert is_active(now, coming) is expected
+    assert is_active(tmp_path, now, coming, metadata) is expected
