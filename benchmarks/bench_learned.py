@@ -1,20 +1,20 @@
 """The learned policies behind the policy protocol of ../shared/bench: same forecasts, clamps and series as ours.
 
 The sweep is the target of the HPA: a learned policy sees pods of that size, and the HPA's formula at it is its floor.
-Nobody gates it: what it does by itself is to be seen.
+It is not gated: what it does by itself is to be seen.
 """
 
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 from benchmarks.bench_policy import WINDOW, BenchPolicy
-from forecaster.cycle.learned import LearnedJudge
 from forecaster.domain.policy import HorizontalPolicy
 
 if TYPE_CHECKING:
-    from forecaster.decisions.sweeps import Setting
+    from forecaster.horizontal.learned import LearnedKind
+    from forecaster.replay.evidence import Setting
 
 
 class BenchLearned(BenchPolicy):
@@ -23,20 +23,15 @@ class BenchLearned(BenchPolicy):
     gated = False
     targets = (2.0, 1.6, 1.4, 1.2, 1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4)
 
-    def __init__(self, kind: Literal["tabular", "fitted"]) -> None:
-        self.kind = kind
+    def __init__(self, kind: LearnedKind) -> None:
+        self.learned = kind
         self.name = f"learned_{kind}"
-
-    def start(self, world: dict[str, Any]) -> None:
-        """As for ours, with somebody who speaks for the forecast."""
-        super().start(world)
-        self.advisor = LearnedJudge()
 
     def _sized(self, setting: Setting) -> HorizontalPolicy:
         """The target is all that differs between two points."""
         del setting
         return HorizontalPolicy(
-            learned=self.kind,
+            learned=self.learned or "off",
             min_replicas=self.world["min_replicas"],
             scale_in_by_forecast=True,
             gate=False,

@@ -1,4 +1,4 @@
-"""Our decisions behind the policy protocol of ../shared/bench: the service's own `decide_replicas`, gate and models.
+"""Our decisions behind the policy protocol of ../shared/bench: the service's own `decide`, gate and models.
 
 A pod of the bench carries 1000 units. The sweep goes from lean to safe by the price of a missing pod; where that ends,
 pods are taken for smaller than they are (`bench_sweep`). A workload whose gate is shut is scaled by the HPA's formula
@@ -10,21 +10,25 @@ from __future__ import annotations
 
 from copy import copy
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from benchmarks.bench_sweep import STATED, TARGETS, calibrated
-from forecaster.decisions.gate import Gate, Standing, Voice, judged
-from forecaster.decisions.horizontal import decide_replicas
-from forecaster.decisions.rehearsal import Days, Rule, evidence_of
-from forecaster.decisions.state import ScalingState
-from forecaster.domain.outlook import Measured, PeakForecast, SignalForecast, Unknown
-from forecaster.domain.policy import HorizontalPolicy, Policy
-from forecaster.domain.signal import REQUESTS, Signal
+from forecaster.domain.policy import HorizontalPolicy
+from forecaster.domain.signal import REQUESTS
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
-from forecaster.forecasting.backtest import backtest
+from forecaster.forecasting.backtest import Backtest, backtests
 from forecaster.forecasting.peaks import LEVELS
+from forecaster.horizontal.decide import decide
+from forecaster.horizontal.gate import Evidence, judged
+from forecaster.horizontal.inputs import KNOWN, NO_SAMPLE, Inputs
+from forecaster.horizontal.learned import LATEST, advised, load, median_of
+from forecaster.horizontal.quantile import stated_quantile
+from forecaster.horizontal.standing import ACTING, SEASONAL, Gates
+from forecaster.horizontal.state import State
+from forecaster.horizontal.terms import policy_columns, target_columns, terms_of
+from forecaster.replay.evidence import evidence_of
 from models import Panel, StepWindow, create
 
 if TYPE_CHECKING:
@@ -32,8 +36,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.cycle.learned import LearnedJudge
-    from forecaster.decisions.sweeps import Setting
+    from forecaster.horizontal.inputs import PolicyColumns, Rules, TargetColumns
+    from forecaster.horizontal.learned import LearnedKind
+    from forecaster.replay.evidence import PastEvidence, Setting
 
     Floats = NDArray[np.float64]
 
@@ -43,7 +48,8 @@ MORE = 3
 """Minutes beyond the lead time in which the peak is looked for."""
 REFIT = 6 * 3600
 JUDGED_EVERY = 86400
-REHEARSED_DAYS = 6
+JUDGED_DAYS = 6
+RECORDS = ("short", "saving", "noise")
 MAX_AGE = 5
 WINDOW = 2
 """Minutes that a recommendation holds; pods that are still worth keeping stay longer by themselves."""
@@ -52,21 +58,41 @@ MOST_CHURN = 5
 ID = WorkloadId("bench", "Deployment", "series")
 
 
+class Known(NamedTuple):
+    """What is known at a tick, in the unit of the targets: NaN where it is not."""
+
+    measured: float
+    peaks: tuple[float, ...] = (np.nan,) * len(LEVELS)
+
+
+class Columns(NamedTuple):
+    """One policy as a row."""
+
+    rules: Rules
+    policy: PolicyColumns
+    targets: TargetColumns
+    quantile: float
+
+
 class BenchPolicy:
     """One point of the sweep; what does not depend on the point is shared by all of them."""
 
     name = "policy"
     targets = TARGETS
     gated = True
-    advisor: LearnedJudge | None = None
+    learned: LearnedKind | None = None
 
     def start(self, world: dict[str, Any]) -> None:
         self.world = world
         self.series = world["cache"].setdefault("series", Series(world, gated=self.gated))
         self.setting: Setting | None = None
         hpa_target = Target("demand", TargetType.AVERAGE_VALUE, world["target"] * POD)
-        self.hpa = Autoscaler("hpa", world["min_replicas"], world["max_replicas"], (hpa_target,))
-        self.state: ScalingState | None = None
+        hpa = Autoscaler("hpa", world["min_replicas"], world["max_replicas"], (hpa_target,))
+        self.workload = Workload(ID, 1, 1, Resources(), hpa)
+        self.alone = self._columns(HPA_ALONE)
+        self.state = State.new(1)
+        self.medians: list[Floats] = []
+        self.advisor = load(self.learned) if self.learned else None
 
     def _sized(self, setting: Setting) -> HorizontalPolicy:
         return HorizontalPolicy(
@@ -83,35 +109,58 @@ class BenchPolicy:
             outage_hold=timedelta(minutes=30),
         )
 
+    def _columns(self, policy: HorizontalPolicy) -> Columns:
+        terms = [terms_of(self.workload, policy, LEVELS)]
+        return Columns(terms[0].rules, policy_columns(terms), target_columns(terms), stated_quantile(policy))
+
     def desired(self, history: Floats, ready: int, pending: int, now: int) -> int:
-        at = datetime.fromtimestamp(now, UTC)
         if not self.series.same(history, now):
             self.series = copy(self.series)
-        workload = Workload(ID, ready + pending, ready, Resources(), self.hpa)
-        outlooks: Mapping[Signal, SignalForecast] = {REQUESTS: self.series.outlook(history, now)}
-        gate, policy = self.series.gate, self._policy()
-        if self.advisor:
-            outlooks = self.advisor.advised(outlooks, workload, Policy(horizontal=policy), at)
-        state = self.state or ScalingState.beginning(workload.replicas, at)
-        decided = decide_replicas(workload, outlooks, policy, state, at, gate=Gate() if policy is HPA_ALONE else gate)
-        self.state = decided.state
-        return getattr(decided.verdict, "replicas", workload.replicas)
+        known, acts = self.series.known_at(history, now), self._acts()
+        inputs = self._inputs(known, self.columns if acts else self.alone, ready, pending, acting=acts)
+        if self.advisor is not None:
+            before = self.medians[-LATEST] if len(self.medians) >= LATEST else np.array([np.nan])
+            self.medians.append(median_of(inputs))
+            inputs = advised(inputs, self.advisor, before, float(now))
+        decisions, self.state = decide(inputs, self.state, float(now))
+        return int(decisions.replicas[0])
 
-    def _policy(self) -> HorizontalPolicy:
-        """Without a forecast the HPA keeps its own window."""
+    def _acts(self) -> bool:
+        """Whether the forecast acts; without it the HPA keeps its own window."""
         setting = self.series.settings[self.world["target"]]
-        if setting is None or (self.gated and self.series.gate.standing is not Standing.ACTING):
-            return HPA_ALONE
+        if setting is None or (self.gated and not self.series.acting):
+            return False
         if setting is not self.setting:
-            self.setting, self.policy = setting, self._sized(setting)
-        return self.policy
+            self.setting, self.columns = setting, self._columns(self._sized(setting))
+        return True
+
+    def _inputs(self, known: Known, columns: Columns, ready: int, pending: int, *, acting: bool) -> Inputs:
+        peaks = np.array(known.peaks)[:, None]
+        level = np.interp(columns.quantile, LEVELS, peaks[:, 0])
+        return Inputs(
+            rules=columns.rules,
+            policy=columns.policy,
+            targets=columns.targets,
+            current=np.array([ready + pending]),
+            ready=np.array([ready]),
+            measured=np.array([[known.measured]]),
+            unseen=np.array([[NO_SAMPLE if np.isnan(known.measured) else KNOWN]], np.int8),
+            age=np.array([[np.nan]]),
+            peak=np.array([[level]]),
+            low=peaks[:1],
+            quantiles=[peaks],
+            acting=np.array([acting]),
+            event_floor=np.zeros(1, np.int64),
+            frozen=np.zeros(1, np.bool_),
+            unreadable=np.zeros(1, np.bool_),
+        )
 
 
 HPA_ALONE = HorizontalPolicy(gate=True, requests_metric="demand", scale_down_stabilization=timedelta(minutes=4))
 
 
 class Series:
-    """What is known of the replayed series at a tick: the newest demand, the coming peak, and where the gate stands."""
+    """What is known of the replayed series at a tick: the latest demand, the coming peak, and where the gate stands."""
 
     def __init__(self, world: dict[str, Any], *, gated: bool) -> None:
         self.unit = POD / world["pod_capacity"]
@@ -121,49 +170,49 @@ class Series:
         self.model = create("adaptive")
         self.at, self.fitted_at, self.judged_at = None, None, None
         self.said: dict[tuple[int, int], tuple[float, ...]] = {}
-        self.gated, self.gate = gated, Gate()
+        self.gated, self.gates = gated, Gates.new(1, (REQUESTS,))
+        self.rules = HorizontalPolicy(sizing="newsvendor", scale_down_stabilization=timedelta(minutes=WINDOW))
         self.settings: Mapping[float, Setting | None] = STATED
 
     def same(self, history: Floats, now: int) -> bool:
         """Whether another point of the sweep saw this tick as it is here; each sees its own where demand is cut off."""
         return self.at != now or np.array_equal(self.newest, history[-1:], equal_nan=True)
 
-    def outlook(self, history: Floats, now: int) -> SignalForecast:
+    @property
+    def acting(self) -> bool:
+        """Whether the gate lets the forecast have its say."""
+        return bool(self.gates.standing[0] == ACTING)
+
+    def known_at(self, history: Floats, now: int) -> Known:
         """Once per tick, for all points of the sweep."""
         if self.at != now or not self.same(history, now):
             self.at, self.newest, self.known = now, history[-1:].copy(), self._look(history, now)
         return self.known
 
-    def _look(self, history: Floats, now: int) -> SignalForecast:
+    def _look(self, history: Floats, now: int) -> Known:
         if self.gated and (self.judged_at is None or now - self.judged_at >= JUDGED_EVERY):
             self.judged_at = now
-            self.gate = self._judged(history, now)
+            self.gates = self._judged(history, now)
         age = next((age for age in range(min(MAX_AGE, len(history))) if not np.isnan(history[-1 - age])), None)
         if age is None:
-            return SignalForecast(REQUESTS, Unknown("no sample", stale=True), Unknown("no sample"))
-        at = datetime.fromtimestamp(now, UTC)
+            return Known(np.nan)
         measured = float(history[-1 - age]) * self.unit
-        return SignalForecast(REQUESTS, Measured(measured, at), self._ahead(history, now, at, measured))
+        return Known(measured, self._peaks(history, now, measured))
 
-    def _ahead(self, history: Floats, now: int, at: datetime, measured: float) -> PeakForecast | Unknown:
+    def _peaks(self, history: Floats, now: int, measured: float) -> tuple[float, ...]:
+        """Quantiles of the coming peak; NaN where there is too little history."""
         bins, rest = in_bins(history, now, self.width)
         steps = -(-(self.reach - rest) // self.width)
-        if self.gate.voice is Voice.SEASONAL:
+        if self.gates.forecaster[0] == SEASONAL:
             day = 86400 // TICK
             window = history[len(history) - day : len(history) - day + self.reach]
-            peaks = (float(np.nanmax(window, initial=0.0)) * self.unit,) * len(LEVELS)
-        elif steps < 1:
-            peaks = (measured,) * len(LEVELS)
-        elif (now + rest * TICK, steps) in self.said and self.width > 1:
-            peaks = self.said[now + rest * TICK, steps]
-        else:
-            peaks = self.said[now + rest * TICK, steps] = self._forecast(bins, now + rest * TICK, steps)
-        if np.isnan(peaks).any():
-            return Unknown("too little history")
-        until = at + timedelta(minutes=self.reach)
-        return PeakForecast(
-            "adaptive", 0.9, peaks[6], peaks[0], peaks[2], peaks[7], at, until, levels=LEVELS, peaks=peaks
-        )
+            return (float(np.nanmax(window, initial=0.0)) * self.unit,) * len(LEVELS)
+        if steps < 1:
+            return (measured,) * len(LEVELS)
+        at = now + rest * TICK
+        if self.width == 1 or (at, steps) not in self.said:
+            self.said[at, steps] = self._forecast(bins, at, steps)
+        return self.said[at, steps]
 
     def _forecast(self, bins: Floats, end: int, steps: int) -> tuple[float, ...]:
         panel = panel_of(bins * self.unit, end, self.width)
@@ -174,22 +223,28 @@ class Series:
         peak = self.fitted.forecast_peak(StepWindow(1, steps), LEVELS)
         return tuple(peak.values[0].tolist()) if len(peak.values) else (np.nan,) * len(LEVELS)
 
-    def _judged(self, history: Floats, now: int) -> Gate:
-        """By the newest days, the older half first: who is better in all and in the newer half is let in at once."""
-        at, gate, days = datetime.fromtimestamp(now, UTC), self.gate, self._days(history, now)
+    def _judged(self, history: Floats, now: int) -> Gates:
+        """By the latest days, and by the newer half of them: what does better in both is let in at once."""
+        gates, days = self.gates, self._days(history, now)
         if days is None:
-            return gate
+            return gates
         if self.settings is STATED:
-            self.settings = calibrated(days, LEVELS, WINDOW + 1)
-        for one in evidence_of(days, LEVELS, self.start_up, Rule("newsvendor", 0.9, WINDOW + 1)):
-            gate = judged(gate, one, at)
-        return gate
+            self.settings = calibrated(days, LEVELS, self.rules, self.start_up)
+        for past in evidence_of(days, LEVELS, [self.rules], np.array([self.start_up])):
+            gates = judged(gates, on_one_target(past), float(now))
+        return gates
 
-    def _days(self, history: Floats, now: int) -> Days | None:
-        """The newest days, in pods."""
+    def _days(self, history: Floats, now: int) -> Backtest | None:
+        """The latest days, in pods."""
         bins, rest = in_bins(history, now, self.width)
-        looked = backtest(bins * self.unit / POD, self.width, to_come=rest, reach=self.reach, days=REHEARSED_DAYS)
-        return Days(*looked) if looked else None
+        return backtests(bins[None] * self.unit / POD, self.width, to_come=rest, reach=self.reach, days=JUDGED_DAYS)
+
+
+def on_one_target(past: PastEvidence) -> Evidence:
+    """[forecaster, one target, series] as the gate takes it."""
+    parts = (np.stack([getattr(one, name) for one in (past.model, past.seasonal)])[:, None] for name in RECORDS)
+    days, nothing = np.full((1, len(past.reactive)), past.days), np.full((1, len(past.reactive)), -1)
+    return Evidence(days, past.reactive[None], *parts, signal=nothing)
 
 
 def in_bins(history: Floats, now: int, width: int) -> tuple[Floats, int]:
