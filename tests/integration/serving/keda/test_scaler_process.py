@@ -110,7 +110,7 @@ def listening(scaler: ScalerProcess) -> Iterator[list[bool]]:
         open_stream = channel.unary_stream(
             call, wire.ScaledObjectRef.SerializeToString, wire.IsActiveResponse.FromString
         )
-        stream = open_stream(reference())
+        stream = open_stream(reference(signal="requests", target="100"))
 
         def listen() -> None:
             with suppress(grpc.RpcError):  # cancelled below
@@ -125,7 +125,7 @@ def listening(scaler: ScalerProcess) -> Iterator[list[bool]]:
 
 def waiting_for_load() -> Recommendation:
     """At zero, and nothing forecast."""
-    nothing = replace(signal_view("cpu"), measured=0.0, forecast=replace(ahead(), peak=0.0))
+    nothing = replace(signal_view("requests"), measured=0.0, forecast=replace(ahead(), peak=0.0))
     return replace(recommendation(now=0, replicas=None), signals=(nothing,))
 
 
