@@ -20,7 +20,7 @@ from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.forecasting.peaks import LEVELS
 from forecaster.horizontal.coverage import Coverage
 from forecaster.replay.forecasts import ForecastRequest, forecast_minutes
-from forecaster.replay.measurements import measurements_of
+from forecaster.replay.traces import measurements_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

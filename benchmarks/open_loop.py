@@ -31,7 +31,7 @@ from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window
 from forecaster.forecasting.cleaning import ShardHistory, cleaned_weeks
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan
 from forecaster.replay.forecasts import ServiceHistory
-from forecaster.replay.measurements import measurements_of
+from forecaster.replay.traces import measurements_of
 from models import Panel, create
 
 if TYPE_CHECKING:

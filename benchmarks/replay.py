@@ -21,10 +21,9 @@ from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.replay.engine import replay_runs
 from forecaster.replay.forecasts import ForecastRequest, ReplayForecasts, forecast_minutes
-from forecaster.replay.measurements import Measurements, measurements_of
 from forecaster.replay.runs import Run
 from forecaster.replay.setup import Setup, setup_of
-from forecaster.replay.traces import Traces
+from forecaster.replay.traces import Measurements, Traces, measurements_of
 
 BEGIN = datetime(2026, 3, 1, tzinfo=UTC)
 MINUTES, PAST = 1440, 180

@@ -21,10 +21,9 @@ from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.horizontal.learned import WEIGHTS, save
 from forecaster.replay.forecasts import ForecastRequest, forecast_minutes
-from forecaster.replay.measurements import Measurements, measurements_of
 from forecaster.replay.runs import Run, with_targets_at
 from forecaster.replay.setup import Setup, setup_of
-from forecaster.replay.traces import Traces
+from forecaster.replay.traces import Measurements, Traces, measurements_of
 from forecaster.replay.training import train
 
 DAYS, WARM = 9, 2

@@ -19,8 +19,7 @@ from benchmarks.record import record, result_path
 from benchmarks.vertical_picture import drawn
 from forecaster.domain.policy import VerticalPolicy
 from forecaster.replay.size_compare import SizeOutcome, size_frontier, size_outcomes
-from forecaster.replay.size_loads import synthetic_memory, weekly_peak
-from forecaster.replay.size_replay import POINTS, Load, Resource
+from forecaster.replay.size_replay import POINTS, Load, Resource, synthetic_memory, weekly_peak
 from forecaster.vertical.recommenders.vpa import VpaPanel
 from forecaster.vertical.sizing.cpu import cpu_sizes
 from forecaster.vertical.sizing.memory import memory_sizes

@@ -13,9 +13,9 @@ from forecaster.config.settings import Settings, parse
 from forecaster.domain.decision import Scale
 from forecaster.domain.window import MINUTE
 from forecaster.replay.engine import NO_FLOOR, SimulatedWorkload, Simulation
-from forecaster.replay.measurements import measurements_of
 from forecaster.replay.runs import Run
 from forecaster.replay.setup import Setup, setup_of
+from forecaster.replay.traces import measurements_of
 from forecaster.sources.embedded import EmbeddedPrometheus
 from forecaster.sources.recorded import load_recording
 

@@ -15,8 +15,8 @@ from forecaster.app.traces import of_recording
 from forecaster.domain.window import MINUTE
 from forecaster.replay.account import Account, at_pod_hours, total
 from forecaster.replay.engine import replay_runs
-from forecaster.replay.measurements import measurements_of
 from forecaster.replay.setup import at_share
+from forecaster.replay.traces import measurements_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -39,7 +39,7 @@ def vertical(
     from forecaster.cli.look import look, look_at_demo
     from forecaster.cycle.advice import pod_usage
     from forecaster.replay.size_compare import backtested_sizes
-    from forecaster.replay.size_loads import measured_load
+    from forecaster.replay.size_replay import measured_load
     from forecaster.report.sizes_backtest import print_backtest
 
     settings = settings_of(config, prometheus, namespaces)

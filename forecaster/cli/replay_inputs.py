@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     from forecaster.hpa.spec import HpaSpec
     from forecaster.replay.compare import Forecasting
     from forecaster.replay.forecasts import ForecastRequest, ReplayForecasts
-    from forecaster.replay.measurements import Measurements
-    from forecaster.replay.traces import Traces
+    from forecaster.replay.traces import Measurements, Traces
 
 REQUESTS: dict[str, object] = {"horizontal": {"requests_metric": traces.REQUESTS_METRIC}}
 """What the bundled recording's HPAs need, unless a file of settings says otherwise."""

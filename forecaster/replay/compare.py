@@ -15,11 +15,10 @@ from forecaster.replay.comparison import Comparison, Curve, WorkloadComparison
 from forecaster.replay.engine import replay_runs
 from forecaster.replay.forecasts import ForecastRequest, forecast_minutes
 from forecaster.replay.gated import DailyGates, acting_of, with_seasonal
-from forecaster.replay.measurements import measurements_of
-from forecaster.replay.perfect import bound, needed_span, perfect
 from forecaster.replay.runs import Run, with_targets_at
 from forecaster.replay.setup import Setup, lead_time_of, setup_of, setup_or_reason
-from forecaster.replay.strategies import OURS, ForecastSource, at_share, strategies_with
+from forecaster.replay.strategies import OURS, ForecastSource, at_share, bound, needed_span, perfect, strategies_with
+from forecaster.replay.traces import measurements_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,10 +31,9 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.replay.forecasts import ReplayForecasts
     from forecaster.replay.gated import GateSince
-    from forecaster.replay.measurements import Measurements
     from forecaster.replay.runs import RunResult
     from forecaster.replay.strategies import Strategy
-    from forecaster.replay.traces import Traces
+    from forecaster.replay.traces import Measurements, Traces
 
     Forecasting = Callable[[Measurements, Sequence[Signal], ForecastRequest], ReplayForecasts]
 

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from forecaster.horizontal.terms import Terms
     from forecaster.hpa.behavior import Behavior
     from forecaster.replay.assumptions import Timing
-    from forecaster.replay.measurements import Measurements
     from forecaster.replay.runs import Run
+    from forecaster.replay.traces import Measurements
 
     FloorRule = Callable[[int, Pods, Counts], Counts]
 

@@ -17,7 +17,7 @@ from forecaster.domain.signal import PODS
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window
 from forecaster.forecasting.forecaster import Forecaster
 from forecaster.forecasting.peaks import LEVELS
-from forecaster.replay.measurements import EVERY_MINUTE, RECENT
+from forecaster.replay.traces import EVERY_MINUTE, RECENT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from forecaster.forecasting.forecaster import PeakSpan
     from forecaster.forecasting.peaks import PeakForecasts
     from forecaster.horizontal.numbers import Counts, Floats
-    from forecaster.replay.measurements import Measurements
+    from forecaster.replay.traces import Measurements
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 WEEKS = timedelta(days=14)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from forecaster.horizontal.numbers import Floats
     from forecaster.replay.assumptions import Assumptions
     from forecaster.replay.forecasts import ReplayForecasts
-    from forecaster.replay.measurements import Measurements
+    from forecaster.replay.traces import Measurements
 
 
 class GateSince(NamedTuple):

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
     from forecaster.horizontal.terms import Terms
     from forecaster.replay.forecasts import ReplayForecasts
-    from forecaster.replay.measurements import Measurements
     from forecaster.replay.pods import Pods
     from forecaster.replay.runs import Run
+    from forecaster.replay.traces import Measurements
 
 BLOCK = 120
 """Minutes that are prepared together: 4 MB for each column of a chunk."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from forecaster.hpa.behavior import Behavior
     from forecaster.hpa.spec import HpaSpec, MetricSpec
     from forecaster.replay.assumptions import Assumptions, StartUp, Timing
-    from forecaster.replay.measurements import Measurements
+    from forecaster.replay.traces import Measurements
 
 IMPLAUSIBLE = 20
 """A typical demand that asks for so many times the largest count is stated in another unit, e.g. millicores."""

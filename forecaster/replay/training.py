@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from forecaster.horizontal.learned import Choices, Situation
     from forecaster.horizontal.numbers import Floats
-    from forecaster.replay.measurements import Measurements
     from forecaster.replay.runs import Run
+    from forecaster.replay.traces import Measurements
 
 EPOCHS = 8
 CURIOUS, SETTLED = 0.6, 0.05

@@ -50,9 +50,9 @@ if TYPE_CHECKING:
     from forecaster.hpa.behavior import Behavior
     from forecaster.hpa.proposals import MetricProposal, Tolerance
     from forecaster.replay.assumptions import StartUp
-    from forecaster.replay.measurements import Measurements
     from forecaster.replay.runs import Run
     from forecaster.replay.setup import Setup
+    from forecaster.replay.traces import Measurements
 
 
 class Starting(NamedTuple):

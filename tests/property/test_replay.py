@@ -20,10 +20,9 @@ from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.replay.assumptions import StartUp, Timing
 from forecaster.replay.engine import replay_runs
 from forecaster.replay.forecasts import ReplayForecasts
-from forecaster.replay.measurements import Measurements, measurements_of
 from forecaster.replay.runs import Run, RunResult, with_targets_at
 from forecaster.replay.setup import Capacity, Setup, setup_of
-from forecaster.replay.traces import Traces
+from forecaster.replay.traces import Measurements, Traces, measurements_of
 from tests.oracles.run_of_one import World, worlds_of
 from tests.property.hpa_strategies import behaviors
 from tests.support.builders import NOON

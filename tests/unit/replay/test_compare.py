@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from forecaster.replay.comparison import Comparison
     from forecaster.replay.forecasts import ForecastRequest
-    from forecaster.replay.measurements import Measurements
+    from forecaster.replay.traces import Measurements
 
 PAST = 200
 NAIVE = Strategy("naive", "nothing ahead", ForecastSource.MODEL, "last-value")

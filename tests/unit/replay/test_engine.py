@@ -14,10 +14,9 @@ from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.replay.engine import NO_FLOOR, Simulation, replay_runs
 from forecaster.replay.forecasts import ReplayForecasts
-from forecaster.replay.measurements import Measurements, measurements_of
 from forecaster.replay.runs import Run, RunResult
 from forecaster.replay.setup import Setup, setup_of
-from forecaster.replay.traces import Traces
+from forecaster.replay.traces import Measurements, Traces, measurements_of
 from tests.support.builders import NOON, minutes
 from tests.support.recommendations import workload_id
 

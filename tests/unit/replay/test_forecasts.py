@@ -12,8 +12,7 @@ from forecaster.domain.signal import CPU, PODS
 from forecaster.domain.window import MINUTE
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.replay.forecasts import ForecastRequest, cached_or_forecast, forecast_minutes
-from forecaster.replay.measurements import Measurements, measurements_of
-from forecaster.replay.traces import Traces
+from forecaster.replay.traces import Measurements, Traces, measurements_of
 from forecaster.store.history import HistorySettings
 from tests.support.builders import NOON, minutes, workload
 from tests.support.fakes import CycleOnFakes, Load

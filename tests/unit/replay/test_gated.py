@@ -14,15 +14,15 @@ from forecaster.horizontal.standing import Gate, GateForecaster, Standing
 from forecaster.replay import Assumptions, Traces, compare
 from forecaster.replay.forecasts import ReplayForecasts
 from forecaster.replay.gated import DailyGates, GateSince, acting_of, seasonal_minutes, with_seasonal
-from forecaster.replay.measurements import measurements_of
 from forecaster.replay.strategies import HPA, gated_with, policy_with
+from forecaster.replay.traces import measurements_of
 from tests.support.builders import NOON, hpa, minutes, workload
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from forecaster.replay.forecasts import ForecastRequest
-    from forecaster.replay.measurements import Measurements
+    from forecaster.replay.traces import Measurements
 
 DAY = 1440
 ACTING, SEASONAL = Gate(Standing.ACTING), Gate(Standing.ACTING, GateForecaster.SEASONAL)

@@ -8,8 +8,7 @@ import numpy as np
 
 from forecaster.domain.policy import VerticalPolicy
 from forecaster.replay.size_compare import ours, size_frontier, size_outcomes
-from forecaster.replay.size_loads import weekly_peak
-from forecaster.replay.size_replay import POINTS, HeldSizes, Load, replay_sizes
+from forecaster.replay.size_replay import POINTS, HeldSizes, Load, replay_sizes, weekly_peak
 from forecaster.replay.sizers import Ours, Vpa
 
 if TYPE_CHECKING:

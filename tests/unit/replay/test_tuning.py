@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from forecaster.replay.forecasts import ForecastRequest, ReplayForecasts
-    from forecaster.replay.measurements import Measurements
+    from forecaster.replay.traces import Measurements
 
 PRESENT = Candidate(0.9, minutes(3), minutes(5))
 OTHER = Candidate(0.7, minutes(3), minutes(5))
@@ -77,7 +77,7 @@ def test_an_estimate_repeats() -> None:
 
 def coming(measurements: Measurements, signals: Sequence[Signal], request: ForecastRequest) -> ReplayForecasts:
     """The truth, whatever the level."""
-    from forecaster.replay.perfect import perfect  # noqa: PLC0415
+    from forecaster.replay.strategies import perfect  # noqa: PLC0415
 
     return perfect(measurements, request.span)
 
