@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.horizontal.numbers import UNKNOWN, Band, ceil_counts
+from forecaster.horizontal.codes import UNKNOWN
+from forecaster.horizontal.numbers import Band, ceil_counts
 from forecaster.horizontal.proposals import Pods as PodCounts
 from forecaster.horizontal.proposals import combined, proposal
 from forecaster.hpa.limits import windows

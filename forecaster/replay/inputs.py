@@ -12,8 +12,9 @@ import numpy as np
 
 from forecaster.domain.window import MINUTE
 from forecaster.forecasting.peaks import LOW
+from forecaster.horizontal.codes import KNOWN, NO_SAMPLE, NOT_READ, STALE
 from forecaster.horizontal.events import floor_at, freeze_at
-from forecaster.horizontal.inputs import KNOWN, NO_SAMPLE, NOT_READ, STALE, Inputs
+from forecaster.horizontal.inputs import Inputs
 from forecaster.horizontal.lead_time import lead_time
 from forecaster.horizontal.terms import policy_columns, target_columns, terms_of
 

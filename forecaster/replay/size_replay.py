@@ -157,9 +157,6 @@ def _at(column: int) -> int:
     return BEGIN + column * STEP_SECONDS
 
 
-# Loads of a replay of sizes: what was measured of one pod of each workload, or made up.
-
-
 WARM_SHARE = 0.5
 """Half of what is known is read before the first decision, at most eight days."""
 MOST_WARM = 8 * POINTS

@@ -118,9 +118,6 @@ def _title(model: str) -> str:
     return "seasonal naive" if model == NAIVE else f"policy with {model}"
 
 
-# A perfect forecast: what a policy could do that knew the coming demand, and what no policy can undercut.
-
-
 PERFECT_NAME = "perfect-foresight"
 PERFECT_LEVELS = (0.5,)
 

@@ -89,11 +89,6 @@ class Traces:
         return tuple(signal for signal in self.values if signal != PODS)
 
 
-# What is known at every minute of a replay: measured demand as HPAs and as decisions read it, and what comes.
-#
-# The service keeps demand as float32, so decisions see it rounded; an HPA reads its metrics itself, exact.
-
-
 EVERY_MINUTE = slice(None)
 RECENT = timedelta(hours=3)
 """How far back the latest sample and the least history are looked for: the minutes that the service keeps."""
