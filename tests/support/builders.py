@@ -9,18 +9,15 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from forecaster.decisions.decide import decide
-from forecaster.decisions.state import ScalingState
 from forecaster.domain.outlook import Measured, PeakForecast, SignalForecast, Unknown
 from forecaster.domain.policy import HorizontalPolicy, Policy, VerticalPolicy
 from forecaster.domain.signal import CPU, MEMORY, REQUESTS, Signal
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
-from forecaster.hpa.behavior import PastRecommendation
-from forecaster.vertical.sizing.containers import NO_SIZING, ChosenSize, ContainerSizing, PodSizing
+from forecaster.vertical.sizing.containers import ChosenSize, ContainerSizing, PodSizing
 from tests.support.recommendations import GIB, NOON, workload_id
 
 if TYPE_CHECKING:
-    from forecaster.domain.decision import Recommendation
+    pass
 
 CPU_HALF = Target("cpu", TargetType.UTILIZATION, 0.5)
 MEMORY_HALF = Target("memory", TargetType.UTILIZATION, 0.5)
@@ -112,21 +109,3 @@ def _bytes(gib: float | Unknown | None) -> float | Unknown | None:
     return gib * GIB if isinstance(gib, float | int) else gib
 
 
-def asked_before(*replicas_at: tuple[int, float]) -> ScalingState:
-    """Earlier recommendations, each so many minutes before noon."""
-    return ScalingState(tuple(PastRecommendation(replicas, NOON - minutes(age)) for replicas, age in replicas_at))
-
-
-NOTHING_BEFORE = ScalingState()
-
-
-def decided(
-    seen: dict[Signal, SignalForecast],
-    *,
-    of: Workload | None = None,
-    under: Policy | None = None,
-    state: ScalingState = NOTHING_BEFORE,
-    sizing: PodSizing = NO_SIZING,
-) -> Recommendation:
-    """The decision at noon, without the state that it leaves."""
-    return decide(of or workload(), seen, under or policy(), state, NOON, sizing=sizing)[0]

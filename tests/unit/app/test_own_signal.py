@@ -19,8 +19,8 @@ from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType
 from forecaster.errors import ConfigError
 from forecaster.horizontal.explain import explanation
 from forecaster.publish.publisher import table_publisher
-from forecaster.publish.table_file import TableFile
 from forecaster.publish.reader import TableReader
+from forecaster.publish.table_file import TableFile
 from forecaster.sources.embedded import EmbeddedPrometheus
 from forecaster.sources.factory import source_of
 from forecaster.sources.recorded import Recording

@@ -12,10 +12,10 @@ from forecaster.app.tape_replay import beginning, retell
 from forecaster.config.settings import parse
 from forecaster.cycle.lead_times import LeadTimes
 from forecaster.cycle.observed import Observed
-from forecaster.decisions.lead_time import Watch
 from forecaster.domain.decision import Reason
 from forecaster.domain.signal import CPU, PODS
 from forecaster.errors import SourceRefused, StoreError
+from forecaster.horizontal.lead_time import Watch
 from forecaster.sources.tape import Tape, TapedLedger, TapedSource
 from forecaster.sources.tape_reader import TapeReader
 from tests.support.builders import NOON, after, minutes, workload

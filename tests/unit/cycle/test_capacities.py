@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from forecaster.cycle.observed import Observed
-from forecaster.decisions.explain import explanation
 from forecaster.domain.policies import Policies
 from forecaster.domain.signal import BUILT_IN, CPU, REQUESTS, Signal, Signals
 from forecaster.domain.signal import PODS as PODS_SIGNAL
 from forecaster.domain.workload import ContainerBlock, ContainerFacts, ContainerId, Target, TargetType
+from forecaster.horizontal.explain import explanation
 from forecaster.replay.judging import full_pods
 from tests.support.builders import NOON, after, hpa, minutes, policy, workload
 from tests.support.fakes import CycleOnFakes, FakeSource, Load, named

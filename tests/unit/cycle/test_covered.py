@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from forecaster.cycle.observed import Observed
-from forecaster.decisions.coverage import Held
-from forecaster.decisions.explain import explanation
 from forecaster.domain.policies import Policies
 from forecaster.domain.signal import CPU, PODS
 from forecaster.domain.window import MINUTE
+from forecaster.horizontal.coverage import Held
+from forecaster.horizontal.explain import explanation
 from tests.support.builders import NOON, policy, workload
 from tests.support.fakes import CycleOnFakes, Load, named
 

@@ -11,13 +11,13 @@ from forecaster.cycle.lead_times import LeadTimes
 from forecaster.cycle.observed import Observed
 from forecaster.cycle.rows import resolved
 from forecaster.cycle.targets import Targets
-from forecaster.decisions.explain import explanation
 from forecaster.domain.decision import Reason
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy, PolicySelector
 from forecaster.domain.signal import CPU
 from forecaster.domain.window import DAY, MINUTE, Inventory
 from forecaster.errors import StoreError
+from forecaster.horizontal.explain import explanation
 from forecaster.store.state import ObservedFile
 from tests.support.builders import NOON, after, minutes, policy, workload
 from tests.support.fakes import CycleOnFakes, Load, load, named, nobody_answers

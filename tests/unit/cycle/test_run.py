@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from forecaster.cycle.sizes import PodSizes
-from forecaster.decisions.explain import explanation
 from forecaster.domain.decision import Hold, Reason, Resize, Scale
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import HorizontalPolicy, Policy, PolicySelector
@@ -19,6 +18,7 @@ from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.domain.workload import Resources
 from forecaster.errors import SourceRefused
 from forecaster.forecasting.shards import Shards
+from forecaster.horizontal.explain import explanation
 from tests.support.builders import GIB, NOON, after, minutes, workload
 from tests.support.fakes import CycleOnFakes, Load, kept, load, named, nobody_answers, steady
 

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pytest
 
-from forecaster.decisions.decide import decide
-from forecaster.decisions.state import ScalingState
 from forecaster.demand.fresh import DemandContext, FreshHistory, fresh
 from forecaster.domain.decision import Scale
 from forecaster.domain.outlook import Measured, SignalForecast
@@ -17,7 +15,9 @@ from forecaster.domain.signal import CPU
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window
 from forecaster.domain.workload import Resources
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan
+from forecaster.horizontal.state import State
 from tests.support.builders import NOON, hpa, minutes, policy, workload
+from tests.support.horizontal import decide
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -49,7 +49,7 @@ class Loop:
     usage: list[float] = field(default_factory=list)
     coming: list[int] = field(default_factory=lambda: [40] * START)
     forecaster: Forecaster = field(default_factory=lambda: Forecaster("adaptive"))
-    state: ScalingState = field(default_factory=lambda: ScalingState.beginning(40, NOON))
+    state: State = field(default_factory=lambda: State.new(1))
 
     def __post_init__(self) -> None:
         """Four days in which somebody now and then took pods away, and the HPA brought them back."""

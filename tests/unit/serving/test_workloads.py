@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from forecaster.decisions.explain import explanation
 from forecaster.domain.decision import Reason
 from forecaster.domain.outlook import StepForecast
 from forecaster.domain.signal import CPU
+from forecaster.horizontal.explain import explanation
 from forecaster.publish.reader import TableReader
 from forecaster.publish.views import recommendation_view
 from forecaster.serving.app import create_app
