@@ -20,9 +20,10 @@ from forecaster.domain.signal import REQUESTS
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
 from forecaster.forecasting.backtest import Backtest, backtests
 from forecaster.forecasting.peaks import LEVELS
+from forecaster.horizontal.codes import KNOWN, NO_SAMPLE
 from forecaster.horizontal.decide import decide
 from forecaster.horizontal.gate import Evidence, judged
-from forecaster.horizontal.inputs import KNOWN, NO_SAMPLE, Inputs
+from forecaster.horizontal.inputs import Inputs
 from forecaster.horizontal.learned import LATEST, advised, load, median_of
 from forecaster.horizontal.quantile import stated_quantile
 from forecaster.horizontal.standing import ACTING, SEASONAL, Gates

@@ -12,8 +12,9 @@ import numpy as np
 from forecaster.cycle.forecasts import columns_of
 from forecaster.cycle.observed import Observed
 from forecaster.domain.decision import Reason, Scale
+from forecaster.horizontal.codes import REASONS
 from forecaster.horizontal.decide import decide
-from forecaster.horizontal.decisions import DOWN, FAILED, REASONS
+from forecaster.horizontal.decisions import DOWN, FAILED
 from forecaster.horizontal.events import Calendar, calendar_of
 from forecaster.horizontal.inputs import Inputs
 from forecaster.horizontal.record import Subject, held, recommendation, record
@@ -73,7 +74,7 @@ class FleetDecisions(Sequence["Recommendation"]):
         self.replicas = self.current.copy()
         """[row] the recommended count; the current one where it is held."""
         self.reason = np.full(count, DOWN, np.int8)
-        """[row] a position in `horizontal.decisions.REASONS`."""
+        """[row] a position in `horizontal.codes.REASONS`."""
         self._sizings = [context.sizing(id_) for id_ in context.rows.ids]
         self.sized = np.fromiter(map(id, self._sizings), np.int64, count)
         """[row] which size was chosen: the same number while it is the same choice, which is kept alive here."""

@@ -17,8 +17,8 @@ from forecaster.domain.amounts import duration_text
 from forecaster.domain.outlook import PeakForecast, SignalForecast, Unknown
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.forecasting.peaks import LEVELS, LOW
+from forecaster.horizontal.codes import INCOMPLETE, KNOWN, NO_SAMPLE, STALE
 from forecaster.horizontal.coverage import Coverage, Level
-from forecaster.horizontal.inputs import INCOMPLETE, KNOWN, NO_SAMPLE, STALE
 from forecaster.horizontal.quantile import stated_quantile
 from forecaster.horizontal.standing import GateForecaster
 
@@ -118,7 +118,7 @@ class Columns(NamedTuple):
     measured: Floats
     """Latest demand that is fresh enough."""
     unseen: Codes
-    """Why there is none (`horizontal.inputs`)."""
+    """Why there is none (`horizontal.codes`)."""
     age: Floats
     """Seconds since the latest sample."""
     peak: Floats

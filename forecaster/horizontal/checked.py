@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.horizontal.inputs import (
+from forecaster.horizontal.codes import (
     EVENT,
     IMPOSSIBLE,
     INCOMPLETE,
     KNOWN,
+    LARGEST,
     NO_SAMPLE,
     READY,
     REPLICAS,
     TARGET,
     UNREADABLE,
 )
-from forecaster.horizontal.numbers import LARGEST
 from forecaster.hpa.numbers import MAX_INT32
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Checked(NamedTuple):
     policy: PolicyColumns
     targets: TargetColumns
     failed: Codes
-    """[row] the position in `inputs.CHECKED` of what is impossible, 0 where all is possible."""
+    """[row] the position in `codes.CHECKED` of what is impossible, 0 where all is possible."""
     current: Counts
     ready: Counts
     unseen: Codes

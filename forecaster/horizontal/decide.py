@@ -11,10 +11,9 @@ from forecaster.horizontal import decisions as codes
 from forecaster.horizontal.checked import checked
 from forecaster.horizontal.clamps import RECOMMENDATION, clamped, clamped_for_hpa, outage_hold
 from forecaster.horizontal.clamps.clamp import Cycle
+from forecaster.horizontal.codes import STALE, UNKNOWN
 from forecaster.horizontal.decisions import Decisions
 from forecaster.horizontal.desired import desired_of
-from forecaster.horizontal.inputs import STALE
-from forecaster.horizontal.numbers import UNKNOWN
 from forecaster.horizontal.propose import proposals_of
 
 if TYPE_CHECKING:

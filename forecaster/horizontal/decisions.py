@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.domain.decision import Reason
+from forecaster.horizontal.codes import REASONS
 
 if TYPE_CHECKING:
     from forecaster.horizontal.inputs import Inputs
@@ -15,21 +15,6 @@ if TYPE_CHECKING:
     from forecaster.horizontal.propose import Proposals
     from forecaster.horizontal.state import State
 
-REASONS = (
-    Reason.REACTIVE,
-    Reason.FORECAST,
-    Reason.GATED,
-    Reason.FALLBACK,
-    Reason.NO_DATA,
-    Reason.STALE,
-    Reason.NO_PODS,
-    Reason.NO_TARGET,
-    Reason.FROZEN,
-    Reason.NO_REPLICAS,
-    Reason.FAILED,
-    Reason.SOURCE_DOWN,
-)
-"""What a code of `Decisions.reason` means. With the first four a count is given, with the others it is held."""
 REACTIVE, FORECAST, GATED, FALLBACK, NO_DATA, STALE_DATA, NO_PODS, NO_TARGET, FROZEN, NO_REPLICAS, FAILED, DOWN = (
     np.int8(code) for code in range(len(REASONS))
 )
@@ -45,11 +30,11 @@ class Decisions:
     replicas: Counts
     """[row] the recommended count; the current one where it is held."""
     reason: Codes
-    """[row] a position in `REASONS`."""
+    """[row] a position in `codes.REASONS`."""
     failed: Codes
-    """[row] a position in `inputs.CHECKED`."""
+    """[row] a position in `codes.CHECKED`."""
     unseen: Codes
-    """[target, row] why there is no measurement; `inputs.KNOWN` where there is one."""
+    """[target, row] why there is no measurement; `codes.KNOWN` where there is one."""
     proposals: Proposals
     """[target][row]."""
     reactive: Counts

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.horizontal.inputs import INCOMPLETE
-from forecaster.horizontal.numbers import UNKNOWN
+from forecaster.horizontal.codes import INCOMPLETE, UNKNOWN
 from forecaster.horizontal.proposals import combined
 
 if TYPE_CHECKING:

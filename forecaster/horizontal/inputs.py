@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
 import numpy as np
 
-from forecaster.horizontal.numbers import LARGEST, Band
+from forecaster.horizontal.codes import LARGEST
+from forecaster.horizontal.numbers import Band
 from forecaster.hpa.numbers import MAX_INT32
 
 if TYPE_CHECKING:
@@ -177,26 +178,6 @@ class PolicyColumns:
         return replace(self, **{one.name: getattr(self, one.name)[rows] for one in fields(self)})
 
 
-CHECKED = (
-    "",
-    "tolerance",
-    "surge",
-    "scale_down_stabilization",
-    "churn_price",
-    "changes_per_hour",
-    "outage_hold",
-    "headroom",
-    "quantile",
-    "min_replicas",
-    "max_replicas",
-    "the target of a pod",
-    "replicas",
-    "ready replicas",
-    "the floor of an event",
-    "the policy or the targets",
-)
-"""What a code of `Decisions.failed` names; the numbers of a policy in the order of `PolicyColumns`."""
-TARGET, REPLICAS, READY, EVENT, UNREADABLE = range(11, 16)
 HARMLESS = {
     "tolerance": 0.1,
     "surge": np.nan,
@@ -261,11 +242,6 @@ LEAST = 1e-9
 """Of what fills a pod, in any unit: less is a mistake, and counts by it are beyond 32 bits."""
 MOST = 2**53
 """Milli-units of one pod above which sums over pods may leave 64 bits."""
-KNOWN, NO_SAMPLE, STALE, NOT_READ, IMPOSSIBLE, INCOMPLETE = range(6)
-"""Why a measurement is missing: there is no sample, it is too old, its signal is not read, it is no amount.
-
-`INCOMPLETE` is not missing: it is part of a sum, and so a lower bound. It may raise a count and never lowers one.
-"""
 
 
 @dataclass(frozen=True, eq=False)

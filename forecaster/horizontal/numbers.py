@@ -15,10 +15,6 @@ Floats: TypeAlias = NDArray[np.float64]
 Flags: TypeAlias = NDArray[np.bool_]
 Codes: TypeAlias = NDArray[np.int8]
 
-UNKNOWN = MIN_INT32
-"""In place of a count that is not known: below every count, so that a maximum passes it over."""
-LARGEST = float(2**53)
-"""Amounts above this have no milli-units in 64 bits."""
 _ROUNDING, _DOUBT = 5e-7, 1e-9
 """`milli` rounds to six decimals before it rounds up: less than half of the last of them is nothing."""
 

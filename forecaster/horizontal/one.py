@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.domain.outlook import Measured, PeakForecast, Unknown
+from forecaster.horizontal.codes import INCOMPLETE, KNOWN, NO_SAMPLE, NOT_READ, STALE
 from forecaster.horizontal.decide import decide
 from forecaster.horizontal.events import calendar_of
-from forecaster.horizontal.inputs import INCOMPLETE, KNOWN, NO_SAMPLE, NOT_READ, STALE, Inputs
+from forecaster.horizontal.inputs import Inputs
 from forecaster.horizontal.record import ReplicaRecord, Subject, outlook_of, record
 from forecaster.horizontal.standing import shut_by
 from forecaster.horizontal.state import State

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.horizontal.numbers import UNKNOWN, Band, Counts, Flags, Floats, ceil_counts, truncated
+from forecaster.horizontal.codes import UNKNOWN
+from forecaster.horizontal.numbers import Band, Counts, Flags, Floats, ceil_counts, truncated
 from forecaster.hpa.numbers import MAX_INT32, MIN_INT32
 
 if TYPE_CHECKING:

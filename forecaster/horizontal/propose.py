@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from forecaster.demand.censored import BEYOND
+from forecaster.horizontal.codes import UNKNOWN
 from forecaster.horizontal.newsvendor import cut_off, newsvendor_replicas
-from forecaster.horizontal.numbers import UNKNOWN, ceil_counts, millis
+from forecaster.horizontal.numbers import ceil_counts, millis
 from forecaster.horizontal.proposals import Pods, proposal
 
 if TYPE_CHECKING:

@@ -11,11 +11,20 @@ from forecaster.domain.decision import Clamp, Hold, Reason, Recommendation, Scal
 from forecaster.domain.outlook import Measured, PeakForecast, SignalForecast, Unknown
 from forecaster.horizontal.clamps import CLAMPS
 from forecaster.horizontal.clamps.clamp import Step
-from forecaster.horizontal.decisions import REASONS
+from forecaster.horizontal.codes import (
+    CHECKED,
+    EVENT,
+    IMPOSSIBLE,
+    INCOMPLETE,
+    KNOWN,
+    READY,
+    REASONS,
+    REPLICAS,
+    TARGET,
+    UNKNOWN,
+)
 from forecaster.horizontal.events import freeze_at
-from forecaster.horizontal.inputs import CHECKED, EVENT, IMPOSSIBLE, INCOMPLETE, KNOWN, READY, REPLICAS, TARGET
 from forecaster.horizontal.lead_time import lead_time
-from forecaster.horizontal.numbers import UNKNOWN
 from forecaster.horizontal.targets import Unusable, stated_pod, targets_of
 
 if TYPE_CHECKING:

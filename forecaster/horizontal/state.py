@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from forecaster.domain.window import HOUR
+from forecaster.horizontal.codes import NONE, UNKNOWN
 from forecaster.horizontal.columns import put, taken
-from forecaster.horizontal.numbers import UNKNOWN
 from forecaster.horizontal.ring import Ring
 
 if TYPE_CHECKING:
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
 
     from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
 
-NONE, SILENCE, GONE, BACK = range(4)
-"""Why the floor of an outage is there: no outage, samples were missing, load has gone, load is back."""
-HOUR = 3600.0
 RECOMMENDATIONS = Ring(np.array(UNKNOWN, np.int32))
 CHANGES = Ring(np.array(0, np.bool_))
 BY_ROW: Mapping[str, Any] = {
@@ -104,7 +102,7 @@ class State:
         return replace(
             self.covering(signals),
             recommendations=self.recommendations.opened(now, keep, self.rows),
-            changes=self.changes.opened(now, HOUR, self.rows),
+            changes=self.changes.opened(now, HOUR.total_seconds(), self.rows),
         )
 
     def covering(self, signals: Iterable[str]) -> State:

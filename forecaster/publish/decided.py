@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 
 from forecaster.domain.decision import Reason, Scale
-from forecaster.horizontal.decisions import REASONS as DECIDED_REASONS
-from forecaster.horizontal.inputs import INCOMPLETE
-from forecaster.horizontal.inputs import KNOWN as SAMPLED
+from forecaster.horizontal.codes import INCOMPLETE
+from forecaster.horizontal.codes import KNOWN as SAMPLED
+from forecaster.horizontal.codes import REASONS as DECIDED_REASONS
 from forecaster.publish.offer import BLOCKED, DECIDED, FROZEN, HELD, NO_COUNT, DecidedColumns
 from forecaster.publish.record import ABSTAIN, REASON_WORDS, recommended_count
 
@@ -57,7 +57,7 @@ class DecidedFleet(Protocol):
 
     @property
     def reason(self) -> NDArray[np.int8]:
-        """[row] a position in `horizontal.decisions.REASONS`."""
+        """[row] a position in `horizontal.codes.REASONS`."""
 
     @property
     def sized(self) -> Counts:

@@ -10,6 +10,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from forecaster.domain.window import HOUR
 from forecaster.horizontal.checked import checked
 from forecaster.horizontal.clamps import change_budget
 from forecaster.horizontal.clamps.blast_radius import FEW, within_radius
@@ -17,9 +18,9 @@ from forecaster.horizontal.clamps.bounds import bounded
 from forecaster.horizontal.clamps.churn_price import saved
 from forecaster.horizontal.clamps.clamp import Cycle
 from forecaster.horizontal.clamps.stabilization import highest_since
+from forecaster.horizontal.codes import UNKNOWN
 from forecaster.horizontal.inputs import Rules
-from forecaster.horizontal.numbers import UNKNOWN
-from forecaster.horizontal.state import CHANGES, HOUR, RECOMMENDATIONS, State
+from forecaster.horizontal.state import CHANGES, RECOMMENDATIONS, State
 from forecaster.hpa.limits import bound, stabilize_down
 from forecaster.hpa.numbers import MAX_INT32
 from forecaster.hpa.state import PastRecommendation
@@ -127,5 +128,5 @@ def test_an_hour_has_as_many_changes_as_its_budget(gaps: list[int], budget: int,
     state = replace(State.new(1), changes=ring.opened(now, np.inf, 1))
     seen = checked(replace(inputs, current=np.array([10])))
     count = change_budget.limited(np.array([lowered]), Cycle(seen, None, state, now))  # type: ignore[arg-type]
-    spent = sum(age < HOUR for age in ages) >= budget
+    spent = sum(age < HOUR.total_seconds() for age in ages) >= budget
     assert count.tolist() == [10 if spent else lowered]

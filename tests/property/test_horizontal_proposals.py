@@ -8,8 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from forecaster.horizontal.codes import UNKNOWN
 from forecaster.horizontal.inputs import Kind
-from forecaster.horizontal.numbers import UNKNOWN, Band, ceil_counts, milli, millis, truncated
+from forecaster.horizontal.numbers import Band, ceil_counts, milli, millis, truncated
 from forecaster.horizontal.proposals import Pods, combined, proposal
 from forecaster.hpa.numbers import MAX_INT64, ceil_to_int32, truncated_quotient
 from forecaster.hpa.proposals import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from forecaster.horizontal.numbers import UNKNOWN
+from forecaster.horizontal.codes import UNKNOWN
 from forecaster.horizontal.one import decide_one, state_of
 from forecaster.horizontal.record import Subject, recommendation
 from forecaster.horizontal.standing import shut_by

@@ -16,7 +16,8 @@ import numpy as np
 from forecaster.horizontal import proposals as arrays
 from forecaster.horizontal.clamps.bounds import bounded
 from forecaster.horizontal.clamps.stabilization import highest_since
-from forecaster.horizontal.numbers import UNKNOWN, Band
+from forecaster.horizontal.codes import UNKNOWN
+from forecaster.horizontal.numbers import Band
 from forecaster.horizontal.proposals import Pods
 from forecaster.horizontal.state import RECOMMENDATIONS
 from forecaster.hpa import evaluate, limits, proposals, reconcile

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.horizontal.state import HOUR
+from forecaster.domain.window import HOUR
 
 if TYPE_CHECKING:
     from forecaster.horizontal.clamps.clamp import Cycle, Step
@@ -20,7 +20,7 @@ def limited(count: Counts, at: Cycle) -> Counts:
         return count
     rows = np.flatnonzero((count < current) & (policy.changes_per_hour > 0))
     used = np.zeros(len(rows), np.int64)
-    for changed in at.state.changes.after(at.now - HOUR):
+    for changed in at.state.changes.after(at.now - HOUR.total_seconds()):
         used += changed[rows]
     spent = rows[used >= policy.changes_per_hour[rows]]
     if not spent.size:

@@ -8,9 +8,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.horizontal.inputs import IMPOSSIBLE, INCOMPLETE, KNOWN, NO_SAMPLE, NOT_READ, STALE
-from forecaster.horizontal.numbers import LARGEST
-from forecaster.horizontal.state import BACK, GONE, NONE, SILENCE
+from forecaster.horizontal.codes import (
+    BACK,
+    GONE,
+    IMPOSSIBLE,
+    INCOMPLETE,
+    KNOWN,
+    LARGEST,
+    NO_SAMPLE,
+    NONE,
+    NOT_READ,
+    SILENCE,
+    STALE,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

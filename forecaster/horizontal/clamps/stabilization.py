@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.horizontal.numbers import UNKNOWN
+from forecaster.horizontal.codes import UNKNOWN
 
 if TYPE_CHECKING:
     from forecaster.horizontal.clamps.clamp import Cycle, Step

@@ -10,7 +10,7 @@ from forecaster.domain.decision import Clamp, Hold, Reason, Recommendation, Scal
 from forecaster.domain.outlook import Measured, SignalForecast
 from forecaster.domain.signal import CPU
 from forecaster.domain.workload import Resources, Target, TargetType
-from forecaster.horizontal.state import GONE
+from forecaster.horizontal.codes import GONE
 from tests.support.builders import (
     CPU_HALF,
     MEMORY_HALF,

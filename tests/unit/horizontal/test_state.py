@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from forecaster.horizontal.numbers import UNKNOWN
+from forecaster.horizontal.codes import UNKNOWN
 from forecaster.horizontal.state import RECOMMENDATIONS, State
 
 AT = 1.77e9

@@ -1,0 +1,59 @@
+"""What the codes of a decision mean: reasons, masks of the border, missing measurements, outages. No numpy."""
+
+from forecaster.domain.decision import Reason
+from forecaster.hpa.numbers import MIN_INT32
+
+UNKNOWN = MIN_INT32
+"""In place of a count that is not known: below every count, so that a maximum passes it over."""
+LARGEST = float(2**53)
+"""Amounts above this have no milli-units in 64 bits."""
+
+REASONS = (
+    Reason.REACTIVE,
+    Reason.FORECAST,
+    Reason.GATED,
+    Reason.FALLBACK,
+    Reason.NO_DATA,
+    Reason.STALE,
+    Reason.NO_PODS,
+    Reason.NO_TARGET,
+    Reason.FROZEN,
+    Reason.NO_REPLICAS,
+    Reason.FAILED,
+    Reason.SOURCE_DOWN,
+)
+"""What a code of `Decisions.reason` means. With the first four a count is given, with the others it is held."""
+SCALED = frozenset(REASONS[:4])
+"""Reasons with which a count is given."""
+
+CHECKED = (
+    "",
+    "tolerance",
+    "surge",
+    "scale_down_stabilization",
+    "churn_price",
+    "changes_per_hour",
+    "outage_hold",
+    "headroom",
+    "quantile",
+    "min_replicas",
+    "max_replicas",
+    "the target of a pod",
+    "replicas",
+    "ready replicas",
+    "the floor of an event",
+    "the policy or the targets",
+)
+"""What a code of `Decisions.failed` names; the numbers of a policy in the order of `PolicyColumns`."""
+TARGET, REPLICAS, READY, EVENT, UNREADABLE = range(11, 16)
+
+KNOWN, NO_SAMPLE, STALE, NOT_READ, IMPOSSIBLE, INCOMPLETE = range(6)
+"""Why a measurement is missing: there is no sample, it is too old, its signal is not read, it is no amount.
+
+`INCOMPLETE` is not missing: it is part of a sum, and so a lower bound. It may raise a count and never lowers one.
+"""
+SAMPLED = frozenset({KNOWN, INCOMPLETE})
+"""Codes with which there is a measurement."""
+
+NONE, SILENCE, GONE, BACK = range(4)
+"""Why the floor of an outage is there: no outage, samples were missing, load has gone, load is back."""
