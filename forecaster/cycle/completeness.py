@@ -19,11 +19,14 @@ from forecaster.demand.completeness import (
     CAUSES,
     COMPLETE,
     PARTIAL_ANSWER,
+    STARTING_PODS,
+    CompletenessVerdict,
     Expected,
-    Verdict,
+    acting,
     away,
     covered,
     judged,
+    learned,
 )
 from forecaster.demand.completeness import sentence as why
 from forecaster.demand.latest import LatestBook
@@ -100,11 +103,9 @@ class Completeness:
         if block.partial:
             self.sentences[f"{block.signal}: the answer is partial: {block.partial}"] = None
         verdict = self._judged(block, history, workloads, now)
-        learned = np.where(verdict.code == COMPLETE, block.values, np.nan)
         if block.step == MINUTE:
-            acting = np.where(verdict.code == BEYOND, np.nan, block.values)
-            self.books[block.signal].write(block, acting, verdict)
-        history.write(replace(block, values=learned))
+            self.books[block.signal].write(block, acting(block, verdict), verdict)
+        history.write(replace(block, values=learned(block, verdict)))
         if block.step == MINUTE:
             self._remember(block, verdict, self._vanished(block, workloads, now), now)
         if block.end == now:
@@ -116,10 +117,10 @@ class Completeness:
 
     def _judged(
         self, block: Block, history: Histories, workloads: Mapping[WorkloadId, Workload], now: datetime
-    ) -> Verdict:
+    ) -> CompletenessVerdict:
         if block.signal == PODS or not block.values.size:
             shape = block.values.shape
-            return Verdict(np.zeros(shape, np.int8), np.full(shape, np.nan), np.full(shape, np.nan))
+            return CompletenessVerdict(np.zeros(shape, np.int8), np.full(shape, np.nan), np.full(shape, np.nan))
         ready = _ready(block, history.window(PODS, MINUTE))
         expected = Expected(ready, self._usual(block, now), _most(block, ready, workloads), self._away(block))
         verdict = judged(block, expected)
@@ -158,9 +159,9 @@ class Completeness:
         silent = self.books[block.signal].others(heard, now - LATELY)
         return sum(id_ in workloads and workloads[id_].ready_replicas > 0 for id_ in silent)
 
-    def _remember(self, block: Block, verdict: Verdict, vanished: int, now: datetime) -> None:
+    def _remember(self, block: Block, verdict: CompletenessVerdict, vanished: int, now: datetime) -> None:
         """Which instants are worth another question."""
-        weighty = np.count_nonzero((verdict.code != COMPLETE) & (verdict.code != BEYOND), axis=0)
+        weighty = np.count_nonzero(~np.isin(verdict.code, (COMPLETE, BEYOND, STARTING_PODS)), axis=0)
         weighty[-1:] += vanished
         least = max(1.0, NOTICEABLE * len(block.ids))
         again = self.again[block.signal]
@@ -168,13 +169,13 @@ class Completeness:
             incomplete = bool(block.partial) or int(weighty[column]) >= least
             again.answered(block.start + column * block.step, now, incomplete=incomplete)
 
-    def _tell(self, block: Block, verdict: Verdict) -> None:
+    def _tell(self, block: Block, verdict: CompletenessVerdict) -> None:
         """Count what is incomplete now, and name one workload for each cause."""
         codes = verdict.code[:, -1]
         for code in np.unique(codes[codes != COMPLETE]).tolist():
             rows = np.flatnonzero(codes == code)
             self.counts[str(block.signal), CAUSES[code]] = len(rows)
-            if code != PARTIAL_ANSWER:
+            if code not in {PARTIAL_ANSWER, STARTING_PODS}:
                 first = int(rows[0])
                 said = why(code, float(verdict.seen[first, -1]), float(verdict.of[first, -1]))
                 others = f" and {len(rows) - 1} more" if len(rows) > 1 else ""

@@ -15,7 +15,7 @@ from forecaster.domain.decision import Reason, Scale
 from forecaster.horizontal.codes import REASONS
 from forecaster.horizontal.decide import decide
 from forecaster.horizontal.decisions import DOWN, FAILED
-from forecaster.horizontal.events import Calendar, calendar_of
+from forecaster.horizontal.events import EventColumns, calendar_of
 from forecaster.horizontal.inputs import Inputs
 from forecaster.horizontal.record import Subject, held, recommendation, record
 from forecaster.horizontal.standing import GateForecaster, Standing, shut_by
@@ -240,7 +240,7 @@ def inputs_of(
     group: RowGroup,
     rows: Rows,
     columns: Mapping[Signal, Columns],
-    calendar: Calendar,
+    calendar: EventColumns,
     acting: NDArray[np.bool_],
 ) -> Inputs:
     """What one group is decided from."""
@@ -274,10 +274,10 @@ def _acting(gates: Sequence[Gate | None]) -> NDArray[np.bool_]:
     return np.array([gate is None or gate.standing is Standing.ACTING for gate in gates], np.bool_)
 
 
-def _calendar(rows: Rows, now: datetime) -> Calendar:
+def _calendar(rows: Rows, now: datetime) -> EventColumns:
     count = len(rows.ids)
     if not rows.standing.with_events:
-        return Calendar(np.zeros(count, np.int64), np.zeros(count, np.bool_))
+        return EventColumns(np.zeros(count, np.int64), np.zeros(count, np.bool_))
     lead_times = np.array([row.lead_time.total_seconds() for row in rows.rows], np.float64)
     return calendar_of([row.policy.horizontal.events for row in rows.rows], lead_times, now.timestamp())
 

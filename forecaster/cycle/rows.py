@@ -67,7 +67,7 @@ class Rows:
 
     workloads: Sequence[Workload]
     rows: Sequence[Row]
-    standing: Standing
+    standing: StandingRows
 
     @property
     def ids(self) -> tuple[WorkloadId, ...]:
@@ -76,7 +76,7 @@ class Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class Standing:
+class StandingRows:
     """What does not change from cycle to cycle while the workloads, their HPAs and policies are the same."""
 
     ids: tuple[WorkloadId, ...]
@@ -149,7 +149,7 @@ class RowBook:
     """Resolves workloads into rows and keeps the answer as long as a workload's HPA, resources and policy stay."""
 
     known: dict[WorkloadId, Row] = field(default_factory=dict)
-    standing: Standing | None = None
+    standing: StandingRows | None = None
 
     def rows(
         self, workloads: Sequence[Workload], policies: Policies, lost: Mapping[WorkloadId, str] = NOTHING_LOST
@@ -171,7 +171,7 @@ class RowBook:
         ids = tuple(workload.id for workload in workloads)
         before = self.standing
         if before is None or before.ids != ids or any(a is not b for a, b in zip(before.rows, rows, strict=True)):
-            self.standing = before = Standing(ids, rows)
+            self.standing = before = StandingRows(ids, rows)
             self._forget(ids)
         return Rows(workloads, rows, before)
 

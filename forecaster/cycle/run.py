@@ -87,7 +87,7 @@ class Cycle:
         policies = self.decider.observed.in_force(self.policies)
         rows = self.book.rows(targets.inventory.workloads, policies, targets.lost)
         demands = Demands() if targets.down else steps.run("demand", lambda: self._demands(rows), Demands())
-        learned = self._learn(steps, targets, rows, demands, now) if self.learns_first else Learned()
+        learned = self._learn(steps, targets, rows, demands, now) if self.learns_first else OptionalResults()
         known = steps.run("forecasts", lambda: self._forecasts(rows, demands, now), Forecasts(demands.latest))
         decided: Sequence[Recommendation] = steps.run(
             "decisions",
@@ -167,10 +167,10 @@ class Cycle:
     def _lead_time(self, id_: WorkloadId) -> LeadTime:
         return self.decider.observed.lead_times.of(id_, self.policies.stated(id_).horizontal)
 
-    def _learn(self, steps: Steps, targets: Targets, rows: Rows, demands: Demands, now: datetime) -> Learned:
+    def _learn(self, steps: Steps, targets: Targets, rows: Rows, demands: Demands, now: datetime) -> OptionalResults:
         """What is good to know and may be late: fits, sizes, gates."""
         if targets.down:
-            return Learned()
+            return OptionalResults()
         policies = self.decider.observed.in_force(self.policies)
         steps.optional("fits", lambda: self._fit(rows, demands, now, steps), None)
         unread: Sequence[str] = steps.optional("sizes", lambda: self._renew_sizes(targets, now), ())
@@ -179,7 +179,7 @@ class Cycle:
             lambda: self.decider.observed.gates.renew(self.history, policies, targets, now),
             Renewed([], []),
         )
-        return Learned(unread, gates)
+        return OptionalResults(unread, gates)
 
     def _fit(self, rows: Rows, demands: Demands, now: datetime, steps: Steps) -> None:
         for signal, usage in demands.usage.items():
@@ -202,7 +202,7 @@ class Cycle:
         return Scored(tuple(scores), record_scores(self.effects.ledger, scores))
 
 
-class Learned(NamedTuple):
+class OptionalResults(NamedTuple):
     """What the optional steps leave for the report."""
 
     unread: Sequence[str] = ()

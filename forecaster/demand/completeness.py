@@ -2,7 +2,9 @@
 
 A value is incomplete where the server says that a part is missing, where samples cover a part of the window of its rate
 only (after an outage of Prometheus, of a target, of a container), or where ready pods have no samples. It is a lower
-bound then. An amount that the pods cannot use is none at all.
+bound then, and not learned from. What pods use to start is no demand: while ready pods are too young to count, the
+usage of the others is a lower bound, too (HPA rules §6); what all of them use is learned from, and warm-up is taken out
+of that. An amount that the pods cannot use is none at all.
 """
 
 from __future__ import annotations
@@ -19,9 +21,9 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Codes = NDArray[np.int8]
 
-COMPLETE, PARTIAL_ANSWER, UNCOVERED, SILENT_PODS, BEYOND = range(5)
+COMPLETE, PARTIAL_ANSWER, UNCOVERED, SILENT_PODS, BEYOND, STARTING_PODS = range(6)
 """Why a value is not all there is; `BEYOND` is no measurement."""
-CAUSES = ("", "partial-answer", "uncovered-window", "silent-pods", "beyond-limit")
+CAUSES = ("", "partial-answer", "uncovered-window", "silent-pods", "beyond-limit", "starting-pods")
 """The codes as labels of metrics."""
 LEAST_COVERED = 0.05
 """Share of a window that may lack samples: scrapes are late or dropped now and then."""
@@ -29,7 +31,7 @@ ROUNDING = 1e-9
 HALF = 0.5
 
 
-class Verdict(NamedTuple):
+class CompletenessVerdict(NamedTuple):
     """How complete the values of a block are, [row, column] each."""
 
     code: Codes
@@ -38,9 +40,9 @@ class Verdict(NamedTuple):
     of: Floats
     """What should be: ready pods, 1, or the most that the pods can use."""
 
-    def column(self, number: int) -> Verdict:
+    def column(self, number: int) -> CompletenessVerdict:
         """One column of it, [row] each."""
-        return Verdict(self.code[:, number], self.seen[:, number], self.of[:, number])
+        return CompletenessVerdict(self.code[:, number], self.seen[:, number], self.of[:, number])
 
 
 class Expected(NamedTuple):
@@ -56,12 +58,15 @@ class Expected(NamedTuple):
     """[column] whether the server itself was away within the window of a rate."""
 
 
-def judged(block: Block, expected: Expected) -> Verdict:
+def judged(block: Block, expected: Expected) -> CompletenessVerdict:
     """The verdict about every value, the weightiest cause first."""
     shape = block.values.shape
-    verdict = Verdict(np.zeros(shape, np.int8), np.full(shape, np.nan), np.full(shape, np.nan))
+    verdict = CompletenessVerdict(np.zeros(shape, np.int8), np.full(shape, np.nan), np.full(shape, np.nan))
     most = np.broadcast_to(expected.most[:, None], shape)
-    _put(verdict, SILENT_PODS, *_silent(block, expected))
+    if block.made_of is not None:
+        few, starting = block.made_of.pods < expected.ready, block.made_of.starting > 0
+        _put(verdict, SILENT_PODS, few & ~starting, block.made_of.pods, expected.ready)
+        _put(verdict, STARTING_PODS, few & starting & block.rated, block.made_of.pods, expected.ready)
     if block.rated:
         share = covered(block, expected.samples)
         _put(verdict, UNCOVERED, _uncovered(block, share, expected), share, np.ones(shape))
@@ -71,15 +76,22 @@ def judged(block: Block, expected: Expected) -> Verdict:
     return verdict
 
 
-def _put(verdict: Verdict, code: int, where: NDArray[np.bool_], seen: Floats, of: Floats) -> None:
+def _put(verdict: CompletenessVerdict, code: int, where: NDArray[np.bool_], seen: Floats, of: Floats) -> None:
     verdict.code[where] = code
     verdict.seen[where], verdict.of[where] = seen[where], of[where]
 
 
-def _silent(block: Block, expected: Expected) -> tuple[NDArray[np.bool_], Floats, Floats]:
-    """Where ready pods have no samples."""
-    pods = np.full(block.values.shape, np.nan) if block.made_of is None else block.made_of.pods
-    return pods < expected.ready, pods, expected.ready
+def acting(block: Block, verdict: CompletenessVerdict) -> Floats:
+    """The amounts that decisions are made by [row, column]: of pods past their start; NaN where it cannot be."""
+    settled = block.values
+    if block.rated and block.made_of is not None:
+        settled = np.where(np.isnan(block.made_of.pods), block.values, block.made_of.settled)
+    return np.where(verdict.code == BEYOND, np.nan, settled)
+
+
+def learned(block: Block, verdict: CompletenessVerdict) -> Floats:
+    """The amounts that are kept as history [row, column]; NaN where they are incomplete."""
+    return np.where((verdict.code == COMPLETE) | (verdict.code == STARTING_PODS), block.values, np.nan)
 
 
 def covered(block: Block, usual: Floats) -> Floats:
@@ -98,7 +110,7 @@ def _uncovered(block: Block, share: Floats, expected: Expected) -> NDArray[np.bo
         return np.asarray(share < 1.0 - np.fmax(LEAST_COVERED, chance) - ROUNDING)
 
 
-def away(share: Floats, verdict: Verdict) -> NDArray[np.bool_]:
+def away(share: Floats, verdict: CompletenessVerdict) -> NDArray[np.bool_]:
     """[column] whether the windows of most workloads lack samples: not their pods were away, but the server."""
     known = np.count_nonzero(~np.isnan(share), axis=0)
     return np.asarray(np.count_nonzero(verdict.code == UNCOVERED, axis=0) > HALF * np.maximum(known, 1))
@@ -114,5 +126,7 @@ def sentence(code: int, seen: float, of: float) -> str:
             return f"samples cover {share} of the window of its rate"
         case 3:
             return f"{seen:.0f} of {of:.0f} ready pods have samples"
-        case _:
+        case 4:
             return f"{seen:g} is more than its pods can use ({of:g})"
+        case _:
+            return f"{seen:.0f} of {of:.0f} ready pods are past their start"

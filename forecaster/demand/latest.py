@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from forecaster.demand.completeness import COMPLETE, Verdict, sentence
+from forecaster.demand.completeness import COMPLETE, CompletenessVerdict, sentence
 from forecaster.domain.outlook import Measured, Unknown
 from forecaster.domain.window import DAY
 
@@ -130,7 +130,7 @@ class LatestBook:
         self._seen: Floats = np.empty(0)
         self._of: Floats = np.empty(0)
 
-    def write(self, block: Block, values: Floats, verdict: Verdict) -> None:
+    def write(self, block: Block, values: Floats, verdict: CompletenessVerdict) -> None:
         """Take over the latest columns of `values` [row, column], which are those of a block, as they were judged."""
         columns = range(max(values.shape[1] - LOOKED_AT, 0), values.shape[1])
         said = ~np.isnan(values[:, columns.start :]) | (verdict.code[:, columns.start :] != COMPLETE)
@@ -139,7 +139,9 @@ class LatestBook:
         for column in columns:
             at = int((block.start + column * block.step).timestamp())
             one = verdict.column(column)
-            self._write(rows, at, values[some, column], Verdict(one.code[some], one.seen[some], one.of[some]))
+            self._write(
+                rows, at, values[some, column], CompletenessVerdict(one.code[some], one.seen[some], one.of[some])
+            )
 
     def ended(self, now: datetime) -> None:
         """Forget what lies after `now`, where the clock went back."""
@@ -180,7 +182,7 @@ class LatestBook:
         passed = (int(latest.end.timestamp()) - at) // int(latest.step.total_seconds())
         return np.clip(passed, 0, latest.columns)
 
-    def _write(self, rows: NDArray[np.intp], at: int, values: Floats, verdict: Verdict) -> None:
+    def _write(self, rows: NDArray[np.intp], at: int, values: Floats, verdict: CompletenessVerdict) -> None:
         whole = (verdict.code == COMPLETE) & ~np.isnan(values) & (self._at[rows] <= at)
         some = rows[whole]
         self._value[some], self._at[some] = values[whole], at

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.domain.window import DAY
-from forecaster.forecasting.peaks import LEVELS, Table, key_of, panel_of
+from forecaster.forecasting.peaks import LEVELS, TextCodes, key_of, panel_of
 from models import Prior, lent
 from models.donors import GROWN_DAYS, YOUNG_DAYS
 
@@ -73,7 +73,7 @@ def with_borrowed(peaks: PeakForecasts, borrowed: BorrowedHistory, window: StepW
     if not ids:
         return peaks
     other = Prior().fit(borrowed.lent.panel.select([key_of(id_) for id_ in ids])).forecast_peak(window, LEVELS)
-    values, note, table = peaks.values.copy(), peaks.note.copy(), Table(peaks.notes)
+    values, note, table = peaks.values.copy(), peaks.note.copy(), TextCodes(peaks.notes)
     for id_, row in zip(ids, other.provenance.rows([key_of(id_) for id_ in ids]).tolist(), strict=True):
         if row >= 0:
             at = peaks.row[id_]

@@ -106,7 +106,7 @@ class PeakForecasts:
         here = [(self.row[id_], remark) for id_, remark in remarks.items() if id_ in self.row]
         if not here:
             return self
-        note, table = self.note.copy(), Table(self.notes)
+        note, table = self.note.copy(), TextCodes(self.notes)
         for row, remark in here:
             own = self.notes[note[row]]
             note[row] = table.code(f"{own}; {remark}" if own else remark)
@@ -126,7 +126,7 @@ def _at(values: list[float], quantile: float) -> float:
     return slope * (quantile - LEVELS[left]) + values[left]
 
 
-class Table:
+class TextCodes:
     """Words and their codes."""
 
     def __init__(self, words: Sequence[str] = ("",)) -> None:
@@ -169,13 +169,13 @@ class SpanRows(NamedTuple):
         return bool(first < last)
 
 
-class Answers:
+class ModelAnswers:
     """What the models of one signal said of one window, and why nothing: one row a workload."""
 
     def __init__(self, rows: int) -> None:
         self.values = np.full((rows, len(LEVELS)), np.nan)
         self.model, self.note = np.zeros(rows, np.int32), np.zeros(rows, np.int32)
-        self.models, self.notes = Table(), Table()
+        self.models, self.notes = TextCodes(), TextCodes()
 
     def take(self, rows: slice | Positions, keys: tuple[str, ...], peak: Peak) -> None:
         """Write down what was said of the series `keys`, which are in these rows."""

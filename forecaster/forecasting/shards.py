@@ -11,7 +11,7 @@ import numpy as np
 
 import models
 from forecaster.forecasting.cleaning import ShardHistory, cleaned_weeks, masked_now, with_now
-from forecaster.forecasting.peaks import Answers, SpanRows, key_of, panel_of
+from forecaster.forecasting.peaks import ModelAnswers, SpanRows, key_of, panel_of
 from forecaster.forecasting.stacks import Stack, newest_of, stacked, without_history
 
 if TYPE_CHECKING:
@@ -124,9 +124,9 @@ class Shards:
 
     def peaks(
         self, history: FreshHistory, windows: Mapping[PeakSpan, models.StepWindow], now: datetime
-    ) -> Mapping[models.StepWindow, Answers]:
+    ) -> Mapping[models.StepWindow, ModelAnswers]:
         """What the models say of the windows of these spans: in each stack of those that some workload there wants."""
-        answers = {window: Answers(len(self.ids)) for window in windows.values()}
+        answers = {window: ModelAnswers(len(self.ids)) for window in windows.values()}
         self.stacks = stacked(self.shards, self.stacks)
         masked: dict[WorkloadId, Masked] = {}
         for stack in self.stacks:
@@ -146,7 +146,7 @@ class Shards:
         """
         wanted = frozenset(ids)
         self.stacks = stacked(self.shards, self.stacks)
-        answers = Answers(len(self.ids))
+        answers = ModelAnswers(len(self.ids))
         for stack in self.stacks:
             rows = np.array([row for row, id_ in enumerate(stack.ids) if id_ in wanted], np.intp)
             if len(rows):
@@ -178,7 +178,7 @@ class Shards:
         old = [(shard.fitted_at, i) for i, shard in enumerate(self.shards) if shard.fitted_at]
         return [i for at, i in sorted(old)[: max(0, most)] if at <= before]
 
-    def _say_why_not(self, answers: Mapping[models.StepWindow, Answers]) -> None:
+    def _say_why_not(self, answers: Mapping[models.StepWindow, ModelAnswers]) -> None:
         """Write down why the shards without a model said nothing."""
         waiting = len(self.waiting())
         soon = f"its model is being fitted; {waiting} of {len(self.shards)} parts are waiting"

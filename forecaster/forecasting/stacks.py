@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from forecaster.demand.fresh import FreshHistory
     from forecaster.domain.workload import WorkloadId
     from forecaster.forecasting.cleaning import Bins
-    from forecaster.forecasting.peaks import Answers
+    from forecaster.forecasting.peaks import ModelAnswers
     from forecaster.forecasting.shards import Shard
 
 TOGETHER = 16
@@ -79,7 +79,7 @@ class Stack:
         history: FreshHistory,
         windows: Sequence[models.StepWindow],
         now: datetime,
-        answers: Mapping[models.StepWindow, Answers],
+        answers: Mapping[models.StepWindow, ModelAnswers],
     ) -> NDArray[np.uint8]:
         """Write down what is said of these windows after the newest samples; the `Masked` of the newest column [row].
 
@@ -99,7 +99,7 @@ class Stack:
         self._settle(newest.settled)
         return newest.masked
 
-    def ask_some(self, rows: Bins, history: FreshHistory, window: models.StepWindow, answers: Answers) -> None:
+    def ask_some(self, rows: Bins, history: FreshHistory, window: models.StepWindow, answers: ModelAnswers) -> None:
         """Write down what is said of one window for these rows; one shard is asked as a whole.
 
         Nothing is learned from it, and a model that fails says nothing.
@@ -134,7 +134,7 @@ class Stack:
         panel: models.Panel,
         windows: Sequence[models.StepWindow],
         now: datetime,
-        answers: Mapping[models.StepWindow, Answers],
+        answers: Mapping[models.StepWindow, ModelAnswers],
     ) -> None:
         """Ask the only shard; a failure is its own."""
         (shard,) = self.shards
@@ -147,7 +147,7 @@ class Stack:
         self,
         panel: models.Panel,
         windows: Sequence[models.StepWindow],
-        answers: Mapping[models.StepWindow, Answers],
+        answers: Mapping[models.StepWindow, ModelAnswers],
     ) -> None:
         model = self.fitted.update(panel)
         for window, peak in all_peaks(model, windows).items():

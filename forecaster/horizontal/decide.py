@@ -10,7 +10,7 @@ import numpy as np
 from forecaster.horizontal import decisions as codes
 from forecaster.horizontal.checked import checked
 from forecaster.horizontal.clamps import RECOMMENDATION, clamped, clamped_for_hpa, outage_hold
-from forecaster.horizontal.clamps.clamp import Cycle
+from forecaster.horizontal.clamps.clamp import ClampContext
 from forecaster.horizontal.codes import STALE, UNKNOWN
 from forecaster.horizontal.decisions import Decisions
 from forecaster.horizontal.desired import desired_of
@@ -36,7 +36,7 @@ def decide(inputs: Inputs, state: State, now: float) -> tuple[Decisions, State]:
     reason = refusals(inputs, seen, desired)
     scales, silent = reason == codes.REACTIVE, (reason == codes.NO_DATA) | (reason == codes.STALE_DATA)
     state = outage_hold.looked_at(state, seen, inputs, now, scales=scales, silent=silent)
-    at = Cycle(seen, desired, state, now)
+    at = ClampContext(seen, desired, state, now)
     counts = clamped(desired.reactive, at)
     offered = clamped_for_hpa(counts[RECOMMENDATION], at)
     if not inputs.rules.comes_back:

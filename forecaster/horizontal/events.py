@@ -45,16 +45,16 @@ def freeze_at(events: Iterable[ScheduledEvent], now: datetime) -> Freeze | None:
     return max(on, key=lambda one: one.until, default=None)
 
 
-class Calendar(NamedTuple):
+class EventColumns(NamedTuple):
     """Floors and freezes [row] at an instant."""
 
     floors: Counts
     frozen: Flags
 
 
-def calendar_of(events: Sequence[tuple[ScheduledEvent, ...]], lead_times: Floats, now: float) -> Calendar:
+def calendar_of(events: Sequence[tuple[ScheduledEvent, ...]], lead_times: Floats, now: float) -> EventColumns:
     """The events of each row's policy at `now`, with the rows' lead times in seconds; each pair is resolved once."""
-    calendar = Calendar(np.zeros(len(events), np.int64), np.zeros(len(events), np.bool_))
+    calendar = EventColumns(np.zeros(len(events), np.int64), np.zeros(len(events), np.bool_))
     at, found = datetime.fromtimestamp(now, UTC), dict[tuple[int, float], tuple[int, bool]]()
     for row in [row for row, own in enumerate(events) if own]:
         own, lead = events[row], float(lead_times[row])

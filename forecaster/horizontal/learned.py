@@ -184,7 +184,7 @@ def cells(features: Floats) -> Choices:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class QTable:
     """The value of every action in every cell of a coarse state (Q-learning; Watkins 1989): `value[cell, action]`."""
 
     value: Floats
@@ -192,7 +192,7 @@ class Table:
     """How often each was tried."""
 
     @classmethod
-    def empty(cls) -> Table:
+    def empty(cls) -> QTable:
         """Before the first lesson."""
         return cls(np.full((CELLS, len(CHANGES)), UNTRIED), np.zeros((CELLS, len(CHANGES))))
 
@@ -291,7 +291,7 @@ def load(kind: LearnedKind, folder: Path = WEIGHTS) -> LearnedPolicy:
     with np.load(folder / f"{kind}.npz", allow_pickle=False) as arrays:
         found = {name: arrays[name] for name in arrays.files}
     if kind == "tabular":
-        return LearnedPolicy(kind, Table(found["value"].astype(float), found["tried"].astype(float)))
+        return LearnedPolicy(kind, QTable(found["value"].astype(float), found["tried"].astype(float)))
     trees = {name: found[name].astype(np.int32) for name in ("left", "right", "feature")}
     return LearnedPolicy(kind, Forest(**trees, threshold=found["threshold"], value=found["value"]))
 
@@ -301,7 +301,7 @@ def shipped() -> dict[str, LearnedPolicy]:
     return {kind: load(kind) for kind in KINDS}
 
 
-def save(kind: LearnedKind, chooser: Table | Forest, folder: Path = WEIGHTS) -> None:
+def save(kind: LearnedKind, chooser: QTable | Forest, folder: Path = WEIGHTS) -> None:
     """Keep the weights, small: what was never tried is zero."""
     folder.mkdir(parents=True, exist_ok=True)
     arrays = {name: one.astype(np.float32) if kind == "tabular" else one for name, one in chooser.arrays().items()}

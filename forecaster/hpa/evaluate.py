@@ -21,7 +21,7 @@ from forecaster.hpa.samples import (
     ExternalValues,
     ObjectMetric,
     PodSample,
-    PodSamples,
+    SampledPods,
     external_shared_total,
     external_total,
 )
@@ -64,7 +64,7 @@ def evaluate(metric: MetricSpec, answer: Answer, situation: MetricContext) -> Me
 
 
 def _from_resource(metric: MetricSpec, answer: Answer, situation: MetricContext) -> MetricProposal | Unmeasured:
-    if not isinstance(answer, PodSamples):
+    if not isinstance(answer, SampledPods):
         return _wrong_answer(metric)
     if metric.target.average_value_milli is not None:
         return _plain_average(answer, metric.name, metric.target.average_value_milli, situation)
@@ -74,7 +74,7 @@ def _from_resource(metric: MetricSpec, answer: Answer, situation: MetricContext)
 
 
 def _from_pods(metric: MetricSpec, answer: Answer, situation: MetricContext) -> MetricProposal | Unmeasured:
-    if not isinstance(answer, PodSamples):
+    if not isinstance(answer, SampledPods):
         return _wrong_answer(metric)
     if metric.target.average_value_milli is None:
         return _no_target(metric, "an average value target")
@@ -109,7 +109,7 @@ def _from_external(metric: MetricSpec, answer: Answer, situation: MetricContext)
 
 
 def _utilization(
-    answer: PodSamples, metric: MetricSpec, target_percent: int, situation: MetricContext
+    answer: SampledPods, metric: MetricSpec, target_percent: int, situation: MetricContext
 ) -> MetricProposal | Unmeasured:
     """HPA rules §8.1 over pods. Errors in order: pods, samples, requests."""
     counted = _counted_samples(answer, metric.name, situation)
@@ -137,7 +137,7 @@ def _utilization(
 
 
 def _plain_average(
-    answer: PodSamples, resource: str, target_milli: int, situation: MetricContext
+    answer: SampledPods, resource: str, target_milli: int, situation: MetricContext
 ) -> MetricProposal | Unmeasured:
     """HPA rules §8.2 over pods."""
     counted = _counted_samples(answer, resource, situation)
@@ -157,7 +157,7 @@ def _plain_average(
 
 
 def _counted_samples(
-    answer: PodSamples, resource: str, situation: MetricContext
+    answer: SampledPods, resource: str, situation: MetricContext
 ) -> tuple[Groups, Mapping[str, PodSample]] | Unmeasured:
     """HPA rules §6: the groups, and the samples that are left."""
     if not situation.pods:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.hpa.pods import HpaPod, PodContainer, ReadyCondition, pod_request
 from forecaster.hpa.proposals import Unmeasured
-from forecaster.hpa.samples import Answer, ExternalValues, ObjectMetric, PodSample, PodSamples
+from forecaster.hpa.samples import Answer, ExternalValues, ObjectMetric, PodSample, SampledPods
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -88,7 +88,7 @@ def observe_totals(
 def total_of(answer: Answer) -> int | None:
     """The sum behind an answer in milli-units, None where there is none."""
     match answer:
-        case PodSamples(samples):
+        case SampledPods(samples):
             return sum(sample.value_milli for sample in samples.values())
         case ObjectMetric(value):
             return value
@@ -139,7 +139,7 @@ def _answer(metric: MetricSpec, total: int | None, pods: list[str], now: datetim
         return ExternalValues((total,))
     if not pods:
         return Unmeasured("no_samples", "there are no pods to measure")
-    return PodSamples({pod: PodSample(value, now) for pod, value in zip(pods, _shares(total, len(pods)), strict=True)})
+    return SampledPods({pod: PodSample(value, now) for pod, value in zip(pods, _shares(total, len(pods)), strict=True)})
 
 
 def _shares(total: int, parts: int) -> list[int]:

@@ -38,7 +38,7 @@ class PodMetrics(NamedTuple):
     containers: Sequence[ContainerUsage]
 
 
-class PodSamples(NamedTuple):
+class SampledPods(NamedTuple):
     """Values by pod name, of the resource API or the custom API. A pod without a value is absent."""
 
     samples: Mapping[str, PodSample]
@@ -56,10 +56,10 @@ class ExternalValues(NamedTuple):
     values_milli: Sequence[int]
 
 
-Answer = PodSamples | ObjectMetric | ExternalValues | Unmeasured
+Answer = SampledPods | ObjectMetric | ExternalValues | Unmeasured
 
 
-def read_pod_usage(items: Sequence[PodMetrics], resource: str, container: str = "") -> PodSamples | Unmeasured:
+def read_pod_usage(items: Sequence[PodMetrics], resource: str, container: str = "") -> SampledPods | Unmeasured:
     """HPA rules §5: samples of the resource API, summed over a pod's containers or of the one named container.
 
     A pod without containers, or with one that lacks the resource, has no sample; with `container` only that one is
@@ -72,16 +72,16 @@ def read_pod_usage(items: Sequence[PodMetrics], resource: str, container: str = 
         value = _container_value(item, resource, container) if container else _pod_value(item, resource)
         if value is not None:
             samples[item.pod] = PodSample(value, item.timestamp, item.window)
-    return PodSamples(samples)
+    return SampledPods(samples)
 
 
-def read_pod_values(values: Iterable[tuple[str, int, datetime, timedelta | None]]) -> PodSamples | Unmeasured:
+def read_pod_values(values: Iterable[tuple[str, int, datetime, timedelta | None]]) -> SampledPods | Unmeasured:
     """HPA rules §5: samples of the custom API as (pod, milli-value, timestamp, window); no window means 60 seconds."""
     samples = {
         pod: PodSample(value, timestamp, DEFAULT_WINDOW if window is None else window)
         for pod, value, timestamp, window in values
     }
-    return PodSamples(samples) if samples else Unmeasured("no_samples", "no metrics returned from custom metrics API")
+    return SampledPods(samples) if samples else Unmeasured("no_samples", "no metrics returned from custom metrics API")
 
 
 def read_external_values(values_milli: Sequence[int]) -> ExternalValues | Unmeasured:

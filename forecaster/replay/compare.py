@@ -41,7 +41,7 @@ USUAL = Assumptions()
 USUAL_STRATEGIES = strategies_with(OURS)
 
 
-class Scope(NamedTuple):
+class ReplayScope(NamedTuple):
     """What can be replayed: setups and policies by series, and why the others cannot."""
 
     measurements: Measurements
@@ -103,7 +103,7 @@ class Durations:
             self.steps[step] = self.steps.get(step, 0.0) + self._seconds() - began
 
 
-def scope_of(traces: Traces, policies: Policies, begin: datetime, until: datetime, assumed: Assumptions) -> Scope:
+def scope_of(traces: Traces, policies: Policies, begin: datetime, until: datetime, assumed: Assumptions) -> ReplayScope:
     """What can be replayed and what cannot."""
     measurements = measurements_of(traces, begin, max(0, (until - begin) // MINUTE))
     setups, chosen, left_out = {}, {}, {}
@@ -114,13 +114,13 @@ def scope_of(traces: Traces, policies: Policies, begin: datetime, until: datetim
             setups[series] = found
         else:
             left_out[workload.id] = found
-    return Scope(measurements, setups, chosen, left_out)
+    return ReplayScope(measurements, setups, chosen, left_out)
 
 
 class StrategyForecasts:
     """What each strategy forecasts, made once for each model and span."""
 
-    def __init__(self, scope: Scope, assumed: Assumptions, forecasting: Forecasting, watch: Durations) -> None:
+    def __init__(self, scope: ReplayScope, assumed: Assumptions, forecasting: Forecasting, watch: Durations) -> None:
         self._scope, self._assumed, self._forecasting, self._watch = scope, assumed, forecasting, watch
         self._made: dict[tuple[str, PeakSpan], ReplayForecasts] = {}
         self.stood: dict[int, tuple[GateSince, ...]] = {}
@@ -165,13 +165,13 @@ class StrategyForecasts:
         return self._forecasting(self._scope.measurements, signals_of(self._scope), request)
 
 
-def signals_of(scope: Scope) -> list[Signal]:
+def signals_of(scope: ReplayScope) -> list[Signal]:
     """The signals of all targets."""
     return sorted({target.signal for one in scope.setups.values() for target in one.targets})
 
 
 def runs_of(
-    scope: Scope, strategies: Sequence[Strategy], assumed: Assumptions, forecasts: StrategyForecasts
+    scope: ReplayScope, strategies: Sequence[Strategy], assumed: Assumptions, forecasts: StrategyForecasts
 ) -> Iterator[tuple[Point, Run]]:
     """Every workload under every strategy at every share of its targets, the owner's own among them."""
     for series in scope.setups:
@@ -195,7 +195,7 @@ def runs_of(
                 )
 
 
-def with_setup_at(scope: Scope, series: int, share: float) -> tuple[Workload, Setup]:
+def with_setup_at(scope: ReplayScope, series: int, share: float) -> tuple[Workload, Setup]:
     """A workload with its HPA's targets at this share, and its setup with them."""
     workload, setup = with_targets_at(scope.measurements.traces.workloads[series], share), scope.setups[series]
     found = setup_of(
@@ -211,7 +211,7 @@ def with_setup_at(scope: Scope, series: int, share: float) -> tuple[Workload, Se
     return workload, found
 
 
-def _compared(scope: Scope, results: Mapping[Point, RunResult]) -> list[WorkloadComparison]:
+def _compared(scope: ReplayScope, results: Mapping[Point, RunResult]) -> list[WorkloadComparison]:
     points: dict[int, dict[str, dict[float, RunResult]]] = defaultdict(lambda: defaultdict(dict))
     for point, result in results.items():
         points[point.series][point.strategy][point.share] = result

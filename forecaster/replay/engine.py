@@ -71,7 +71,7 @@ def replay_runs(runs: Sequence[Run], measurements: Measurements, *, tracks: bool
             some = places[first : first + CHUNK]
             these = [runs[i] for i in some]
             floors = _floors(these, [terms[i] for i in some], measurements)
-            rows = Rows(these, alike, measurements, tracks=tracks)
+            rows = RunRows(these, alike, measurements, tracks=tracks)
             results.update(zip(some, rows.replayed(floors), strict=True))
     return [results[place] for place in range(len(runs))]
 
@@ -141,7 +141,7 @@ class DecidedFloors:
         return advised(inputs, advisor, before, now)
 
 
-class Rows:
+class RunRows:
     """Some runs that are replayed together, on their way through the minutes."""
 
     def __init__(self, runs: Sequence[Run], alike: Alike, measurements: Measurements, *, tracks: bool = False) -> None:
@@ -212,7 +212,7 @@ class Simulation:
         for place, run in enumerate(runs):
             groups[_alike(run, None, None)].append(place)
         for alike, places in groups.items():
-            self._groups.append((places, Rows([runs[place] for place in places], alike, measurements)))
+            self._groups.append((places, RunRows([runs[place] for place in places], alike, measurements)))
 
     def minute(self, minute: int, floors: Sequence[int]) -> list[SimulatedWorkload]:
         """Every run a minute later, in their order, with these floors; 0 is no floor."""

@@ -13,8 +13,7 @@ import numpy as np
 
 from forecaster.horizontal.codes import UNKNOWN
 from forecaster.horizontal.numbers import Band, ceil_counts
-from forecaster.horizontal.proposals import Pods as PodCounts
-from forecaster.horizontal.proposals import combined, proposal
+from forecaster.horizontal.proposals import PodCounts, combined, proposal
 from forecaster.hpa.limits import windows
 from forecaster.hpa.numbers import MAX_INT32, MIN_INT32
 from forecaster.hpa.spec import SHIPPED, tolerance_of

@@ -62,7 +62,7 @@ class DecisionInputs:
         self._parts = list(_parts(runs, self._policy.quantile))
         self._oldest = np.array([one.max_sample_age // MINUTE for one in policies])
         self._least = np.array([-(-_least_history(one) // MINUTE) for one in policies])
-        self._calendar = Calendar([one.horizontal.events for one in policies], [*map(_lead_time, policies)])
+        self._calendar = ReplayEvents([one.horizontal.events for one in policies], [*map(_lead_time, policies)])
         self._acting = _acting(runs, measurements.minutes)
         self._never = np.zeros(len(runs), np.bool_)
         self._first, self._block = 0, self._prepared(0)
@@ -92,10 +92,10 @@ class DecisionInputs:
             unreadable=self._never,
         )
 
-    def _prepared(self, first: int) -> Block:
+    def _prepared(self, first: int) -> InputBlock:
         span = slice(first, min(first + BLOCK, self._measurements.minutes))
         shape = (span.stop - span.start, len(self._rules.kinds), len(self._runs))
-        block = Block(
+        block = InputBlock(
             measured=np.full(shape, np.nan),
             unseen=np.full(shape, NOT_READ, np.int8),
             age=np.full(shape, np.nan),
@@ -111,7 +111,7 @@ class DecisionInputs:
                 block.low[:, target] = self._peaks(block, target, kind.signal, span, LOW)
         return block
 
-    def _measure(self, block: Block, target: int, signal: str, span: slice) -> None:
+    def _measure(self, block: InputBlock, target: int, signal: str, span: slice) -> None:
         values, age, known = (one[span, self._series] for one in self._measurements.latest[signal])
         old, silent = age > self._oldest, np.isnan(values)
         block.measured[:, target] = np.where(old, np.nan, values)
@@ -119,7 +119,7 @@ class DecisionInputs:
         block.age[:, target] = np.where(silent, np.nan, age * MINUTE.total_seconds())
         block.foreseeable[:, target] = known >= self._least
 
-    def _peaks(self, block: Block, target: int, signal: str, span: slice, level: float | None = None) -> Floats:
+    def _peaks(self, block: InputBlock, target: int, signal: str, span: slice, level: float | None = None) -> Floats:
         """[minute, row] at each row's quantile, or at one level; NaN where nothing is forecast."""
         found = np.full((span.stop - span.start, len(self._runs)), np.nan)
         for part in self._parts:
@@ -148,7 +148,7 @@ class DecisionInputs:
         return found if allowed.all() else np.where(allowed, found, np.nan)
 
 
-class Block(NamedTuple):
+class InputBlock(NamedTuple):
     """What some minutes bring, [minute, target, row] each; as in `Inputs`."""
 
     measured: Floats
@@ -199,7 +199,7 @@ def _least_history(policy: Policy) -> timedelta:
     return max(policy.min_history, _lead_time(policy))
 
 
-class Calendar:
+class ReplayEvents:
     """The known events of rows; each pair of events and lead time is resolved once an instant."""
 
     def __init__(self, events: Sequence[tuple[ScheduledEvent, ...]], leads: Sequence[timedelta]) -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from forecaster.domain.policies import Policies
     from forecaster.domain.workload import Workload, WorkloadId
-    from forecaster.replay.compare import Scope
+    from forecaster.replay.compare import ReplayScope
     from forecaster.replay.runs import RunResult
     from forecaster.replay.traces import Traces
 
@@ -126,7 +126,7 @@ def floors_of(decisions: Sequence[DecidedCount], begin: datetime, minutes: int) 
     return floors
 
 
-def _runs(scope: Scope, series: int, floors: NDArray[np.int32], assumed: Assumptions) -> list[Run]:
+def _runs(scope: ReplayScope, series: int, floors: NDArray[np.int32], assumed: Assumptions) -> list[Run]:
     """The decisions, and the HPA alone at every share of its targets, its own first."""
     replicas = scope.measurements.traces.pods_at(series, scope.measurements.begin)
     plain = []
@@ -137,14 +137,14 @@ def _runs(scope: Scope, series: int, floors: NDArray[np.int32], assumed: Assumpt
     return [Run(series, own.workload, own.setup, replicas, floors=floors), *plain]
 
 
-def _realised(scope: Scope, series: int, results: Sequence[RunResult]) -> RealisedWorkload:
+def _realised(scope: ReplayScope, series: int, results: Sequence[RunResult]) -> RealisedWorkload:
     decided, plain, *others = (one.account for one in results)
     equal = at_pod_hours((plain, *others), decided.pod_hours)
     workload = scope.measurements.traces.workloads[series]
     return RealisedWorkload(workload, plain, decided, equal, measured(scope, series))
 
 
-def measured(scope: Scope, series: int) -> Account | None:
+def measured(scope: ReplayScope, series: int) -> Account | None:
     """What the pods that were ready carried, by the minute; pods that were starting are not known and not counted."""
     measurements, capacity = scope.measurements, scope.setups[series].capacity
     if PODS not in measurements.traces.values:

@@ -11,17 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.horizontal.learned import (
-    CHANGES,
-    DEPTH,
-    STAY,
-    Forest,
-    Table,
-    cells,
-    counts,
-    features_of,
-    with_action,
-)
+from forecaster.horizontal.learned import CHANGES, DEPTH, STAY, Forest, QTable, cells, counts, features_of, with_action
 from forecaster.horizontal.targets import stated_pod
 from forecaster.replay.engine import replay_runs
 
@@ -50,7 +40,7 @@ TREES, LEAF, ITERATIONS = 12, 60, 12
 class Learned(NamedTuple):
     """Both policies."""
 
-    table: Table
+    table: QTable
     forest: Forest
 
 
@@ -61,7 +51,7 @@ def train(
 
     `price` is that of a missing pod in prices of an idle one.
     """
-    rng, table, reward = np.random.default_rng(seed), Table.empty(), reward_of(runs, measurements, price)
+    rng, table, reward = np.random.default_rng(seed), QTable.empty(), reward_of(runs, measurements, price)
     explorer = Explorer(table, reward, rng, CURIOUS)
     for epoch in range(epochs):
         share = epoch / max(1, epochs - 1)
@@ -118,7 +108,7 @@ class Explorer:
     All runs are rows of one replay, so that each call is the minute after the last one.
     """
 
-    table: Table
+    table: QTable
     reward: Reward
     rng: np.random.Generator
     curiosity: float
@@ -167,7 +157,7 @@ def lessons_of(explorer: Explorer, most: int, rng: np.random.Generator) -> Lesso
     return Lessons(parts[0][chosen], parts[1][chosen], parts[2][chosen], parts[3][chosen])
 
 
-def learn(table: Table, at: Choices, taken: Choices, reward: Floats, then: Choices, discount: float) -> None:
+def learn(table: QTable, at: Choices, taken: Choices, reward: Floats, then: Choices, discount: float) -> None:
     """One step of all rows, in place: each cell moves towards what followed, less and less.
 
     Actions that were hardly tried in the next cell do not count there, unless none was.

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from forecaster.domain.policies import Policies
     from forecaster.domain.policy import Policy
     from forecaster.domain.workload import Workload, WorkloadId
-    from forecaster.replay.compare import Forecasting, Scope
+    from forecaster.replay.compare import Forecasting, ReplayScope
     from forecaster.replay.forecasts import ReplayForecasts
     from forecaster.replay.runs import RunResult
     from forecaster.replay.traces import Traces
@@ -155,7 +155,7 @@ class DailyCosts:
     price: float
 
     @classmethod
-    def of(cls, results: Sequence[RunResult], scope: Scope, series: int, days: int) -> DailyCosts:
+    def of(cls, results: Sequence[RunResult], scope: ReplayScope, series: int, days: int) -> DailyCosts:
         """The tracks by the day."""
         spent = np.array([one.track.spent.reshape(days, MINUTES).sum(axis=1) / 60 for one in results])
         missing = np.array([one.track.missing.reshape(days, MINUTES).sum(axis=1) / 60 for one in results])
@@ -234,7 +234,7 @@ def span_of(one: Candidate, policy: Policy) -> PeakSpan:
 
 
 def _runs(
-    scope: Scope, series: int, candidates: Sequence[Candidate], forecasts: Mapping[PeakSpan, ReplayForecasts]
+    scope: ReplayScope, series: int, candidates: Sequence[Candidate], forecasts: Mapping[PeakSpan, ReplayForecasts]
 ) -> Iterator[Run]:
     measurements, policy = scope.measurements, scope.policies[series]
     replicas = measurements.traces.pods_at(series, measurements.begin)

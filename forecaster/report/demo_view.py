@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from forecaster.replay.account import Account
 
 
-class AccountView(msgspec.Struct, frozen=True, gc=False):
+class DemoAccountView(msgspec.Struct, frozen=True, gc=False):
     """What was spent and what was short."""
 
     pod_hours: float
@@ -35,12 +35,12 @@ class AccountView(msgspec.Struct, frozen=True, gc=False):
 class ComparedView(msgspec.Struct, frozen=True):
     """Three ways through the same demand."""
 
-    plain_hpa: AccountView
-    recommended_floor: AccountView
-    plain_hpa_at_equal_pod_hours: AccountView | None
+    plain_hpa: DemoAccountView
+    recommended_floor: DemoAccountView
+    plain_hpa_at_equal_pod_hours: DemoAccountView | None
 
 
-class WorkloadView(msgspec.Struct, frozen=True):
+class DemoWorkloadView(msgspec.Struct, frozen=True):
     """One workload; a pod is full at `pod_cores`."""
 
     namespace: str
@@ -50,7 +50,7 @@ class WorkloadView(msgspec.Struct, frozen=True):
     compared: ComparedView
 
 
-class LeftOutView(msgspec.Struct, frozen=True, gc=False):
+class DemoLeftOutView(msgspec.Struct, frozen=True, gc=False):
     """A workload without a comparison."""
 
     namespace: str
@@ -59,16 +59,16 @@ class LeftOutView(msgspec.Struct, frozen=True, gc=False):
     reason: str
 
 
-class OutcomeView(msgspec.Struct, frozen=True):
+class DemoOutcomeView(msgspec.Struct, frozen=True):
     """What came of the play."""
 
     begin: datetime
     until: datetime
     pod_start_up_seconds: float
     hpa_sync_seconds: float
-    workloads: list[WorkloadView]
+    workloads: list[DemoWorkloadView]
     total: ComparedView
-    left_out: list[LeftOutView]
+    left_out: list[DemoLeftOutView]
     verdict: list[str]
 
 
@@ -76,7 +76,7 @@ class DemoView(msgspec.Struct, frozen=True):
     """The last recommendations in the form of `once`, and the outcome."""
 
     recommendations: list[RecommendationView]
-    outcome: OutcomeView
+    outcome: DemoOutcomeView
 
 
 def demo_view(
@@ -88,14 +88,16 @@ def demo_view(
 ) -> DemoView:
     """Everything that the demo found."""
     recommendations = sorted(last.outcome.recommendations, key=lambda one: one.id)
-    outcome = OutcomeView(
+    outcome = DemoOutcomeView(
         begin=begin,
         until=last.now,
         pod_start_up_seconds=START_UP.total_seconds(),
         hpa_sync_seconds=SHIPPED.sync_period.total_seconds(),
-        workloads=[WorkloadView(*id_, setups[id_].capacity.amount, _compared(one)) for id_, one in compared.items()],
+        workloads=[
+            DemoWorkloadView(*id_, setups[id_].capacity.amount, _compared(one)) for id_, one in compared.items()
+        ],
         total=_compared(in_all(list(compared.values()))),
-        left_out=[LeftOutView(*id_, reason) for id_, reason in left_out.items()],
+        left_out=[DemoLeftOutView(*id_, reason) for id_, reason in left_out.items()],
         verdict=verdict(compared),
     )
     return DemoView([recommendation_view(one) for one in recommendations], outcome)
@@ -105,8 +107,8 @@ def _compared(one: FloorComparison) -> ComparedView:
     return ComparedView(_account(one.plain), _account(one.floored), None if one.equal is None else _account(one.equal))
 
 
-def _account(account: Account) -> AccountView:
-    return AccountView(
+def _account(account: Account) -> DemoAccountView:
+    return DemoAccountView(
         pod_hours=account.pod_hours,
         short_minutes=account.short.total_seconds() / 60,
         short_share=account.short_share,

@@ -25,7 +25,7 @@ from forecaster.kube.reviews import (
 from forecaster.serving.audit import Denial
 from forecaster.serving.authentication import bearer_token, shows_token
 from forecaster.serving.reply import failure
-from forecaster.serving.review_cache import Hold, ReviewCache, ReviewTurns, TooManyReviewsError
+from forecaster.serving.review_cache import HoldTimes, ReviewCache, ReviewTurns, TooManyReviewsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,12 +43,12 @@ PATH_MAX = 1024
 PROXIED_WORKERS = 4
 PROXIED_OPEN_MAX = 64
 """Open reviews of one user of the front proxy. An HPA controller syncs five HPAs at a time by default."""
-PROXIED_HOLD = Hold(300.0, 10.0)
+PROXIED_HOLD = HoldTimes(300.0, 10.0)
 """As the API server keeps what an authorization webhook allows: it has authorized the same request itself before."""
 DIRECT_WORKERS = 2
 DIRECT_OPEN_MAX = 8
 """Open reviews of one address (tokens) or one user (rights) on connections that are not the front proxy's."""
-DIRECT_HOLD = Hold(30.0, 10.0)
+DIRECT_HOLD = HoldTimes(30.0, 10.0)
 """Two syncs of an HPA (15 s); a positive answer is renewed after the first."""
 REFUSAL_SECONDS = 0.5
 """After which a direct client is refused: one that guesses in a loop must not take the CPU of the others."""

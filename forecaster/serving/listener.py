@@ -9,7 +9,7 @@ import ssl
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from forecaster.serving.turns import Turns
+from forecaster.serving.turns import FairTurns
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -100,7 +100,7 @@ class Listener:
         self._refused = refused
         self._ready = ready
         self._loop = asyncio.get_running_loop()
-        self._speaking: Turns[socket.socket] = Turns()
+        self._speaking: FairTurns[socket.socket] = FairTurns()
         self._spoke = asyncio.Event()
         self._lobby = SilentConnections(self._loop, self._line_up)
         self._handshakes: dict[asyncio.Task[None], None] = {}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from cachetools import TLRUCache
 
-from forecaster.serving.turns import Turns
+from forecaster.serving.turns import FairTurns
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Hashable
@@ -28,7 +28,7 @@ class TooManyReviewsError(Exception):
     """The caller has as many reviews open as it may."""
 
 
-class Hold(NamedTuple):
+class HoldTimes(NamedTuple):
     """How long an answer holds, in seconds."""
 
     positive: float
@@ -46,7 +46,7 @@ class ReviewTurns:
         self._idle = workers
         self._open_max = open_max
         self._open: Counter[str] = Counter()
-        self._waiting: Turns[asyncio.Future[None]] = Turns()
+        self._waiting: FairTurns[asyncio.Future[None]] = FairTurns()
 
     def begin(self, caller: str) -> None:
         """Count one more open review; `run` takes it back.
@@ -94,7 +94,7 @@ class ReviewCache(Generic[K, V]):
     def __init__(
         self,
         review: Callable[[K], Awaitable[V]],
-        hold: Hold,
+        hold: HoldTimes,
         turns: ReviewTurns,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Turns(Generic[T]):
+class FairTurns(Generic[T]):
     """Items of callers, in turns: one of each caller before the second of any."""
 
     def __init__(self) -> None:

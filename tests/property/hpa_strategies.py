@@ -19,7 +19,7 @@ from forecaster.hpa.behavior import (
 from forecaster.hpa.observation import Observation, ScaleSubresource, ScaleUnread
 from forecaster.hpa.pods import HpaPod, PodContainer, ReadyCondition
 from forecaster.hpa.proposals import Tolerance, Unmeasured
-from forecaster.hpa.samples import Answer, ExternalValues, ObjectMetric, PodSample, PodSamples
+from forecaster.hpa.samples import Answer, ExternalValues, ObjectMetric, PodSample, SampledPods
 from forecaster.hpa.spec import (
     Controller,
     CrossVersionObjectReference,
@@ -183,7 +183,7 @@ class Cluster:
             return ObjectMetric(self.random.randint(-(10**6), 10**12))
         if metric.source == "External":
             return ExternalValues([self.random.randint(-(10**6), 2**62) for _ in range(self.random.randint(1, 3))])
-        return PodSamples(self.samples())
+        return SampledPods(self.samples())
 
     def scale(self) -> ScaleSubresource | ScaleUnread:
         if self.chance(10):

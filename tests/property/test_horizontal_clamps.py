@@ -16,7 +16,7 @@ from forecaster.horizontal.clamps import change_budget
 from forecaster.horizontal.clamps.blast_radius import FEW, within_radius
 from forecaster.horizontal.clamps.bounds import bounded
 from forecaster.horizontal.clamps.churn_price import saved
-from forecaster.horizontal.clamps.clamp import Cycle
+from forecaster.horizontal.clamps.clamp import ClampContext
 from forecaster.horizontal.clamps.stabilization import highest_since
 from forecaster.horizontal.codes import UNKNOWN
 from forecaster.horizontal.inputs import Rules
@@ -127,6 +127,6 @@ def test_an_hour_has_as_many_changes_as_its_budget(gaps: list[int], budget: int,
         ring = ring.opened(now - age, np.inf, 1).marked(np.array([True]))
     state = replace(State.new(1), changes=ring.opened(now, np.inf, 1))
     seen = checked(replace(inputs, current=np.array([10])))
-    count = change_budget.limited(np.array([lowered]), Cycle(seen, None, state, now))  # type: ignore[arg-type]
+    count = change_budget.limited(np.array([lowered]), ClampContext(seen, None, state, now))  # type: ignore[arg-type]
     spent = sum(age < HOUR.total_seconds() for age in ages) >= budget
     assert count.tolist() == [10 if spent else lowered]

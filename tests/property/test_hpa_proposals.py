@@ -20,7 +20,7 @@ from forecaster.hpa.proposals import (
     from_utilization,
     per_pod_value,
 )
-from forecaster.hpa.samples import PodSamples
+from forecaster.hpa.samples import SampledPods
 from forecaster.hpa.spec import SHIPPED, CrossVersionObjectReference, HpaMetricTarget, HpaSpec, MetricSpec
 from tests.property.hpa_strategies import NOW, Cluster, loads, replicas, seeds, targets, tolerances
 
@@ -150,10 +150,10 @@ def test_the_order_of_pods_and_samples_is_irrelevant(
     cluster = Cluster(seed)
     pods, taken = cluster.pods(), list(cluster.samples().items())
     metric = MetricSpec("Resource", resource, HpaMetricTarget("Utilization", percent))
-    one = evaluate(metric, PodSamples(dict(taken)), MetricContext(5, 5, pods, tolerance, NOW, SHIPPED))
+    one = evaluate(metric, SampledPods(dict(taken)), MetricContext(5, 5, pods, tolerance, NOW, SHIPPED))
     cluster.random.shuffle(pods)
     cluster.random.shuffle(taken)
-    other = evaluate(metric, PodSamples(dict(taken)), MetricContext(5, 5, pods, tolerance, NOW, SHIPPED))
+    other = evaluate(metric, SampledPods(dict(taken)), MetricContext(5, 5, pods, tolerance, NOW, SHIPPED))
     if isinstance(one, MetricProposal):
         assert one == other
     else:

@@ -20,7 +20,7 @@ from forecaster.hpa.observation import Observation, ScaleSubresource
 from forecaster.hpa.pods import HpaPod, PodContainer, ReadyCondition
 from forecaster.hpa.proposals import Unmeasured
 from forecaster.hpa.reconcile import reconcile
-from forecaster.hpa.samples import Answer, ExternalValues, PodSample, PodSamples
+from forecaster.hpa.samples import Answer, ExternalValues, PodSample, SampledPods
 from forecaster.hpa.spec import CrossVersionObjectReference, HpaMetricTarget, HpaSpec, MetricSpec
 from forecaster.hpa.state import NEW_HPA
 from forecaster.replay.hpas import Hpas, Usage
@@ -178,4 +178,4 @@ def answer(target: PodTarget, demand: float, names: list[str], now: datetime) ->
     if target.signal == REQUESTS:
         return ExternalValues((milli(demand),))
     share, rest = divmod(milli(demand), len(names)) if names else (0, 0)
-    return PodSamples({name: PodSample(share + (i < rest), now) for i, name in enumerate(names)})
+    return SampledPods({name: PodSample(share + (i < rest), now) for i, name in enumerate(names)})

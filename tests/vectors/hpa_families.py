@@ -18,7 +18,7 @@ from forecaster.hpa.observation import Observation, ScaleSubresource
 from forecaster.hpa.pods import group_pods, requests_by_pod
 from forecaster.hpa.proposals import DEFAULT_TOLERANCE, MetricProposal, Unmeasured, from_average, from_utilization
 from forecaster.hpa.reconcile import reconcile
-from forecaster.hpa.samples import ExternalValues, PodSamples, read_external_values, read_pod_usage
+from forecaster.hpa.samples import ExternalValues, SampledPods, read_external_values, read_pod_usage
 from forecaster.hpa.spec import CrossVersionObjectReference, HpaMetricTarget, HpaSpec, MetricSpec
 from forecaster.hpa.state import HpaState
 from forecaster.hpa.validate import validate
@@ -120,7 +120,7 @@ def sample_reading(given: Json) -> Json:
     taken = {"timestamp_s": items[0]["timestamp_s"]}
     if isinstance(answer, ExternalValues):
         return {"values_milli": list(answer.values_milli), **taken}
-    if isinstance(answer, PodSamples):
+    if isinstance(answer, SampledPods):
         return {"samples": [_sample(pod, sample) for pod, sample in answer.samples.items()], **taken}
     return {"value_milli": answer.value_milli, **taken}
 

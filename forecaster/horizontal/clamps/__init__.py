@@ -17,27 +17,27 @@ from forecaster.horizontal.clamps import (
     outage_hold,
     stabilization,
 )
-from forecaster.horizontal.clamps.clamp import Clamp
+from forecaster.horizontal.clamps.clamp import ClampRule
 
 if TYPE_CHECKING:
-    from forecaster.horizontal.clamps.clamp import Cycle
+    from forecaster.horizontal.clamps.clamp import ClampContext
     from forecaster.horizontal.numbers import Counts
 
 CLAMPS = (
-    Clamp("forecast", forecast.limited, forecast.sentence),
-    Clamp("blast radius", blast_radius.limited, blast_radius.sentence),
-    Clamp("stabilization", stabilization.limited, stabilization.sentence, of_hpa=True),
-    Clamp("churn", churn_price.limited, churn_price.sentence),
-    Clamp("changes", change_budget.limited, change_budget.sentence),
-    Clamp("outage", outage_hold.limited, outage_hold.sentence),
-    Clamp("event", events.limited, events.sentence),
-    Clamp("bounds", bounds.limited, bounds.sentence, of_hpa=True),
+    ClampRule("forecast", forecast.limited, forecast.sentence),
+    ClampRule("blast radius", blast_radius.limited, blast_radius.sentence),
+    ClampRule("stabilization", stabilization.limited, stabilization.sentence, of_hpa=True),
+    ClampRule("churn", churn_price.limited, churn_price.sentence),
+    ClampRule("changes", change_budget.limited, change_budget.sentence),
+    ClampRule("outage", outage_hold.limited, outage_hold.sentence),
+    ClampRule("event", events.limited, events.sentence),
+    ClampRule("bounds", bounds.limited, bounds.sentence, of_hpa=True),
 )
 RECOMMENDATION = 1
 """Position of the clamp after which a count is remembered: before stabilization (HPA rules §10)."""
 
 
-def clamped(count: Counts, at: Cycle) -> tuple[Counts, ...]:
+def clamped(count: Counts, at: ClampContext) -> tuple[Counts, ...]:
     """The counts [clamp][row] after each clamp."""
     counts = []
     for clamp in CLAMPS:
@@ -46,7 +46,7 @@ def clamped(count: Counts, at: Cycle) -> tuple[Counts, ...]:
     return tuple(counts)
 
 
-def clamped_for_hpa(recommendation: Counts, at: Cycle) -> Counts:
+def clamped_for_hpa(recommendation: Counts, at: ClampContext) -> Counts:
     """The count [row] that an HPA is to read: after every clamp but those that it applies itself."""
     count = recommendation
     for clamp in CLAMPS[RECOMMENDATION + 1 :]:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from forecaster.horizontal.clamps.clamp import Cycle, Step
+    from forecaster.horizontal.clamps.clamp import ClampContext, Step
     from forecaster.horizontal.numbers import Counts, Floats
 
 FEW = 4
 """Pods that a forecast may always add or take: what the HPA, too, allows however small a workload is (its §10)."""
 
 
-def limited(count: Counts, at: Cycle) -> Counts:
+def limited(count: Counts, at: ClampContext) -> Counts:
     """No further from the current replicas than the radius, but as far as the measured demand asks."""
     if not at.seen.policy.bounds_surge:
         return count

@@ -9,7 +9,7 @@ import numpy as np
 from forecaster.hpa.numbers import MAX_INT32
 
 if TYPE_CHECKING:
-    from forecaster.horizontal.clamps.clamp import Cycle, Step
+    from forecaster.horizontal.clamps.clamp import ClampContext, Step
     from forecaster.horizontal.numbers import Counts
 
 
@@ -19,7 +19,7 @@ KEPT_AWAKE = (
 )
 
 
-def limited(count: Counts, at: Cycle) -> Counts:
+def limited(count: Counts, at: ClampContext) -> Counts:
     """The count [row] within the bounds of its policy."""
     return bounded(count, at.seen.policy.min_replicas, at.seen.policy.max_replicas)
 

@@ -9,11 +9,11 @@ import numpy as np
 from forecaster.domain.window import HOUR
 
 if TYPE_CHECKING:
-    from forecaster.horizontal.clamps.clamp import Cycle, Step
+    from forecaster.horizontal.clamps.clamp import ClampContext, Step
     from forecaster.horizontal.numbers import Counts
 
 
-def limited(count: Counts, at: Cycle) -> Counts:
+def limited(count: Counts, at: ClampContext) -> Counts:
     """The current replicas [row] where the next change would lower them and was one too many."""
     policy, current = at.seen.policy, at.seen.current
     if not policy.counts_changes:

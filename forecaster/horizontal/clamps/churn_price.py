@@ -14,12 +14,12 @@ import numpy as np
 from forecaster.horizontal.codes import UNKNOWN
 
 if TYPE_CHECKING:
-    from forecaster.horizontal.clamps.clamp import Cycle, Step
+    from forecaster.horizontal.clamps.clamp import ClampContext, Step
     from forecaster.horizontal.numbers import Counts, Floats
     from forecaster.horizontal.ring import Ring
 
 
-def limited(count: Counts, at: Cycle) -> Counts:
+def limited(count: Counts, at: ClampContext) -> Counts:
     """The lowest count [row] not above the current one whose saving has been forgone for the price of a change."""
     policy, current = at.seen.policy, at.seen.current
     if not policy.prices_churn:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from forecaster.horizontal.state import State
 
 
-class Cycle(NamedTuple):
+class ClampContext(NamedTuple):
     """What a clamp may look at: this cycle's rows, what they ask for, and what is remembered of earlier cycles."""
 
     seen: Checked
@@ -35,12 +35,12 @@ class Step(NamedTuple):
     policy: HorizontalPolicy
 
 
-class Clamp(NamedTuple):
+class ClampRule(NamedTuple):
     """One rule that may change a count."""
 
     name: str
     """As records call it."""
-    limited: Callable[[Counts, Cycle], Counts]
+    limited: Callable[[Counts, ClampContext], Counts]
     """The count [row] after it, of the count before it."""
     sentence: Callable[[Step], str]
     """Why it changed the count of a row."""

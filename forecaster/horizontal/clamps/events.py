@@ -10,11 +10,11 @@ import numpy as np
 from forecaster.horizontal.events import floor_at
 
 if TYPE_CHECKING:
-    from forecaster.horizontal.clamps.clamp import Cycle, Step
+    from forecaster.horizontal.clamps.clamp import ClampContext, Step
     from forecaster.horizontal.numbers import Counts
 
 
-def limited(count: Counts, at: Cycle) -> Counts:
+def limited(count: Counts, at: ClampContext) -> Counts:
     """The count [row], raised to the floor of an event."""
     return np.maximum(count, at.seen.event_floor) if at.seen.event_floor.any() else count
 

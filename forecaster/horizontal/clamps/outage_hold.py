@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from forecaster.horizontal.checked import Checked
-    from forecaster.horizontal.clamps.clamp import Cycle, Step
+    from forecaster.horizontal.clamps.clamp import ClampContext, Step
     from forecaster.horizontal.inputs import Inputs
     from forecaster.horizontal.numbers import Counts, Flags, Floats
     from forecaster.horizontal.state import State
@@ -40,7 +40,7 @@ LONGEST = 1e9
 CAUSES = [np.int8(cause) for cause in (GONE, BACK, SILENCE, NONE)]
 
 
-def limited(count: Counts, at: Cycle) -> Counts:
+def limited(count: Counts, at: ClampContext) -> Counts:
     """The count [row], raised to the floor of an outage."""
     if not at.seen.policy.holds_outages:
         return count

@@ -13,12 +13,12 @@ import numpy as np
 from forecaster.horizontal.codes import UNKNOWN
 
 if TYPE_CHECKING:
-    from forecaster.horizontal.clamps.clamp import Cycle, Step
+    from forecaster.horizontal.clamps.clamp import ClampContext, Step
     from forecaster.horizontal.numbers import Counts, Floats
     from forecaster.horizontal.ring import Ring
 
 
-def limited(count: Counts, at: Cycle) -> Counts:
+def limited(count: Counts, at: ClampContext) -> Counts:
     """The highest of this recommendation and those of the window."""
     policy, state = at.seen.policy, at.state
     window = policy.stabilization if policy.window is None else policy.window

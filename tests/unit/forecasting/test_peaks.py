@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from forecaster.domain.outlook import PeakForecast, Unknown
 from forecaster.domain.window import FIVE_MINUTES
-from forecaster.forecasting.peaks import LEVELS, Answers, PeakForecasts, SpanRows
+from forecaster.forecasting.peaks import LEVELS, ModelAnswers, PeakForecasts, SpanRows
 from models import Peak, Provenance, StepWindow
 from tests.support.builders import after
 from tests.support.recommendations import workload_id
@@ -95,7 +95,7 @@ def test_a_remark_follows_what_is_noted_already() -> None:
 
 
 def test_answers_of_a_model_are_laid_on_the_rows_of_their_series() -> None:
-    answers = Answers(4)
+    answers = ModelAnswers(4)
     values = np.array([VALUES, np.array(VALUES) * 2])
     said = Provenance(("c", "a"), ("prior", "last-value"), ("", "short"), {"b": "silent"})
     answers.take(slice(1, 4), ("a", "b", "c"), Peak(values, StepWindow(1, 1), after(0), FIVE_MINUTES, LEVELS, said))

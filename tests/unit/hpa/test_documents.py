@@ -10,7 +10,7 @@ import pytest
 from forecaster.hpa.documents import DocumentError, answers_of, newest_sample, pods_of
 from forecaster.hpa.pods import HpaPod, PodContainer, ReadyCondition
 from forecaster.hpa.proposals import Unmeasured
-from forecaster.hpa.samples import ExternalValues, ObjectMetric, PodSample, PodSamples
+from forecaster.hpa.samples import ExternalValues, ObjectMetric, PodSample, SampledPods
 from forecaster.hpa.spec import CrossVersionObjectReference, HpaMetricTarget, MetricSpec
 from tests.support.hpa import CPU, NOW, QUEUE, hpa, seconds
 
@@ -84,7 +84,7 @@ def test_resource_metrics_are_read_by_pod() -> None:
         }
     ]
     (answer,) = answers_of(hpa(CPU), [{"kind": "PodMetricsList", "items": items}])
-    assert answer == PodSamples({"a": PodSample(250, NOW, seconds(60.5))})
+    assert answer == SampledPods({"a": PodSample(250, NOW, seconds(60.5))})
 
 
 def value(kind: str, name: str, amount: str, **fields: Any) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def test_custom_metrics_are_read_by_metric_and_object() -> None:
     ]
     answers = answers_of(hpa(METRIC, INGRESS), [{"kind": "MetricValueList", "items": items}])
     assert answers == [
-        PodSamples({"a": PodSample(5000, NOW, seconds(15)), "b": PodSample(6000, NOW, seconds(60))}),
+        SampledPods({"a": PodSample(5000, NOW, seconds(15)), "b": PodSample(6000, NOW, seconds(60))}),
         ObjectMetric(10_000_000),
     ]
 

@@ -17,7 +17,7 @@ from forecaster.hpa.evaluate import (
 from forecaster.hpa.numbers import MAX_INT32, MAX_INT64
 from forecaster.hpa.pods import Groups, PodContainer, ReadyCondition
 from forecaster.hpa.proposals import DEFAULT_TOLERANCE, MetricProposal, Share, Unmeasured
-from forecaster.hpa.samples import Answer, ExternalValues, ObjectMetric, PodSample, PodSamples
+from forecaster.hpa.samples import Answer, ExternalValues, ObjectMetric, PodSample, SampledPods
 from forecaster.hpa.spec import SHIPPED, Controller, FeatureGates, HpaMetricTarget, MetricSpec
 from tests.support.hpa import CPU, NOW, QUEUE, ago, pod
 
@@ -25,8 +25,8 @@ PODS = [pod("a"), pod("b")]
 AVERAGE, TOTAL = HpaMetricTarget("AverageValue", average_value_milli=1000), HpaMetricTarget("Value", value_milli=1000)
 
 
-def samples(*values: int) -> PodSamples:
-    return PodSamples({name: PodSample(value, NOW) for name, value in zip("abcdef", values, strict=False)})
+def samples(*values: int) -> SampledPods:
+    return SampledPods({name: PodSample(value, NOW) for name, value in zip("abcdef", values, strict=False)})
 
 
 def ask(
@@ -214,7 +214,7 @@ def test_the_gate_of_pod_level_requests_reaches_utilization() -> None:
 def test_samples_of_strangers_count_in_the_multiplier_but_not_in_the_average() -> None:
     """a and b are sampled, c is missing, the sample of d belongs to nobody: 300 % of 3000 over four samples."""
     three = [pod("a"), pod("b"), pod("c")]
-    used = PodSamples({"a": PodSample(3000, NOW), "b": PodSample(3000, NOW), "d": PodSample(1, NOW)})
+    used = SampledPods({"a": PodSample(3000, NOW), "b": PodSample(3000, NOW), "d": PodSample(1, NOW)})
     assert ask(CPU, used, three, current=3) == MetricProposal(16, 4.0, None, 300, 3000)
 
 

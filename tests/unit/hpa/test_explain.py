@@ -7,7 +7,7 @@ from forecaster.hpa.explain import PassExplanation, aims, explain
 from forecaster.hpa.observation import Observation, ScaleSubresource, ScaleUnread
 from forecaster.hpa.proposals import Unmeasured
 from forecaster.hpa.reconcile import reconcile
-from forecaster.hpa.samples import PodSample, PodSamples
+from forecaster.hpa.samples import PodSample, SampledPods
 from forecaster.hpa.spec import HpaMetricTarget, HpaSpec, MetricSpec
 from forecaster.hpa.state import HpaState
 from tests.support.hpa import CPU, NOW, QUEUE, both, hpa, look, moved, past, policy, queue_of, rules
@@ -20,8 +20,8 @@ def say(spec: HpaSpec, seen: Observation, state: HpaState = SEEN) -> PassExplana
     return explain(spec, seen, state, reconcile(spec, seen, state, NOW), NOW)
 
 
-def cores(*milli: int) -> PodSamples:
-    return PodSamples({f"p{number}": PodSample(value, NOW) for number, value in enumerate(milli)})
+def cores(*milli: int) -> SampledPods:
+    return SampledPods({f"p{number}": PodSample(value, NOW) for number, value in enumerate(milli)})
 
 
 def test_a_rise_that_a_policy_clamps() -> None:
@@ -84,7 +84,7 @@ def test_without_behavior_the_growth_limit_is_told() -> None:
 
 
 def test_a_turned_direction_is_told() -> None:
-    said = say(hpa(CPU), look(2, PodSamples({"p0": PodSample(400, NOW)})))
+    said = say(hpa(CPU), look(2, SampledPods({"p0": PodSample(400, NOW)})))
     assert said.steps[0] == (
         "Resource cpu: 40 % of requested cpu in use / 50 % = 2 pods "
         "(counting pods without samples turns the direction around: no change)"

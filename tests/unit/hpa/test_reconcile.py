@@ -12,7 +12,7 @@ from forecaster.hpa.limits import Growth
 from forecaster.hpa.observation import Observation, ScaleSubresource, ScaleUnread
 from forecaster.hpa.proposals import Unmeasured
 from forecaster.hpa.reconcile import reconcile
-from forecaster.hpa.samples import ExternalValues, PodSample, PodSamples
+from forecaster.hpa.samples import ExternalValues, PodSample, SampledPods
 from forecaster.hpa.selectors import selector_of_labels
 from forecaster.hpa.spec import (
     Controller,
@@ -150,7 +150,7 @@ def test_going_to_zero_is_told_on_the_object() -> None:
 
 def test_going_to_zero_without_a_metric_from_outside_is_not_the_hpas_doing() -> None:
     metric = MetricSpec("Pods", "qps", HpaMetricTarget("AverageValue", average_value_milli=1000))
-    idle = PodSamples({"p0": PodSample(0, NOW), "p1": PodSample(0, NOW)})
+    idle = SampledPods({"p0": PodSample(0, NOW), "p1": PodSample(0, NOW)})
     outcome = reconcile(hpa(metric, low=0), look(2, idle), HpaState(history=()), NOW, ZERO)
     assert (outcome.desired.replicas, reasons(outcome)[-1]) == (0, "NotScaledToZero")
 
@@ -346,7 +346,7 @@ def test_events_of_both_lists_reach_the_policies() -> None:
 
 
 def test_the_status_has_every_number_of_its_metrics() -> None:
-    used = PodSamples({"p0": PodSample(500, NOW)})
+    used = SampledPods({"p0": PodSample(500, NOW)})
     total = MetricSpec("External", "total", HpaMetricTarget("Value", value_milli=1000))
     outcome = reconcile(hpa(CPU, total), look(1, used, ExternalValues((1000,))), STORED, NOW)
     assert outcome.state.current_metrics == (

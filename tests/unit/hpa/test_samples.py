@@ -9,7 +9,7 @@ from forecaster.hpa.samples import (
     ExternalValues,
     PodMetrics,
     PodSample,
-    PodSamples,
+    SampledPods,
     external_shared_total,
     external_total,
     read_external_values,
@@ -24,7 +24,7 @@ def usage(name: str, *containers: tuple[str, dict[str, int]]) -> PodMetrics:
 
 
 def values(answer: object) -> dict[str, int]:
-    assert isinstance(answer, PodSamples)
+    assert isinstance(answer, SampledPods)
     return {pod: sample.value_milli for pod, sample in answer.samples.items()}
 
 
@@ -40,7 +40,7 @@ def test_an_empty_list_is_no_answer() -> None:
 
 def test_a_pod_is_the_sum_of_its_containers() -> None:
     items = [usage("a", ("x", {"cpu": 1}), ("y", {"cpu": 2, "memory": 9}))]
-    assert read_pod_usage(items, "cpu") == PodSamples({"a": PodSample(3, NOW, seconds(30))})
+    assert read_pod_usage(items, "cpu") == SampledPods({"a": PodSample(3, NOW, seconds(30))})
 
 
 def test_a_pod_with_one_container_that_lacks_the_resource_has_no_sample() -> None:
@@ -62,7 +62,7 @@ def test_sums_of_containers_wrap_at_64_bits() -> None:
 
 def test_a_custom_value_without_window_has_one_of_a_minute() -> None:
     read = read_pod_values([("a", 5, NOW, None), ("b", 6, NOW, seconds(15))])
-    assert read == PodSamples({"a": PodSample(5, NOW, seconds(60)), "b": PodSample(6, NOW, seconds(15))})
+    assert read == SampledPods({"a": PodSample(5, NOW, seconds(60)), "b": PodSample(6, NOW, seconds(15))})
 
 
 def test_external_values_are_kept_as_they_come() -> None:

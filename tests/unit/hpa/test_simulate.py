@@ -9,7 +9,7 @@ from forecaster.hpa.observation import ScaleSubresource, ScaleUnread, observe_to
 from forecaster.hpa.pods import PodContainer
 from forecaster.hpa.proposals import Unmeasured
 from forecaster.hpa.reconcile import carry_on
-from forecaster.hpa.samples import ExternalValues, ObjectMetric, PodSample, PodSamples
+from forecaster.hpa.samples import ExternalValues, ObjectMetric, PodSample, SampledPods
 from forecaster.hpa.spec import Controller, HpaMetricTarget, MetricSpec
 from tests.support.hpa import CPU, NOW, QUEUE, both, hpa, look, pod, queue_of, seconds
 
@@ -20,7 +20,7 @@ MEMORY = MetricSpec("Resource", "memory", HpaMetricTarget("AverageValue", averag
 def test_a_total_is_spread_evenly_and_sums_to_itself() -> None:
     seen = observe_totals(hpa(CPU), 3, {"cpu": 1000}, {"cpu": 500}, NOW)
     (answer,) = seen.answers
-    assert isinstance(answer, PodSamples)
+    assert isinstance(answer, SampledPods)
     assert answer.samples == {"pod-0": PodSample(334, NOW), "pod-1": PodSample(333, NOW), "pod-2": PodSample(333, NOW)}
     assert total_of(answer) == 1000
     assert seen.scale == ScaleSubresource(3, 3, "pod=alike")

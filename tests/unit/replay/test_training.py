@@ -17,8 +17,8 @@ from forecaster.horizontal.learned import (
     LATEST,
     STAY,
     LearnedPolicy,
+    QTable,
     Situation,
-    Table,
     advised,
     cells,
     counts,
@@ -70,7 +70,7 @@ def test_a_change_is_a_pod_at_least_and_never_takes_the_last() -> None:
 
 
 def test_the_table_learns_what_pays() -> None:
-    table, school = Table.empty(), lessons(count=60_000)
+    table, school = QTable.empty(), lessons(count=60_000)
     for part in np.array_split(np.arange(60_000), 300):
         learn(
             table, cells(school.before[part]), school.taken[part], school.reward[part], cells(school.after[part]), 0.1
@@ -82,7 +82,7 @@ def test_the_table_learns_what_pays() -> None:
 
 
 def test_what_was_never_tried_is_not_chosen() -> None:
-    assert (Table.empty().choose(features_of(situation())) == STAY).all()
+    assert (QTable.empty().choose(features_of(situation())) == STAY).all()
 
 
 def test_the_forest_learns_what_pays_and_repeats_by_its_seed() -> None:
@@ -98,7 +98,7 @@ def test_the_forest_learns_what_pays_and_repeats_by_its_seed() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_weights_are_plain_arrays_and_come_back_as_they_were(kind: str, tmp_path: Path) -> None:
-    chooser = Table.empty() if kind == "tabular" else fit(lessons(), 0.1, seed=3)
+    chooser = QTable.empty() if kind == "tabular" else fit(lessons(), 0.1, seed=3)
     save(kind, chooser, tmp_path)  # type: ignore[arg-type]
     with np.load(tmp_path / f"{kind}.npz", allow_pickle=False) as arrays:
         assert arrays.files
@@ -113,7 +113,7 @@ def test_the_weights_that_ship_say_a_count_and_nothing_where_nothing_is_measured
     assert np.isnan(learned.counts(situation(measured=np.nan))).all()
 
 
-TABULAR = LearnedPolicy("tabular", Table.empty())
+TABULAR = LearnedPolicy("tabular", QTable.empty())
 """Nothing was tried, so the count stays."""
 NEVER = np.array([np.nan])
 

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from forecaster.serving import review_cache
-from forecaster.serving.review_cache import Hold, ReviewCache, ReviewTurns, TooManyReviewsError
+from forecaster.serving.review_cache import HoldTimes, ReviewCache, ReviewTurns, TooManyReviewsError
 
-HOLD = Hold(10.0, 4.0)
+HOLD = HoldTimes(10.0, 4.0)
 
 
 class Clock:

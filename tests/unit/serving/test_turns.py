@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from forecaster.serving.turns import Turns
+from forecaster.serving.turns import FairTurns
 
 
-def turns_of(*items: str) -> Turns[str]:
+def turns_of(*items: str) -> FairTurns[str]:
     """Items that are called by their caller's letter and a number."""
-    turns: Turns[str] = Turns()
+    turns: FairTurns[str] = FairTurns()
     for item in items:
         turns.add(item[0], item)
     return turns
