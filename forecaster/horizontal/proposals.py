@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from forecaster.horizontal.inputs import Kind
 
 
-class PodCounts(NamedTuple):
+class ReadyPods(NamedTuple):
     """Pods [row]: `ready` ones that share the usage, `starting` ones beside them, and the `current` replicas."""
 
     ready: Counts
@@ -28,17 +28,17 @@ class PodCounts(NamedTuple):
     current: Counts
 
     @classmethod
-    def of(cls, ready: Counts, current: Counts) -> PodCounts:
+    def of(cls, ready: Counts, current: Counts) -> ReadyPods:
         """Ready pods, of which no more than `current` count: the others are leaving; those that lack are starting."""
         staying = np.minimum(ready, current)
         return cls(staying, current - staying, current)
 
-    def take(self, rows: Counts) -> PodCounts:
+    def take(self, rows: Counts) -> ReadyPods:
         """The pods of these rows."""
-        return PodCounts(self.ready[rows], self.starting[rows], self.current[rows])
+        return ReadyPods(self.ready[rows], self.starting[rows], self.current[rows])
 
 
-def proposal(kind: Kind, usage: Counts, goal: Counts, request: Counts, pods: PodCounts, band: Band) -> Counts:
+def proposal(kind: Kind, usage: Counts, goal: Counts, request: Counts, pods: ReadyPods, band: Band) -> Counts:
     """Replicas [row] that one target asks for at a total usage in milli-units, by its kind (HPA rules §8).
 
     `goal` is whole percent of `request`, or milli-units a pod. The count means nothing where no pod is ready, but for a
@@ -52,7 +52,7 @@ def proposal(kind: Kind, usage: Counts, goal: Counts, request: Counts, pods: Pod
 
 
 def from_utilization(
-    usage: Counts, requests: Counts, starting_requests: Counts, percent: Counts, pods: PodCounts, band: Band
+    usage: Counts, requests: Counts, starting_requests: Counts, percent: Counts, pods: ReadyPods, band: Band
 ) -> Counts:
     """HPA rules §8.1: replicas [row] by utilization; requests are sums over ready and over starting pods."""
     first = utilization_percent(usage, requests) / percent
@@ -65,7 +65,7 @@ def from_utilization(
     return desired
 
 
-def from_average(usage: Counts, target: Counts, pods: PodCounts, band: Band) -> Counts:
+def from_average(usage: Counts, target: Counts, pods: ReadyPods, band: Band) -> Counts:
     """HPA rules §8.2: replicas [row] by the average over pods."""
     first = truncated(usage, np.maximum(pods.ready, 1)) / target
     rows = _filled(first, pods)
@@ -92,16 +92,16 @@ def utilization_percent(usage: Counts, requests: Counts) -> Counts:
     return percent
 
 
-def _undisturbed(ratio: Floats, pods: PodCounts, band: Band) -> Counts:
+def _undisturbed(ratio: Floats, pods: ReadyPods, band: Band) -> Counts:
     return np.where(band.holds(ratio), pods.current, ceil_counts(ratio * pods.ready))
 
 
-def _filled(first: Floats, pods: PodCounts) -> Counts:
+def _filled(first: Floats, pods: ReadyPods) -> Counts:
     """The rows in which starting pods take their share."""
     return np.flatnonzero((first > 1.0) & (pods.starting > 0))
 
 
-def _with_starting(second: Floats, pods: PodCounts, band: Band) -> Counts:
+def _with_starting(second: Floats, pods: ReadyPods, band: Band) -> Counts:
     """The second ratio, over the starting pods too: it may shrink a rise and never turn it around."""
     desired = ceil_counts(second * (pods.ready + pods.starting))
     keeps = band.holds(second) | (second < 1.0) | ((second > 1.0) & (desired < pods.current))

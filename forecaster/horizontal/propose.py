@@ -10,7 +10,7 @@ from forecaster.demand.censored import BEYOND
 from forecaster.horizontal.codes import UNKNOWN
 from forecaster.horizontal.newsvendor import cut_off, newsvendor_replicas
 from forecaster.horizontal.numbers import ceil_counts, millis
-from forecaster.horizontal.proposals import PodCounts, proposal
+from forecaster.horizontal.proposals import ReadyPods, proposal
 
 if TYPE_CHECKING:
     from forecaster.horizontal.checked import Checked
@@ -30,7 +30,7 @@ class Proposals(NamedTuple):
 
 def proposals_of(seen: Checked, served: Counts) -> Proposals:
     """What each target asks for; `served` pods [row] were ready when the row was decided last."""
-    pods = PodCounts.of(seen.ready, seen.current)
+    pods = ReadyPods.of(seen.ready, seen.current)
     counted = (seen.ready > 0) & (seen.current > 0)
     found = Proposals([], [], [])
     for target in range(len(seen.rules.kinds)):
@@ -44,14 +44,14 @@ def proposals_of(seen: Checked, served: Counts) -> Proposals:
     return found
 
 
-def _by_hpa(seen: Checked, target: int, demand: Floats, pods: PodCounts) -> Counts:
+def _by_hpa(seen: Checked, target: int, demand: Floats, pods: ReadyPods) -> Counts:
     """Replicas [row] that one target asks for at a total demand, by the HPA's formula."""
     goal, request = seen.targets.goal[target], seen.targets.request[target]
     return proposal(seen.rules.kinds[target], millis(demand), goal, request, pods, seen.policy.band)
 
 
 def _newsvendor(
-    seen: Checked, target: int, found: Proposals, *, pods: PodCounts, reactive: Counts, counted: Flags, served: Counts
+    seen: Checked, target: int, found: Proposals, *, pods: ReadyPods, reactive: Counts, counted: Flags, served: Counts
 ) -> Counts:
     """Adds what one target asks for by newsvendor sizing to `found`, and returns what it asks for now.
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from forecaster.horizontal.codes import UNKNOWN
 from forecaster.horizontal.numbers import Band, ceil_counts
-from forecaster.horizontal.proposals import PodCounts, combined, proposal
+from forecaster.horizontal.proposals import ReadyPods, combined, proposal
 from forecaster.hpa.limits import windows
 from forecaster.hpa.numbers import MAX_INT32, MIN_INT32
 from forecaster.hpa.spec import SHIPPED, tolerance_of
@@ -75,7 +75,7 @@ class Hpas:
 
     def _proposals(self, pods: Pods, usage: Mapping[str, Usage]) -> list[Counts]:
         """[target][row]; `UNKNOWN` without a sample, or without a ready pod that could have one."""
-        counted, served, found = PodCounts.of(pods.ready, pods.asked), pods.ready > 0, []
+        counted, served, found = ReadyPods.of(pods.ready, pods.asked), pods.ready > 0, []
         every = bool(served.all())
         for place, kind in enumerate(self._kinds):
             seen, goal, request = usage[kind.signal], self._targets.goal[place], self._targets.request[place]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from forecaster.horizontal.codes import UNKNOWN
 from forecaster.horizontal.inputs import Kind
 from forecaster.horizontal.numbers import Band, ceil_counts, milli, millis, truncated
-from forecaster.horizontal.proposals import PodCounts, combined, proposal
+from forecaster.horizontal.proposals import ReadyPods, combined, proposal
 from forecaster.hpa.numbers import MAX_INT64, ceil_to_int32, truncated_quotient
 from forecaster.hpa.proposals import (
     MetricProposal,
@@ -60,7 +60,7 @@ def rows(draw: st.DrawFn) -> Row:
 def by_arrays(kind: Kind, drawn: list[Row]) -> list[int]:
     usage, ready, current, request, goal = (np.array(part) for part in list(zip(*drawn, strict=True))[:5])
     tolerances = np.array([row.tolerance for row in drawn])
-    return proposal(kind, usage, goal, request, PodCounts.of(ready, current), Band.of(tolerances)).tolist()
+    return proposal(kind, usage, goal, request, ReadyPods.of(ready, current), Band.of(tolerances)).tolist()
 
 
 def by_rules(kind: Kind, row: Row) -> int:

@@ -18,7 +18,7 @@ from forecaster.horizontal.clamps.bounds import bounded
 from forecaster.horizontal.clamps.stabilization import highest_since
 from forecaster.horizontal.codes import UNKNOWN
 from forecaster.horizontal.numbers import Band
-from forecaster.horizontal.proposals import PodCounts
+from forecaster.horizontal.proposals import ReadyPods
 from forecaster.horizontal.state import RECOMMENDATIONS
 from forecaster.hpa import evaluate, limits, proposals, reconcile
 from forecaster.hpa.proposals import CombinedProposal, MetricProposal, NoRecommendation, Share, Unmeasured
@@ -67,7 +67,7 @@ class Arrays:
         found = FROM_UTILIZATION(*given, samples=samples, missing=missing, unready=unready)
         if isinstance(found, Unmeasured) or missing.pods or samples not in {None, ready}:
             return found
-        pods = PodCounts(one(ready), one(unready.pods), one(current))
+        pods = ReadyPods(one(ready), one(unready.pods), one(current))
         sums = one(usage), one(requests), one(unready.request_milli)
         return self.answer(found, arrays.from_utilization(*sums, one(percent), pods, band(tolerance)), "utilization")
 
@@ -87,7 +87,7 @@ class Arrays:
         found = FROM_AVERAGE(*given, missing=missing, unready=unready)
         if missing or samples != ready:
             return found
-        pods = PodCounts(one(ready), one(unready), one(current))
+        pods = ReadyPods(one(ready), one(unready), one(current))
         return self.answer(found, arrays.from_average(one(usage), one(target), pods, band(tolerance)), "average")
 
     def per_pod_value(

@@ -5,7 +5,7 @@ import pytest
 
 from forecaster.domain.signal import CPU, REQUESTS
 from forecaster.horizontal.numbers import Band, milli, millis
-from forecaster.horizontal.proposals import PodCounts, proposal
+from forecaster.horizontal.proposals import ReadyPods, proposal
 from forecaster.horizontal.targets import AmountTarget, UtilizationTarget, kind_of
 
 HALF_CORE = UtilizationTarget(CPU, 50, 1.0)
@@ -16,7 +16,7 @@ FIFTY_REQUESTS = AmountTarget(REQUESTS, 50.0)
 def replicas(demand: float, target: UtilizationTarget | AmountTarget, ready: int, current: int) -> int:
     shared = isinstance(target, UtilizationTarget)
     goal, request = (target.percent, milli(target.request)) if shared else (milli(target.amount), 1)
-    pods = PodCounts.of(np.array([ready]), np.array([current]))
+    pods = ReadyPods.of(np.array([ready]), np.array([current]))
     goals, requests, usage = np.array([goal]), np.array([request]), millis(np.array([demand]))
     return int(proposal(kind_of(target), usage, goals, requests, pods, Band.of(np.array([0.1])))[0])
 
