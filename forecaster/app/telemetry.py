@@ -102,6 +102,57 @@ class Metrics:
         self._at = Gauge(
             "forecaster_evaluation_timestamp_seconds", "Evaluation time of the last cycle.", registry=registry
         )
+        self._fleet = FleetMetrics(registry)
+        self._failures = Counter("forecaster_failures", "Lines of failure in cycle reports.", registry=registry)
+        self._store = Counter("forecaster_store_failures", "Writes that failed, by part.", ["part"], registry=registry)
+        self._missing = Gauge(
+            "forecaster_history_missing_points",
+            "Instants still to be asked for.",
+            ["signal"],
+            registry=registry,
+        )
+        self._scores = ScoreMetrics(registry)
+
+    def text(self) -> str:
+        """Everything in the text format of Prometheus."""
+        return generate_latest(self._registry).decode()
+
+    def record(self, report: CycleReport) -> None:
+        """One more cycle is over."""
+        self._cycles.labels("incomplete" if report.failures else "complete").inc()
+        self._at.set(report.at.timestamp())
+        self._late.inc(report.late_starts)
+        self._failures.inc(len(report.failures))
+        for step in report.late_steps:
+            self._late_steps.labels(step).inc()
+        for step, seconds in report.steps.items():
+            self._steps.labels(step).observe(seconds)
+        self._fleet.record(report)
+        self._scores.add(report.scores)
+
+    def cycle_failed(self) -> None:
+        """A cycle ended without a report."""
+        self._cycles.labels("failed").inc()
+
+    def watch_history(self, signals: Iterable[Signal], missing: Callable[[Signal], int]) -> None:
+        """Ask `missing` for the instants that a signal still lacks, whenever the metrics are read."""
+        for signal in signals:
+            self._missing.labels(signal).set_function(partial(missing, signal))
+
+    @contextmanager
+    def counting_failures(self, part: str) -> Iterator[None]:
+        """Count a `StoreError` of this part and pass it on."""
+        try:
+            yield
+        except StoreError:
+            self._store.labels(part).inc()
+            raise
+
+
+class FleetMetrics:
+    """What is known and decided of all workloads, as counts."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
         self._series = Gauge("forecaster_series", "Workloads with history.", ["signal"], registry=registry)
         self._age = Gauge(
             "forecaster_newest_sample_age_seconds", "Age of the newest sample.", ["signal"], registry=registry
@@ -129,30 +180,9 @@ class Metrics:
             ["signal", "reason"],
             registry=registry,
         )
-        self._failures = Counter("forecaster_failures", "Lines of failure in cycle reports.", registry=registry)
-        self._store = Counter("forecaster_store_failures", "Writes that failed, by part.", ["part"], registry=registry)
-        self._missing = Gauge(
-            "forecaster_history_missing_points",
-            "Instants still to be asked for.",
-            ["signal"],
-            registry=registry,
-        )
-        self._scores = ScoreMetrics(registry)
-
-    def text(self) -> str:
-        """Everything in the text format of Prometheus."""
-        return generate_latest(self._registry).decode()
 
     def record(self, report: CycleReport) -> None:
-        """One more cycle is over."""
-        self._cycles.labels("incomplete" if report.failures else "complete").inc()
-        self._at.set(report.at.timestamp())
-        self._late.inc(report.late_starts)
-        self._failures.inc(len(report.failures))
-        for step in report.late_steps:
-            self._late_steps.labels(step).inc()
-        for step, seconds in report.steps.items():
-            self._steps.labels(step).observe(seconds)
+        """As of one more cycle."""
         _replace(self._series, report.series)
         _replace(self._age, report.newest_sample_age)
         self._incomplete.clear()
@@ -167,30 +197,11 @@ class Metrics:
         for (standing, forecaster), count in report.standings.items():
             self._gates.labels(standing, forecaster).set(count)
         self._mask(report)
-        self._scores.add(report.scores)
 
     def _mask(self, report: CycleReport) -> None:
         self._masked.clear()
         for one in report.masked:
             self._masked.labels(one.signal, one.reason).inc(one.share / max(1, report.series.get(one.signal, 1)))
-
-    def cycle_failed(self) -> None:
-        """A cycle ended without a report."""
-        self._cycles.labels("failed").inc()
-
-    def watch_history(self, signals: Iterable[Signal], missing: Callable[[Signal], int]) -> None:
-        """Ask `missing` for the instants that a signal still lacks, whenever the metrics are read."""
-        for signal in signals:
-            self._missing.labels(signal).set_function(partial(missing, signal))
-
-    @contextmanager
-    def counting_failures(self, part: str) -> Iterator[None]:
-        """Count a `StoreError` of this part and pass it on."""
-        try:
-            yield
-        except StoreError:
-            self._store.labels(part).inc()
-            raise
 
 
 class ScoreMetrics:

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from forecaster.cli.options import ConfigFile, Demo, Instant, Namespaces, Pattern, PrometheusUrl, matching, settings_of
+from forecaster.cli.options import (
+    ConfigFile,
+    Demo,
+    Instant,
+    Namespaces,
+    Pattern,
+    PrometheusUrl,
+    grouped,
+    matching,
+    settings_of,
+)
 from forecaster.report.formats import AdviceOutput
 
 Objects = Annotated[
@@ -26,55 +37,63 @@ ServerVersion = Annotated[
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class AdviceOptions:
+    """Which workloads, from where, at which prices, and by which terms the cluster is asked."""
+
+    prometheus: PrometheusUrl = None
+    config: ConfigFile = None
+    namespaces: Namespaces = None
+    workload: Pattern = "*"
+    kind: Annotated[str | None, typer.Option("--kind", help="Only workloads of this kind.")] = None
+    severity: Annotated[
+        str | None, typer.Option("--severity", metavar="LEAST", help="Only OK, WARNING or CRITICAL and worse.")
+    ] = None
+    refused: Annotated[bool, typer.Option("--refused", help="Only what the cluster would refuse.")] = False
+    price_core_hour: Annotated[
+        float | None, typer.Option("--price-core-hour", min=0, help="Price of a requested core for an hour.")
+    ] = None
+    price_gib_hour: Annotated[
+        float | None, typer.Option("--price-gib-hour", min=0, help="Price of a requested GiB for an hour.")
+    ] = None
+    price_pod_start: Annotated[
+        float, typer.Option("--price-pod-start", min=0, help="With --joint: price of starting or stopping a pod once.")
+    ] = 0.0
+    previous: Annotated[
+        Path | None,
+        typer.Option("--previous", metavar="FILE", exists=True, dir_okay=False, help="An earlier run, `-o json`."),
+    ] = None
+    since_ledger: Annotated[
+        bool, typer.Option("--since-ledger", help="Compare with the last decision that the service has kept.")
+    ] = False
+    in_place: Annotated[
+        bool, typer.Option("--in-place", help="Prove a resize of the running pods instead of a rollout.")
+    ] = False
+    accept_qos_change: Annotated[
+        bool, typer.Option("--accept-qos-change", help="Another QoS class is no reason to refuse.")
+    ] = False
+    static_cpu: Annotated[
+        bool, typer.Option("--static-cpu", help="The kubelets run the static CPU manager: keep whole CPUs whole.")
+    ] = False
+    objects: Objects = None
+    server_version: ServerVersion = None
+    demo: Demo = False
+    at: Instant = None
+
+
+@grouped
 def recommend(
-    prometheus: PrometheusUrl = None,
-    config: ConfigFile = None,
-    namespaces: Namespaces = None,
-    workload: Pattern = "*",
+    given: AdviceOptions,
     output: Annotated[AdviceOutput, typer.Option("--output", "-o", help="How to print.")] = AdviceOutput.TABLE,
     to: Annotated[
         Path | None, typer.Option("--to", metavar="DIR", file_okay=False, help="Folder of the kustomize overlay.")
     ] = None,
     base: Annotated[str, typer.Option("--base", help="What the overlay builds on.")] = "../base",
-    kind: Annotated[str | None, typer.Option("--kind", help="Only workloads of this kind.")] = None,
-    severity: Annotated[
-        str | None, typer.Option("--severity", metavar="LEAST", help="Only OK, WARNING or CRITICAL and worse.")
-    ] = None,
-    refused: Annotated[bool, typer.Option("--refused", help="Only what the cluster would refuse.")] = False,
-    price_core_hour: Annotated[
-        float | None, typer.Option("--price-core-hour", min=0, help="Price of a requested core for an hour.")
-    ] = None,
-    price_gib_hour: Annotated[
-        float | None, typer.Option("--price-gib-hour", min=0, help="Price of a requested GiB for an hour.")
-    ] = None,
-    previous: Annotated[
-        Path | None,
-        typer.Option("--previous", metavar="FILE", exists=True, dir_okay=False, help="An earlier run, `-o json`."),
-    ] = None,
-    ledger: Annotated[
-        bool, typer.Option("--since-ledger", help="Compare with the last decision that the service has kept.")
-    ] = False,
     compare: Annotated[bool, typer.Option("--compare/--no-compare", help="Show VPA and KRR beside it.")] = True,
     findings: Annotated[bool, typer.Option("--findings", help="Print what every rule of the cluster says.")] = False,
-    in_place: Annotated[
-        bool, typer.Option("--in-place", help="Prove a resize of the running pods instead of a rollout.")
-    ] = False,
-    accept_qos_change: Annotated[
-        bool, typer.Option("--accept-qos-change", help="Another QoS class is no reason to refuse.")
-    ] = False,
-    static_cpu: Annotated[
-        bool, typer.Option("--static-cpu", help="The kubelets run the static CPU manager: keep whole CPUs whole.")
-    ] = False,
     joint: Annotated[
         bool, typer.Option("--joint", help="Choose count and size together where an HPA scales by CPU utilization.")
     ] = False,
-    price_pod_start: Annotated[
-        float, typer.Option("--price-pod-start", min=0, help="With --joint: price of starting or stopping a pod once.")
-    ] = 0.0,
-    objects: Objects = None,
-    server_version: ServerVersion = None,
-    demo: Demo = False,
-    at: Instant = None,
 ) -> None:
     """Say what each pod should request and be limited to, how far off it is, what it costs, and what refuses it."""
     from forecaster.cli.look import look, look_at_demo
@@ -83,14 +102,16 @@ def recommend(
     from forecaster.vertical.admission.context import ApplyTerms
     from forecaster.vertical.cluster_rules.qos import SHARED, STATIC
 
-    prices = prices_of(price_core_hour, price_gib_hour)
-    settings = settings_of(config, prometheus, namespaces)
-    earlier = previous_of(previous, settings if ledger else None)
-    seen = look_at_demo(objects, server_version) if demo else look(settings, at, objects, server_version)
-    terms = ApplyTerms(in_place, accept_qos_change, STATIC if static_cpu else SHARED)
+    prices = prices_of(given.price_core_hour, given.price_gib_hour)
+    settings = settings_of(given.config, given.prometheus, given.namespaces)
+    earlier = previous_of(given.previous, settings if given.since_ledger else None)
+    objects, version = given.objects, given.server_version
+    seen = look_at_demo(objects, version) if given.demo else look(settings, given.at, objects, version)
+    terms = ApplyTerms(given.in_place, given.accept_qos_change, STATIC if given.static_cpu else SHARED)
     advices = seen.advices(earlier, compare=compare, terms=terms)
-    ours = filtered(advices, matching((one.id for one in advices), workload), kind, severity, refused=refused)
-    together = seen.joint(costs_of(prices, price_pod_start), terms) if joint else None
+    chosen = matching((one.id for one in advices), given.workload)
+    ours = filtered(advices, chosen, given.kind, given.severity, refused=given.refused)
+    together = seen.joint(costs_of(prices, given.price_pod_start), terms) if joint else None
     seen.tell_faults()
     if output is AdviceOutput.KUSTOMIZE and to is not None:
         typer.echo(f"{write_overlay(ours, to, base)} patches in {to}", err=True)
