@@ -1,4 +1,4 @@
-"""The HPAs of all runs beside our decisions: one pass a sync, on arrays, digit by digit as `forecaster.hpa` (§3, §9-§11).
+"""The HPAs of all runs beside our decisions: a pass a sync, on arrays, digit by digit as `forecaster.hpa` (§3, §9-§11).
 
 Pods are alike: ready ones share the demand, starting ones use nothing yet. All HPAs of one object have targets of the
 same kinds and the same `behavior`.

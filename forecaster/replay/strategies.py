@@ -1,4 +1,4 @@
-"""The strategies of a comparison: the HPA alone, seasonal naive, models, our policy, learned ones, perfect foresight."""
+"""The strategies of a comparison: the HPA alone, seasonal naive, models, our policy, learned ones, a perfect one."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def with_horizontal(policy: Policy, changed: Mapping[str, object]) -> Policy:
 
 
 def at_share(policy: Policy, share: float) -> Policy:
-    """The policy where targets are at this share: by newsvendor sizing a target has no say, and the price moves instead."""
+    """The policy where targets are at this share: sized by newsvendor they have no say, and the price moves instead."""
     horizontal = policy.horizontal
     if horizontal.sizing != "newsvendor" or share == 1.0:
         return policy

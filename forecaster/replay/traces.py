@@ -1,4 +1,4 @@
-"""Recorded demand, and what is known of it at every minute of a replay: as HPAs and as decisions read it, and what comes.
+"""Recorded demand, and what HPAs and decisions read of it at every minute of a replay, and what comes.
 
 The service keeps demand as float32, so decisions see it rounded; an HPA reads its metrics itself, exact.
 """

@@ -1,4 +1,4 @@
-"""Training of learned policies: a replay under a policy that tries things, as often as it takes, same for the same seed.
+"""Training of learned policies: replays under a policy that tries things, over and over; the same for the same seed.
 
 A table learns by Q-learning with every minute (Watkins 1989), a forest of extremely randomised trees by fitted Q
 iteration over the minutes that were kept (Ernst, Geurts, Wehenkel 2005).

@@ -93,7 +93,7 @@ def test_the_noise_of_a_difference_is_what_one_hour_more_or_less_makes() -> None
 
 @pytest.mark.parametrize(("sizing", "peak"), [("newsvendor", 5.7), ("quantile", 6.0)])
 def test_a_forecast_that_sees_the_peak_coming_has_the_better_record(sizing: str, peak: float) -> None:
-    """Six pods of load, or nearly so many, for five minutes of each hour; the model knows, and yesterday was the same."""
+    """Six pods of load, or nearly, for five minutes of each hour; the model knows, and yesterday was the same."""
     demand = np.where(np.arange(2880) % 60 < 5, peak, peak / 4)
     coming = np.lib.stride_tricks.sliding_window_view(np.r_[demand, demand[:5]], 6).max(axis=1)
     days = days_of(demand, np.repeat(coming[:, None], len(LEVELS), axis=1), coming)
