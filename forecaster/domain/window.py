@@ -69,14 +69,18 @@ class PodSamples:
     """What the values of a block were made of, [row, column] each; NaN where that is not known."""
 
     pods: NDArray[np.float64]
-    """Pods with samples."""
+    """Pods with samples that are past their start."""
     per_pod: NDArray[np.float64]
     """Samples of such a pod within the window of the rate, on average."""
+    settled: NDArray[np.float64]
+    """The cores that they use."""
+    starting: NDArray[np.float64]
+    """1 where there are other pods that use some: those that start. Else 0."""
 
     @property
     def layers(self) -> tuple[NDArray[np.float64], ...]:
         """Its arrays in their order."""
-        return (self.pods, self.per_pod)
+        return (self.pods, self.per_pod, self.settled, self.starting)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

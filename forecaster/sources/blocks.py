@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
+from forecaster.domain.signal import PODS
 from forecaster.domain.window import Block, PodSamples
 from forecaster.domain.workload import WorkloadId
-from forecaster.sources.wire import MalformedAnswer, Series
+from forecaster.sources.wire import MalformedAnswer, QueryAnswer, Series
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.domain.signal import Signal
-    from forecaster.sources.wire import QueryAnswer
 
 
 _CHUNK = 1 << 22
@@ -169,17 +169,49 @@ def block_of(answer: QueryAnswer, signal: Signal, start: datetime, step: timedel
 
 SAMPLES_OF_A_POD = 1e9
 """More samples than all pods of a workload have within a window: `pods * SAMPLES_OF_A_POD + samples` is exact."""
+SETTLED, SAMPLES = "settled", "samples"
+"""The label `what` of an answer about pods."""
+ALIKE = 1e-6
+"""Two sums of the same rates differ by rounding: relative, and cores."""
 
 
-def pod_samples(counted: Block, ids: Sequence[WorkloadId]) -> PodSamples:
-    """Pods with samples, and samples of a pod, of these workloads from an answer to the query `cpu_samples`."""
-    row = {id_: at for at, id_ in enumerate(counted.ids)}
+def pod_samples(usage: Block, answer: QueryAnswer) -> PodSamples:
+    """What sums of CPU are made of, from the answer to the query `cpu_pods` on the same grid.
+
+    A workload that is not in an answer has no pods past their start; where the answer says nothing of any workload it
+    is not known. Raises `MalformedAnswer`.
+    """
+    settled, counted = (_rows_like(usage, answer, what) for what in (SETTLED, SAMPLES))
+    pods = np.floor(counted / SAMPLES_OF_A_POD)
+    samples = counted - pods * SAMPLES_OF_A_POD
+    told = ~np.isnan(counted).all(axis=0)
+    known = np.where(np.isnan(pods) & told, 0.0, pods)
+    more = usage.values > np.nan_to_num(settled) * (1.0 + ALIKE) + ALIKE
+    per_pod = np.divide(samples, pods, out=np.full(pods.shape, np.nan), where=pods > 0)
+    return PodSamples(known, per_pod, settled, np.where(told, more, np.nan))
+
+
+def _rows_like(usage: Block, answer: QueryAnswer, what: str) -> NDArray[np.float64]:
+    """The values of one kind for the rows of `usage`."""
+    some = [one for one in answer.series if _what(bytes(one.labels)) == what]
+    found = block_of(QueryAnswer(some), PODS, usage.start, usage.step, int(usage.values.shape[1]))
+    row = {id_: at for at, id_ in enumerate(found.ids)}
+    at = np.fromiter((row.get(id_, -1) for id_ in usage.ids), np.intp, len(usage.ids))
+    values = np.full(usage.values.shape, np.nan)
+    values[at >= 0] = found.values[at[at >= 0]]
+    return values
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _what(labels: bytes) -> str:
+    return Series(msgspec.Raw(labels)).metric.get("what", "")
+
+
+def samples_of(known: PodSamples, ids: Sequence[WorkloadId], among: Sequence[WorkloadId]) -> PodSamples:
+    """The rows of some workloads; not known of those that are not there."""
+    row = {id_: at for at, id_ in enumerate(among)}
     at = np.fromiter((row.get(id_, -1) for id_ in ids), np.intp, len(ids))
-    numbers = np.full((len(ids), counted.values.shape[1]), np.nan)
-    numbers[at >= 0] = counted.values[at[at >= 0]]
-    pods = np.floor(numbers / SAMPLES_OF_A_POD)
-    samples = numbers - pods * SAMPLES_OF_A_POD
-    return PodSamples(pods, np.divide(samples, pods, out=np.full(pods.shape, np.nan), where=pods > 0))
+    return PodSamples(*(np.vstack([one, np.full((1, one.shape[1]), np.nan)])[at] for one in known.layers))
 
 
 def owner_of(series: Series) -> WorkloadId | None:

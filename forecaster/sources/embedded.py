@@ -27,7 +27,7 @@ from forecaster.domain.signal import CPU, MEMORY, PODS, Signal
 from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import TargetType
 from forecaster.sources import promql
-from forecaster.sources.blocks import SAMPLES_OF_A_POD
+from forecaster.sources.blocks import SAMPLES, SAMPLES_OF_A_POD, SETTLED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -72,7 +72,7 @@ class Answers:
         asked = queries.inventory() | queries.container_facts()
         self._facts = {query: FACTS[name] for name, query in asked.items()}
         self._patterns = {signal: _pattern(queries.signal(signal, _SENTINEL)) for signal in recording.values}
-        self._samples = _pattern(queries.samples(_SENTINEL))
+        self._of_pods = _pattern(queries.of_pods(_SENTINEL))
         self._containers = {signal: _pattern(queries.container_usage(signal, _SENTINEL)) for signal in (CPU, MEMORY)}
         self._sums = {signal: _RunningSums(values) for signal, values in recording.values.items()}
 
@@ -106,7 +106,7 @@ class Answers:
 
     def _demand(self, query: str, times: NDArray[np.float64]) -> tuple[list[Labels], NDArray[np.float64]]:
         """Labels [series] and float64[series, time]; NaN where nothing was recorded."""
-        if found := self._samples.fullmatch(query):
+        if found := self._of_pods.fullmatch(query):
             return self._made_of(times, found)
         signal, window, per_container = self._meaning(query)
         values = self._values(signal, times, window)
@@ -119,11 +119,13 @@ class Answers:
 
     def _made_of(self, times: NDArray[np.float64], found: re.Match[str]) -> tuple[list[Labels], NDArray[np.float64]]:
         """Every pod with a sample a quarter of a minute: what is recorded is whole."""
-        pods = self._values(PODS, times, 1)
+        pods, settled = self._values(PODS, times, 1), self._values(CPU, times, _minutes(found))
         pods[pods < 1] = np.nan
+        samples = np.rint(pods) * (SAMPLES_OF_A_POD + 4 * _minutes(found))
         shown = [self._shows(one) for one in self._recording.workloads]
         labels = [_identity(one) for one, visible in zip(self._recording.workloads, shown, strict=True) if visible]
-        return labels, (np.rint(pods) * (SAMPLES_OF_A_POD + 4 * _minutes(found)))[shown]
+        told = [one | {"what": what} for what in (SETTLED, SAMPLES) for one in labels]
+        return told, np.vstack([settled[shown], samples[shown]])
 
     def _values(self, signal: Signal, times: NDArray[np.float64], window: int) -> NDArray[np.float64]:
         columns = np.floor((times - self._recording.start.timestamp()) / 60 + _ROUNDING).astype(np.intp)

@@ -104,7 +104,7 @@ _NO_SCALING = "no HorizontalPodAutoscaler is known"
 
 _OPTIONAL = {
     "requests": "no known counter of requests has data; queries.requests can state a query of your own",
-    "cpu_samples": "whether pods lack samples is not known",
+    "cpu_pods": "whether pods lack samples is not known",
     "pod_requests": "no pod states requests on all its containers",
     "pod_limits": "no pod states limits on all its containers",
     "hpa_scale_targets": _NO_SCALING,

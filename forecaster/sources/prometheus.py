@@ -5,21 +5,21 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.domain.signal import PODS, REQUESTS, Signal
-from forecaster.domain.window import MINUTE, Block
+from forecaster.domain.signal import CPU, MEMORY, REQUESTS, Signal
+from forecaster.domain.window import MINUTE, Block, PodSamples
 from forecaster.domain.workload import ContainerFacts
 from forecaster.errors import SourceError, SourceRefused
 from forecaster.sources import request_rates
 from forecaster.sources.back_off import BackOff
-from forecaster.sources.blocks import block_of, pod_samples
+from forecaster.sources.blocks import block_of, pod_samples, samples_of
 from forecaster.sources.client import PrometheusClient
 from forecaster.sources.facts import by_workload, container_block, facts_of, rows_of
 from forecaster.sources.inventory import Rotation, inventory_of
-from forecaster.sources.queries import SAMPLES
+from forecaster.sources.queries import OF_PODS
 from forecaster.sources.slices import Grid, Slices, grid_between, read_ahead
 from forecaster.sources.wire import MalformedAnswer, at_instant, shown_url
 
@@ -38,6 +38,17 @@ _FIRST_SLICE = 12
 """Points of the first slice, before the number of series is known: an hour at five minutes."""
 
 
+_NOT_KNOWN = "whether pods lack samples, and which are starting, is not known"
+
+
+class _MadeOf(NamedTuple):
+    """What the sums of some workloads were made of at the instants of a grid."""
+
+    grid: Grid
+    ids: tuple[WorkloadId, ...]
+    samples: PodSamples
+
+
 class PrometheusSource:
     """Reads what `queries` describe from the server of `settings`; the inventory belongs to one thread."""
 
@@ -47,7 +58,7 @@ class PrometheusSource:
         self._queries = queries
         self._rotation = Rotation(queries.specifications_every)
         self._back_off = BackOff()
-        self._counted: tuple[Grid, Block] | None = None
+        self._made_of: _MadeOf | None = None
 
     @property
     def queries(self) -> Queries:
@@ -125,33 +136,30 @@ class PrometheusSource:
     def _complete(self, block: Block, signal: Signal, grid: Grid) -> Block:
         """A block with what its values were made of; that alone is not known where the question for it fails.
 
-        CPU and memory come from the same scrapes of pods, so both are made of the samples that CPU is. Of points that
-        are further apart than the window of a rate it is not asked.
+        CPU and memory come from the same scrapes of pods: of memory it is known for the instant for which CPU was asked
+        last. Of points that are further apart than the window of a rate it is not asked.
         """
         block = replace(block, rated=self._queries.is_rate(signal))
-        query = self._queries.samples(grid.step) if signal.resource and grid.step <= self._queries.rate_window else ""
-        if not query or self._back_off.waits(SAMPLES, grid.end):
+        if signal == MEMORY and self._made_of and self._made_of.grid == grid:
+            return replace(block, made_of=samples_of(self._made_of.samples, block.ids, self._made_of.ids))
+        query = self._queries.of_pods(grid.step) if signal == CPU and grid.step <= self._queries.rate_window else ""
+        if not query or self._back_off.waits(OF_PODS, grid.end):
             return block
         try:
-            counted = self._samples(query, grid)
+            answer = self._ask_grid(OF_PODS, query, grid)
+            with self._promised(OF_PODS):
+                found = pod_samples(block, answer)
         except SourceError as error:
-            self._back_off.failed(SAMPLES, str(error), grid.end)
-            return replace(block, warnings=(*block.warnings, f"{error}; whether pods lack samples is not known"))
-        self._back_off.answered(SAMPLES)
-        return replace(block, made_of=pod_samples(counted, block.ids), partial=block.partial or counted.partial)
+            self._back_off.failed(OF_PODS, str(error), grid.end)
+            return replace(block, warnings=(*block.warnings, f"{error}; {_NOT_KNOWN}"))
+        self._back_off.answered(OF_PODS)
+        self._made_of = _MadeOf(grid, block.ids, found)
+        return replace(block, made_of=found, partial=block.partial or answer.partial)
 
-    def _samples(self, query: str, grid: Grid) -> Block:
-        """The counts of pods and samples, asked once for the signals of one instant."""
-        if self._counted and self._counted[0] == grid:
-            return self._counted[1]
+    def _ask_grid(self, name: str, query: str, grid: Grid) -> QueryAnswer:
         if grid.points == 1:
-            answer = self._client.custom_query(query, grid.start, name=SAMPLES)
-        else:
-            answer = self._client.custom_query_range(query, grid.start, grid.end, grid.step, name=SAMPLES)
-        with self._promised(SAMPLES):
-            counted = block_of(answer, PODS, grid.start, grid.step, grid.points)
-        self._counted = (grid, counted) if grid.points == 1 else None
-        return counted
+            return self._client.custom_query(query, grid.start, name=name)
+        return self._client.custom_query_range(query, grid.start, grid.end, grid.step, name=name)
 
     def _block(self, signal: Signal, answer: QueryAnswer, grid: Grid) -> Block:
         with self._promised(str(signal)):

@@ -19,8 +19,10 @@ Why the queries look as they do: every side of a join passes `group by` or `topk
 the query for the whole cluster; and `max by (..., id)` drops duplicates of a container while it keeps its restarts,
 of which the cgroup `id` differs.
 
-`cpu_samples` says what a sum was made of, two counts in one number so that it costs one query: 1e9 for each pod that
-has a rate, and the samples of its best container within the window.
+`cpu_pods` says what a sum of CPU is made of, by the label `what`. `settled`: the usage of pods that are past their
+start, those that were ready at some time in the five minutes before the window of the rate (HPA rules §6: a pod that
+has never been ready is left out, and so is one whose sample is older than its readiness). `samples`: of these pods, two
+counts in one number, 1e9 for each that has a rate, and the samples of its best container within the window.
 """
 
 from __future__ import annotations
@@ -146,6 +148,14 @@ avg by (namespace, workload_kind, workload, resource) (
 
 
 _CONTAINERS = f'container!="",container!="POD",{_SELECTED}'
+_READY = f'kube_pod_status_ready{{condition="true",{_SELECTED}}}'
+_STARTING = f"""\
+(
+      group by (namespace, pod) ({_READY})
+      unless on (namespace, pod)
+      max by (namespace, pod) (max_over_time({_READY}[5m] offset $window)) == 1
+    )"""
+"""Pods that were not ready at any time within five minutes before the window; none where readiness is not exported."""
 
 RAW: dict[str, str] = {
     "cpu": f"""\
@@ -154,9 +164,21 @@ sum by (namespace, workload_kind, workload) (
   * on (namespace, pod) group_left (workload_kind, workload)
   $owners
 )""",
-    "cpu_samples": f"""\
-sum by (namespace, workload_kind, workload) (
-  (1e9 + (max by (namespace, pod) (count_over_time(container_cpu_usage_seconds_total{{{_CONTAINERS}}}[$window])) > 1))
+    "cpu_pods": f"""\
+sum by (namespace, workload_kind, workload, what) (
+  (
+    (
+      label_replace(sum by (namespace, pod) (
+        max by (namespace, pod, container, id) (rate(container_cpu_usage_seconds_total{{{_CONTAINERS}}}[$window]))
+      ), "what", "settled", "", "")
+      or
+      label_replace(1e9 + (
+        max by (namespace, pod) (count_over_time(container_cpu_usage_seconds_total{{{_CONTAINERS}}}[$window])) > 1
+      ), "what", "samples", "", "")
+    )
+    unless on (namespace, pod)
+    {_STARTING}
+  )
   * on (namespace, pod) group_left (workload_kind, workload)
   $owners
 )""",
@@ -197,7 +219,7 @@ max by (namespace, horizontalpodautoscaler, metric_name, metric_target_type) (
 
 RECORDED: dict[str, str] = {
     "cpu": f"forecaster:workload_cpu_cores:rate$window{{{_SELECTED}}}",
-    "cpu_samples": f"forecaster:workload_cpu_samples:count$window{{{_SELECTED}}}",
+    "cpu_pods": f"forecaster:workload_cpu_pods:rate$window{{{_SELECTED}}}",
     "memory": f"forecaster:workload_memory_bytes:sum{{{_SELECTED}}}",
     "replicas": f"forecaster:workload_replicas:spec{{{_SELECTED}}}",
     "ready_replicas": f"forecaster:workload_replicas:ready{{{_SELECTED}}}",

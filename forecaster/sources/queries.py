@@ -17,8 +17,8 @@ from forecaster.sources.request_rates import PRESETS, detection
 from forecaster.sources.settings import SignalSettings
 
 _TEMPLATES: Mapping[str, str] = {CPU: "cpu", MEMORY: "memory", REQUESTS: "requests", PODS: "ready_replicas"}
-SAMPLES = "cpu_samples"
-INVENTORY = tuple(name for name in RAW if name not in DEMAND and name != SAMPLES)
+OF_PODS = "cpu_pods"
+INVENTORY = tuple(name for name in RAW if name not in DEMAND and name != OF_PODS)
 
 _Kind = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9]*$")]
 
@@ -69,10 +69,11 @@ class Queries(BaseModel):
     )
 
     cpu: str = Field("", description="CPU in cores. Empty: the preset's.")
-    cpu_samples: str = Field(
+    cpu_pods: str = Field(
         "",
-        description="What a sum of CPU is made of: 1e9 for each pod with a rate, and the samples in its window. Empty "
-        "is the preset's; beside a `cpu` of your own none, and whether that is complete is then not known.",
+        description="What a sum of CPU is made of, label `what`: `settled`, the cores of pods past their start, and "
+        "`samples`, 1e9 for each of them plus its samples in the window. Empty: the preset's; none beside a `cpu` of "
+        "your own, and whether that is complete is then not known.",
     )
     memory: str = Field("", description="Working set in bytes. Empty: the preset's.")
     requests: str = Field("", description="Requests per second. Empty: as `requests_from` says.")
@@ -107,7 +108,7 @@ class Queries(BaseModel):
         origin = PRESETS.get(str(given.get("requests_from", "")))
         known |= {"requests": origin.query} if origin else {}
         if given.get("cpu") and given["cpu"] != known["cpu"]:
-            known = {name: text for name, text in known.items() if name != SAMPLES}
+            known = {name: text for name, text in known.items() if name != OF_PODS}
         return given | {name: text for name, text in known.items() if not given.get(name)}
 
     @field_validator("requests_from")
@@ -162,9 +163,9 @@ class Queries(BaseModel):
             return own.query
         return f"(\n{own.query}\n)\n* on (namespace, workload_kind, workload)\n(\n{self.ready_replicas}\n)"
 
-    def samples(self, step: timedelta) -> str:
-        """The query for the pods and samples that usage of pods at points `step` apart is made of; may be empty."""
-        return self.rendered(self.cpu_samples, self.window(step))
+    def of_pods(self, step: timedelta) -> str:
+        """The query for what usage of pods at points `step` apart is made of; may be empty."""
+        return self.rendered(self.cpu_pods, self.window(step))
 
     def is_rate(self, signal: str) -> bool:
         """Whether a signal is asked for as a rate over a window."""
@@ -190,7 +191,7 @@ class Queries(BaseModel):
     def all_queries(self) -> dict[str, str]:
         """Every query that may be asked in one cycle, as it is sent."""
         signals = {name: self.signal(name) for name in (*BUILT_IN.by_name, *self._own) if name != PODS}
-        counted = {SAMPLES: self.samples(timedelta(0))}
+        counted = {OF_PODS: self.of_pods(timedelta(0))}
         return {name: text for name, text in (signals | counted | self.inventory()).items() if text}
 
     def rendered(self, template: str, window: timedelta | None = None) -> str:

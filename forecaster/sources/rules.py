@@ -46,7 +46,7 @@ def workload_groups() -> list[dict[str, Any]]:
     fresh = [
         _rule("forecaster:pod_workload:owner", OWNERS, _FRESH),
         _rate("workload_cpu_cores", RAW["cpu"], _FRESH),
-        _rule(f"forecaster:workload_cpu_samples:count{promql.duration(_FRESH)}", RAW["cpu_samples"], _FRESH),
+        _rate("workload_cpu_pods", RAW["cpu_pods"], _FRESH),
     ]
     levels = [_rule(record, RAW[name], _FRESH) for record, name in _LEVELS.items()]
     return [

@@ -37,6 +37,15 @@ class World:
     def gauge(self, metric: str, value: float, **labels: str) -> None:
         self._add(metric, np.full(self.scrapes, float(value)), labels)
 
+    def levels(self, metric: str, values: NDArray[np.float64], **labels: str) -> None:
+        """A gauge [scrape]; NaN where it is not scraped."""
+        self._add(metric, values, labels)
+
+    def total(self, metric: str, per_second: NDArray[np.float64], **labels: str) -> None:
+        """A counter that grows so much a second [scrape]; NaN where it is not scraped."""
+        grown = np.nan_to_num(per_second) * self.interval
+        self._add(metric, np.where(np.isnan(per_second), np.nan, np.cumsum(grown)), labels)
+
     def counter(self, metric: str, per_second: float, **labels: str) -> None:
         self._add(metric, per_second * self.interval * np.arange(self.scrapes), labels)
 

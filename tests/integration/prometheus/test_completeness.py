@@ -26,6 +26,8 @@ from tests.support.prometheus import RealPrometheus, fill
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from numpy.typing import NDArray
+
     from forecaster.cycle.run import Outcome
     from tests.support.prometheus import Binaries
 
@@ -55,6 +57,73 @@ def web(cluster: World, *, measured: int = 10) -> None:
     cluster.gauge("kube_horizontalpodautoscaler_spec_target_metric", 60, **target, **hpa)
 
 
+def with_hpa(cluster: World, ready: NDArray[np.float64]) -> None:
+    """The web with so many ready pods [scrape], ten of them asked for."""
+    who = {"namespace": "shop", "deployment": "web"}
+    cluster.gauge("kube_deployment_spec_replicas", 10, **who)
+    cluster.levels("kube_deployment_status_replicas_ready", ready, **who)
+    cluster.replicaset("shop", "web-5d8f", "Deployment", "web")
+    hpa = {"namespace": "shop", "horizontalpodautoscaler": "web"}
+    scales = {"scaletargetref_kind": "Deployment", "scaletargetref_name": "web"}
+    cluster.gauge("kube_horizontalpodautoscaler_info", 1, **scales, **hpa)
+    cluster.gauge("kube_horizontalpodautoscaler_spec_min_replicas", 2, **hpa)
+    cluster.gauge("kube_horizontalpodautoscaler_spec_max_replicas", 50, **hpa)
+    target = {"metric_name": "cpu", "metric_target_type": "utilization"}
+    cluster.gauge("kube_horizontalpodautoscaler_spec_target_metric", 60, **target, **hpa)
+
+
+def pod(cluster: World, name: str, cores: NDArray[np.float64], ready: NDArray[np.bool_]) -> None:
+    """A pod that is there where its usage [scrape] is a number."""
+    there = np.where(np.isnan(cores), np.nan, 1.0)
+    who = {"namespace": "shop", "pod": name}
+    app = who | {"container": "app"}
+    owner = {"owner_kind": "ReplicaSet", "owner_name": "web-5d8f", "owner_is_controller": "true"}
+    cluster.levels("kube_pod_owner", there, **who, **owner)
+    cluster.levels("kube_pod_container_info", there, image="app", **app)
+    cluster.levels("kube_pod_status_phase", there, phase="Running", **who)
+    cluster.levels("kube_pod_status_ready", np.where(ready, there, 0.0 * there), condition="true", **who)
+    cluster.levels("kube_pod_container_resource_requests", 0.5 * there, resource="cpu", **app)
+    cluster.total("container_cpu_usage_seconds_total", cores, id=f"/kubepods/{name}/app", **app)
+    cluster.levels("container_memory_working_set_bytes", 1000.0 * there, id=f"/kubepods/{name}/app", **app)
+
+
+SURGE, READY, GONE = 9, 11, 12
+"""Minutes: three new pods are created, they are ready, three old ones are gone."""
+
+
+def rollout(cluster: World) -> None:
+    """Ten pods with three cores in all; a surge of three that use a core each for two minutes before they are ready."""
+    minute = (cluster.times - NOON.timestamp()) / 60
+    share = np.where(minute < READY, 0.3, np.where(minute < GONE, 3 / 13, 0.3))
+    for number in range(10):
+        leaves = number < 3
+        pod(cluster, f"old-{number}", np.where(leaves & (minute >= GONE), np.nan, share), minute > -1)
+    for number in range(3):
+        cores = np.where(minute < SURGE, np.nan, np.where(minute < READY, 1.0, share))
+        pod(cluster, f"new-{number}", cores, minute >= READY)
+    with_hpa(cluster, np.where((minute >= READY) & (minute < GONE), 13.0, 10.0))
+
+
+def crash_loop(cluster: World) -> None:
+    """Ten pods with three cores in all, and one of a new template that uses a core and is never ready."""
+    minute = (cluster.times - NOON.timestamp()) / 60
+    for number in range(10):
+        pod(cluster, f"old-{number}", np.full(cluster.scrapes, 0.3), minute > -1)
+    pod(cluster, "new", np.where(minute < SURGE, np.nan, 1.0), minute < -1)
+    with_hpa(cluster, np.full(cluster.scrapes, 10.0))
+
+
+def scaled_out(cluster: World) -> None:
+    """Demand of ten pods' worth doubles; ten more pods that start within seconds come to its help in minute 11."""
+    minute = (cluster.times - NOON.timestamp()) / 60
+    load = np.where(minute < SURGE, 3.0, 6.0)
+    for number in range(20):
+        cores = np.where(minute < READY, load / 10, load / 20)
+        cores = np.where((number >= 10) & (minute < READY), np.nan, cores)
+        pod(cluster, f"web-{number}", cores, minute > -1)
+    with_hpa(cluster, np.where(minute < READY, 10.0, 20.0))
+
+
 def scraped(name: str, **away: tuple[float, float]) -> World:
     """Twenty minutes, scraped every quarter of a minute."""
     return World(name, START.timestamp(), interval=15.0, scrapes=80, **away)
@@ -67,6 +136,10 @@ def worlds() -> Iterator[World]:
     silent = scraped("silent")
     web(silent, measured=6)
     yield silent
+    for build in (rollout, crash_loop, scaled_out):
+        world = scraped(build.__name__)
+        build(world)
+        yield world
 
 
 @pytest.fixture(scope="module")
@@ -158,6 +231,38 @@ class TestPodsWithoutSamples:
             stage.cycle.run(at(minute))
         window = stage.history.window(CPU, MINUTE)
         assert np.isnan(window.values[:, -6:]).all()
+
+
+class TestStart:
+    """What pods use to start is no demand."""
+
+    @pytest.mark.parametrize("world", ["rollout", "crash_loop"])
+    def test_the_count_does_not_rise(self, cycles: Callable[[str], CycleOnFakes], world: str) -> None:
+        stage = cycles(world)
+        counts = {minute: named(stage.cycle.run(at(minute)), "web").wanted_replicas for minute in range(7, 20)}
+        assert set(counts.values()) == {10}, counts
+
+    def test_pods_past_their_start_are_measured_alone(self, cycles: Callable[[str], CycleOnFakes]) -> None:
+        stage = cycles("rollout")
+        amounts = [measured(stage.cycle.run(at(minute))) for minute in range(7, 20)]
+        assert max(amounts) == pytest.approx(3.0, rel=0.02)
+        assert amounts[-1] == pytest.approx(3.0, rel=0.02)
+
+    def test_what_all_pods_use_is_learned_from(self, cycles: Callable[[str], CycleOnFakes]) -> None:
+        """Warm-up is taken out of history where it is learned from; here there is nothing to learn it by."""
+        stage = cycles("rollout")
+        for minute in range(7, 20):
+            stage.cycle.run(at(minute))
+        known = np.array(kept(stage.history, CPU, WEB)[-13:])
+        assert np.nanmax(known) > 4.0
+
+    def test_new_pods_that_take_their_share_do_not_lower_the_count(self, cycles: Callable[[str], CycleOnFakes]) -> None:
+        stage = cycles("scaled_out")
+        outcomes = {minute: stage.cycle.run(at(minute)) for minute in range(7, 20)}
+        counts = {minute: named(one, "web").wanted_replicas for minute, one in outcomes.items()}
+        assert [counts[minute] for minute in range(READY, 20)] == [20] * 9, counts
+        assert outcomes[READY + 1].report.incomplete["cpu", "starting-pods"] == 1
+        assert measured(outcomes[19]) == pytest.approx(6.0, rel=0.02)
 
 
 def test_minutes_are_asked_again_a_bounded_number_of_times(cycles: Callable[[str], CycleOnFakes]) -> None:

@@ -34,7 +34,7 @@ def test_no_placeholder_is_left() -> None:
 def test_every_query_is_visible_as_it_is_asked() -> None:
     assert Queries(requests_from="istio").all_queries().keys() == {
         "cpu",
-        "cpu_samples",
+        "cpu_pods",
         "memory",
         "requests",
         "replicas",
