@@ -10,6 +10,7 @@ import signal
 import threading
 from contextlib import ExitStack
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
@@ -19,7 +20,7 @@ from forecaster.app.child import ScalerOptions, ServingProcess, scaler_process
 from forecaster.app.clock import current, evaluation_time
 from forecaster.app.compose import build_cycle, nothing_observed, observed_file
 from forecaster.app.ledger_recall import recalled
-from forecaster.app.service import Service
+from forecaster.app.service import Persistence, Service
 from forecaster.app.tape_replay import beginning
 from forecaster.app.telemetry import CountedLedger, Metrics
 from forecaster.errors import StoreError
@@ -48,6 +49,9 @@ if TYPE_CHECKING:
     from forecaster.publish.rows import OfferedCycle
     from forecaster.serving.settings import ServingSettings, UpstreamSettings
     from forecaster.store.state import ObservedFile
+
+OBSERVED_EVERY = timedelta(minutes=5)
+"""From one writing of what was earned and decided to the next; a kill loses no more. 15 ms of CPU at 10,000 rows."""
 
 
 def serve(settings: Settings) -> int:
@@ -166,7 +170,8 @@ def build_service(
     )
     if settings.serving.forecast_path:
         cycle.forecaster.paths = paths
-    service = Service(cycle, settings.cycle, metrics, (snapshots, observed), log, clock)
+    persisted = (Persistence(snapshots, settings.cycle.snapshot_every), Persistence(observed, OBSERVED_EVERY))
+    service = Service(cycle, settings.cycle, metrics, persisted, log, clock)
     return service
 
 

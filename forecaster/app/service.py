@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from forecaster.app import telemetry
@@ -11,8 +12,7 @@ from forecaster.app.schedule import Schedule
 from forecaster.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from datetime import datetime
+    from collections.abc import Callable, Iterable, Sequence
 
     from forecaster.app.telemetry import Metrics
     from forecaster.config.settings import CycleSettings
@@ -20,11 +20,24 @@ if TYPE_CHECKING:
     from forecaster.domain.report import CycleReport
 
 
-class Kept(Protocol):
-    """Something that outlives the process."""
+class Persistable(Protocol):
+    """What outlives the process."""
 
     def save(self) -> None:
-        """Keep it as it is now. Raises `StoreError`."""
+        """Write it as it is now. Raises `StoreError`."""
+
+
+@dataclass(slots=True)
+class Persistence:
+    """What is written, how often, and when it was written last."""
+
+    part: Persistable
+    every: timedelta
+    at: datetime | None = None
+
+    def due(self, now: datetime) -> bool:
+        """Whether it is time to write it; after a jump of the clock, either way, it is."""
+        return self.at is None or not timedelta() <= now - self.at < self.every
 
 
 @dataclass(slots=True)
@@ -34,12 +47,11 @@ class Service:
     cycle: Cycle
     settings: CycleSettings
     metrics: Metrics
-    kept: Sequence[Kept]
+    persisted: Sequence[Persistence]
     log: telemetry.Log
     clock: Callable[[], datetime] = current
     schedule: Schedule = field(init=False)
     report: CycleReport | None = None
-    saved_at: datetime | None = None
 
     def __post_init__(self) -> None:
         self.schedule = Schedule(self.tick, interval=self.settings.interval, delay=self.settings.delay)
@@ -63,7 +75,7 @@ class Service:
         """Let the running cycle finish and save the history; whether it finished within the grace."""
         finished = self.schedule.stop(self.settings.grace)
         if finished:
-            self._save(self.clock())
+            self._save(self.persisted, self.clock())
         return finished
 
     def _run(self, now: datetime) -> None:
@@ -71,14 +83,13 @@ class Service:
         self.report = replace(outcome.report, late_starts=self.schedule.take_late_starts())
         self.metrics.record(self.report)
         telemetry.log_report(self.log, self.report)
-        if self.saved_at is None or now - self.saved_at >= self.settings.snapshot_every:
-            self._save(now)
+        self._save([one for one in self.persisted if one.due(now)], now)
 
-    def _save(self, now: datetime) -> None:
-        for part in self.kept:
+    def _save(self, due: Iterable[Persistence], now: datetime) -> None:
+        for one in due:
             try:
                 with self.metrics.counting_failures("snapshot"):
-                    part.save()
+                    one.part.save()
             except StoreError as error:
                 self.log.warning("snapshot_not_saved", error=str(error))
-        self.saved_at = now
+            one.at = now

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from forecaster.horizontal.targets import AmountTarget, Unusable, full_pod, stated_pod, targets_of
 from forecaster.demand.capacity import LearnedCapacity, fullest, learned, rolled_out, settled
 from forecaster.demand.censored import SPAN, throttled
 from forecaster.domain.policy import PodCapacity
 from forecaster.domain.signal import CPU, PODS, REQUESTS, Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.domain.workload import WorkloadId
+from forecaster.horizontal.targets import AmountTarget, Unusable, full_pod, stated_pod, targets_of
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.cycle.containers import Containers
-    from forecaster.horizontal.targets import PodTarget
     from forecaster.domain.policies import Policies
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.domain.window import Window
     from forecaster.domain.workload import Workload
+    from forecaster.horizontal.targets import PodTarget
     from forecaster.ports import Histories
 
     Floats = NDArray[np.float64]
@@ -54,6 +54,8 @@ class PersistedCapacity(msgspec.Struct, frozen=True):
     minutes: int
     version: str
     cost: float | None
+    why: str = ""
+    """Where it comes from; empty where it differs from nothing that is assumed."""
 
 
 @dataclass(slots=True)
@@ -90,20 +92,32 @@ class Capacities:
     def kept(self) -> tuple[PersistedCapacity, ...]:
         """As it is kept."""
         return tuple(
-            PersistedCapacity(id_, str(signal), one.amount, one.minutes, one.version, one.cost)
+            PersistedCapacity(
+                id_, str(signal), one.amount, one.minutes, one.version, one.cost, self._in_force(id_, signal)
+            )
             for (id_, signal), one in self.known.items()
         )
 
+    def _in_force(self, id_: WorkloadId, signal: str) -> str:
+        """Why a capacity differs from what is assumed; empty where it does not."""
+        found = self.filled.get(id_, {}).get(signal)
+        return found.why if found else ""
+
     def restore(self, kept: tuple[PersistedCapacity, ...]) -> None:
-        """As it was; it is in force again with the next reading."""
+        """As it was, and in force."""
         self.known = {
             (WorkloadId(*one.id), one.signal): LearnedCapacity(one.amount, one.minutes, one.version, one.cost)
             for one in kept
         }
+        self.filled = {}
+        for one in kept:
+            if one.why:
+                self.filled.setdefault(WorkloadId(*one.id), {})[one.signal] = PodCapacity(one.amount, one.why)
 
     def forget_others(self, here: Container[WorkloadId]) -> None:
         """Keep these workloads only."""
         self.known = {key: one for key, one in self.known.items() if key[0] in here}
+        self.rolling = {key: one for key, one in self.rolling.items() if key[0] in here}
         self.filled = {id_: one for id_, one in self.filled.items() if id_ in here}
 
     def _look(

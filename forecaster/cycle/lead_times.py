@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -35,6 +35,21 @@ class PersistedStartUps(msgspec.Struct, frozen=True):
     off: int
 
 
+class WrittenWatch(NamedTuple):
+    """A watch as it was persisted: it stands until another scale-up is over."""
+
+    took: tuple[timedelta, ...]
+    off: int
+    text: msgspec.Raw
+
+    @classmethod
+    def of(cls, id_: WorkloadId, watch: Watch) -> WrittenWatch:
+        """What is persisted of a watch."""
+        took = tuple(one / SECOND for one in watch.took)
+        told = PersistedStartUps(id_, took, None if watch.rung is None else watch.rung / SECOND, watch.off)
+        return cls(watch.took, watch.off, msgspec.Raw(msgspec.json.encode(told)))
+
+
 @dataclass(slots=True)
 class LeadTimes:
     """What was watched of every workload, and the one place that says which lead time is in force."""
@@ -44,6 +59,8 @@ class LeadTimes:
     watches: dict[WorkloadId, Watch] = field(default_factory=dict)
     looked: datetime | None = None
     seen: dict[WorkloadId, tuple[int, int]] = field(default_factory=dict)
+    written: dict[WorkloadId, WrittenWatch] = field(default_factory=dict)
+    """As it was persisted last."""
 
     def look(self, targets: Targets, now: datetime) -> None:
         """Look at the workloads whose count or readiness moved; a source that is down shows nothing."""
@@ -70,13 +87,20 @@ class LeadTimes:
         """The lead times that were measured."""
         return {id_: watch.rung for id_, watch in self.watches.items() if watch.rung is not None}
 
-    def kept(self) -> tuple[PersistedStartUps, ...]:
-        """What was measured, without the workloads of which nothing was."""
-        return tuple(
-            PersistedStartUps(id_, tuple(one / SECOND for one in watch.took), _seconds(watch.rung), watch.off)
+    def persisted(self) -> tuple[msgspec.Raw, ...]:
+        """What was measured, as `PersistedStartUps`, without the workloads of which nothing was.
+
+        What has not changed since it was asked for last is not written anew.
+        """
+        written = self.written
+        self.written = {
+            id_: before
+            if (before := written.get(id_)) and before.took is watch.took and before.off == watch.off
+            else WrittenWatch.of(id_, watch)
             for id_, watch in self.watches.items()
             if watch.took
-        )
+        }
+        return tuple(one.text for one in self.written.values())
 
     def restore(self, kept: tuple[PersistedStartUps, ...]) -> None:
         """Take over what an earlier process has measured."""
@@ -97,7 +121,3 @@ class LeadTimes:
         """Keep these workloads only."""
         self.watches = {id_: watch for id_, watch in self.watches.items() if id_ in known}
         self.seen = {id_: pods for id_, pods in self.seen.items() if id_ in known}
-
-
-def _seconds(duration: timedelta | None) -> float | None:
-    return None if duration is None else duration / SECOND

@@ -120,13 +120,14 @@ class Observed:
 
     def forget_others(self, here: Container[WorkloadId]) -> None:
         """Keep what was seen of these workloads only."""
+        self.lead_times.forget_others(here)
         self.coverage.forget_others(here)
         self.capacities.forget_others(here)
 
     def kept(self) -> bytes:
         """As JSON."""
         told = PersistedObservations(
-            lead_times=self.lead_times.kept(),
+            lead_times=self.lead_times.persisted(),  # type: ignore[arg-type]  # encoded already
             gates={name: PersistedColumn.of(column) for name, column in self.gates.arrays().items()},
             gated=tuple(self.gates.fleet.persisted()),
             coverage=persisted_coverage(self.coverage),

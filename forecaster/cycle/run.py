@@ -88,6 +88,8 @@ class Cycle:
         rows = self.book.rows(targets.inventory.workloads, policies, targets.lost)
         demands = Demands() if targets.down else steps.run("demand", lambda: self._demands(rows), Demands())
         learned = self._learn(steps, targets, rows, demands, now) if self.learns_first else OptionalResults()
+        if self._restarted() and not targets.down:
+            steps.optional("fits", lambda: self._fit(rows, demands, now, steps), None)
         known = steps.run("forecasts", lambda: self._forecasts(rows, demands, now), Forecasts(demands.latest))
         decided: Sequence[Recommendation] = steps.run(
             "decisions",
@@ -124,6 +126,10 @@ class Cycle:
             late_steps=tuple(steps.late),
         )
         return Outcome(targets.inventory, decided, report)
+
+    def _restarted(self) -> bool:
+        """Whether this process goes on from another one and has no model yet: its forecasts may be acting already."""
+        return not self.forecaster.signals and self.decider.observed.state.rows > 0
 
     def what_if(self, policies: Policies, now: datetime) -> Sequence[Recommendation]:
         """What the cycle of `now`, which has just run, would have decided under other policies.

@@ -1,0 +1,107 @@
+"""A service that is killed goes on where it was: gates, lead times, scaling state, and what is offered."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from forecaster.horizontal.standing import Standing
+from tests.support.builders import NOON, after, minutes
+from tests.support.composed import composed, published, recorded_cluster, scale, tick
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+    from pathlib import Path
+
+    from forecaster.app.service import Service
+    from tests.support.composed import Cluster
+
+POLICY = {"policy": {"mode": "publish", "horizontal": {"sizing": "newsvendor", "changes_per_hour": 3}}}
+
+
+class Seen(NamedTuple):
+    """What a service knows and says of one workload, but for the words of its models."""
+
+    gate: Any
+    lead_time: Any
+    state: list[str]
+    offer: Any
+    replicas: Any
+    clamps: Any
+
+
+def seen(service: Service, directory: Path) -> dict[str, Seen]:
+    """By workload."""
+    table, observed = published(directory), service.cycle.decider.observed
+    found = {}
+    for entry in table.entries:
+        (id_,) = (one for one in observed.fleet.row if one.name == entry.name)
+        row, view = observed.fleet.row[id_], table.view(entry)
+        columns = [
+            one for one in sorted(observed.state.arrays().items()) if one[1].shape[-1:] == (observed.state.rows,)
+        ]
+        state = [f"{name} {column[..., row].tolist()}" for name, column in columns]
+        policy = service.cycle.policies.stated(id_).horizontal
+        found[entry.name] = Seen(
+            observed.gates.of(id_),
+            observed.lead_times.of(id_, policy),
+            state,
+            table.published(entry),
+            view.replicas,
+            view.clamps,
+        )
+    return found
+
+
+def scale_ups(cluster: Cluster, service: Service, times: int) -> Iterator[datetime]:
+    """Cycles in which the cart gets a pod more every four minutes, ready three minutes later."""
+    for minute in range(times * 4):
+        pods = 5 + minute // 4
+        scale(cluster, "cart", pods, pods if minute % 4 == 3 else pods - 1, after(minute))
+        tick(service, after(minute))
+        yield after(minute)
+
+
+def test_a_killed_service_goes_on_in_its_first_cycle(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    with recorded_cluster() as cluster:
+        with composed(cluster, here, **POLICY) as service:
+            *_, last = scale_ups(cluster, service, times=6)
+            while not written_at(service, last):
+                last += minutes(1)
+                tick(service, last)
+            shutil.copytree(here, there)
+            tick(service, last + minutes(1))
+            before = seen(service, here)
+        with composed(cluster, there, **POLICY) as restarted:
+            tick(restarted, last + minutes(1))
+            later = seen(restarted, there)
+    for name, one in before.items():
+        assert later[name]._asdict() == one._asdict()
+    assert before["cart"].lead_time.value == minutes(4)
+    assert before["cart"].gate.standing is not None
+    assert before["web"].gate.standing is Standing.ACTING
+
+
+def written_at(service: Service, now: datetime) -> bool:
+    """Whether the observations were written in the cycle of this instant."""
+    return service.persisted[1].at == now
+
+
+def test_what_was_earned_is_written_every_five_minutes(tmp_path: Path) -> None:
+    with recorded_cluster() as cluster, composed(cluster, tmp_path) as service:
+        written = []
+        for minute in range(12):
+            tick(service, after(minute))
+            written.append((tmp_path / "observed.json").stat().st_mtime_ns)
+    assert len(set(written)) == 3
+    assert written[0] == written[4] != written[5] == written[9] != written[10]
+
+
+def test_a_start_after_noon_of_a_clock_that_was_ahead_is_written_at_once(tmp_path: Path) -> None:
+    with recorded_cluster() as cluster, composed(cluster, tmp_path) as service:
+        tick(service, after(60))
+        first = (tmp_path / "observed.json").stat().st_mtime_ns
+        tick(service, NOON)
+        assert (tmp_path / "observed.json").stat().st_mtime_ns != first
