@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +85,29 @@ def test_the_probes_ask_ports_that_the_pod_has() -> None:
     ports = {each["name"] for each in container["ports"]}
     for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
         assert container[probe]["httpGet"]["port"] in ports
+
+
+@pytest.fixture
+def persistent(tmp_path: Path) -> list[dict[str, Any]]:
+    """The base with the component `persistent-state`, as kustomize builds it."""
+    if shutil.which("kubectl") is None:
+        pytest.skip("no kubectl")
+    parts = {"resources": ["base"], "components": ["components/persistent-state"]}
+    found = {key: [os.path.relpath(DEPLOY / part, tmp_path) for part in value] for key, value in parts.items()}
+    head = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(head | found), encoding="utf-8")
+    built = subprocess.run(["kubectl", "kustomize", tmp_path], capture_output=True, text=True, check=True)
+    return list(yaml.safe_load_all(built.stdout))
+
+
+def test_a_claim_holds_the_state_of_one_pod_at_a_time(persistent: list[dict[str, Any]]) -> None:
+    (claim,) = [one for one in persistent if one["kind"] == "PersistentVolumeClaim"]
+    (deployment,) = [one for one in persistent if one["kind"] == "Deployment"]
+    volumes = {one["name"]: one for one in deployment["spec"]["template"]["spec"]["volumes"]}
+    assert volumes["state"] == {"name": "state", "persistentVolumeClaim": {"claimName": claim["metadata"]["name"]}}
+    assert deployment["spec"]["strategy"] == {"type": "Recreate"}
+    for one in (claim, deployment):
+        kubernetes_validate.validate(one, VERSIONS[-1], strict=True)
 
 
 class TestImage:
