@@ -12,7 +12,7 @@ from forecaster.horizontal.codes import INCOMPLETE, KNOWN, NO_SAMPLE, NOT_READ, 
 from forecaster.horizontal.decide import decide
 from forecaster.horizontal.events import calendar_of
 from forecaster.horizontal.inputs import Inputs
-from forecaster.horizontal.record import ReplicaRecord, Subject, outlook_of, record
+from forecaster.horizontal.record import Subject, outlook_of, record
 from forecaster.horizontal.standing import shut_by
 from forecaster.horizontal.state import State
 from forecaster.horizontal.terms import policy_columns, target_columns, terms_of
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.domain.workload import Workload
     from forecaster.horizontal.numbers import Floats
+    from forecaster.horizontal.sentences import ReplicaRecord
     from forecaster.horizontal.standing import Gate
 
 

@@ -1,42 +1,43 @@
-"""One row of `Decisions` in sentences: made on demand, from numbers, codes and the objects that the row was made of."""
+"""One row of `Decisions` as a record: its numbers and words, taken on demand from arrays, codes and objects."""
 
 from __future__ import annotations
 
 from dataclasses import fields
-from datetime import UTC, datetime
-from itertools import pairwise
+from datetime import UTC, datetime, timedelta
+from math import nan
 from typing import TYPE_CHECKING, NamedTuple
 
-from forecaster.domain.decision import Clamp, Hold, Reason, Recommendation, Scale, SignalView
+from forecaster.domain.decision import Hold, Recommendation
 from forecaster.domain.outlook import Measured, PeakForecast, SignalForecast, Unknown
-from forecaster.horizontal.clamps import CLAMPS
-from forecaster.horizontal.clamps.clamp import Step
+from forecaster.horizontal.clamps.outage_hold import Missing, cause_sentence, unseen_sentence
 from forecaster.horizontal.codes import (
     CHECKED,
     EVENT,
     IMPOSSIBLE,
-    INCOMPLETE,
     KNOWN,
+    NONE,
     READY,
     REASONS,
     REPLICAS,
     TARGET,
-    UNKNOWN,
 )
-from forecaster.horizontal.events import freeze_at
+from forecaster.horizontal.events import floor_at, freeze_at
 from forecaster.horizontal.lead_time import lead_time
+from forecaster.horizontal.row import RowNumbers, RowWords, RuleNumbers, TargetNumbers, TargetWords
+from forecaster.horizontal.sentences import ReplicaRecord, replica_record
 from forecaster.horizontal.targets import Unusable, stated_pod, targets_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
-    from forecaster.domain.decision import LeadTime, Resize
+    from forecaster.domain.decision import LeadTime, Reason, Resize
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.domain.workload import Workload
     from forecaster.horizontal.decisions import Decisions
     from forecaster.horizontal.targets import PodTarget
 
-NO_TARGET = "no HPA and no CPU request: nothing says what one pod should carry"
+NO_RULES = RuleNumbers(nan, nan, nan, nan, 0, 0, 0, nan)
+"""Of a row about which nothing was decided."""
 
 
 class Subject(NamedTuple):
@@ -52,28 +53,9 @@ class Subject(NamedTuple):
     """Why the row could not be read."""
 
 
-class ReplicaRecord(NamedTuple):
-    """The replica part of a recommendation."""
-
-    verdict: Scale | Hold
-    signals: tuple[SignalView, ...]
-    clamps: tuple[Clamp, ...]
-    watched: bool
-    """Whether the forecast is shown and has no say yet."""
-    offered: int | None = None
-    """The count without what an HPA does itself to what it reads; None while holding."""
-
-
 def record(decisions: Decisions, row: int, subject: Subject) -> ReplicaRecord:
     """What was decided about one row, with every step on the way."""
-    views = _views(decisions, row, subject)
-    reason = REASONS[int(decisions.reason[row])]
-    watched = not bool(decisions.inputs.acting[row])
-    if not decisions.scales[row]:
-        return ReplicaRecord(Hold(reason, _hold(reason, decisions, row, subject)), views, (), watched)
-    offered = int(decisions.offered[row])
-    verdict = Scale(int(decisions.replicas[row]), reason, _scale(reason, decisions, row, views, subject))
-    return ReplicaRecord(verdict, views, _clamps(decisions, row, subject.policy), watched, offered)
+    return replica_record(row_numbers(decisions, row, subject), row_words(decisions, row, subject))
 
 
 def recommendation(
@@ -114,57 +96,94 @@ def held(workload: Workload, reason: Reason, message: str, now: datetime) -> Rec
     )
 
 
-def _clamps(decisions: Decisions, row: int, policy: HorizontalPolicy) -> tuple[Clamp, ...]:
-    """The steps that changed the count."""
-    counts = [int(count[row]) for count in (decisions.reactive, *decisions.counts)]
-    steps = zip(CLAMPS, pairwise(counts), strict=True)
-    return tuple(
-        Clamp(clamp.name, before, after, clamp.sentence(Step(decisions, row, before, after, policy)))
-        for clamp, (before, after) in steps
-        if before != after
+def held_words(workload: Workload, reason: Reason, message: str) -> RowWords:
+    """The words of a workload about which nothing was decided."""
+    hpa = workload.autoscaler
+    return RowWords(NO_RULES, autoscaler=hpa.name if hpa else "", hold=message, nothing_decided=str(reason))
+
+
+def outlook_of(subject: Subject, signal: str) -> SignalForecast:
+    """What is known of one signal of a row."""
+    found = subject.outlooks.get(signal)
+    if found is not None:
+        return found
+    unknown = Unknown(f"{signal} is not among the signals read")
+    return SignalForecast(signal, unknown, unknown)
+
+
+def row_numbers(decisions: Decisions, row: int, subject: Subject) -> RowNumbers:
+    """The numbers of one row, with its forecasts."""
+    return RowNumbers(
+        at=datetime.fromtimestamp(decisions.now, UTC),
+        current=int(decisions.inputs.current[row]),
+        replicas=int(decisions.replicas[row]),
+        offered=int(decisions.offered[row]),
+        reason=REASONS[int(decisions.reason[row])],
+        watched=not bool(decisions.inputs.acting[row]),
+        reactive=int(decisions.reactive[row]),
+        forecast=int(decisions.forecast[row]),
+        counts=tuple(int(count[row]) for count in decisions.counts),
+        outage_until=float(decisions.state.until[row]),
+        targets=tuple(_target_numbers(decisions, row, subject)),
     )
 
 
-def _scale(reason: Reason, decisions: Decisions, row: int, views: Sequence[SignalView], subject: Subject) -> str:
-    """Which side made the count what it is."""
-    if reason is Reason.GATED:
-        return f"measured demand alone; the forecast has no say ({subject.shut})"
-    if reason is Reason.FALLBACK:
-        notes = "; ".join(sorted({view.note for view in views if view.note}))
-        return f"measured demand alone: {notes or 'no forecast'}"
-    if reason is Reason.REACTIVE:
-        return "the forecast asks for no more than the measured demand"
-    forecast, reactive = int(decisions.forecast[row]), int(decisions.reactive[row])
-    return f"the forecast asks for {forecast}, the measured demand for {reactive}"
+def _target_numbers(decisions: Decisions, row: int, subject: Subject) -> Iterator[TargetNumbers]:
+    """Those of each target that is usable."""
+    for target, kind in enumerate(decisions.inputs.rules.kinds):
+        ahead = outlook_of(subject, kind.signal).ahead
+        yield TargetNumbers(
+            unseen=int(decisions.unseen[target, row]),
+            measured=float(decisions.inputs.measured[target, row]),
+            age=float(decisions.inputs.age[target, row]),
+            reactive=int(decisions.proposals.reactive[target][row]),
+            forecast=int(decisions.proposals.forecast[target][row]),
+            ahead=ahead if isinstance(ahead, PeakForecast) else None,
+        )
 
 
-def _asleep(subject: Subject) -> str:
-    """Why a workload without replicas is left there."""
-    signals = [one.signal for one in targets_of(subject.workload, subject.policy) if not isinstance(one, Unusable)]
-    if subject.policy.min_replicas != 0 or not signals or any(signal.survives_zero for signal in signals):
-        return "scaled to zero; what scaled it down scales it up again"
-    names = ", ".join(dict.fromkeys(signals))
-    return f"scaled to zero, and not by a recommendation: without pods {names} is not measured, so no load can wake it"
+def row_words(decisions: Decisions, row: int, subject: Subject, lead: LeadTime | None = None) -> RowWords:
+    """What is said of one row beside its numbers."""
+    hpa = subject.workload.autoscaler
+    return RowWords(
+        rules=_rules(decisions, row, subject.policy),
+        targets=() if subject.failure else tuple(_target_words(decisions, row, subject)),
+        autoscaler=hpa.name if hpa else "",
+        shut=subject.shut,
+        hold=_hold(decisions, row, subject),
+        event=_event(decisions, row, subject.policy),
+        outage=_outage(decisions, row),
+        lead_seconds=None if lead is None else lead.value.total_seconds(),
+        lead_origin="" if lead is None else lead.origin,
+    )
 
 
-def _hold(reason: Reason, decisions: Decisions, row: int, subject: Subject) -> str:
-    """Why nothing can be said about the count."""
-    workload = subject.workload
-    match reason:
-        case Reason.NO_REPLICAS:
-            return _asleep(subject)
-        case Reason.FROZEN:
-            frozen = freeze_at(subject.policy.events, datetime.fromtimestamp(decisions.now, UTC))
-            return f"{frozen.event} until {frozen.until:%Y-%m-%d %H:%M} UTC" if frozen else "a maintenance window is on"
-        case Reason.NO_TARGET:
-            unusable = [one for one in targets_of(workload, subject.policy) if isinstance(one, Unusable)]
-            return "; ".join(f"{one.metric}: {one.note}" for one in unusable) or NO_TARGET
-        case Reason.NO_PODS:
-            return f"none of {workload.replicas} pods is ready"
-        case Reason.FAILED:
-            return subject.failure or _impossible(decisions, row)
-        case _:
-            return _missing(decisions, row, subject)
+def _rules(decisions: Decisions, row: int, policy: HorizontalPolicy) -> RuleNumbers:
+    rules, columns = decisions.inputs.rules, decisions.inputs.policy
+    return RuleNumbers(
+        quantile=float(columns.quantile[row]),
+        newsvendor=rules.sizing == "newsvendor",
+        surge=float(columns.surge[row]),
+        stabilization=float(columns.stabilization[row]),
+        churn_price=float(columns.churn_price[row]),
+        changes_per_hour=int(columns.changes_per_hour[row]),
+        lowest=int(columns.min_replicas[row]),
+        highest=int(columns.max_replicas[row]),
+        max_sample_age=float(columns.max_sample_age[row]),
+        advises=policy.beyond_max == "advise",
+        may_sleep=policy.min_replicas == 0,
+        comes_back=rules.comes_back,
+    )
+
+
+def _hold(decisions: Decisions, row: int, subject: Subject) -> str:
+    """What is impossible, or which maintenance window is on."""
+    if decisions.failed[row]:
+        return subject.failure or _impossible(decisions, row)
+    if not decisions.inputs.frozen[row]:
+        return ""
+    frozen = freeze_at(subject.policy.events, datetime.fromtimestamp(decisions.now, UTC))
+    return f"{frozen.event} until {frozen.until:%Y-%m-%d %H:%M} UTC" if frozen else ""
 
 
 def _impossible(decisions: Decisions, row: int) -> str:
@@ -179,88 +198,61 @@ def _impossible(decisions: Decisions, row: int) -> str:
     return f"{CHECKED[code]}: nothing can be computed by it"
 
 
-def _missing(decisions: Decisions, row: int, subject: Subject) -> str:
-    """Which signals have no answer or a part of one, and why."""
-    reactive, kinds = decisions.proposals.reactive, decisions.inputs.rules.kinds
-    missing = [target for target in range(len(kinds)) if reactive[target][row] == UNKNOWN]
-    parts = [target for target in range(len(kinds)) if decisions.unseen[target, row] == INCOMPLETE]
-    at_fault = dict.fromkeys([*missing, *parts])
-    said = "; ".join(f"{kinds[target].signal}: {_unmeasured(decisions, row, target, subject)}" for target in at_fault)
-    if len(missing) == len(kinds):
-        return said
-    return f"not going down while a signal is {'missing' if missing else 'incomplete'}: {said}"
+def _event(decisions: Decisions, row: int, policy: HorizontalPolicy) -> str:
+    """Which event has a floor now, and until when."""
+    if decisions.inputs.event_floor[row] <= 0:
+        return ""
+    lead = timedelta(seconds=float(decisions.inputs.policy.lead_time[row]))
+    event = floor_at(policy.events, datetime.fromtimestamp(decisions.now, UTC), lead)
+    return f"{event.event} until {event.until:%H:%M} UTC" if event else ""
 
 
-def _unmeasured(decisions: Decisions, row: int, target: int, subject: Subject) -> str:
-    """Why a target has no answer now."""
-    code = decisions.unseen[target, row]
+def _outage(decisions: Decisions, row: int) -> str:
+    """What is or was missing, while the floor of an outage holds."""
+    state = decisions.state
+    if state.cause[row] == NONE:
+        return ""
+    columns = zip(state.signals, state.missing[:, row].tolist(), state.missing_age[:, row].tolist(), strict=True)
+    missing = (Missing(*one) for one in columns if one[1] != KNOWN)
+    gone, limit = int(state.gone[row]), float(decisions.inputs.policy.max_sample_age[row])
+    return cause_sentence(int(state.cause[row]), state.signals[gone] if gone >= 0 else "", missing, limit)
+
+
+def _target_words(decisions: Decisions, row: int, subject: Subject) -> Iterator[TargetWords]:
+    """Every target in the order of the HPA, those that cannot be computed among them."""
+    target = 0
+    for one in targets_of(subject.workload, subject.policy):
+        if isinstance(one, Unusable):
+            yield TargetWords(one.metric, note=one.note)
+        else:
+            yield _usable_words(decisions, row, target, one, subject)
+            target += 1
+
+
+def _usable_words(decisions: Decisions, row: int, target: int, one: PodTarget, subject: Subject) -> TargetWords:
+    """What is said of one target that is usable."""
+    outlook = outlook_of(subject, one.signal)
+    words = TargetWords(
+        signal=str(one.signal),
+        target=one.words,
+        unit=one.signal.unit,
+        pod=stated_pod(one),
+        unmeasured=_unmeasured(decisions, row, target, outlook),
+    )
+    if isinstance(outlook.ahead, Unknown):
+        return words._replace(unforeseen=outlook.ahead.note)
+    ahead, at = outlook.ahead, datetime.fromtimestamp(decisions.now, UTC)
+    begin, until = ((instant - at).total_seconds() for instant in (ahead.begin, ahead.until))
+    return words._replace(model=ahead.model, begin=begin, until=until, remark=ahead.note)
+
+
+def _unmeasured(decisions: Decisions, row: int, target: int, outlook: SignalForecast) -> str:
+    """Why there is no measurement, or a part of one, where the code and the age do not say it."""
+    code, measured = int(decisions.unseen[target, row]), outlook.measured
     if code == KNOWN:
-        return "no pod is ready" if decisions.inputs.current[row] else "no pod is asked for"
+        return ""
     if code == IMPOSSIBLE:
         return f"what was measured, {decisions.inputs.measured[target, row]:g}, is no amount of demand"
-    signal = decisions.inputs.rules.kinds[target].signal
-    measured = outlook_of(subject, signal).measured
-    if isinstance(measured, Measured):
-        return measured.lower_bound or "no sample"
-    return measured.note
-
-
-def outlook_of(subject: Subject, signal: str) -> SignalForecast:
-    """What is known of one signal of a row."""
-    found = subject.outlooks.get(signal)
-    if found is not None:
-        return found
-    unknown = Unknown(f"{signal} is not among the signals read")
-    return SignalForecast(signal, unknown, unknown)
-
-
-def _views(decisions: Decisions, row: int, subject: Subject) -> tuple[SignalView, ...]:
-    """Every target in the order of the HPA, those that cannot be computed among them."""
-    views, target = [], 0
-    for one in targets_of(subject.workload, subject.policy) if not subject.failure else ():
-        if isinstance(one, Unusable):
-            views.append(SignalView(signal=one.metric, note=one.note))
-            continue
-        views.append(_view(decisions, row, target, one, subject))
-        target += 1
-    return tuple(views)
-
-
-def _view(decisions: Decisions, row: int, target: int, one: PodTarget, subject: Subject) -> SignalView:
-    """The record of one target: every input and both answers."""
-    outlook = outlook_of(subject, one.signal)
-    measured = outlook.measured if isinstance(outlook.measured, Measured) else None
-    forecast = outlook.ahead if isinstance(outlook.ahead, PeakForecast) else None
-    if decisions.unseen[target, row] == IMPOSSIBLE:
-        measured = None
-    return SignalView(
-        signal=str(one.signal),
-        unit=one.signal.unit,
-        target=one.words,
-        measured=measured.value if measured else None,
-        measured_at=measured.at if measured else None,
-        reactive_replicas=_known(decisions.proposals.reactive[target][row]),
-        forecast=forecast,
-        forecast_replicas=_known(decisions.proposals.forecast[target][row]),
-        note=_note(decisions, row, target, subject),
-        pod=stated_pod(one),
-    )
-
-
-def _known(count: int) -> int | None:
-    return None if count == UNKNOWN else int(count)
-
-
-def _note(decisions: Decisions, row: int, target: int, subject: Subject) -> str:
-    """What is missing of one target, and what the forecast itself says, each once."""
-    ahead = outlook_of(subject, decisions.inputs.rules.kinds[target].signal).ahead
-    said = [ahead.note] if isinstance(ahead, PeakForecast) and ahead.note else []
-    part: list[str] = []
-    if decisions.proposals.reactive[target][row] == UNKNOWN:
-        return "; ".join(dict.fromkeys([_unmeasured(decisions, row, target, subject), *said]))
-    if decisions.unseen[target, row] == INCOMPLETE:
-        part = [f"a lower bound, not going down by it: {_unmeasured(decisions, row, target, subject)}"]
-    if decisions.proposals.forecast[target][row] == UNKNOWN:
-        unforeseen = ahead.note if isinstance(ahead, Unknown) else "the forecast is no amount of demand"
-        return "; ".join(dict.fromkeys([*part, unforeseen, *said]))
-    return "; ".join([*part, *said])
+    note = (measured.lower_bound or "no sample") if isinstance(measured, Measured) else measured.note
+    age, limit = decisions.inputs.age[target, row], decisions.inputs.policy.max_sample_age[row]
+    return "" if note == unseen_sentence(code, outlook.signal, float(age), float(limit)) else note

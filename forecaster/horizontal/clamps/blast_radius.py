@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
+from forecaster.horizontal.lazy_numpy import np
 
 if TYPE_CHECKING:
     from forecaster.horizontal.clamps.clamp import ClampContext, Step
@@ -32,4 +32,4 @@ def within_radius(count: Counts, current: Counts, surge: Floats) -> Counts:
 
 def sentence(step: Step) -> str:
     """How far it may move."""
-    return f"a forecast moves {step.policy.surge:.0%} at most"
+    return f"a forecast moves {step.words.rules.surge:.0%} at most"

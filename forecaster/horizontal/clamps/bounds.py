@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from forecaster.horizontal.lazy_numpy import np
 from forecaster.hpa.numbers import MAX_INT32
 
 if TYPE_CHECKING:
@@ -14,8 +13,8 @@ if TYPE_CHECKING:
 
 
 KEPT_AWAKE = (
-    "TooFewReplicas: min_replicas is 0, and no signal that decides is measured without pods, so nothing could bring the "
-    "first one back; one that is, as requests at an ingress or the length of a queue, may take the last pod"
+    "TooFewReplicas: min_replicas is 0, and no signal that decides is measured without pods, so nothing could bring "
+    "the first one back; one that is, as requests at an ingress or the length of a queue, may take the last pod"
 )
 
 
@@ -31,11 +30,11 @@ def bounded(count: Counts, lowest: Counts, highest: Counts) -> Counts:
 
 def sentence(step: Step) -> str:
     """Which bound, and which maximum the load would need where the policy asks for advice."""
-    policy = step.decisions.inputs.policy
-    lowest, highest = int(policy.min_replicas[step.row]), int(policy.max_replicas[step.row])
+    rules = step.words.rules
+    lowest, highest = rules.lowest, rules.highest
     rule = "TooFewReplicas" if step.before < lowest else "TooManyReplicas"
-    if lowest == 1 and step.policy.min_replicas == 0 and step.before < 1:
+    if lowest == 1 and rules.may_sleep and step.before < 1:
         return KEPT_AWAKE
     clause = f"{rule}: {lowest} to {'any number of' if highest == MAX_INT32 else highest} replicas"
-    breached = step.before > highest and step.policy.beyond_max == "advise"
+    breached = step.before > highest and rules.advises
     return f"{clause}; the load asks for a maximum of {step.before}" if breached else clause

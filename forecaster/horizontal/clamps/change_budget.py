@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from forecaster.domain.window import HOUR
+from forecaster.horizontal.lazy_numpy import np
 
 if TYPE_CHECKING:
     from forecaster.horizontal.clamps.clamp import ClampContext, Step
@@ -32,4 +31,4 @@ def limited(count: Counts, at: ClampContext) -> Counts:
 
 def sentence(step: Step) -> str:
     """The budget."""
-    return f"{step.policy.changes_per_hour} changes in the last hour"
+    return f"{step.words.rules.changes_per_hour} changes in the last hour"

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from forecaster.horizontal.codes import UNKNOWN
+from forecaster.horizontal.lazy_numpy import np
 
 if TYPE_CHECKING:
     from forecaster.horizontal.clamps.clamp import ClampContext, Step
@@ -52,4 +51,4 @@ def saved(recommendations: Ring, current: Counts, lowest: Counts, price: Floats,
 
 def sentence(step: Step) -> str:
     """The price."""
-    return f"a change costs {step.policy.churn_price:g} min of a pod, which fewer pods have not saved yet"
+    return f"a change costs {step.words.rules.churn_price:g} min of a pod, which fewer pods have not saved yet"

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from forecaster.domain.policy import HorizontalPolicy
     from forecaster.horizontal.checked import Checked
-    from forecaster.horizontal.decisions import Decisions
     from forecaster.horizontal.desired import Desired
     from forecaster.horizontal.numbers import Counts
+    from forecaster.horizontal.row import RowNumbers, RowWords
     from forecaster.horizontal.state import State
 
 
@@ -26,13 +25,12 @@ class ClampContext(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One row in which a clamp changed the count, and the policy it followed."""
+    """One row in which a clamp changed the count, and what its sentence may name."""
 
-    decisions: Decisions
-    row: int
     before: int
     after: int
-    policy: HorizontalPolicy
+    numbers: RowNumbers
+    words: RowWords
 
 
 class ClampRule(NamedTuple):

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from forecaster.horizontal.events import floor_at
+from forecaster.horizontal.lazy_numpy import np
 
 if TYPE_CHECKING:
     from forecaster.horizontal.clamps.clamp import ClampContext, Step
@@ -21,6 +18,4 @@ def limited(count: Counts, at: ClampContext) -> Counts:
 
 def sentence(step: Step) -> str:
     """Which event, and until when."""
-    lead = timedelta(seconds=float(step.decisions.inputs.policy.lead_time[step.row]))
-    event = floor_at(step.policy.events, datetime.fromtimestamp(step.decisions.now, UTC), lead)
-    return f"{event.event} until {event.until:%H:%M} UTC" if event else ""
+    return step.words.event

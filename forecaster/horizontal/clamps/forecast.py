@@ -18,9 +18,8 @@ def limited(count: Counts, at: ClampContext) -> Counts:
 def sentence(step: Step) -> str:
     """By which rule of sizing the count was raised or lowered."""
     side = "raises" if step.after > step.before else "lowers"
-    inputs = step.decisions.inputs
-    quantile = float(inputs.policy.quantile[step.row])
-    if inputs.rules.sizing == "newsvendor":
+    quantile = step.words.rules.quantile
+    if step.words.rules.newsvendor:
         price = 1 - quantile
         return f"{side} what the measured demand asks for: each pod is expected to be used for {price:.0%} or more"
     return f"the p{quantile * 100:g} of the coming peak {side} what the measured demand asks for"

@@ -6,8 +6,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from forecaster.horizontal.codes import (
     BACK,
     GONE,
@@ -21,9 +19,10 @@ from forecaster.horizontal.codes import (
     SILENCE,
     STALE,
 )
+from forecaster.horizontal.lazy_numpy import np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable
 
     from forecaster.horizontal.checked import Checked
     from forecaster.horizontal.clamps.clamp import ClampContext, Step
@@ -37,7 +36,7 @@ BACK_SHARE = 0.5
 """It is back when it reaches this share again."""
 LONGEST = 1e9
 """Seconds; an age beyond is none."""
-CAUSES = [np.int8(cause) for cause in (GONE, BACK, SILENCE, NONE)]
+CAUSES = (GONE, BACK, SILENCE, NONE)
 
 
 def limited(count: Counts, at: ClampContext) -> Counts:
@@ -63,7 +62,7 @@ def looked_at(state: State, seen: Checked, inputs: Inputs, now: float, *, scales
     lost, went = gone >= 0, np.maximum(gone, 0)
     return replace(
         _silenced(state, seen, inputs, silent),
-        cause=np.select([lost, back, silent, over], CAUSES, state.cause),
+        cause=np.select([lost, back, silent, over], [*map(np.int8, CAUSES)], state.cause),
         floor=np.select([lost, silent, over], [np.maximum(seen.current, state.floor), seen.current, 0], state.floor),
         until=np.where(lost | back | silent, now + hold, state.until),
         gone=np.where(lost, gone, np.where(silent | over, -1, state.gone)),
@@ -129,26 +128,26 @@ def _silenced(state: State, seen: Checked, inputs: Inputs, silent: Flags) -> Sta
 
 def sentence(step: Step) -> str:
     """Why there was an outage, and until when its floor holds."""
-    state, row = step.decisions.state, step.row
-    until = datetime.fromtimestamp(float(state.until[row]), UTC)
-    return f"{_why(step)}; floor until {until:%H:%M} UTC"
+    until = datetime.fromtimestamp(step.numbers.outage_until, UTC)
+    return f"{step.words.outage}; floor until {until:%H:%M} UTC"
 
 
-def _why(step: Step) -> str:
-    state, row = step.decisions.state, step.row
-    cause = int(state.cause[row])
+def cause_sentence(cause: int, signal: str, missing: Iterable[Missing], limit_seconds: float) -> str:
+    """Why there was an outage: what was `missing`, or the `signal` whose load has gone or come back."""
     if cause == SILENCE:
-        return "samples were missing: " + "; ".join(_missing(step))
-    signal = state.signals[int(state.gone[row])]
+        said = (
+            f"{one.signal}: {unseen_sentence(one.code, one.signal, one.age_seconds, limit_seconds)}" for one in missing
+        )
+        return "samples were missing: " + "; ".join(said)
     return f"{signal} load has gone" if cause == GONE else f"{signal} load is back after an outage"
 
 
-def _missing(step: Step) -> Iterator[str]:
-    """One sentence a signal without samples."""
-    state, row, limit = step.decisions.state, step.row, step.decisions.inputs.policy.max_sample_age[step.row]
-    for signal, code, age in zip(state.signals, state.missing[:, row], state.missing_age[:, row], strict=True):
-        if code != KNOWN:
-            yield f"{signal}: {unseen_sentence(int(code), signal, float(age), float(limit))}"
+class Missing(NamedTuple):
+    """A signal without a measurement: why, a code, and seconds since its latest sample."""
+
+    signal: str
+    code: int
+    age_seconds: float
 
 
 _UNSEEN = {

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from forecaster.horizontal.codes import UNKNOWN
+from forecaster.horizontal.lazy_numpy import np
 
 if TYPE_CHECKING:
     from forecaster.horizontal.clamps.clamp import ClampContext, Step
@@ -44,4 +43,4 @@ def highest_since(recommendations: Ring, window: float | Floats, now: float) -> 
 
 def sentence(step: Step) -> str:
     """The length of the window."""
-    return f"highest recommendation of the last {step.policy.scale_down_stabilization.total_seconds():g} s"
+    return f"highest recommendation of the last {step.words.rules.stabilization:g} s"
