@@ -1,7 +1,7 @@
 """What one pod of each workload carries, learned hour by hour from how full pods were and whether they were throttled.
 
-Only where it decides: sized by newsvendor, with no `peak_target` stated. Containers are read once an hour; what they tell
-about that hour is looked at workload by workload over the cycles that follow.
+Only where it decides: sized by newsvendor, with no `peak_target` stated. Containers are read once an hour; what they
+tell about that hour is looked at workload by workload over the cycles that follow.
 """
 
 from __future__ import annotations

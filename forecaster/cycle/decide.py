@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, overload
 import numpy as np
 
 from forecaster.cycle.forecasts import columns_of
+from forecaster.cycle.learned import LearnedPolicies, WithLearned
 from forecaster.cycle.observed import Observed
 from forecaster.domain.decision import Reason, Scale
 from forecaster.horizontal.codes import REASONS
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from forecaster.cycle.forecasts import Columns, Forecasts
     from forecaster.cycle.rows import RowGroup, Rows
     from forecaster.domain.decision import LeadTime, Recommendation
+    from forecaster.domain.outlook import SignalForecast
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.horizontal.decisions import Decisions
@@ -149,7 +151,12 @@ class FleetDecisions(Sequence["Recommendation"]):
     def _subject(self, index: int) -> Subject:
         context, gate = self._context, self._context.gates[index]
         workload, row = context.rows.workloads[index], context.rows.rows[index]
-        known = context.forecasts.of(workload.id, row, gate.forecaster if gate else GateForecaster.MODEL)
+        known: Mapping[str, SignalForecast] = context.forecasts.of(
+            workload.id, row, gate.forecaster if gate else GateForecaster.MODEL
+        )
+        if row.policy.horizontal.learned != "off":
+            group, position = self.place(index)
+            known = WithLearned(known, row.policy.horizontal.learned, self.groups[group][1], position)
         return Subject(workload, row.policy.horizontal, known, shut_by(row.policy.horizontal, gate), row.failure)
 
 
@@ -181,6 +188,7 @@ class Decider:
     observed: Observed = field(default_factory=Observed)
     before: State = field(default_factory=lambda: State.new(0))
     """What was remembered when the last cycle began."""
+    learned: LearnedPolicies = field(default_factory=LearnedPolicies)
 
     def decide(
         self,
@@ -196,9 +204,11 @@ class Decider:
         at, calendar, acting = now.timestamp(), _calendar(rows, now), _acting(gates)
         places = self._places(rows, now)
         self.before = self.observed.state
+        self.learned.opened(self.observed.state.rows)
         decided = []
         for group in rows.standing.groups:
             inputs = inputs_of(group, rows, columns, calendar, acting)
+            inputs = self.learned.advised(inputs, group, places[group.positions], at)
             taken = self.observed.state.take(places[group.positions])
             found, after = decide(inputs, taken, at)
             self.observed.state = self.observed.state.put(places[group.positions], after)

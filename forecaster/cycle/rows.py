@@ -13,6 +13,7 @@ from forecaster.cycle.targets import NOTHING_LOST
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.forecasting.peaks import LEVELS
 from forecaster.horizontal.lead_time import lead_time, peak_window
+from forecaster.horizontal.learned import KINDS
 from forecaster.horizontal.targets import signals_of
 from forecaster.horizontal.terms import NOTHING, Terms, policy_columns, target_columns, terms_of
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import Autoscaler, Resources, Workload, WorkloadId
     from forecaster.horizontal.inputs import PolicyColumns, Rules, TargetColumns
+    from forecaster.horizontal.learned import LearnedKind
 
     Positions = NDArray[np.intp]
 
@@ -59,6 +61,8 @@ class RowGroup:
     positions: Positions
     policy: PolicyColumns
     targets: TargetColumns
+    learned: Mapping[LearnedKind, NDArray[np.bool_]]
+    """[row] by learned policy, where a policy names it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +97,9 @@ class StandingRows:
 
     def _group(self, rules: Rules, positions: list[int]) -> RowGroup:
         terms = [self.rows[position].terms for position in positions]
-        return RowGroup(rules, np.array(positions, np.intp), policy_columns(terms), target_columns(terms))
+        kinds = [self.rows[position].policy.horizontal.learned for position in positions]
+        learned = {kind: np.array([one == kind for one in kinds]) for kind in KINDS if kind in kinds}
+        return RowGroup(rules, np.array(positions, np.intp), policy_columns(terms), target_columns(terms), learned)
 
     @cached_property
     def unreadable(self) -> NDArray[np.bool_]:
