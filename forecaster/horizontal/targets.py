@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from forecaster.domain.amounts import amount
-from forecaster.domain.published import COUNTS, own_metric
+from forecaster.domain.published import COUNTS, DEMAND, OwnMetric, own_metric
 from forecaster.domain.signal import CPU, REQUESTS, Signal
 from forecaster.domain.workload import Target, TargetType
 from forecaster.horizontal.inputs import Kind
@@ -66,6 +66,10 @@ class Unusable:
     note: str
 
 
+SEVERAL_DEMANDS = (
+    "several targets of this metric: which signal each of them means is in its selector, which is not known here; "
+    "leave one, and read the other signals through KEDA, or as they are measured"
+)
 PodTarget = UtilizationTarget | AmountTarget
 
 
@@ -109,6 +113,8 @@ def targets_of(workload: Workload, policy: HorizontalPolicy) -> tuple[PodTarget 
     """
     stated = workload.autoscaler.targets if workload.autoscaler else ()
     of_hpa = tuple(_of_hpa(target, workload.resources, policy) for target in stated)
+    if sum(map(_is_unnamed_demand, stated)) > 1:
+        of_hpa = tuple(map(_ambiguous, stated, of_hpa))
     found = of_hpa
     if all(_is_count(target.metric) for target in stated):
         found = (*of_hpa, *_of_policy(workload.resources, policy))
@@ -149,6 +155,16 @@ def _share_of_request(signal: Signal, target: Target, resources: Resources) -> P
     if not request:
         return Unusable(target.metric, f"utilization needs a {target.metric} request on every container; set one")
     return _utilization(signal, round(target.value * 100), request)
+
+
+def _is_unnamed_demand(target: Target) -> bool:
+    """Whether a target reads our demand under a name that does not say of which signal."""
+    return own_metric(target.metric) == OwnMetric(DEMAND)
+
+
+def _ambiguous(target: Target, found: PodTarget | Unusable) -> PodTarget | Unusable:
+    """A target, not to be computed where it is one of several on our demand: their selectors are not known here."""
+    return Unusable(target.metric, SEVERAL_DEMANDS) if _is_unnamed_demand(target) else found
 
 
 def _is_count(metric: str) -> bool:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
+from forecaster.domain.decision import Reason
 from forecaster.domain.published import DEMAND, FLOOR, REPLICAS, own_metric
 
 if TYPE_CHECKING:
@@ -234,7 +235,7 @@ def _abstained_answer(
         age=moment.now - number.at,
         last_for=timedelta(seconds=offer.last_for_seconds),
         reader=reader,
-        replicas_now=offer.replicas_now if moment.fresh else None,
+        replicas_now=current_count(offer, moment),
         replicas_held=offer.replicas_held,
     )
     chosen = abstained(offer.abstain, inputs)
@@ -243,6 +244,15 @@ def _abstained_answer(
     if chosen.word == LAST:
         return OfferedValue(metric, chosen.value, number.at, chosen.word, number.signal, number.quantile)
     return OfferedValue(metric, chosen.value, moment.published_at, chosen.word, number.signal, None)
+
+
+def current_count(offer: WorkloadOffer, moment: AskedAt) -> int | None:
+    """The count that the workload has now.
+
+    None where the table is old, or says what was listed last: a person may have scaled the workload since, and its
+    owner may have changed the target.
+    """
+    return offer.replicas_now if moment.fresh and offer.why != Reason.SOURCE_DOWN else None
 
 
 def _why(offer: WorkloadOffer, moment: AskedAt) -> str:
@@ -262,7 +272,7 @@ class AbstainInputs(NamedTuple):
     last_for: timedelta
     reader: MetricReader | None
     replicas_now: int | None
-    """None when even the count is out of date."""
+    """None where even the count is out of date."""
     replicas_held: int
 
 

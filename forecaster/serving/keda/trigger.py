@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.domain.published import COUNTS, DEMAND, KEDA_PREFIX
 from forecaster.domain.quantity import QuantityError, parse_quantity
-from forecaster.publish.values import HOLD, METRICS, NEUTRAL, NotKnown, NotNamed, OfferedValue
+from forecaster.publish.values import HOLD, METRICS, NEUTRAL, NotKnown, NotNamed, OfferedValue, current_count
 from forecaster.serving.answers import MetricRequest, NotThere, answer, entry_of, moment_at
 
 if TYPE_CHECKING:
@@ -98,15 +98,15 @@ class TriggerValues:
             return NotKnown(self._reader.fault)
         moment = moment_at(table, self._clock(), self._stale_after)
         found = answer(table, asked, moment)
-        offer = None if isinstance(found, OfferedValue) or not moment.fresh else _offer(table, asked)
-        if offer is None:
+        offer = None if isinstance(found, OfferedValue) else _offer(table, asked)
+        count = None if offer is None else current_count(offer, moment)
+        if offer is None or count is None:
             self._unread.pop(asked, None)
             return found
         unread = isinstance(found, NotNamed) and self._is_unread(offer, asked, moment.now)
-        asleep = isinstance(found, NotKnown) and offer.replicas_now == 0 and offer.abstain != "fail"
+        asleep = isinstance(found, NotKnown) and count == 0 and offer.abstain != "fail"
         if unread or asleep:
-            kept = asked.target * offer.replicas_now
-            return OfferedValue(asked.metric, kept, moment.published_at, NEUTRAL, asked.signal, None)
+            return OfferedValue(asked.metric, asked.target * count, moment.published_at, NEUTRAL, asked.signal, None)
         return found
 
     def active(self, trigger: Trigger, value: OfferedValue) -> bool:

@@ -54,6 +54,13 @@ def test_the_demand_read_from_here_is_a_target_like_the_demand_that_is_measured(
     assert targets_of(workload(autoscaler=ours), requests) == (AmountTarget(REQUESTS, 0.5),)
 
 
+def test_several_targets_of_our_demand_cannot_be_told_apart() -> None:
+    ours = [Target("forecaster_demand", TargetType.AVERAGE_VALUE, each) for each in (0.5, 100.0)]
+    by_keda = Target("s1-forecaster-requests", TargetType.AVERAGE_VALUE, 100.0)
+    found = targets_of(workload(autoscaler=hpa(*ours, CPU_HALF, by_keda)), HORIZONTAL)
+    assert [isinstance(one, Unusable) for one in found] == [True, True, False, False]
+
+
 def test_an_hpa_that_only_follows_our_count_leaves_what_a_pod_carries_to_the_policy() -> None:
     follower = hpa(Target("forecaster_replicas", TargetType.AVERAGE_VALUE, 1))
     answer, own = targets_of(workload(autoscaler=follower), HORIZONTAL)

@@ -1,0 +1,63 @@
+"""What HPAs read while Prometheus is away: the last known number for its time, then an error; no count of the past."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from forecaster.app.serve import table_path
+from forecaster.domain.workload import Target, TargetType
+from forecaster.publish.reader import TableReader
+from forecaster.serving.app import create_app
+from tests.support.asgi import Client
+from tests.support.builders import NOON, after, hpa, workload
+from tests.support.composed import composed, recorded_cluster, tick
+from tests.support.fakes import FakeSource, nobody_answers
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from httpx import Response
+
+OURS = Target("forecaster_demand", TargetType.AVERAGE_VALUE, 0.5)
+VALUE = "/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/forecaster_demand?labelSelector=workload=web,signal="
+
+
+def asked(directory: Path, minute: int, signal: str = "cpu") -> Response:
+    """What the HPA controller gets, seconds after a cycle."""
+    reader = TableReader(table_path(directory), lambda: after(minute))
+    reader.refresh()
+    return Client(create_app(reader, clock=lambda: after(minute))).get(VALUE + signal)
+
+
+def test_a_count_of_the_past_is_asked_of_no_hpa(tmp_path: Path) -> None:
+    """A person scales from 4 to 30 while nothing is known: nothing here asks them back to 4."""
+    with recorded_cluster([workload("web", autoscaler=hpa(OURS))]) as cluster, composed(cluster, tmp_path) as service:
+        tick(service, NOON)
+        known = asked(tmp_path, 0).json()["items"][0]["value"]
+        service.cycle.source = FakeSource([], down=nobody_answers())
+        for minute in range(1, 13):
+            tick(service, after(minute))
+            answer = asked(tmp_path, minute)
+            if minute <= 10:
+                assert answer.json()["items"][0]["value"] == known
+            else:
+                assert answer.status_code == 503
+                assert "source-down" in answer.json()["message"]
+
+
+def test_two_targets_of_our_demand_are_an_error_with_a_sentence(tmp_path: Path) -> None:
+    """One means requests by its selector, which no inventory tells: as CPU it would ask for thousands of pods."""
+    both = hpa(OURS, Target("forecaster_demand", TargetType.AVERAGE_VALUE, 100.0))
+    with recorded_cluster([workload("web", autoscaler=both)]) as cluster, composed(cluster, tmp_path) as service:
+        tick(service, NOON)
+        answer = asked(tmp_path, 0)
+    assert answer.status_code == 400
+    assert "2 targets of forecaster_demand that differ" in answer.json()["message"]
+
+
+def test_a_signal_that_decides_nothing_is_an_error_with_a_sentence(tmp_path: Path) -> None:
+    with recorded_cluster([workload("web", autoscaler=hpa(OURS))]) as cluster, composed(cluster, tmp_path) as service:
+        tick(service, NOON)
+        answer = asked(tmp_path, 0, "requests")
+    assert answer.status_code == 404
+    assert "is not decided by requests; there are cpu" in answer.json()["message"]
