@@ -36,6 +36,8 @@ NEW = 60
 """Workloads judged for the first time in one go, besides those whose turn it is."""
 TOGETHER = 10 * MINUTE
 """From one judgement to the next: a replay of few workloads takes nearly as long as one of a hundred."""
+BATCH = 96
+"""Workloads judged together at least, as far as so many are due: a small fleet is judged at once, every `SOONEST`."""
 ROUND = timedelta(hours=19)
 """In which each workload has its turn: with `SOONEST` still less than a day."""
 SOONEST = timedelta(hours=4)
@@ -157,7 +159,8 @@ class ForecastGates:
         ]
         new = sorted((id_ for id_, judged in due if np.isnan(judged)), key=urgency)
         judged = [(judged, id_) for id_, judged in due if not np.isnan(judged)]
-        return new, [id_ for _, id_ in heapq.nsmallest(-(-len(here) * TOGETHER // ROUND), judged)]
+        in_turn = max(BATCH, -(-len(here) * TOGETHER // ROUND))
+        return new, [id_ for _, id_ in heapq.nsmallest(in_turn, judged)]
 
     def _ready(
         self,

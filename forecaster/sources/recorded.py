@@ -60,12 +60,17 @@ class Recording:
         return np.full(len(self.workloads), np.nan)
 
     def fleet(self, at: datetime) -> RecordedFleet:
-        """The workloads with the pods that were recorded at `at`; with their own number where none was."""
+        """The workloads with the pods that were recorded at `at`; with their own number where none was.
+
+        From then on they have these pods until something scales them, whatever the recording goes on to say.
+        """
         pods = self.at(PODS, at) if PODS in self.values else np.full(len(self.workloads), np.nan)
         counted = zip(self.workloads, pods.tolist(), strict=True)
-        return RecordedFleet(
-            _with_pods(one, one.replicas if math.isnan(count) else round(count)) for one, count in counted
-        )
+        there = [_with_pods(one, one.replicas if math.isnan(count) else round(count)) for one, count in counted]
+        fleet = RecordedFleet(there)
+        for one in there:
+            fleet.scale(one.id, one.replicas, at=at)
+        return fleet
 
 
 class RecordedFleet:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from forecaster.app.demo import play, setups_of
-from tests.support.builders import after, minutes
+from tests.support.builders import NOON, after, minutes
 from tests.support.stage import BATCH, WEB, stage
 
 STEADY = [2.0] * 20
@@ -24,7 +24,8 @@ def test_the_endpoint_shows_the_pods_of_the_cluster_with_the_floor_when_they_are
         for _ in play(scene, setups_of(scene)[0], minutes(3))
     ]
     assert shown == [(9, 4), (9, 4), (9, 9)]
-    assert [change.since for change in scene.fleet.changes(WEB)] == [after(1).timestamp(), after(3).timestamp()]
+    told = [change.since for change in scene.fleet.changes(WEB)]
+    assert told == [NOON.timestamp(), after(1).timestamp(), after(3).timestamp()]
 
 
 def test_a_hold_leaves_the_floor_where_it_is() -> None:
