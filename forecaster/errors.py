@@ -3,7 +3,8 @@
     ForecasterError
     ├── ConfigError        the configuration is wrong; `faults` names every one of them
     ├── SourceError        history could not be read
-    │   ├── SourceUnavailable   nobody answered, or not in time: worth asking again
+    │   ├── SourceUnavailable   nobody answered: worth asking again
+    │   │   └── SourceTimeout       there is a server, and no answer in time: one question may be too much for it
     │   └── SourceRefused       an answer that says no, or that is no answer: a person must look
     └── StoreError         something could not be kept; computing goes on
 
@@ -51,6 +52,10 @@ class SourceError(ForecasterError):
 
 class SourceUnavailable(SourceError):
     """Nobody answered, or not in time."""
+
+
+class SourceTimeout(SourceUnavailable):
+    """There was no answer in time, of a server that accepts connections."""
 
 
 class SourceRefused(SourceError):

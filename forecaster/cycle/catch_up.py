@@ -9,7 +9,7 @@ import numpy as np
 from forecaster.cycle.completeness import Completeness
 from forecaster.domain.signal import PODS
 from forecaster.domain.window import MINUTE, Block, Gap
-from forecaster.errors import SourceError, SourceUnavailable, StoreError
+from forecaster.errors import SourceError, SourceTimeout, SourceUnavailable, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     from forecaster.cycle.targets import Targets
     from forecaster.ports import Histories, Source
+
+MOST_SLOW = 2
+"""Signals that may take too long in one cycle."""
 
 
 def catch_up(
@@ -58,13 +61,24 @@ def _ask(
     now: datetime,
     completeness: Completeness,
 ) -> list[str]:
-    """Have these gaps answered; a sentence for each that could not be, until the source does not answer at all."""
+    """Have these gaps answered; a sentence for each that could not be, until the source does not answer at all.
+
+    A signal whose query takes too long is a missing signal: the others are asked for, but not many more time-outs.
+    """
     workloads = {one.id: one for one in targets.inventory.workloads}
     failures: list[str] = []
+    slow: set[str] = set()
     for gap in gaps:
+        if gap.signal in slow:
+            continue
         try:
             for block in _answers(source, gap, now):
                 completeness.write(block, history, workloads, now)
+        except SourceTimeout as error:
+            failures.append(str(error))
+            slow.add(gap.signal)
+            if len(slow) >= MOST_SLOW:
+                return failures
         except SourceUnavailable as error:
             return [*failures, str(error)]
         except SourceError as error:

@@ -40,7 +40,7 @@ class Targets:
     inventory: Inventory
     down: str = ""
     lost: Mapping[WorkloadId, str] = field(default_factory=lambda: NOTHING_LOST)
-    """Workloads of the inventory that the source does not list any more, and why they are held."""
+    """Workloads of the inventory that the source lists no more, or tells in part, and why they are held."""
 
 
 @dataclass(slots=True)
@@ -56,13 +56,14 @@ class Roster:
         except SourceError as error:
             return self.known(now, str(error))
         lost = self._lost(inventory)
+        partly = dict(inventory.partly)
         held = [self.listed[id_][0] for id_ in lost]
         kept = {id_: self.listed[id_] for id_ in lost}
         self.listed = {one.id: (one, inventory.at) for one in inventory.workloads} | kept
         if not lost:
-            return Targets(inventory)
+            return Targets(inventory, lost=partly or NOTHING_LOST)
         faults = (*inventory.faults, *_sentences(lost))
-        return Targets(Inventory(inventory.at, (*inventory.workloads, *held), faults), lost=lost)
+        return Targets(Inventory(inventory.at, (*inventory.workloads, *held), faults), lost={**lost, **partly})
 
     def known(self, now: datetime, down: str) -> Targets:
         """The workloads that were listed last, for a cycle that could not ask."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -112,6 +113,9 @@ class Block:
         return self.start + (columns - 1) * self.step
 
 
+NOTHING_PARTLY: Mapping[WorkloadId, str] = MappingProxyType({})
+
+
 @dataclass(frozen=True, slots=True)
 class Inventory:
     """Every workload that the source knows at `at`, and what could not be understood about some of them."""
@@ -120,6 +124,8 @@ class Inventory:
     workloads: tuple[Workload, ...]
     faults: tuple[str, ...] = ()
     """One sentence each, naming the object and the value."""
+    partly: Mapping[WorkloadId, str] = field(default_factory=lambda: NOTHING_PARTLY)
+    """Workloads of which too little is known to decide about them, and what is missing."""
 
     @property
     def ids(self) -> tuple[WorkloadId, ...]:

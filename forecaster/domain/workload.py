@@ -122,6 +122,8 @@ class ContainerFacts:
     """Highest memory limit in bytes at which the container was OOM-killed within a week."""
     held_back: Mapping[ContainerId, float] = field(default_factory=dict)
     """Share of time in which its CPU was throttled, or stalled as PSI has it; ratio."""
+    unread: tuple[str, ...] = ()
+    """Why some of it is older than the rest, or missing; one sentence each."""
 
 
 @dataclass(frozen=True, slots=True)

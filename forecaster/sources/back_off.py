@@ -25,6 +25,7 @@ class Failure(NamedTuple):
 class BackOff:
     """The questions of a source that failed when they were asked last, by name."""
 
+    longest: timedelta = LONGEST
     failures: dict[str, Failure] = field(default_factory=dict)
 
     def waits(self, name: str, at: datetime) -> bool:
@@ -35,12 +36,19 @@ class BackOff:
     def failed(self, name: str, why: str, at: datetime) -> None:
         """A question that was asked has failed."""
         before = self.failures.get(name)
-        pause = min(before.pause * 2, LONGEST) if before else FIRST
+        pause = min(before.pause * 2, self.longest) if before else FIRST
         self.failures[name] = Failure(why, pause, at + pause)
 
     def answered(self, name: str) -> None:
         """A question that was asked has its answer."""
         self.failures.pop(name, None)
+
+    def waiting(self, name: str, at: datetime) -> str:
+        """Why a question is not asked at this time, and when it will be; empty where it may be asked."""
+        if not self.waits(name, at):
+            return ""
+        failure = self.failures[name]
+        return f"{failure.why}; asked again at {failure.again_at:%H:%M} UTC"
 
     def why(self, name: str) -> str:
         """What went wrong last; empty where nothing did."""

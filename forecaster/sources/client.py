@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ipaddress import ip_address
+from time import monotonic
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
@@ -14,7 +15,7 @@ from urllib3.util.retry import Retry
 
 from forecaster.errors import SourceRefused
 from forecaster.sources import wire
-from forecaster.sources.wire import translated, understood
+from forecaster.sources.wire import body_of, translated, understood
 
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
@@ -42,6 +43,7 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
             timeout=(settings.connect_timeout_seconds, settings.read_timeout_seconds),
             method="POST",
         )
+        self._read_timeout, self._most = settings.read_timeout_seconds, settings.most_answer_mib << 20
         self._server_timeout = f"{max(settings.read_timeout_seconds - 1, settings.read_timeout_seconds / 2):.3f}"
 
     def custom_query(self, query: str, at: datetime, name: str = "query") -> QueryAnswer:
@@ -60,9 +62,11 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
         Raises `SourceUnavailable` when no answer comes in time, `TooMuch` when a smaller question may be answered, and
         `SourceRefused` for everything else that is no answer.
         """
+        deadline = monotonic() + self._read_timeout
         with translated(question.name, self.url):
             response = self._post(question)
-        return understood(response, question.name, self.url)
+            body = body_of(response, deadline, self._most, monotonic)
+        return understood(response, body, question.name, self.url)
 
     def status(self, topic: str) -> dict[str, str]:
         """What the server says of itself under /api/v1/status; empty where it says nothing, as Thanos and Mimir do."""
@@ -86,6 +90,7 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
             verify=self._session.verify,  # a session's own is overruled by REQUESTS_CA_BUNDLE
             timeout=self._timeout,
             allow_redirects=False,
+            stream=True,
         )
 
 

@@ -71,6 +71,7 @@ class Answers:
         self._detection = queries.detection()
         asked = queries.inventory() | queries.container_facts()
         self._facts = {query: FACTS[name] for name, query in asked.items()}
+        self._facts[queries.hpa_count()] = lambda workloads: [({}, sum(1.0 for _ in _scaled(workloads)))]
         self._patterns = {signal: _pattern(queries.signal(signal, _SENTINEL)) for signal in recording.values}
         self._of_pods = _pattern(queries.of_pods(_SENTINEL))
         self._containers = {signal: _pattern(queries.container_usage(signal, _SENTINEL)) for signal in (CPU, MEMORY)}

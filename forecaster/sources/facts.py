@@ -157,16 +157,20 @@ def container_block(answer: QueryAnswer, grid: Grid) -> ContainerBlock:
     return ContainerBlock(tuple(rows), grid.start, grid.step, merged)
 
 
+NEEDED_OF_CONTAINERS = frozenset({"container_images", "init_containers", "container_requests", "container_limits"})
+"""Queries without whose answer, of whatever age, containers cannot be sized."""
+
+
 def facts_of(answers: Mapping[str, Sequence[InstantRow]]) -> ContainerFacts:
-    """Facts from the answers of the queries of these names."""
+    """Facts from the answers of the queries of these names; what is not needed may be missing."""
     images = {id_: row.labels.get("image", "") for id_, row in _whose(answers["container_images"])}
     init = _whose(answers["init_containers"])
     return ContainerFacts(
         images=images,
         init=frozenset(id_ for id_, row in init if row.labels.get("restart_policy") != _SIDECAR),
         resources=_resources(answers["container_requests"], answers["container_limits"]),
-        oom_limits={id_: row.value for id_, row in _whose(answers["oom_kills"])},
-        held_back={id_: row.value for id_, row in _whose(answers["held_back"])},
+        oom_limits={id_: row.value for id_, row in _whose(answers.get("oom_kills", ()))},
+        held_back={id_: row.value for id_, row in _whose(answers.get("held_back", ()))},
     )
 
 

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from forecaster.domain.window import Inventory
 from forecaster.domain.workload import Autoscaler, Resources, Workload, WorkloadId
+from forecaster.errors import SourceError
+from forecaster.sources.back_off import BackOff
 from forecaster.sources.facts import SPECIFICATIONS, Facts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from datetime import datetime, timedelta
 
-    from forecaster.sources.facts import InstantRow
+    from forecaster.sources.facts import HpaName, InstantRow
 
 
+HPA_COUNT = "hpa_count"
+"""Name of the query for the number of HPAs, which tells cheaply that one has come or gone."""
+MOST_FAILED = 2
+"""Queries about specifications that may fail in one cycle; the others wait for the next, each failure may be a
+time-out."""
 _DEFAULT_MIN_REPLICAS = 1
 """`spec.minReplicas` of autoscaling/v2 when it is absent."""
 
@@ -27,12 +34,17 @@ class Specifications:
     resources: Mapping[WorkloadId, Resources] = field(default_factory=dict)
     autoscalers: Mapping[WorkloadId, Autoscaler] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
+    partly: Mapping[WorkloadId, str] = field(default_factory=dict)
+    """Why the HPA of a workload is known in part only."""
+    untold: str = ""
+    """Why that is so of every workload; empty where it is not."""
 
 
 def specifications_of(facts: Facts) -> Specifications:
     """Requests and limits of each workload, and its HPA."""
     faults: list[str] = []
-    return Specifications(_resources(facts), _autoscalers(facts, faults), tuple(faults))
+    partly: dict[WorkloadId, str] = {}
+    return Specifications(_resources(facts), _autoscalers(facts, faults, partly), tuple(faults), partly)
 
 
 def inventory_of(
@@ -55,8 +67,10 @@ def inventory_of(
         for one in known
         if one in ready
     )
+    partly = {one.id: specified.untold or specified.partly.get(one.id, "") for one in workloads}
     silent = [f"{one.kind} {one}: no series tells its ready replicas; left out" for one in known if one not in ready]
-    return Inventory(at, workloads, (*specified.faults, *silent, *_pointless(specified.autoscalers, replicas, kinds)))
+    faults = (*specified.faults, *silent, *_pointless(specified.autoscalers, replicas, kinds))
+    return Inventory(at, workloads, faults, {id_: why for id_, why in partly.items() if why})
 
 
 def _resources(facts: Facts) -> dict[WorkloadId, Resources]:
@@ -72,21 +86,33 @@ def _resources(facts: Facts) -> dict[WorkloadId, Resources]:
     }
 
 
-def _autoscalers(facts: Facts, faults: list[str]) -> dict[WorkloadId, Autoscaler]:
-    """The HPA of each workload. One that cannot be understood is named in `faults` and left out."""
+def _autoscalers(facts: Facts, faults: list[str], partly: dict[WorkloadId, str]) -> dict[WorkloadId, Autoscaler]:
+    """The HPA of each workload. One that cannot be understood is named in `faults` and left out.
+
+    One that is told in part is in `partly`: it is used whole or not at all, and its workload is held meanwhile. An HPA
+    has a maximum and a metric at least; the API server sees to that.
+    """
     found: dict[WorkloadId, Autoscaler] = {}
     for workload, names in facts.hpa_scale_targets.items():
         hpa = names[0]
         if len(names) > 1:
             several = ", ".join(hpa.name for hpa in names)
             faults.append(f"{workload.kind} {workload}: scaled by more than one HPA ({several}); none is used")
-        elif hpa not in facts.hpa_max_replicas:
-            faults.append(f"HPA {hpa}: no series tells its maxReplicas; not used")
+        elif missing := _missing(hpa, facts):
+            faults.append(f"HPA {hpa}: no series tells its {missing}; {workload.kind} {workload} is held")
+            partly[workload] = f"no series tells the {missing} of its HPA {hpa.name}"
         else:
             lowest = round(facts.hpa_min_replicas.get(hpa, _DEFAULT_MIN_REPLICAS))
             targets = tuple(facts.hpa_metric_targets.get(hpa, ()))
             found[workload] = Autoscaler(hpa.name, lowest, round(facts.hpa_max_replicas[hpa]), targets)
     return found
+
+
+def _missing(hpa: HpaName, facts: Facts) -> str:
+    """What is not told of an HPA."""
+    if hpa not in facts.hpa_max_replicas:
+        return "maxReplicas"
+    return "" if facts.hpa_metric_targets.get(hpa) else "metrics"
 
 
 def _pointless(
@@ -102,13 +128,17 @@ def _pointless(
 class Rotation:
     """The last answer to each query about specifications, none older than `every` when it is used.
 
-    All are asked at first and whenever a workload appears, which has an HPA and requests from its first cycle on. From
-    then on they fall due one after the other, so that no cycle carries all of them.
+    All are asked at first and whenever a workload appears, which has an HPA and requests from its first cycle on; those
+    about HPAs whenever there are more or fewer of them. From then on they fall due one after the other, so that no
+    cycle carries all of them. One that fails keeps its last answer, is named, and is asked again after a pause.
     """
 
     def __init__(self, every: timedelta) -> None:
         self._every = every
         self._due_at: dict[str, datetime] = {}
+        self._told_at: dict[str, datetime] = {}
+        self._back_off = BackOff()
+        self._hpas: float | None = None
         self._familiar: frozenset[WorkloadId] = frozenset()
         self._facts = Facts()
         self._made = Specifications()
@@ -117,16 +147,62 @@ class Rotation:
         self, at: datetime, ids: Collection[WorkloadId], ask: Callable[[str], Sequence[InstantRow]]
     ) -> Specifications:
         """Those of `ids` at `at`, after asking what is due by its name."""
-        due = self._due(at, ids)
+        due = [name for name in self._due(at, ids, ask) if not self._back_off.waits(name, at)]
+        told, failed = False, 0
         for i, name in enumerate(due, 1):
-            self._facts = self._facts.renewed(name, ask(name))
             self._due_at[name] = at + self._every * i / len(due)
-        if due:
+            if failed >= MOST_FAILED:
+                self._due_at[name] = at
+                continue
+            rows = self._answer(name, at, ask)
+            if rows is None:
+                failed += 1
+            else:
+                self._facts, told = self._facts.renewed(name, rows), True
+        if told:
             self._made = specifications_of(self._facts)
         self._familiar = frozenset(ids)
-        return self._made
+        return replace(self._made, faults=(*self._made.faults, *self._old()), untold=self._untold())
 
-    def _due(self, at: datetime, ids: Collection[WorkloadId]) -> list[str]:
+    def _answer(
+        self, name: str, at: datetime, ask: Callable[[str], Sequence[InstantRow]]
+    ) -> Sequence[InstantRow] | None:
+        """The answer to one query; None where there is none."""
+        try:
+            rows = ask(name)
+        except SourceError as error:
+            self._back_off.failed(name, str(error), at)
+            return None
+        self._back_off.answered(name)
+        self._told_at[name] = at
+        return rows
+
+    def _due(self, at: datetime, ids: Collection[WorkloadId], ask: Callable[[str], Sequence[InstantRow]]) -> list[str]:
         if not self._due_at or not self._familiar.issuperset(ids):
+            self._hpas = self._counted(at, ask)
             return list(SPECIFICATIONS)
-        return [name for name in SPECIFICATIONS if not at < self._due_at[name] <= at + self._every]
+        before, self._hpas = self._hpas, self._counted(at, ask)
+        changed = self._hpas is not None and self._hpas != before
+        return [
+            name
+            for name in SPECIFICATIONS
+            if not at < self._due_at[name] <= at + self._every
+            or name in self._back_off.failures
+            or (changed and name.startswith("hpa_"))
+        ]
+
+    def _counted(self, at: datetime, ask: Callable[[str], Sequence[InstantRow]]) -> float | None:
+        """How many HPAs there are; None where that is not known."""
+        rows = None if self._back_off.waits(HPA_COUNT, at) else self._answer(HPA_COUNT, at, ask)
+        return None if rows is None else sum(row.value for row in rows)
+
+    def _old(self) -> Iterator[str]:
+        """One sentence for each query without an answer."""
+        for name in SPECIFICATIONS:
+            why, told = self._back_off.why(name), self._told_at.get(name)
+            if why:
+                yield f"{why}; {f'that of {told:%H:%M} UTC is used' if told else 'nothing is known of it yet'}"
+
+    def _untold(self) -> str:
+        """Why it is not known which workloads have HPAs; empty where it is."""
+        return "" if "hpa_scale_targets" in self._told_at else "whether an HPA scales it is not known yet"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,20 +13,20 @@ import numpy as np
 from forecaster.domain.signal import CPU, MEMORY, REQUESTS, Signal
 from forecaster.domain.window import MINUTE, Block, PodSamples
 from forecaster.domain.workload import ContainerFacts
-from forecaster.errors import SourceError, SourceRefused
+from forecaster.errors import SourceError, SourceRefused, SourceTimeout
 from forecaster.sources import request_rates
 from forecaster.sources.back_off import BackOff
 from forecaster.sources.blocks import block_of, pod_samples, samples_of
 from forecaster.sources.client import PrometheusClient
-from forecaster.sources.facts import by_workload, container_block, facts_of, rows_of
-from forecaster.sources.inventory import Rotation, inventory_of
+from forecaster.sources.facts import NEEDED_OF_CONTAINERS, by_workload, container_block, facts_of, rows_of
+from forecaster.sources.inventory import HPA_COUNT, MOST_FAILED, Rotation, inventory_of
 from forecaster.sources.queries import OF_PODS
 from forecaster.sources.slices import Grid, Slices, grid_between, read_ahead
-from forecaster.sources.wire import MalformedAnswer, at_instant, shown_url
+from forecaster.sources.wire import MalformedAnswer, TooMuch, at_instant, shown_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from datetime import datetime, timedelta
+    from datetime import datetime
 
     from forecaster.domain.window import Inventory
     from forecaster.domain.workload import ContainerBlock, WorkloadId
@@ -38,6 +39,8 @@ _FIRST_SLICE = 12
 """Points of the first slice, before the number of series is known: an hour at five minutes."""
 
 
+LONGEST_OF_SIGNAL = timedelta(minutes=5)
+"""Pause of a signal whose query takes too long; what was not asked for is a gap, and asked for then."""
 _NOT_KNOWN = "whether pods lack samples, and which are starting, is not known"
 
 
@@ -58,6 +61,8 @@ class PrometheusSource:
         self._queries = queries
         self._rotation = Rotation(queries.specifications_every)
         self._back_off = BackOff()
+        self._slow_signals = BackOff(LONGEST_OF_SIGNAL)
+        self._container_rows: dict[str, tuple[InstantRow, ...]] = {}
         self._made_of: _MadeOf | None = None
 
     @property
@@ -76,7 +81,7 @@ class PrometheusSource:
 
     def inventory(self, at: datetime) -> Inventory:
         """Every workload at `at`; what is specified about it may be `specifications_every` old."""
-        queries = self._queries.inventory()
+        queries = self._queries.inventory() | {HPA_COUNT: self._queries.hpa_count()}
 
         def ask(name: str) -> tuple[InstantRow, ...]:
             return self.rows(at_instant(name, queries[name], at))
@@ -95,8 +100,10 @@ class PrometheusSource:
         query = self._query(signal, MINUTE, at)
         if not query:
             return _nothing(signal, Grid(at, MINUTE, 1))
-        answer, grid = self._client.custom_query(query, at, name=str(signal)), Grid(at, MINUTE, 1)
-        return self._complete(self._block(signal, answer, grid), signal, grid)
+        grid = Grid(at, MINUTE, 1)
+        with self._patient(signal, at):
+            answer = self._client.custom_query(query, at, name=str(signal))
+            return self._complete(self._block(signal, answer, grid), signal, grid)
 
     def history(self, signal: Signal, start: datetime, end: datetime, step: timedelta) -> Iterator[Block]:
         """Demand at every multiple of `step` from `start` to `end`, in slices of about `samples_per_answer`."""
@@ -107,15 +114,24 @@ class PrometheusSource:
             return
         chosen = self._settings
         slices = Slices(grid, first=_FIRST_SLICE, most=chosen.max_points, samples=chosen.samples_per_answer)
-        for piece, answer in read_ahead(slices, partial(self._ask_range, signal, query)):
-            yield self._complete(self._block(signal, answer, piece), signal, piece)
+        with self._patient(signal, end):
+            for piece, answer in read_ahead(slices, partial(self._ask_range, signal, query)):
+                yield self._complete(self._block(signal, answer, piece), signal, piece)
 
     def containers(self, at: datetime) -> ContainerFacts:
         """What is told about every container at `at`; nothing where they are not asked for."""
         if not self._queries.per_container:
             return ContainerFacts()
-        queries = self._queries.container_facts()
-        return facts_of({name: self.rows(at_instant(name, query, at)) for name, query in queries.items()})
+        failures: list[SourceError] = []
+        for name, query in self._queries.container_facts().items():
+            if len(failures) < MOST_FAILED:
+                try:
+                    self._container_rows[name] = self.rows(at_instant(name, query, at))
+                except SourceError as error:
+                    failures.append(error)
+        if failures and not self._container_rows.keys() >= NEEDED_OF_CONTAINERS:
+            raise failures[0]
+        return replace(facts_of(self._container_rows), unread=tuple(map(str, failures)))
 
     def container_usage(
         self, signal: Signal, start: datetime, end: datetime, step: timedelta
@@ -170,6 +186,18 @@ class PrometheusSource:
         answer = self._client.ask(question)
         with self._promised(question.name):
             return rows_of(answer)
+
+    @contextmanager
+    def _patient(self, signal: Signal, at: datetime) -> Iterator[None]:
+        """A signal whose query took too long is not asked for a while: it would take the time of the others."""
+        if waiting := self._slow_signals.waiting(signal, at):
+            raise SourceRefused(waiting)
+        try:
+            yield
+        except (SourceTimeout, TooMuch) as error:
+            self._slow_signals.failed(signal, str(error), at)
+            raise
+        self._slow_signals.answered(signal)
 
     @contextmanager
     def _promised(self, name: str) -> Iterator[None]:

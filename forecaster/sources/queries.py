@@ -176,6 +176,10 @@ class Queries(BaseModel):
         """The queries that together describe every workload, by name."""
         return {name: self.rendered(getattr(self, name)) for name in INVENTORY}
 
+    def hpa_count(self) -> str:
+        """The query for the number of HPAs."""
+        return f"count(\n{self.rendered(self.hpa_scale_targets)}\n)"
+
     def container_usage(self, signal: str, step: timedelta) -> str:
         """The query for the usage of every container at points `step` apart."""
         return self.rendered(getattr(self, f"container_{signal}"), self.window(step))

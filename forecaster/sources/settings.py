@@ -63,8 +63,15 @@ class PrometheusSettings(BaseModel):
         30.0,
         gt=0,
         le=600,
-        description="How long to wait for the first byte of an answer. The server is told to give up a second earlier, "
-        "so that it says why; below Prometheus' own --query.timeout of two minutes.",
+        description="How long to wait for an answer, up to its last byte. The server is told to give up a second "
+        "earlier, so that it says why; below Prometheus' own --query.timeout of two minutes.",
+    )
+    most_answer_mib: int = Field(
+        256,
+        ge=1,
+        le=4096,
+        description="Largest answer that is read. A hundred thousand workloads are 20 MiB at one instant; history is "
+        "read in slices of `samples_per_answer`.",
     )
     retries: int = Field(
         2,

@@ -65,6 +65,7 @@ class Inventoried(msgspec.Struct, frozen=True):
     at: datetime
     workloads: tuple[Workload, ...]
     faults: tuple[str, ...]
+    partly: list[tuple[tuple[str, str, str], str]] = []
 
 
 class ToldContainers(msgspec.Struct, frozen=True):
@@ -75,6 +76,7 @@ class ToldContainers(msgspec.Struct, frozen=True):
     resources: list[tuple[tuple[str, ...], Resources]]
     oom_limits: list[tuple[tuple[str, ...], float]]
     held_back: list[tuple[tuple[str, ...], float]]
+    unread: tuple[str, ...] = ()
 
 
 class Tape:
@@ -122,7 +124,9 @@ class TapedSource:
         head = Head(kind="inventory", at=at)
         with self._told(head):
             found = self._source.inventory(at)
-        self._tape.write(head, msgspec.json.encode(Inventoried(found.at, found.workloads, found.faults)))
+        self._tape.write(
+            head, msgspec.json.encode(Inventoried(found.at, found.workloads, found.faults, list(found.partly.items())))
+        )
         return found
 
     def latest(self, signal: Signal, at: datetime) -> Block:
@@ -245,4 +249,5 @@ def _told_containers(facts: ContainerFacts) -> ToldContainers:
         resources=[(_flat(id_), one) for id_, one in facts.resources.items()],
         oom_limits=[(_flat(id_), one) for id_, one in facts.oom_limits.items()],
         held_back=[(_flat(id_), one) for id_, one in facts.held_back.items()],
+        unread=facts.unread,
     )

@@ -12,7 +12,7 @@ import numpy as np
 
 from forecaster.domain.window import Block, Inventory, PodSamples
 from forecaster.domain.workload import ContainerBlock, ContainerFacts, ContainerId, WorkloadId
-from forecaster.errors import SourceError, SourceRefused, SourceUnavailable
+from forecaster.errors import SourceError, SourceRefused, SourceTimeout, SourceUnavailable
 from forecaster.sources.tape import FRAME_SIZES, TAPE_FLOAT, TAPE_MAGIC, Head, Inventoried, ToldContainers, span_head
 
 if TYPE_CHECKING:
@@ -66,7 +66,8 @@ class TapeReader:
         """As it was said."""
         _head, body = self._answer(Head(kind="inventory", at=at))
         found = msgspec.json.decode(body, type=Inventoried)
-        return Inventory(found.at, found.workloads, found.faults)
+        partly = {WorkloadId(*id_): why for id_, why in found.partly}
+        return Inventory(found.at, found.workloads, found.faults, partly)
 
     def latest(self, signal: Signal, at: datetime) -> Block:
         """As it was said."""
@@ -228,6 +229,7 @@ def _containers_of(told: ToldContainers) -> ContainerFacts:
         resources={_container(flat): one for flat, one in told.resources},
         oom_limits={_container(flat): one for flat, one in told.oom_limits},
         held_back={_container(flat): one for flat, one in told.held_back},
+        unread=told.unread,
     )
 
 
@@ -237,4 +239,6 @@ def _raise_again(head: Head) -> None:
         raise SOURCE_ERRORS.get(name, SourceRefused)(message)
 
 
-SOURCE_ERRORS: dict[str, Any] = {one.__name__: one for one in (SourceError, SourceRefused, SourceUnavailable)}
+SOURCE_ERRORS: dict[str, Any] = {
+    one.__name__: one for one in (SourceError, SourceRefused, SourceTimeout, SourceUnavailable)
+}

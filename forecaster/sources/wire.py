@@ -16,12 +16,12 @@ from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 import requests
-from urllib3.exceptions import HTTPError
+from urllib3.exceptions import HTTPError, ProtocolError, ReadTimeoutError
 
-from forecaster.errors import SourceRefused, SourceUnavailable
+from forecaster.errors import SourceRefused, SourceTimeout, SourceUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from datetime import datetime, timedelta
 
 
@@ -161,6 +161,8 @@ def _seconds(at: datetime) -> str:
     return f"{at.timestamp():.3f}"
 
 
+_CHUNK = 1 << 18
+"""Bytes of a body read at a time."""
 _QUOTED_LENGTH = 200
 """Characters of an answer that a message may quote."""
 
@@ -171,6 +173,14 @@ _TOO_MANY = ("too many samples", "exceeded maximum resolution")
 
 class TooMuch(SourceRefused):
     """The server would answer a smaller question of the same kind."""
+
+
+class TooLarge(Exception):
+    """A body has more than `most` bytes."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(most)
+        self.most = most
 
 
 class Denied(SourceRefused):
@@ -187,39 +197,79 @@ def translated(name: str, url: str) -> Iterator[None]:
         raise SourceRefused(f"{where}: TLS failed: {_root(error)}") from error
     except requests.exceptions.ConnectTimeout as error:
         raise SourceUnavailable(f"{where}: no connection in time") from error
-    except requests.exceptions.Timeout as error:
-        raise SourceUnavailable(f"{where}: no answer in time") from error
+    except (requests.exceptions.Timeout, TimeoutError) as error:
+        raise SourceTimeout(f"{where}: no answer in time") from error
     except ValueError:
         # Not chained: the cause quotes the header, and headers carry secrets.
         raise SourceRefused(f"{where}: a header, token or address has signs that HTTP does not allow") from None
+    except TooLarge as error:
+        raise TooMuch(
+            f"{where}: the answer is larger than {error.most >> 20} MiB; ask for less (queries.namespaces), or raise "
+            "prometheus.most_answer_mib"
+        ) from error
     except (requests.exceptions.RequestException, OSError) as error:
         raise SourceUnavailable(f"{where}: {_root(error)}") from error
 
 
-def understood(response: requests.Response, name: str, url: str) -> QueryAnswer:
+def body_of(response: requests.Response, deadline: float, most: int, clock: Callable[[], float]) -> bytes:
+    """The body of a response, read until `deadline` by a clock of seconds and up to `most` bytes.
+
+    The time-out of a socket is for each read: a server that sends a byte now and then would never meet it.
+
+    Raises:
+        TimeoutError: the deadline has passed.
+        TooLarge: the body is larger.
+    """
+    body = bytearray()
+    while chunk := _next(response):
+        body += chunk
+        if len(body) > most:
+            response.close()
+            raise TooLarge(most)
+        left = deadline - clock()
+        if left <= 0.0:
+            response.close()
+            raise TimeoutError
+        connection = getattr(response.raw, "connection", None)
+        if connection is not None and connection.sock is not None:
+            connection.sock.settimeout(left)
+    return bytes(body)
+
+
+def _next(response: requests.Response) -> bytes:
+    """What has come of a body: as much as one read of the socket brings, nothing at its end."""
+    try:
+        return bytes(response.raw.read1(_CHUNK))
+    except ProtocolError as error:
+        raise requests.exceptions.ChunkedEncodingError(error) from error
+    except ReadTimeoutError as error:
+        raise TimeoutError from error
+
+
+def understood(response: requests.Response, body: bytes, name: str, url: str) -> QueryAnswer:
     """The answer in a response; raises when there is none. The samples in it are decoded later."""
     where = f"query {name!r} to {shown_url(url)}"
     if response.status_code != requests.codes.ok:
-        raise _refusal(response, where)
+        raise _refusal(response, body, where)
     try:
-        return answer_of(response.content)
+        return answer_of(body)
     except MalformedAnswer as error:
         raise SourceRefused(
-            f"{where}: status 200, but not an answer of the Prometheus API ({error}): {_quoted(response)}"
+            f"{where}: status 200, but not an answer of the Prometheus API ({error}): {_quoted(body)}"
         ) from error
 
 
-def _refusal(response: requests.Response, where: str) -> SourceUnavailable | SourceRefused:
+def _refusal(response: requests.Response, body: bytes, where: str) -> SourceUnavailable | SourceRefused:
     status = response.status_code
     if response.is_redirect:
         target = shown_url(response.headers["Location"])
         return SourceRefused(f"{where}: status {status}, redirected to {target}; state the final address as url")
     if status in _DENIED:
-        return Denied(f"{where}: status {status}: {_quoted(response)}")
-    verdict = verdict_of(response.content)
+        return Denied(f"{where}: status {status}: {_quoted(body)}")
+    verdict = verdict_of(body)
     if verdict is None:
         kind = SourceUnavailable if status in _UNAVAILABLE else SourceRefused
-        return kind(f"{where}: status {status}: {_quoted(response)}")
+        return kind(f"{where}: status {status}: {_quoted(body)}")
     message = f"{where}: status {status}, {verdict.kind}: {_cut(verdict.message)}"
     if verdict.kind == "timeout" or any(phrase in verdict.message for phrase in _TOO_MANY):
         return TooMuch(message)
@@ -232,12 +282,8 @@ def shown_url(url: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
-def _quoted(response: requests.Response) -> str:
-    return (
-        repr(_cut(response.content[: 4 * _QUOTED_LENGTH].decode(errors="replace")))
-        if response.content
-        else "an empty body"
-    )
+def _quoted(body: bytes) -> str:
+    return repr(_cut(body[: 4 * _QUOTED_LENGTH].decode(errors="replace"))) if body else "an empty body"
 
 
 def _cut(text: str) -> str:

@@ -71,6 +71,7 @@ class FakeSource:
     refuses: dict[Signal, SourceError] = field(default_factory=dict)
     mute: dict[Signal, datetime] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
+    partly: dict[WorkloadId, str] = field(default_factory=dict)
     partial: dict[datetime, float] = field(default_factory=dict)
     """Instants at which the answer says that it is partial, and the share of the demand that is in it."""
     asked: list[Question] = field(default_factory=list)
@@ -78,7 +79,7 @@ class FakeSource:
     def inventory(self, at: datetime) -> Inventory:
         self._fail(None)
         here = tuple(load.workload for load in self.loads if load.since <= at <= load.until)
-        return Inventory(at, here, self.faults)
+        return Inventory(at, here, self.faults, self.partly)
 
     def latest(self, signal: Signal, at: datetime) -> Block:
         return self._answer(Question(signal, at, at, MINUTE))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from forecaster.cycle.targets import Roster
-from forecaster.domain.decision import Reason
-from tests.support.builders import NOON, after
+from forecaster.domain.decision import Hold, Reason
+from tests.support.builders import NOON, after, workload
 from tests.support.fakes import CycleOnFakes, FakeSource, load, named, nobody_answers
 
 FLEET = tuple(load(f"web-{i}") for i in range(10))
@@ -100,3 +100,12 @@ def test_nothing_is_published_over_the_last_table_while_nothing_is_known() -> No
     stage.source.down = None
     stage.run(after(1))
     assert len(stage.publisher.published) == 1
+
+
+def test_a_workload_that_is_told_in_part_is_held_and_the_others_go_on() -> None:
+    """Its HPA has no maximum yet: targets of the policy would be a guess."""
+    stage = CycleOnFakes(load("web", cpu=4.0), load("cart", cpu=4.0))
+    stage.source.partly = {workload("web").id: "no series tells the maxReplicas of its HPA web"}
+    outcome = stage.run()
+    assert named(outcome, "web").replicas == Hold(Reason.SOURCE_DOWN, "no series tells the maxReplicas of its HPA web")
+    assert named(outcome, "cart").wanted_replicas == 8

@@ -5,18 +5,20 @@ from __future__ import annotations
 import socket
 import ssl
 import threading
-from contextlib import closing
+import time
+from contextlib import closing, suppress
 from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING
 
 import pytest
 import trustme
 
-from forecaster.errors import SourceRefused, SourceUnavailable
+from forecaster.errors import SourceRefused, SourceTimeout, SourceUnavailable
 from forecaster.sources.client import PrometheusClient
 from forecaster.sources.settings import PrometheusSettings
 from forecaster.sources.wire import Denied, TooMuch, shown_url
-from tests.support.http_server import Reply, Server, page, vector, verdict
+from tests.support.http_server import Reply, Running, Server, page, vector, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -178,6 +180,41 @@ def test_a_silent_server_is_asked_once() -> None:
             ask(server.url, read_timeout_seconds=0.1, retries=2)
         answer.set()
     assert len(server.asked) == 1
+
+
+def dripping(total: int, *, pause: float) -> type[BaseHTTPRequestHandler]:
+    """A server that sends one byte after each pause."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", str(total))
+            self.end_headers()
+            with suppress(ConnectionError):
+                for _ in range(total):
+                    self.wfile.write(b" ")
+                    self.wfile.flush()
+                    time.sleep(pause)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    return Handler
+
+
+def test_the_whole_answer_has_one_deadline() -> None:
+    """Each byte comes well within the time-out of a read; all of them would take ten seconds."""
+    with Running(dripping(200, pause=0.05), None) as server:
+        began = time.monotonic()
+        with pytest.raises(SourceTimeout, match="no answer in time"):
+            ask(server.url, read_timeout_seconds=0.5)
+        assert time.monotonic() - began < 2.0
+
+
+def test_an_answer_beyond_bounds_is_not_read() -> None:
+    large = vector(*(({"a": "b" * 1000}, "1") for _ in range(1200)))
+    with Server(replying(large)) as server, pytest.raises(TooMuch, match="larger than 1 MiB; ask for less"):
+        ask(server.url, most_answer_mib=1)
 
 
 def test_a_token_is_read_again_when_its_file_changes(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import pytest
+
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
 from forecaster.sources.blocks import workload_of
 from forecaster.sources.facts import Facts, InstantRow
@@ -15,6 +17,8 @@ AT = datetime(2024, 5, 6, 12, 0, tzinfo=UTC)
 WEB = WorkloadId("shop", "Deployment", "web")
 WHO = {"namespace": "shop", "workload_kind": "Deployment", "workload": "web"}
 HPA = {"namespace": "shop", "horizontalpodautoscaler": "web-hpa"}
+MOST = InstantRow(HPA, 9.0)
+CPU_60 = InstantRow(HPA | {"metric_name": "cpu", "metric_target_type": "utilization"}, 60.0)
 SCALES_WEB = InstantRow(HPA | {"scaletargetref_kind": "Deployment", "scaletargetref_name": "web"}, 1.0)
 
 
@@ -58,14 +62,22 @@ def test_requests_and_limits_are_taken_where_they_are_stated() -> None:
 
 
 def test_an_hpa_without_lower_bound_has_one_pod() -> None:
-    found = inventory(hpa_scale_targets=[SCALES_WEB], hpa_max_replicas=[InstantRow(HPA, 9.0)])
-    assert found.workloads[0].autoscaler == Autoscaler("web-hpa", 1, 9)
+    found = inventory(hpa_scale_targets=[SCALES_WEB], hpa_max_replicas=[MOST], hpa_metric_targets=[CPU_60])
+    assert found.workloads[0].autoscaler == Autoscaler("web-hpa", 1, 9, (Target("cpu", TargetType.UTILIZATION, 0.6),))
+    assert not found.partly
 
 
-def test_an_hpa_without_upper_bound_is_named_and_not_used() -> None:
-    found = inventory(hpa_scale_targets=[SCALES_WEB])
+@pytest.mark.parametrize(
+    ("told", "missing"),
+    [({"hpa_metric_targets": [CPU_60]}, "maxReplicas"), ({"hpa_max_replicas": [MOST]}, "metrics")],
+)
+def test_an_hpa_that_is_told_in_part_is_not_used_and_its_workload_is_held(
+    told: dict[str, list[InstantRow]], missing: str
+) -> None:
+    found = inventory(hpa_scale_targets=[SCALES_WEB], **told)
     assert found.workloads[0].autoscaler is None
-    assert found.faults == ("HPA shop/web-hpa: no series tells its maxReplicas; not used",)
+    assert found.partly == {WEB: f"no series tells the {missing} of its HPA web-hpa"}
+    assert found.faults == (f"HPA shop/web-hpa: no series tells its {missing}; Deployment shop/web is held",)
 
 
 def test_percent_become_ratios_and_unknown_types_are_passed_over() -> None:
@@ -86,5 +98,5 @@ def test_percent_become_ratios_and_unknown_types_are_passed_over() -> None:
 
 def test_an_hpa_of_nobody_is_named() -> None:
     orphan = InstantRow(HPA | {"scaletargetref_kind": "Deployment", "scaletargetref_name": "gone"}, 1.0)
-    found = inventory(hpa_scale_targets=[orphan], hpa_max_replicas=[InstantRow(HPA, 9.0)])
+    found = inventory(hpa_scale_targets=[orphan], hpa_max_replicas=[MOST], hpa_metric_targets=[CPU_60])
     assert found.faults == ("HPA shop/web-hpa: scales Deployment gone, which no series describes",)

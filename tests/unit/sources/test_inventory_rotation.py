@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from forecaster.domain.workload import Autoscaler, Resources, WorkloadId
+from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, WorkloadId
+from forecaster.errors import SourceTimeout
 from forecaster.sources.facts import SPECIFICATIONS, InstantRow
-from forecaster.sources.inventory import Rotation
+from forecaster.sources.inventory import HPA_COUNT, Rotation
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -20,14 +21,21 @@ class Cluster:
     def __init__(self) -> None:
         self.most = 9.0
         self.asked: list[str] = []
+        self.hpas = 1
+        self.slow: set[str] = set()
 
     def ask(self, name: str) -> list[InstantRow]:
+        if name in self.slow:
+            raise SourceTimeout(f"query {name!r}: no answer in time")
+        if name == HPA_COUNT:
+            return [InstantRow({}, float(self.hpas))]
         self.asked.append(name)
         scaled = HPA | {"scaletargetref_kind": "Deployment", "scaletargetref_name": "web"}
         cpu = {"namespace": "shop", "workload_kind": "Deployment", "workload": "web", "resource": "cpu"}
         rows = {
             "hpa_scale_targets": [InstantRow(scaled, 1.0)],
             "hpa_max_replicas": [InstantRow(HPA, self.most)],
+            "hpa_metric_targets": [InstantRow(HPA | {"metric_name": "cpu", "metric_target_type": "average"}, 0.5)],
             "pod_requests": [InstantRow(cpu, 0.5)],
         }
         return rows.get(name, [])
@@ -41,7 +49,7 @@ def test_the_first_cycle_asks_for_everything() -> None:
     cluster = Cluster()
     found = Rotation(6 * MINUTE).specifications(NOON, [WEB], cluster.ask)
     assert found.resources == {WEB: Resources(cpu_request=0.5)}
-    assert found.autoscalers == {WEB: Autoscaler("web", 1, 9)}
+    assert found.autoscalers == {WEB: Autoscaler("web", 1, 9, (Target("cpu", TargetType.AVERAGE_VALUE, 0.5),))}
     assert cluster.asked == list(SPECIFICATIONS)
 
 
@@ -100,3 +108,63 @@ def test_answers_from_the_future_of_another_time_are_not_used() -> None:
     cluster.asked.clear()
     rotation.specifications(NOON - timedelta(days=1), [WEB], cluster.ask)
     assert cluster.asked == list(SPECIFICATIONS)
+
+
+def test_a_new_hpa_is_read_whole_in_the_cycle_in_which_it_is_there() -> None:
+    cluster, rotation = Cluster(), Rotation(6 * MINUTE)
+    rotation.specifications(NOON, [WEB], cluster.ask)
+    cluster.asked.clear()
+    cluster.hpas = 2
+    rotation.specifications(NOON + MINUTE, [WEB], cluster.ask)
+    assert {name for name in SPECIFICATIONS if name.startswith("hpa_")} <= set(cluster.asked)
+
+
+class TestSlowQuery:
+    """One slow query is one missing fact."""
+
+    def test_keeps_its_last_answer_and_says_from_when_it_is(self) -> None:
+        cluster, rotation = Cluster(), Rotation(timedelta(0))
+        rotation.specifications(NOON, [WEB], cluster.ask)
+        cluster.slow = {"pod_requests"}
+        found = rotation.specifications(NOON + 5 * MINUTE, [WEB], cluster.ask)
+        assert found.resources == {WEB: Resources(cpu_request=0.5)}
+        assert found.faults == ("query 'pod_requests': no answer in time; that of 12:00 UTC is used",)
+
+    def test_does_not_keep_the_others_from_being_read(self) -> None:
+        cluster = Cluster()
+        cluster.slow = {"pod_limits"}
+        found = Rotation(6 * MINUTE).specifications(NOON, [WEB], cluster.ask)
+        assert found.resources == {WEB: Resources(cpu_request=0.5)}
+        assert found.autoscalers.keys() == {WEB}
+        assert found.faults == ("query 'pod_limits': no answer in time; nothing is known of it yet",)
+
+    def test_is_asked_less_and_less_often(self) -> None:
+        cluster, rotation = Cluster(), Rotation(timedelta(0))
+        asked: list[int] = []
+        cluster.slow = {"pod_limits"}
+        for minute in range(120):
+
+            def ask(name: str, at: int = minute) -> list[InstantRow]:
+                if name == "pod_limits":
+                    asked.append(at)
+                return cluster.ask(name)
+
+            rotation.specifications(NOON + minute * MINUTE, [WEB], ask)
+        assert asked == [0, 1, 3, 7, 15, 31, 61, 91]
+
+    def test_three_of_them_cost_two_time_outs_in_a_cycle(self) -> None:
+        cluster, tried = Cluster(), []
+        cluster.slow = {"hpa_max_replicas", "pod_limits", "pod_requests"}
+
+        def ask(name: str) -> list[InstantRow]:
+            tried.append(name)
+            return cluster.ask(name)
+
+        Rotation(6 * MINUTE).specifications(NOON, [WEB], ask)
+        assert len(cluster.slow & set(tried)) == 2
+
+    def test_about_hpas_at_the_start_holds_every_workload(self) -> None:
+        cluster = Cluster()
+        cluster.slow = {"hpa_scale_targets"}
+        found = Rotation(6 * MINUTE).specifications(NOON, [WEB], cluster.ask)
+        assert found.untold == "whether an HPA scales it is not known yet"
