@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.domain.policies import Policies
-    from forecaster.domain.policy import Policy
 
 
 class PersistedCoverage(msgspec.Struct, frozen=True):
@@ -97,7 +96,7 @@ class Observed:
     capacities: Capacities = field(default_factory=Capacities)
     policies: dict[WorkloadId, ObservedPolicy] = field(default_factory=dict)
     """Policies with learned capacities, which change by the hour."""
-    shared: dict[tuple[int, timedelta], Policy] = field(default_factory=dict)
+    shared: dict[tuple[int, timedelta], ObservedPolicy] = field(default_factory=dict)
     """Policies with measured lead times: the same objects from cycle to cycle, so that rows are not resolved anew."""
 
     def in_force(self, stated: Policies) -> Policies:
@@ -115,6 +114,7 @@ class Observed:
             rungs,
             filled,
             self.policies,
+            self.shared,
             signals=stated.signals,
         )
 

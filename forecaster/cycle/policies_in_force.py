@@ -36,7 +36,8 @@ class PoliciesInForce(Policies):
     filled: Mapping[WorkloadId, Mapping[str, PodCapacity]] = field(default_factory=dict)
     own: dict[WorkloadId, ObservedPolicy] = field(default_factory=dict)
     """Kept from cycle to cycle."""
-    shared: dict[tuple[int, timedelta], Policy] = field(default_factory=dict)
+    shared: dict[tuple[int, timedelta], ObservedPolicy] = field(default_factory=dict)
+    """Kept from cycle to cycle, too: by the policy as it is stated, of which there are few, and the lead time."""
 
     def of(self, id_: WorkloadId) -> Policy:
         """The policy of one workload."""
@@ -46,9 +47,10 @@ class PoliciesInForce(Policies):
         if rung is None or policy.horizontal.lead_time is not None:
             return policy
         key = (id(policy), rung)
-        if key not in self.shared:
-            self.shared[key] = with_observed(policy, rung, {})
-        return self.shared[key]
+        made = self.shared.get(key)
+        if made is None or made.stated is not policy:
+            made = self.shared[key] = ObservedPolicy(policy, rung, {}, with_observed(policy, rung, {}))
+        return made.policy
 
     def _own(
         self, id_: WorkloadId, policy: Policy, rung: timedelta | None, filled: Mapping[str, PodCapacity]

@@ -102,6 +102,16 @@ class StandingRows:
         return RowGroup(rules, np.array(positions, np.intp), policy_columns(terms), target_columns(terms), learned)
 
     @cached_property
+    def identities(self) -> NDArray[np.int64]:
+        """[row] a number that stays while the policy, the HPA and the resources of a workload stay."""
+        return np.fromiter(map(id, self.rows), np.int64, len(self.rows))
+
+    @cached_property
+    def lost(self) -> list[int]:
+        """Rows that are held as they were."""
+        return [position for position, row in enumerate(self.rows) if row.lost]
+
+    @cached_property
     def unreadable(self) -> NDArray[np.bool_]:
         """[row] whether policy or targets could not be read."""
         return np.array([bool(row.failure) for row in self.rows], np.bool_)
@@ -179,6 +189,7 @@ class RowBook:
         if before is None or before.ids != ids or any(a is not b for a, b in zip(before.rows, rows, strict=True)):
             self.standing = before = StandingRows(ids, rows)
             self._forget(ids)
+            policies.forget_others(frozenset(ids))
         return Rows(workloads, rows, before)
 
     def _forget(self, ids: tuple[WorkloadId, ...]) -> None:

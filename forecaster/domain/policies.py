@@ -10,7 +10,7 @@ from forecaster.domain.policy import Policy
 from forecaster.domain.signal import BUILT_IN, Signals
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from forecaster.domain.policy import PolicySelector
     from forecaster.domain.workload import WorkloadId
@@ -37,6 +37,12 @@ class Policies:
             matching = tuple(i for i, (selector, _) in enumerate(self.overrides) if matches(selector, id_))
             self.chosen[id_] = self._combined(matching)
         return self.chosen[id_]
+
+    def forget_others(self, here: Collection[WorkloadId]) -> None:
+        """Forget which policy other workloads have, where they are as many as these: it is found again."""
+        if len(self.chosen) > 2 * len(here):
+            for id_ in [id_ for id_ in self.chosen if id_ not in here]:
+                del self.chosen[id_]
 
     def _combined(self, matching: tuple[int, ...]) -> Policy:
         if matching not in self.built:

@@ -83,6 +83,7 @@ class OfferPublisher:
         """The last offers in the order of these workloads."""
         if ids == self._ids:
             return self._offers
+        self._policies.forget_others(frozenset(ids))
         rows = {id_: row for row, id_ in enumerate(self._ids)}
         return self._offers.take(np.array([rows.get(id_, -1) for id_ in ids], np.int64))
 

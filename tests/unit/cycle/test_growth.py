@@ -1,0 +1,89 @@
+"""Nothing grows with the workloads that came and went: every container of a cycle, counted as it is reached."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sized
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from forecaster.domain.policies import Policies
+from forecaster.domain.signal import CPU, PODS
+from forecaster.publish.publisher import OfferPublisher
+from forecaster.publish.table_file import TableFile
+from forecaster.store.history import HistorySettings
+from tests.support.builders import NOON, minutes, policy, workload
+from tests.support.fakes import CycleOnFakes, Load, steady
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+CYCLES, COMING, SMALL = 300, 12, 100
+LEAF = (str, bytes, int, float, bool, type(None), np.ndarray, np.generic, type)
+
+
+def sizes(root: object) -> Counter[str]:
+    """The size of each container that is reached from an object, by the names that lead there.
+
+    All items of a container have one name: their sizes are added up, of arrays the largest counts.
+    """
+    found: Counter[str] = Counter()
+    seen: set[int] = set()
+    waiting: list[tuple[str, object]] = [("", root)]
+    while waiting:
+        path, one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        if isinstance(one, np.ndarray):
+            found[path] = max(found[path], one.size)
+        elif isinstance(one, Sized) and not isinstance(one, LEAF):
+            found[path] += len(one)
+        waiting += ((f"{path}{name}", part) for name, part in parts(one))
+    return found
+
+
+def parts(one: object) -> Iterator[tuple[str, Any]]:
+    """What an object holds: attributes by name, values of mappings and items of sequences under one name."""
+    if isinstance(one, Mapping):
+        yield from (("[]", value) for value in list(one.values()))
+    elif isinstance(one, (list, tuple, set, frozenset)) or type(one).__name__ == "deque":
+        yield from (("[]", value) for value in list(one))  # type: ignore[call-overload]
+    elif type(one).__module__.partition(".")[0] in {"forecaster", "models"}:
+        names = {name for kind in type(one).__mro__ for name in getattr(kind, "__slots__", ())}
+        yield from ((f".{name}", getattr(one, name)) for name in names if hasattr(one, name))
+        yield from ((f".{name}", value) for name, value in getattr(one, "__dict__", {}).items())
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> CycleOnFakes:
+    """A cycle that publishes into a real table; a series is forgotten after an hour."""
+    policies = Policies(policy(lead_time=minutes(60), sizing="newsvendor", changes_per_hour=2, gate=True))
+    settings = HistorySettings(minutes_kept=minutes(120), weeks_kept=minutes(2880), forget_after=minutes(60))
+    stage = CycleOnFakes(policies=policies, settings=settings, learns_first=False)
+    table = TableFile(tmp_path / "table", interval=minutes(1), version="1", last_report=lambda: None)
+    stage.cycle.effects = replace(stage.cycle.effects, publisher=OfferPublisher(policies, {"table": table}))
+    return stage
+
+
+def loads_of(cycle: int) -> list[Load]:
+    """Four workloads that stay, and a dozen that come in each cycle for two of them; all are scaled up and down."""
+    names = [f"stays-{i}" for i in range(4)] + [f"comes-{cycle // 2}-{i}" for i in range(COMING)]
+    demand = {CPU: steady(2.0), PODS: steady(4.0)}
+    return [Load(workload(name, replicas=4 + cycle % 2), demand) for name in names]
+
+
+def test_what_a_cycle_holds_does_not_grow_with_the_workloads_that_came_and_went(stage: CycleOnFakes) -> None:
+    """Fifty hours of cycles: after a day as much is known of those that left as ever will be."""
+    measured: list[Counter[str]] = []
+    for cycle in range(CYCLES):
+        stage.source.loads = loads_of(cycle)
+        stage.run(NOON + cycle * minutes(10))
+        if cycle in {CYCLES // 2, CYCLES - 1}:
+            measured.append(sizes(stage.cycle))
+    early, late = measured
+    assert {path: (early[path], size) for path, size in late.items() if size > 1.5 * early[path] + SMALL} == {}
