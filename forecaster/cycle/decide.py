@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, overload
 
 import numpy as np
@@ -12,13 +13,23 @@ import numpy as np
 from forecaster.cycle.forecasts import columns_of
 from forecaster.cycle.learned import LearnedPolicies, WithLearned
 from forecaster.cycle.observed import Observed
-from forecaster.domain.decision import Reason, Scale
-from forecaster.horizontal.codes import REASONS
+from forecaster.domain.decision import Hold, Reason, Recommendation, Scale
+from forecaster.horizontal.codes import REASONS, SCALED
+from forecaster.horizontal.columns import mixed
 from forecaster.horizontal.decide import decide
 from forecaster.horizontal.decisions import DOWN, FAILED
 from forecaster.horizontal.events import EventColumns, calendar_of
 from forecaster.horizontal.inputs import Inputs
-from forecaster.horizontal.record import Subject, held, recommendation, record
+from forecaster.horizontal.record import (
+    Subject,
+    held,
+    held_words,
+    recommendation,
+    record,
+    row_words,
+    word_numbers,
+)
+from forecaster.horizontal.sentences import scale_sentence
 from forecaster.horizontal.standing import GateForecaster, Standing, shut_by
 from forecaster.horizontal.state import State
 from forecaster.vertical.sizing.containers import NO_SIZING
@@ -32,11 +43,12 @@ if TYPE_CHECKING:
 
     from forecaster.cycle.forecasts import Columns, Forecasts
     from forecaster.cycle.rows import RowGroup, Rows
-    from forecaster.domain.decision import LeadTime, Recommendation
+    from forecaster.domain.decision import LeadTime, Resize
     from forecaster.domain.outlook import SignalForecast
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.horizontal.decisions import Decisions
+    from forecaster.horizontal.row import RowWords
     from forecaster.horizontal.standing import Gate
     from forecaster.vertical.sizing.containers import PodSizing
 
@@ -58,6 +70,18 @@ class Context:
     """[row]; None where the policy asks for no gate."""
     sizing: Callable[[WorkloadId], PodSizing]
     lead_time: Callable[[WorkloadId], LeadTime]
+    words: Mapping[Signal, NDArray[np.uint64]]
+    """[row] a number that changes when what is said of a signal does."""
+    events: EventColumns
+    start_ups: NDArray[np.int64]
+    """[row] a number that stays while what is known of the lead time stays."""
+
+
+class RowTexts(NamedTuple):
+    """What is said of one workload beside its numbers, and what was decided about its resources."""
+
+    words: RowWords
+    resources: Resize | Hold
 
 
 class FleetDecisions(Sequence["Recommendation"]):
@@ -108,6 +132,58 @@ class FleetDecisions(Sequence["Recommendation"]):
         """The workloads, in the order of their records."""
         return self._context.rows.ids
 
+    @cached_property
+    def worded(self) -> NDArray[np.uint64]:
+        """[row] a number that changes when the texts of a row do."""
+        context = self._context
+        gates = (hash((gate.standing, gate.why)) if gate else 0 for gate in context.gates)
+        shut = np.fromiter(gates, np.int64, len(self))
+        of_rows = (context.rows.standing.identities, self.sized, shut, context.events.words, context.start_ups)
+        found = mixed(np.zeros(len(self), np.uint64), of_rows)
+        for positions, group in self.groups:
+            of_signals = (context.words[kind.signal][positions] for kind in group.inputs.rules.kinds)  # type: ignore[index]
+            found[positions] = mixed(found[positions], (*word_numbers(group), *of_signals))
+        for index in context.rows.standing.lost:
+            found[index] ^= np.uint64(hash(context.rows.rows[index].lost) & _ALL)
+        return found
+
+    def texts(self, index: int) -> RowTexts:
+        """The texts of one workload; held with the reason where they cannot be made."""
+        workload, row = self._context.rows.workloads[index], self._context.rows.rows[index]
+        if row.lost:
+            return _held_texts(workload, Reason.SOURCE_DOWN, row.lost)
+        try:
+            group, position = self.place(index)
+            lead = self._context.lead_time(workload.id)
+            words = row_words(self.groups[group][1], position, self._subject(index), lead)
+            return RowTexts(words, self._resources(index))
+        except Exception as error:  # noqa: BLE001  the boundary of a record, as in `_record`
+            return _held_texts(workload, Reason.FAILED, f"{type(error).__name__}: {error}")
+
+    def verdict(self, index: int) -> Scale | Hold:
+        """What was decided about the count of one workload."""
+        reason = REASONS[self.reason[index]]
+        if reason not in SPARSE:
+            return self._record(index).replicas
+        (group, position), row = self.place(index), self._context.rows.rows[index]
+        decisions, shut = self.groups[group][1], shut_by(row.policy.horizontal, self._context.gates[index])
+        counts = int(decisions.forecast[position]), int(decisions.reactive[position])
+        return Scale(int(self.replicas[index]), reason, scale_sentence(reason, *counts, shut, ()))
+
+    def summary(self, index: int) -> Recommendation:
+        """The record of one workload without its signals and clamps."""
+        workload = self._context.rows.workloads[index]
+        try:
+            decided, resources = self.verdict(index), self._resources(index)
+        except Exception:  # noqa: BLE001  the boundary of a record says what is wrong
+            return self._record(index)
+        return Recommendation(workload.id, self.at, workload.replicas, decided, workload.resources, resources)
+
+    def _resources(self, index: int) -> Resize | Hold:
+        """What was decided about the resources of one workload."""
+        rows = self._context.rows
+        return size(rows.workloads[index], self._sizings[index], rows.rows[index].policy.vertical)
+
     def changed_since(self, before: FleetDecisions | None) -> list[int]:
         """The rows decided otherwise than before, with another size, or of workloads in another order."""
         if before is None or before.ids != self.ids:
@@ -138,15 +214,9 @@ class FleetDecisions(Sequence["Recommendation"]):
         if row.lost:
             return held(self._context.rows.workloads[index], Reason.SOURCE_DOWN, row.lost, self.at)
         group, position = self.place(index)
-        subject = self._subject(index)
-        workload, policy = subject.workload, row.policy
-        return recommendation(
-            record(self.groups[group][1], position, subject),
-            subject,
-            size(workload, self._sizings[index], policy.vertical),
-            self.at,
-            self._context.lead_time(workload.id),
-        )
+        subject, lead = self._subject(index), self._context.lead_time(self.ids[index])
+        decided = record(self.groups[group][1], position, subject)
+        return recommendation(decided, subject, self._resources(index), self.at, lead)
 
     def _subject(self, index: int) -> Subject:
         context, gate = self._context, self._context.gates[index]
@@ -164,7 +234,13 @@ def _verdict(reason: Reason) -> str:
     return "scale" if reason in SCALED else "hold"
 
 
-SCALED = frozenset({Reason.REACTIVE, Reason.FORECAST, Reason.GATED, Reason.FALLBACK})
+SPARSE = frozenset({Reason.REACTIVE, Reason.FORECAST, Reason.GATED})
+"""Reasons whose sentence needs nothing of the signals."""
+_ALL = 2**64 - 1
+
+
+def _held_texts(workload: Workload, reason: Reason, message: str) -> RowTexts:
+    return RowTexts(held_words(workload, reason, message), Hold(reason, message))
 
 
 def held_all(workloads: Sequence[Workload], reason: Reason, message: str, now: datetime) -> list[Recommendation]:
@@ -200,7 +276,7 @@ class Decider:
     ) -> FleetDecisions:
         """Every workload of this cycle."""
         gates = self._gates(rows)
-        columns = self._columns(rows, forecasts, gates)
+        columns = self._columns(rows, forecasts, gates, now)
         at, calendar, acting = now.timestamp(), _calendar(rows, now), _acting(gates)
         places = self._places(rows, now)
         self.before = self.observed.state
@@ -213,7 +289,10 @@ class Decider:
             found, after = decide(inputs, taken, at)
             self.observed.state = self.observed.state.put(places[group.positions], after)
             decided.append((group.positions, found))
-        return FleetDecisions(now, decided, Context(rows, forecasts, gates, sizing, lead_time))
+        start_ups = self.observed.lead_times.identities(rows.ids)
+        words = {signal: one.words for signal, one in columns.items()}
+        context = Context(rows, forecasts, gates, sizing, lead_time, words, calendar, start_ups)
+        return FleetDecisions(now, decided, context)
 
     def _gates(self, rows: Rows) -> list[Gate | None]:
         gates: list[Gate | None] = [None] * len(rows.ids)
@@ -221,12 +300,15 @@ class Decider:
             gates[row] = self.observed.gates.of(rows.ids[row])
         return gates
 
-    def _columns(self, rows: Rows, forecasts: Forecasts, gates: Sequence[Gate | None]) -> Mapping[Signal, Columns]:
+    def _columns(
+        self, rows: Rows, forecasts: Forecasts, gates: Sequence[Gate | None], now: datetime
+    ) -> Mapping[Signal, Columns]:
         seasonal = [row for row, gate in enumerate(gates) if gate and gate.forecaster is GateForecaster.SEASONAL]
         quantile = np.full(len(rows.ids), 0.5)
         for group in rows.standing.groups:
             quantile[group.positions] = group.policy.quantile
-        return {signal: columns_of(signal, forecasts, rows, quantile, seasonal) for signal in rows.standing.driven}
+        at = now.timestamp()
+        return {one: columns_of(one, forecasts, rows, quantile, seasonal, at) for one in rows.standing.driven}
 
     def _places(self, rows: Rows, now: datetime) -> NDArray[np.int64]:
         """Where the state of each row is, in a state that is open for this cycle."""
@@ -287,7 +369,7 @@ def _acting(gates: Sequence[Gate | None]) -> NDArray[np.bool_]:
 def _calendar(rows: Rows, now: datetime) -> EventColumns:
     count = len(rows.ids)
     if not rows.standing.with_events:
-        return EventColumns(np.zeros(count, np.int64), np.zeros(count, np.bool_))
+        return EventColumns.none(count)
     lead_times = np.array([row.lead_time.total_seconds() for row in rows.rows], np.float64)
     return calendar_of([row.policy.horizontal.events for row in rows.rows], lead_times, now.timestamp())
 

@@ -18,6 +18,7 @@ from forecaster.domain.outlook import PeakForecast, SignalForecast, Unknown
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.forecasting.peaks import LEVELS, LOW
 from forecaster.horizontal.codes import INCOMPLETE, KNOWN, NO_SAMPLE, STALE
+from forecaster.horizontal.columns import mixed
 from forecaster.horizontal.coverage import Coverage, Level
 from forecaster.horizontal.quantile import stated_quantile
 from forecaster.horizontal.standing import GateForecaster
@@ -46,7 +47,7 @@ NEVER: Mapping[WorkloadId, Sequence[ThrottledTime]] = MappingProxyType({})
 NO_BOOKS: Mapping[str, LatestBook] = MappingProxyType({})
 """Where all that is known is history."""
 _LOW = LEVELS.index(LOW)
-Number = TypeVar("Number", np.float64, np.int64, np.int8)
+Number = TypeVar("Number", np.float64, np.int64, np.int32, np.int8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,25 +128,34 @@ class Columns(NamedTuple):
     """Its 10 % quantile."""
     quantiles: Floats
     """[level, row] its distribution."""
+    words: NDArray[np.uint64]
+    """A number that changes when what is said of the signal beside these numbers does (`SignalForecasts`)."""
 
 
-def columns_of(signal: Signal, forecasts: Forecasts, rows: Rows, quantile: Floats, seasonal: Sequence[int]) -> Columns:
-    """One signal as columns; rows in `seasonal` take yesterday's load for their forecast."""
+def columns_of(
+    signal: Signal, forecasts: Forecasts, rows: Rows, quantile: Floats, seasonal: Sequence[int], now: float
+) -> Columns:
+    """One signal as columns at `now`, in epoch seconds; rows in `seasonal` take yesterday's load for their forecast."""
     standing, seen = rows.standing, forecasts.latest[signal]
     at = positions(seen.row, rows.ids)
     measured, unseen, age = _measured(seen, at, standing.max_sample_age)
     known = np.where(at >= 0, _taken(seen.known, at) * seen.step.total_seconds(), 0.0)
     quantiles = np.full((len(LEVELS), len(rows.ids)), np.nan)
+    words = _part_words(seen, at, age)
     for span, peaks in forecasts.peaks.get(signal, {}).items():
         members = standing.spans.get(span)
         if members is None:
             continue
-        _lay(quantiles, members, peaks.values, positions(peaks.row, [rows.ids[row] for row in members.tolist()]))
+        places = peaks.rows_of([rows.ids[row] for row in members.tolist()])
+        _lay(quantiles, members, peaks.values, places)
+        words[members] = mixed(words[members], _peak_words(peaks, places, now))
         chosen = [row for row in seasonal if rows.rows[row].span == span]
         _lay_day_ago(quantiles, chosen, forecasts.day_ago[signal], peaks, rows.ids)
-    quantiles[:, known < standing.least_history] = np.nan
-    level = _levels(signal, forecasts, rows, quantile)
-    return Columns(measured, unseen, age, at_quantile(quantiles, level), quantiles[_LOW], quantiles)
+    short = known < standing.least_history
+    quantiles[:, short] = np.nan
+    level, why = _levels(signal, forecasts, rows, quantile)
+    words = mixed(words, (np.where(short, known, 0.0), why, np.bincount(seasonal, minlength=len(rows.ids))))
+    return Columns(measured, unseen, age, at_quantile(quantiles, level), quantiles[_LOW], quantiles, words)
 
 
 def positions(row: Mapping[WorkloadId, int], ids: Sequence[WorkloadId]) -> Positions:
@@ -179,6 +189,25 @@ def _with_parts(
     return np.where(acts, part, measured), np.where(acts, np.int8(INCOMPLETE), unseen), np.where(acts, silent, age)
 
 
+def _part_words(seen: Latest, at: Positions, age: Floats) -> NDArray[np.uint64]:
+    """[row] a number that changes when what is said of a measurement that is not all there is does."""
+    words = np.zeros(len(at), np.uint64)
+    if seen.parts is None or not seen.parts.code.any():
+        return words
+    there = (at >= 0) & (_taken(seen.parts.code, at) != COMPLETE)
+    columns = (_taken(seen.parts.code, at), _taken(seen.parts.seen, at), _taken(seen.parts.of, at), age)
+    return np.where(there, mixed(words, columns), words)
+
+
+def _peak_words(peaks: PeakForecasts, at: Positions, now: float) -> Iterator[NDArray[np.generic]]:
+    """Numbers [row] that change when another model speaks, something else is said of it, or of another window."""
+    for names, codes in ((peaks.models, peaks.model), (peaks.notes, peaks.note)):
+        hashes = np.fromiter(map(hash, names), np.int64, len(names))
+        yield np.where(at >= 0, hashes[_taken(codes, at)], -1)
+    for instant in (peaks.begin, peaks.until):
+        yield np.full(len(at), instant.timestamp() - now)
+
+
 def _lay(quantiles: Floats, members: Positions, values: Floats, at: Positions) -> None:
     there = at >= 0
     quantiles[:, members[there]] = values[at[there]].T
@@ -193,14 +222,15 @@ def _lay_day_ago(
         quantiles[:, row] = np.nan if peak is None else peak
 
 
-def _levels(signal: Signal, forecasts: Forecasts, rows: Rows, quantile: Floats) -> Floats:
-    """[row] the level to ask for: the policy's quantile, corrected where the policy says so."""
-    if not rows.standing.corrected:
-        return quantile
-    level = quantile.copy()
+def _levels(signal: Signal, forecasts: Forecasts, rows: Rows, quantile: Floats) -> tuple[Floats, NDArray[np.int64]]:
+    """[row] the level to ask for: the policy's quantile, corrected where the policy says so; and a number of why."""
+    level, why = quantile, np.zeros(len(quantile), np.int64)
+    if rows.standing.corrected:
+        level = quantile.copy()
     for row in rows.standing.corrected:
-        level[row] = forecasts.coverage.level(rows.ids[row], signal, float(quantile[row])).value
-    return level
+        found = forecasts.coverage.level(rows.ids[row], signal, float(quantile[row]))
+        level[row], why[row] = found.value, hash(found.why)
+    return level, why
 
 
 def at_quantile(quantiles: Floats, level: Floats) -> Floats:

@@ -7,13 +7,16 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
+import numpy as np
 
 from forecaster.domain.workload import WorkloadId
 from forecaster.horizontal.lead_time import LONGEST, Watch, interrupted, lead_time, measured, watched
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Sequence
     from datetime import datetime
+
+    from numpy.typing import NDArray
 
     from forecaster.cycle.targets import Targets
     from forecaster.domain.decision import LeadTime
@@ -82,6 +85,11 @@ class LeadTimes:
         if watch.rung is None or policy.lead_time is not None:
             return lead_time(policy, watch.took)
         return measured(watch.rung, watch.took)
+
+    def identities(self, ids: Sequence[WorkloadId]) -> NDArray[np.int64]:
+        """[row] a number that stays while the scale-ups of a workload that were timed stay."""
+        watches = (self.watches.get(id_, UNWATCHED) for id_ in ids)
+        return np.fromiter((id(watch.took) for watch in watches), np.int64, len(ids))
 
     def rungs(self) -> dict[WorkloadId, timedelta]:
         """The lead times that were measured."""

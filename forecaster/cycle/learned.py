@@ -72,14 +72,16 @@ class WithLearned(Mapping[str, SignalForecast]):
 
     def __getitem__(self, signal: str) -> SignalForecast:
         found = self.known[signal]
-        kinds = self.decisions.inputs.rules.kinds
+        inputs = self.decisions.inputs
+        kinds = inputs.rules.kinds
         if not kinds or kinds[0].signal != signal or not isinstance(found.ahead, PeakForecast):
             return found
-        demand = float(self.decisions.inputs.peak[0, self.row])
-        if np.isnan(demand):
+        demand = float(inputs.peak[0, self.row])
+        if np.isnan(demand) or not np.isnan(inputs.quantiles[0][:1, self.row]).any():
             return found
         note = f"learned ({self.kind}): its demand, having heard {found.ahead.model}"
-        ahead = replace(found.ahead, peak=demand, model=f"learned-{self.kind}", note=note, levels=(), peaks=())
+        ahead = replace(found.ahead, peak=demand, median=demand, high=demand, model=f"learned-{self.kind}", note=note)
+        ahead = replace(ahead, levels=(), peaks=())
         return replace(found, ahead=ahead)
 
     def __iter__(self) -> Iterator[str]:

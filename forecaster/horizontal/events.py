@@ -10,6 +10,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from numpy.typing import NDArray
+
     from forecaster.domain.event import ScheduledEvent
     from forecaster.horizontal.numbers import Counts, Flags, Floats
 
@@ -50,17 +52,25 @@ class EventColumns(NamedTuple):
 
     floors: Counts
     frozen: Flags
+    words: NDArray[np.int64]
+    """A number that changes when the name or the end of such an event does; 0 where none is on."""
+
+    @classmethod
+    def none(cls, rows: int) -> EventColumns:
+        """Rows without events."""
+        return cls(np.zeros(rows, np.int64), np.zeros(rows, np.bool_), np.zeros(rows, np.int64))
 
 
 def calendar_of(events: Sequence[tuple[ScheduledEvent, ...]], lead_times: Floats, now: float) -> EventColumns:
     """The events of each row's policy at `now`, with the rows' lead times in seconds; each pair is resolved once."""
-    calendar = EventColumns(np.zeros(len(events), np.int64), np.zeros(len(events), np.bool_))
-    at, found = datetime.fromtimestamp(now, UTC), dict[tuple[int, float], tuple[int, bool]]()
+    calendar = EventColumns.none(len(events))
+    at, found = datetime.fromtimestamp(now, UTC), dict[tuple[int, float], tuple[int, bool, int]]()
     for row in [row for row, own in enumerate(events) if own]:
         own, lead = events[row], float(lead_times[row])
         key = (id(own), lead)
         if key not in found:
-            floor = floor_at(own, at, timedelta(seconds=lead))
-            found[key] = (floor.replicas if floor else 0, freeze_at(own, at) is not None)
-        calendar.floors[row], calendar.frozen[row] = found[key]
+            floor, freeze = floor_at(own, at, timedelta(seconds=lead)), freeze_at(own, at)
+            words = hash((floor, freeze)) if floor or freeze else 0
+            found[key] = (floor.replicas if floor else 0, freeze is not None, words)
+        calendar.floors[row], calendar.frozen[row], calendar.words[row] = found[key]
     return calendar

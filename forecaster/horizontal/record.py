@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 from math import nan
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from forecaster.domain.decision import Hold, Recommendation
 from forecaster.domain.outlook import Measured, PeakForecast, SignalForecast, Unknown
 from forecaster.horizontal.clamps.outage_hold import Missing, cause_sentence, unseen_sentence
@@ -19,6 +21,8 @@ from forecaster.horizontal.codes import (
     READY,
     REASONS,
     REPLICAS,
+    SILENCE,
+    STALE,
     TARGET,
 )
 from forecaster.horizontal.events import floor_at, freeze_at
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
     from forecaster.domain.decision import LeadTime, Reason, Resize
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.domain.workload import Workload
+    from forecaster.horizontal.columns import Column
     from forecaster.horizontal.decisions import Decisions
     from forecaster.horizontal.targets import PodTarget
 
@@ -256,3 +261,25 @@ def _unmeasured(decisions: Decisions, row: int, target: int, outlook: SignalFore
     note = (measured.lower_bound or "no sample") if isinstance(measured, Measured) else measured.note
     age, limit = decisions.inputs.age[target, row], decisions.inputs.policy.max_sample_age[row]
     return "" if note == unseen_sentence(code, outlook.signal, float(age), float(limit)) else note
+
+
+def word_numbers(decisions: Decisions) -> Iterator[Column]:
+    """Every number [row] on which `row_words` depends, but for what is known of signals, events, sizes and gates."""
+    inputs, state, failed = decisions.inputs, decisions.state, decisions.failed
+    yield failed
+    yield inputs.frozen
+    if failed.any():
+        for count in (inputs.current, inputs.ready, inputs.event_floor):
+            yield np.where(failed > 0, count, 0)
+    yield np.where(decisions.scales, state.cause, 0)
+    if state.cause.any():
+        yield state.gone
+        silent = decisions.scales & (state.cause == SILENCE)
+        for code, age in zip(state.missing, state.missing_age, strict=True):
+            yield np.where(silent, code, 0)
+            yield np.where(silent & (code == STALE), age, 0.0)
+    for target in range(len(inputs.rules.kinds)):
+        yield decisions.unseen[target]
+        yield np.isnan(inputs.peak[target])
+        yield np.asarray(np.isnan(inputs.quantiles[target][:1]).any(axis=0))
+        yield np.where(decisions.unseen[target] == IMPOSSIBLE, inputs.measured[target], 0.0)
