@@ -1,1 +1,4 @@
-"""Composition, schedule, cycle loop, supervision of the serving process, telemetry, clock. Nothing below may import it; only here the clock is read."""
+"""Composition, schedule, cycle loop, supervision of the serving process, telemetry, clock.
+
+Nothing below imports it; only here the clock is read.
+"""

@@ -110,7 +110,7 @@ def minutes(begin: datetime, length: timedelta) -> Iterator[datetime]:
 
 
 def simulation(stage: Stage, setups: Setups, length: timedelta) -> Simulation:
-    """HPAs and pods of the recorded load, each workload with the pods that the recording gives it, all of them ready."""
+    """HPAs and pods of the recorded load, each workload with the pods that the recording gives it, all ready."""
     measurements = measurements_of(of_recording(stage.recording), stage.begin, length // MINUTE)
     return Simulation(runs_of(stage, setups), measurements)
 

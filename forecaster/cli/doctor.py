@@ -21,7 +21,10 @@ def doctor(prometheus: PrometheusUrl = None, config: ConfigFile = None, namespac
     from forecaster.store.state import probe_state
 
     settings = settings_of(config, prometheus, namespaces)
-    checks = [*probe(settings.prometheus, settings.queries, current(), settings.signals), *probe_state(settings.state.directory)]
+    checks = [
+        *probe(settings.prometheus, settings.queries, current(), settings.signals),
+        *probe_state(settings.state.directory),
+    ]
     typer.echo("\n".join(_lines(checks)))
     if not all(check.ok for check in checks):
         raise typer.Exit(1)

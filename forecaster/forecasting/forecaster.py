@@ -40,8 +40,10 @@ FITS = 12
 
 @dataclass(slots=True)
 class Forecaster:
-    """Models of all signals: in one round at most `fits` first ones of each signal, and as many renewed ones of all
-    together as let each be renewed every `refit_after` at a round a minute."""
+    """Models of all signals, fitted in rounds, one a minute.
+
+    In one round at most `fits` first ones of each signal, and as many renewed ones as let each be renewed in time.
+    """
 
     model: str
     refit_after: timedelta = timedelta(hours=6)

@@ -40,8 +40,8 @@ LEAST_DAYS = 1.0
 class Evidence(NamedTuple):
     """What came of deciding by each forecast on rows' own days, and by measured demand alone.
 
-    `short`, `saving` and `noise` are [forecaster, target, row], the model first; NaN where a way to decide cannot spend as
-    little as the reactive rule. The others are [target, row]; a row with fewer targets has NaN days in their place.
+    `short`, `saving` and `noise` are [forecaster, target, row], the model first; NaN where a way to decide cannot spend
+    as little as the reactive rule. The others are [target, row]; a row with fewer targets has NaN days in their place.
     """
 
     days: Floats
@@ -110,7 +110,7 @@ def _moved(gates: Gates, rows: Flags, columns: dict[str, Any]) -> Gates:
 
 
 def ratio(evidence: Evidence) -> Floats:
-    """What decisions left short against the measured demand alone, [forecaster, target, row]; infinite without a record.
+    """What decisions left short against measured demand alone, [forecaster, target, row]; infinite without a record.
 
     Where it is no difference that matters, what they cost decides: 3 % fewer pods are better, 3 % more are worse where
     nothing was short, and what lies between leaves a forecast where it stands.
@@ -127,8 +127,8 @@ def _is_noise(evidence: Evidence) -> Flags:
     """[forecaster, target, row] whether more was left short, but no more than chance explains.
 
     Shortage comes in a few hours of some days: 0.10 % against 0.07 % of the demand may be a single minute. A difference
-    below its own standard error rests on one hour, or on hours that contradict each other. Better decisions need no such
-    test: they have to be better on all the days and again on the newer half of them.
+    below its own standard error rests on one hour, or on hours that contradict each other. Better decisions need no
+    such test: they have to be better on all the days and again on the newer half of them.
     """
     worse = evidence.short - evidence.reactive
     return np.asarray((worse >= 0.0) & (worse <= np.fmax(evidence.noise, LEAST_SHORT)))

@@ -76,7 +76,7 @@ class HistoryStore:
         self.rings: dict[str, Rings] = {signal: Rings.empty(settings, now) for signal in self._measured}
 
     def gaps(self, now: datetime) -> list[Gap]:
-        """Move the windows up to `now` and say what has not been answered yet: the fresh minutes of all signals first."""
+        """Move the windows up to `now` and say what was not answered yet: the fresh minutes of all signals first."""
         for rings in self.rings.values():
             rings.minutes.advance(now)
             rings.weeks.advance(now)

@@ -131,7 +131,8 @@ def test_one_container_under_one_limit_range_always_finds_what_is_feasible(
     proposed: Requirements, item: LimitRangeItem
 ) -> None:
     """Feasible means that the minimum is not above the maximum, and that there is a value above zero for a ratio."""
-    context = AdmissionContext(Pod((Container("app", Requirements({"cpu": 500})),)), limit_ranges=(LimitRange((item,)),))
+    pod = Pod((Container("app", Requirements({"cpu": 500})),))
+    context = AdmissionContext(pod, limit_ranges=(LimitRange((item,)),))
     proof = prove({"app": proposed}, replace(context, accepts_qos_change=True))
     least, most = item.min.get("cpu", 0), item.max.get("cpu", 2**60)
     if least > most:

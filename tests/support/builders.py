@@ -7,7 +7,7 @@ pod carries half a core, and two cores of demand ask for exactly the four pods t
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from forecaster.domain.outlook import Measured, PeakForecast, SignalForecast, Unknown
 from forecaster.domain.policy import HorizontalPolicy, Policy, VerticalPolicy
@@ -15,9 +15,6 @@ from forecaster.domain.signal import CPU, MEMORY, REQUESTS, Signal
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
 from forecaster.vertical.sizing.containers import ChosenSize, ContainerSizing, PodSizing
 from tests.support.recommendations import GIB, NOON, workload_id
-
-if TYPE_CHECKING:
-    pass
 
 CPU_HALF = Target("cpu", TargetType.UTILIZATION, 0.5)
 MEMORY_HALF = Target("memory", TargetType.UTILIZATION, 0.5)
