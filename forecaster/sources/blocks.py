@@ -193,7 +193,7 @@ def pod_samples(usage: Block, answer: QueryAnswer) -> PodSamples:
 
 def _rows_like(usage: Block, answer: QueryAnswer, what: str) -> NDArray[np.float64]:
     """The values of one kind for the rows of `usage`."""
-    some = [one for one in answer.series if _what(bytes(one.labels)) == what]
+    some = [one for series in answer.series if (one := _of_kind(series, what))]
     found = block_of(QueryAnswer(some), PODS, usage.start, usage.step, int(usage.values.shape[1]))
     row = {id_: at for at, id_ in enumerate(found.ids)}
     at = np.fromiter((row.get(id_, -1) for id_ in usage.ids), np.intp, len(usage.ids))
@@ -202,9 +202,14 @@ def _rows_like(usage: Block, answer: QueryAnswer, what: str) -> NDArray[np.float
     return values
 
 
-@lru_cache(maxsize=REMEMBERED)
-def _what(labels: bytes) -> str:
-    return Series(msgspec.Raw(labels)).metric.get("what", "")
+def _of_kind(series: Series, what: str) -> Series | None:
+    """A series of this kind, without the label that says so: its text is then that of the other signals."""
+    text, label = bytes(series.labels), b'"what":"%b",' % what.encode()
+    if label in text:
+        return Series(msgspec.Raw(text.replace(label, b"", 1)), series.value, series.values)
+    if b'"what":"' in text:
+        return None
+    return series if series.metric.get("what") == what else None
 
 
 def samples_of(known: PodSamples, ids: Sequence[WorkloadId], among: Sequence[WorkloadId]) -> PodSamples:
