@@ -3,7 +3,7 @@
     ForecasterError
     ├── ConfigError        the configuration is wrong; `faults` names every one of them
     ├── SourceError        history could not be read
-    │   ├── SourceUnavailable   nobody answered: worth asking again
+    │   ├── SourceUnavailable   no answer: worth asking again
     │   │   └── SourceTimeout       there is a server, and no answer in time: one question may be too much for it
     │   └── SourceRefused       an answer that says no, or that is no answer: a person must look
     └── StoreError         something could not be kept; computing goes on
@@ -51,7 +51,7 @@ class SourceError(ForecasterError):
 
 
 class SourceUnavailable(SourceError):
-    """Nobody answered, or not in time."""
+    """No answer, or not in time."""
 
 
 class SourceTimeout(SourceUnavailable):

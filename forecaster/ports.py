@@ -49,7 +49,7 @@ class Histories(Protocol):
         """The kinds of demand that are kept, without the pods."""
 
     def gaps(self, now: datetime) -> list[Gap]:
-        """Move on to `now` and say which instants nobody has answered yet, the fresh minutes first."""
+        """Move on to `now` and say which instants are not answered yet, the fresh minutes first."""
 
     def write(self, block: Block) -> None:
         """Keep what a source answered."""
@@ -81,7 +81,7 @@ class Ledger(Protocol):
 
 
 class Publisher(Protocol):
-    """Hands one immutable table to whoever serves it. Raises `StoreError`."""
+    """Hands one immutable table to the serving process. Raises `StoreError`."""
 
     def publish(self, at: datetime, recommendations: Sequence[Recommendation]) -> None:
         """Replace the published table as a whole."""

@@ -43,7 +43,7 @@ class Nowhere:
     """Publisher and ledger of a command that only prints."""
 
     def publish(self, at: datetime, recommendations: Sequence[Recommendation]) -> None:
-        """Nobody reads."""
+        """Nothing is published."""
 
     def record(self, at: datetime, recommendations: Sequence[Recommendation], changes: Changes | None = None) -> None:
         """Nothing is kept."""

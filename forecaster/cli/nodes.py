@@ -1,4 +1,4 @@
-"""`forecaster nodes`: what node pools will be asked for, how many nodes that takes, and who would be evicted."""
+"""`forecaster nodes`: what node pools will be asked for, how many nodes that takes, and which pods would be evicted."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class PersistedCapacity(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class Capacities:
-    """What was learned by workload and signal, and who has not been looked at since the last reading."""
+    """What was learned by workload and signal, and which workloads were not looked at since the last reading."""
 
     known: dict[tuple[WorkloadId, str], LearnedCapacity] = field(default_factory=dict)
     rolling: dict[tuple[WorkloadId, str], str] = field(default_factory=dict)
@@ -165,7 +165,7 @@ class Capacities:
 
 
 def learns(policy: HorizontalPolicy) -> bool:
-    """Whether what a pod carries decides anything, and nobody has stated it."""
+    """Whether what a pod carries decides anything and is not stated."""
     return policy.sizing == "newsvendor" and policy.peak_target is None
 
 

@@ -27,7 +27,7 @@ class Effects:
     recorded: FleetDecisions | None = None
 
     def publish_and_record(self, recommendations: Sequence[Recommendation], now: datetime) -> list[str]:
-        """Publish first, then record: a full disk must not keep a number from those who wait for it."""
+        """Publish first, then record: a full disk must not keep a number from its readers."""
         return [
             *_failure_of(lambda: self.publisher.publish(now, recommendations)),
             *_failure_of(lambda: self._record(recommendations, now)),

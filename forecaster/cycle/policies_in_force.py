@@ -1,6 +1,6 @@
 """The policies of one cycle: as their owners state them, with what was learned in place of what they leave open.
 
-Whoever asks how far ahead to look, or what fills a pod, asks the policy, and all are told the same: forecasts,
+How far ahead to look and what fills a pod is asked of the policy, and the answer is the same for forecasts,
 decisions, gates and scores.
 """
 

@@ -101,7 +101,7 @@ class Ours:
         return ContainerPanel(silent, used, POINTS, unknown, unknown, request, limit, floor, np.ones(self.rows))
 
     def _load_ahead(self, used: Doubles, at: int) -> LoadForecast | None:
-        """One pod carries the whole load; nothing where nobody forecasts it."""
+        """One pod carries the whole load; nothing where it is not forecast."""
         if self.foreseen is None or self.policy.load_forecast == "ignore":
             return None
         forecast = self.foreseen.at((at - BEGIN) // STEP_SECONDS + 1, min(self.every, POINTS))

@@ -34,7 +34,7 @@ _SAME = "="
 
 
 def table_of(advices: Sequence[Advice], prices: ResourcePrices | None) -> Table:
-    """One row per workload; columns that nobody has a value for are left out."""
+    """One row per workload; columns without any value are left out."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     columns = ["WORKLOAD", "PODS", "SEVERITY", "CPU", "MEMORY"]
     risks = any(one.sizes for one in advices)

@@ -159,7 +159,7 @@ def changes(one: Advice) -> Mapping[str, tuple[float | None, float | None]]:
 
 
 def joint_view(one: JointAdvice | None) -> dict[str, Any] | None:
-    """Cores, bytes, and costs of the coming day in the prices that were given; null where nobody asked."""
+    """Cores, bytes, and costs of the coming day in the prices that were given; null where it was not asked for."""
     if one is None:
         return None
     return {

@@ -123,7 +123,7 @@ Step = TypeVar("Step")
 
 
 class Interrupt:
-    """Whether somebody asked to stop."""
+    """Whether a stop was asked for."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -135,12 +135,12 @@ class Interrupt:
             raise KeyboardInterrupt
 
     def between(self, steps: Iterable[Step]) -> Iterator[Step]:
-        """The steps, as long as nobody asked to stop.
+        """The steps, until a stop is asked for.
 
         Python drops an exception that a signal raises inside a finalizer, so the wish is looked up again here.
 
         Raises:
-            KeyboardInterrupt: somebody did.
+            KeyboardInterrupt: it was.
         """
         for step in steps:
             if self.asked:

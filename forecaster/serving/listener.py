@@ -107,7 +107,7 @@ class Listener:
         self._tasks = [self._loop.create_task(self._accept()), self._loop.create_task(self._let_in())]
 
     def close(self) -> None:
-        """Accept nobody else."""
+        """Accept no more connections."""
         for task in (*self._tasks, *self._handshakes):
             task.cancel()
         self._lobby.close()
