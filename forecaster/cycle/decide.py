@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from forecaster.domain.decision import LeadTime, Resize
     from forecaster.domain.outlook import SignalForecast
     from forecaster.domain.signal import Signal
-    from forecaster.domain.workload import Workload, WorkloadId
+    from forecaster.domain.workload import Resources, Target, Workload, WorkloadId
     from forecaster.horizontal.decisions import Decisions
     from forecaster.horizontal.row import RowWords
     from forecaster.horizontal.standing import Gate
@@ -78,10 +78,12 @@ class Context:
 
 
 class RowTexts(NamedTuple):
-    """What is said of one workload beside its numbers, and what was decided about its resources."""
+    """What is said of one workload beside its numbers: the words of its count, its resources, what its HPA reads."""
 
     words: RowWords
+    current: Resources
     resources: Resize | Hold
+    targets: tuple[Target, ...]
 
 
 class FleetDecisions(Sequence["Recommendation"]):
@@ -156,7 +158,7 @@ class FleetDecisions(Sequence["Recommendation"]):
             group, position = self.place(index)
             lead = self._context.lead_time(workload.id)
             words = row_words(self.groups[group][1], position, self._subject(index), lead)
-            return RowTexts(words, self._resources(index))
+            return _texts(workload, words, self._resources(index))
         except Exception as error:  # noqa: BLE001  the boundary of a record, as in `_record`
             return _held_texts(workload, Reason.FAILED, f"{type(error).__name__}: {error}")
 
@@ -240,7 +242,12 @@ _ALL = 2**64 - 1
 
 
 def _held_texts(workload: Workload, reason: Reason, message: str) -> RowTexts:
-    return RowTexts(held_words(workload, reason, message), Hold(reason, message))
+    return _texts(workload, held_words(workload, reason, message), Hold(reason, message))
+
+
+def _texts(workload: Workload, words: RowWords, resources: Resize | Hold) -> RowTexts:
+    hpa = workload.autoscaler
+    return RowTexts(words, workload.resources, resources, hpa.targets if hpa else ())
 
 
 def held_all(workloads: Sequence[Workload], reason: Reason, message: str, now: datetime) -> list[Recommendation]:

@@ -6,37 +6,55 @@ are made one by one when asked for. A plain list of recommendations (a source th
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from forecaster.domain.decision import Reason, Scale
-from forecaster.horizontal.codes import INCOMPLETE
+from forecaster.horizontal.codes import INCOMPLETE, SCALED
 from forecaster.horizontal.codes import KNOWN as SAMPLED
 from forecaster.horizontal.codes import REASONS as DECIDED_REASONS
 from forecaster.publish.offer import BLOCKED, DECIDED, FROZEN, HELD, NO_COUNT, DecidedColumns
 from forecaster.publish.record import ABSTAIN, REASON_WORDS, recommended_count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
     from numpy.typing import NDArray
 
-    from forecaster.domain.decision import Recommendation, SignalView
+    from forecaster.domain.decision import Hold, Recommendation, Resize, SignalView
     from forecaster.domain.policy import Policy
-    from forecaster.domain.workload import WorkloadId
+    from forecaster.domain.workload import Resources, Target, WorkloadId
     from forecaster.horizontal.decisions import Decisions
+    from forecaster.horizontal.row import RowWords
     from forecaster.publish.offer import Counts, Floats
 
 STANDING = {Reason.NO_DATA: BLOCKED, Reason.STALE: BLOCKED, Reason.FROZEN: FROZEN}
 """How a count stands that is held for a reason; for all others it is `HELD`."""
-SCALES = frozenset({Reason.REACTIVE, Reason.FORECAST, Reason.GATED, Reason.FALLBACK})
-"""Reasons with which a count is given."""
 LOW, MEDIAN, HIGH = 0.1, 0.5, 0.95
 FLOATS = ("pod", "measured", "measured_at", "peak", "low", "median", "high", "quantile")
 """Columns [signal, row] that are NaN where unknown."""
+
+
+class FleetTexts(Protocol):
+    """The texts of one workload."""
+
+    @property
+    def words(self) -> RowWords:
+        """Of its count."""
+
+    @property
+    def current(self) -> Resources:
+        """The resources of a pod."""
+
+    @property
+    def resources(self) -> Resize | Hold:
+        """What was decided about them."""
+
+    @property
+    def targets(self) -> Sequence[Target]:
+        """What its HPA scales by."""
 
 
 @runtime_checkable
@@ -60,8 +78,14 @@ class DecidedFleet(Protocol):
         """[row] a position in `horizontal.codes.REASONS`."""
 
     @property
-    def sized(self) -> Counts:
-        """[row] a number that changes with the chosen size."""
+    def worded(self) -> NDArray[np.uint64]:
+        """[row] a number that changes when the texts of a row do."""
+
+    def texts(self, index: int) -> FleetTexts:
+        """What is said of one workload beside its numbers, and what was decided about its resources."""
+
+    def verdict(self, index: int) -> Scale | Hold:
+        """What was decided about the count of one workload."""
 
     @property
     def groups(self) -> Sequence[tuple[NDArray[np.intp], Decisions]]:
@@ -136,8 +160,8 @@ def _nothing(at: float, signals: tuple[str, ...], policies: Sequence[Policy]) ->
 
 def _put_fleet(columns: DecidedColumns, fleet: DecidedFleet) -> None:
     """Put all rows of a fleet into the columns."""
-    scales = np.array([reason in SCALES for reason in DECIDED_REASONS])[fleet.reason]
-    standing = [DECIDED if reason in SCALES else STANDING.get(reason, HELD) for reason in DECIDED_REASONS]
+    scales = np.array([reason in SCALED for reason in DECIDED_REASONS])[fleet.reason]
+    standing = [DECIDED if reason in SCALED else STANDING.get(reason, HELD) for reason in DECIDED_REASONS]
     columns.standing[:] = np.array(standing)[fleet.reason]
     columns.reason[:] = np.array([REASON_WORDS.index(str(reason)) for reason in DECIDED_REASONS])[fleet.reason]
     columns.current[:] = fleet.current
@@ -162,10 +186,10 @@ def _put_target(columns: DecidedColumns, positions: NDArray[np.intp], group: Dec
     pod = goal * (inputs.targets.request[target] / 1e5) if kind.of_request else goal / 1000.0
     incomplete = group.unseen[target] == INCOMPLETE
     sampled = incomplete | (group.unseen[target] == SAMPLED)
-    foreseen = readable & ~np.isnan(inputs.peak[target])
+    foreseen = ~np.isnan(inputs.peak[target])
     numbers: dict[str, tuple[Floats, NDArray[np.bool_]]] = {
         "pod": (pod, readable),
-        "measured": (inputs.measured[target], readable & sampled),
+        "measured": (inputs.measured[target], sampled),
         "measured_at": (group.now - inputs.age[target], sampled),
         "peak": (inputs.peak[target], foreseen),
         "low": (inputs.low[target], foreseen),
@@ -236,52 +260,3 @@ def _put_view(columns: DecidedColumns, cell: tuple[int, int], view: SignalView, 
     if view.forecast_replicas is not None:
         columns.replicas[cell] = max(view.forecast_replicas, int(columns.replicas[cell]))
     columns.decides[cell] = True
-
-
-def fingerprints(fleet: DecidedFleet) -> NDArray[np.uint64]:
-    """[row] a number that changes when a count, a reason or a rule in the record of a row does.
-
-    Demand and forecasts move with every cycle and are columns; what is said of them are the counts they ask for.
-    """
-    found = _mixed(np.zeros(len(fleet.current), np.uint64), (fleet.current, fleet.replicas, fleet.reason, fleet.sized))
-    for positions, group in fleet.groups:
-        found[positions] = _mixed(found[positions], _said(group))
-    return found
-
-
-def _said(group: Decisions) -> Iterator[NDArray[Any]]:
-    """Every number [row] that a sentence about a row may have."""
-    inputs, state = group.inputs, group.state
-    counts: list[NDArray[Any]] = [group.failed, group.reactive, group.forecast, *group.counts, inputs.ready]
-    yield from counts
-    rules: list[NDArray[Any]] = [
-        inputs.acting,
-        inputs.event_floor,
-        inputs.frozen,
-        state.cause,
-        state.floor,
-        state.until,
-    ]
-    yield from rules
-    policy: dict[str, NDArray[Any]] = {one.name: getattr(inputs.policy, one.name) for one in fields(inputs.policy)}
-    yield from policy.values()
-    for target in range(len(inputs.rules.kinds)):
-        unseen = group.unseen[target]
-        yield unseen
-        yield group.proposals.reactive[target]
-        yield group.proposals.forecast[target]
-        yield inputs.targets.goal[target]
-        yield inputs.targets.request[target]
-        yield np.isnan(inputs.peak[target])
-        yield np.where((unseen == SAMPLED) | (unseen == INCOMPLETE), 0.0, inputs.age[target] // 60.0)
-
-
-_PRIME = np.uint64(0x100000001B3)
-
-
-def _mixed(numbers: NDArray[np.uint64], columns: Iterable[NDArray[Any]]) -> NDArray[np.uint64]:
-    """FNV-1a by whole numbers: each column [row] mixed into what is there."""
-    for column in columns:
-        wide = column.astype(np.float64 if column.dtype.kind == "f" else np.int64)
-        numbers = (numbers ^ wide.view(np.uint64)) * _PRIME
-    return numbers

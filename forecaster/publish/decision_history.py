@@ -13,7 +13,7 @@ from forecaster.domain.decision import Scale
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from forecaster.domain.decision import Recommendation
+    from forecaster.domain.decision import Hold
     from forecaster.domain.report import CycleReport, ForecastScore
     from forecaster.domain.workload import WorkloadId
 
@@ -33,6 +33,12 @@ class DecisionChange(msgspec.Struct, frozen=True, gc=False):
     verdict: str
     reason: str
     message: str
+
+    @classmethod
+    def of(cls, at: datetime, decided: Scale | Hold) -> DecisionChange:
+        """What was decided at an instant."""
+        replicas, verdict = (decided.replicas, "scale") if isinstance(decided, Scale) else (None, "hold")
+        return cls(at, replicas, verdict, decided.reason.value, decided.message)
 
 
 class AccuracyView(msgspec.Struct, frozen=True, gc=False):
@@ -90,18 +96,22 @@ class DecisionHistory:
         self._told.clear()
 
     def follow(
-        self, at: datetime, ids: Iterable[WorkloadId], said: Iterable[Recommendation], report: CycleReport | None
+        self,
+        at: datetime,
+        ids: Iterable[WorkloadId],
+        changes: Iterable[tuple[WorkloadId, DecisionChange]],
+        report: CycleReport | None,
     ) -> None:
-        """Take one cycle in: its workloads, and of those that may be decided otherwise than before what is said now.
+        """Take one cycle in: its workloads, and what was decided about those that may be decided otherwise than before.
 
         Workloads that are gone for long are forgotten. A report counts once.
         """
         self._seen.update(dict.fromkeys(ids, at))
-        for one in said:
-            if one.id not in self._changes:
-                self._changes[one.id] = deque(maxlen=CHANGES_KEPT)
-            if _note(self._changes[one.id], one):
-                self._told.pop(one.id, None)
+        for id_, change in changes:
+            kept = self._changes.setdefault(id_, deque(maxlen=CHANGES_KEPT))
+            if _differs(kept, change.replicas, change.reason):
+                kept.append(change)
+                self._told.pop(id_, None)
         if report is not None and report.at != self._reported:
             self._reported = report.at
             self._score(report.scores)
@@ -189,16 +199,6 @@ class FadingSums:
             quantile=self._quantiles / self._count,
             error_ratio=self._absolute_error / self._actual if self._actual > 0 else None,
         )
-
-
-def _note(changes: deque[DecisionChange], one: Recommendation) -> bool:
-    """Whether it was another decision than before, and was noted."""
-    decided = one.replicas
-    replicas, verdict = (decided.replicas, "scale") if isinstance(decided, Scale) else (None, "hold")
-    if not _differs(changes, replicas, decided.reason.value):
-        return False
-    changes.append(DecisionChange(one.at, replicas, verdict, decided.reason.value, decided.message))
-    return True
 
 
 def _differs(changes: deque[DecisionChange], replicas: int | None, reason: str) -> bool:

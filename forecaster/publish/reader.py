@@ -14,23 +14,24 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import msgspec
 
 from forecaster.errors import StoreError
+from forecaster.horizontal.row import RowWords
 from forecaster.publish.decision_history import WorkloadHistory
-from forecaster.publish.record import REASON_WORDS, RowText, record_view, workload_offer
+from forecaster.publish.record import REASON_WORDS, record_view, workload_offer
 from forecaster.publish.table import PLACES, SIZES, TEXTS, TableBytes, read_column, read_header
 from forecaster.publish.values import CLOCK_SKEW
-from forecaster.publish.views import ResourcesView
+from forecaster.publish.views import RecommendationView, ResourcesView
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
     from forecaster.publish.values import WorkloadOffer
-    from forecaster.publish.views import RecommendationView
 
 IN_MEMORY = frozenset(name + TEXTS for name in ("namespace", "name", "kind", "consumers"))
 """Texts without which no number can be found or said."""
 _history = msgspec.json.Decoder(WorkloadHistory)
-_text = msgspec.msgpack.Decoder(RowText)
+_words = msgspec.msgpack.Decoder(RowWords)
+_record = msgspec.json.Decoder(RecommendationView)
 _sizes = msgspec.json.Decoder(ResourcesView)
 
 
@@ -111,10 +112,15 @@ class PublishedTable:
         return workload_offer(self.columns, self.signals, entry.row, self.text("consumers", entry.row))
 
     def view(self, entry: TableEntry) -> RecommendationView:
-        """The public form of what was decided about a workload."""
-        text = _text.decode(self.text("record", entry.row))
+        """The public form of what was decided about a workload.
+
+        It is made of numbers and words, or lies there as a whole where the table was made of single records.
+        """
+        if "record" + TEXTS in self.columns:
+            return _record.decode(self.text("record", entry.row))
+        words = _words.decode(self.text("words", entry.row))
         sizes = _sizes.decode(self.text("sizes", entry.row))
-        return record_view(self, entry, text, sizes)
+        return record_view(self, entry, words, sizes)
 
     def record(self, entry: TableEntry) -> msgspec.Raw:
         """The public form as JSON."""

@@ -1,7 +1,7 @@
 """Rows of the published table as values: the offer and the record of one workload, made when asked for. No numpy.
 
-What changes with every cycle is a number in a column; what is said in words is a text that is written anew only when
-the count, a reason or a rule has changed.
+What changes with every cycle is a number in a column; small texts are written anew only when they have changed. The
+sentences of a row are made of both by `horizontal.sentences`, as in the computing process.
 """
 
 from __future__ import annotations
@@ -12,13 +12,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from forecaster.domain.decision import Reason, Scale
+from forecaster.domain.outlook import PeakForecast
+from forecaster.horizontal.row import RowNumbers, TargetNumbers
+from forecaster.horizontal.sentences import replica_record
 from forecaster.publish.values import HOLD, MetricTarget, OfferedNumber, WorkloadOffer
-from forecaster.publish.views import ClampView, ForecastView, LeadTimeView, RecommendationView, ReplicasView, SignalItem
+from forecaster.publish.views import LeadTimeView, RecommendationView, clamp_view, replicas_view, signal_item
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from forecaster.domain.decision import Clamp, Recommendation, SignalView
+    from forecaster.domain.decision import Recommendation
+    from forecaster.horizontal.row import RowWords, TargetWords
     from forecaster.publish.table import TableMeta
     from forecaster.publish.views import ResourcesView
 
@@ -30,68 +34,9 @@ REASON_WORDS = tuple(str(reason) for reason in Reason)
 """What a code of the reason of a decision means."""
 
 
-class ForecastText(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What is said of the forecast of one target; its window begins and ends so many seconds after the decision."""
-
-    model: str
-    begin: float
-    until: float
-    note: str = ""
-
-
-class TargetText(msgspec.Struct, frozen=True, array_like=True):
-    """What is said of one target, and the counts that it asks for."""
-
-    signal: str
-    unit: str
-    target: str
-    reactive: int | None
-    replicas: int | None
-    note: str
-    forecast: ForecastText | None
-
-
-class RowText(msgspec.Struct, frozen=True, array_like=True):
-    """What is said of one workload."""
-
-    autoscaler: str
-    message: str
-    targets: tuple[TargetText, ...]
-    clamps: tuple[tuple[str, int, int, str], ...]
-    lead_seconds: float | None
-    lead_origin: str
-
-
-def row_text(one: Recommendation) -> RowText:
-    """The words of a recommendation."""
-    lead = one.lead_time
-    return RowText(
-        autoscaler=one.autoscaler,
-        message=one.replicas.message,
-        targets=tuple(_target(view, one.at) for view in one.signals),
-        clamps=tuple(map(_clamp, one.clamps)),
-        lead_seconds=None if lead is None else lead.value.total_seconds(),
-        lead_origin="" if lead is None else lead.origin,
-    )
-
-
 def recommended_count(one: Recommendation) -> int:
     """The recommended count; -1 while holding."""
     return one.replicas.replicas if isinstance(one.replicas, Scale) else -1
-
-
-def _target(view: SignalView, at: datetime) -> TargetText:
-    ahead = view.forecast
-    forecast = None
-    if ahead is not None:
-        begin, until = (ahead.begin - at).total_seconds(), (ahead.until - at).total_seconds()
-        forecast = ForecastText(ahead.model, begin, until, ahead.note)
-    counts = view.reactive_replicas, view.forecast_replicas
-    return TargetText(str(view.signal), view.unit, view.target, *counts, view.note, forecast)
-
-
-def _clamp(clamp: Clamp) -> tuple[str, int, int, str]:
-    return (clamp.rule, clamp.before, clamp.after, clamp.why)
 
 
 class _Table(Protocol):
@@ -112,51 +57,70 @@ class _TableRow(Protocol):
     def name(self) -> str: ...
     @property
     def kind(self) -> str: ...
-    @property
-    def verdict(self) -> str: ...
-    @property
-    def reason(self) -> str: ...
 
 
-def record_view(table: _Table, entry: _TableRow, text: RowText, sizes: ResourcesView) -> RecommendationView:
-    """The public form of one row: its numbers, its words and its sizes."""
-    recommended = int(table.columns["recommended"][0][entry.row])
-    count = None if recommended < 0 else recommended
-    now = int(table.columns["current"][0][entry.row])
-    lead = None if text.lead_seconds is None else LeadTimeView(text.lead_seconds, text.lead_origin)
+def record_view(table: _Table, entry: _TableRow, words: RowWords, sizes: ResourcesView) -> RecommendationView:
+    """The public form of one row, made of its numbers, its words and its sizes."""
+    numbers = _row_numbers(table, entry.row, words)
+    decided = replica_record(numbers, words)
+    lead = None if words.lead_seconds is None else LeadTimeView(words.lead_seconds, words.lead_origin)
     return RecommendationView(
         entry.namespace,
         entry.kind,
         entry.name,
         at=table.meta.published_at,
-        autoscaler=text.autoscaler or None,
-        replicas=ReplicasView(now, count, entry.verdict, entry.reason, text.message),
+        autoscaler=words.autoscaler or None,
+        replicas=replicas_view(numbers.current, decided.verdict),
         resources=sizes,
-        signals=tuple(_signal(table, entry.row, target) for target in text.targets),
-        clamps=tuple(ClampView(*clamp) for clamp in text.clamps),
+        signals=tuple(map(signal_item, decided.signals)),
+        clamps=tuple(map(clamp_view, decided.clamps)),
         lead_time=lead,
     )
 
 
-def _signal(table: _Table, row: int, text: TargetText) -> SignalItem:
-    known = table.signals.index(text.signal) if text.target and text.signal in table.signals else None
-    measured = at = forecast = None
-    if known is not None:
-        measured, at = _cell(table.columns, "measured", known, row), _cell(table.columns, "measured_at", known, row)
-        forecast = None if text.forecast is None else _forecast(table, known, row, text.forecast)
-    instant = None if at is None else datetime.fromtimestamp(at, UTC)
-    counts = text.reactive, forecast, text.replicas
-    return SignalItem(text.signal, text.unit, text.target, measured, instant, *counts, text.note)
+def _row_numbers(table: _Table, row: int, words: RowWords) -> RowNumbers:
+    """The numbers of one row."""
+
+    def number(name: str) -> Any:
+        return table.columns[name][0][row]
+
+    usable = [one for one in words.targets if one.usable]
+    return RowNumbers(
+        at=table.meta.published_at,
+        current=int(number("current")),
+        replicas=int(number("recommended")),
+        offered=int(number("recommended")),
+        reason=Reason(REASON_WORDS[number("reason")]),
+        watched=False,
+        reactive=int(number("counts")),
+        forecast=int(number("by_forecast")),
+        counts=tuple(int(plane[row]) for plane in table.columns["counts"][1:]),
+        outage_until=number("outage_until"),
+        targets=tuple(_target_numbers(table, row, target, one) for target, one in enumerate(usable)),
+    )
 
 
-def _forecast(table: _Table, signal: int, row: int, text: ForecastText) -> ForecastView | None:
-    names = ("forecast_quantile", "peak", "low", "median", "high")
-    numbers = [_cell(table.columns, name, signal, row) for name in names]
-    if numbers[1] is None:
+def _target_numbers(table: _Table, row: int, target: int, words: TargetWords) -> TargetNumbers:
+    """The numbers of one target; what is measured and forecast is that of its signal."""
+    signal = table.signals.index(words.signal)
+    return TargetNumbers(
+        unseen=table.columns["unseen"][target][row],
+        measured=table.columns["measured"][signal][row],
+        age=table.columns["age"][target][row],
+        reactive=table.columns["asked"][target][row],
+        forecast=table.columns["foreseen"][target][row],
+        ahead=_ahead(table, signal, row, words) if words.model else None,
+    )
+
+
+def _ahead(table: _Table, signal: int, row: int, words: TargetWords) -> PeakForecast | None:
+    peak = _cell(table.columns, "peak", signal, row)
+    if peak is None:
         return None
-    begin, until = (table.meta.published_at + timedelta(seconds=after) for after in (text.begin, text.until))
-    quantile, peak, low, median, high = (peak_or(one, numbers[1]) for one in numbers)
-    return ForecastView(text.model, quantile, peak, low, median, high, begin, until, text.note)
+    names = ("forecast_quantile", "low", "median", "high")
+    quantile, low, median, high = (peak_or(_cell(table.columns, name, signal, row), peak) for name in names)
+    begin, until = (table.meta.published_at + timedelta(seconds=after) for after in (words.begin, words.until))
+    return PeakForecast(words.model, quantile, peak, low, median, high, begin, until, words.remark)
 
 
 def peak_or(number: float | None, peak: float) -> float:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.policy import Policy
-    from forecaster.domain.workload import WorkloadId
+    from forecaster.domain.workload import Target, WorkloadId
     from forecaster.publish.offer import DecidedColumns
     from forecaster.publish.values import OfferedNumber, WorkloadOffer
 
@@ -79,9 +79,9 @@ def offered_cycle(
     return OfferedCycle(at, workload_ids(recommendations), recommendations, decided, offers)
 
 
-def encoded_readers(one: Recommendation) -> bytes:
-    """The targets of the HPA that read one of our metrics, as they lie in the table; nothing where there are none."""
-    named = ((own_metric(target.metric), target) for target in one.targets)
+def encoded_readers(targets: Sequence[Target]) -> bytes:
+    """Those targets of an HPA that read one of our metrics, as they lie in the table; nothing where there are none."""
+    named = ((own_metric(target.metric), target) for target in targets)
     found = [MetricTarget(ours.metric, target.type.value, target.value, ours.signal) for ours, target in named if ours]
     return _encoder.encode(found) if found else b""
 

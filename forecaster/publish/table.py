@@ -27,7 +27,7 @@ MAGIC = b"fcTable3"
 PREFIX = struct.Struct("<8sIIQ")
 ALIGNMENT = 8
 PIECE = 1 << 20
-CODES = frozenset("?bdqBIQ")
+CODES = frozenset("?bdiqBIQ")
 """Kinds of values, as `struct` and `memoryview.cast` name them."""
 PLACES, SIZES, TEXTS = ".at", ".size", ".text"
 """Ends of the names of the three columns that a text column consists of."""

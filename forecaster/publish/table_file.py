@@ -1,7 +1,7 @@
 """TableFile: the offers and records of a cycle as a table in the file that the serving process watches.
 
-Numbers are columns and written as they are. What is said in words is written for the rows in which a count, a reason or
-a rule has changed, and for a few others in turn, so that no word is older than `RENEWED_IN` cycles.
+Numbers are columns and written as they are. Words are made for the rows in which they have changed: another policy, HPA
+or size, another model, gate or event. The sentences of a record are made of both by those who ask for it.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import msgspec
 import numpy as np
 
 from forecaster.domain.signal import BUILT_IN
-from forecaster.publish.decided import DecidedFleet, fingerprints
-from forecaster.publish.decision_history import DecisionHistory
+from forecaster.publish.decided import DecidedFleet
+from forecaster.publish.decision_history import DecisionChange, DecisionHistory
 from forecaster.publish.forecast_paths import EncodedPaths
-from forecaster.publish.record import row_text
+from forecaster.publish.record_columns import record_columns
 from forecaster.publish.rows import encoded_readers
 from forecaster.publish.table import PLACES, SIZES, TEXTS, Column, CycleSummary, TableMeta, write_table
-from forecaster.publish.views import resources_view
+from forecaster.publish.views import recommendation_view, resources_view
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,35 +28,20 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.domain.decision import Recommendation
     from forecaster.domain.outlook import StepForecast
     from forecaster.domain.report import CycleReport
     from forecaster.domain.signal import Signal, Signals
     from forecaster.domain.workload import WorkloadId
+    from forecaster.publish.decided import FleetTexts
     from forecaster.publish.rows import OfferedCycle
 
 Gauges = Literal["none", "counts", "all"]
 FAILURES_SHOWN = 20
 """Failures of a cycle that go into the table; all of them are in its log."""
-RENEWED_IN = 30
-"""Cycles after which a text is made anew though nothing that is counted has changed: reasons of a gate, ages."""
-CODE_OF = {"float64": "d", "int64": "q", "int8": "b", "bool": "?"}
+CODE_OF = {"float64": "d", "int64": "q", "int32": "i", "int8": "b", "bool": "?"}
 """How the table names the types of arrays."""
 _words = msgspec.msgpack.Encoder()
 _json = msgspec.json.Encoder()
-
-
-class RowTexts(NamedTuple):
-    """What is said of one workload: its record, its sizes and the readers of its metrics."""
-
-    record: bytes
-    sizes: bytes
-    readers: bytes
-
-    @classmethod
-    def of(cls, one: Recommendation) -> RowTexts:
-        """Those of a recommendation."""
-        return cls(_words.encode(row_text(one)), _json.encode(resources_view(one)), encoded_readers(one))
 
 
 class TableFile:
@@ -90,6 +75,7 @@ class TableFile:
         self._last_report = last_report
         self._survives_zero = tuple(str(signal) for signal in signals.demand if signal.survives_zero)
         self._texts = TextBook()
+        self._counts = CountBook()
         self._order = TableOrder(())
 
     def receive(self, cycle: OfferedCycle) -> None:
@@ -99,8 +85,7 @@ class TableFile:
             StoreError: the file cannot be written.
         """
         report = self._last_report()
-        said = self._texts.renew(cycle)
-        self._history.follow(cycle.at, cycle.ids, said, report)
+        self._history.follow(cycle.at, cycle.ids, _changes(cycle, self._counts.changed(cycle)), report)
         self._paths.renew(self._ask_paths())
         if cycle.ids != self._order.ids:
             self._order = TableOrder(cycle.ids)
@@ -111,14 +96,27 @@ class TableFile:
         rows, ids = self._order.rows, cycle.ids
         yield from self._order.identity.items()
         for name, column in cycle.columns.items():
-            data = np.ascontiguousarray(column[:, rows])
-            yield name, Column.of(CODE_OF[data.dtype.name], len(column), data.tobytes())
-        places, texts = rows.tolist(), self._texts.texts
-        yield from text_columns("record", [texts[row].record for row in places])
-        yield from text_columns("sizes", [texts[row].sizes for row in places])
-        yield from text_columns("consumers", [texts[row].readers for row in places])
+            yield name, _column(column, rows)
+        places = rows.tolist()
+        yield from self._records(cycle, places)
         yield from text_columns("history", [self._history.told(ids[row]).record for row in places])
         yield from text_columns("steps", [self._paths.of(ids[row]) for row in places])
+
+    def _records(self, cycle: OfferedCycle, places: Sequence[int]) -> Iterator[tuple[str, Column]]:
+        """Records as numbers and words; as a whole where a cycle hands over single ones."""
+        fleet = cycle.recommendations
+        if not isinstance(fleet, DecidedFleet):
+            records = [fleet[row] for row in places]
+            yield from text_columns("record", [_json.encode(recommendation_view(one)) for one in records])
+            yield from text_columns("consumers", [encoded_readers(one.targets) for one in records])
+            return
+        for name, column in record_columns(fleet).items():
+            yield name, _column(column, self._order.rows)
+        self._texts.renew(fleet)
+        texts = self._texts.texts
+        yield from text_columns("words", [texts[row].words for row in places])
+        yield from text_columns("sizes", [texts[row].sizes for row in places])
+        yield from text_columns("consumers", [texts[row].readers for row in places])
 
     def _meta(self, at: datetime, report: CycleReport | None) -> TableMeta:
         return TableMeta(
@@ -144,52 +142,77 @@ class TableOrder:
             self.identity |= text_columns(name, [getattr(ids[row], name).encode() for row in order])
 
 
+class WrittenTexts(NamedTuple):
+    """What is written of one workload: its words, its sizes and the readers of its metrics."""
+
+    words: bytes
+    sizes: bytes
+    readers: bytes
+
+    @classmethod
+    def of(cls, texts: FleetTexts) -> WrittenTexts:
+        """Those of the texts of a fleet."""
+        sizes = _json.encode(resources_view(texts.current, texts.resources))
+        return cls(_words.encode(texts.words), sizes, encoded_readers(texts.targets))
+
+
+NOTHING_WRITTEN = WrittenTexts(b"", b"", b"")
+
+
 class TextBook:
-    """What is said of every workload of a cycle, made anew only where it may have changed."""
+    """What is written of every workload of a fleet, made anew only where it has changed."""
 
     def __init__(self) -> None:
-        self.texts: list[RowTexts] = []
+        self.texts: list[WrittenTexts] = []
         """In the order of the cycle."""
         self._ids: tuple[WorkloadId, ...] = ()
-        self._fingerprints = np.zeros(0, np.uint64)
-        self._cycle = 0
+        self._worded = np.zeros(0, np.uint64)
 
-    def renew(self, cycle: OfferedCycle) -> list[Recommendation]:
-        """Take a cycle over; the recommendations whose texts were made anew."""
-        self._cycle += 1
-        rows = self._changed(cycle)
-        said = [cycle.recommendations[row] for row in rows]
-        for row, one in zip(rows, said, strict=True):
-            self.texts[row] = RowTexts.of(one)
-        return said
+    def renew(self, fleet: DecidedFleet) -> None:
+        """Take a cycle over."""
+        if fleet.ids != self._ids:
+            self._move(fleet.ids)
+        new = np.array([text is NOTHING_WRITTEN for text in self.texts])
+        for row in np.flatnonzero(new | (fleet.worded != self._worded)).tolist():
+            self.texts[row] = WrittenTexts.of(fleet.texts(row))
+        self._worded = fleet.worded
 
-    def _changed(self, cycle: OfferedCycle) -> Sequence[int]:
-        """The rows to be said anew."""
-        rows = len(cycle.ids)
-        if not isinstance(cycle.recommendations, DecidedFleet):
-            self._ids, self._fingerprints = (), np.zeros(0, np.uint64)
-            self.texts = [NOTHING_SAID] * rows
-            return range(rows)
-        found = fingerprints(cycle.recommendations)
-        before = self._placed(cycle.ids)
-        in_turn = (np.arange(rows) + self._cycle) % RENEWED_IN == 0
-        changed: list[int] = np.flatnonzero(in_turn | (found != before)).tolist()
-        self._fingerprints = found
-        return changed
-
-    def _placed(self, ids: tuple[WorkloadId, ...]) -> NDArray[np.uint64]:
-        """The fingerprints before [row], in the order of these workloads; 0 for a new one."""
-        if ids == self._ids:
-            return self._fingerprints
+    def _move(self, ids: tuple[WorkloadId, ...]) -> None:
+        """Take other workloads, or another order of them; what was written of those that stay is kept."""
         at = {id_: row for row, id_ in enumerate(self._ids)}
         places = [at.get(id_, -1) for id_ in ids]
-        self.texts = [NOTHING_SAID if place < 0 else self.texts[place] for place in places]
-        self._ids = ids
-        known = np.append(self._fingerprints, np.uint64(0))
-        return known[np.array(places, np.intp)]
+        self.texts = [NOTHING_WRITTEN if place < 0 else self.texts[place] for place in places]
+        self._ids, self._worded = ids, np.append(self._worded, np.uint64(0))[np.array(places, np.intp)]
 
 
-NOTHING_SAID = RowTexts(b"", b"", b"")
+class CountBook:
+    """The counts and reasons of the last cycle: which workloads are decided otherwise."""
+
+    def __init__(self) -> None:
+        self._ids: tuple[WorkloadId, ...] = ()
+        self._counts = np.zeros((2, 0), np.int64)
+
+    def changed(self, cycle: OfferedCycle) -> Sequence[int]:
+        """The rows that are decided otherwise than in the last cycle, or were not in it; all of another order."""
+        counts = np.stack([cycle.decided.recommended, cycle.decided.reason])
+        same = cycle.ids == self._ids
+        changed = (counts != self._counts).any(axis=0) if same else np.ones(len(cycle.ids), np.bool_)
+        self._ids, self._counts = cycle.ids, counts
+        return np.flatnonzero(changed).tolist()
+
+
+def _changes(cycle: OfferedCycle, rows: Sequence[int]) -> Iterator[tuple[WorkloadId, DecisionChange]]:
+    """What was decided about the counts of these rows."""
+    decided = cycle.recommendations
+    for row in rows:
+        verdict = decided.verdict(row) if isinstance(decided, DecidedFleet) else decided[row].replicas
+        yield cycle.ids[row], DecisionChange.of(cycle.at, verdict)
+
+
+def _column(column: NDArray[Any], rows: NDArray[np.intp]) -> Column:
+    """The planes of a column, with the rows in this order."""
+    data = np.ascontiguousarray(column[:, rows])
+    return Column.of(CODE_OF[data.dtype.name], len(column), data.tobytes())
 
 
 def text_columns(name: str, texts: Sequence[bytes]) -> Iterator[tuple[str, Column]]:

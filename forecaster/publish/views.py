@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from forecaster.domain.decision import Clamp, LeadTime, Recommendation, Resize, Scale, SignalView
+from forecaster.domain.decision import Clamp, Hold, LeadTime, Recommendation, Resize, Scale, SignalView
 
 if TYPE_CHECKING:
     from forecaster.domain.outlook import PeakForecast
@@ -141,23 +141,23 @@ def recommendation_view(recommendation: Recommendation) -> RecommendationView:
         *recommendation.id,
         at=recommendation.at,
         autoscaler=recommendation.autoscaler or None,
-        replicas=_replicas(recommendation),
-        resources=resources_view(recommendation),
-        signals=tuple(map(_signal, recommendation.signals)),
-        clamps=tuple(map(_clamp, recommendation.clamps)),
+        replicas=replicas_view(recommendation.replicas_now, recommendation.replicas),
+        resources=resources_view(recommendation.resources_now, recommendation.resources),
+        signals=tuple(map(signal_item, recommendation.signals)),
+        clamps=tuple(map(clamp_view, recommendation.clamps)),
         lead_time=None if recommendation.lead_time is None else _lead_time(recommendation.lead_time),
     )
 
 
-def _replicas(recommendation: Recommendation) -> ReplicasView:
-    decided = recommendation.replicas
+def replicas_view(current: int, decided: Scale | Hold) -> ReplicasView:
+    """The public form of what was decided about the count, of which there are `current`."""
     recommended, verdict = (decided.replicas, "scale") if isinstance(decided, Scale) else (None, "hold")
-    return ReplicasView(recommendation.replicas_now, recommended, verdict, str(decided.reason), decided.message)
+    return ReplicasView(current, recommended, verdict, str(decided.reason), decided.message)
 
 
-def resources_view(recommendation: Recommendation) -> ResourcesView:
-    """The public form of what was decided about requests and limits."""
-    decided, now = recommendation.resources, _amounts(recommendation.resources_now)
+def resources_view(current: Resources, decided: Resize | Hold) -> ResourcesView:
+    """The public form of what was decided about requests and limits, which are `current`."""
+    now = _amounts(current)
     recommended, verdict = (_amounts(decided.resources), "resize") if isinstance(decided, Resize) else (None, "hold")
     view = ResourcesView(now, recommended, verdict, str(decided.reason), decided.message)
     if not isinstance(decided, Resize):
@@ -181,7 +181,8 @@ def _amounts(resources: Resources) -> AmountsView:
     return AmountsView(resources.cpu_request, resources.cpu_limit, resources.memory_request, resources.memory_limit)
 
 
-def _signal(view: SignalView) -> SignalItem:
+def signal_item(view: SignalView) -> SignalItem:
+    """The public form of one target."""
     return SignalItem(
         signal=view.signal,
         unit=view.unit,
@@ -213,5 +214,6 @@ def _lead_time(lead: LeadTime) -> LeadTimeView:
     return LeadTimeView(lead.value.total_seconds(), lead.origin)
 
 
-def _clamp(clamp: Clamp) -> ClampView:
+def clamp_view(clamp: Clamp) -> ClampView:
+    """The public form of one clamp."""
     return ClampView(clamp.rule, clamp.before, clamp.after, clamp.why)

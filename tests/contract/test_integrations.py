@@ -32,7 +32,7 @@ from forecaster.vertical.sizing.pod import size
 from tests.support.asgi import Client
 from tests.support.builders import NO_SAMPLE, hpa, minutes, outlooks, workload
 from tests.support.horizontal import NOTHING_BEFORE, recommended_before
-from tests.support.published import Fleet
+from tests.support.published import FleetOfOne
 from tests.support.recommendations import NOON
 
 if TYPE_CHECKING:
@@ -78,13 +78,13 @@ class Story(NamedTuple):
             }
         )
 
-    def decided(self) -> Fleet:
+    def decided(self) -> FleetOfOne:
         rules = self.policy.horizontal
         replicas, _ = decide_one(self.of, self.seen, rules, self.state, NOON, gate=self.gate)
         shut = "observe: no days yet" if self.gate and rules.gate else ""
         subject = Subject(self.of, rules, self.seen, shut)
         one = recommendation(replicas, subject, size(self.of, NO_SIZING, self.policy.vertical), NOON)
-        return Fleet(one, decide_columns(inputs_of_one(subject, NOON), self.state, NOON.timestamp())[0])
+        return FleetOfOne(one, decide_columns(inputs_of_one(subject, NOON), self.state, NOON.timestamp())[0], subject)
 
 
 class Received:

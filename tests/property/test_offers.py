@@ -16,14 +16,14 @@ from forecaster.publish.offer import DECIDED, DecidedColumns, Offers, offered
 from tests.property.test_horizontal_decide import CASES, Case
 from tests.support.builders import NOON
 from tests.support.horizontal import decide
-from tests.support.published import Fleet
+from tests.support.published import FleetOfOne
 
 
-def fleet(case: Case) -> Fleet:
+def fleet(case: Case) -> FleetOfOne:
     one, _ = decide(case.workload, case.outlooks, case.policy, case.state, NOON)
     subject = Subject(case.workload, case.policy.horizontal, case.outlooks)
     decisions, _ = decide_columns(inputs_of_one(subject, NOON), case.state, NOON.timestamp())
-    return Fleet(one, decisions)
+    return FleetOfOne(one, decisions, subject)
 
 
 def columns(case: Case) -> DecidedColumns:

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from forecaster.cycle.decide import RowTexts
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
+from forecaster.horizontal.record import row_words
 from forecaster.publish.publisher import OfferPublisher, table_publisher
 from forecaster.publish.reader import TableReader
 from forecaster.publish.rows import encoded_readers, offers_of
@@ -21,8 +23,9 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from forecaster.domain.decision import Recommendation
+    from forecaster.domain.decision import Hold, Recommendation, Scale
     from forecaster.horizontal.decisions import Decisions
+    from forecaster.horizontal.record import Subject
     from forecaster.publish.reader import PublishedTable
     from forecaster.publish.rows import OfferedCycle
     from forecaster.publish.table_file import Gauges
@@ -51,15 +54,31 @@ def table_of(path: Path, *rows: Recommendation, **policy: Any) -> PublishedTable
     return table
 
 
-class Fleet(list["Recommendation"]):
-    """A recommendation whose numbers are there as columns, too, as a cycle hands them over."""
+class FleetOfOne(list["Recommendation"]):
+    """A recommendation whose numbers are there as columns, too, as a cycle hands them over; counts what is asked."""
 
-    def __init__(self, one: Recommendation, decisions: Decisions) -> None:
+    def __init__(self, one: Recommendation, decisions: Decisions, subject: Subject, worded: int = 1) -> None:
         super().__init__([one])
+        self._decisions, self._subject = decisions, subject
         self.ids = (one.id,)
         self.current, self.replicas, self.reason = decisions.inputs.current, decisions.replicas, decisions.reason
-        self.sized = np.zeros(1, np.int64)
         self.groups = [(np.zeros(1, np.intp), decisions)]
+        self.worded = np.array([worded], np.uint64)
+        self.asked: list[str] = []
+
+    def __getitem__(self, index: object) -> Recommendation:  # type: ignore[override]
+        self.asked.append("record")
+        return super().__getitem__(0)
+
+    def texts(self, index: int) -> RowTexts:
+        self.asked.append("texts")
+        one = super().__getitem__(index)
+        words = row_words(self._decisions, index, self._subject, one.lead_time)
+        return RowTexts(words, one.resources_now, one.resources, one.targets)
+
+    def verdict(self, index: int) -> Scale | Hold:
+        self.asked.append("verdict")
+        return super().__getitem__(index).replicas
 
 
 def offered_cycle(*rows: Recommendation, at: datetime = NOON, mode: str = "publish", **policy: Any) -> OfferedCycle:
@@ -70,4 +89,4 @@ def offered_cycle(*rows: Recommendation, at: datetime = NOON, mode: str = "publi
 
 def offer_of(one: Recommendation, policy: Policy, before: WorkloadOffer | None = None) -> WorkloadOffer | None:
     """What is offered of a workload, after a cycle that offered `before`."""
-    return rows_of_cycle(one.at, [one], [policy], offers_of([before])).offer(0, encoded_readers(one))
+    return rows_of_cycle(one.at, [one], [policy], offers_of([before])).offer(0, encoded_readers(one.targets))

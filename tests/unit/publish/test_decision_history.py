@@ -27,7 +27,8 @@ WEB = workload_id("web")
 
 def follow(history: DecisionHistory, said: list[Recommendation], report: CycleReport | None) -> None:
     """One cycle in which these are all workloads."""
-    history.follow(max((one.at for one in said), default=NOON), [one.id for one in said], said, report)
+    changes = [(one.id, DecisionChange.of(one.at, one.replicas)) for one in said]
+    history.follow(max((one.at for one in said), default=NOON), [one.id for one in said], changes, report)
 
 
 def score(at: datetime, *, upper: float = 3.0, actual: float = 2.0) -> ForecastScore:
