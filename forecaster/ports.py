@@ -65,9 +65,9 @@ class Changes(NamedTuple):
     """What a cycle decided otherwise than the last one that was recorded."""
 
     present: Sequence[WorkloadId]
-    """Every workload, in the order of the records."""
-    rows: Sequence[int]
-    """Positions of the records that may differ."""
+    """Every workload."""
+    summaries: Sequence[Recommendation]
+    """Records of those that may differ, without signals and clamps."""
 
 
 class Ledger(Protocol):

@@ -39,7 +39,8 @@ class Effects:
             self.recorded = None
             self.ledger.record(now, recommendations)
             return
-        changes = Changes(recommendations.ids, recommendations.changed_since(self.recorded))
+        rows = recommendations.changed_since(self.recorded)
+        changes = Changes(recommendations.ids, [recommendations.summary(row) for row in rows])
         self.ledger.record(now, recommendations, changes)
         self.recorded = recommendations
 

@@ -84,7 +84,7 @@ class SqlLedger:
         tidy = now - self._tidied_at >= HOUR.total_seconds()
         with self._database.transaction() as connection:
             known = self._known if self._known is not None else _read_known(connection)
-            looked_at = recommendations if changes is None else [recommendations[row] for row in changes.rows]
+            looked_at = recommendations if changes is None else changes.summaries
             news = [(one, after) for one in looked_at if changed(_before(known, one.id), after := decision_row(one))]
             if news:
                 known = self._write(connection, now, known, news)
