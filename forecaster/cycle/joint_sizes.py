@@ -10,11 +10,11 @@ import numpy as np
 from forecaster.cycle.advice import pod_usage
 from forecaster.cycle.demand_forecast import demand_samples
 from forecaster.cycle.load_forecast import POINTS_A_DAY, SharedLoad, carried_at, shared_load
-from forecaster.horizontal.quantile import stated_quantile
-from forecaster.horizontal.targets import Unusable, UtilizationTarget, targets_of
 from forecaster.domain.decision import Hold, Reason, Resize
 from forecaster.domain.signal import CPU
 from forecaster.domain.workload import Resources
+from forecaster.horizontal.quantile import stated_quantile
+from forecaster.horizontal.targets import Unusable, UtilizationTarget, targets_of
 from forecaster.vertical.admission.advice import advise
 from forecaster.vertical.admission.cluster import name_of
 from forecaster.vertical.sizing.days import days_of

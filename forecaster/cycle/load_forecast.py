@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.horizontal.targets import Unusable, stated_pod, targets_of
 from forecaster.demand.fresh import DemandContext, FreshHistory, values_of
 from forecaster.domain.signal import CPU, PODS, REQUESTS, Signal
 from forecaster.domain.window import DAY, FIVE_MINUTES
 from forecaster.forecasting.forecaster import PeakSpan, column_of, further_peaks
 from forecaster.forecasting.peaks import HIGH, LOW, MEDIAN
+from forecaster.horizontal.targets import Unusable, stated_pod, targets_of
 from forecaster.vertical.sizing.load_forecast import LoadForecast, PeakQuantiles, PodCounts, PodLoad, load_forecast
 
 if TYPE_CHECKING:
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.horizontal.targets import PodTarget
     from forecaster.domain.policies import Policies
     from forecaster.domain.policy import HorizontalPolicy, VerticalPolicy
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.forecasting.forecaster import Forecaster
+    from forecaster.horizontal.targets import PodTarget
     from forecaster.ports import Histories
 
 POINTS_A_DAY = DAY // FIVE_MINUTES

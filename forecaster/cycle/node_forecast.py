@@ -10,8 +10,8 @@ import numpy as np
 
 from forecaster.cycle.demand_forecast import DemandSamples, demand_samples
 from forecaster.cycle.load_forecast import carried_at
-from forecaster.horizontal.targets import targets_of
 from forecaster.domain.signal import CPU
+from forecaster.horizontal.targets import targets_of
 from forecaster.vertical.admission.cluster import name_of
 from forecaster.vertical.nodes.forecast import Aim, PoolForecast, pool_forecast
 from forecaster.vertical.nodes.headroom import Headroom, headroom

@@ -19,7 +19,7 @@ from forecaster.app.serve import build_service, state_directory, table_path
 from forecaster.config.settings import parse
 from forecaster.domain.signal import DEMAND
 from forecaster.domain.window import MINUTE
-from forecaster.serving.reader import TableReader
+from forecaster.publish.reader import TableReader
 from tests.support.prometheus import RealPrometheus
 from tests.support.waiting import PATIENCE, wait_until
 
