@@ -182,9 +182,9 @@ class HorizontalPolicy(_Frozen):
     min_replicas: Annotated[int, Field(ge=0)] | None = Field(
         None,
         description=(
-            "Lowest recommendation; default: the HPA's minReplicas, or 1. 0, sized by newsvendor with "
-            "scale_in_by_forecast: the forecast takes the last pod, and brings the first one back before the load; 1 "
-            "where only CPU or memory decide, which are not measured without pods."
+            "Lowest recommendation; default: the HPA's minReplicas; without an HPA the present size. 0, sized by "
+            "newsvendor with scale_in_by_forecast: the forecast takes the last pod, and brings the first one back "
+            "before the load; 1 where only CPU or memory decide, which are not measured without pods."
         ),
     )
     max_replicas: Annotated[int, Field(ge=1)] | None = Field(

@@ -44,6 +44,8 @@ class Rules(NamedTuple):
     """One a target, in the order of the HPA."""
     levels: tuple[float, ...] = ()
     """Of the quantiles that a forecast has."""
+    keeps_size: bool = False
+    """Whether nothing says how small the workloads may be: no HPA, and no minimum in their policy."""
 
     @property
     def wakes(self) -> bool:

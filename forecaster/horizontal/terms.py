@@ -60,6 +60,7 @@ def terms_of(
         scale_in_by_forecast=policy.scale_in_by_forecast,
         kinds=tuple(map(kind_of, targets)),
         levels=levels,
+        keeps_size=workload.autoscaler is None and policy.min_replicas is None,
     )
     lowest, highest = bounds_of(workload, policy)
     if not rules.comes_back:

@@ -15,6 +15,7 @@ from forecaster.horizontal.clamps import (
     events,
     forecast,
     outage_hold,
+    present_size,
     stabilization,
 )
 from forecaster.horizontal.clamps.clamp import ClampRule
@@ -31,6 +32,7 @@ CLAMPS = (
     ClampRule("changes", change_budget.limited, change_budget.sentence),
     ClampRule("outage", outage_hold.limited, outage_hold.sentence),
     ClampRule("event", events.limited, events.sentence),
+    ClampRule("present size", present_size.limited, present_size.sentence),
     ClampRule("bounds", bounds.limited, bounds.sentence, of_hpa=True),
 )
 RECOMMENDATION = 1

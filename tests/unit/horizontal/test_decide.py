@@ -256,9 +256,18 @@ class TestBounds:
         bounded = workload(autoscaler=hpa(lowest=3, highest=5))
         assert [scaled(decided(outlooks(cpu=cpu), of=bounded, under=own))[0] for cpu in (0.0, 9.0)] == [2, 7]
 
-    def test_without_an_hpa_one_pod_stays_and_nothing_limits_growth(self) -> None:
+    def test_without_an_hpa_the_present_size_stays_and_nothing_limits_growth(self) -> None:
         free = workload(autoscaler=None)
-        assert [scaled(decided(outlooks(cpu=cpu), of=free))[0] for cpu in (0.0, 800.0)] == [1, 1000]
+        assert [scaled(decided(outlooks(cpu=cpu), of=free))[0] for cpu in (0.0, 800.0)] == [4, 1000]
+
+    def test_without_an_hpa_a_size_is_said_to_stay_for_want_of_a_minimum(self) -> None:
+        (step,) = decided(outlooks(cpu=0.5, cpu_ahead=NO_FORECAST), of=workload(autoscaler=None)).clamps
+        said = "it has 4, no HPA, and no stated minimum; min_replicas of its policy lets it go down"
+        assert step == Clamp("present size", 1, 4, said)
+
+    def test_without_an_hpa_the_policy_lets_it_go_down(self) -> None:
+        free, own = workload(autoscaler=None), policy(min_replicas=1)
+        assert scaled(decided(outlooks(cpu=0.0), of=free, under=own))[0] == 1
 
     def test_an_hpa_that_may_scale_to_zero_is_not_followed_there(self) -> None:
         assert scaled(decided(outlooks(cpu=0.0), of=workload(autoscaler=hpa(lowest=0))))[0] == 1

@@ -1,0 +1,24 @@
+"""Without an HPA and without a stated minimum nothing says how small a workload may be: it keeps what it has.
+
+One replica of a database that forms a quorum of three is no cheaper size, it is an outage.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from forecaster.horizontal.lazy_numpy import np
+
+if TYPE_CHECKING:
+    from forecaster.horizontal.clamps.clamp import ClampContext, Step
+    from forecaster.horizontal.numbers import Counts
+
+
+def limited(count: Counts, at: ClampContext) -> Counts:
+    """The count [row], not below the present one where nothing states a minimum."""
+    return np.maximum(count, at.seen.current) if at.seen.rules.keeps_size else count
+
+
+def sentence(step: Step) -> str:
+    """What would let it go down."""
+    return f"it has {step.after}, no HPA, and no stated minimum; min_replicas of its policy lets it go down"
