@@ -33,7 +33,7 @@ from forecaster.horizontal.sentences import scale_sentence
 from forecaster.horizontal.standing import GateForecaster, Standing, shut_by
 from forecaster.horizontal.state import State
 from forecaster.vertical.sizing.containers import NO_SIZING
-from forecaster.vertical.sizing.pod import size
+from forecaster.vertical.sizing.pod import SizeCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -75,6 +75,7 @@ class Context:
     events: EventColumns
     start_ups: NDArray[np.int64]
     """[row] a number that stays while what is known of the lead time stays."""
+    sizes: SizeCache
 
 
 class RowTexts(NamedTuple):
@@ -184,7 +185,8 @@ class FleetDecisions(Sequence["Recommendation"]):
     def _resources(self, index: int) -> Resize | Hold:
         """What was decided about the resources of one workload."""
         rows = self._context.rows
-        return size(rows.workloads[index], self._sizings[index], rows.rows[index].policy.vertical)
+        vertical = rows.rows[index].policy.vertical
+        return self._context.sizes.size(rows.workloads[index], self._sizings[index], vertical)
 
     def changed_since(self, before: FleetDecisions | None) -> list[int]:
         """The rows decided otherwise than before, with another size, or of workloads in another order."""
@@ -272,6 +274,8 @@ class Decider:
     before: State = field(default_factory=lambda: State.new(0))
     """What was remembered when the last cycle began."""
     learned: LearnedPolicies = field(default_factory=LearnedPolicies)
+    sizes: SizeCache = field(default_factory=SizeCache)
+    """What was decided about resources: it stands while the choice of sizes stands."""
 
     def decide(
         self,
@@ -298,7 +302,7 @@ class Decider:
             decided.append((group.positions, found))
         start_ups = self.observed.lead_times.identities(rows.ids)
         words = {signal: one.words for signal, one in columns.items()}
-        context = Context(rows, forecasts, gates, sizing, lead_time, words, calendar, start_ups)
+        context = Context(rows, forecasts, gates, sizing, lead_time, words, calendar, start_ups, self.sizes)
         return FleetDecisions(now, decided, context)
 
     def _gates(self, rows: Rows) -> list[Gate | None]:
@@ -324,6 +328,7 @@ class Decider:
         if stay is not None:
             self.observed.state = self.observed.state.take(stay)
             self.observed.forget_others(self.observed.fleet.row.keys())
+            self.sizes.forget_others(self.observed.fleet.row.keys())
             places = self.observed.fleet.rows(rows.ids, now)
         new = np.full(len(self.observed.fleet.row) - self.observed.state.rows, -1, np.int64)
         if len(new):

@@ -65,13 +65,6 @@ class WorkloadHistory(msgspec.Struct, frozen=True):
 _encoder = msgspec.json.Encoder()
 
 
-class HistoryRecord(NamedTuple):
-    """What is remembered of a workload, and the bytes of it: both stand until something changes."""
-
-    past: WorkloadHistory
-    record: bytes
-
-
 class DecisionHistory:
     """Follows all workloads from cycle to cycle, in memory, from what was known of them before."""
 
@@ -79,7 +72,7 @@ class DecisionHistory:
         self._changes: dict[WorkloadId, deque[DecisionChange]] = {}
         self._sums: dict[WorkloadId, dict[str, FadingSums]] = {}
         self._seen: dict[WorkloadId, datetime] = {}
-        self._told: dict[WorkloadId, HistoryRecord] = {}
+        self._encoded: dict[WorkloadId, bytes] = {}
         self._reported: datetime | None = None
 
     def recall(
@@ -93,7 +86,7 @@ class DecisionHistory:
         for id_, signal, amounts in past:
             self._sums.setdefault(id_, {}).setdefault(signal, FadingSums()).gather(now, amounts)
         self._seen = dict.fromkeys((*self._changes, *self._sums), now)
-        self._told.clear()
+        self._encoded.clear()
 
     def follow(
         self,
@@ -111,7 +104,7 @@ class DecisionHistory:
             kept = self._changes.setdefault(id_, deque(maxlen=CHANGES_KEPT))
             if _differs(kept, change.replicas, change.reason):
                 kept.append(change)
-                self._told.pop(id_, None)
+                self._encoded.pop(id_, None)
         if report is not None and report.at != self._reported:
             self._reported = report.at
             self._score(report.scores)
@@ -123,19 +116,20 @@ class DecisionHistory:
             del self._seen[id_]
             self._changes.pop(id_, None)
             self._sums.pop(id_, None)
-            self._told.pop(id_, None)
+            self._encoded.pop(id_, None)
 
     def of(self, id_: WorkloadId) -> WorkloadHistory:
         """What is remembered of a workload, the newest change first."""
-        return self.told(id_).past
+        return self._past(id_)
 
-    def told(self, id_: WorkloadId) -> HistoryRecord:
-        """What is remembered of a workload, with the record that goes into the table."""
-        told = self._told.get(id_)
-        if told is None:
-            past = self._past(id_)
-            told = self._told[id_] = HistoryRecord(past, _encoder.encode(past))
-        return told
+    def encoded(self, ids: Iterable[WorkloadId]) -> list[bytes]:
+        """What is remembered of these workloads as it lies in the table, encoded where it has changed."""
+        known = self._encoded
+        return [known.get(id_) or self._encode(id_) for id_ in ids]
+
+    def _encode(self, id_: WorkloadId) -> bytes:
+        encoded = self._encoded[id_] = _encoder.encode(self._past(id_))
+        return encoded
 
     def _past(self, id_: WorkloadId) -> WorkloadHistory:
         sums = self._sums.get(id_, {})
@@ -144,7 +138,7 @@ class DecisionHistory:
 
     def _score(self, scores: Iterable[ForecastScore]) -> None:
         for score in scores:
-            self._told.pop(score.id, None)
+            self._encoded.pop(score.id, None)
             self._sums.setdefault(score.id, {}).setdefault(str(score.signal), FadingSums()).add(score)
 
 

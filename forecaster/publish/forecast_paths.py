@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from forecaster.domain.outlook import StepForecast
     from forecaster.domain.signal import Signal
@@ -65,10 +65,10 @@ class EncodedPaths:
             for id_, mine in paths.items()
         }
 
-    def of(self, id_: WorkloadId) -> bytes:
-        """Those of a workload; nothing where it has none."""
-        known = self._known.get(id_)
-        return known[1] if known else b""
+    def of(self, ids: Iterable[WorkloadId]) -> list[bytes]:
+        """Those of these workloads; nothing where one has none."""
+        known = self._known
+        return [known[id_][1] if id_ in known else b"" for id_ in ids]
 
 
 def decoded_paths(raw: bytes) -> dict[str, StoredSteps]:

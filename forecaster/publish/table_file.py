@@ -93,14 +93,14 @@ class TableFile:
         write_table(self.path, self._meta(cycle.at, report), len(cycle.ids), cycle.decided.signals, columns)
 
     def _columns(self, cycle: OfferedCycle) -> Iterator[tuple[str, Column]]:
-        rows, ids = self._order.rows, cycle.ids
+        rows = self._order.rows
         yield from self._order.identity.items()
         for name, column in cycle.columns.items():
             yield name, _column(column, rows)
         places = rows.tolist()
         yield from self._records(cycle, places)
-        yield from text_columns("history", [self._history.told(ids[row]).record for row in places])
-        yield from text_columns("steps", [self._paths.of(ids[row]) for row in places])
+        yield from text_columns("history", self._history.encoded(self._order.sorted))
+        yield from text_columns("steps", self._paths.of(self._order.sorted))
 
     def _records(self, cycle: OfferedCycle, places: Sequence[int]) -> Iterator[tuple[str, Column]]:
         """Records as numbers and words; as a whole where a cycle hands over single ones."""
@@ -137,6 +137,7 @@ class TableOrder:
         self.ids = ids
         order = sorted(range(len(ids)), key=lambda row: (ids[row].namespace, ids[row].name, ids[row].kind))
         self.rows = np.array(order, np.intp)
+        self.sorted = [ids[row] for row in order]
         self.identity: dict[str, Column] = {}
         for name in ("namespace", "name", "kind"):
             self.identity |= text_columns(name, [getattr(ids[row], name).encode() for row in order])
@@ -204,9 +205,9 @@ class CountBook:
 def _changes(cycle: OfferedCycle, rows: Sequence[int]) -> Iterator[tuple[WorkloadId, DecisionChange]]:
     """What was decided about the counts of these rows."""
     decided = cycle.recommendations
+    of = decided.verdict if isinstance(decided, DecidedFleet) else lambda row: decided[row].replicas
     for row in rows:
-        verdict = decided.verdict(row) if isinstance(decided, DecidedFleet) else decided[row].replicas
-        yield cycle.ids[row], DecisionChange.of(cycle.at, verdict)
+        yield cycle.ids[row], DecisionChange.of(cycle.at, of(row))
 
 
 def _column(column: NDArray[Any], rows: NDArray[np.intp]) -> Column:

@@ -102,9 +102,7 @@ def test_a_gate_that_did_not_move_is_the_same(sequence: Sequence) -> None:
             assert now == before
 
 
-@given(
-    st.floats(2e-4, 0.01), st.floats(0.0, 0.99), st.floats(-0.5, 0.9), st.sampled_from([TRIAL, ACTING])
-)
+@given(st.floats(2e-4, 0.01), st.floats(0.0, 0.99), st.floats(-0.5, 0.9), st.sampled_from([TRIAL, ACTING]))
 def test_a_difference_that_is_noise_never_takes_the_say_away(
     reactive: float, part: float, saving: float, first: np.int8
 ) -> None:

@@ -104,5 +104,3 @@ def outlooks(
 
 def _bytes(gib: float | Unknown | None) -> float | Unknown | None:
     return gib * GIB if isinstance(gib, float | int) else gib
-
-

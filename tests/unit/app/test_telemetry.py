@@ -114,9 +114,7 @@ def test_the_rest_of_the_back_fill_is_asked_for_when_metrics_are_read() -> None:
 
 
 class FullLedger:
-    def record(
-        self, at: datetime, recommendations: Sequence[Recommendation], changes: Changes | None = None
-    ) -> None:
+    def record(self, at: datetime, recommendations: Sequence[Recommendation], changes: Changes | None = None) -> None:
         raise StoreError("the disk is full")
 
     def score(self, scores: Sequence[ForecastScore]) -> None:

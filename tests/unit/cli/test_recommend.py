@@ -108,7 +108,6 @@ class TestCommand:
             said = run("explain", "data/reports", *options).output
         assert "refused  LimitRange: reports: maximum cpu per Container is 3, but the limit is" in said
 
-
     def test_explain_says_what_another_policy_would_decide(self) -> None:
         with staged() as stage:
             options = ("--prometheus", stage.url, "--at", stage.begin.isoformat())
