@@ -64,7 +64,7 @@ def explain(
             continue
         one = outcome.recommendations[place]
         signal = policies[place].horizontal.demand_signal
-        offered = values_for(offers.offer(place, encoded_readers(one)), one.targets, one.at, signal)
+        offered = values_for(offers.offer(place, encoded_readers(one.targets)), one.targets, one.at, signal)
         lines = (*next_sync(target, one, offered), *prove(target, one), *together.get(one.id, ()))
         typer.echo("\n".join([*explanation(one), *("  " + line for line in lines)]))
         if otherwise is not None:
