@@ -57,7 +57,7 @@ class Autoscaler:
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """Requests and limits of one pod, summed over its app containers; None where at least one container states none."""
+    """Requests and limits of one pod, summed over app containers and native sidecars; None where one states none."""
 
     cpu_request: float | None = None
     cpu_limit: float | None = None
@@ -114,7 +114,7 @@ class ContainerFacts:
     """Facts about containers at one time; what no series tells is absent."""
 
     images: Mapping[ContainerId, str] = field(default_factory=dict)
-    """Of the app containers, all of them."""
+    """Of the app containers and native sidecars, all of them."""
     init: frozenset[ContainerId] = frozenset()
     """Init containers that end before the load comes; sidecars are not among them."""
     resources: Mapping[ContainerId, Resources] = field(default_factory=dict)

@@ -125,12 +125,26 @@ sum by (namespace, workload_kind, workload) (
 )"""
 
 
-def _per_pod(metric: str) -> str:
+_SIDECARS = f"""\
+group by (namespace, pod, container) (kube_pod_init_container_info{{restart_policy="Always",{_SELECTED}}})"""
+"""Native sidecars: init containers that are restarted, and so run beside the app (HPA rules §7)."""
+
+
+def _stated_by_pod(what: str) -> str:
+    """Requests or limits of each container that runs beside the others: app containers and native sidecars."""
+    app, init = (
+        f'max by (namespace, pod, container, resource) ({metric}{{resource=~"cpu|memory",{_SELECTED}}})'
+        for metric in (f"kube_pod_container_resource_{what}", f"kube_pod_init_container_resource_{what}")
+    )
+    return f"({app} or ({init} and on (namespace, pod, container) {_SIDECARS}))"
+
+
+def _per_pod(what: str) -> str:
     """Mean over a workload's live pods of the sum over their containers; a pod with a silent container does not count.
 
     The mean, because the HPA divides the usage of all pods by the requests of all pods.
     """
-    stated = f'max by (namespace, pod, container, resource) ({metric}{{resource=~"cpu|memory",{_SELECTED}}})'
+    stated = _stated_by_pod(what)
     return f"""\
 avg by (namespace, workload_kind, workload, resource) (
   (
@@ -138,7 +152,9 @@ avg by (namespace, workload_kind, workload, resource) (
     and on (namespace, pod, resource)
     count by (namespace, pod, resource) ({stated})
       == on (namespace, pod) group_left ()
-    count by (namespace, pod) (group by (namespace, pod, container) (kube_pod_container_info{{{_SELECTED}}}))
+    count by (namespace, pod) (
+        group by (namespace, pod, container) (kube_pod_container_info{{{_SELECTED}}}) or {_SIDECARS}
+      )
     and on (namespace, pod)
     (kube_pod_status_phase{{phase=~"Pending|Running",{_SELECTED}}} == 1)
   )
@@ -200,8 +216,8 @@ sum by (namespace, workload_kind, workload) (
         "kube_daemonset_status_number_ready",
         "kube_replicaset_status_ready_replicas",
     ),
-    "pod_requests": _per_pod("kube_pod_container_resource_requests"),
-    "pod_limits": _per_pod("kube_pod_container_resource_limits"),
+    "pod_requests": _per_pod("requests"),
+    "pod_limits": _per_pod("limits"),
     "hpa_scale_targets": f"""\
 group by (namespace, horizontalpodautoscaler, scaletargetref_kind, scaletargetref_name) (
   kube_horizontalpodautoscaler_info{{{_SELECTED}}}
@@ -241,19 +257,25 @@ max by (namespace, workload_kind, workload, container) (
 )"""
 
 
-def _stated(metric: str) -> str:
+_ENDED = f"""\
+unless on (namespace, pod) (kube_pod_status_phase{{phase=~"Failed|Succeeded",{_SELECTED}}} == 1)"""
+"""Pods that failed or were evicted are no part of the workload any more, and may be of an older template."""
+
+
+def _stated(what: str) -> str:
     return f"""\
 max by (namespace, workload_kind, workload, container, resource) (
-  max by (namespace, pod, container, resource) ({metric}{{resource=~"cpu|memory",{_SELECTED}}})
+  ({_stated_by_pod(what)} {_ENDED})
   * on (namespace, pod) group_left (workload_kind, workload)
   $owners
 )"""
 
 
-def _named_containers(metric: str, extra: str) -> str:
+def _named_containers(extra: str, *selectors: str) -> str:
+    named = " or ".join(f"group by (namespace, pod, container, {extra}) ({selector})" for selector in selectors)
     return f"""\
 group by (namespace, workload_kind, workload, container, {extra}) (
-  group by (namespace, pod, container, {extra}) ({metric}{{{_SELECTED}}})
+  (({named}) {_ENDED})
   * on (namespace, pod) group_left (workload_kind, workload)
   $owners
 )"""
@@ -272,10 +294,14 @@ CONTAINER_USAGE: dict[str, str] = {
 """Usage by container: cores over the window, the highest bytes within it."""
 
 CONTAINER_FACTS: dict[str, str] = {
-    "container_images": _named_containers("kube_pod_container_info", "image"),
-    "init_containers": _named_containers("kube_pod_init_container_info", "restart_policy"),
-    "container_requests": _stated("kube_pod_container_resource_requests"),
-    "container_limits": _stated("kube_pod_container_resource_limits"),
+    "container_images": _named_containers(
+        "image",
+        f"kube_pod_container_info{{{_SELECTED}}}",
+        f'kube_pod_init_container_info{{restart_policy="Always",{_SELECTED}}}',
+    ),
+    "init_containers": _named_containers("restart_policy", f"kube_pod_init_container_info{{{_SELECTED}}}"),
+    "container_requests": _stated("requests"),
+    "container_limits": _stated("limits"),
     "oom_kills": _hottest(
         f"""\
 max_over_time((

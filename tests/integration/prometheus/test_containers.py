@@ -37,8 +37,21 @@ def built(cluster: World) -> World:
     cluster.container("shop", POD, "proxy", cores=0.1)
     for container, policy in (("setup", ""), ("mesh", "Always")):
         cluster.gauge(
-            "kube_pod_init_container_info", 1, namespace="shop", pod=POD, container=container, restart_policy=policy
+            "kube_pod_init_container_info",
+            1,
+            namespace="shop",
+            pod=POD,
+            container=container,
+            restart_policy=policy,
+            image="mesh",
         )
+    mesh = {"namespace": "shop", "pod": POD, "container": "mesh", "resource": "cpu"}
+    cluster.gauge("kube_pod_init_container_resource_requests", 0.3, **mesh)
+    cluster.owner("shop", "web-5d8f-evicted", "ReplicaSet", "web-5d8f")
+    cluster.gauge("kube_pod_status_phase", 1, phase="Failed", namespace="shop", pod="web-5d8f-evicted")
+    evicted = {"namespace": "shop", "pod": "web-5d8f-evicted", "container": "proxy"}
+    cluster.gauge("kube_pod_container_info", 1, image="app", **evicted)
+    cluster.gauge("kube_pod_container_resource_requests", 64.0, resource="cpu", **evicted)
     proxy = {"namespace": "shop", "pod": POD, "container": "proxy"}
     for resource, request, limit in (("cpu", 0.2, 0.4), ("memory", 1000.0, 2000.0)):
         cluster.gauge("kube_pod_container_resource_requests", request, resource=resource, **proxy)
@@ -77,9 +90,12 @@ def test_usage_is_that_of_the_hottest_pod(source: PrometheusSource) -> None:
 
 def test_facts_are_those_of_the_container(source: PrometheusSource) -> None:
     facts = source.containers(AT)
-    assert facts.images == {APP: "app", PROXY: "app"}
+    assert facts.images == {APP: "app", PROXY: "app", MESH: "mesh"}
     assert facts.init == {SETUP}
-    assert facts.resources == {PROXY: Resources(0.2, 0.4, 1000.0, 2000.0)}
+
+
+def test_native_sidecars_have_their_size_and_evicted_pods_have_none(source: PrometheusSource) -> None:
+    assert source.containers(AT).resources == {PROXY: Resources(0.2, 0.4, 1000.0, 2000.0), MESH: Resources(0.3)}
 
 
 def test_an_oom_kill_is_told_with_the_limit_of_its_time(source: PrometheusSource) -> None:

@@ -227,6 +227,22 @@ def test_requests_are_the_mean_of_live_pods_and_unknown_where_a_container_is_sil
 
 
 @world
+def native_sidecars(cluster: World) -> None:
+    """A restartable init container of 200m beside an app of 300m, and one that ends before the app starts."""
+    cluster.deployed("shop", "web", pods=1)
+    pod = {"namespace": "shop", "pod": "web-5d8f-0"}
+    _states(cluster, "web-5d8f-0", "app", request=0.3)
+    for container, policy, request in (("mesh", "Always", 0.2), ("setup", "", 4.0)):
+        cluster.gauge("kube_pod_init_container_info", 1, container=container, restart_policy=policy, **pod)
+        cluster.gauge("kube_pod_init_container_resource_requests", request, container=container, resource="cpu", **pod)
+
+
+def test_native_sidecars_count_into_requests_as_the_hpa_counts_them(asked: Callable[..., Asked]) -> None:
+    """500m and not 300m: at twice the target of 60 % that is 6 pods of 3 and not 9."""
+    assert asked(native_sidecars).workloads()[WEB].resources == Resources(cpu_request=0.5)
+
+
+@world
 def autoscaled(cluster: World) -> None:
     cluster.deployed("shop", "web", pods=1)
     hpa = {"namespace": "shop", "horizontalpodautoscaler": "web"}
