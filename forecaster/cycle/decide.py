@@ -107,6 +107,7 @@ class FleetDecisions(Sequence["Recommendation"]):
         self._sizings = [context.sizing(id_) for id_ in context.rows.ids]
         self.sized = np.fromiter(map(id, self._sizings), np.int64, count)
         """[row] which size was chosen: the same number while it is the same choice, which is kept alive here."""
+        self._verdicts: dict[int, Scale | Hold] = {}
         self._group, self._row = np.zeros(count, np.intp), np.zeros(count, np.intp)
         for number, (positions, decided) in enumerate(groups):
             self.replicas[positions], self.reason[positions] = decided.replicas, decided.reason
@@ -137,11 +138,11 @@ class FleetDecisions(Sequence["Recommendation"]):
 
     @cached_property
     def worded(self) -> NDArray[np.uint64]:
-        """[row] a number that changes when the texts of a row do."""
+        """[row] a number that changes when the texts of a row do, but for what was decided about its resources."""
         context = self._context
         gates = (hash((gate.standing, gate.why)) if gate else 0 for gate in context.gates)
         shut = np.fromiter(gates, np.int64, len(self))
-        of_rows = (context.rows.standing.identities, self.sized, shut, context.events.words, context.start_ups)
+        of_rows = (context.rows.standing.identities, shut, context.events.words, context.start_ups)
         found = mixed(np.zeros(len(self), np.uint64), of_rows)
         for positions, group in self.groups:
             of_signals = (context.words[kind.signal][positions] for kind in group.inputs.rules.kinds)  # type: ignore[index]
@@ -163,8 +164,20 @@ class FleetDecisions(Sequence["Recommendation"]):
         except Exception as error:  # noqa: BLE001  the boundary of a record, as in `_record`
             return _held_texts(workload, Reason.FAILED, f"{type(error).__name__}: {error}")
 
+    def resources(self, index: int) -> Resize | Hold | None:
+        """What was decided about the resources of one workload; None where that cannot be told."""
+        try:
+            return self._resources(index)
+        except Exception:  # noqa: BLE001  the boundary of a record: `texts` says what is wrong
+            return None
+
     def verdict(self, index: int) -> Scale | Hold:
         """What was decided about the count of one workload."""
+        if index not in self._verdicts:
+            self._verdicts[index] = self._verdict(index)
+        return self._verdicts[index]
+
+    def _verdict(self, index: int) -> Scale | Hold:
         reason = REASONS[self.reason[index]]
         if reason not in SPARSE:
             return self._record(index).replicas

@@ -79,10 +79,17 @@ class DecidedFleet(Protocol):
 
     @property
     def worded(self) -> NDArray[np.uint64]:
-        """[row] a number that changes when the texts of a row do."""
+        """[row] a number that changes when the texts of a row do, but for what was decided about its resources."""
+
+    @property
+    def sized(self) -> NDArray[np.int64]:
+        """[row] a number that changes when what was decided about its resources does."""
 
     def texts(self, index: int) -> FleetTexts:
         """What is said of one workload beside its numbers, and what was decided about its resources."""
+
+    def resources(self, index: int) -> Resize | Hold | None:
+        """What was decided about the resources of one workload; None where that cannot be told."""
 
     def verdict(self, index: int) -> Scale | Hold:
         """What was decided about the count of one workload."""

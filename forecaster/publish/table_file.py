@@ -28,10 +28,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from forecaster.domain.decision import Hold, Resize
     from forecaster.domain.outlook import StepForecast
     from forecaster.domain.report import CycleReport
     from forecaster.domain.signal import Signal, Signals
-    from forecaster.domain.workload import WorkloadId
+    from forecaster.domain.workload import Resources, WorkloadId
     from forecaster.publish.decided import FleetTexts
     from forecaster.publish.rows import OfferedCycle
 
@@ -149,12 +150,14 @@ class WrittenTexts(NamedTuple):
     words: bytes
     sizes: bytes
     readers: bytes
+    current: Resources | None = None
+    """The resources of a pod; None where nothing was decided, so that other sizes are no reason to say less."""
 
     @classmethod
     def of(cls, texts: FleetTexts) -> WrittenTexts:
         """Those of the texts of a fleet."""
-        sizes = _json.encode(resources_view(texts.current, texts.resources))
-        return cls(_words.encode(texts.words), sizes, encoded_readers(texts.targets))
+        readers, current = encoded_readers(texts.targets), None if texts.words.nothing_decided else texts.current
+        return cls(_words.encode(texts.words), _sizes(texts.current, texts.resources), readers, current)
 
 
 NOTHING_WRITTEN = WrittenTexts(b"", b"", b"")
@@ -167,23 +170,39 @@ class TextBook:
         self.texts: list[WrittenTexts] = []
         """In the order of the cycle."""
         self._ids: tuple[WorkloadId, ...] = ()
-        self._worded = np.zeros(0, np.uint64)
+        self._keys = np.zeros((2, 0), np.uint64)
+        """[row] of words and of sizes."""
 
     def renew(self, fleet: DecidedFleet) -> None:
         """Take a cycle over."""
         if fleet.ids != self._ids:
             self._move(fleet.ids)
-        new = np.array([text is NOTHING_WRITTEN for text in self.texts])
-        for row in np.flatnonzero(new | (fleet.worded != self._worded)).tolist():
-            self.texts[row] = WrittenTexts.of(fleet.texts(row))
-        self._worded = fleet.worded
+        keys = np.stack([fleet.worded, fleet.sized.view(np.uint64)])
+        new = np.array([text is NOTHING_WRITTEN for text in self.texts], np.bool_)
+        worded, sized = keys != self._keys
+        for row in np.flatnonzero(new | worded | sized).tolist():
+            self.texts[row] = self._resized(fleet, row) if not worded[row] else WrittenTexts.of(fleet.texts(row))
+        self._keys = keys
+
+    def _resized(self, fleet: DecidedFleet, row: int) -> WrittenTexts:
+        """The texts of a row of which nothing but the sizes may have changed."""
+        before = self.texts[row]
+        resources = fleet.resources(row) if before.current is not None else None
+        if before.current is None or resources is None:
+            return WrittenTexts.of(fleet.texts(row))
+        return before._replace(sizes=_sizes(before.current, resources))
 
     def _move(self, ids: tuple[WorkloadId, ...]) -> None:
         """Take other workloads, or another order of them; what was written of those that stay is kept."""
         at = {id_: row for row, id_ in enumerate(self._ids)}
         places = [at.get(id_, -1) for id_ in ids]
         self.texts = [NOTHING_WRITTEN if place < 0 else self.texts[place] for place in places]
-        self._ids, self._worded = ids, np.append(self._worded, np.uint64(0))[np.array(places, np.intp)]
+        self._ids, before = ids, np.pad(self._keys, ((0, 0), (0, 1)))
+        self._keys = before[:, np.array(places, np.intp)]
+
+
+def _sizes(current: Resources, decided: Resize | Hold) -> bytes:
+    return _json.encode(resources_view(current, decided))
 
 
 class CountBook:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from forecaster.domain.decision import Hold, Recommendation, Scale
+    from forecaster.domain.decision import Hold, Recommendation, Resize, Scale
     from forecaster.horizontal.decisions import Decisions
     from forecaster.horizontal.record import Subject
     from forecaster.publish.reader import PublishedTable
@@ -64,6 +64,7 @@ class FleetOfOne(list["Recommendation"]):
         self.current, self.replicas, self.reason = decisions.inputs.current, decisions.replicas, decisions.reason
         self.groups = [(np.zeros(1, np.intp), decisions)]
         self.worded = np.array([worded], np.uint64)
+        self.sized = np.zeros(1, np.int64)
         self.asked: list[str] = []
 
     def __getitem__(self, index: object) -> Recommendation:  # type: ignore[override]
@@ -75,6 +76,10 @@ class FleetOfOne(list["Recommendation"]):
         one = super().__getitem__(index)
         words = row_words(self._decisions, index, self._subject, one.lead_time)
         return RowTexts(words, one.resources_now, one.resources, one.targets)
+
+    def resources(self, index: int) -> Resize | Hold:
+        self.asked.append("resources")
+        return super().__getitem__(index).resources
 
     def verdict(self, index: int) -> Scale | Hold:
         self.asked.append("verdict")

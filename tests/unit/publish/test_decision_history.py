@@ -16,6 +16,7 @@ from forecaster.publish.decision_history import (
     DecisionHistory,
     PastScores,
     ScoreSums,
+    WorkloadHistory,
 )
 from tests.support.recommendations import NOON, recommendation, workload_id
 
@@ -54,9 +55,10 @@ def test_what_is_told_follows_every_change_and_every_score() -> None:
     for minute, (replicas, scores) in enumerate(cycles):
         at = NOON + timedelta(minutes=minute)
         follow(history, [recommendation(at=at, replicas=replicas)], report(*scores, at=at))
-        told.append(history.told(WEB))
-        assert told[-1].record == msgspec.json.encode(history.of(WEB))
-    assert [(len(past.decisions), len(past.accuracy)) for past, _ in told] == [(1, 0), (1, 0), (2, 0), (2, 1), (2, 1)]
+        told.append(history.encoded([WEB])[0])
+        assert told[-1] == msgspec.json.encode(history.of(WEB))
+    pasts = [msgspec.json.decode(one, type=WorkloadHistory) for one in told]
+    assert [(len(past.decisions), len(past.accuracy)) for past in pasts] == [(1, 0), (1, 0), (2, 0), (2, 1), (2, 1)]
     assert told[0] is told[1]
 
 

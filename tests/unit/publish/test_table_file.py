@@ -83,6 +83,14 @@ def test_other_words_are_written_anew(publisher: OfferPublisher) -> None:
     assert other.asked == ["texts"]
 
 
+def test_another_size_is_written_without_the_words(publisher: OfferPublisher) -> None:
+    publisher.publish(NOON, fleet(2.1, 2.9))
+    other = fleet(2.1, 2.9)
+    other.sized += 1
+    publisher.publish(NOON + timedelta(minutes=1), other)
+    assert other.asked == ["resources"]
+
+
 def test_workloads_that_come_and_go_keep_their_words(file: TableFile, publisher: OfferPublisher) -> None:
     publisher.publish(NOON, fleet(2.1, 2.9))
     publisher.publish(NOON + timedelta(minutes=1), fleet(2.1, 2.9, name="api"))
