@@ -43,6 +43,8 @@ class Target:
     metric: str
     type: TargetType
     value: float
+    container: str = ""
+    """The container whose resource it is (ContainerResource); empty for that of the whole pod."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,6 +140,9 @@ def _with_capacity(target: PodTarget | Unusable, capacities: Mapping[str, PodCap
 def _of_hpa(target: Target, resources: Resources, policy: HorizontalPolicy) -> PodTarget | Unusable:
     if _is_count(target.metric):
         return Unusable(target.metric, "it is the answer itself; the HPA reads it from here")
+    if target.container:
+        note = f"it is that of container {target.container} alone, which is not forecast; the HPA reads it itself"
+        return Unusable(target.metric, note)
     signal = _signal(target.metric, policy)
     if signal is None:
         return Unusable(target.metric, "this metric is not forecast; the HPA goes on reading it itself")

@@ -109,8 +109,13 @@ def _targets(rows: Sequence[InstantRow]) -> dict[HpaName, list[Target]]:
         kind = _TARGET_TYPES.get(row.labels.get("metric_target_type", ""))
         if kind:
             value = row.value / _PERCENT if kind is TargetType.UTILIZATION else row.value
-            targets[hpa].append(Target(row.labels.get("metric_name", ""), kind, value))
-    return {hpa: sorted(found, key=lambda target: (target.metric, target.type)) for hpa, found in targets.items()}
+            name, container = row.labels.get("metric_name", ""), row.labels.get("container", "")
+            targets[hpa].append(Target(name, kind, value, container))
+    return {hpa: sorted(found, key=_metric_and_type) for hpa, found in targets.items()}
+
+
+def _metric_and_type(target: Target) -> tuple[str, TargetType, str]:
+    return target.metric, target.type, target.container
 
 
 def _with_hpa(rows: Sequence[InstantRow]) -> Iterator[tuple[InstantRow, HpaName]]:

@@ -227,7 +227,7 @@ max by (namespace, horizontalpodautoscaler) (kube_horizontalpodautoscaler_spec_m
     "hpa_max_replicas": f"""\
 max by (namespace, horizontalpodautoscaler) (kube_horizontalpodautoscaler_spec_max_replicas{{{_SELECTED}}})""",
     "hpa_metric_targets": f"""\
-max by (namespace, horizontalpodautoscaler, metric_name, metric_target_type) (
+max by (namespace, horizontalpodautoscaler, metric_name, metric_target_type, container) (
   kube_horizontalpodautoscaler_spec_target_metric{{{_SELECTED}}}
 )""",
 }

@@ -275,6 +275,23 @@ def test_an_hpa_is_found_with_its_bounds_and_its_targets_as_ratios_and_amounts(a
 
 
 @world
+def scaled_by_container(cluster: World) -> None:
+    """Of a pod with a proxy the HPA looks at the app alone (ContainerResource)."""
+    cluster.deployed("shop", "web", pods=1)
+    hpa = {"namespace": "shop", "horizontalpodautoscaler": "web"}
+    scales = {"scaletargetref_kind": "Deployment", "scaletargetref_name": "web"}
+    cluster.gauge("kube_horizontalpodautoscaler_info", 1, **scales, **hpa)
+    cluster.gauge("kube_horizontalpodautoscaler_spec_max_replicas", 20, **hpa)
+    target = {"metric_name": "cpu", "metric_target_type": "utilization", "container": "app"}
+    cluster.gauge("kube_horizontalpodautoscaler_spec_target_metric", 70, **target, **hpa)
+
+
+def test_a_target_of_one_container_is_read_as_such(asked: Callable[..., Asked]) -> None:
+    scaler = asked(scaled_by_container).workloads()[WEB].autoscaler
+    assert scaler == Autoscaler("web", 1, 20, (Target("cpu", TargetType.UTILIZATION, 0.7, "app"),))
+
+
+@world
 def odd_names(cluster: World) -> None:
     cluster.deployed("team-a", "web", cores=1)
     cluster.deployed("team-b", "web", cores=2)

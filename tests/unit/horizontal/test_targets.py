@@ -38,6 +38,14 @@ def test_what_cannot_be_computed_stays_in_the_list_with_its_reason() -> None:
     assert target.metric == "queue_length"
 
 
+def test_a_target_of_one_container_is_none_of_the_pod() -> None:
+    app = Target("cpu", TargetType.UTILIZATION, 0.7, "app")
+    (target,) = targets_of(workload(autoscaler=hpa(app)), HORIZONTAL)
+    assert target == Unusable(
+        "cpu", "it is that of container app alone, which is not forecast; the HPA reads it itself"
+    )
+
+
 def test_targets_are_spoken_as_manifests_have_them() -> None:
     spoken = [
         str(UtilizationTarget(CPU, 70, 0.25)),
