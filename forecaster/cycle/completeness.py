@@ -50,6 +50,8 @@ SETTLED = 2 * MINUTE
 """Age at which an instant that was incomplete is asked for again."""
 LAST_ASKED = 10 * MINUTE
 """After answers are complete again, the instants before are asked for at once, and once more after this time."""
+YOUNG = 2
+"""Minutes: a pod that became ready later may have no rate yet."""
 LATELY = 5 * MINUTE
 """Workloads with a value since then are expected in an answer."""
 FORGOTTEN = HOUR
@@ -121,8 +123,8 @@ class Completeness:
         if block.signal == PODS or not block.values.size:
             shape = block.values.shape
             return CompletenessVerdict(np.zeros(shape, np.int8), np.full(shape, np.nan), np.full(shape, np.nan))
-        ready = _ready(block, history.window(PODS, MINUTE))
-        expected = Expected(ready, self._usual(block, now), _most(block, ready, workloads), self._away(block))
+        ready, before = _ready(block, history.window(PODS, MINUTE))
+        expected = Expected(ready, before, self._usual(block, now), _most(block, ready, workloads), self._away(block))
         verdict = judged(block, expected)
         if block.rated and block.made_of is not None:
             found = away(covered(block, expected.samples), verdict)
@@ -216,18 +218,20 @@ class Again:
         return [Gap(signal, settled, settled, MINUTE)] if settled in before and not paused else []
 
 
-def _ready(block: Block, pods: Window) -> Floats:
-    """Ready pods [row, column]; NaN where they are not known."""
-    ready: Floats = np.full(block.values.shape, np.nan)
-    at = np.fromiter((pods.row.get(id_, -1) for id_ in block.ids), np.intp, len(block.ids))
-    first = (block.start - pods.start) // MINUTE
-    if block.step != MINUTE or not len(pods.keys):
-        return ready
-    low, high = max(first, 0), min(first + int(ready.shape[1]), int(pods.values.shape[1]))
-    if low < high:
-        known = pods.values[:, low:high][at].astype(np.float64)
-        ready[:, low - first : high - first] = np.where(at[:, None] >= 0, known, np.nan)
-    return ready
+def _ready(block: Block, pods: Window) -> tuple[Floats, Floats]:
+    """Ready pods, and the fewest of the last `YOUNG` minutes, [row, column] each; NaN where they are not known."""
+    columns = int(block.values.shape[1])
+    known: Floats = np.full((len(block.ids), columns + YOUNG), np.nan)
+    first = (block.start - pods.start) // MINUTE - YOUNG
+    low, high = max(first, 0), min(first + columns + YOUNG, int(pods.values.shape[1]))
+    if block.step == MINUTE and len(pods.keys) and low < high:
+        at = np.fromiter((pods.row.get(id_, -1) for id_ in block.ids), np.intp, len(block.ids))
+        there = pods.values[:, low:high][at].astype(np.float64)
+        known[:, low - first : high - first] = np.where(at[:, None] >= 0, there, np.nan)
+    fewest = known[:, YOUNG:]
+    for earlier in range(YOUNG):
+        fewest = np.fmin(fewest, known[:, earlier : earlier + columns])
+    return known[:, YOUNG:], fewest
 
 
 def _most(block: Block, ready: Floats, workloads: Mapping[WorkloadId, Workload]) -> Floats:

@@ -50,6 +50,8 @@ class Expected(NamedTuple):
 
     ready: Floats
     """[row, column] ready pods."""
+    ready_before: Floats
+    """[row, column] the fewest ready pods within the window of a rate: those that can have one."""
     samples: Floats
     """[row] samples of a pod within the window of a rate."""
     most: Floats
@@ -64,7 +66,8 @@ def judged(block: Block, expected: Expected) -> CompletenessVerdict:
     verdict = CompletenessVerdict(np.zeros(shape, np.int8), np.full(shape, np.nan), np.full(shape, np.nan))
     most = np.broadcast_to(expected.most[:, None], shape)
     if block.made_of is not None:
-        few, starting = block.made_of.pods < expected.ready, block.made_of.starting > 0
+        few = block.made_of.pods < expected.ready
+        starting = (block.made_of.starting > 0) | (block.made_of.pods >= expected.ready_before)
         _put(verdict, SILENT_PODS, few & ~starting, block.made_of.pods, expected.ready)
         _put(verdict, STARTING_PODS, few & starting & block.rated, block.made_of.pods, expected.ready)
     if block.rated:

@@ -152,7 +152,7 @@ class TestComponents:
         built = self.build(deployed.cluster, tmp_path, component)
         known = [each for each in built if not each["apiVersion"].startswith("cert-manager.io/")]
         text = yaml.safe_dump_all(known)
-        deployed.cluster.kubectl("apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f-", given=text)
+        deployed.cluster.kubectl("apply", "--dry-run=server", "-f-", given=text)
 
     def test_settings_of_all_of_them_together_are_good(self, deployed: Deployed, tmp_path: Path) -> None:
         from forecaster.config.settings import load  # noqa: PLC0415  slow, and only this test needs it

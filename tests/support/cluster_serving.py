@@ -176,7 +176,7 @@ def unknown(namespace: str, name: str, now: int) -> Recommendation:
 
 
 def _row(namespace: str, name: str, now: int, at: datetime, replicas: int | None) -> Recommendation:
-    reason = Reason.SOURCE_DOWN if replicas is None else Reason.FORECAST
+    reason = Reason.NO_DATA if replicas is None else Reason.FORECAST
     row = recommendation(workload_id(name, namespace), at=at, now=now, replicas=replicas, reason=reason)
     return replace(row, targets=(Target("forecaster_demand", TargetType.AVERAGE_VALUE, PER_REPLICA),))
 
