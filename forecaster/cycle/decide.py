@@ -147,8 +147,6 @@ class FleetDecisions(Sequence["Recommendation"]):
         for positions, group in self.groups:
             of_signals = (context.words[kind.signal][positions] for kind in group.inputs.rules.kinds)  # type: ignore[index]
             found[positions] = mixed(found[positions], (*word_numbers(group), *of_signals))
-        for index in context.rows.standing.lost:
-            found[index] ^= np.uint64(hash(context.rows.rows[index].lost) & _ALL)
         return found
 
     def texts(self, index: int) -> RowTexts:
@@ -253,7 +251,6 @@ def _verdict(reason: Reason) -> str:
 
 SPARSE = frozenset({Reason.REACTIVE, Reason.FORECAST, Reason.GATED})
 """Reasons whose sentence needs nothing of the signals."""
-_ALL = 2**64 - 1
 
 
 def _held_texts(workload: Workload, reason: Reason, message: str) -> RowTexts:

@@ -107,11 +107,6 @@ class StandingRows:
         return np.fromiter(map(id, self.rows), np.int64, len(self.rows))
 
     @cached_property
-    def lost(self) -> list[int]:
-        """Rows that are held as they were."""
-        return [position for position, row in enumerate(self.rows) if row.lost]
-
-    @cached_property
     def unreadable(self) -> NDArray[np.bool_]:
         """[row] whether policy or targets could not be read."""
         return np.array([bool(row.failure) for row in self.rows], np.bool_)
