@@ -1,7 +1,7 @@
 """How complete the answers of a source are, from cycle to cycle: what is learned from, what acts, what is asked again.
 
 A value that is incomplete is a lower bound: it reaches decisions and not the history, which has a gap there. The
-instant is asked for again: once after `SETTLED`, since samples come late, and all such instants together when the
+instant is asked for again: once after `SETTLED_AFTER`, since samples come late, and all such instants together when the
 answers are complete again.
 """
 
@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.demand.completeness import (
-    BEYOND,
-    CAUSES,
+    BEYOND_USE,
     COMPLETE,
+    INCOMPLETE_CAUSES,
     PARTIAL_ANSWER,
     STARTING_PODS,
     CompletenessVerdict,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-SETTLED = 2 * MINUTE
+SETTLED_AFTER = 2 * MINUTE
 """Age at which an instant that was incomplete is asked for again."""
 LAST_ASKED = 10 * MINUTE
 """After answers are complete again, the instants before are asked for at once, and once more after this time."""
@@ -58,7 +58,7 @@ FORGOTTEN = HOUR
 """An instant is asked for no longer than this."""
 FUTILE = 3
 """After so many instants that were asked for again and were no more complete, they are not for `LAST_ASKED`."""
-NOTICEABLE = 0.01
+NOTABLE_SHARE = 0.01
 """Share of the workloads whose incomplete values make an instant worth asking for again: with thousands of workloads
 some pod has just become ready at any time."""
 FADING = 0.955
@@ -66,7 +66,7 @@ FADING = 0.955
 from then on."""
 MANY_COLUMNS = 10
 """Columns of a block whose upper values tell what is usual."""
-USUAL = 0.9
+UPPER_SHARE = 0.9
 
 BEYOND_LIMIT = 4.0
 """More than so many times its limit no pod can use, limits that have just changed and pods that are not counted yet
@@ -137,7 +137,7 @@ class Completeness:
             return np.full(len(block.ids), np.nan)
         shown = block.made_of.per_pod
         if shown.shape[1] >= MANY_COLUMNS:
-            shown = np.sort(np.nan_to_num(shown, nan=0.0), axis=1)[:, [int(USUAL * (shown.shape[1] - 1))]]
+            shown = np.sort(np.nan_to_num(shown, nan=0.0), axis=1)[:, [int(UPPER_SHARE * (shown.shape[1] - 1))]]
         highest = np.fmax.reduce(shown, axis=1, initial=0.0)
         before = np.fromiter((self.usual.get(id_, 0.0) for id_ in block.ids), np.float64, len(block.ids))
         usual = np.fmax(highest, FADING * before if block.end == now else before)
@@ -163,9 +163,9 @@ class Completeness:
 
     def _remember(self, block: Block, verdict: CompletenessVerdict, vanished: int, now: datetime) -> None:
         """Which instants are worth another question."""
-        weighty = np.count_nonzero(~np.isin(verdict.code, (COMPLETE, BEYOND, STARTING_PODS)), axis=0)
+        weighty = np.count_nonzero(~np.isin(verdict.code, (COMPLETE, BEYOND_USE, STARTING_PODS)), axis=0)
         weighty[-1:] += vanished
-        least = max(1.0, NOTICEABLE * len(block.ids))
+        least = max(1.0, NOTABLE_SHARE * len(block.ids))
         again = self.again[block.signal]
         for column in range(block.values.shape[1]):
             incomplete = bool(block.partial) or int(weighty[column]) >= least
@@ -176,7 +176,7 @@ class Completeness:
         codes = verdict.code[:, -1]
         for code in np.unique(codes[codes != COMPLETE]).tolist():
             rows = np.flatnonzero(codes == code)
-            self.counts[str(block.signal), CAUSES[code]] = len(rows)
+            self.counts[str(block.signal), INCOMPLETE_CAUSES[code]] = len(rows)
             if code not in {PARTIAL_ANSWER, STARTING_PODS}:
                 first = int(rows[0])
                 said = why(code, float(verdict.seen[first, -1]), float(verdict.of[first, -1]))
@@ -213,7 +213,7 @@ class Again:
         before = self.open - {now}
         if before and self.whole_since and now - self.whole_since in {timedelta(0), LAST_ASKED}:
             return [Gap(signal, min(before), max(before), MINUTE)]
-        settled = now - SETTLED
+        settled = now - SETTLED_AFTER
         paused = self.paused_until is not None and now < self.paused_until <= now + LAST_ASKED
         return [Gap(signal, settled, settled, MINUTE)] if settled in before and not paused else []
 

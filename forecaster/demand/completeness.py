@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Codes = NDArray[np.int8]
 
-COMPLETE, PARTIAL_ANSWER, UNCOVERED, SILENT_PODS, BEYOND, STARTING_PODS = range(6)
-"""Why a value is not all there is; `BEYOND` is no measurement."""
-CAUSES = ("", "partial-answer", "uncovered-window", "silent-pods", "beyond-limit", "starting-pods")
+COMPLETE, PARTIAL_ANSWER, UNCOVERED, SILENT_PODS, BEYOND_USE, STARTING_PODS = range(6)
+"""Why a value is not all there is; `BEYOND_USE` is no measurement."""
+INCOMPLETE_CAUSES = ("", "partial-answer", "uncovered-window", "silent-pods", "beyond-limit", "starting-pods")
 """The codes as labels of metrics."""
 LEAST_COVERED = 0.05
 """Share of a window that may lack samples: scrapes are late or dropped now and then."""
-ROUNDING = 1e-9
+ROUNDING_OF_SHARE = 1e-9
 HALF = 0.5
 
 
@@ -75,7 +75,7 @@ def judged(block: Block, expected: Expected) -> CompletenessVerdict:
         _put(verdict, UNCOVERED, _uncovered(block, share, expected), share, np.ones(shape))
     if block.partial:
         _put(verdict, PARTIAL_ANSWER, np.ones(shape, np.bool_), verdict.seen, verdict.of)
-    _put(verdict, BEYOND, block.values > most, block.values, most)
+    _put(verdict, BEYOND_USE, block.values > most, block.values, most)
     return verdict
 
 
@@ -89,7 +89,7 @@ def acting(block: Block, verdict: CompletenessVerdict) -> Floats:
     settled = block.values
     if block.rated and block.made_of is not None:
         settled = np.where(np.isnan(block.made_of.pods), block.values, block.made_of.settled)
-    return np.where(verdict.code == BEYOND, np.nan, settled)
+    return np.where(verdict.code == BEYOND_USE, np.nan, settled)
 
 
 def learned(block: Block, verdict: CompletenessVerdict) -> Floats:
@@ -110,7 +110,7 @@ def _uncovered(block: Block, share: Floats, expected: Expected) -> NDArray[np.bo
         return np.broadcast_to(expected.away, block.values.shape)
     with np.errstate(invalid="ignore"):
         chance = 1.0 / (expected.samples[:, None] * np.sqrt(np.maximum(block.made_of.pods, 1.0)))
-        return np.asarray(share < 1.0 - np.fmax(LEAST_COVERED, chance) - ROUNDING)
+        return np.asarray(share < 1.0 - np.fmax(LEAST_COVERED, chance) - ROUNDING_OF_SHARE)
 
 
 def away(share: Floats, verdict: CompletenessVerdict) -> NDArray[np.bool_]:

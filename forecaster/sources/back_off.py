@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from datetime import datetime
 
-FIRST, LONGEST = timedelta(minutes=1), timedelta(minutes=30)
+FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=1), timedelta(minutes=30)
 """Pause after the first failure, and the longest; each is twice the one before."""
 
 
@@ -25,7 +25,7 @@ class Failure(NamedTuple):
 class BackOff:
     """The questions of a source that failed when they were asked last, by name."""
 
-    longest: timedelta = LONGEST
+    longest: timedelta = LONGEST_PAUSE
     failures: dict[str, Failure] = field(default_factory=dict)
 
     def waits(self, name: str, at: datetime) -> bool:
@@ -36,7 +36,7 @@ class BackOff:
     def failed(self, name: str, why: str, at: datetime) -> None:
         """A question that was asked has failed."""
         before = self.failures.get(name)
-        pause = min(before.pause * 2, self.longest) if before else FIRST
+        pause = min(before.pause * 2, self.longest) if before else FIRST_PAUSE
         self.failures[name] = Failure(why, pause, at + pause)
 
     def answered(self, name: str) -> None:

@@ -169,9 +169,9 @@ def block_of(answer: QueryAnswer, signal: Signal, start: datetime, step: timedel
 
 SAMPLES_OF_A_POD = 1e9
 """More samples than all pods of a workload have within a window: `pods * SAMPLES_OF_A_POD + samples` is exact."""
-SETTLED, SAMPLES = "settled", "samples"
+SETTLED_PODS, SAMPLES_OF_PODS = "settled", "samples"
 """The label `what` of an answer about pods."""
-ALIKE = 1e-6
+SAME_SUM = 1e-6
 """Two sums of the same rates differ by rounding: relative, and cores."""
 
 
@@ -181,12 +181,12 @@ def pod_samples(usage: Block, answer: QueryAnswer) -> PodSamples:
     A workload that is not in an answer has no pods past their start; where the answer says nothing of any workload it
     is not known. Raises `MalformedAnswer`.
     """
-    settled, counted = (_rows_like(usage, answer, what) for what in (SETTLED, SAMPLES))
+    settled, counted = (_rows_like(usage, answer, what) for what in (SETTLED_PODS, SAMPLES_OF_PODS))
     pods = np.floor(counted / SAMPLES_OF_A_POD)
     samples = counted - pods * SAMPLES_OF_A_POD
     told = ~np.isnan(counted).all(axis=0)
     known = np.where(np.isnan(pods) & told, 0.0, pods)
-    more = usage.values > np.nan_to_num(settled) * (1.0 + ALIKE) + ALIKE
+    more = usage.values > np.nan_to_num(settled) * (1.0 + SAME_SUM) + SAME_SUM
     per_pod = np.divide(samples, pods, out=np.full(pods.shape, np.nan), where=pods > 0)
     return PodSamples(known, per_pod, settled, np.where(told, more, np.nan))
 

@@ -27,7 +27,7 @@ from forecaster.domain.signal import CPU, MEMORY, PODS, Signal
 from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import TargetType
 from forecaster.sources import promql
-from forecaster.sources.blocks import SAMPLES, SAMPLES_OF_A_POD, SETTLED
+from forecaster.sources.blocks import SAMPLES_OF_A_POD, SAMPLES_OF_PODS, SETTLED_PODS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -125,7 +125,7 @@ class Answers:
         samples = np.rint(pods) * (SAMPLES_OF_A_POD + 4 * _minutes(found))
         shown = [self._shows(one) for one in self._recording.workloads]
         labels = [_identity(one) for one, visible in zip(self._recording.workloads, shown, strict=True) if visible]
-        told = [one | {"what": what} for what in (SETTLED, SAMPLES) for one in labels]
+        told = [one | {"what": what} for what in (SETTLED_PODS, SAMPLES_OF_PODS) for one in labels]
         return told, np.vstack([settled[shown], samples[shown]])
 
     def _values(self, signal: Signal, times: NDArray[np.float64], window: int) -> NDArray[np.float64]:

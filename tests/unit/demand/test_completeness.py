@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from forecaster.demand.completeness import (
-    BEYOND,
+    BEYOND_USE,
     COMPLETE,
     PARTIAL_ANSWER,
     SILENT_PODS,
@@ -63,7 +63,7 @@ def expected(ready: float = 10.0, before: float | None = None, usual: float = 8.
         pytest.param(block(), expected(usual=np.nan), COMPLETE, id="nothing is known of scrapes"),
         pytest.param(block(), expected(ready=np.nan), COMPLETE, id="nothing is known of ready pods"),
         pytest.param(block(partial="a store is down"), expected(), PARTIAL_ANSWER, id="a partial answer"),
-        pytest.param(block(8000.0), expected(), BEYOND, id="a glitch"),
+        pytest.param(block(8000.0), expected(), BEYOND_USE, id="a glitch"),
     ],
 )
 def test_the_verdict(answer: Block, against: Expected, code: int) -> None:
