@@ -16,8 +16,7 @@ from forecaster.cycle.observed import Observed
 from forecaster.domain.decision import Hold, Reason, Recommendation, Scale
 from forecaster.horizontal.codes import REASONS, SCALED
 from forecaster.horizontal.columns import mixed
-from forecaster.horizontal.decide import decide
-from forecaster.horizontal.decisions import DOWN, FAILED
+from forecaster.horizontal.decide import DOWN, FAILED, decide
 from forecaster.horizontal.events import EventColumns, calendar_of
 from forecaster.horizontal.inputs import Inputs
 from forecaster.horizontal.record import (
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
     from forecaster.domain.outlook import SignalForecast
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import Resources, Target, Workload, WorkloadId
-    from forecaster.horizontal.decisions import Decisions
+    from forecaster.horizontal.decide import Decisions
     from forecaster.horizontal.row import RowWords
     from forecaster.horizontal.standing import Gate
     from forecaster.vertical.sizing.containers import PodSizing

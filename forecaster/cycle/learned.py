@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.cycle.rows import RowGroup
-    from forecaster.horizontal.decisions import Decisions
+    from forecaster.horizontal.decide import Decisions
     from forecaster.horizontal.inputs import Inputs
     from forecaster.horizontal.learned import LearnedKind, LearnedPolicy
 

@@ -2,26 +2,63 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.horizontal import decisions as codes
 from forecaster.horizontal.checked import checked
 from forecaster.horizontal.clamps import RECOMMENDATION, clamped, clamped_for_hpa, outage_hold
 from forecaster.horizontal.clamps.clamp import ClampContext
-from forecaster.horizontal.codes import STALE, UNKNOWN
-from forecaster.horizontal.decisions import Decisions
+from forecaster.horizontal.codes import REASONS, STALE, UNKNOWN
 from forecaster.horizontal.desired import desired_of
-from forecaster.horizontal.propose import proposals_of
+from forecaster.horizontal.proposals import proposals_of
 
 if TYPE_CHECKING:
     from forecaster.horizontal.checked import Checked
     from forecaster.horizontal.desired import Desired
     from forecaster.horizontal.inputs import Inputs
     from forecaster.horizontal.numbers import Codes, Counts, Flags
+    from forecaster.horizontal.proposals import Proposals
     from forecaster.horizontal.state import State
+
+REACTIVE, FORECAST, GATED, FALLBACK, NO_DATA, STALE_DATA, NO_PODS, NO_TARGET, FROZEN, NO_REPLICAS, FAILED, DOWN = (
+    np.int8(code) for code in range(len(REASONS))
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decisions:
+    """One group of rows, decided. Counts are replicas; `UNKNOWN` where a side has no answer."""
+
+    inputs: Inputs
+    now: float
+    """Epoch seconds."""
+    replicas: Counts
+    """[row] the recommended count; the current one where it is held."""
+    reason: Codes
+    """[row] a position in `codes.REASONS`."""
+    failed: Codes
+    """[row] a position in `codes.CHECKED`."""
+    unseen: Codes
+    """[target, row] why there is no measurement; `codes.KNOWN` where there is one."""
+    proposals: Proposals
+    """[target][row]."""
+    reactive: Counts
+    """[row] by measured demand, before any clamp."""
+    forecast: Counts
+    """[row] by the forecast, before any clamp; `UNKNOWN` where it had no say."""
+    counts: tuple[Counts, ...]
+    """[clamp][row] after each of `clamps.CLAMPS`; without meaning where the count is held."""
+    offered: Counts
+    """[row] after every clamp but those that an HPA applies itself; without meaning where the count is held."""
+    state: State
+    """What is remembered."""
+
+    @property
+    def scales(self) -> Flags:
+        """[row] whether a count is given."""
+        return np.asarray(self.reason <= FALLBACK)
 
 
 def decide(inputs: Inputs, state: State, now: float) -> tuple[Decisions, State]:
@@ -34,7 +71,7 @@ def decide(inputs: Inputs, state: State, now: float) -> tuple[Decisions, State]:
     proposals = proposals_of(seen, state.ready)
     desired = desired_of(seen, proposals, inputs.acting)
     reason = refusals(inputs, seen, desired)
-    scales, silent = reason == codes.REACTIVE, (reason == codes.NO_DATA) | (reason == codes.STALE_DATA)
+    scales, silent = reason == REACTIVE, (reason == NO_DATA) | (reason == STALE_DATA)
     state = outage_hold.looked_at(state, seen, inputs, now, scales=scales, silent=silent)
     at = ClampContext(seen, desired, state, now)
     counts = clamped(desired.reactive, at)
@@ -64,17 +101,17 @@ def decide(inputs: Inputs, state: State, now: float) -> tuple[Decisions, State]:
 def refusals(inputs: Inputs, seen: Checked, desired: Desired) -> Codes:
     """Why nothing can be said about a count [row], the weightiest reason last; `REACTIVE` where something can."""
     stale = (seen.unseen == STALE).any(axis=0)
-    reason = np.where(desired.blocked, np.where(stale, codes.STALE_DATA, codes.NO_DATA), codes.REACTIVE)
+    reason = np.where(desired.blocked, np.where(stale, STALE_DATA, NO_DATA), REACTIVE)
     asleep, podless = seen.current == 0, seen.ready < 1
     if seen.rules.wakes and seen.policy.may_wake is not None:
         asleep, podless = asleep & ~seen.policy.may_wake, podless & ~seen.policy.may_wake
     if not seen.rules.kinds:
-        reason, podless = np.full_like(reason, codes.NO_TARGET), np.zeros_like(podless)
+        reason, podless = np.full_like(reason, NO_TARGET), np.zeros_like(podless)
     weightier = (
-        (podless, codes.NO_PODS),
-        (inputs.frozen, codes.FROZEN),
-        (asleep, codes.NO_REPLICAS),
-        (seen.failed > 0, codes.FAILED),
+        (podless, NO_PODS),
+        (inputs.frozen, FROZEN),
+        (asleep, NO_REPLICAS),
+        (seen.failed > 0, FAILED),
     )
     for mask, code in weightier:
         if mask.any():
@@ -84,9 +121,9 @@ def refusals(inputs: Inputs, seen: Checked, desired: Desired) -> Codes:
 
 def credited(desired: Desired, recommendation: Counts) -> Codes:
     """The side that made a count [row] what it is before stabilization."""
-    same = np.where(recommendation == desired.reactive, codes.REACTIVE, codes.FORECAST)
-    sided = np.where(desired.forecast == UNKNOWN, codes.FALLBACK, same)
-    return np.where(desired.shut, codes.GATED, sided) if desired.shut.any() else sided
+    same = np.where(recommendation == desired.reactive, REACTIVE, FORECAST)
+    sided = np.where(desired.forecast == UNKNOWN, FALLBACK, same)
+    return np.where(desired.shut, GATED, sided) if desired.shut.any() else sided
 
 
 def remembering(state: State, seen: Checked, counts: tuple[Counts, ...], *, scales: Flags) -> State:

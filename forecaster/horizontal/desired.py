@@ -12,7 +12,7 @@ from forecaster.horizontal.proposals import combined
 if TYPE_CHECKING:
     from forecaster.horizontal.checked import Checked
     from forecaster.horizontal.numbers import Counts, Flags
-    from forecaster.horizontal.propose import Proposals
+    from forecaster.horizontal.proposals import Proposals
 
 
 class Desired(NamedTuple):

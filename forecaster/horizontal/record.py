@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.domain.workload import Workload
     from forecaster.horizontal.columns import Column
-    from forecaster.horizontal.decisions import Decisions
+    from forecaster.horizontal.decide import Decisions
     from forecaster.horizontal.targets import PodTarget
 
 NO_RULES = RuleNumbers(nan, nan, nan, nan, 0, 0, 0, nan)

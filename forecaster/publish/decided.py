@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from forecaster.domain.decision import Hold, Recommendation, Resize, SignalView
     from forecaster.domain.policy import Policy
     from forecaster.domain.workload import Resources, Target, WorkloadId
-    from forecaster.horizontal.decisions import Decisions
+    from forecaster.horizontal.decide import Decisions
     from forecaster.horizontal.row import RowWords
     from forecaster.publish.offer import Counts, Floats
 

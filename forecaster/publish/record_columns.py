@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.horizontal.decisions import Decisions
+    from forecaster.horizontal.decide import Decisions
     from forecaster.publish.decided import DecidedFleet
 
 

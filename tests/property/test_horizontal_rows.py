@@ -8,13 +8,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forecaster.horizontal.decide import decide
-from forecaster.horizontal.decisions import FAILED
+from forecaster.horizontal.decide import FAILED, decide
 from forecaster.horizontal.state import RINGS, State
 from tests.support.rows import inputs_of, poisoned, policy_of, rules_of, take, targets_of
 
 if TYPE_CHECKING:
-    from forecaster.horizontal.decisions import Decisions
+    from forecaster.horizontal.decide import Decisions
     from forecaster.horizontal.inputs import Inputs
 
 BEGIN = 1.77e9

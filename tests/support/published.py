@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.domain.decision import Hold, Recommendation, Resize, Scale
-    from forecaster.horizontal.decisions import Decisions
+    from forecaster.horizontal.decide import Decisions
     from forecaster.horizontal.record import Subject
     from forecaster.publish.reader import PublishedTable
     from forecaster.publish.rows import OfferedCycle

@@ -124,6 +124,25 @@ def test_it_loads_nothing_that_computes() -> None:
     assert FORBIDDEN.isdisjoint(loaded)
 
 
+def test_a_record_is_made_and_explained_without_arrays(tmp_path: Path) -> None:
+    table = TableFile(tmp_path / "table", interval=timedelta(minutes=1), version="1")
+    table_publisher(table, Policies(Policy(mode="publish"))).publish(NOON, fleet_of_one(10.0, 50.0, surge=0.5))
+    program = textwrap.dedent(f"""
+        import pathlib, sys
+        from forecaster.horizontal.explain import explanation
+        from forecaster.publish.reader import TableReader
+        from forecaster.serving.read_back import recommendation_of
+        reader = TableReader(pathlib.Path({str(table.path)!r}))
+        reader.refresh()
+        print(*explanation(recommendation_of(reader.table.view(reader.table.entries[0]))), sep="|")
+        print(*sys.modules)
+    """)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    lines, loaded = done.stdout.splitlines()
+    assert "blast radius: 100 → 8 (a forecast moves 50% at most)" in lines
+    assert FORBIDDEN.isdisjoint(loaded.split())
+
+
 def test_arguments_that_are_no_address_are_refused_in_a_sentence() -> None:
     command = [sys.executable, "-m", "forecaster.serving", "--table", "x", "--address", "localhost:http"]
     refused = subprocess.run(command, capture_output=True, text=True, check=False)
