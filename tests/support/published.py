@@ -10,12 +10,17 @@ import numpy as np
 from forecaster.cycle.decide import RowTexts
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
-from forecaster.horizontal.record import row_words
+from forecaster.horizontal.decide import decide
+from forecaster.horizontal.one import inputs_of_one
+from forecaster.horizontal.record import Subject, row_words
+from forecaster.horizontal.state import State
 from forecaster.publish.publisher import OfferPublisher, table_publisher
 from forecaster.publish.reader import TableReader
 from forecaster.publish.rows import encoded_readers, offers_of
 from forecaster.publish.rows import offered_cycle as rows_of_cycle
 from forecaster.publish.table_file import TableFile
+from tests.support.builders import outlooks, policy, workload
+from tests.support.horizontal import decided
 from tests.support.recommendations import NOON, recommendation
 
 if TYPE_CHECKING:
@@ -25,7 +30,6 @@ if TYPE_CHECKING:
 
     from forecaster.domain.decision import Hold, Recommendation, Resize, Scale
     from forecaster.horizontal.decide import Decisions
-    from forecaster.horizontal.record import Subject
     from forecaster.publish.reader import PublishedTable
     from forecaster.publish.rows import OfferedCycle
     from forecaster.publish.table_file import Gauges
@@ -84,6 +88,14 @@ class FleetOfOne(list["Recommendation"]):
     def verdict(self, index: int) -> Scale | Hold:
         self.asked.append("verdict")
         return super().__getitem__(index).replicas
+
+
+def fleet_of_one(cpu: float, ahead: float, name: str = "web", worded: int = 1, **rules: Any) -> FleetOfOne:
+    """A fleet of one workload with so many cores of demand, now and forecast."""
+    seen, of, under = outlooks(cpu=cpu, cpu_ahead=ahead), workload(name), policy(**rules)
+    subject = Subject(of, under.horizontal, seen)
+    decisions, _ = decide(inputs_of_one(subject, NOON), State.new(1), NOON.timestamp())
+    return FleetOfOne(decided(seen, of=of, under=under), decisions, subject, worded)
 
 
 def offered_cycle(*rows: Recommendation, at: datetime = NOON, mode: str = "publish", **policy: Any) -> OfferedCycle:

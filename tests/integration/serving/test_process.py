@@ -9,15 +9,21 @@ import subprocess
 import sys
 import textwrap
 import threading
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import httpx
 import pytest
 
 from forecaster.app.child import ChildExit, ServingProcess
+from forecaster.domain.policies import Policies
+from forecaster.domain.policy import Policy
 from forecaster.errors import StoreError
+from forecaster.publish.publisher import table_publisher
+from forecaster.publish.table_file import TableFile
 from forecaster.serving.options import Address
-from tests.support.recommendations import recommendation, workload_id
+from tests.support.published import fleet_of_one
+from tests.support.recommendations import NOON, recommendation, workload_id
 from tests.support.tables import publish
 from tests.support.waiting import PATIENCE, wait_until
 
@@ -126,7 +132,7 @@ def test_it_loads_nothing_that_computes() -> None:
 
 def test_a_record_is_made_and_explained_without_arrays(tmp_path: Path) -> None:
     table = TableFile(tmp_path / "table", interval=timedelta(minutes=1), version="1")
-    table_publisher(table, Policies(Policy(mode="publish"))).publish(NOON, fleet_of_one(10.0, 50.0, surge=0.5))
+    table_publisher(table, Policies(Policy(mode="publish"))).publish(NOON, fleet_of_one(2.0, 50.0, surge=0.5))
     program = textwrap.dedent(f"""
         import pathlib, sys
         from forecaster.horizontal.explain import explanation

@@ -9,33 +9,17 @@ import pytest
 
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
-from forecaster.horizontal.decide import decide
-from forecaster.horizontal.one import inputs_of_one
-from forecaster.horizontal.record import Subject
-from forecaster.horizontal.state import State
 from forecaster.publish.publisher import OfferPublisher, table_publisher
 from forecaster.publish.reader import TableReader
 from forecaster.publish.table_file import TableFile
 from forecaster.publish.views import recommendation_view
-from tests.support.builders import outlooks, policy, workload
-from tests.support.horizontal import decided
-from tests.support.published import FleetOfOne
+from tests.support.published import fleet_of_one
 from tests.support.recommendations import NOON
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.publish.reader import PublishedTable
-
-POLICY = policy()
-
-
-def fleet(cpu: float, ahead: float, name: str = "web", worded: int = 1) -> FleetOfOne:
-    """A fleet of one workload with so many cores of demand, now and forecast."""
-    seen, of = outlooks(cpu=cpu, cpu_ahead=ahead), workload(name)
-    subject = Subject(of, POLICY.horizontal, seen)
-    decisions, _ = decide(inputs_of_one(subject, NOON), State.new(1), NOON.timestamp())
-    return FleetOfOne(decided(seen, of=of, under=POLICY), decisions, subject, worded)
 
 
 @pytest.fixture
@@ -56,8 +40,8 @@ def table(file: TableFile) -> PublishedTable:
 
 
 def test_demand_moves_without_a_word(file: TableFile, publisher: OfferPublisher) -> None:
-    publisher.publish(NOON, fleet(2.1, 2.9))
-    moved = fleet(2.2, 2.95)
+    publisher.publish(NOON, fleet_of_one(2.1, 2.9))
+    moved = fleet_of_one(2.2, 2.95)
     publisher.publish(NOON + timedelta(minutes=1), moved)
     view = table(file).view(table(file).entries[0])
     assert moved.asked == []
@@ -68,8 +52,8 @@ def test_demand_moves_without_a_word(file: TableFile, publisher: OfferPublisher)
 
 
 def test_another_count_is_said_by_its_numbers(file: TableFile, publisher: OfferPublisher) -> None:
-    publisher.publish(NOON, fleet(2.1, 2.9))
-    publisher.publish(NOON + timedelta(minutes=1), more := fleet(2.1, 3.6))
+    publisher.publish(NOON, fleet_of_one(2.1, 2.9))
+    publisher.publish(NOON + timedelta(minutes=1), more := fleet_of_one(2.1, 3.6))
     assert more.asked == ["verdict"]
     view = table(file).view(table(file).entries[0])
     assert view.replicas.message == "the forecast asks for 8, the measured demand for 4"
@@ -78,22 +62,22 @@ def test_another_count_is_said_by_its_numbers(file: TableFile, publisher: OfferP
 
 
 def test_other_words_are_written_anew(publisher: OfferPublisher) -> None:
-    publisher.publish(NOON, fleet(2.1, 2.9))
-    publisher.publish(NOON + timedelta(minutes=1), other := fleet(2.1, 2.9, worded=2))
+    publisher.publish(NOON, fleet_of_one(2.1, 2.9))
+    publisher.publish(NOON + timedelta(minutes=1), other := fleet_of_one(2.1, 2.9, worded=2))
     assert other.asked == ["texts"]
 
 
 def test_another_size_is_written_without_the_words(publisher: OfferPublisher) -> None:
-    publisher.publish(NOON, fleet(2.1, 2.9))
-    other = fleet(2.1, 2.9)
+    publisher.publish(NOON, fleet_of_one(2.1, 2.9))
+    other = fleet_of_one(2.1, 2.9)
     other.sized += 1
     publisher.publish(NOON + timedelta(minutes=1), other)
     assert other.asked == ["resources"]
 
 
 def test_workloads_that_come_and_go_keep_their_words(file: TableFile, publisher: OfferPublisher) -> None:
-    publisher.publish(NOON, fleet(2.1, 2.9))
-    publisher.publish(NOON + timedelta(minutes=1), fleet(2.1, 2.9, name="api"))
+    publisher.publish(NOON, fleet_of_one(2.1, 2.9))
+    publisher.publish(NOON + timedelta(minutes=1), fleet_of_one(2.1, 2.9, name="api"))
     (entry,) = table(file).entries
     assert entry.name == "api"
     assert table(file).view(entry).replicas.message.startswith("the forecast asks for 6")
@@ -101,9 +85,9 @@ def test_workloads_that_come_and_go_keep_their_words(file: TableFile, publisher:
 
 
 def test_a_plain_list_is_said_as_it_is(file: TableFile, publisher: OfferPublisher) -> None:
-    publisher.publish(NOON, fleet(2.1, 2.9))
-    publisher.publish(NOON + timedelta(minutes=1), plain := [*fleet(2.1, 3.6)])
+    publisher.publish(NOON, fleet_of_one(2.1, 2.9))
+    publisher.publish(NOON + timedelta(minutes=1), plain := [*fleet_of_one(2.1, 3.6)])
     assert table(file).view(table(file).entries[0]) == recommendation_view(plain[0])
-    publisher.publish(NOON + timedelta(minutes=2), last := fleet(2.1, 3.6))
+    publisher.publish(NOON + timedelta(minutes=2), last := fleet_of_one(2.1, 3.6))
     assert last.asked == []
     assert len(table(file).entries) == 1
