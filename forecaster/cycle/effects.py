@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from forecaster.cycle.decide import FleetDecisions
+from forecaster.cycle.fleet_decisions import FleetDecisions
 from forecaster.errors import StoreError
 from forecaster.ports import Changes
 

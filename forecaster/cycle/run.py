@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from forecaster.cycle.catch_up import catch_up
 from forecaster.cycle.completeness import Completeness
 from forecaster.cycle.containers import Containers
-from forecaster.cycle.decide import Decider, FleetDecisions, held_all, verdicts_of
+from forecaster.cycle.decide import Decider
 from forecaster.cycle.effects import Effects, record_scores
+from forecaster.cycle.fleet_decisions import FleetDecisions, held_all, verdicts_of
 from forecaster.cycle.forecasts import Demands, Forecasts, demands_of, forecasts_of
 from forecaster.cycle.gates import Renewed
 from forecaster.cycle.load_forecast import PodLoads

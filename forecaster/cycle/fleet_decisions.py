@@ -1,0 +1,272 @@
+"""What was decided about every workload of a cycle: numbers as columns, texts and records made when asked for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple, overload
+
+import numpy as np
+
+from forecaster.cycle.learned import WithLearned
+from forecaster.domain.decision import Hold, Reason, Recommendation, Scale
+from forecaster.horizontal.codes import REASONS, SCALED
+from forecaster.horizontal.columns import mixed
+from forecaster.horizontal.decide import DOWN, FAILED
+from forecaster.horizontal.record import (
+    Subject,
+    held,
+    held_words,
+    recommendation,
+    record,
+    row_words,
+    word_numbers,
+)
+from forecaster.horizontal.sentences import scale_sentence
+from forecaster.horizontal.standing import GateForecaster, shut_by
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+
+    from numpy.typing import NDArray
+
+    from forecaster.cycle.forecasts import Forecasts
+    from forecaster.cycle.rows import Rows
+    from forecaster.domain.decision import LeadTime, Resize
+    from forecaster.domain.outlook import SignalForecast
+    from forecaster.domain.signal import Signal
+    from forecaster.domain.workload import Resources, Target, Workload, WorkloadId
+    from forecaster.horizontal.decide import Decisions
+    from forecaster.horizontal.events import EventColumns
+    from forecaster.horizontal.row import RowWords
+    from forecaster.horizontal.standing import Gate
+    from forecaster.vertical.sizing.containers import PodSizing
+    from forecaster.vertical.sizing.pod import SizeCache
+
+
+SAID_BY_COUNTS = frozenset({Reason.REACTIVE, Reason.FORECAST, Reason.GATED})
+"""Reasons whose sentence needs nothing of the signals."""
+
+
+class Place(NamedTuple):
+    """Where a row was decided."""
+
+    group: int
+    row: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Context:
+    """What records of rows are made of beside the numbers of their decisions."""
+
+    rows: Rows
+    forecasts: Forecasts
+    gates: Sequence[Gate | None]
+    """[row]; None where the policy asks for no gate."""
+    sizing: Callable[[WorkloadId], PodSizing]
+    lead_time: Callable[[WorkloadId], LeadTime]
+    words: Mapping[Signal, NDArray[np.uint64]]
+    """[row] a number that changes when what is said of a signal does."""
+    events: EventColumns
+    start_ups: NDArray[np.int64]
+    """[row] a number that stays while what is known of the lead time stays."""
+    sizes: SizeCache
+
+
+class RowTexts(NamedTuple):
+    """What is said of one workload beside its numbers: the words of its count, its resources, what its HPA reads."""
+
+    words: RowWords
+    current: Resources
+    resources: Resize | Hold
+    targets: tuple[Target, ...]
+
+
+class FleetDecisions(Sequence["Recommendation"]):
+    """What was decided about every workload of a cycle, in the order of the inventory.
+
+    Numbers are columns; the record of a workload is made when it is asked for, within the cycle.
+    """
+
+    def __init__(self, at: datetime, groups: Sequence[tuple[NDArray[np.intp], Decisions]], context: Context) -> None:
+        self.at = at
+        self.groups = groups
+        self._context = context
+        count = len(context.rows.workloads)
+        self.current = np.fromiter((one.replicas for one in context.rows.workloads), np.int64, count)
+        """[row] the replicas that there are."""
+        self.replicas = self.current.copy()
+        """[row] the recommended count; the current one where it is held."""
+        self.reason = np.full(count, DOWN, np.int8)
+        """[row] a position in `horizontal.codes.REASONS`."""
+        self._sizings = [context.sizing(id_) for id_ in context.rows.ids]
+        self.sized = np.fromiter(map(id, self._sizings), np.int64, count)
+        """[row] which size was chosen: the same number while it is the same choice, which is kept alive here."""
+        self._verdicts: dict[int, Scale | Hold] = {}
+        self._group, self._row = np.zeros(count, np.intp), np.zeros(count, np.intp)
+        for number, (positions, decided) in enumerate(groups):
+            self.replicas[positions], self.reason[positions] = decided.replicas, decided.reason
+            self._group[positions], self._row[positions] = number, np.arange(len(positions))
+
+    def __len__(self) -> int:
+        return len(self.replicas)
+
+    @overload
+    def __getitem__(self, index: int) -> Recommendation: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Recommendation]: ...
+
+    def __getitem__(self, index: int | slice) -> Recommendation | list[Recommendation]:
+        if isinstance(index, slice):
+            return [self._record(i) for i in range(*index.indices(len(self)))]
+        return self._record(range(len(self))[index])
+
+    def place(self, index: int) -> Place:
+        """Where a workload was decided."""
+        return Place(int(self._group[index]), int(self._row[index]))
+
+    @property
+    def ids(self) -> tuple[WorkloadId, ...]:
+        """The workloads, in the order of their records."""
+        return self._context.rows.ids
+
+    @cached_property
+    def worded(self) -> NDArray[np.uint64]:
+        """[row] a number that changes when the texts of a row do, but for what was decided about its resources."""
+        context = self._context
+        gates = (hash((gate.standing, gate.why)) if gate else 0 for gate in context.gates)
+        shut = np.fromiter(gates, np.int64, len(self))
+        of_rows = (context.rows.standing.identities, shut, context.events.words, context.start_ups)
+        found = mixed(np.zeros(len(self), np.uint64), of_rows)
+        for positions, group in self.groups:
+            of_signals = (context.words[kind.signal][positions] for kind in group.inputs.rules.kinds)  # type: ignore[index]
+            found[positions] = mixed(found[positions], (*word_numbers(group), *of_signals))
+        return found
+
+    def texts(self, index: int) -> RowTexts:
+        """The texts of one workload; held with the reason where they cannot be made."""
+        workload, row = self._context.rows.workloads[index], self._context.rows.rows[index]
+        if row.lost:
+            return _held_texts(workload, Reason.SOURCE_DOWN, row.lost)
+        try:
+            group, position = self.place(index)
+            lead = self._context.lead_time(workload.id)
+            words = row_words(self.groups[group][1], position, self._subject(index), lead)
+            return _texts(workload, words, self._resources(index))
+        except Exception as error:  # noqa: BLE001  the boundary of a record, as in `_record`
+            return _held_texts(workload, Reason.FAILED, f"{type(error).__name__}: {error}")
+
+    def resources(self, index: int) -> Resize | Hold | None:
+        """What was decided about the resources of one workload; None where that cannot be told."""
+        try:
+            return self._resources(index)
+        except Exception:  # noqa: BLE001  the boundary of a record: `texts` says what is wrong
+            return None
+
+    def verdict(self, index: int) -> Scale | Hold:
+        """What was decided about the count of one workload."""
+        if index not in self._verdicts:
+            self._verdicts[index] = self._verdict(index)
+        return self._verdicts[index]
+
+    def _verdict(self, index: int) -> Scale | Hold:
+        reason = REASONS[self.reason[index]]
+        if reason not in SAID_BY_COUNTS:
+            return self._record(index).replicas
+        (group, position), row = self.place(index), self._context.rows.rows[index]
+        decisions, shut = self.groups[group][1], shut_by(row.policy.horizontal, self._context.gates[index])
+        counts = int(decisions.forecast[position]), int(decisions.reactive[position])
+        return Scale(int(self.replicas[index]), reason, scale_sentence(reason, *counts, shut, ()))
+
+    def summary(self, index: int) -> Recommendation:
+        """The record of one workload without its signals and clamps."""
+        workload = self._context.rows.workloads[index]
+        try:
+            decided, resources = self.verdict(index), self._resources(index)
+        except Exception:  # noqa: BLE001  the boundary of a record says what is wrong
+            return self._record(index)
+        return Recommendation(workload.id, self.at, workload.replicas, decided, workload.resources, resources)
+
+    def _resources(self, index: int) -> Resize | Hold:
+        """What was decided about the resources of one workload."""
+        rows = self._context.rows
+        vertical = rows.rows[index].policy.vertical
+        return self._context.sizes.size(rows.workloads[index], self._sizings[index], vertical)
+
+    def changed_since(self, before: FleetDecisions | None) -> list[int]:
+        """The rows decided otherwise than before, with another size, or of workloads in another order."""
+        if before is None or before.ids != self.ids:
+            return list(range(len(self)))
+        same = (self.replicas == before.replicas) & (self.reason == before.reason)
+        return np.flatnonzero(~(same & (self.current == before.current) & (self.sized == before.sized))).tolist()
+
+    def verdicts(self) -> Counter[tuple[str, str]]:
+        """Workloads by verdict and reason."""
+        counts = np.bincount(self.reason, minlength=len(REASONS)).tolist()
+        return Counter(
+            {(_verdict_word(reason), reason.value): n for reason, n in zip(REASONS, counts, strict=True) if n}
+        )
+
+    def failures(self) -> list[str]:
+        """One sentence for each workload about which nothing could be computed."""
+        failed = np.flatnonzero(self.reason == FAILED).tolist()
+        return [f"{one.id}: {one.replicas.message}" for one in map(self._record, failed)]
+
+    def _record(self, index: int) -> Recommendation:
+        """The record of one workload; held with the reason where it cannot be made."""
+        try:
+            return self._made(index)
+        except Exception as error:  # noqa: BLE001  the boundary of a record: nothing in one workload stops the others
+            workload = self._context.rows.workloads[index]
+            return held(workload, Reason.FAILED, f"{type(error).__name__}: {error}", self.at)
+
+    def _made(self, index: int) -> Recommendation:
+        row = self._context.rows.rows[index]
+        if row.lost:
+            return held(self._context.rows.workloads[index], Reason.SOURCE_DOWN, row.lost, self.at)
+        group, position = self.place(index)
+        subject, lead = self._subject(index), self._context.lead_time(self.ids[index])
+        decided = record(self.groups[group][1], position, subject)
+        return recommendation(decided, subject, self._resources(index), self.at, lead)
+
+    def _subject(self, index: int) -> Subject:
+        context, gate = self._context, self._context.gates[index]
+        workload, row = context.rows.workloads[index], context.rows.rows[index]
+        known: Mapping[str, SignalForecast] = context.forecasts.of(
+            workload.id, row, gate.forecaster if gate else GateForecaster.MODEL
+        )
+        if row.policy.horizontal.learned != "off":
+            group, position = self.place(index)
+            known = WithLearned(known, row.policy.horizontal.learned, self.groups[group][1], position)
+        return Subject(workload, row.policy.horizontal, known, shut_by(row.policy.horizontal, gate), row.failure)
+
+
+def _verdict_word(reason: Reason) -> str:
+    return "scale" if reason in SCALED else "hold"
+
+
+def _held_texts(workload: Workload, reason: Reason, message: str) -> RowTexts:
+    return _texts(workload, held_words(workload, reason, message), Hold(reason, message))
+
+
+def _texts(workload: Workload, words: RowWords, resources: Resize | Hold) -> RowTexts:
+    hpa = workload.autoscaler
+    return RowTexts(words, workload.resources, resources, hpa.targets if hpa else ())
+
+
+def held_all(workloads: Sequence[Workload], reason: Reason, message: str, now: datetime) -> list[Recommendation]:
+    """Every workload left as it is: nothing is known of the present."""
+    return [held(workload, reason, message, now) for workload in workloads]
+
+
+def verdicts_of(recommendations: Sequence[Recommendation]) -> Counter[tuple[str, str]]:
+    """Decisions about replicas, counted by verdict and reason."""
+    if isinstance(recommendations, FleetDecisions):
+        return recommendations.verdicts()
+    return Counter(
+        ("scale" if isinstance(one.replicas, Scale) else "hold", one.replicas.reason.value) for one in recommendations
+    )
