@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 from threadpoolctl import threadpool_limits
 
 from forecaster.cycle.decide import Decider
-from forecaster.cycle.effects import Effects
 from forecaster.cycle.gates import ForecastGates
 from forecaster.cycle.lead_times import LeadTimes
 from forecaster.cycle.observed import Observed
-from forecaster.cycle.run import Cycle
+from forecaster.cycle.run import Cycle, Effects
 from forecaster.cycle.sizes import PodSizes
 from forecaster.cycle.steps import expect_records
 from forecaster.errors import StoreError

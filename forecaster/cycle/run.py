@@ -17,7 +17,6 @@ from forecaster.cycle.catch_up import catch_up
 from forecaster.cycle.completeness import Completeness
 from forecaster.cycle.containers import Containers
 from forecaster.cycle.decide import Decider
-from forecaster.cycle.effects import Effects, record_scores
 from forecaster.cycle.fleet_decisions import FleetDecisions, held_all, verdicts_of
 from forecaster.cycle.forecasts import Demands, Forecasts, demands_of, forecasts_of
 from forecaster.cycle.gates import Renewed
@@ -30,6 +29,8 @@ from forecaster.cycle.targets import Roster, Targets
 from forecaster.demand.censored import Throttling
 from forecaster.domain.decision import Reason
 from forecaster.domain.report import CycleReport
+from forecaster.errors import StoreError
+from forecaster.ports import Changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from forecaster.domain.window import Inventory
     from forecaster.domain.workload import WorkloadId
     from forecaster.forecasting.forecaster import Forecaster
-    from forecaster.ports import Histories, Source
+    from forecaster.ports import Histories, Ledger, Publisher, Source
 
 BUDGET = timedelta(seconds=30)
 """Half of the shortest interval: optional work begun later could delay the next cycle."""
@@ -221,3 +222,43 @@ class Scored(NamedTuple):
 
     scores: tuple[ForecastScore, ...] = ()
     unkept: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Effects:
+    """Where decisions go, and what was recorded last: records are made for what changed since then."""
+
+    publisher: Publisher
+    ledger: Ledger
+    recorded: FleetDecisions | None = None
+
+    def publish_and_record(self, recommendations: Sequence[Recommendation], now: datetime) -> list[str]:
+        """Publish first, then record: a full disk must not keep a number from its readers. What failed is said."""
+        return [
+            *_failure_of(lambda: self.publisher.publish(now, recommendations)),
+            *_failure_of(lambda: self._record(recommendations, now)),
+        ]
+
+    def _record(self, recommendations: Sequence[Recommendation], now: datetime) -> None:
+        """What could not be recorded is compared again by the next cycle."""
+        if not isinstance(recommendations, FleetDecisions):
+            self.recorded = None
+            self.ledger.record(now, recommendations)
+            return
+        rows = recommendations.changed_since(self.recorded)
+        changes = Changes(recommendations.ids, [recommendations.summary(row) for row in rows])
+        self.ledger.record(now, recommendations, changes)
+        self.recorded = recommendations
+
+
+def record_scores(ledger: Ledger, scores: Sequence[ForecastScore]) -> tuple[str, ...]:
+    """Record the errors of forecasts that have matured; the sentence of what could not be kept."""
+    return _failure_of(lambda: ledger.score(scores))
+
+
+def _failure_of(attempt: Callable[[], None]) -> tuple[str, ...]:
+    try:
+        attempt()
+    except StoreError as error:
+        return (str(error),)
+    return ()
