@@ -161,12 +161,7 @@ def build_service(
     told = beginning(settings, history, now, observed=observed.observed) if settings.state.tape else b""
     taped = on_tape(settings, source, CountedLedger(ledger, metrics), told, parts)
     cycle = build_cycle(
-        settings,
-        taped.source,
-        history,
-        publisher=publisher,
-        ledger=taped.ledger,
-        observed=observed.observed,
+        settings, taped.source, history, publisher=publisher, ledger=taped.ledger, observed=observed.observed
     )
     if settings.serving.forecast_path:
         cycle.forecaster.paths = paths
