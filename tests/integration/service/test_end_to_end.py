@@ -72,7 +72,7 @@ def test_the_service_answers_stops_in_order_and_starts_where_it_was(server: Real
     assert first["workloads"] >= 30
     assert first["recommendation"]["recommendation"]["replicas"]["verdict"] == "scale"
     assert 'forecaster_workloads{reason="' in first["metrics"]
-    assert 'forecaster_cycle_step_seconds_count{step="histories"}' in first["metrics"]
+    assert 'forecaster_cycle_step_seconds_count{step="observations"}' in first["metrics"]
     assert first["exit"] == 0
     assert (tmp_path / "history.snapshot").stat().st_size > 1_000_000
     again = run_until_ready(server.url, tmp_path)
