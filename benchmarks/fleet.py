@@ -97,6 +97,6 @@ def _workload(i: int) -> Workload:
         id=WorkloadId(f"team-{i % 97:02}", "Deployment", name),
         replicas=replicas,
         ready_replicas=replicas,
-        resources=Resources(0.5, 1.0, GIB, 4 * GIB),
+        resources=Resources(0.5, 4.0, GIB, 4 * GIB),
         autoscaler=Autoscaler(name, 2, 20, targets) if i % 2 else None,
     )
