@@ -6,7 +6,7 @@ import math
 import time
 from contextlib import ExitStack
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import cycle, islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -44,6 +44,8 @@ pytestmark = [pytest.mark.usefixtures("serving"), pytest.mark.slow]
 IN_TIME, ROUNDS = 4, 16
 """So many changes in time are wanted, out of so many at most: others may want the cores just then, but not always."""
 PER_REPLICA = 0.5
+PLAYED_AGO = timedelta(hours=9)
+"""A table of the future is not served: the ramp is played in the past of the real clock."""
 """Cores that one replica carries."""
 
 
@@ -132,7 +134,7 @@ def test_it_scales_up_before_a_recorded_ramp_arrives_and_back_after_it(deployed:
     binaries = find_binaries()
     if binaries is None:
         pytest.skip("no prometheus and promtool: run .ci/prometheus")
-    api, now = deployed.cluster.api, datetime.now(UTC).replace(second=0, microsecond=0)
+    api, now = deployed.cluster.api, datetime.now(UTC).replace(second=0, microsecond=0) - PLAYED_AGO
     api.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
     week = fill_ramp(tmp_path / "data", now, binaries)
     with RealPrometheus(binaries, tmp_path / "data") as prometheus, ExitStack() as parts:

@@ -91,7 +91,7 @@ class TestManifests:
         (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(overlay))
         built = control_plane.kubectl("kustomize", str(tmp_path))
         control_plane.api.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "forecaster"}})
-        control_plane.kubectl("apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f-", given=built)
+        control_plane.kubectl("apply", "--dry-run=server", "-f-", given=built)
 
 
 @pytest.mark.parametrize("text", of_kind("settings"))

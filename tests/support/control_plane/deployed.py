@@ -41,6 +41,8 @@ class Deployed:
         self.cluster = cluster
         self.folder = folder
         self.table = table
+        self.stale_after_seconds = 12 * 3600.0
+        """Recorded days are played in the past of the real clock: a table of the future is not served."""
         cluster.kubectl("apply", "-k", str(ROOT / "deploy" / "base"))
         self._until_bound()
         self.address = Address(self._cluster_ip(), 443)
@@ -91,7 +93,10 @@ class Deployed:
             service=f"{NAMESPACE}/{SERVICE}",
         )
         process = ServingProcess(
-            self.table, Address("127.0.0.1", 0), secure_address=self.address, options=ServingOptions(secure=secure)
+            self.table,
+            Address("127.0.0.1", 0),
+            secure_address=self.address,
+            options=ServingOptions(secure=secure, stale_after_seconds=self.stale_after_seconds),
         )
         process.start()
         try:
