@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from forecaster.errors import ConfigError, Fault
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def current() -> datetime:
@@ -29,8 +27,3 @@ def instant(text: str | None, option: str = "--at") -> datetime:
     except (ValueError, OverflowError):
         pass
     raise ConfigError("command line", [Fault(option, text, "an RFC 3339 instant like 2026-03-01T12:00:00Z")])
-
-
-def evaluation_time(at: datetime, interval: timedelta) -> datetime:
-    """The last multiple of the interval that is over at `at`."""
-    return at - (at - EPOCH) % interval

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.app.clock import current, evaluation_time
+from forecaster.app.clock import current
 from forecaster.domain.signal import BUILT_IN
-from forecaster.domain.window import MINUTE
+from forecaster.domain.window import MINUTE, last_multiple
 from forecaster.forecasting.peaks import key_of
 from forecaster.sources import factory
 from forecaster.sources.queries import Queries
@@ -49,7 +49,7 @@ def measured(
         SourceError: it did not answer, or refused.
         PanelError: it knows no workload with this signal.
     """
-    end = evaluation_time(until or current(), step)
+    end = last_multiple(until or current(), step)
     source = factory.prometheus(PrometheusSettings(url=url), queries or Queries())
     try:
         blocks = list(source.history(BUILT_IN.by_name[signal], end - timedelta(days=days) + step, end, step))

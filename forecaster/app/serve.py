@@ -17,12 +17,13 @@ from urllib.parse import urlsplit
 from forecaster import __version__
 from forecaster.app import telemetry
 from forecaster.app.child import ScalerOptions, ServingProcess, scaler_process
-from forecaster.app.clock import current, evaluation_time
+from forecaster.app.clock import current
 from forecaster.app.compose import build_cycle, nothing_observed, observed_file
 from forecaster.app.ledger_recall import recalled
 from forecaster.app.service import Persistence, Service
 from forecaster.app.tape_replay import beginning
 from forecaster.app.telemetry import CountedLedger, Metrics
+from forecaster.domain.window import last_multiple
 from forecaster.errors import StoreError
 from forecaster.forecasting.paths import Paths
 from forecaster.publish.decision_history import DecisionHistory
@@ -128,7 +129,7 @@ def build_service(
 
     `written` hears of each table whether it could be written.
     """
-    now = evaluation_time(clock(), settings.cycle.interval)
+    now = last_multiple(clock(), settings.cycle.interval)
     history = HistoryStore(settings.signal_table.measured, settings.history, now=now)
     snapshots = Snapshots(directory / "history.snapshot", history)
     restore(snapshots, log)

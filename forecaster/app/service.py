@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from forecaster.app import telemetry
-from forecaster.app.clock import current, evaluation_time
+from forecaster.app.clock import current
 from forecaster.app.schedule import Schedule
+from forecaster.domain.window import last_multiple
 from forecaster.errors import StoreError
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Service:
 
     def tick(self) -> None:
         """One start of the schedule; whatever happens, the next one comes."""
-        now = evaluation_time(self.clock() - self.settings.delay, self.settings.interval)
+        now = last_multiple(self.clock() - self.settings.delay, self.settings.interval)
         before = self.report.at if self.report else None
         if before is not None and before - self.settings.interval < now <= before:
             self.log.warning("evaluation_time_repeated", at=now, before=before)

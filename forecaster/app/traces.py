@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.app.clock import current, evaluation_time
+from forecaster.app.clock import current
 from forecaster.domain.signal import BUILT_IN, Signal, Signals
-from forecaster.domain.window import FIVE_MINUTES, MINUTE
+from forecaster.domain.window import FIVE_MINUTES, MINUTE, last_multiple
 from forecaster.errors import SourceRefused
 from forecaster.replay.traces import Traces
 from forecaster.sources import factory
@@ -80,7 +80,7 @@ def measured(
         SourceError: Prometheus did not answer, or refused.
         SourceRefused: it knows no workload of those chosen.
     """
-    end = evaluation_time(until or current(), FIVE_MINUTES)
+    end = last_multiple(until or current(), FIVE_MINUTES)
     source = factory.prometheus(settings, queries or Queries(), signals)
     try:
         inventory = source.inventory(end)

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from forecaster.app.clock import evaluation_time, instant
+from forecaster.app.clock import instant
 from forecaster.app.compose import single_cycle
 from forecaster.app.demo import staged
 from forecaster.cycle.advice import advices
 from forecaster.cycle.joint_sizes import JointAdvice, joint_advice
 from forecaster.cycle.node_forecast import NodeForecast, node_forecast
+from forecaster.domain.window import last_multiple
 from forecaster.errors import SourceError
 from forecaster.sources import cluster_facts, cluster_objects, factory
 from forecaster.sources.wire import at_instant
@@ -123,7 +124,7 @@ class Observer:
 
 def look(settings: Settings, at: str | None, objects: Sequence[Path] | None, server: str | None) -> Look:
     """One look at the last full minute, or at the instant given."""
-    now = evaluation_time(instant(at), settings.cycle.interval)
+    now = last_multiple(instant(at), settings.cycle.interval)
     return Observer(settings, now, objects, server).look(now)
 
 

@@ -63,15 +63,16 @@ def _serve(
     address: str, settings: Settings, quantile: float, warm: int, objects: list[Path] | None, server: str | None
 ) -> None:
     from forecaster.app import telemetry
-    from forecaster.app.clock import current, evaluation_time
+    from forecaster.app.clock import current
     from forecaster.cli.look import Observer
     from forecaster.cli.nodes_watch import NodeWatch, serve
+    from forecaster.domain.window import last_multiple
     from forecaster.serving.options import parse_address
 
     try:
         where = parse_address(address)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--serve") from error
-    begin = evaluation_time(current() - settings.cycle.delay, settings.cycle.interval)
+    begin = last_multiple(current() - settings.cycle.delay, settings.cycle.interval)
     observer = Observer(settings, begin, objects, server)
     serve(NodeWatch(observer, settings.cycle, quantile, warm, telemetry.logger()), where, settings.cycle.grace)

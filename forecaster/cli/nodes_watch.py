@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from forecaster.app import telemetry
-from forecaster.app.clock import current, evaluation_time
+from forecaster.app.clock import current
 from forecaster.app.schedule import Schedule
 from forecaster.app.serve import stop_on_signals
 from forecaster.cli.look import Look, Observer
+from forecaster.domain.window import last_multiple
 from forecaster.errors import StoreError
 from forecaster.report.nodes_metrics import metrics_text
 from forecaster.serving.node_load import NodeLoad, Snapshot
@@ -47,7 +48,7 @@ class NodeWatch:
 
     def tick(self) -> None:
         """One look; whatever happens, the next one comes."""
-        now = evaluation_time(self.clock() - self.settings.delay, self.settings.interval)
+        now = last_multiple(self.clock() - self.settings.delay, self.settings.interval)
         try:
             self.load.replace(self._seen(self.observer.look(now)))
         except Exception:

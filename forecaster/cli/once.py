@@ -39,9 +39,10 @@ def one_cycle(settings: Settings, at: str | None, shown: str) -> Outcome:
 
 def cycle_run(settings: Settings, at: str | None, shown: str) -> tuple[Cycle, Outcome]:
     """The same, with the cycle and what it has learned."""
-    from forecaster.app.clock import evaluation_time, instant
+    from forecaster.app.clock import instant
     from forecaster.app.compose import single_cycle
+    from forecaster.domain.window import last_multiple
 
-    now = evaluation_time(instant(at), settings.cycle.interval)
+    now = last_multiple(instant(at), settings.cycle.interval)
     cycle = single_cycle(settings, now, shown=lambda id_: bool(matching([id_], shown)))
     return cycle, cycle.run(now)

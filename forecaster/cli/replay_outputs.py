@@ -6,10 +6,9 @@ import sys
 from typing import TYPE_CHECKING
 
 import msgspec
-from rich.console import Console
 
 from forecaster.errors import StoreError
-from forecaster.report.recommendations import PIPE_WIDTH
+from forecaster.report.printed import output_console
 from forecaster.report.replay_page import page
 from forecaster.report.replay_table import LIMITS, sentences, table_of
 from forecaster.report.replay_view import comparison_view
@@ -35,7 +34,7 @@ def write_outcome(one: Comparison, assumed: Assumptions, origin: str, json: Path
 
 
 def _print(one: Comparison) -> None:
-    console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
+    console = output_console()
     for sentence in sentences(one):
         console.print(sentence, highlight=False)
     if one.workloads:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from forecaster.domain.signal import CPU, MEMORY, Signal
-from forecaster.domain.window import FIVE_MINUTES
+from forecaster.domain.window import FIVE_MINUTES, last_multiple
 from forecaster.domain.workload import ContainerFacts, ContainerId
 from forecaster.errors import SourceError
 from forecaster.ports import ContainerSource
@@ -30,7 +30,6 @@ CONTAINER_HISTORY = timedelta(days=8)
 RENEWED = timedelta(hours=1)
 CONTAINER_COLUMNS = CONTAINER_HISTORY // FIVE_MINUTES
 USAGE = (CPU, MEMORY)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ROWS_AT_A_TIME = 1024
 
 
@@ -49,7 +48,7 @@ class Containers:
 
     def catch_up(self, source: Source, now: datetime) -> list[str]:
         """Read what is new, once an hour, from a source that tells containers apart; what went wrong, in a sentence."""
-        latest = now - (now - _EPOCH) % FIVE_MINUTES
+        latest = last_multiple(now, FIVE_MINUTES)
         if self.end is not None and self.end > latest:  # the clock went back: what it was ahead is nothing to keep
             self.end = self.read = None
         if not isinstance(source, ContainerSource) or (self.read is not None and latest - self.read < RENEWED):

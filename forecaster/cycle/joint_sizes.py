@@ -26,7 +26,7 @@ from forecaster.vertical.sizing.joint import (
     ResourceCosts,
     SizePlan,
     joint_choice,
-    present_plan,
+    size_plan,
 )
 from forecaster.vertical.sizing.mechanism import load_share
 
@@ -116,7 +116,7 @@ def _joint_advice(workload: Workload, said: Recommendation, row: int, known: Joi
     bounds = JointBounds(int(shared.least), int(shared.most), highest / KNOWN_LOAD_TIMES, highest * KNOWN_LOAD_TIMES)
     utilization = shared.per_pod / request
     costs = replace(known.costs, utilization=utilization)
-    now = present_plan(ahead, request, memory, model, bounds, costs, workload.replicas)
+    now = size_plan(ahead, request, memory, model, bounds, costs, workload.replicas)
     plan = joint_choice(ahead, model, bounds, costs, workload.replicas, PlanRefusal(workload, said, known))
     if isinstance(plan, Infeasible):
         return JointAdvice(now, reason=plan.reason)

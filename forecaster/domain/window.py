@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
 
     import numpy as np
     from numpy.typing import NDArray
@@ -23,6 +22,12 @@ MINUTE = timedelta(minutes=1)
 FIVE_MINUTES = timedelta(minutes=5)
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def last_multiple(at: datetime, step: timedelta) -> datetime:
+    """The last multiple of a step since the epoch that is over at `at`, e.g. when a cycle is evaluated."""
+    return at - (at - EPOCH) % step
 
 
 @dataclass(frozen=True, eq=False)

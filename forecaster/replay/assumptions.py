@@ -125,3 +125,6 @@ class Assumptions:
     def start_up_of(self, workload: Workload) -> StartUp:
         """The start-up of one workload's pods."""
         return start_up_of(self.start_ups, str(workload.id))
+
+
+USUAL_ASSUMPTIONS = Assumptions()

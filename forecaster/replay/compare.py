@@ -10,7 +10,7 @@ from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.window import DAY, MINUTE
 from forecaster.forecasting.forecaster import PeakSpan
-from forecaster.replay.assumptions import Assumptions
+from forecaster.replay.assumptions import USUAL_ASSUMPTIONS, Assumptions
 from forecaster.replay.comparison import Comparison, Curve, WorkloadComparison
 from forecaster.replay.engine import replay_runs
 from forecaster.replay.forecasts import ForecastRequest, forecast_minutes
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
     Forecasting = Callable[[Measurements, Sequence[Signal], ForecastRequest], ReplayForecasts]
 
-USUAL = Assumptions()
 USUAL_STRATEGIES = strategies_with(OURS)
 
 
@@ -65,7 +64,7 @@ def compare(
     *,
     begin: datetime | None = None,
     until: datetime | None = None,
-    assumed: Assumptions = USUAL,
+    assumed: Assumptions = USUAL_ASSUMPTIONS,
     forecasting: Forecasting = forecast_minutes,
     seconds: Callable[[], float] = lambda: 0.0,
 ) -> Comparison:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from forecaster.demand.fresh import LEAST_KNOWN, DemandContext, FreshHistory, fresh
 from forecaster.domain.signal import PODS
-from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window
+from forecaster.domain.window import EPOCH, FIVE_MINUTES, MINUTE, Window, last_multiple
 from forecaster.forecasting.forecaster import Forecaster
 from forecaster.forecasting.peaks import LEVELS
 from forecaster.replay.traces import EVERY_MINUTE, RECENT
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from forecaster.horizontal.numbers import Counts, Floats
     from forecaster.replay.traces import Measurements
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 WEEKS = timedelta(days=14)
 """How much history the service lends to its models."""
 ALL_AT_ONCE = 1_000_000
@@ -180,7 +179,7 @@ class ServiceHistory:
     def weeks(self, now: datetime) -> Window:
         """The latest weeks by five minutes, ending with the last that are over."""
         count = WEEKS // FIVE_MINUTES
-        end = now - (now - EPOCH) % FIVE_MINUTES
+        end = last_multiple(now, FIVE_MINUTES)
         last = (end - self.first_five) // FIVE_MINUTES + count + 1
         return Window(self._ids, end - (count - 1) * FIVE_MINUTES, FIVE_MINUTES, self.by_five[:, last - count : last])
 

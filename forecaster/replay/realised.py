@@ -15,7 +15,7 @@ import numpy as np
 from forecaster.domain.signal import PODS
 from forecaster.domain.window import HOUR, MINUTE
 from forecaster.replay.account import Account, at_pod_hours, total
-from forecaster.replay.assumptions import Assumptions
+from forecaster.replay.assumptions import USUAL_ASSUMPTIONS, Assumptions
 from forecaster.replay.compare import scope_of, with_setup_at
 from forecaster.replay.engine import NO_FLOOR, replay_runs
 from forecaster.replay.runs import Run
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 WEEK = timedelta(days=7)
 NOTABLE = 0.05
 """Shortages closer than this share of each other count as equal."""
-USUAL = Assumptions()
 
 
 class DecidedCount(NamedTuple):
@@ -99,7 +98,7 @@ def outcome_of(
     *,
     begin: datetime,
     until: datetime,
-    assumed: Assumptions = USUAL,
+    assumed: Assumptions = USUAL_ASSUMPTIONS,
 ) -> RealisedOutcome:
     """What the decisions between `begin` and `until` were worth. Pure: history and decisions in, figures out."""
     scope = scope_of(traces, policies, begin, until, assumed)

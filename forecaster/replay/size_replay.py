@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 STEP_SECONDS = 300
 POINTS = 86400 // STEP_SECONDS
+POINTS_AN_HOUR = POINTS // 24
 BEGIN = 1_700_006_400
 """A midnight, in seconds since 1970; the recorded clock does not matter."""
 Resource = Literal["cpu", "memory"]
@@ -178,7 +179,6 @@ def measured_load(resource: Resource, names: Sequence[str], usage: NDArray[np.fl
 DAYS = 42
 WARM_DAYS = 14
 GIB = 2.0**30
-_HOUR = POINTS // 24
 
 
 def synthetic_memory(seed: int = 8) -> Load:
@@ -215,14 +215,14 @@ def _weekly(rng: np.random.Generator) -> np.ndarray:
     """Three hours on Monday morning take three times as much, give or take a tenth."""
     level = np.full(DAYS * POINTS, 0.5)
     for week in range(DAYS // 7):
-        start = week * 7 * POINTS + 9 * _HOUR
-        level[start : start + 3 * _HOUR] = 1.5 * rng.normal(1.0, 0.03)
+        start = week * 7 * POINTS + 9 * POINTS_AN_HOUR
+        level[start : start + 3 * POINTS_AN_HOUR] = 1.5 * rng.normal(1.0, 0.03)
     return level
 
 
 def _nightly(rng: np.random.Generator) -> np.ndarray:
     level = np.full(DAYS * POINTS, 0.3)
     for day in range(DAYS):
-        start = day * POINTS + 2 * _HOUR
-        level[start : start + _HOUR] = 1.0 * rng.normal(1.0, 0.05)
+        start = day * POINTS + 2 * POINTS_AN_HOUR
+        level[start : start + POINTS_AN_HOUR] = 1.0 * rng.normal(1.0, 0.05)
     return level

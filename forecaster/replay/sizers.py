@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.domain.window import DAY
-from forecaster.replay.size_replay import BEGIN, POINTS, STEP_SECONDS
+from forecaster.replay.size_replay import BEGIN, POINTS, POINTS_AN_HOUR, STEP_SECONDS
 from forecaster.vertical.recommenders.vpa import VpaPanel, VpaSettings
 from forecaster.vertical.sizing.cpu import cpu_sizes
 from forecaster.vertical.sizing.load_forecast import LoadForecast, PodCounts, load_forecast
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 LIMIT_RATIO = 2.0
 """CPU limit over request where a recommender keeps the ratio that the owner stated; memory has them equal."""
-HOUR = POINTS // 24
 HELD_SECONDS = OOM_WINDOW.total_seconds()
 
 
@@ -118,7 +117,7 @@ class Vpa:
     resource: Resource
     rows: int
     margin: float = 0.15
-    every: int = HOUR
+    every: int = POINTS_AN_HOUR
     panel: VpaPanel = field(init=False)
 
     def __post_init__(self) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from forecaster.domain.amounts import duration_text
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.horizontal.quantile import stated_quantile
-from forecaster.replay.assumptions import Assumptions
+from forecaster.replay.assumptions import USUAL_ASSUMPTIONS, Assumptions
 from forecaster.replay.compare import scope_of, signals_of, with_setup_at
 from forecaster.replay.engine import replay_runs
 from forecaster.replay.forecasts import ForecastRequest, forecast_minutes
@@ -52,7 +52,6 @@ SLACK = 0.01
 """The present policy stays unless another one is better by this share: of equals the known one is to be preferred."""
 DRAWS, SEED, LEVEL = 2000, 1, 0.9
 MINUTES = 1440
-USUAL = Assumptions()
 
 
 class Candidate(NamedTuple):
@@ -117,7 +116,7 @@ def tune(
     begin: datetime,
     until: datetime,
     model: str = OURS,
-    assumed: Assumptions = USUAL,
+    assumed: Assumptions = USUAL_ASSUMPTIONS,
     forecasting: Forecasting = forecast_minutes,
 ) -> Tuning:
     """Search the settings of every workload on the whole days from `begin` on."""

@@ -8,12 +8,11 @@ import sys
 from typing import TYPE_CHECKING
 
 import yaml
-from rich.console import Console
 
 from forecaster.report.advice_table import joint_lines, proof_lines, table_of
 from forecaster.report.advice_view import document, flat
 from forecaster.report.formats import AdviceOutput
-from forecaster.report.recommendations import PIPE_WIDTH
+from forecaster.report.printed import output_console
 from forecaster.vertical.admission.patches import file_name, kustomization, patch, patchable
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ def _why(one: Advice) -> str:
 
 
 def _print_table(advices: Sequence[Advice], prices: ResourcePrices | None, *, findings: bool) -> None:
-    console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
+    console = output_console()
     console.print(table_of(advices, prices) if advices else "No workload matches.")
     if findings:
         console.print("\n".join(["", *proof_lines(advices)]), markup=False, highlight=False, soft_wrap=True)

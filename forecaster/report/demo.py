@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-import msgspec
 from rich.console import Console
 
 from forecaster.app.demo import play, setups_of, staged
@@ -15,11 +13,11 @@ from forecaster.report.demo_screen import interruptible, watch
 from forecaster.report.demo_summary import print_summary
 from forecaster.report.demo_view import demo_view
 from forecaster.report.formats import Output
+from forecaster.report.printed import print_json
 from forecaster.report.recommendations import print_outcome
 
 if TYPE_CHECKING:
     from forecaster.cycle.run import Outcome
-    from forecaster.report.demo_view import DemoView
 
 PLAYED = timedelta(hours=12)
 """720 cycles: a night and a morning, and short enough to wait for."""
@@ -41,7 +39,7 @@ def show_play(*, as_json: bool, length: timedelta = PLAYED) -> None:
         console.print("Now the plain HPA with other targets, for a comparison at equal cost.", style="dim")
         compared = compare(last, interrupt.between(curves(stage, setups, length)))
     if as_json:
-        _print_json(demo_view(stage.begin, last, setups, compared, left_out))
+        print_json(demo_view(stage.begin, last, setups, compared, left_out))
     else:
         _print_recommendations(last.outcome, Output.TABLE)
         print_summary(console, compared, left_out, length)
@@ -49,7 +47,3 @@ def show_play(*, as_json: bool, length: timedelta = PLAYED) -> None:
 
 def _print_recommendations(outcome: Outcome, output: Output) -> None:
     print_outcome(outcome, {one.id for one in outcome.recommendations}, output)
-
-
-def _print_json(view: DemoView) -> None:
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(view), indent=2).decode() + "\n")

@@ -14,9 +14,6 @@ class Output(StrEnum):
     CSV = "csv"
 
 
-# The forms in which advice is printed; by itself, so that the command line can name them without loading any.
-
-
 class AdviceOutput(StrEnum):
     """How advice is printed."""
 
@@ -27,9 +24,6 @@ class AdviceOutput(StrEnum):
     """YAML documents, one strategic-merge patch for each workload."""
     KUSTOMIZE = "kustomize"
     """An overlay in a folder."""
-
-
-# The forms in which node forecasts are printed; by itself, so that naming them loads nothing else.
 
 
 class NodesOutput(StrEnum):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.table import Table
 
 from forecaster.domain.amounts import memory
-from forecaster.report.recommendations import PIPE_WIDTH
+from forecaster.report.printed import output_console
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +21,7 @@ MOST_NODES_SHOWN = 10
 
 def print_tables(ahead: NodeForecast) -> None:
     """Pools with their windows, headroom, and the nodes whose memory fills up."""
-    console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
+    console = output_console()
     if not ahead.pools:
         console.print("No nodes are known: give --objects, or let Prometheus scrape kube-state-metrics.")
         return

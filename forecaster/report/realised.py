@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it encodes
 from typing import TYPE_CHECKING
 
 import msgspec
-from rich.console import Console
 from rich.table import Table
 
 from forecaster.domain.amounts import UNKNOWN
-from forecaster.report.recommendations import PIPE_WIDTH
+from forecaster.report.printed import output_console, print_json
 from forecaster.report.replay_table import LIMITS
 from forecaster.report.replay_view import AccountView, LeftOutView, account_view
 
@@ -61,9 +59,9 @@ def outcome_view(outcome: RealisedOutcome) -> OutcomeView:
 def print_realised(outcome: RealisedOutcome, *, as_json: bool) -> None:
     """Print it."""
     if as_json:
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(outcome_view(outcome)), indent=2).decode() + "\n")
+        print_json(outcome_view(outcome))
         return
-    console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
+    console = output_console()
     for sentence in said(outcome):
         console.print(sentence, highlight=False)
     if outcome.workloads:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import yaml
-from rich.console import Console
 from rich.table import Table
 
 from forecaster.domain.amounts import UNKNOWN, amount, cpu_of, memory_of
 from forecaster.domain.decision import Hold, Reason, Resize, Scale
 from forecaster.publish.views import recommendation_view
 from forecaster.report.formats import Output
+from forecaster.report.printed import output_console, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -96,14 +96,8 @@ def _style(one: Recommendation) -> str:
     return "bold green" if one.replicas.reason is Reason.FORECAST else ""
 
 
-# The outcome of a cycle on standard output, for people or for machines; what failed goes to standard error.
-
-
-PIPE_WIDTH = 240
-
-
 def print_outcome(outcome: Outcome, chosen: set[WorkloadId], output: Output) -> None:
-    """Print the chosen recommendations in the order of their names."""
+    """Print the chosen recommendations in the order of their names; what failed goes to standard error."""
     ours = sorted((one for one in outcome.recommendations if one.id in chosen), key=lambda one: one.id)
     if output is Output.TABLE:
         _print_table(ours, outcome)
@@ -116,8 +110,7 @@ def print_outcome(outcome: Outcome, chosen: set[WorkloadId], output: Output) -> 
 
 
 def _print_table(ours: list[Recommendation], outcome: Outcome) -> None:
-    # A pipe has no width: nothing is cut for whoever reads it.
-    console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
+    console = output_console()
     if ours:
         console.print(table_of(ours))
     elif outcome.recommendations:
@@ -126,9 +119,9 @@ def _print_table(ours: list[Recommendation], outcome: Outcome) -> None:
         console.print("No workload was found. `forecaster doctor` says which series are missing.")
 
 
-def print_json(views: list[RecommendationView]) -> None:
+def _print_json(views: list[RecommendationView]) -> None:
     """The same objects as the API answers."""
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode({"recommendations": views}), indent=2).decode() + "\n")
+    print_json({"recommendations": views})
 
 
 def _print_yaml(views: list[RecommendationView]) -> None:
@@ -169,4 +162,4 @@ def _flat(view: RecommendationView) -> dict[str, object]:
     }
 
 
-_PRINTERS = {Output.JSON: print_json, Output.YAML: _print_yaml, Output.CSV: _print_csv}
+_PRINTERS = {Output.JSON: _print_json, Output.YAML: _print_yaml, Output.CSV: _print_csv}

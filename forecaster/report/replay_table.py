@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from rich.table import Table
 
 from forecaster.domain.amounts import UNKNOWN
-from forecaster.domain.window import MINUTE
+from forecaster.domain.window import HOUR, MINUTE
 from forecaster.replay.gated import acting_of
 from forecaster.replay.strategies import HPA
 
@@ -149,7 +148,6 @@ LIMITS = (REACTION, CENSORED, WITHIN, NODES, PAID)
 # The worst hours: when and where the most pods were missing, under the HPA alone or our policy.
 
 
-HOUR = timedelta(hours=1)
 MINUTES = 60
 POLICY = "policy"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from forecaster.domain.settings import Duration
 from forecaster.domain.signal import PODS
-from forecaster.domain.window import FIVE_MINUTES, MINUTE, Block, Gap, Window
+from forecaster.domain.window import FIVE_MINUTES, MINUTE, Block, Gap, Window, last_multiple
 from forecaster.store.ring import HistoryRing, spans
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 PER_POINT = FIVE_MINUTES // MINUTE
 REST_OF_POINT = FIVE_MINUTES - MINUTE
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 KNOWN_MINUTES = 3
 """A five-minute point needs this many of its five minutes: so that one scrape does not speak for all."""
 
@@ -150,8 +149,8 @@ def _thin(rings: Rings, block: Block) -> None:
 
 def _ends_touched(block: Block, minutes: HistoryRing) -> list[datetime]:
     """Five-minute instants with a minute in `block` and all their minutes within the ring."""
-    first = _floor(max(block.start, minutes.oldest + REST_OF_POINT) + REST_OF_POINT)
-    last = _floor(min(block.end + REST_OF_POINT, minutes.newest))
+    first = last_multiple(max(block.start, minutes.oldest + REST_OF_POINT) + REST_OF_POINT, FIVE_MINUTES)
+    last = last_multiple(min(block.end + REST_OF_POINT, minutes.newest), FIVE_MINUTES)
     return [first + i * FIVE_MINUTES for i in range((last - first) // FIVE_MINUTES + 1)]
 
 
@@ -160,10 +159,6 @@ def _averaged(minutes: Window, signal: str, end: datetime, points: int) -> Block
     column = (end - REST_OF_POINT - minutes.start) // MINUTE
     values = means(minutes.values[:, column : column + points * PER_POINT], size=PER_POINT, at_least=KNOWN_MINUTES)
     return Block(signal, minutes.keys, end, FIVE_MINUTES, values)
-
-
-def _floor(at: datetime) -> datetime:
-    return at - (at - EPOCH) % FIVE_MINUTES
 
 
 def means(minutes: NDArray[np.float32], *, size: int, at_least: int) -> NDArray[np.float64]:

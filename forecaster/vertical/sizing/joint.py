@@ -121,19 +121,6 @@ def joint_choice(
     return Infeasible(first or _none_carried(plans, peak, bounds))
 
 
-def present_plan(
-    ahead: Sequence[LoadStretch],
-    cpu: float,
-    memory: float,
-    model: PodModel,
-    bounds: JointBounds,
-    costs: ResourceCosts,
-    now: int,
-) -> SizePlan:
-    """Pods of a given size, under the same account."""
-    return _counted(ahead, cpu, memory, model, bounds, costs, now)
-
-
 def least_replicas(load: float, model: PodModel, cpu_request: float, utilization: float) -> int:
     """Pods of a given request that carry a load at a utilization: the same model, read the other way."""
     left = cpu_request * utilization - model.base_cpu
@@ -150,11 +137,11 @@ def _plan(
     now: int,
 ) -> SizePlan:
     share = peak / count
-    plan = _counted(ahead, model.cpu(share) / costs.utilization, model.memory(share), model, bounds, costs, now)
+    plan = size_plan(ahead, model.cpu(share) / costs.utilization, model.memory(share), model, bounds, costs, now)
     return plan._replace(replicas=count)
 
 
-def _counted(
+def size_plan(
     ahead: Sequence[LoadStretch],
     cpu: float,
     memory: float,

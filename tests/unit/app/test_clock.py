@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.app.clock import EPOCH, current, evaluation_time, instant
+from forecaster.app.clock import current, instant
+from forecaster.domain.window import EPOCH, last_multiple
 from forecaster.errors import ConfigError
 
 MINUTES = st.sampled_from((1, 2, 3, 5, 10, 15)).map(lambda count: timedelta(minutes=count))
@@ -36,12 +37,12 @@ def test_an_instant_that_is_none_is_a_fault_with_an_example(text: str) -> None:
 
 @given(INSTANTS, MINUTES)
 def test_an_evaluation_time_is_the_last_multiple_of_the_interval(at: datetime, interval: timedelta) -> None:
-    chosen = evaluation_time(at, interval)
+    chosen = last_multiple(at, interval)
     assert (chosen - EPOCH) % interval == timedelta(0)
     assert chosen <= at < chosen + interval
 
 
 @given(INSTANTS, MINUTES)
 def test_all_replicas_evaluate_at_the_same_times(at: datetime, interval: timedelta) -> None:
-    begun = evaluation_time(at, interval)
-    assert evaluation_time(begun + interval - timedelta(microseconds=1), interval) == begun
+    begun = last_multiple(at, interval)
+    assert last_multiple(begun + interval - timedelta(microseconds=1), interval) == begun

@@ -17,7 +17,7 @@ from forecaster.vertical.sizing.joint import (
     SizePlan,
     joint_choice,
     least_replicas,
-    present_plan,
+    size_plan,
 )
 from tests.support.recommendations import GIB
 
@@ -119,5 +119,5 @@ def test_what_the_cluster_refuses_gives_way_to_the_next_cheapest() -> None:
 
 def test_todays_size_is_accounted_for_in_the_same_way() -> None:
     plan = chosen()
-    same = present_plan(all_day(10.0), plan.cpu, plan.memory, MODEL, BOUNDS, COSTS, 4)
+    same = size_plan(all_day(10.0), plan.cpu, plan.memory, MODEL, BOUNDS, COSTS, 4)
     assert same == plan
