@@ -14,7 +14,10 @@ class ObjectMeta(Wire, frozen=True):
 
     name: str = ""
     namespace: str = ""
+    uid: str = ""
     resource_version: str = ""
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
+    annotations: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class ApiStatus(Wire, frozen=True):

@@ -1,0 +1,192 @@
+"""Election: which replica may write, by a Lease (coordination.k8s.io/v1).
+
+The rules are those of client-go's leaderelection. Instants that other replicas write are shown to people and never
+compared: a Lease has run out when this replica, by its own monotonic clock, saw no renewal of it for as long as it
+says it is valid. A leader may write until `WRITE_SECONDS` after the beginning of its last renewal that succeeded, well
+before another replica may take over; each writer asks `valid` right before each write.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from forecaster.kube.client import ApiError
+from forecaster.kube.objects import ObjectMeta, Wire
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+    from typing import TypeVar
+
+    T = TypeVar("T")
+
+PAUSE = "forecaster.dev/pause"
+"""Annotation of the Lease that stops all writes while it is there and not `false`."""
+VALID_SECONDS = 15
+"""How long a Lease lasts after its last renewal."""
+WRITE_SECONDS = 7.0
+"""How long after a renewal its holder begins writes. One takes `REQUEST_SECONDS` to connect and as long for its answer,
+and all of that twice where a kept connection had ended: it is over before another replica may write."""
+REQUEST_SECONDS = 2.0
+"""Timeout of the client that renews the Lease and writes under it."""
+RETRY_SECONDS = 2.0
+JITTER = 0.2
+"""Share by which a pause is longer at random, so that replicas do not ask in step."""
+
+
+class LeaseSpec(msgspec.Struct, frozen=True, rename="camel"):
+    """Every field is written, a None as null: a merge patch then takes the field away."""
+
+    holder_identity: str | None = None
+    lease_duration_seconds: int | None = None
+    acquire_time: str | None = None
+    renew_time: str | None = None
+    lease_transitions: int | None = None
+
+
+class Lease(Wire, frozen=True):
+    """coordination.k8s.io/v1."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: LeaseSpec = LeaseSpec()
+
+
+class Leases(Protocol):
+    """An API server, as far as it is asked here."""
+
+    def get(self, path: str, kind: type[T]) -> T:
+        """An object. Raises ApiError."""
+
+    def patch(self, path: str, change: msgspec.Struct, kind: type[T]) -> T:
+        """The object after a merge patch that names its version. Raises ApiError."""
+
+
+@dataclass(slots=True)
+class Election:
+    """One replica's part in the election; `step` once every few seconds, in one thread, `valid` from any.
+
+    `seconds` is monotonic; `clock` is for people who look at the Lease.
+    """
+
+    leases: Leases
+    path: str
+    identity: str
+    seconds: Callable[[], float]
+    clock: Callable[[], datetime]
+    fault: str = ""
+    """Why the Lease could not be read or written at the last step."""
+    paused: bool = False
+    _until: float = float("-inf")
+    _seen: Lease | None = None
+    _seen_at: float = 0.0
+    _ended: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def valid(self) -> bool:
+        """Whether this replica may write at this moment."""
+        return self.seconds() < self._until and not self.paused and not self._ended
+
+    def leading(self) -> bool:
+        """Whether this replica holds the Lease, paused or not."""
+        return self.seconds() < self._until and not self._ended
+
+    def step(self) -> None:
+        """Renew the Lease, take it where it has run out, or look at it. Raises nothing: `fault` says what is wrong."""
+        with self._lock:
+            if self._ended:
+                return
+            try:
+                self._step()
+                self.fault = ""
+            except ApiError as error:
+                self.fault = _remedy(self.path, error)
+
+    def release(self) -> None:
+        """Write nothing more and let another replica take over at once; for good."""
+        with self._lock:
+            held, self._ended = self._seen if self.leading() else None, True
+            if held is not None:
+                try:
+                    self._write(held, LeaseSpec(None, 1, None, None, held.spec.lease_transitions))
+                except ApiError as error:
+                    self.fault = str(error)
+
+    def _step(self) -> None:
+        began = self.seconds()
+        lease = self._observed(self.leases.get(self.path, Lease), began)
+        self.paused = lease.metadata.annotations.get(PAUSE, "false") != "false"
+        if lease.spec.holder_identity == self.identity or self._has_run_out(lease, began):
+            self._observed(self._write(lease, self._taken(lease)), began)
+            self._until = began + WRITE_SECONDS
+        else:
+            self._until = float("-inf")
+
+    def _observed(self, lease: Lease, at: float) -> Lease:
+        """The Lease, with the moment at which this replica first saw it as it is now."""
+        if self._seen is None or lease.spec != self._seen.spec:
+            self._seen_at = at
+        self._seen = lease
+        return lease
+
+    def _has_run_out(self, lease: Lease, at: float) -> bool:
+        """Whether it has no holder, or its holder was not seen to renew it for as long as it is valid."""
+        lasts = lease.spec.lease_duration_seconds or VALID_SECONDS
+        return not lease.spec.holder_identity or at >= self._seen_at + lasts
+
+    def _taken(self, lease: Lease) -> LeaseSpec:
+        """The Lease in this replica's hands."""
+        mine, now = lease.spec.holder_identity == self.identity, _micro_time(self.clock())
+        changes = (lease.spec.lease_transitions or 0) + (not mine)
+        since = lease.spec.acquire_time if mine and lease.spec.acquire_time else now
+        return LeaseSpec(self.identity, VALID_SECONDS, since, now, changes)
+
+    def _write(self, seen: Lease, spec: LeaseSpec) -> Lease:
+        """Write it over the version that was seen: of two replicas one gets a conflict."""
+        version = ObjectMeta(resource_version=seen.metadata.resource_version)
+        return self.leases.patch(self.path, Lease(version, spec), Lease)
+
+
+class ElectionThread:
+    """Takes part in an election until it is closed; then the Lease is given back."""
+
+    def __init__(self, election: Election) -> None:
+        self._election = election
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="election", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Give the Lease back."""
+        self._stopped.set()
+        self._thread.join()
+        self._election.release()
+
+    def _run(self) -> None:
+        while True:
+            self._election.step()
+            if self._stopped.wait(RETRY_SECONDS * random.uniform(1.0, 1.0 + JITTER)):  # noqa: S311  no secret
+                return
+
+
+def lease_path(namespace: str, name: str) -> str:
+    """The path of a Lease."""
+    return f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}"
+
+
+def _micro_time(at: datetime) -> str:
+    """RFC 3339 with microseconds, as a Lease has it."""
+    return at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _remedy(path: str, error: ApiError) -> str:
+    if error.status == HTTPStatus.NOT_FOUND:
+        return f"{path}: there is no such Lease; apply deploy/components/floor, which has it"
+    if error.status == HTTPStatus.FORBIDDEN:
+        return f"{error}; bind the rights of deploy/components/floor to this account"
+    return str(error)
