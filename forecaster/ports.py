@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from datetime import datetime, timedelta
 
     from forecaster.domain.decision import Recommendation
@@ -56,6 +56,9 @@ class Histories(Protocol):
 
     def window(self, signal: Signal, step: timedelta) -> Window:
         """All that is known of a signal by minutes or by five minutes; a view for the length of this cycle."""
+
+    def ask_again(self, signal: str, without: Collection[WorkloadId]) -> None:
+        """Have all of a signal asked for again, because more workloads have it now; what these had is dropped."""
 
     def forget(self) -> int:
         """Drop workloads that have been silent for long; how many series that were."""

@@ -158,7 +158,7 @@ def build_service(
     source = factory.source_of(settings)
     parts.callback(factory.close, source)
     parts.callback(close_ledger, ledger, log)
-    metrics.watch_history(settings.signal_table.measured, history.missing)
+    metrics.watch_history((one for one in settings.signal_table.measured if not one.of_container), history.missing)
     told = beginning(settings, history, now, observed=observed.observed) if settings.state.tape else b""
     taped = on_tape(settings, source, CountedLedger(ledger, metrics), told, parts)
     cycle = build_cycle(

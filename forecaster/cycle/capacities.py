@@ -179,8 +179,8 @@ def filling(capacity: LearnedCapacity | None, target: PodTarget) -> dict[str, Po
 
 
 def throttles(signal: Signal) -> bool:
-    """Whether too much of it for a pod shows by throttled CPU: CPU does, and work; another resource does not."""
-    return signal.limited or not signal.resource
+    """Whether too much of it for a pod shows by throttled CPU: that of its pods does, and work; nothing else does."""
+    return not signal.of_container and (signal.limited or not signal.resource)
 
 
 def cost_of(hour: Mapping[Signal, Floats], signal: Signal) -> float | None:

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.cycle.completeness import Completeness
-from forecaster.domain.signal import PODS
+from forecaster.domain.signal import OF_CONTAINER, PODS
 from forecaster.domain.window import MINUTE, Block, Gap
 from forecaster.errors import SourceError, SourceTimeout, SourceUnavailable, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
     from forecaster.cycle.targets import Targets
+    from forecaster.domain.signal import Signal
+    from forecaster.domain.workload import WorkloadId
     from forecaster.ports import Histories, Source
 
 MOST_SLOW = 2
@@ -34,18 +36,40 @@ def catch_up(
         return [targets.down]
     completeness = completeness or Completeness()
     completeness.begin(now)
+    named = containers_named(targets)
+    for signal, mine in named.items():
+        _follow(history, completeness.containers.setdefault(signal, {}), signal, mine)
     try:
         gaps = history.gaps(now)
         history.write(pods_block(targets, now))
     except StoreError as error:
         return [str(error)]
     asked = [gap for gap in gaps if gap.signal != PODS or gap.start != now]
+    asked = [gap for gap in asked if named.get(gap.signal, True)]
     failures = _ask(_pods_first(asked), history, source, targets, now, completeness)
     if not failures:
         again = completeness.asked_again(history.signals, now)
         failures = _ask(again, history, source, targets, now, completeness)
     history.forget()
     return [*failures, *completeness.sentences]
+
+
+def containers_named(targets: Targets) -> dict[Signal, dict[WorkloadId, str]]:
+    """The container that the HPA of a workload looks at, by signal; a signal of containers without any is not asked."""
+    scaled = [one for one in targets.inventory.workloads if one.autoscaler]
+    return {
+        signal: {one.id: container for one in scaled if (container := one.measured_container(resource))}
+        for resource, signal in OF_CONTAINER.items()
+    }
+
+
+def _follow(history: Histories, before: dict[WorkloadId, str], signal: Signal, named: Mapping[WorkloadId, str]) -> None:
+    """Have the past of containers read that HPAs have come to name; that of another one is not theirs."""
+    here = history.window(signal, MINUTE).row if named.keys() - before.keys() else {}
+    changed = [id_ for id_, container in named.items() if before.get(id_, container) != container]
+    if changed or any(id_ not in before and id_ not in here for id_ in named):
+        history.ask_again(signal, changed)
+    before.update(named)
 
 
 def _pods_first(gaps: Sequence[Gap]) -> list[Gap]:

@@ -29,8 +29,8 @@ from forecaster.demand.completeness import (
     learned,
 )
 from forecaster.demand.completeness import sentence as why
-from forecaster.demand.latest import LatestBook
-from forecaster.domain.signal import PODS
+from forecaster.demand.latest import SPARE_ROWS, LatestBook
+from forecaster.domain.signal import CPU, PODS, Signal
 from forecaster.domain.window import HOUR, MINUTE, Gap
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.domain.signal import Signal
     from forecaster.domain.window import Block, Window
     from forecaster.domain.workload import Resources, Workload, WorkloadId
     from forecaster.ports import Histories
@@ -81,11 +80,13 @@ class Completeness:
     """What is remembered of the answers, and what this cycle found."""
 
     books: dict[str, LatestBook] = field(default_factory=lambda: defaultdict(LatestBook))
-    usual: dict[WorkloadId, float] = field(default_factory=dict)
-    """Samples of a pod within the window of a rate, lately."""
+    usual: dict[str, dict[WorkloadId, float]] = field(default_factory=lambda: defaultdict(dict))
+    """Samples of a pod within the window of a rate, lately, by signal."""
     away: dict[datetime, bool] = field(default_factory=dict)
     """Instants at which the server was away within the window of a rate."""
     again: dict[str, Again] = field(default_factory=lambda: defaultdict(Again))
+    containers: dict[Signal, dict[WorkloadId, str]] = field(default_factory=dict)
+    """The container of each workload whose past was asked for, by signal."""
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Workloads with an incomplete latest value in this cycle, by signal and cause."""
     sentences: dict[str, None] = field(default_factory=dict)
@@ -126,7 +127,7 @@ class Completeness:
         ready, before = _ready(block, history.window(PODS, MINUTE))
         expected = Expected(ready, before, self._usual(block, now), _most(block, ready, workloads), self._away(block))
         verdict = judged(block, expected)
-        if block.rated and block.made_of is not None:
+        if block.signal == CPU and block.rated and block.made_of is not None:
             found = away(covered(block, expected.samples), verdict)
             self.away |= {block.start + i * block.step: bool(one) for i, one in enumerate(found)}
         return verdict
@@ -139,15 +140,13 @@ class Completeness:
         if shown.shape[1] >= MANY_COLUMNS:
             shown = np.sort(np.nan_to_num(shown, nan=0.0), axis=1)[:, [int(UPPER_SHARE * (shown.shape[1] - 1))]]
         highest = np.fmax.reduce(shown, axis=1, initial=0.0)
-        before = np.fromiter((self.usual.get(id_, 0.0) for id_ in block.ids), np.float64, len(block.ids))
+        known = self.usual[block.signal]
+        before = np.fromiter((known.get(id_, 0.0) for id_ in block.ids), np.float64, len(block.ids))
         usual = np.fmax(highest, FADING * before if block.end == now else before)
-        self._forget(block.ids)
-        self.usual.update(zip(block.ids, usual.tolist(), strict=True))
+        if len(known) > 2 * len(block.ids) + SPARE_ROWS:
+            known.clear()
+        known.update(zip(block.ids, usual.tolist(), strict=True))
         return np.where(usual > 0.0, usual, np.nan)
-
-    def _forget(self, ids: Sequence[WorkloadId]) -> None:
-        if len(self.usual) > 2 * len(ids) + 1024:
-            self.usual = {id_: self.usual[id_] for id_ in ids if id_ in self.usual}
 
     def _away(self, block: Block) -> NDArray[np.bool_]:
         times = (block.start + i * block.step for i in range(block.values.shape[1]))
@@ -236,14 +235,14 @@ def _ready(block: Block, pods: Window) -> tuple[Floats, Floats]:
 
 def _most(block: Block, ready: Floats, workloads: Mapping[WorkloadId, Workload]) -> Floats:
     """The most that the pods of each row can use, in the signal's unit; infinite where nothing bounds it."""
-    resource = getattr(block.signal, "resource", "")
-    if resource not in LARGEST_NODE:
+    signal, resource = block.signal, getattr(block.signal, "resource", "")
+    if not isinstance(signal, Signal) or resource not in LARGEST_NODE:
         return np.full(len(block.ids), np.inf)
     here = [workloads.get(id_) for id_ in block.ids]
     pods = np.fromiter((max(one.replicas, one.ready_replicas, 1) if one else np.inf for one in here), np.float64)
     counted = np.zeros(ready.shape) if block.made_of is None else block.made_of.pods
     seen = np.fmax(np.fmax.reduce(ready, axis=1, initial=0.0), np.fmax.reduce(counted, axis=1, initial=0.0))
-    pod = np.fromiter((_pod_most(one.resources, resource) if one else np.inf for one in here), np.float64)
+    pod = np.fromiter((_pod_most(one.resources_of(signal), resource) if one else np.inf for one in here), np.float64)
     return np.asarray(np.fmax(pods, seen) * pod)
 
 

@@ -87,8 +87,8 @@ class Forecasts:
         return SignalForecasts(self, id_, row, forecaster)
 
     def series(self) -> dict[Signal, int]:
-        """Workloads with history, by signal."""
-        return {signal: len(seen.row) for signal, seen in self.latest.items()}
+        """Workloads with history, by signal; signals of containers are absent where no HPA names any."""
+        return {signal: len(seen.row) for signal, seen in self.latest.items() if seen.row or not signal.of_container}
 
     def ages(self) -> dict[Signal, float]:
         """Seconds since the latest sample of any workload; signals without one are absent."""

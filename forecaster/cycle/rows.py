@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from forecaster.domain.policies import Policies
     from forecaster.domain.policy import Policy
     from forecaster.domain.signal import Signal
-    from forecaster.domain.workload import Autoscaler, Resources, Workload, WorkloadId
+    from forecaster.domain.workload import Autoscaler, NamedContainer, Resources, Workload, WorkloadId
     from forecaster.horizontal.inputs import PolicyColumns, Rules, TargetColumns
     from forecaster.horizontal.learned import LearnedKind
 
@@ -42,6 +42,7 @@ class Row(NamedTuple):
     signals: frozenset[Signal]
     autoscaler: Autoscaler | None
     resources: Resources
+    containers: tuple[NamedContainer, ...] = ()
     failure: str = ""
     """Why it cannot be read; empty when it can."""
     lost: str = ""
@@ -176,6 +177,7 @@ class RowBook:
                 or row.policy is not policy
                 or row.autoscaler != workload.autoscaler
                 or row.resources != workload.resources
+                or row.containers != workload.containers
             ):
                 row = known[workload.id] = resolved(workload, policy)
             rows.append(row._replace(lost=lost[workload.id]) if workload.id in lost else row)
@@ -195,7 +197,7 @@ class RowBook:
 
 def resolved(workload: Workload, policy: Policy) -> Row:
     """What a workload and its policy say, as numbers; with the failure where they cannot be read."""
-    objects = workload.autoscaler, workload.resources
+    objects = workload.autoscaler, workload.resources, workload.containers
     span = PeakSpan(*peak_window(policy.horizontal))
     try:
         terms = terms_of(workload, policy.horizontal, LEVELS, policy.max_sample_age)

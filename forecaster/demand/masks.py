@@ -157,8 +157,8 @@ class Cleaned(NamedTuple):
 def traits_of(signal: Signal, workloads: Sequence[Workload | None], history: Floats, warm_up: Floats) -> Traits:
     """Of workloads beside their weeks; limits and the number of pods only where they hold the signal down."""
     known = [one if signal.limited else None for one in workloads]
-    limit = _amounts([one.resources.limit(signal.resource) if one else None for one in known])
-    request = _amounts([one.resources.request(signal.resource) if one else None for one in known])
+    limit = _amounts([one.resources_of(signal).limit(signal.resource) if one else None for one in known])
+    request = _amounts([one.resources_of(signal).request(signal.resource) if one else None for one in known])
     most = _amounts([one.autoscaler.max_replicas if one and one.autoscaler else None for one in known])
     columns = np.count_nonzero(~np.isnan(history), axis=1)
     level = np.nansum(history, axis=1, dtype=np.float64) / np.maximum(columns, 1)

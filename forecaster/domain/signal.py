@@ -16,7 +16,17 @@ class Signal(str):
     `unit`.
     """
 
-    __slots__ = ("limited", "metrics", "of_all_pods", "plateau", "resource", "survives_zero", "unit", "warm_up")
+    __slots__ = (
+        "limited",
+        "metrics",
+        "of_all_pods",
+        "of_container",
+        "plateau",
+        "resource",
+        "survives_zero",
+        "unit",
+        "warm_up",
+    )
 
     unit: str
     """The unit of every value inside the program."""
@@ -24,6 +34,8 @@ class Signal(str):
     """The resource of a pod's requests and limits that it is a share of; empty where it is none."""
     metrics: tuple[str, ...]
     """Names of the metrics of an HPA that mean it, beside the resource."""
+    of_container: bool
+    """Whether it is that of one container of each pod, the one that the HPA names (ContainerResource)."""
     of_all_pods: bool
     """Whether an HPA divides it by all pods (an External metric, AverageValue), not by the ready ones."""
     survives_zero: bool
@@ -42,6 +54,7 @@ class Signal(str):
         unit: str,
         resource: str = "",
         metrics: tuple[str, ...] = (),
+        of_container: bool = False,
         of_all_pods: bool = False,
         survives_zero: bool = False,
         warm_up: bool = False,
@@ -51,7 +64,7 @@ class Signal(str):
         """A signal of this name; what is left out is right for work that pods carry and that knows no bound."""
         one = super().__new__(cls, name)
         one.unit, one.resource, one.metrics = unit, resource, metrics
-        one.of_all_pods, one.survives_zero = of_all_pods, survives_zero
+        one.of_container, one.of_all_pods, one.survives_zero = of_container, of_all_pods, survives_zero
         one.warm_up, one.limited, one.plateau = warm_up, limited, plateau
         return one
 
@@ -74,6 +87,8 @@ def _signal_of(name: str, properties: Mapping[str, Any]) -> Signal:
 CPU = Signal("cpu", unit="cores", resource="cpu", warm_up=True, limited=True)
 MEMORY = Signal("memory", unit="bytes", resource="memory", plateau=False)
 REQUESTS = Signal("requests", unit="requests/s", of_all_pods=True, survives_zero=True)
+CPU_CONTAINER = Signal("cpu_container", unit="cores", resource="cpu", of_container=True, warm_up=True, limited=True)
+MEMORY_CONTAINER = Signal("memory_container", unit="bytes", resource="memory", of_container=True, plateau=False)
 PODS = Signal("pods", unit="pods", plateau=False)
 """Ready pods: not demand, but what turns totals into shares of one pod."""
 
@@ -85,10 +100,10 @@ class Signals:
     demand: tuple[Signal, ...]
     by_name: Mapping[str, Signal] = field(init=False, repr=False, compare=False)
     by_metric: Mapping[str, Signal] = field(init=False, repr=False, compare=False)
-    """By the name that an HPA has for it: of a resource, or of a metric."""
+    """By the name that an HPA has for it: of a resource of whole pods, or of a metric."""
 
     def __post_init__(self) -> None:
-        meanings = {name: one for one in self.demand for name in (one.resource, *one.metrics) if name}
+        meanings = {name: one for one in self.demand for name in (_of_pods(one), *one.metrics) if name}
         object.__setattr__(self, "by_name", {str(one): one for one in self.measured})
         object.__setattr__(self, "by_metric", meanings)
 
@@ -98,5 +113,13 @@ class Signals:
         return (*self.demand, PODS)
 
 
-BUILT_IN = Signals((CPU, MEMORY, REQUESTS))
-DEMAND = BUILT_IN.demand
+def _of_pods(signal: Signal) -> str:
+    """The resource of whole pods that a signal is; empty where it is none."""
+    return "" if signal.of_container else signal.resource
+
+
+DEMAND = (CPU, MEMORY, REQUESTS)
+"""What is measured of every workload."""
+OF_CONTAINER: Mapping[str, Signal] = {one.resource: one for one in (CPU_CONTAINER, MEMORY_CONTAINER)}
+"""What is measured of workloads whose HPA looks at one container, by resource."""
+BUILT_IN = Signals((*DEMAND, *OF_CONTAINER.values()))

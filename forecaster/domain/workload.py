@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from forecaster.domain.signal import Signal
+
 
 class WorkloadId(NamedTuple):
     """Identity of a scalable object. Two kinds may share a name, so the kind belongs to it."""
@@ -75,6 +77,18 @@ class Resources:
         return {"cpu": self.cpu_limit, "memory": self.memory_limit}.get(resource)
 
 
+NO_RESOURCES = Resources()
+"""Nothing is stated."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedContainer:
+    """Requests and limits of one container, the mean over live pods."""
+
+    name: str
+    resources: Resources
+
+
 @dataclass(frozen=True, slots=True)
 class Workload:
     """One scalable object at one instant."""
@@ -85,6 +99,21 @@ class Workload:
     ready_replicas: int
     resources: Resources = field(default_factory=Resources)
     autoscaler: Autoscaler | None = None
+    containers: tuple[NamedContainer, ...] = ()
+    """Those that its HPA names (ContainerResource), as far as they state anything."""
+
+    def measured_container(self, resource: str) -> str:
+        """The one container whose resource the HPA looks at; empty where there is none, or more than one."""
+        targets = self.autoscaler.targets if self.autoscaler else ()
+        named = {one.container for one in targets if one.container and one.metric == resource}
+        return named.pop() if len(named) == 1 else ""
+
+    def resources_of(self, signal: Signal) -> Resources:
+        """Requests and limits that a signal is held against: those of a pod, or of the container that it is of."""
+        if not signal.of_container:
+            return self.resources
+        name = self.measured_container(signal.resource)
+        return next((one.resources for one in self.containers if one.name == name), NO_RESOURCES)
 
 
 class ContainerId(NamedTuple):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from forecaster.domain.published import own_metric
-from forecaster.domain.workload import TargetType
+from forecaster.domain.workload import NO_RESOURCES, TargetType
 from forecaster.horizontal.numbers import milli
 from forecaster.hpa.cautions import counts_out_of_reach
 from forecaster.hpa.explain import explain
@@ -43,7 +43,12 @@ def next_sync(workload: Workload, recommendation: Recommendation, offered: Mappi
     if unknown:
         why = f"What HPA {hpa.name} does next is not known: {', '.join(unknown)}."
         return [why, *_lost(hpa, recommendation)]
-    spec, requests, at = _spec(workload, hpa), _requests(workload.resources), recommendation.at
+    containers = {target.container for target in hpa.targets if target.metric in RESOURCES}
+    if len(containers) > 1:
+        mixed = " and ".join(f"container {one}" if one else "the pod" for one in sorted(containers))
+        return [f"What HPA {hpa.name} does next is not told: it looks at {mixed}.", *_lost(hpa, recommendation)]
+    stated = _stated(workload, containers.pop() if containers else "")
+    spec, requests, at = _spec(workload, hpa), _requests(stated), recommendation.at
     seen = observe_totals(spec, workload.replicas, totals, requests, at, pods=workload.ready_replicas)
     told = explain(spec, seen, UNSEEN, reconcile(spec, seen, UNSEEN, at), at)
     return [told.summary, *told.steps, *_lost(hpa, recommendation)]
@@ -62,13 +67,22 @@ def _spec(workload: Workload, hpa: Autoscaler) -> HpaSpec:
 
 def _metric_spec(target: Target) -> MetricSpec:
     """kube-state-metrics does not tell Pods from External metrics; both divide a total by the pods."""
-    source = "Resource" if target.metric in RESOURCES else "External"
+    source = "External" if target.metric not in RESOURCES else "ContainerResource" if target.container else "Resource"
+    return MetricSpec(source, target.metric, _metric_target(target), target.container)
+
+
+def _metric_target(target: Target) -> HpaMetricTarget:
     if target.type is TargetType.UTILIZATION:
-        percent = round(target.value * 100)
-        return MetricSpec(source, target.metric, HpaMetricTarget("Utilization", average_utilization_percent=percent))
+        return HpaMetricTarget("Utilization", average_utilization_percent=round(target.value * 100))
     if target.type is TargetType.VALUE:
-        return MetricSpec(source, target.metric, HpaMetricTarget("Value", value_milli=milli(target.value)))
-    return MetricSpec(source, target.metric, HpaMetricTarget("AverageValue", average_value_milli=milli(target.value)))
+        return HpaMetricTarget("Value", value_milli=milli(target.value))
+    return HpaMetricTarget("AverageValue", average_value_milli=milli(target.value))
+
+
+def _stated(workload: Workload, container: str) -> Resources:
+    """Requests and limits of a pod, or of one container of it."""
+    named = {one.name: one.resources for one in workload.containers}
+    return named.get(container, NO_RESOURCES) if container else workload.resources
 
 
 def _totals(hpa: Autoscaler, recommendation: Recommendation, offered: Mapping[str, float]) -> dict[str, int]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from forecaster.domain.amounts import amount
 from forecaster.domain.published import COUNTS, DEMAND, OwnMetric, own_metric
-from forecaster.domain.signal import CPU, REQUESTS, Signal
+from forecaster.domain.signal import CPU, OF_CONTAINER, REQUESTS, Signal
 from forecaster.domain.workload import Target, TargetType
 from forecaster.horizontal.inputs import Kind
 
@@ -70,6 +70,9 @@ SEVERAL_DEMANDS = (
     "several targets of this metric: which signal each of them means is in its selector, which is not known here; "
     "leave one, and read the other signals through KEDA, or as they are measured"
 )
+SEVERAL_CONTAINERS = (
+    "targets of several containers on this resource, of which one can be forecast; leave one, the HPA reads them itself"
+)
 PodTarget = UtilizationTarget | AmountTarget
 
 
@@ -112,7 +115,7 @@ def targets_of(workload: Workload, policy: HorizontalPolicy) -> tuple[PodTarget 
     does, after those.
     """
     stated = workload.autoscaler.targets if workload.autoscaler else ()
-    of_hpa = tuple(_of_hpa(target, workload.resources, policy) for target in stated)
+    of_hpa = tuple(_of_hpa(target, workload, policy) for target in stated)
     if sum(map(_is_unnamed_demand, stated)) > 1:
         of_hpa = tuple(map(_ambiguous, stated, of_hpa))
     found = of_hpa
@@ -137,26 +140,26 @@ def _with_capacity(target: PodTarget | Unusable, capacities: Mapping[str, PodCap
     return _full_at(target, capacities[target.signal])
 
 
-def _of_hpa(target: Target, resources: Resources, policy: HorizontalPolicy) -> PodTarget | Unusable:
+def _of_hpa(target: Target, workload: Workload, policy: HorizontalPolicy) -> PodTarget | Unusable:
     if _is_count(target.metric):
         return Unusable(target.metric, "it is the answer itself; the HPA reads it from here")
-    if target.container:
-        note = f"it is that of container {target.container} alone, which is not forecast; the HPA reads it itself"
-        return Unusable(target.metric, note)
-    signal = _signal(target.metric, policy)
+    signal = OF_CONTAINER.get(target.metric) if target.container else _signal(target.metric, policy)
     if signal is None:
         return Unusable(target.metric, "this metric is not forecast; the HPA goes on reading it itself")
+    if target.container and not workload.measured_container(target.metric):
+        return Unusable(target.metric, SEVERAL_CONTAINERS)
     if target.type is TargetType.AVERAGE_VALUE:
         return _amount(signal, target.value)
     if target.type is TargetType.UTILIZATION and signal.resource:
-        return _share_of_request(signal, target, resources)
+        return _share_of_request(signal, target, workload.resources_of(signal))
     return Unusable(target.metric, f"a target of type {target.type} says nothing about one pod; use AverageValue")
 
 
 def _share_of_request(signal: Signal, target: Target, resources: Resources) -> PodTarget | Unusable:
     request = resources.request(signal.resource)
     if not request:
-        return Unusable(target.metric, f"utilization needs a {target.metric} request on every container; set one")
+        where = f"container {target.container}" if target.container else "every container"
+        return Unusable(target.metric, f"utilization needs a {target.metric} request on {where}; set one")
     return _utilization(signal, round(target.value * 100), request)
 
 

@@ -202,6 +202,26 @@ def _rows_like(usage: Block, answer: QueryAnswer, what: str) -> NDArray[np.float
     return values
 
 
+def of_containers(answer: QueryAnswer, named: Mapping[WorkloadId, str]) -> QueryAnswer:
+    """The series of these containers, each without its label `container`."""
+    some = [one for series in answer.series if (one := _of_container(series, named))]
+    return QueryAnswer(some, answer.remarks, answer.partial)
+
+
+def _of_container(series: Series, named: Mapping[WorkloadId, str]) -> Series | None:
+    owner, container = _container(bytes(series.labels))
+    if owner is None or named.get(owner) != container:
+        return None
+    text = msgspec.json.encode({name: value for name, value in series.metric.items() if name != "container"})
+    return Series(msgspec.Raw(text), series.value, series.values)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _container(labels: bytes) -> tuple[WorkloadId | None, str]:
+    metric = Series(msgspec.Raw(labels)).metric
+    return workload_of(metric), metric.get("container", "")
+
+
 def _of_kind(series: Series, what: str) -> Series | None:
     """A series of this kind, without the label that says so: its text is then that of the other signals."""
     text, label = bytes(series.labels), b'"what":"%b",' % what.encode()

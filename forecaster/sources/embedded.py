@@ -73,7 +73,7 @@ class Answers:
         self._facts = {query: FACTS[name] for name, query in asked.items()}
         self._facts[queries.hpa_count()] = lambda workloads: [({}, sum(1.0 for _ in _scaled(workloads)))]
         self._patterns = {signal: _pattern(queries.signal(signal, _SENTINEL)) for signal in recording.values}
-        self._of_pods = _pattern(queries.of_pods(_SENTINEL))
+        self._of_pods = _pattern(queries.of_pods(CPU, _SENTINEL))
         self._containers = {signal: _pattern(queries.container_usage(signal, _SENTINEL)) for signal in (CPU, MEMORY)}
         self._sums = {signal: _RunningSums(values) for signal, values in recording.values.items()}
 
@@ -230,6 +230,8 @@ FACTS: dict[str, Callable[[Iterable[Workload]], Iterable[Fact]]] = {
     "hpa_min_replicas": lambda workloads: [(labels, hpa.min_replicas) for labels, _, hpa in _scaled(workloads)],
     "hpa_max_replicas": lambda workloads: [(labels, hpa.max_replicas) for labels, _, hpa in _scaled(workloads)],
     "hpa_metric_targets": _target_rows,
+    "hpa_containers": lambda _workloads: [],
+    "state_metrics": lambda _workloads: [],
     "container_images": lambda workloads: [
         (_identity(one) | _APP | {"image": f"recorded/{one.id.name}"}, 1.0) for one in workloads
     ],

@@ -14,6 +14,7 @@ from forecaster.domain.workload import (
     ContainerBlock,
     ContainerFacts,
     ContainerId,
+    NamedContainer,
     Resources,
     Target,
     TargetType,
@@ -63,6 +64,15 @@ class Facts:
     hpa_min_replicas: Mapping[HpaName, float] = field(default_factory=dict)
     hpa_max_replicas: Mapping[HpaName, float] = field(default_factory=dict)
     hpa_metric_targets: Mapping[HpaName, Sequence[Target]] = field(default_factory=dict)
+    hpa_containers: Mapping[WorkloadId, tuple[NamedContainer, ...]] | None = None
+    """None until it is told."""
+    state_metrics: Sequence[str] = ()
+
+    @property
+    def named(self) -> frozenset[str]:
+        """The containers that HPAs name."""
+        every = (one.container for targets in self.hpa_metric_targets.values() for one in targets)
+        return frozenset(name for name in every if name)
 
     def renewed(self, name: str, rows: Sequence[InstantRow]) -> Facts:
         """The same with a new answer of one query."""
@@ -123,6 +133,18 @@ def _with_hpa(rows: Sequence[InstantRow]) -> Iterator[tuple[InstantRow, HpaName]
         yield row, HpaName(row.labels.get("namespace", ""), row.labels.get("horizontalpodautoscaler", ""))
 
 
+def _stated_by_container(rows: Sequence[InstantRow]) -> dict[WorkloadId, tuple[NamedContainer, ...]]:
+    sides = ([row for row in rows if row.labels.get("what") == what] for what in ("request", "limit"))
+    found: dict[WorkloadId, list[NamedContainer]] = defaultdict(list)
+    for id_, resources in sorted(_resources(*sides).items()):
+        found[id_.workload].append(NamedContainer(id_.name, resources))
+    return {workload: tuple(containers) for workload, containers in found.items()}
+
+
+def _versions(rows: Sequence[InstantRow]) -> tuple[str, ...]:
+    return tuple(sorted(version for row in rows if (version := row.labels.get("version"))))
+
+
 _READ: Mapping[str, Callable[[Sequence[InstantRow]], Any]] = {
     "hpa_max_replicas": _by_hpa,
     "hpa_metric_targets": _targets,
@@ -130,8 +152,12 @@ _READ: Mapping[str, Callable[[Sequence[InstantRow]], Any]] = {
     "hpa_scale_targets": _owned,
     "pod_limits": _by_resource,
     "pod_requests": _by_resource,
+    "hpa_containers": _stated_by_container,
+    "state_metrics": _versions,
 }
-SPECIFICATIONS = tuple(_READ)
+WITH_TARGETS = ("hpa_containers", "state_metrics")
+"""Names of the queries that say what targets of HPAs mean: asked together with those."""
+SPECIFICATIONS = tuple(name for name in _READ if name not in WITH_TARGETS)
 """Names of the queries with answers that change with a specification, and not by themselves."""
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from forecaster.domain.window import Inventory
-from forecaster.domain.workload import Autoscaler, Resources, Workload, WorkloadId
+from forecaster.domain.workload import Autoscaler, NamedContainer, Resources, Workload, WorkloadId
 from forecaster.errors import SourceError
 from forecaster.sources.back_off import BackOff
-from forecaster.sources.facts import SPECIFICATIONS, Facts
+from forecaster.sources.facts import SPECIFICATIONS, WITH_TARGETS, Facts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -33,6 +34,8 @@ class Specifications:
 
     resources: Mapping[WorkloadId, Resources] = field(default_factory=dict)
     autoscalers: Mapping[WorkloadId, Autoscaler] = field(default_factory=dict)
+    containers: Mapping[WorkloadId, tuple[NamedContainer, ...]] = field(default_factory=dict)
+    """Those that HPAs name."""
     faults: tuple[str, ...] = ()
     partly: Mapping[WorkloadId, str] = field(default_factory=dict)
     """Why the HPA of a workload is known in part only."""
@@ -44,7 +47,8 @@ def specifications_of(facts: Facts) -> Specifications:
     """Requests and limits of each workload, and its HPA."""
     faults: list[str] = []
     partly: dict[WorkloadId, str] = {}
-    return Specifications(_resources(facts), _autoscalers(facts, faults, partly), tuple(faults), partly)
+    autoscalers = _autoscalers(facts, faults, partly)
+    return Specifications(_resources(facts), autoscalers, facts.hpa_containers or {}, tuple(faults), partly)
 
 
 def inventory_of(
@@ -63,6 +67,7 @@ def inventory_of(
             ready_replicas=round(ready[one]),
             resources=specified.resources.get(one, Resources()),
             autoscaler=specified.autoscalers.get(one),
+            containers=specified.containers.get(one, ()),
         )
         for one in known
         if one in ready
@@ -108,11 +113,27 @@ def _autoscalers(facts: Facts, faults: list[str], partly: dict[WorkloadId, str])
     return found
 
 
+WITH_FRACTIONS = (2, 5)
+"""The first version of kube-state-metrics that tells targets such as 500m; older ones leave them out."""
+
+
 def _missing(hpa: HpaName, facts: Facts) -> str:
     """What is not told of an HPA."""
     if hpa not in facts.hpa_max_replicas:
         return "maxReplicas"
-    return "" if facts.hpa_metric_targets.get(hpa) else "metrics"
+    targets = facts.hpa_metric_targets.get(hpa, ())
+    if not targets:
+        return "metrics"
+    if facts.hpa_containers is None and any(one.container for one in targets):
+        return "requests of the containers"
+    old = [version for version in facts.state_metrics if older(version, WITH_FRACTIONS)]
+    return f"fractional targets (kube-state-metrics {old[0]} leaves them out, 2.5 does not)" if old else ""
+
+
+def older(version: str, than: tuple[int, int]) -> bool:
+    """Whether a version such as v2.4.2 is older; False where it cannot be read."""
+    found = re.match(r"v?(\d+)\.(\d+)", version)
+    return found is not None and (int(found[1]), int(found[2])) < than
 
 
 def _pointless(
@@ -143,11 +164,27 @@ class Rotation:
         self._facts = Facts()
         self._made = Specifications()
 
+    @property
+    def named(self) -> frozenset[str]:
+        """The containers that HPAs name, as they were told last."""
+        return self._facts.named
+
     def specifications(
         self, at: datetime, ids: Collection[WorkloadId], ask: Callable[[str], Sequence[InstantRow]]
     ) -> Specifications:
         """Those of `ids` at `at`, after asking what is due by its name."""
         due = [name for name in self._due(at, ids, ask) if not self._back_off.waits(name, at)]
+        told = self._renewed(due, at, ask)
+        if self._told_at.get("hpa_metric_targets") == at:
+            with_targets = [name for name in WITH_TARGETS if name != "hpa_containers" or self.named]
+            told |= self._renewed([name for name in with_targets if not self._back_off.waits(name, at)], at, ask)
+        if told:
+            self._made = specifications_of(self._facts)
+        self._familiar = frozenset(ids)
+        return replace(self._made, faults=(*self._made.faults, *self._old()), untold=self._untold())
+
+    def _renewed(self, due: Sequence[str], at: datetime, ask: Callable[[str], Sequence[InstantRow]]) -> bool:
+        """Ask what is due; whether anything was told."""
         told, failed = False, 0
         for i, name in enumerate(due, 1):
             self._due_at[name] = at + self._every * i / len(due)
@@ -159,10 +196,7 @@ class Rotation:
                 failed += 1
             else:
                 self._facts, told = self._facts.renewed(name, rows), True
-        if told:
-            self._made = specifications_of(self._facts)
-        self._familiar = frozenset(ids)
-        return replace(self._made, faults=(*self._made.faults, *self._old()), untold=self._untold())
+        return told
 
     def _answer(
         self, name: str, at: datetime, ask: Callable[[str], Sequence[InstantRow]]
@@ -188,6 +222,7 @@ class Rotation:
             for name in SPECIFICATIONS
             if not at < self._due_at[name] <= at + self._every
             or name in self._back_off.failures
+            or (name == "hpa_metric_targets" and any(one in self._back_off.failures for one in WITH_TARGETS))
             or (changed and name.startswith("hpa_"))
         ]
 
@@ -198,7 +233,7 @@ class Rotation:
 
     def _old(self) -> Iterator[str]:
         """One sentence for each query without an answer."""
-        for name in SPECIFICATIONS:
+        for name in (*SPECIFICATIONS, *WITH_TARGETS):
             why, told = self._back_off.why(name), self._told_at.get(name)
             if why:
                 yield f"{why}; {f'that of {told:%H:%M} UTC is used' if told else 'nothing is known of it yet'}"

@@ -6,26 +6,26 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.domain.signal import CPU, MEMORY, REQUESTS, Signal
+from forecaster.domain.signal import CPU, MEMORY, MEMORY_CONTAINER, OF_CONTAINER, REQUESTS, Signal
 from forecaster.domain.window import MINUTE, Block, PodSamples
 from forecaster.domain.workload import ContainerFacts
 from forecaster.errors import SourceError, SourceRefused, SourceTimeout
 from forecaster.sources import request_rates
 from forecaster.sources.back_off import BackOff
-from forecaster.sources.blocks import block_of, pod_samples, samples_of
+from forecaster.sources.blocks import block_of, of_containers, pod_samples, samples_of
 from forecaster.sources.client import PrometheusClient
 from forecaster.sources.facts import NEEDED_OF_CONTAINERS, by_workload, container_block, facts_of, rows_of
 from forecaster.sources.inventory import HPA_COUNT, MOST_FAILED, Rotation, inventory_of
-from forecaster.sources.queries import OF_PODS
 from forecaster.sources.slices import Grid, Slices, grid_between, read_ahead
 from forecaster.sources.wire import MalformedAnswer, TooMuch, at_instant, shown_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from datetime import datetime
 
     from forecaster.domain.window import Inventory
@@ -41,6 +41,7 @@ _FIRST_SLICE = 12
 
 LONGEST_OF_SIGNAL = timedelta(minutes=5)
 """Pause of a signal whose query takes too long; what was not asked for is a gap, and asked for then."""
+NOTHING_NAMED: Mapping[WorkloadId, str] = MappingProxyType({})
 _NOT_KNOWN = "whether pods lack samples, and which are starting, is not known"
 
 
@@ -64,6 +65,8 @@ class PrometheusSource:
         self._slow_signals = BackOff(LONGEST_OF_SIGNAL)
         self._container_rows: dict[str, tuple[InstantRow, ...]] = {}
         self._made_of: _MadeOf | None = None
+        self._named: dict[Signal, Mapping[WorkloadId, str]] = {}
+        """The container that the HPA of a workload names, by signal."""
 
     @property
     def queries(self) -> Queries:
@@ -81,19 +84,22 @@ class PrometheusSource:
 
     def inventory(self, at: datetime) -> Inventory:
         """Every workload at `at`; what is specified about it may be `specifications_every` old."""
-        queries = self._queries.inventory() | {HPA_COUNT: self._queries.hpa_count()}
 
         def ask(name: str) -> tuple[InstantRow, ...]:
-            return self.rows(at_instant(name, queries[name], at))
+            count = name == HPA_COUNT
+            query = self._queries.hpa_count() if count else self._queries.fact(name, self._rotation.named)
+            return self.rows(at_instant(name, query, at))
 
         def counts(name: str) -> dict[WorkloadId, float]:
-            answer = self._client.ask(at_instant(name, queries[name], at))
+            answer = self._client.ask(at_instant(name, self._queries.fact(name), at))
             with self._promised(name):
                 return by_workload(answer)
 
         replicas, ready = counts("replicas"), counts("ready_replicas")
         specified = self._rotation.specifications(at, replicas, ask)
-        return inventory_of(at, replicas, ready, specified, self._queries.kinds)
+        inventory = inventory_of(at, replicas, ready, specified, self._queries.kinds)
+        self._named = {one: _containers_of(inventory, one) for one in OF_CONTAINER.values()}
+        return inventory
 
     def latest(self, signal: Signal, at: datetime) -> Block:
         """The demand of every workload at exactly `at`: one column."""
@@ -156,20 +162,23 @@ class PrometheusSource:
         last. Of points that are further apart than the window of a rate it is not asked.
         """
         block = replace(block, rated=self._queries.is_rate(signal))
-        if signal == MEMORY and self._made_of and self._made_of.grid == grid:
+        if signal in {MEMORY, MEMORY_CONTAINER} and self._made_of and self._made_of.grid == grid:
             return replace(block, made_of=samples_of(self._made_of.samples, block.ids, self._made_of.ids))
-        query = self._queries.of_pods(grid.step) if signal == CPU and grid.step <= self._queries.rate_window else ""
-        if not query or self._back_off.waits(OF_PODS, grid.end):
+        named = self._containers(signal)
+        query = self._queries.of_pods(signal, grid.step, set(named.values()))
+        name = f"{signal}_pods"
+        if not query or grid.step > self._queries.rate_window or self._back_off.waits(name, grid.end):
             return block
         try:
-            answer = self._ask_grid(OF_PODS, query, grid)
-            with self._promised(OF_PODS):
-                found = pod_samples(block, answer)
+            answer = self._ask_grid(name, query, grid)
+            with self._promised(name):
+                found = pod_samples(block, self._of_named(signal, answer))
         except SourceError as error:
-            self._back_off.failed(OF_PODS, str(error), grid.end)
+            self._back_off.failed(name, str(error), grid.end)
             return replace(block, warnings=(*block.warnings, f"{error}; {_NOT_KNOWN}"))
-        self._back_off.answered(OF_PODS)
-        self._made_of = _MadeOf(grid, block.ids, found)
+        self._back_off.answered(name)
+        if signal == CPU:
+            self._made_of = _MadeOf(grid, block.ids, found)
         return replace(block, made_of=found, partial=block.partial or answer.partial)
 
     def _ask_grid(self, name: str, query: str, grid: Grid) -> QueryAnswer:
@@ -179,7 +188,14 @@ class PrometheusSource:
 
     def _block(self, signal: Signal, answer: QueryAnswer, grid: Grid) -> Block:
         with self._promised(str(signal)):
-            return block_of(answer, signal, grid.start, grid.step, grid.points)
+            return block_of(self._of_named(signal, answer), signal, grid.start, grid.step, grid.points)
+
+    def _of_named(self, signal: Signal, answer: QueryAnswer) -> QueryAnswer:
+        """Of a signal of containers, the series of those that HPAs name, without the label that says so."""
+        return of_containers(answer, self._containers(signal)) if signal.of_container else answer
+
+    def _containers(self, signal: Signal) -> Mapping[WorkloadId, str]:
+        return self._named.get(signal, NOTHING_NAMED)
 
     def rows(self, question: Query) -> tuple[InstantRow, ...]:
         """Every series of an instant question, with its value."""
@@ -210,7 +226,8 @@ class PrometheusSource:
     def _query(self, signal: Signal, step: timedelta, at: datetime) -> str:
         if signal == REQUESTS and self._queries.detects_requests:
             self._detect_requests(at)
-        return self._queries.signal(signal, step)
+        named = set(self._containers(signal).values())
+        return self._queries.signal(signal, step, named) if named or not signal.of_container else ""
 
     def _detect_requests(self, at: datetime) -> None:
         """Find out where request rates come from; while nothing is found, it is asked again every time."""
@@ -218,6 +235,11 @@ class PrometheusSource:
         preset = request_rates.preferred({row.labels.get("preset", "") for row in rows})
         if preset:
             self._queries = self._queries.with_requests_from(preset)
+
+
+def _containers_of(inventory: Inventory, signal: Signal) -> dict[WorkloadId, str]:
+    named = ((one.id, one.measured_container(signal.resource)) for one in inventory.workloads if one.autoscaler)
+    return {id_: container for id_, container in named if container}
 
 
 def _nothing(signal: Signal, grid: Grid) -> Block:

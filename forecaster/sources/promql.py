@@ -11,6 +11,7 @@ Placeholders, usable in any query:
 - `$namespaces`  regular expression for the label `namespace`
 - `$labels`      further matchers with a leading comma, e.g. `,cluster="prod"`, or nothing
 - `$kinds`       regular expression of the kinds that count as workloads
+- `$containers`  regular expression of the containers that HPAs name (ContainerResource)
 - `$owners`      one series per pod, value 1, with `workload_kind` and `workload`: to multiply pod series with
 - `$workloads`   one series per workload name, value 1, with `workload_kind`: to find the kind of a name
 
@@ -130,10 +131,10 @@ group by (namespace, pod, container) (kube_pod_init_container_info{{restart_poli
 """Native sidecars: init containers that are restarted, and so run beside the app (HPA rules §7)."""
 
 
-def _stated_by_pod(what: str) -> str:
+def _stated_by_pod(what: str, selected: str = _SELECTED) -> str:
     """Requests or limits of each container that runs beside the others: app containers and native sidecars."""
     app, init = (
-        f'max by (namespace, pod, container, resource) ({metric}{{resource=~"cpu|memory",{_SELECTED}}})'
+        f'max by (namespace, pod, container, resource) ({metric}{{resource=~"cpu|memory",{selected}}})'
         for metric in (f"kube_pod_container_resource_{what}", f"kube_pod_init_container_resource_{what}")
     )
     return f"({app} or ({init} and on (namespace, pod, container) {_SIDECARS}))"
@@ -164,6 +165,8 @@ avg by (namespace, workload_kind, workload, resource) (
 
 
 _CONTAINERS = f'container!="",container!="POD",{_SELECTED}'
+_NAMED = f'container=~"$containers",{_SELECTED}'
+"""Containers that HPAs name."""
 _READY = f'kube_pod_status_ready{{condition="true",{_SELECTED}}}'
 _STARTING = f"""\
 (
@@ -173,23 +176,27 @@ _STARTING = f"""\
     )"""
 """Pods that were not ready at any time within five minutes before the window; none where readiness is not exported."""
 
-RAW: dict[str, str] = {
-    "cpu": f"""\
-sum by (namespace, workload_kind, workload) (
-  max by (namespace, pod, container, id) (rate(container_cpu_usage_seconds_total{{{_CONTAINERS}}}[$window]))
+
+def _cpu(containers: str, *, by: str = "") -> str:
+    return f"""\
+sum by (namespace, workload_kind, workload{by}) (
+  max by (namespace, pod, container, id) (rate(container_cpu_usage_seconds_total{{{containers}}}[$window]))
   * on (namespace, pod) group_left (workload_kind, workload)
   $owners
-)""",
-    "cpu_pods": f"""\
-sum by (namespace, workload_kind, workload, what) (
+)"""
+
+
+def _cpu_pods(containers: str, *, by: str = "") -> str:
+    return f"""\
+sum by (namespace, workload_kind, workload{by}, what) (
   (
     (
-      label_replace(sum by (namespace, pod) (
-        max by (namespace, pod, container, id) (rate(container_cpu_usage_seconds_total{{{_CONTAINERS}}}[$window]))
+      label_replace(sum by (namespace, pod{by}) (
+        max by (namespace, pod, container, id) (rate(container_cpu_usage_seconds_total{{{containers}}}[$window]))
       ), "what", "settled", "", "")
       or
       label_replace(1e9 + (
-        max by (namespace, pod) (count_over_time(container_cpu_usage_seconds_total{{{_CONTAINERS}}}[$window])) > 1
+        max by (namespace, pod{by}) (count_over_time(container_cpu_usage_seconds_total{{{containers}}}[$window])) > 1
       ), "what", "samples", "", "")
     )
     unless on (namespace, pod)
@@ -197,13 +204,37 @@ sum by (namespace, workload_kind, workload, what) (
   )
   * on (namespace, pod) group_left (workload_kind, workload)
   $owners
-)""",
-    "memory": f"""\
-sum by (namespace, workload_kind, workload) (
-  max by (namespace, pod, container, id) (container_memory_working_set_bytes{{{_CONTAINERS}}})
+)"""
+
+
+def _memory(containers: str, *, by: str = "") -> str:
+    return f"""\
+sum by (namespace, workload_kind, workload{by}) (
+  max by (namespace, pod, container, id) (container_memory_working_set_bytes{{{containers}}})
   * on (namespace, pod) group_left (workload_kind, workload)
   $owners
-)""",
+)"""
+
+
+def _stated_by_named() -> str:
+    """Mean over a workload's live pods, as the HPA divides the usage of all by the requests of all (rules §7)."""
+    requests, limits = (_stated_by_pod(what, _NAMED) for what in ("requests", "limits"))
+    return f"""\
+avg by (namespace, workload_kind, workload, container, resource, what) (
+  (
+    (label_replace({requests}, "what", "request", "", "") or label_replace({limits}, "what", "limit", "", ""))
+    and on (namespace, pod)
+    (kube_pod_status_phase{{phase=~"Pending|Running",{_SELECTED}}} == 1)
+  )
+  * on (namespace, pod) group_left (workload_kind, workload)
+  $owners
+)"""
+
+
+RAW: dict[str, str] = {
+    "cpu": _cpu(_CONTAINERS),
+    "cpu_pods": _cpu_pods(_CONTAINERS),
+    "memory": _memory(_CONTAINERS),
     "replicas": _counted(
         "kube_deployment_spec_replicas",
         "kube_statefulset_replicas",
@@ -230,8 +261,17 @@ max by (namespace, horizontalpodautoscaler) (kube_horizontalpodautoscaler_spec_m
 max by (namespace, horizontalpodautoscaler, metric_name, metric_target_type, container) (
   kube_horizontalpodautoscaler_spec_target_metric{{{_SELECTED}}}
 )""",
+    "hpa_containers": _stated_by_named(),
+    "state_metrics": 'group by (version) (kube_state_metrics_build_info{version!=""$labels})',
 }
 """Queries over what cAdvisor and kube-state-metrics export, nothing else needed."""
+
+OF_NAMED: dict[str, str] = {
+    "cpu_container": _cpu(_NAMED, by=", container"),
+    "cpu_container_pods": _cpu_pods(_NAMED, by=", container"),
+    "memory_container": _memory(_NAMED, by=", container"),
+}
+"""Usage of the containers that HPAs name, asked only where there are such."""
 
 RECORDED: dict[str, str] = {
     "cpu": f"forecaster:workload_cpu_cores:rate$window{{{_SELECTED}}}",

@@ -3,21 +3,41 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import timedelta
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
 from forecaster.domain.settings import Duration
-from forecaster.domain.signal import BUILT_IN, CPU, DEMAND, MEMORY, PODS, REQUESTS
+from forecaster.domain.signal import CPU, CPU_CONTAINER, DEMAND, MEMORY, MEMORY_CONTAINER, PODS, REQUESTS
 from forecaster.sources import promql
-from forecaster.sources.promql import CONTAINER_FACTS, CONTAINER_USAGE, OWNERS, OWNERS_RECORDED, RAW, RECORDED
+from forecaster.sources.promql import (
+    CONTAINER_FACTS,
+    CONTAINER_USAGE,
+    OF_NAMED,
+    OWNERS,
+    OWNERS_RECORDED,
+    RAW,
+    RECORDED,
+)
 from forecaster.sources.request_rates import PRESETS, detection
 from forecaster.sources.settings import SignalSettings
 
-_TEMPLATES: Mapping[str, str] = {CPU: "cpu", MEMORY: "memory", REQUESTS: "requests", PODS: "ready_replicas"}
+_TEMPLATES: Mapping[str, str] = {
+    CPU: "cpu",
+    CPU_CONTAINER: "cpu_container",
+    MEMORY: "memory",
+    MEMORY_CONTAINER: "memory_container",
+    PODS: "ready_replicas",
+    REQUESTS: "requests",
+}
 OF_PODS = "cpu_pods"
+_MADE_OF: Mapping[str, str] = {CPU: OF_PODS, CPU_CONTAINER: "cpu_container_pods"}
+"""The query that says what sums of a signal are made of."""
+ANY_CONTAINER = ".+"
+MOST_NAMED = 500
+"""Containers that a query names one by one; with more, all are asked for."""
 INVENTORY = tuple(name for name in RAW if name not in DEMAND and name != OF_PODS)
 
 _Kind = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9]*$")]
@@ -76,6 +96,15 @@ class Queries(BaseModel):
         "your own, and whether that is complete is then not known.",
     )
     memory: str = Field("", description="Working set in bytes. Empty: the preset's.")
+    cpu_container: str = Field(
+        "", description="CPU of the containers that HPAs name ($containers), label `container`. Empty: our own."
+    )
+    cpu_container_pods: str = Field(
+        "", description="What those sums are made of, as `cpu_pods`, label `container`. Empty: our own."
+    )
+    memory_container: str = Field(
+        "", description="Working set of the containers that HPAs name, label `container`. Empty: our own."
+    )
     requests: str = Field("", description="Requests per second. Empty: as `requests_from` says.")
     replicas: str = Field("", description="Asked-for pods. Empty: the preset's.")
     ready_replicas: str = Field("", description="Ready pods. Empty: the preset's.")
@@ -85,6 +114,13 @@ class Queries(BaseModel):
     hpa_min_replicas: str = Field("", description="Lower bound of each HPA. Empty: the preset's.")
     hpa_max_replicas: str = Field("", description="Upper bound of each HPA. Empty: the preset's.")
     hpa_metric_targets: str = Field("", description="Metric targets of each HPA. Empty: the preset's.")
+
+    hpa_containers: str = Field(
+        "",
+        description="Requests and limits of the containers that HPAs name, labels `container`, `resource` and `what`, "
+        "which is `request` or `limit`. Empty: our own.",
+    )
+    state_metrics: str = Field("", description="Versions of kube-state-metrics, label `version`. Empty: our own.")
 
     per_container: bool = Field(
         default=True, description="Whether usage and requests are read by container; if not, pods are sized as a whole."
@@ -104,7 +140,9 @@ class Queries(BaseModel):
         """Fill in the preset, so that the model shows the text that is asked."""
         if not isinstance(given, dict):
             return given
-        known = RAW | CONTAINER_USAGE | CONTAINER_FACTS | (RECORDED if given.get("preset") == "recorded" else {})
+        known = (
+            RAW | OF_NAMED | CONTAINER_USAGE | CONTAINER_FACTS | (RECORDED if given.get("preset") == "recorded" else {})
+        )
         origin = PRESETS.get(str(given.get("requests_from", "")))
         known |= {"requests": origin.query} if origin else {}
         if given.get("cpu") and given["cpu"] != known["cpu"]:
@@ -151,11 +189,14 @@ class Queries(BaseModel):
         """Range of a rate for points `step` apart."""
         return max(self.rate_window, step)
 
-    def signal(self, signal: str, step: timedelta = timedelta(0)) -> str:
-        """The query for `signal` of every workload at points `step` apart; empty when there is none."""
+    def signal(self, signal: str, step: timedelta = timedelta(0), containers: Collection[str] = ()) -> str:
+        """The query for `signal` of every workload at points `step` apart; empty when there is none.
+
+        A signal of containers is asked for of these.
+        """
         own = self._own.get(signal)
         template = getattr(self, _TEMPLATES[signal]) if own is None else self._total(own)
-        return self.rendered(template, self.window(step))
+        return self.rendered(template, self.window(step), containers)
 
     def _total(self, own: SignalSettings) -> str:
         """The total over all pods: the mean of a pod times the ready ones where the query answers with that."""
@@ -163,9 +204,10 @@ class Queries(BaseModel):
             return own.query
         return f"(\n{own.query}\n)\n* on (namespace, workload_kind, workload)\n(\n{self.ready_replicas}\n)"
 
-    def of_pods(self, step: timedelta) -> str:
-        """The query for what usage of pods at points `step` apart is made of; may be empty."""
-        return self.rendered(self.cpu_pods, self.window(step))
+    def of_pods(self, signal: str, step: timedelta, containers: Collection[str] = ()) -> str:
+        """The query for what the sums of a signal at points `step` apart are made of; empty where there is none."""
+        name = _MADE_OF.get(signal)
+        return self.rendered(getattr(self, name), self.window(step), containers) if name else ""
 
     def is_rate(self, signal: str) -> bool:
         """Whether a signal is asked for as a rate over a window."""
@@ -174,7 +216,11 @@ class Queries(BaseModel):
 
     def inventory(self) -> dict[str, str]:
         """The queries that together describe every workload, by name."""
-        return {name: self.rendered(getattr(self, name)) for name in INVENTORY}
+        return {name: self.fact(name) for name in INVENTORY}
+
+    def fact(self, name: str, containers: Collection[str] = ()) -> str:
+        """One query of the inventory, where HPAs name these containers."""
+        return self.rendered(getattr(self, name), containers=containers)
 
     def hpa_count(self) -> str:
         """The query for the number of HPAs."""
@@ -194,20 +240,22 @@ class Queries(BaseModel):
 
     def all_queries(self) -> dict[str, str]:
         """Every query that may be asked in one cycle, as it is sent."""
-        signals = {name: self.signal(name) for name in (*BUILT_IN.by_name, *self._own) if name != PODS}
-        counted = {OF_PODS: self.of_pods(timedelta(0))}
+        signals = {str(name): self.signal(name) for name in (*DEMAND, *self._own)}
+        counted = {OF_PODS: self.of_pods(CPU, timedelta(0))}
         return {name: text for name, text in (signals | counted | self.inventory()).items() if text}
 
-    def rendered(self, template: str, window: timedelta | None = None) -> str:
+    def rendered(self, template: str, window: timedelta | None = None, containers: Collection[str] = ()) -> str:
         """`template` with every placeholder filled in."""
         pieces = {"workloads": _named_once(self.replicas), "owners": self._owners}
-        return promql.filled(promql.filled(template, pieces), self._values(window or self.rate_window))
+        named = promql.any_of(sorted(containers)) if 0 < len(containers) <= MOST_NAMED else ANY_CONTAINER
+        values = self._values(window or self.rate_window) | {"containers": promql.escaped(named)}
+        return promql.filled(promql.filled(template, pieces), values)
 
     @property
     def _owners(self) -> str:
         return OWNERS_RECORDED if self.preset == "recorded" else OWNERS
 
-    def _values(self, window: timedelta) -> Mapping[str, str]:
+    def _values(self, window: timedelta) -> dict[str, str]:
         return {
             "namespaces": promql.escaped(self.namespaces),
             "labels": promql.equalities(self.labels),

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, m
 
 from forecaster.domain.published import COUNTS
 from forecaster.domain.settings import Section
-from forecaster.domain.signal import BUILT_IN, PODS, Signal, Signals
+from forecaster.domain.signal import BUILT_IN, DEMAND, PODS, Signal, Signals
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -179,7 +179,7 @@ def signals_of(settings: Mapping[str, SignalSettings]) -> Signals:
 
 def check_signals(settings: Mapping[str, SignalSettings]) -> None:
     """Raise ValueError for a name that cannot be one, for what is missing, and for a metric of two signals."""
-    seen: dict[str, str] = {one.resource: str(one) for one in BUILT_IN.demand if one.resource}
+    seen: dict[str, str] = {one.resource: str(one) for one in DEMAND if one.resource}
     for name, one in settings.items():
         if not SIGNAL_NAME.fullmatch(name) or name in TAKEN:
             raise ValueError(

@@ -15,11 +15,12 @@ from forecaster.domain.window import FIVE_MINUTES, MINUTE, Block, Gap, Window, l
 from forecaster.store.ring import HistoryRing, spans
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from numpy.typing import NDArray
 
     from forecaster.domain.signal import Signal
+    from forecaster.domain.workload import WorkloadId
 
 
 PER_POINT = FIVE_MINUTES // MINUTE
@@ -102,6 +103,12 @@ class HistoryStore:
     def missing(self, signal: str) -> int:
         """How many instants of a signal are not answered yet, as of the last `gaps`: the rest of the back-fill."""
         return sum(gap.columns for gap in [*self._missing_minutes(), *self._missing_weeks()] if gap.signal == signal)
+
+    def ask_again(self, signal: str, without: Collection[WorkloadId]) -> None:
+        """Have all of a signal asked for again, because more workloads have it now; what these had is dropped."""
+        rings = self.rings[signal]
+        rings.minutes.ask_again(without)
+        rings.weeks.ask_again(without)
 
     def forget(self) -> int:
         """Drop the workloads without a sample for `forget_after`; how many rows that were."""

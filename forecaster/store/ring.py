@@ -124,6 +124,13 @@ class HistoryRing:
             self._drop(row)
         return len(dead)
 
+    def ask_again(self, without: Iterable[WorkloadId]) -> None:
+        """Have every column asked for again, and drop these workloads."""
+        self._answered[:] = False
+        for key in without:
+            if key in self._rows:
+                self._drop(self._rows[key])
+
     def restore(
         self, keys: Sequence[WorkloadId], answered: NDArray[np.bool_], parts: Iterable[NDArray[np.float32]]
     ) -> None:

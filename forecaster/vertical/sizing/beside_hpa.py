@@ -52,7 +52,7 @@ def beside_hpa(workload: Workload, sizing: PodSizing, policy: VerticalPolicy) ->
         return BesideHpa(frozenset(targets))
     beside = BesideHpa()
     for metric, target in targets.items():
-        changed = _changed_together(sizing, metric, target)
+        changed = None if metric in of_containers(workload) else _changed_together(sizing, metric, target)
         if changed is None:
             beside = replace(beside, stay=beside.stay | {metric})
         else:
@@ -76,6 +76,12 @@ def utilization_targets(workload: Workload) -> dict[str, float]:
     """Targets by resource of an HPA on shares of a request: a new request would move the point at which it acts."""
     targets = workload.autoscaler.targets if workload.autoscaler else ()
     return {one.metric: one.value for one in targets if one.type is TargetType.UTILIZATION}
+
+
+def of_containers(workload: Workload) -> frozenset[str]:
+    """Resources of which an HPA looks at one container: what that one requests is no share of the sum."""
+    targets = workload.autoscaler.targets if workload.autoscaler else ()
+    return frozenset(one.metric for one in targets if one.container)
 
 
 def request_beside_hpa(

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from forecaster.domain.signal import CPU, MEMORY, REQUESTS
-from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType
-from forecaster.horizontal.targets import AmountTarget, Unusable, UtilizationTarget, targets_of
+from forecaster.domain.signal import CPU, CPU_CONTAINER, MEMORY, MEMORY_CONTAINER, REQUESTS
+from forecaster.domain.workload import Autoscaler, NamedContainer, Resources, Target, TargetType
+from forecaster.horizontal.targets import SEVERAL_CONTAINERS, AmountTarget, Unusable, UtilizationTarget, targets_of
 from tests.support.builders import CPU_HALF, GIB, MEMORY_HALF, hpa, policy, workload
 
 HORIZONTAL = policy().horizontal
@@ -38,12 +40,26 @@ def test_what_cannot_be_computed_stays_in_the_list_with_its_reason() -> None:
     assert target.metric == "queue_length"
 
 
-def test_a_target_of_one_container_is_none_of_the_pod() -> None:
+def test_a_target_of_one_container_is_a_share_of_what_that_container_requests() -> None:
     app = Target("cpu", TargetType.UTILIZATION, 0.7, "app")
-    (target,) = targets_of(workload(autoscaler=hpa(app)), HORIZONTAL)
-    assert target == Unusable(
-        "cpu", "it is that of container app alone, which is not forecast; the HPA reads it itself"
-    )
+    meshed = replace(workload(autoscaler=hpa(app)), containers=(NamedContainer("app", Resources(cpu_request=0.5)),))
+    assert targets_of(meshed, HORIZONTAL) == (UtilizationTarget(CPU_CONTAINER, 70, 0.5),)
+
+
+def test_a_target_of_one_container_without_a_request_names_it() -> None:
+    (target,) = targets_of(workload(autoscaler=hpa(Target("cpu", TargetType.UTILIZATION, 0.7, "app"))), HORIZONTAL)
+    assert target == Unusable("cpu", "utilization needs a cpu request on container app; set one")
+
+
+def test_an_amount_of_memory_of_one_container_needs_no_request() -> None:
+    app = Target("memory", TargetType.AVERAGE_VALUE, GIB, "app")
+    assert targets_of(workload(autoscaler=hpa(app)), HORIZONTAL) == (AmountTarget(MEMORY_CONTAINER, GIB),)
+
+
+def test_of_targets_on_several_containers_none_is_taken_for_the_other() -> None:
+    both = (Target("cpu", TargetType.UTILIZATION, 0.7, name) for name in ("app", "proxy"))
+    found = targets_of(workload(autoscaler=hpa(*both)), HORIZONTAL)
+    assert found == (Unusable("cpu", SEVERAL_CONTAINERS),) * 2
 
 
 def test_targets_are_spoken_as_manifests_have_them() -> None:

@@ -67,6 +67,20 @@ def test_an_hpa_without_lower_bound_has_one_pod() -> None:
     assert not found.partly
 
 
+@pytest.mark.parametrize(("version", "held"), [("v2.4.2", True), ("v2.5.0", False), ("v2.19.1", False), ("own", False)])
+def test_a_kube_state_metrics_that_drops_fractions_does_not_tell_whole_hpas(version: str, *, held: bool) -> None:
+    """`averageValue: 500m` of a second target would be missing, and nothing says so."""
+    found = inventory(
+        hpa_scale_targets=[SCALES_WEB],
+        hpa_max_replicas=[MOST],
+        hpa_metric_targets=[CPU_60],
+        state_metrics=[InstantRow({"version": version}, 1.0)],
+    )
+    assert bool(found.partly) is held
+    assert (found.workloads[0].autoscaler is None) is held
+    assert not held or "kube-state-metrics v2.4.2 leaves them out" in found.partly[WEB]
+
+
 @pytest.mark.parametrize(
     ("told", "missing"),
     [({"hpa_metric_targets": [CPU_60]}, "maxReplicas"), ({"hpa_max_replicas": [MOST]}, "metrics")],

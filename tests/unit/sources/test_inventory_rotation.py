@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, WorkloadId
+from forecaster.domain.workload import Autoscaler, NamedContainer, Resources, Target, TargetType, WorkloadId
 from forecaster.errors import SourceTimeout
-from forecaster.sources.facts import SPECIFICATIONS, InstantRow
+from forecaster.sources.facts import SPECIFICATIONS, WITH_TARGETS, InstantRow
 from forecaster.sources.inventory import HPA_COUNT, Rotation
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -29,7 +29,8 @@ class Cluster:
             raise SourceTimeout(f"query {name!r}: no answer in time")
         if name == HPA_COUNT:
             return [InstantRow({}, float(self.hpas))]
-        self.asked.append(name)
+        if name not in WITH_TARGETS:
+            self.asked.append(name)
         scaled = HPA | {"scaletargetref_kind": "Deployment", "scaletargetref_name": "web"}
         cpu = {"namespace": "shop", "workload_kind": "Deployment", "workload": "web", "resource": "cpu"}
         rows = {
@@ -117,6 +118,36 @@ def test_a_new_hpa_is_read_whole_in_the_cycle_in_which_it_is_there() -> None:
     cluster.hpas = 2
     rotation.specifications(NOON + MINUTE, [WEB], cluster.ask)
     assert {name for name in SPECIFICATIONS if name.startswith("hpa_")} <= set(cluster.asked)
+
+
+class TestContainersOfTargets:
+    """An HPA that looks at one container is used with what that container requests, or not at all."""
+
+    class Meshed(Cluster):
+        def ask(self, name: str) -> list[InstantRow]:
+            rows = super().ask(name)
+            of_app = {"namespace": "shop", "workload_kind": "Deployment", "workload": "web", "container": "app"}
+            match name:
+                case "hpa_metric_targets":
+                    target = HPA | {"metric_name": "cpu", "metric_target_type": "utilization", "container": "app"}
+                    return [InstantRow(target, 70.0)]
+                case "hpa_containers":
+                    return [InstantRow(of_app | {"resource": "cpu", "what": "request"}, 0.3)]
+                case _:
+                    return rows
+
+    def test_what_they_request_is_read_in_the_cycle_of_the_targets(self) -> None:
+        found = Rotation(6 * MINUTE).specifications(NOON, [WEB], self.Meshed().ask)
+        assert found.containers == {WEB: (NamedContainer("app", Resources(cpu_request=0.3)),)}
+        assert not found.partly
+
+    def test_an_hpa_is_told_in_part_while_that_is_not_known_and_it_is_asked_for_again(self) -> None:
+        cluster, rotation = self.Meshed(), Rotation(6 * MINUTE)
+        cluster.slow = {"hpa_containers"}
+        found = rotation.specifications(NOON, [WEB], cluster.ask)
+        assert found.partly == {WEB: "no series tells the requests of the containers of its HPA web"}
+        cluster.slow = set()
+        assert not rotation.specifications(NOON + MINUTE, [WEB], cluster.ask).partly
 
 
 class TestSlowQuery:

@@ -45,6 +45,8 @@ def test_every_query_is_visible_as_it_is_asked() -> None:
         "hpa_min_replicas",
         "hpa_max_replicas",
         "hpa_metric_targets",
+        "hpa_containers",
+        "state_metrics",
     }
 
 

@@ -112,6 +112,12 @@ class TestHpa:
         policy = VerticalPolicy(beside_hpa="keep-scale-point")
         assert isinstance(size(workload(autoscaler=hpa(CPU_HALF)), (known, unknown), policy), Hold)
 
+    def test_is_kept_where_the_hpa_looks_at_one_container_of_the_pod(self) -> None:
+        """What that one requests is no share of the sum: another request of the pod would not keep the scale point."""
+        app = Target("cpu", TargetType.UTILIZATION, 0.5, "app")
+        policy = VerticalPolicy(beside_hpa="keep-scale-point")
+        assert isinstance(size(workload(autoscaler=hpa(app)), sizing_of(cpu=sized(0.7)), policy), Hold)
+
     def test_of_one_resource_leaves_the_other_where_it_is_kept(self) -> None:
         both = sizing_of(cpu=sized(0.7), memory=sized(GIB, limit=GIB, kept=True))
         changed = resized(both, hpa(CPU_HALF), VerticalPolicy(beside_hpa="keep-scale-point"))
