@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+import sys
 import tempfile
 import time
 from contextlib import ExitStack
@@ -120,13 +121,20 @@ def build(settings: Settings, source: Source, parts: ExitStack) -> tuple[Cycle, 
     ), history
 
 
-def run(cycle: Cycle, steady: int, overheard: Overheard | None) -> list[Cost]:
-    """The first back-fill, the cycles until all models are fitted and all workloads sized, and so many more."""
+def run(cycle: Cycle, steady: int, overheard: Overheard | None, *, hurried: bool = False) -> list[Cost]:
+    """The first back-fill, the cycles until all models are fitted and all workloads sized, and so many more.
+
+    Hurried: without the budget until then, which spreads the first fits and sizes of a large fleet over hours.
+    """
+    budget, first = cycle.budget, cycle.sizes.first
+    if hurried:
+        cycle.budget, cycle.sizes.first = timedelta(hours=1), sys.maxsize
     costs = [_measured(cycle, NOON, overheard)]
     left, aged = steady, False
     while left and len(costs) < MOST_CYCLES:
         now = NOON + len(costs) * MINUTE
         if not costs[-1].waiting:
+            cycle.budget, cycle.sizes.first = budget, first
             left -= 1
             aged = aged or _spread_ages(cycle, now)
         costs.append(_measured(cycle, now, overheard))
@@ -221,6 +229,7 @@ def main() -> None:
     parser.add_argument("--days", type=int, default=7, help="history by five minutes")
     parser.add_argument("--cycles", type=int, default=20, help="of the steady state")
     parser.add_argument("--model", default=Settings().forecast.model)
+    parser.add_argument("--hurry", action="store_true", help="no budget until all is fitted and sized")
     given = parser.parse_args()
     fleet = Fleet(given.workloads)
     with ExitStack() as parts:
@@ -236,7 +245,8 @@ def main() -> None:
             print(f"Prometheus {binaries.version}")
         del fleet
         cycle, history = build(settings, source, parts)
-        print(json.dumps(summary(run(cycle, given.cycles, overheard), given.cycles, history), indent=1, default=str))
+        costs = run(cycle, given.cycles, overheard, hurried=given.hurry)
+        print(json.dumps(summary(costs, given.cycles, history), indent=1, default=str))
 
 
 if __name__ == "__main__":
