@@ -11,11 +11,14 @@ def main() -> None:
     """Run a command; expected errors are one message and exit code 1, never a traceback."""
     try:
         from forecaster.cli import app  # noqa: PLC0415  while it loads, Ctrl-C may come already
+        from forecaster.cli.streams import run_and_flush, tolerant_streams  # noqa: PLC0415  as above
         from forecaster.errors import ForecasterError  # noqa: PLC0415  as above
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
+    tolerant_streams()
+    plugin = sys.argv[0].endswith("kubectl-forecaster")
     try:
-        app()
+        run_and_flush(lambda: app(prog_name="kubectl forecaster" if plugin else "forecaster"))
     except ForecasterError as error:
         sys.stderr.write(f"forecaster: {error}\n")
         raise SystemExit(1) from None

@@ -6,18 +6,20 @@
     │   ├── SourceUnavailable   no answer: worth asking again
     │   │   └── SourceTimeout       there is a server, and no answer in time: one question may be too much for it
     │   └── SourceRefused       an answer that says no, or that is no answer: a person must look
-    └── StoreError         something could not be kept; computing goes on
+    ├── StoreError         something could not be kept; computing goes on
+    └── UnknownName        a name that was asked for matches nothing; the text says which are near
 
 What is expected to happen (no data, stale, too short) is a value with a reason, never one of these.
 """
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 
 class ForecasterError(Exception):
@@ -64,3 +66,35 @@ class SourceRefused(SourceError):
 
 class StoreError(ForecasterError):
     """Something could not be written or read back."""
+
+
+MOST_NAMED = 10
+LEAST_ALIKE = 0.6
+"""Of `difflib`: what its `get_close_matches` takes for close."""
+
+
+class UnknownName(ForecasterError):
+    """A name that matches nothing, with those that are near it, or else the first of those there are."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        there = sorted(known)
+        near = nearest(name, there)
+        if near:
+            remedy = f"; did you mean {' or '.join(near)}?"
+        else:
+            more = f" and {len(there) - MOST_NAMED} more" if len(there) > MOST_NAMED else ""
+            remedy = f"; there are {', '.join(there[:MOST_NAMED])}{more}" if there else "; there are none"
+        super().__init__(f"no {kind} matches {name!r}{remedy}")
+
+
+def nearest(name: str, known: Iterable[str], most: int = 3) -> list[str]:
+    """The known names that are most like this one, also where only the part behind the last `/` or `.` was typed."""
+    by_part: dict[str, str] = {}
+    for one in known:
+        by_part[one.lower()] = one
+        by_part.setdefault(one.lower().replace(".", "/").rpartition("/")[2], one)
+    typed = name.lower().strip("*")
+    alike = {part: difflib.SequenceMatcher(None, typed, part).ratio() for part in by_part}
+    best = max(alike.values(), default=0.0)
+    found = sorted((part for part in alike if alike[part] >= max(LEAST_ALIKE, best - 0.1)), key=lambda one: -alike[one])
+    return list(dict.fromkeys(by_part[part] for part in found))[:most]

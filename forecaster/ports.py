@@ -64,6 +64,16 @@ class Histories(Protocol):
         """Drop workloads that have been silent for long; how many series that were."""
 
 
+class Watch(Protocol):
+    """Looks on at something long, and says what becomes of it after Ctrl-C."""
+
+    def began(self, stage: str, share: float) -> None:
+        """A stage begins; `share` of the whole, 0-1, lies behind it."""
+
+    def interrupted(self, stage: str) -> bool:
+        """Ctrl-C came within this stage: whether the rest is done with what is known."""
+
+
 class Changes(NamedTuple):
     """What a cycle decided otherwise than the last one that was recorded."""
 

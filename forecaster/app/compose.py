@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.report import ForecastScore
     from forecaster.domain.workload import WorkloadId
-    from forecaster.ports import Changes, Histories, Ledger, Publisher, Source
+    from forecaster.ports import Changes, Histories, Ledger, Publisher, Source, Watch
 
 ALL_AT_ONCE = 1_000_000
 JUDGED_AT_ONCE = 100
@@ -57,6 +57,7 @@ def single_cycle(
     *,
     source: Source | None = None,
     shown: Callable[[WorkloadId], bool] = lambda _: True,
+    watch: Watch | None = None,
 ) -> Cycle:
     """A cycle that fits everything at once and leaves no trace: for `once`, `explain` and tests.
 
@@ -78,6 +79,7 @@ def single_cycle(
         fits=ALL_AT_ONCE,
         observed=observed,
         learns_first=True,
+        watch=watch,
     )
 
 
@@ -91,6 +93,7 @@ def build_cycle(
     fits: int = FITS,
     observed: Observed | None = None,
     learns_first: bool = False,
+    watch: Watch | None = None,
 ) -> Cycle:
     """The parts of a cycle put together, in a process that is made ready for them."""
     prepare_process()
@@ -105,6 +108,7 @@ def build_cycle(
         sizes=PodSizes(first=ALL_AT_ONCE) if learns_first else PodSizes(),
         learns_first=learns_first,
         budget=timedelta(hours=1) if learns_first else settings.cycle.interval / 2,
+        watch=watch,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -25,28 +25,74 @@ from forecaster.cli import (
     tune,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+EXIT_CODES = """\b
+Exit codes:
+  0    done
+  1    refused, not found or not well, and a message says what; `doctor`: a check is BAD; `tune`: no proposal
+  2    the command line itself is wrong
+  130  Ctrl-C: what was known until then is printed
+  141  the reader of standard output has gone"""
+
 app = typer.Typer(
     name="forecaster",
     help="Predictive autoscaler for Kubernetes: what each workload will need, how many replicas and which requests "
     "that takes, and why. Reads Prometheus, touches nothing.",
+    epilog=EXIT_CODES,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("once")(once.once)
-app.command("run")(run.run)
-app.command("explain")(explain.explain)
-app.command("doctor")(doctor.doctor)
-app.command("demo")(demo.demo)
-app.command("recommend")(recommend.recommend)
-app.command("nodes")(nodes.nodes)
-app.command("replay")(replay.replay)
-app.command("tune")(tune.tune)
-app.command("outcome")(outcome.outcome)
-app.command("models")(catalogue.models)
-app.command("settings")(settings.settings)
-app.command("certificates")(certificates.certificates)
+
+AT = "--prometheus http://prometheus:9090"
+COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
+    "once": (
+        once.once,
+        (f"once {AT}", f"once {AT} -n shop -o wide", f"once {AT} shop/checkout -o json"),
+    ),
+    "run": (run.run, (f"run {AT}", "run --config /etc/forecaster")),
+    "explain": (
+        explain.explain,
+        (f"explain {AT} shop/checkout", f"explain {AT} shop/checkout --set quantile=0.95 --set lead_time=5m"),
+    ),
+    "doctor": (doctor.doctor, (f"doctor {AT}", "doctor --config settings.yaml")),
+    "demo": (demo.demo, ("demo", "demo --once -o json")),
+    "recommend": (
+        recommend.recommend,
+        (
+            f"recommend {AT} 'shop/*' --price-core-hour 0.03 --price-gib-hour 0.004",
+            f"recommend {AT} --severity WARNING -o patches | kubectl diff -f -",
+        ),
+    ),
+    "nodes": (nodes.nodes, (f"nodes {AT}", f"nodes {AT} --quantile 0.9 -o json")),
+    "replay": (
+        replay.replay,
+        ("replay", f"replay 'shop/*' --from-prometheus {AT} --length 14d --html replay.html"),
+    ),
+    "tune": (tune.tune, (f"tune 'shop/*' --from-prometheus {AT} --length 14d >overrides.yaml",)),
+    "outcome": (outcome.outcome, ("outcome --config settings.yaml --length 7d",)),
+    "models": (catalogue.models, ("models", "models adaptive")),
+    "settings": (
+        settings.settings,
+        ("settings policy.horizontal.lead_time", "settings --config settings.yaml --origin", "settings --schema"),
+    ),
+    "certificates": (
+        certificates.certificates,
+        ("certificates --service monitoring/forecaster --secret monitoring/forecaster-tls",),
+    ),
+}
+
+
+def examples(*lines: str) -> str:
+    """The end of a command's help."""
+    return "\n".join(["\b", "Examples:", *(f"  forecaster {line}" for line in lines)])
+
+
+for name, (command, lines) in COMMANDS.items():
+    app.command(name, epilog=examples(*lines))(command)
 app.add_typer(backtest.app, name="backtest")
 app.add_typer(hpa.app, name="hpa")
 
@@ -59,6 +105,8 @@ def _print_version(asked: bool) -> None:  # noqa: FBT001  typer's callback
 
 @app.callback()
 def common(
-    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Say it.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", "-v", callback=_print_version, is_eager=True, help="Say it.")
+    ] = False,
 ) -> None:
     """Say the version, or run a command."""

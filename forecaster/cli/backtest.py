@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from forecaster.cli.options import ConfigFile, Demo, Instant, Namespaces, Pattern, PrometheusUrl, matching, settings_of
+from forecaster.cli.options import (
+    ConfigFile,
+    Demo,
+    Instant,
+    Namespace,
+    OutputForm,
+    Pattern,
+    PrometheusUrl,
+    chosen,
+    finished,
+    narrowed,
+    settings_of,
+)
+from forecaster.report.formats import Output
 
 if TYPE_CHECKING:
+    from forecaster.replay.size_compare import SizeOutcome
     from forecaster.replay.size_replay import Load
 
 app = typer.Typer(
@@ -25,9 +39,9 @@ def backtest() -> None:
 def vertical(
     prometheus: PrometheusUrl = None,
     config: ConfigFile = None,
-    namespaces: Namespaces = None,
+    namespace: Namespace = None,
     workload: Pattern = "*",
-    json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+    output: OutputForm = Output.TABLE,
     demo: Demo = False,
     at: Instant = None,
 ) -> None:
@@ -40,14 +54,30 @@ def vertical(
     from forecaster.cycle.advice import pod_usage
     from forecaster.replay.size_compare import backtested_sizes
     from forecaster.replay.size_replay import measured_load
+    from forecaster.report.progress import shown_progress
     from forecaster.report.sizes_backtest import print_backtest
 
-    settings = settings_of(config, prometheus, namespaces)
-    seen = look_at_demo(None, None) if demo else look(settings, at, None, None)
-    ids = sorted(matching(seen.outcome.inventory.ids, workload))
-    usage, names = pod_usage(seen.cycle.history, ids), [str(id_) for id_ in ids]
-    loads = [measured_load("cpu", names, usage.cpu), measured_load("memory", names, usage.memory)]
-    found: dict[str, Load] = {load.resource: load for load in loads if load is not None}
+    settings = settings_of(config, prometheus, namespace)
+    with shown_progress("backtest") as shown:
+        seen = look_at_demo(None, None, shown) if demo else look(narrowed(settings, workload), at, None, None, shown)
+        seen.tell_faults()
+        if not seen.outcome.inventory.ids and seen.outcome.report.failures:
+            raise typer.Exit(1)
+        ids = sorted(chosen(seen.outcome.inventory.ids, workload, None if demo else settings))
+        usage, names = pod_usage(seen.cycle.history, ids), [str(id_) for id_ in ids]
+        found: dict[str, Load] = {}
+        results: dict[str, list[SizeOutcome]] = {}
+        loads = (measured_load("cpu", names, usage.cpu), measured_load("memory", names, usage.memory))
+        for load in filter(None, loads):
+            name = load.resource
+            shown.began(f"sizes of {name}", 0.5 + 0.5 * len(results))
+            try:
+                results[name] = backtested_sizes(load, settings.policy.vertical)
+            except KeyboardInterrupt:
+                if not (results and shown.interrupted(name)):
+                    raise
+                break
+            found[name] = load
     if not found:
         typer.echo("no workload has a day of usage per pod; half is read first, half a day is the least", err=True)
         raise typer.Exit(1)
@@ -55,6 +85,5 @@ def vertical(
         name: f"{name}: {len(load.names)} workloads, {(load.wanted.shape[1] - load.warm) / 288:.1f} days"
         for name, load in found.items()
     }
-    print_backtest(
-        {name: backtested_sizes(load, settings.policy.vertical) for name, load in found.items()}, heads, as_json=json
-    )
+    print_backtest(results, heads, output, ids)
+    finished(shown)

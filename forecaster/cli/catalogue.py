@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
+from forecaster.cli.options import OutputForm
+from forecaster.report.formats import Output
 
-def models() -> None:
+
+def models(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="All that one of them says of itself.")] = None,
+    output: OutputForm = Output.TABLE,
+) -> None:
     """List the forecasting models that `forecast.model` can name."""
+    from forecaster.cli.replay_inputs import known_models
+    from forecaster.report.printed import Column, Printable, print_as, print_table
     from models import CATALOGUE, create
 
-    for name in CATALOGUE:
-        summary = (type(create(name)).__doc__ or "").strip().splitlines()[0]
-        typer.echo(f"{name:22} {summary}")
+    if name is not None:
+        known_models([name])
+        typer.echo((type(create(name)).__doc__ or "").strip())
+        return
+    summaries = {one: (type(create(one)).__doc__ or "").strip().splitlines()[0] for one in CATALOGUE}
+    rows = [{"name": one, "summary": summary} for one, summary in summaries.items()]
+    result = Printable(
+        table=lambda wide: print_table(
+            [Column("NAME", list(summaries)), Column("SUMMARY", list(summaries.values()), words=True)], wide=wide
+        ),
+        document=lambda: {"models": rows},
+        rows=lambda: rows,
+        ids=lambda: summaries,
+    )
+    print_as(output, result)

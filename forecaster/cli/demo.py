@@ -6,12 +6,15 @@ from typing import Annotated
 
 import typer
 
+from forecaster.cli.options import OutputForm
+from forecaster.report.formats import Output
+
 
 def demo(
     once: Annotated[bool, typer.Option("--once", help="One cycle, then stop.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print for machines.")] = False,
+    output: OutputForm = Output.TABLE,
 ) -> None:
     """Run the service's own code on real recorded load with a fast clock, and compare with the plain HPA."""
     from forecaster.report.demo import show_one_cycle, show_play
 
-    (show_one_cycle if once else show_play)(as_json=as_json)
+    (show_one_cycle if once else show_play)(output)

@@ -6,28 +6,46 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from forecaster.cli.options import ConfigFile, Namespaces, PrometheusUrl, settings_of
+from forecaster.cli.options import ConfigFile, Namespace, PrometheusUrl, known_workloads, settings_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from forecaster.config.settings import Settings
     from forecaster.domain.report import Check
 
 
-def doctor(prometheus: PrometheusUrl = None, config: ConfigFile = None, namespaces: Namespaces = None) -> None:
+def doctor(prometheus: PrometheusUrl = None, config: ConfigFile = None, namespace: Namespace = None) -> None:
     """Try address, authentication, every query, sample age, history length, clock and store; say what is wrong."""
     from forecaster.app.clock import current
     from forecaster.sources.probe import probe
     from forecaster.store.state import probe_state
 
-    settings = settings_of(config, prometheus, namespaces)
+    settings = settings_of(config, prometheus, namespace)
     checks = [
         *probe(settings.prometheus, settings.queries, current(), settings.signals),
         *probe_state(settings.state.directory),
+        *([] if namespace else _overrides(settings)),
     ]
     typer.echo("\n".join(_lines(checks)))
     if not all(check.ok for check in checks):
         raise typer.Exit(1)
+
+
+def _overrides(settings: Settings) -> list[Check]:
+    """Overrides that match nothing are mostly misspelt; where the workloads cannot be read another check says so."""
+    from forecaster.domain.report import Check
+    from forecaster.errors import SourceError
+
+    policies = settings.policies
+    try:
+        idle = policies.without_a_workload(known_workloads(settings)) if policies.overrides else []
+    except SourceError:
+        return []
+    remedy = "mend namespace, kind and name of its `match`, or drop it; `forecaster once -o name` lists the workloads"
+    if not idle:
+        return [Check("overrides", ok=True, detail=f"each of {len(policies.overrides)} matches a workload")]
+    return [Check("overrides", ok=False, detail="; ".join(idle), remedy=remedy)]
 
 
 def _lines(checks: Iterable[Check]) -> Iterable[str]:

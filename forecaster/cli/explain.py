@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from forecaster.cli.options import ConfigFile, Instant, PrometheusUrl, matching, settings_of
+from forecaster.cli.options import ConfigFile, Instant, Namespace, PrometheusUrl, finished, settings_of, workload_names
 from forecaster.cli.recommend import Objects, ServerVersion
+from forecaster.report.formats import DocumentOutput
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from forecaster.cycle.run import Cycle, Outcome
@@ -21,9 +23,14 @@ if TYPE_CHECKING:
 
 
 def explain(
-    workload: Annotated[str, typer.Argument(metavar="NAMESPACE/NAME", help="The workload; shell patterns.")],
+    workload: Annotated[
+        str,
+        typer.Argument(metavar="NAMESPACE/NAME", help="The workload; shell patterns.", autocompletion=workload_names),
+    ],
     prometheus: PrometheusUrl = None,
     config: ConfigFile = None,
+    namespace: Namespace = None,
+    output: Annotated[DocumentOutput, typer.Option("--output", "-o", help="How to print.")] = DocumentOutput.TEXT,
     at: Instant = None,
     joint: Annotated[
         bool, typer.Option("--joint", help="Say, too, what count and size chosen together would be.")
@@ -40,35 +47,76 @@ def explain(
     server_version: ServerVersion = None,
 ) -> None:
     """Say how the numbers of a workload came about: inputs, model, quantile, every clamp in order, and why."""
-    from forecaster.cli.once import cycle_run
-    from forecaster.horizontal.explain import explanation
-    from forecaster.horizontal.hpa_next import next_sync
-    from forecaster.publish.rows import encoded_readers, offered_cycle
-    from forecaster.publish.values import values_for
+    from forecaster.cli.once import cycle_run, workloads_of
+    from forecaster.report.printed import print_json, print_text, print_yaml
+    from forecaster.report.progress import shown_progress
 
     cluster = _cluster(objects, server_version)
-    prove = _prover(cluster)
-    cycle, outcome = cycle_run(settings_of(config, prometheus, None), at, workload)
-    ours = matching((one.id for one in outcome.recommendations), workload)
+    settings = settings_of(config, prometheus, namespace)
+    with shown_progress("explain") as shown:
+        cycle, outcome = cycle_run(settings, at, workload, shown)
+        changes = with_changes(cycle.policies, changed) if changed else None
+        ours = workloads_of(outcome, workload, settings)
+        told = Told(
+            cycle,
+            outcome,
+            _prover(cluster),
+            _together(cycle, outcome, cluster) if joint else {},
+            cycle.what_if(changes, outcome.report.at) if changes else None,
+            changed or (),
+        )
+    for failure in outcome.report.failures:
+        typer.echo(f"! {failure}", err=True)
     if not ours:
-        known = ", ".join(sorted(str(one.id) for one in outcome.recommendations)[:10]) or "none at all"
-        failures = "".join(f"\n! {failure}" for failure in outcome.report.failures)
-        typer.echo(f"No workload matches {workload!r}. Known are: {known}{failures}", err=True)
         raise typer.Exit(1)
-    together = _together(cycle, outcome, cluster) if joint else {}
-    policies = [cycle.policies.of(one.id) for one in outcome.recommendations]
-    offers = offered_cycle(outcome.report.at, outcome.recommendations, policies)
-    otherwise = cycle.what_if(with_changes(cycle.policies, changed), outcome.report.at) if changed else None
-    for place, target in enumerate(outcome.inventory.workloads):
-        if target.id not in ours:
-            continue
-        one = outcome.recommendations[place]
+    if output is DocumentOutput.TEXT:
+        print_text(*(line for id_ in sorted(ours) for line in told.lines(id_)))
+    else:
+        document = {"explanations": [told.document(id_) for id_ in sorted(ours)]}
+        (print_json if output is DocumentOutput.JSON else print_yaml)(document)
+    finished(shown)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What is said of the workloads of one cycle."""
+
+    cycle: Cycle
+    outcome: Outcome
+    prove: Callable[[Workload, Recommendation], list[str]]
+    together: Mapping[WorkloadId, list[str]]
+    otherwise: Sequence[Recommendation] | None
+    changed: Sequence[str]
+
+    def lines(self, id_: WorkloadId) -> list[str]:
+        """Inputs, steps, decision; what the HPA does with it; what else was asked for."""
+        from forecaster.horizontal.explain import explanation
+
+        place = self.outcome.inventory.ids.index(id_)
+        lines = [*explanation(self.outcome.recommendations[place]), *(f"  {line}" for line in self._beside(place))]
+        if self.otherwise is not None:
+            lines += [f"what if {', '.join(self.changed)}", *explanation(self.otherwise[place])[1:]]
+        return lines
+
+    def document(self, id_: WorkloadId) -> dict[str, object]:
+        """The recommendation as the API has it, and the sentences."""
+        from forecaster.publish.views import recommendation_view
+
+        place = self.outcome.inventory.ids.index(id_)
+        return {"recommendation": recommendation_view(self.outcome.recommendations[place]), "text": self.lines(id_)}
+
+    def _beside(self, place: int) -> list[str]:
+        """What the HPA does with the offer, what the cluster says to the sizes, count and size together."""
+        from forecaster.horizontal.hpa_next import next_sync
+        from forecaster.publish.rows import encoded_readers, offered_cycle
+        from forecaster.publish.values import values_for
+
+        target, one = self.outcome.inventory.workloads[place], self.outcome.recommendations[place]
+        policies = [self.cycle.policies.of(each.id) for each in self.outcome.recommendations]
+        offers = offered_cycle(self.outcome.report.at, self.outcome.recommendations, policies)
         signal = policies[place].horizontal.demand_signal
         offered = values_for(offers.offer(place, encoded_readers(one.targets)), one.targets, one.at, signal)
-        lines = (*next_sync(target, one, offered), *prove(target, one), *together.get(one.id, ()))
-        typer.echo("\n".join([*explanation(one), *("  " + line for line in lines)]))
-        if otherwise is not None:
-            typer.echo("\n".join([f"what if {', '.join(changed or ())}", *explanation(otherwise[place])[1:]]))
+        return [*next_sync(target, one, offered), *self.prove(target, one), *self.together.get(one.id, ())]
 
 
 def with_changes(policies: Policies, changed: Sequence[str]) -> Policies:

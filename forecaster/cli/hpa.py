@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from forecaster.report.formats import SimulateOutput
+
 app = typer.Typer(
     help="What a HorizontalPodAutoscaler would do, offline and exact.", no_args_is_help=True, rich_markup_mode=None
 )
@@ -89,7 +91,7 @@ def simulate(
     at: Instant = None,
     scale_to_zero: ScaleToZero = False,
     passes: Annotated[int, typer.Option(min=1, max=10_000, help="How many passes, one sync period apart.")] = 1,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object a pass.")] = False,
+    output: Annotated[SimulateOutput, typer.Option("--output", "-o", help="How to print.")] = SimulateOutput.TABLE,
 ) -> None:
     """Run passes of this HPA and print what each one asks for, what it writes and which limit binds.
 
@@ -104,5 +106,5 @@ def simulate(
     (spec,) = specs_of([hpa], controller)
     seen, now = look(spec, pods, metrics, replicas, usage or [], request or [], at)
     rows = rows_of(carry_on(spec, seen, now, passes, controller))
-    for line in json_lines(rows) if json else table_lines(rows):
+    for line in json_lines(rows) if output is SimulateOutput.JSON else table_lines(rows):
         typer.echo(line)

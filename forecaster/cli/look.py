@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import typer
 
 from forecaster.app.clock import instant
 from forecaster.app.compose import single_cycle
 from forecaster.app.demo import staged
+from forecaster.cli.once import borrows
+from forecaster.cli.options import matching, narrowed
 from forecaster.cycle.advice import advices
 from forecaster.cycle.joint_sizes import JointAdvice, joint_advice
 from forecaster.cycle.node_forecast import NodeForecast, node_forecast
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from forecaster.config.settings import Settings
     from forecaster.cycle.run import Cycle, Outcome
     from forecaster.domain.workload import Resources, WorkloadId
+    from forecaster.ports import Watch
     from forecaster.sources.facts import InstantRow
     from forecaster.sources.prometheus import PrometheusSource
     from forecaster.vertical.admission.advice import Advice
@@ -104,9 +107,16 @@ CLUSTER_MAY_BE = timedelta(minutes=5)
 class Observer:
     """Looks at Prometheus again and again, with what it has learned before."""
 
-    def __init__(self, settings: Settings, now: datetime, objects: Sequence[Path] | None, server: str | None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        now: datetime,
+        objects: Sequence[Path] | None,
+        server: str | None,
+        watch: Watch | None = None,
+    ) -> None:
         self._source = factory.prometheus(settings.prometheus, settings.queries, settings.signals)
-        self._cycle = single_cycle(settings, now, source=self._source)
+        self._cycle = single_cycle(settings, now, source=self._source, watch=watch)
         version = _version(server)
         self._objects = _objects(objects, version) if objects else None
         self._facts: tuple[datetime, tuple[Cluster, str]] | None = None
@@ -122,18 +132,58 @@ class Observer:
         return self._facts[1]
 
 
-def look(settings: Settings, at: str | None, objects: Sequence[Path] | None, server: str | None) -> Look:
+def look(
+    settings: Settings, at: str | None, objects: Sequence[Path] | None, server: str | None, watch: Watch | None = None
+) -> Look:
     """One look at the last full minute, or at the instant given."""
     now = last_multiple(instant(at), settings.cycle.interval)
-    return Observer(settings, now, objects, server).look(now)
+    return Observer(settings, now, objects, server, watch).look(now)
 
 
-def look_at_demo(objects: Sequence[Path] | None, server: str | None) -> Look:
+def look_at_demo(objects: Sequence[Path] | None, server: str | None, watch: Watch | None = None) -> Look:
     """The recorded load; of its cluster nothing is known but what objects are given."""
     version = _version(server)
     known, why = _objects(objects, version) if objects else (Cluster(), "")
     with staged() as stage:
+        stage.cycle.watch = watch
         return Look(stage.cycle.run(stage.begin), stage.cycle, known, why)
+
+
+class Asked(Protocol):
+    """Options by which a command says what to look at."""
+
+    @property
+    def demo(self) -> bool:
+        """The recorded load of the demo."""
+
+    @property
+    def workload(self) -> str:
+        """A pattern."""
+
+    @property
+    def at(self) -> str | None:
+        """An instant; the present one without it."""
+
+    @property
+    def objects(self) -> Sequence[Path] | None:
+        """Files of the cluster's objects."""
+
+    @property
+    def server_version(self) -> str | None:
+        """Of the API server."""
+
+
+def look_at(settings: Settings, asked: Asked, watch: Watch | None) -> Look:
+    """What the options ask for; only those workloads, unless one is so new that donors matter."""
+    if asked.demo:
+        return look_at_demo(asked.objects, asked.server_version, watch)
+    less = narrowed(settings, asked.workload)
+    seen = look(less, asked.at, asked.objects, asked.server_version, watch)
+    if less.queries == settings.queries or not borrows(
+        seen.cycle, matching(seen.outcome.inventory.ids, asked.workload)
+    ):
+        return seen
+    return look(settings, asked.at, asked.objects, asked.server_version, watch)
 
 
 def _version(text: str | None) -> Server | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from forecaster.cli.options import ConfigFile, Demo, Instant, Namespaces, PrometheusUrl, settings_of
+from forecaster.cli.options import ConfigFile, Demo, Instant, Namespace, PrometheusUrl, finished, settings_of
 from forecaster.cli.recommend import Objects, ServerVersion
 from forecaster.report.formats import NodesOutput
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def nodes(
     prometheus: PrometheusUrl = None,
     config: ConfigFile = None,
-    namespaces: Namespaces = None,
+    namespace: Namespace = None,
     output: Annotated[NodesOutput, typer.Option("--output", "-o", help="How to print.")] = NodesOutput.TABLE,
     quantile: Annotated[
         float, typer.Option("--quantile", min=0.5, max=0.99, help="Quantile of each pool's sum to be ready for.")
@@ -43,6 +43,7 @@ def nodes(
     """Requests and usage of every node pool over the coming day, nodes needed and when, headroom, memory pressure."""
     from forecaster.cli.look import look, look_at_demo
     from forecaster.report.nodes import print_nodes
+    from forecaster.report.progress import shown_progress
 
     if output is NodesOutput.HEADROOM and not image:
         raise typer.BadParameter(
@@ -50,13 +51,19 @@ def nodes(
             "that your nodes have already",
             param_hint="--image",
         )
-    settings = settings_of(config, prometheus, namespaces)
+    settings = settings_of(config, prometheus, namespace)
     if serve is not None:
         _serve(serve, settings, quantile, warm_minutes, objects, server_version)
         return
-    seen = look_at_demo(objects, server_version) if demo else look(settings, at, objects, server_version)
+    with shown_progress("nodes") as shown:
+        seen = (
+            look_at_demo(objects, server_version, shown) if demo else look(settings, at, objects, server_version, shown)
+        )
+        shown.began("node pools", 1.0)
+        ahead = seen.node_forecast(quantile, warm_minutes)
     seen.tell_faults()
-    print_nodes(seen.node_forecast(quantile, warm_minutes), output, image or "")
+    print_nodes(ahead, output, image or "")
+    finished(shown)
 
 
 def _serve(

@@ -2,47 +2,102 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from forecaster.cli.options import ConfigFile, Instant, Namespaces, Pattern, PrometheusUrl, matching, settings_of
+from forecaster.cli.options import (
+    ConfigFile,
+    Instant,
+    Namespace,
+    OutputForm,
+    Pattern,
+    PrometheusUrl,
+    chosen,
+    finished,
+    matching,
+    narrowed,
+    settings_of,
+    tell_idle_overrides,
+)
+from forecaster.errors import SourceError
 from forecaster.report.formats import Output
 
 if TYPE_CHECKING:
     from forecaster.config.settings import Settings
     from forecaster.cycle.run import Cycle, Outcome
+    from forecaster.domain.workload import WorkloadId
+    from forecaster.report.progress import Shown
 
 
 def once(
     prometheus: PrometheusUrl = None,
     config: ConfigFile = None,
-    namespaces: Namespaces = None,
+    namespace: Namespace = None,
     workload: Pattern = "*",
-    output: Annotated[Output, typer.Option("--output", "-o", help="How to print.")] = Output.TABLE,
+    output: OutputForm = Output.TABLE,
     at: Instant = None,
 ) -> None:
     """Read the history of all workloads once, and print what each should have."""
+    from forecaster.report.progress import shown_progress
     from forecaster.report.recommendations import print_outcome
 
-    outcome = one_cycle(settings_of(config, prometheus, namespaces), at, workload)
-    chosen = matching((one.id for one in outcome.recommendations), workload)
-    print_outcome(outcome, chosen, output)
-    if not outcome.recommendations and outcome.report.failures:
+    settings = settings_of(config, prometheus, namespace)
+    with shown_progress("once") as shown:
+        outcome = cycle_run(settings, at, workload, shown)[1]
+    ours = workloads_of(outcome, workload, settings)
+    print_outcome(outcome, ours, output)
+    if workload == "*" and not namespace and ours:
+        tell_idle_overrides(settings.policies, outcome.inventory.ids)
+    if not ours:
         raise typer.Exit(1)
+    finished(shown)
 
 
-def one_cycle(settings: Settings, at: str | None, shown: str) -> Outcome:
-    """The outcome of a single cycle at the last full minute, or at the instant given; `shown` is a pattern."""
-    return cycle_run(settings, at, shown)[1]
+def workloads_of(outcome: Outcome, pattern: str, settings: Settings) -> set[WorkloadId]:
+    """The workloads of a pattern; none where not even their names can be read, which the report says.
+
+    Raises:
+        UnknownName: there are others.
+    """
+    ids = [one.id for one in outcome.recommendations]
+    if not ids and pattern == "*":
+        return set()
+    try:
+        return chosen(ids, pattern, settings, outcome.report.at)
+    except SourceError:
+        return set()
 
 
-def cycle_run(settings: Settings, at: str | None, shown: str) -> tuple[Cycle, Outcome]:
-    """The same, with the cycle and what it has learned."""
+def cycle_run(settings: Settings, at: str | None, pattern: str, shown: Shown | None = None) -> tuple[Cycle, Outcome]:
+    """A single cycle at the last full minute, or at the instant given, and what came of it; `pattern` is asked for.
+
+    A workload without two days of its own has half its forecast from others like it: then all are read.
+    """
     from forecaster.app.clock import instant
     from forecaster.app.compose import single_cycle
     from forecaster.domain.window import last_multiple
 
     now = last_multiple(instant(at), settings.cycle.interval)
-    cycle = single_cycle(settings, now, shown=lambda id_: bool(matching([id_], shown)))
-    return cycle, cycle.run(now)
+    for asked in (narrowed(settings, pattern), settings):
+        cycle = single_cycle(asked, now, shown=lambda id_: bool(matching([id_], pattern)), watch=shown)
+        outcome = cycle.run(now)
+        if asked.queries == settings.queries or not borrows(cycle, matching(outcome.inventory.ids, pattern)):
+            break
+    return cycle, outcome
+
+
+def borrows(cycle: Cycle, ids: set[WorkloadId]) -> bool:
+    """Whether one of these workloads is so new that donors matter."""
+    import numpy as np
+
+    from forecaster.domain.window import DAY, FIVE_MINUTES
+    from models.donors import YOUNG_DAYS
+
+    for signal in cycle.history.signals:
+        weeks = cycle.history.window(signal, FIVE_MINUTES)
+        rows = [row for row, id_ in enumerate(weeks.keys) if id_ in ids]
+        known = ~np.isnan(weeks.values[rows])
+        if (known.any(axis=1) & ~known[:, : -YOUNG_DAYS * (DAY // FIVE_MINUTES)].any(axis=1)).any():
+            return True
+    return False

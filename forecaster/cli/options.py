@@ -11,11 +11,30 @@ from typing import TYPE_CHECKING, Annotated, get_type_hints
 
 import typer
 
+from forecaster.report.formats import Output
+
+INTERRUPTED = 130
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from datetime import datetime
 
     from forecaster.config.settings import Settings
+    from forecaster.domain.policies import Policies
     from forecaster.domain.workload import WorkloadId
+    from forecaster.report.progress import Shown
+
+
+def workload_names(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Names for the shell's completion, of the Prometheus that is named before; none where it does not answer."""
+    from forecaster.errors import ForecasterError
+
+    config, prometheus, namespace = (ctx.params.get(name) for name in ("config", "prometheus", "namespace"))
+    try:
+        ids = known_workloads(settings_of(config, prometheus, namespace), patient=False)
+    except ForecasterError:
+        return []
+    return [name for name in map(str, ids) if name.startswith(incomplete)]
 
 
 PrometheusUrl = Annotated[
@@ -24,25 +43,33 @@ PrometheusUrl = Annotated[
 ConfigFile = Annotated[
     Path | None, typer.Option("--config", metavar="FILE", help="Settings and policies, or a folder of such files.")
 ]
-Namespaces = Annotated[
-    str | None, typer.Option("--namespaces", metavar="REGEX", help="Only these namespaces, e.g. 'shop|team-.*'.")
+Namespace = Annotated[
+    str | None,
+    typer.Option("--namespace", "-n", metavar="NAMES", help="Only these namespaces, e.g. shop or 'shop,team-*'."),
 ]
 Instant = Annotated[
     str | None, typer.Option("--at", metavar="TIME", help="Evaluate at this instant (RFC 3339) instead of now.")
 ]
-Pattern = Annotated[str, typer.Argument(metavar="[NAMESPACE/NAME]", help="Only these workloads; shell patterns.")]
+Pattern = Annotated[
+    str,
+    typer.Argument(
+        metavar="[NAMESPACE/NAME]", help="Only these workloads; shell patterns.", autocompletion=workload_names
+    ),
+]
 Demo = Annotated[bool, typer.Option("--demo", help="On the recorded load of the demo.")]
+OutputForm = Annotated[Output, typer.Option("--output", "-o", help="How to print.")]
 
 
-def settings_of(config: Path | None, prometheus: str | None, namespaces: str | None) -> Settings:
+def settings_of(config: Path | None, prometheus: str | None, namespace: str | None) -> Settings:
     """Settings of the file with the options over it."""
     from forecaster.config.settings import load
+    from forecaster.sources.promql import expression_of
 
     given: dict[str, object] = {}
     if prometheus:
         given["prometheus"] = {"url": prometheus}
-    if namespaces:
-        given["queries"] = {"namespaces": namespaces}
+    if namespace:
+        given["queries"] = {"namespaces": "|".join(expression_of(one.strip()) for one in namespace.split(","))}
     return load(config, given)
 
 
@@ -52,6 +79,68 @@ def matching(ids: Iterable[WorkloadId], pattern: str) -> set[WorkloadId]:
 
     wanted = pattern if "/" in pattern else f"*/{pattern}"
     return {id_ for id_ in ids if fnmatchcase(str(id_), wanted)}
+
+
+def narrowed(settings: Settings, pattern: str) -> Settings:
+    """The same settings, whose questions are about the workloads of this pattern: one workload costs one workload."""
+    namespace, _, name = pattern.rpartition("/")
+    return settings.model_copy(update={"queries": settings.queries.about(namespace or "*", name)})
+
+
+def chosen(
+    ids: Iterable[WorkloadId], pattern: str, settings: Settings | None = None, at: datetime | None = None
+) -> set[WorkloadId]:
+    """The workloads of a pattern.
+
+    Raises:
+        UnknownName: there is none, and nothing failed that would explain it; near names are those of `ids`, or of all
+            that the Prometheus of the settings knows where only this pattern was asked for.
+    """
+    from forecaster.errors import UnknownName
+
+    found = matching(ids, pattern)
+    if not found:
+        raise UnknownName("workload", pattern, map(str, known_workloads(settings, at) if settings else ids))
+    return found
+
+
+def known_workloads(settings: Settings, at: datetime | None = None, *, patient: bool = True) -> list[WorkloadId]:
+    """Every workload, by one question; without patience where a shell waits for its completion.
+
+    Raises:
+        SourceError: there was no answer.
+    """
+    from contextlib import closing
+
+    from forecaster.app.clock import current
+    from forecaster.domain.workload import WorkloadId
+    from forecaster.sources.factory import prometheus
+    from forecaster.sources.wire import at_instant
+
+    how = settings.prometheus
+    if not patient:
+        how = how.model_copy(update={"retries": 0, "connect_timeout_seconds": 1.0, "read_timeout_seconds": 2.0})
+    with closing(prometheus(how, settings.queries)) as source:
+        rows = source.rows(at_instant("replicas", settings.queries.inventory()["replicas"], at or current()))
+    named = ("namespace", "workload_kind", "workload")
+    return sorted({WorkloadId(*(row.labels.get(label, "") for label in named)) for row in rows})
+
+
+def tell_idle_overrides(policies: Policies, ids: Iterable[WorkloadId]) -> None:
+    """A line on standard error for each override that no workload has; `ids` are all there are."""
+    for line in policies.without_a_workload(ids):
+        typer.echo(f"! {line}", err=True)
+
+
+def finished(shown: Shown) -> None:
+    """The end of a command that Ctrl-C cut short: what was known has been printed.
+
+    Raises:
+        typer.Exit: with the code of an interrupted command.
+    """
+    if shown.interrupted_in:
+        typer.echo(f"Interrupted in {shown.interrupted_in}: the above is what was known until then.", err=True)
+        raise typer.Exit(INTERRUPTED)
 
 
 # Options in groups: a command takes a dataclass, and the command line has one option for each of its fields.

@@ -12,11 +12,12 @@ from forecaster.cli.options import (
     ConfigFile,
     Demo,
     Instant,
-    Namespaces,
+    Namespace,
     Pattern,
     PrometheusUrl,
+    chosen,
+    finished,
     grouped,
-    matching,
     settings_of,
 )
 from forecaster.report.formats import AdviceOutput
@@ -43,7 +44,7 @@ class AdviceOptions:
 
     prometheus: PrometheusUrl = None
     config: ConfigFile = None
-    namespaces: Namespaces = None
+    namespace: Namespace = None
     workload: Pattern = "*"
     kind: Annotated[str | None, typer.Option("--kind", help="Only workloads of this kind.")] = None
     severity: Annotated[
@@ -96,26 +97,32 @@ def recommend(
     ] = False,
 ) -> None:
     """Say what each pod should request and be limited to, how far off it is, what it costs, and what refuses it."""
-    from forecaster.cli.look import look, look_at_demo
-    from forecaster.cli.recommend_inputs import costs_of, filtered, previous_of, prices_of
+    from forecaster.cli.look import look_at
+    from forecaster.cli.recommend_inputs import costs_of, filtered, previous_of, prices_of, writable_folder
     from forecaster.report.advice import print_advice, write_overlay
+    from forecaster.report.progress import shown_progress
     from forecaster.vertical.admission.context import ApplyTerms
     from forecaster.vertical.cluster_rules.qos import SHARED, STATIC
 
+    if to is not None:
+        writable_folder(to)
     prices = prices_of(given.price_core_hour, given.price_gib_hour)
-    settings = settings_of(given.config, given.prometheus, given.namespaces)
+    settings = settings_of(given.config, given.prometheus, given.namespace)
     earlier = previous_of(given.previous, settings if given.since_ledger else None)
-    objects, version = given.objects, given.server_version
-    seen = look_at_demo(objects, version) if given.demo else look(settings, given.at, objects, version)
     terms = ApplyTerms(given.in_place, given.accept_qos_change, STATIC if given.static_cpu else SHARED)
-    advices = seen.advices(earlier, compare=compare, terms=terms)
-    chosen = matching((one.id for one in advices), given.workload)
-    ours = filtered(advices, chosen, given.kind, given.severity, refused=given.refused)
-    together = seen.joint(costs_of(prices, given.price_pod_start), terms) if joint else None
+    with shown_progress("recommend") as shown:
+        seen = look_at(settings, given, shown)
+        shown.began("advice", 1.0)
+        advices = seen.advices(earlier, compare=compare, terms=terms)
+        together = seen.joint(costs_of(prices, given.price_pod_start), terms) if joint else None
     seen.tell_faults()
+    if not advices:
+        typer.echo("No workload was found. `forecaster doctor` says which series are missing.", err=True)
+        raise typer.Exit(1)
+    chosen_ = chosen((one.id for one in advices), given.workload, None if given.demo else settings)
+    ours = filtered(advices, chosen_, given.kind, given.severity, refused=given.refused)
     if output is AdviceOutput.KUSTOMIZE and to is not None:
         typer.echo(f"{write_overlay(ours, to, base)} patches in {to}", err=True)
     else:
         print_advice(ours, output, prices, findings=findings, joint=together)
-    if not advices and seen.outcome.report.failures:
-        raise typer.Exit(1)
+    finished(shown)

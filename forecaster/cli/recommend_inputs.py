@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING
 
 import typer
@@ -32,6 +33,16 @@ def prices_of(core_hour: float | None, gib_hour: float | None) -> ResourcePrices
     if (core_hour is None) != (gib_hour is None):
         raise typer.BadParameter("give both --price-core-hour and --price-gib-hour", param_hint="--price-core-hour")
     return None if core_hour is None or gib_hour is None else ResourcePrices(core_hour, gib_hour)
+
+
+def writable_folder(folder: Path) -> None:
+    """Make the folder that is going to be written to, before the work rather than after it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise typer.BadParameter(f"{folder}: {error.strerror}", param_hint="--to") from error
+    if not os.access(folder, os.W_OK):
+        raise typer.BadParameter(f"{folder} may not be written to", param_hint="--to")
 
 
 def costs_of(prices: ResourcePrices | None, pod_start: float) -> ResourceCosts:

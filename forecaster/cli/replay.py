@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from forecaster.cli.options import grouped
+from forecaster.cli.options import OutputForm, finished, grouped
 from forecaster.cli.replay_options import PricedOptions
+from forecaster.report.formats import Output
 
 Models = Annotated[
     list[str] | None, typer.Option("--model", metavar="NAME", help="Also with this model; may be repeated.")
@@ -21,9 +22,11 @@ TapeFile = Annotated[
     ),
 ]
 Json = Annotated[
-    Path | None, typer.Option("--json", metavar="OUT", dir_okay=False, help="All of it, for machines; - prints it.")
+    Path | None, typer.Option("--json", metavar="OUT", dir_okay=False, help="Write all of it there, for machines.")
 ]
-Html = Annotated[Path | None, typer.Option("--html", metavar="OUT", dir_okay=False, help="A page with pictures.")]
+Html = Annotated[
+    Path | None, typer.Option("--html", metavar="OUT", dir_okay=False, help="Write a page with pictures there.")
+]
 
 
 @grouped
@@ -32,14 +35,15 @@ def replay(
     model: Models = None,
     learned: Learned = False,
     tape: TapeFile = None,
+    output: OutputForm = Output.TABLE,
     json: Json = None,
     html: Html = None,
 ) -> None:
     """Replay demand under today's HPA, seasonal naive, our policy and perfect foresight: shortage, pod-hours, frontier.
 
     Without --export and --from-prometheus the load that comes with the package is replayed. Policies are those of
-    --config; with --json - nothing else is printed. With --tape the service's own cycles are played again, and every
-    decision is compared with the one that was made.
+    --config. With --tape the service's own cycles are played again, and every decision is compared with the one that
+    was made.
     """
     if tape is not None:
         play_tape(tape)
@@ -48,26 +52,32 @@ def replay(
 
     from forecaster.app.compose import prepare_process
     from forecaster.cli.replay_inputs import inputs_of, known_models
-    from forecaster.cli.replay_outputs import write_outcome
+    from forecaster.cli.replay_outputs import check_writable, write_outcome
     from forecaster.horizontal.learned import shipped
     from forecaster.replay import compare, strategies_with
+    from forecaster.report.progress import shown_progress
 
-    inputs = inputs_of(given)
+    check_writable(json, html)
     known_models(model or [])
-    prepare_process()
-    outcome = compare(
-        inputs.traces,
-        inputs.policies,
-        strategies_with(
-            inputs.settings.forecast.model, model or [], learned=shipped() if learned else None, gated=True
-        ),
-        begin=inputs.begin,
-        until=inputs.until,
-        assumed=inputs.assumed,
-        forecasting=inputs.forecasting,
-        seconds=time.perf_counter,
-    )
-    write_outcome(outcome, inputs.assumed, inputs.traces.origin, json, html)
+    with shown_progress("replay") as shown:
+        shown.began("history", 0.0)
+        inputs = inputs_of(given)
+        prepare_process()
+        outcome = compare(
+            inputs.traces,
+            inputs.policies,
+            strategies_with(
+                inputs.settings.forecast.model, model or [], learned=shipped() if learned else None, gated=True
+            ),
+            begin=inputs.begin,
+            until=inputs.until,
+            assumed=inputs.assumed,
+            forecasting=inputs.forecasting,
+            seconds=time.perf_counter,
+            watch=shown,
+        )
+    write_outcome(outcome, inputs.assumed, inputs.traces.origin, output, json, html)
+    finished(shown)
     if not outcome.workloads:
         raise typer.Exit(1)
 

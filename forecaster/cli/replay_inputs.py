@@ -13,7 +13,7 @@ from forecaster import __version__
 from forecaster.app import traces
 from forecaster.app.clock import instant
 from forecaster.cli.hpa_inputs import specs_of
-from forecaster.cli.options import matching, settings_of
+from forecaster.cli.options import chosen, narrowed, settings_of
 from forecaster.cli.replay_options import PricedOptions, ReplayOptions
 from forecaster.domain.policies import Policies, merged
 from forecaster.domain.quantity import QuantityError, parse_quantity
@@ -21,7 +21,7 @@ from forecaster.domain.settings import parse_duration
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import Resources, Workload
-from forecaster.errors import ConfigError, Fault, SourceRefused
+from forecaster.errors import ConfigError, Fault, UnknownName
 from forecaster.hpa.spec import SHIPPED
 from forecaster.replay.assumptions import START_UP, Assumptions, Prices, Timing
 from forecaster.replay.forecasts import ForecastCache, cached_or_forecast, forecast_minutes
@@ -67,7 +67,7 @@ def inputs_of(options: ReplayOptions) -> ReplayInputs:
         ConfigError: an option cannot be used.
         SourceError: demand could not be read.
     """
-    settings = settings_of(options.config, options.prometheus, options.namespaces)
+    settings = settings_of(options.config, options.prometheus, options.namespace)
     length = _duration("--length", options.length)
     specs = specs_of(options.hpa or (), SHIPPED)
     found = _with_hpas(_traces(options, settings, length), specs)
@@ -94,11 +94,11 @@ def _traces(options: ReplayOptions, settings: Settings, length: timedelta) -> Tr
         raise ConfigError("command line", [Fault("--export", str(options.export), "not with --from-prometheus")])
     if options.from_prometheus:
         until = instant(options.until, UNTIL) if options.until else None
-        wanted = partial(_matching, pattern=options.workload)
+        wanted = partial(_matching, pattern=options.workload, settings=settings)
         kept = settings.history.weeks_kept
         return traces.measured(
             settings.prometheus,
-            settings.queries,
+            narrowed(settings, options.workload).queries,
             settings.signals,
             length=length,
             history=kept,
@@ -108,15 +108,12 @@ def _traces(options: ReplayOptions, settings: Settings, length: timedelta) -> Tr
     known = settings.signal_table
     whole = traces.exported(options.export, _describer(options), known) if options.export else traces.recorded()
     ids = [workload.id for workload in whole.workloads]
-    chosen = _matching(ids, options.workload)
-    if not chosen:
-        names = ", ".join(sorted(map(str, ids))[:10])
-        raise SourceRefused(f"no workload matches {options.workload!r}; known are {names}")
-    return whole.take([i for i, id_ in enumerate(ids) if id_ in chosen])
+    ours = chosen(ids, options.workload)
+    return whole.take([i for i, id_ in enumerate(ids) if id_ in ours])
 
 
-def _matching(ids: Iterable[WorkloadId], pattern: str) -> Collection[WorkloadId]:
-    return matching(ids, pattern)
+def _matching(ids: Iterable[WorkloadId], pattern: str, settings: Settings) -> Collection[WorkloadId]:
+    return chosen(ids, pattern, None if pattern == "*" else settings)
 
 
 def _describer(options: ReplayOptions) -> Callable[[WorkloadId, Collection[Signal]], Workload]:
@@ -180,11 +177,14 @@ def known_models(names: Iterable[str]) -> None:
     """Refuse a model that there is not.
 
     Raises:
-        ConfigError: there is no such model.
+        UnknownName: the catalogue has no such model.
+        ConfigError: a model of one's own cannot be used.
     """
-    from models import QuestionError, create
+    from models import CATALOGUE, QuestionError, create
 
     for name in names:
+        if ":" not in name and name not in CATALOGUE:
+            raise UnknownName("model", name, CATALOGUE)
         try:
             create(name)
         except QuestionError as error:

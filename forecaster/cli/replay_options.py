@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from forecaster.cli.options import ConfigFile, Namespaces, Pattern, PrometheusUrl
+from forecaster.cli.options import ConfigFile, Namespace, Pattern, PrometheusUrl
 
 Export = Annotated[
     Path | None,
@@ -57,7 +57,7 @@ class SpanOptions:
     workload: Pattern = "*"
     prometheus: PrometheusUrl = None
     config: ConfigFile = None
-    namespaces: Namespaces = None
+    namespace: Namespace = None
     length: Length = "7d"
     until: Until = None
     start_up: StartUps = None

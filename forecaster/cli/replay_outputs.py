@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import sys
+import os
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from forecaster.errors import StoreError
-from forecaster.report.printed import output_console
+from forecaster.report.printed import Printable, print_as, print_table, print_text
 from forecaster.report.replay_page import page
-from forecaster.report.replay_table import LIMITS, sentences, table_of
+from forecaster.report.replay_table import LEGEND, LIMITS, columns_of, rows_of, sentences
 from forecaster.report.replay_view import comparison_view
 
 if TYPE_CHECKING:
@@ -18,42 +18,65 @@ if TYPE_CHECKING:
 
     from forecaster.replay.assumptions import Assumptions
     from forecaster.replay.comparison import Comparison
+    from forecaster.report.formats import Output
 
-STANDARD_OUTPUT = "-"
+
+def check_writable(*paths: Path | None) -> None:
+    """Refuse a file that could not be written, before the work.
+
+    Raises:
+        StoreError: its folder is missing, or it may not be written.
+    """
+    for path in filter(None, paths):
+        folder = path.parent
+        if not folder.is_dir():
+            raise StoreError(f"{path}: there is no folder {folder}; {REMEDY}")
+        if not os.access(path if path.exists() else folder, os.W_OK):
+            raise StoreError(f"{path}: may not be written; {REMEDY}")
 
 
-def write_outcome(one: Comparison, assumed: Assumptions, origin: str, json: Path | None, html: Path | None) -> None:
-    """The table, unless JSON goes where it would; and the files that were asked for."""
-    printed = json is not None and str(json) == STANDARD_OUTPUT
+REMEDY = "name a file in a directory that may be written"
+
+
+def write_outcome(
+    one: Comparison, assumed: Assumptions, origin: str, output: Output, json: Path | None, html: Path | None
+) -> None:
+    """Print it, and write the files that were asked for; a row of CSV is a strategy on a workload."""
     if json is not None:
-        _write(json, msgspec.json.format(msgspec.json.encode(comparison_view(one, assumed, origin)), indent=1).decode())
+        view = comparison_view(one, assumed, origin)
+        _write(json, msgspec.json.format(msgspec.json.encode(view), indent=1).decode())
     if html is not None:
         _write(html, page(one, assumed, origin))
-    if not printed:
-        _print(one)
+    result = Printable(
+        table=lambda wide: _print(one, wide=wide),
+        document=lambda: comparison_view(one, assumed, origin),
+        rows=lambda: [
+            {**each.workload.id._asdict(), **dict(zip(CSV_COLUMNS, cells, strict=True))}
+            for each in one.workloads
+            for cells in rows_of(one, each)
+        ],
+        ids=lambda: (each.workload.id for each in one.workloads),
+    )
+    print_as(output, result)
 
 
-def _print(one: Comparison) -> None:
-    console = output_console()
-    for sentence in sentences(one):
-        console.print(sentence, highlight=False)
+CSV_COLUMNS = ("strategy", "pod_hours", "short_minutes", "short_ratio", "changes", "short_at_equal_cost", "saved_ratio")
+
+
+def _print(one: Comparison, *, wide: bool) -> None:
+    print_text(*sentences(one))
     if one.workloads:
-        console.print(table_of(one))
-    for id_, reason in one.left_out.items():
-        console.print(f"Left out: {id_}, {reason if reason.endswith('?') else reason + '.'}", highlight=False)
+        print_table(columns_of(one), wide=wide)
+        print_text(LEGEND, style="dim")
+    print_text(*(f"Left out: {id_}, {reason}" for id_, reason in one.left_out.items()))
     if not one.workloads:
         return
     took = ", ".join(f"{step} {seconds:.1f} s" for step, seconds in one.seconds.items())
-    console.print(f"It took: {took}.", style="dim", highlight=False)
-    console.print(f"Beware: {LIMITS[0]} (--html and --json say more.)", style="dim", highlight=False)
+    print_text(f"It took: {took}.", f"Beware: {LIMITS[0]} (--html and --json say more.)", style="dim")
 
 
 def _write(path: Path, text: str) -> None:
-    if str(path) == STANDARD_OUTPUT:
-        sys.stdout.write(text + "\n")
-        return
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        remedy = "name a file in a directory that may be written"
-        raise StoreError(f"{path}: cannot be written ({error.strerror}); {remedy}") from error
+        raise StoreError(f"{path}: cannot be written ({error.strerror}); {REMEDY}") from error

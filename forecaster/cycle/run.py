@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from forecaster.domain.window import Inventory
     from forecaster.domain.workload import WorkloadId
     from forecaster.forecasting.forecaster import Forecaster
-    from forecaster.ports import Histories, Ledger, Publisher, Source
+    from forecaster.ports import Histories, Ledger, Publisher, Source, Watch
 
 BUDGET = timedelta(seconds=30)
 """Half of the shortest interval: optional work begun later could delay the next cycle."""
@@ -78,10 +78,11 @@ class Cycle:
     learns_first: bool = False
     """Fit, size and judge before deciding: a single cycle has no next one."""
     budget: timedelta = BUDGET
+    watch: Watch | None = None
 
     def run(self, now: datetime) -> Outcome:
         """Everything for one evaluation time."""
-        steps = Steps(self.seconds, self.budget)
+        steps = Steps(self.seconds, self.budget, watch=self.watch)
         targets = steps.run("targets", lambda: self._targets(now), self._lost(now))
         missing: Sequence[str] = steps.run(
             "observations", lambda: catch_up(self.history, self.source, targets, now, self.completeness), ()

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import gc
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import timedelta
+
+    from forecaster.ports import Watch
 
 
 LEAST = 100_000
+STEPS = 10
+"""Of a cycle, for the share that lies behind."""
 PER_WORKLOAD = 50
 """Records of a workload that are new in a cycle, with room to spare: a cycle that replaces them all starts no look."""
 
@@ -44,6 +48,7 @@ class Steps:
     failures: list[str] = field(default_factory=list)
     late: list[str] = field(default_factory=list)
     """Optional steps that found no time and wait for the next cycle."""
+    watch: Watch | None = None
     began: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -52,8 +57,16 @@ class Steps:
     def run(self, name: str, step: Callable[[], T], otherwise: T) -> T:
         """The result of a step, or `otherwise` and one line in the report where it fails: the later steps go on."""
         began = self.clock()
+        if self.watch:
+            self.watch.began(name, min(len(self.seconds) / STEPS, 1.0))
         try:
             return step()
+        except KeyboardInterrupt:
+            if not (self.watch and self.watch.interrupted(name)):
+                raise
+            self.failures.append(f"interrupted in {name}: what follows is of what was known until then")
+            self.budget = timedelta(0)
+            return otherwise
         except Exception as error:  # noqa: BLE001  the boundary of a step: what comes after it must not be lost
             self.failures.append(f"{name}: {type(error).__name__}: {error}")
             return otherwise

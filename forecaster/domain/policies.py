@@ -10,7 +10,7 @@ from forecaster.domain.policy import Policy
 from forecaster.domain.signal import BUILT_IN, Signals
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from forecaster.domain.policy import PolicySelector
     from forecaster.domain.workload import WorkloadId
@@ -38,6 +38,15 @@ class Policies:
             self.chosen[id_] = self._combined(matching)
         return self.chosen[id_]
 
+    def without_a_workload(self, ids: Iterable[WorkloadId]) -> list[str]:
+        """A sentence for each override that selects none of these workloads, and so says nothing."""
+        idle = dict(enumerate(selector for selector, _ in self.overrides))
+        for id_ in ids:
+            idle = {i: selector for i, selector in idle.items() if not matches(selector, id_)}
+            if not idle:
+                break
+        return [f"overrides[{i}] matches no workload: {_stated(selector)}" for i, selector in idle.items()]
+
     def forget_others(self, here: Collection[WorkloadId]) -> None:
         """Forget which policy other workloads have, where they are as many as these: it is found again."""
         if len(self.chosen) > 2 * len(here):
@@ -58,6 +67,11 @@ def matches(selector: PolicySelector, id_: WorkloadId) -> bool:
     """Whether the selector means this workload."""
     pairs = ((id_.namespace, selector.namespace), (id_.kind, selector.kind), (id_.name, selector.name))
     return all(fnmatchcase(value, pattern) for value, pattern in pairs)
+
+
+def _stated(selector: PolicySelector) -> str:
+    """What a selector asks for, without what it leaves open."""
+    return ", ".join(f"{name} {value!r}" for name, value in selector if value != "*") or "every workload"
 
 
 def overlap(first: PolicySelector, second: PolicySelector) -> bool:

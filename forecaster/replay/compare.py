@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import Workload, WorkloadId
+    from forecaster.ports import Watch
     from forecaster.replay.forecasts import ReplayForecasts
     from forecaster.replay.gated import GateSince
     from forecaster.replay.runs import RunResult
@@ -67,22 +68,48 @@ def compare(
     assumed: Assumptions = USUAL_ASSUMPTIONS,
     forecasting: Forecasting = forecast_minutes,
     seconds: Callable[[], float] = lambda: 0.0,
+    watch: Watch | None = None,
 ) -> Comparison:
     """Replay `traces` from `begin` to `until`, by default their last day; what lies before is history.
 
-    `policies` are the defaults unless given, `seconds` is a clock for durations only.
+    `policies` are the defaults unless given, `seconds` is a clock for durations only. After Ctrl-C `watch` may have
+    the strategies compared whose forecasts are there.
     """
     until = traces.end if until is None else until
     begin = until - DAY if begin is None else begin
-    watch, policies = Durations(seconds), policies or Policies(Policy())
+    durations, policies = Durations(seconds), policies or Policies(Policy())
     scope = scope_of(traces, policies, begin, until, assumed)
-    forecasts = StrategyForecasts(scope, assumed, forecasting, watch)
-    runs = dict(runs_of(scope, strategies, assumed, forecasts))
-    with watch.of("decisions"):
+    forecasts = StrategyForecasts(scope, assumed, forecasting, durations)
+    runs = _runs_until_interrupted(scope, strategies, assumed, forecasts, watch)
+    strategies = [one for one in strategies if any(point.strategy == one.name for point in runs) or not runs]
+    if watch:
+        watch.began("decisions", 0.5)
+    with durations.of("decisions"):
         results = replay_runs(list(runs.values()), scope.measurements, tracks=True)
     compared = _compared(scope, dict(zip(runs, results, strict=True)))
     gates = {traces.workloads[series].id: stood for series, stood in forecasts.stood.items()}
-    return Comparison(begin, until, strategies, compared, scope.left_out, watch.steps, gates)
+    return Comparison(begin, until, strategies, compared, scope.left_out, durations.steps, gates)
+
+
+def _runs_until_interrupted(
+    scope: ReplayScope,
+    strategies: Sequence[Strategy],
+    assumed: Assumptions,
+    forecasts: StrategyForecasts,
+    watch: Watch | None,
+) -> dict[Point, Run]:
+    """Every run; after Ctrl-C those of the strategies that were forecast, of which the HPA alone is the first."""
+    runs: dict[Point, Run] = {}
+    for i, one in enumerate(strategies):
+        if watch:
+            watch.began(f"forecasts: {one.title}", 0.5 * i / len(strategies))
+        try:
+            runs |= dict(runs_of(scope, [one], assumed, forecasts))
+        except KeyboardInterrupt:
+            if runs and watch and watch.interrupted(one.title):
+                break
+            raise
+    return runs
 
 
 class Durations:

@@ -7,7 +7,7 @@ anew, the same for both policies (paired bootstrap; Efron 1979): minutes of a da
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from forecaster.domain.policies import Policies
     from forecaster.domain.policy import Policy
     from forecaster.domain.workload import Workload, WorkloadId
+    from forecaster.ports import Watch
     from forecaster.replay.compare import Forecasting, ReplayScope
     from forecaster.replay.forecasts import ReplayForecasts
     from forecaster.replay.runs import RunResult
@@ -118,26 +119,62 @@ def tune(
     model: str = OURS,
     assumed: Assumptions = USUAL_ASSUMPTIONS,
     forecasting: Forecasting = forecast_minutes,
+    watch: Watch | None = None,
+    allow_shortage: bool = False,
 ) -> Tuning:
-    """Search the settings of every workload on the whole days from `begin` on."""
+    """Search the settings of every workload on the whole days from `begin` on.
+
+    Settings that left more short than the present policy on the days that chose them are no candidates, unless
+    `allow_shortage`: a cheaper policy that is paid for by the users is another question.
+    """
     days = (until - begin) // timedelta(days=1)
     if days < LEAST_DAYS:
         return Tuning(begin, until, (), dict.fromkeys((one.id for one in traces.workloads), _thin(begin, until)))
     scope = scope_of(traces, policies, begin, begin + days * timedelta(days=1), assumed)
-    refused, proposals = dict(scope.left_out), []
-    forecasts: dict[PeakSpan, ReplayForecasts] = {}
-    for series in scope.setups:
-        candidates = [present_of(scope.policies[series], assumed), *_grid(scope.policies[series], assumed)]
-        for span in {span_of(one, scope.policies[series]) for one in candidates} - forecasts.keys():
-            request = ForecastRequest(model, span, every=assumed.every)
-            forecasts[span] = forecasting(scope.measurements, signals_of(scope), request)
-        results = replay_runs(list(_runs(scope, series, candidates, forecasts)), scope.measurements, tracks=True)
-        found = judged(candidates, DailyCosts.of(results, scope, series, days), traces.workloads[series])
+    refused = dict(scope.left_out)
+    proposals: list[PolicyProposal] = []
+    search = Search(scope, days, model, assumed, forecasting, allow_shortage)
+    for done, series in enumerate(scope.setups):
+        id_ = traces.workloads[series].id
+        if watch:
+            watch.began(str(id_), done / len(scope.setups))
+        try:
+            found = search.of(series)
+        except KeyboardInterrupt:
+            if watch and watch.interrupted(str(id_)):
+                left = [traces.workloads[one].id for one in list(scope.setups)[done:]]
+                return Tuning(begin, until, proposals, refused | dict.fromkeys(left, "interrupted before its turn"))
+            raise
         if isinstance(found, PolicyProposal):
             proposals.append(found)
         else:
-            refused[traces.workloads[series].id] = found
+            refused[id_] = found
     return Tuning(begin, until, proposals, refused)
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What the search for one workload after the other needs; forecasts are made once for each span."""
+
+    scope: ReplayScope
+    days: int
+    model: str
+    assumed: Assumptions
+    forecasting: Forecasting
+    allow_shortage: bool
+    forecasts: dict[PeakSpan, ReplayForecasts] = field(default_factory=dict)
+
+    def of(self, series: int) -> PolicyProposal | str:
+        """The proposal for one workload, or why there is none."""
+        scope, policy = self.scope, self.scope.policies[series]
+        candidates = [present_of(policy, self.assumed), *_grid(policy, self.assumed)]
+        for span in {span_of(one, policy) for one in candidates} - self.forecasts.keys():
+            request = ForecastRequest(self.model, span, every=self.assumed.every)
+            self.forecasts[span] = self.forecasting(scope.measurements, signals_of(scope), request)
+        runs = list(_runs(scope, series, candidates, self.forecasts))
+        costs = DailyCosts.of(replay_runs(runs, scope.measurements, tracks=True), scope, series, self.days)
+        workload = scope.measurements.traces.workloads[series]
+        return judged(candidates, costs, workload, allow_shortage=self.allow_shortage)
 
 
 def _thin(begin: datetime, until: datetime) -> str:
@@ -167,21 +204,31 @@ class DailyCosts:
         return self.pod_hours + self.price * self.missing
 
 
-def judged(candidates: Sequence[Candidate], daily: DailyCosts, workload: Workload) -> PolicyProposal | str:
+def judged(
+    candidates: Sequence[Candidate], daily: DailyCosts, workload: Workload, *, allow_shortage: bool = True
+) -> PolicyProposal | str:
     """The proposal, or why there is none. Candidate 0 is the present policy."""
     cost, days = daily.cost, daily.cost.shape[1]
     blocks = np.array_split(np.arange(days), min(MOST_FOLDS, days // 2))
-    chosen = [best(np.delete(cost, block, axis=1)) for block in blocks]
+    allowed = None if allow_shortage else daily.missing
+    chosen = [best(np.delete(cost, block, axis=1), _without(allowed, block)) for block in blocks]
     by_day = np.concatenate([np.full(len(block), one) for block, one in zip(blocks, chosen, strict=True)])
-    final, every = best(cost), np.arange(days)
+    final, every = best(cost, allowed), np.arange(days)
     if final == 0:
-        return "no setting that was tried is better by 1 % or more than the present policy"
+        least = "" if allow_shortage else " and leaves no more short (--allow-shortage lifts that)"
+        return f"no setting that was tried is better by 1 % or more than the present policy{least}"
     estimate = change(cost[0], cost[by_day, every])
     agreed = sum(candidates[one] == candidates[final] for one in chosen) / len(chosen)
     if estimate.high >= 0:
         return (
             f"not sure enough: on days that did not choose it the best setting changes the cost by "
             f"{estimate.expected:+.1%}, {estimate.low:+.1%} to {estimate.high:+.1%} with {LEVEL:.0%} confidence"
+        )
+    missing = daily.missing[by_day, every]
+    if not allow_shortage and missing.sum() > daily.missing[0].sum() * (1 + SLACK):
+        return (
+            f"on days that did not choose it the best setting leaves {missing.sum():.2f} pod-hours short instead of "
+            f"{daily.missing[0].sum():.2f}; --allow-shortage proposes it"
         )
     short = daily.missing[0].sum() > 0
     return PolicyProposal(
@@ -191,14 +238,23 @@ def judged(candidates: Sequence[Candidate], daily: DailyCosts, workload: Workloa
         days=days,
         cost=estimate,
         pod_hours=change(daily.pod_hours[0], daily.pod_hours[by_day, every]),
-        missing=change(daily.missing[0], daily.missing[by_day, every]) if short else None,
+        missing=change(daily.missing[0], missing) if short else None,
         agreed=agreed,
     )
 
 
-def best(cost: Floats) -> int:
-    """The cheapest candidate [candidate, day] over these days; the present one where the gain is within `SLACK`."""
+def _without(of: Floats | None, block: NDArray[np.intp]) -> Floats | None:
+    return None if of is None else np.delete(of, block, axis=1)
+
+
+def best(cost: Floats, missing: Floats | None = None) -> int:
+    """The cheapest candidate [candidate, day] over these days; the present one where the gain is within `SLACK`.
+
+    Where `missing` is given, those that leave more missing than the present one are out.
+    """
     total = cost.sum(axis=1)
+    if missing is not None:
+        total = np.where(missing.sum(axis=1) > missing[0].sum(), np.inf, total)
     cheapest = int(total.argmin())
     return cheapest if total[cheapest] < (1 - SLACK) * total[0] else 0
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import sys
 from typing import TYPE_CHECKING
 
 import yaml
 
-from forecaster.report.advice_table import joint_lines, proof_lines, table_of
+from forecaster.report.advice_table import LEGEND, columns_of, joint_lines, proof_lines, styles_of, totals_lines
 from forecaster.report.advice_view import document, flat
-from forecaster.report.formats import AdviceOutput
-from forecaster.report.printed import output_console
+from forecaster.report.formats import AdviceOutput, Output
+from forecaster.report.printed import Printable, print_as, print_table, print_text
 from forecaster.vertical.admission.patches import file_name, kustomization, patch, patchable
 
 if TYPE_CHECKING:
@@ -33,16 +31,21 @@ def print_advice(
     joint: Mapping[WorkloadId, JointAdvice] | None = None,
 ) -> None:
     """Print all of it; what cannot be a patch is told on standard error."""
-    match output:
-        case AdviceOutput.TABLE:
-            _print_table(advices, prices, findings=findings)
-            _print_joint(advices, joint)
-        case AdviceOutput.JSON:
-            sys.stdout.write(json.dumps(document(advices, prices, joint), indent=2) + "\n")
-        case AdviceOutput.CSV:
-            _print_csv(advices, prices)
-        case AdviceOutput.PATCHES | AdviceOutput.KUSTOMIZE:
-            yaml.safe_dump_all([patch(one) for one in told_patchable(advices)], sys.stdout, sort_keys=False)
+    if output in {AdviceOutput.PATCHES, AdviceOutput.KUSTOMIZE}:
+        yaml.safe_dump_all([patch(one) for one in told_patchable(advices)], sys.stdout, sort_keys=False)
+        return
+
+    def table(wide: bool) -> None:  # noqa: FBT001  as `Printable` has it
+        _print_table(advices, prices, findings=findings, wide=wide)
+        _print_joint(advices, joint)
+
+    result = Printable(
+        table=table,
+        document=lambda: document(advices, prices, joint),
+        rows=lambda: [flat(one, prices) for one in advices],
+        ids=lambda: (one.id for one in advices),
+    )
+    print_as(Output(output.value), result)
 
 
 def write_overlay(advices: Sequence[Advice], folder: Path, base: str) -> int:
@@ -70,21 +73,17 @@ def _why(one: Advice) -> str:
     return one.unproved or "the names of its containers are not known; give --objects"
 
 
-def _print_table(advices: Sequence[Advice], prices: ResourcePrices | None, *, findings: bool) -> None:
-    console = output_console()
-    console.print(table_of(advices, prices) if advices else "No workload matches.")
+def _print_table(advices: Sequence[Advice], prices: ResourcePrices | None, *, findings: bool, wide: bool) -> None:
+    if not advices:
+        print_text("No workload matches.")
+        return
+    print_table(columns_of(advices, prices), styles_of(advices), wide=wide)
+    print_text("", *totals_lines(advices, prices))
+    print_text(" ".join(LEGEND), style="dim")
     if findings:
-        console.print("\n".join(["", *proof_lines(advices)]), markup=False, highlight=False, soft_wrap=True)
+        print_text("", *proof_lines(advices))
 
 
 def _print_joint(advices: Sequence[Advice], joint: Mapping[WorkloadId, JointAdvice] | None) -> None:
     if joint is not None:
-        sys.stdout.write("\n".join(["", *joint_lines((one.id, joint[one.id]) for one in advices), ""]))
-
-
-def _print_csv(advices: Sequence[Advice], prices: ResourcePrices | None) -> None:
-    rows = [flat(one, prices) for one in advices]
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    writer = csv.DictWriter(sys.stdout, fieldnames=columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
+        print_text("", *joint_lines((one.id, joint[one.id]) for one in advices))

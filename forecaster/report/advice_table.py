@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.table import Table
-
 from forecaster.domain.amounts import UNKNOWN, cores, memory
-from forecaster.report.advice_view import changes
+from forecaster.report.advice_view import changes, totals
+from forecaster.report.printed import Column, change, mebi, milli
 from forecaster.vertical.admission.advice import whole_mebibytes
 from forecaster.vertical.admission.checks import Verdict
 from forecaster.vertical.admission.cluster import milli_of
@@ -30,57 +29,112 @@ STYLES = {
     Severity.GOOD: "green",
     Severity.UNKNOWN: "dim",
 }
-_SAME = "="
+SAME = "="
 
 
-def table_of(advices: Sequence[Advice], prices: ResourcePrices | None) -> Table:
-    """One row per workload; columns without any value are left out."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    columns = ["WORKLOAD", "PODS", "SEVERITY", "CPU", "MEMORY"]
+def columns_of(advices: Sequence[Advice], prices: ResourcePrices | None) -> list[Column]:
+    """One row per workload, by importance; columns without any value are left out."""
     risks = any(one.sizes for one in advices)
-    columns += ["RISK"] if risks else []
-    columns += ["COST A MONTH"] if prices else []
-    others = list(dict.fromkeys(name for one in advices for name in one.baselines))
-    columns += [name.upper() for name in others]
     before = any(one.previous is not None for one in advices)
-    columns += [*(["SINCE LAST"] if before else []), "CLUSTER"]
-    for name in columns:
-        table.add_column(name, no_wrap=name not in {"CLUSTER", "SINCE LAST"})
-    for one in advices:
-        cells = [str(one.id), str(one.replicas), str(one.severity), *_sizes(one)]
-        cells += [_risk(one)] if risks else []
-        cells += [_cost(one, prices)] if prices else []
-        cells += [_other(one.baselines.get(name)) for name in others]
-        cells += [_since(one)] if before else []
-        table.add_row(*cells, _cluster(one), style=STYLES[one.severity])
-    return table
-
-
-def _sizes(one: Advice) -> list[str]:
-    """Request/limit now and recommended, of one pod."""
+    others = list(dict.fromkeys(name for one in advices for name in one.baselines))
     return [
-        _change(_pair(one.now, name), _pair(one.recommended, name) if one.recommended else None)
+        Column("WORKLOAD", [str(one.id) for one in advices]),
+        Column("SEVERITY", [str(one.severity) for one in advices], rank=1),
+        *(_sizes(advices, "request", 0)),
+        *([Column("COST A MONTH", [_cost(one, prices) for one in advices], rank=2, right=True)] if prices else []),
+        *([Column("SINCE LAST", [_since(one) for one in advices], rank=2, words=True)] if before else []),
+        Column("OFF BY", [off_by(one) for one in advices], rank=3),
+        Column("CLUSTER", [_answer(one) for one in advices], rank=4),
+        Column("PODS", [str(one.replicas) for one in advices], rank=5, right=True),
+        *([Column(f"{name} RISK", cells, rank=6, right=True) for name, cells in _risks(advices)] if risks else []),
+        *(_sizes(advices, "limit", 8)),
+        *(column for name in others for column in _other(advices, name)),
+        Column("WHY", [_cluster(one) for one in advices], rank=9, words=True),
+    ]
+
+
+def styles_of(advices: Sequence[Advice]) -> list[str]:
+    """Of each row, by its severity."""
+    return [STYLES[one.severity] for one in advices]
+
+
+def _sizes(advices: Sequence[Advice], kind: str, rank: int) -> list[Column]:
+    """CPU and memory of one pod, now and recommended."""
+    return [
+        Column(f"{name.upper()} {kind.upper()}", [_size(one, name, kind) for one in advices], rank=rank, right=True)
         for name in (CPU, MEMORY)
     ]
 
 
-def _risk(one: Advice) -> str:
-    """Time that CPU wants more than the request, and the chance that a peak of memory passes its bound; the worst."""
-    cpu = [size.cpu.over_request for size in one.sizes if size.cpu and size.cpu.over_request is not None]
-    bounds = [
-        size.memory.over_request if size.memory.over_limit is None else size.memory.over_limit
-        for size in one.sizes
-        if size.memory
-    ]
-    memory_ = [bound for bound in bounds if bound is not None]
-    told = [f"cpu {max(cpu):.1%}"] if cpu else []
-    return ", ".join([*told, *([f"memory {max(memory_):.1%}"] if memory_ else [])]) or UNKNOWN
+def _size(one: Advice, name: str, kind: str) -> str:
+    now, wanted = (_of(resources, name, kind) for resources in (one.now, one.recommended or one.now))
+    return change(now, wanted)
 
 
-def _change(now: str, wanted: str | None) -> str:
+def _of(resources: Resources, name: str, kind: str) -> str:
+    value = getattr(resources, f"{name}_{kind}")
+    return milli(value) if name == CPU else mebi(None if value is None else whole_mebibytes(value))
+
+
+def off_by(one: Advice) -> str:
+    """What is requested too much (`idle`) or too little (`short`) in each pod: a shortage is not a saving."""
+    wanted = one.recommended
     if wanted is None:
-        return f"{now} (hold)"
-    return now if now == wanted else f"{now} → {wanted}"
+        return UNKNOWN
+    pairs = ((one.now.cpu_request, wanted.cpu_request, milli), (one.now.memory_request, wanted.memory_request, mebi))
+    told = [
+        f"{spoken(abs(old - new))} {'idle' if old > new else 'short'}"
+        for old, new, spoken in pairs
+        if old is not None and new is not None and spoken(old) != spoken(new)
+    ]
+    return ", ".join(told) or SAME
+
+
+LEGEND = (
+    "SEVERITY as KRR has it, by the worst of requests and limits, too much and too little alike: CRITICAL from half a",
+    "core or 500Mi off, WARNING from 250m or 250Mi, OK from 100m or 100Mi, GOOD below; UNKNOWN while it holds.",
+    "OFF BY, in one pod: requested and not needed (idle), needed and not requested (short). CLUSTER: what it answers.",
+)
+
+
+def totals_lines(advices: Sequence[Advice], prices: ResourcePrices | None) -> list[str]:
+    """Requests of all pods, now and as recommended; what is freed apart from what is missing; money with prices."""
+    found = totals(advices, prices)
+    if not found["with_a_recommendation"]:
+        return []
+    amounts = "; ".join(
+        f"{found[f'{key}_now'] / one:.1f} → {found[key] / one:.1f} {unit} ({found[f'{key}_freed'] / one:.1f} freed, "
+        f"{found[f'{key}_added'] / one:.1f} added)"
+        for key, one, unit in (("cpu_request", 1, "cores"), ("memory_request", 2**30, "GiB of memory"))
+    )
+    known, all_ = found["with_a_recommendation"], found["workloads"]
+    lines = [f"All pods of {known} of {all_} workloads that have a recommendation request: {amounts}."]
+    if prices is not None:
+        before, after = found["cost_a_month_now"], found["cost_a_month"]
+        lines.append(
+            f"Cost a month: {before:,.2f} → {after:,.2f}: {found['cost_a_month_saved']:,.2f} saved where too much is "
+            f"requested, {found['cost_a_month_added']:,.2f} more where too little is."
+        )
+    return lines
+
+
+def _risks(advices: Sequence[Advice]) -> list[tuple[str, list[str]]]:
+    """Time that CPU wants more than the request, and the chance that a peak of memory passes its bound; the worst."""
+    cpu = [[size.cpu.over_request for size in one.sizes if size.cpu] for one in advices]
+    peaks = [
+        [
+            size.memory.over_request if size.memory.over_limit is None else size.memory.over_limit
+            for size in one.sizes
+            if size.memory
+        ]
+        for one in advices
+    ]
+    return [(name.upper(), [_share(of) for of in each]) for name, each in ((CPU, cpu), (MEMORY, peaks))]
+
+
+def _share(of: Iterable[float | None]) -> str:
+    known = [value for value in of if value is not None]
+    return f"{max(known):.1%}" if known else UNKNOWN
 
 
 def _pair(resources: Resources, name: str) -> str:
@@ -103,8 +157,13 @@ def _cost(one: Advice, prices: ResourcePrices | None) -> str:
     return texts[0] if wanted is None or texts[0] == texts[1] else " → ".join(texts)
 
 
-def _other(said: Resources | None) -> str:
-    return UNKNOWN if said is None else f"{spoken(CPU, said.cpu_request)} {spoken(MEMORY, said.memory_request)}"
+def _other(advices: Sequence[Advice], name: str) -> list[Column]:
+    """Requests that another recommender would set."""
+    said = [one.baselines.get(name) for one in advices]
+    cpu = [milli(of.cpu_request) if of else UNKNOWN for of in said]
+    sums = [mebi(of.memory_request) if of else UNKNOWN for of in said]
+    heads = (f"{name.upper()} CPU", f"{name.upper()} MEMORY")
+    return [Column(head, cells, rank=7, right=True) for head, cells in zip(heads, (cpu, sums), strict=True)]
 
 
 def _since(one: Advice) -> str:
@@ -114,7 +173,16 @@ def _since(one: Advice) -> str:
         f"{name.replace('_', ' ')} {spoken(name.partition('_')[0], old)} → {spoken(name.partition('_')[0], new)}"
         for name, (old, new) in changes(one).items()
     ]
-    return ", ".join(told) or _SAME
+    return ", ".join(told) or SAME
+
+
+def _answer(one: Advice) -> str:
+    """What the proof says, in a word."""
+    if one.recommended is None:
+        return f"hold: {one.reason}"
+    if one.proof is None:
+        return "no proof"
+    return "accepts" if one.proof.accepted else "refuses"
 
 
 def _cluster(one: Advice) -> str:

@@ -65,7 +65,7 @@ def amounts(resources: Resources | None) -> Json | None:
 
 
 def totals(advices: Sequence[Advice], prices: ResourcePrices | None) -> Json:
-    """Requests of all pods, where both what is and what should be are known."""
+    """Requests of all pods, where both what is and what should be are known; what is added is no negative saving."""
     known = [one for one in advices if one.recommended is not None]
     found: Json = {"workloads": len(advices), "with_a_recommendation": len(known)}
     for name in ("cpu_request", "memory_request"):
@@ -73,10 +73,15 @@ def totals(advices: Sequence[Advice], prices: ResourcePrices | None) -> Json:
         both = [(before, after, count) for before, after, count in pairs if before is not None and after is not None]
         found[f"{name}_now"] = sum(before * count for before, _, count in both)
         found[name] = sum(after * count for _, after, count in both)
+        found[f"{name}_freed"] = sum(max(before - after, 0.0) * count for before, after, count in both)
+        found[f"{name}_added"] = sum(max(after - before, 0.0) * count for before, after, count in both)
     if prices is not None:
         costs = [cost for one in known if (cost := _cost(one, prices)) and None not in cost.values()]
         found["cost_a_month_now"] = round(sum(cost["now"] for cost in costs), 2)
         found["cost_a_month"] = round(sum(cost["recommended"] for cost in costs), 2)
+        less = [cost["now"] - cost["recommended"] for cost in costs]
+        found["cost_a_month_saved"] = round(sum(one for one in less if one > 0), 2)
+        found["cost_a_month_added"] = round(-sum(one for one in less if one < 0), 2)
     return found
 
 

@@ -13,7 +13,7 @@ from forecaster.report.demo_screen import interruptible, watch
 from forecaster.report.demo_summary import print_summary
 from forecaster.report.demo_view import demo_view
 from forecaster.report.formats import Output
-from forecaster.report.printed import print_json
+from forecaster.report.printed import print_json, print_yaml
 from forecaster.report.recommendations import print_outcome
 
 if TYPE_CHECKING:
@@ -23,25 +23,28 @@ PLAYED = timedelta(hours=12)
 """720 cycles: a night and a morning, and short enough to wait for."""
 
 
-def show_one_cycle(*, as_json: bool) -> None:
+def show_one_cycle(output: Output = Output.TABLE) -> None:
     """What `forecaster once` would print if the recorded load were a cluster."""
     with interruptible(), staged() as stage:
         outcome = stage.cycle.run(stage.begin)
-    _print_recommendations(outcome, Output.JSON if as_json else Output.TABLE)
+    _print_recommendations(outcome, output)
 
 
-def show_play(*, as_json: bool, length: timedelta = PLAYED) -> None:
+def show_play(output: Output = Output.TABLE, *, length: timedelta = PLAYED) -> None:
     """Play, compare, print. For machines the play goes to standard error, so that the answer stays alone."""
-    console = Console(stderr=as_json)
+    people = output in {Output.TABLE, Output.WIDE}
+    console = Console(stderr=not people)
     with interruptible() as interrupt, staged() as stage:
         setups, left_out = setups_of(stage)
         last = watch(interrupt.between(play(stage, setups, length)), stage.begin, length, console)
         console.print("Now the plain HPA with other targets, for a comparison at equal cost.", style="dim")
         compared = compare(last, interrupt.between(curves(stage, setups, length)))
-    if as_json:
-        print_json(demo_view(stage.begin, last, setups, compared, left_out))
-    else:
-        _print_recommendations(last.outcome, Output.TABLE)
+    if output in {Output.JSON, Output.YAML}:
+        view = demo_view(stage.begin, last, setups, compared, left_out)
+        (print_json if output is Output.JSON else print_yaml)(view)
+        return
+    _print_recommendations(last.outcome, output)
+    if people:
         print_summary(console, compared, left_out, length)
 
 

@@ -32,10 +32,6 @@ if TYPE_CHECKING:
 
 FRAME = timedelta(minutes=5)
 """Virtual time between two pictures: about ten a second."""
-SIZES = 5
-"""The widest column of the table, left out of pictures where it does not fit; the final table has it."""
-UNBOUNDED = 1000
-"""A width at which a table takes what it needs."""
 
 
 def watch(moments: Iterable[Moment], begin: datetime, length: timedelta, console: Console) -> Moment:
@@ -87,16 +83,8 @@ def frame(moment: Moment, begin: datetime, length: timedelta, console: Console) 
         ProgressBar(total=length / HOUR, completed=(moment.now - begin) / HOUR, width=20),
         Text("Ctrl-C ends it", style="dim"),
     )
-    return Group(head, "", _one_line_each(moment, console), "", *_so_far(moment))
-
-
-def _one_line_each(moment: Moment, console: Console) -> Table:
-    table = table_of(sorted(moment.outcome.recommendations, key=lambda one: one.id))
-    for column in table.columns:
-        column.no_wrap, column.overflow = True, "ellipsis"
-    if console.measure(table, options=console.options.update(max_width=UNBOUNDED)).maximum > console.width:
-        del table.columns[SIZES]
-    return table
+    table = table_of(sorted(moment.outcome.recommendations, key=lambda one: one.id), console.width)
+    return Group(head, "", table, "", *_so_far(moment))
 
 
 def _clock(moment: Moment, begin: datetime, length: timedelta) -> str:

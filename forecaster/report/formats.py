@@ -6,20 +6,53 @@ from enum import StrEnum
 
 
 class Output(StrEnum):
-    """How recommendations are printed."""
+    """How every command prints that has a table; `-o`."""
 
     TABLE = "table"
+    WIDE = "wide"
+    """With all columns, however wide the terminal is."""
     JSON = "json"
     YAML = "yaml"
     CSV = "csv"
+    NAME = "name"
+    """NAMESPACE/NAME of each workload, one a line."""
 
 
-class AdviceOutput(StrEnum):
-    """How advice is printed."""
+class DocumentOutput(StrEnum):
+    """How commands print that speak in sentences."""
+
+    TEXT = "text"
+    JSON = "json"
+    YAML = "yaml"
+
+
+class SimulateOutput(StrEnum):
+    """How passes of an HPA are printed."""
 
     TABLE = "table"
     JSON = "json"
+    """One object a pass, each on a line."""
+
+
+class TuneOutput(StrEnum):
+    """How proposals are printed."""
+
+    YAML = "yaml"
+    """A fragment of the settings, with comments."""
+    JSON = "json"
+    NAME = "name"
+    """Of the workloads with a proposal."""
+
+
+class AdviceOutput(StrEnum):
+    """How advice is printed: as everything, and as what `kubectl apply` takes."""
+
+    TABLE = "table"
+    WIDE = "wide"
+    JSON = "json"
+    YAML = "yaml"
     CSV = "csv"
+    NAME = "name"
     PATCHES = "patches"
     """YAML documents, one strategic-merge patch for each workload."""
     KUSTOMIZE = "kustomize"
@@ -27,10 +60,15 @@ class AdviceOutput(StrEnum):
 
 
 class NodesOutput(StrEnum):
-    """How node forecasts are printed."""
+    """How node forecasts are printed: as everything, and for what reads them."""
 
     TABLE = "table"
+    WIDE = "wide"
     JSON = "json"
+    YAML = "yaml"
+    CSV = "csv"
+    NAME = "name"
+    """Of each pool."""
     HEADROOM = "headroom"
     """Manifests of headroom pods."""
     WATCHER = "watcher"

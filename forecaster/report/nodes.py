@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from forecaster.report.formats import NodesOutput
+from forecaster.report.formats import NodesOutput, Output
 from forecaster.report.nodes_metrics import metrics_text
 from forecaster.report.nodes_table import print_tables
+from forecaster.report.printed import Printable, print_as
 from forecaster.vertical.nodes.headroom import manifests
 
 if TYPE_CHECKING:
@@ -23,16 +24,30 @@ if TYPE_CHECKING:
 def print_nodes(ahead: NodeForecast, output: NodesOutput, image: str = "") -> None:
     """Print what was asked for; `image` is what headroom pods run."""
     match output:
-        case NodesOutput.TABLE:
-            print_tables(ahead)
-        case NodesOutput.JSON:
-            sys.stdout.write(json.dumps(document(ahead), indent=2) + "\n")
         case NodesOutput.HEADROOM:
             yaml.safe_dump_all(headroom_manifests(ahead, image), sys.stdout, sort_keys=False)
         case NodesOutput.WATCHER:
             sys.stdout.write(json.dumps(ahead.watcher, indent=2) + "\n")
         case NodesOutput.METRICS:
             sys.stdout.write(metrics_text(ahead))
+        case _:
+            print_as(Output(output.value), _printable(ahead))
+
+
+def _printable(ahead: NodeForecast) -> Printable:
+    """A row of CSV is a window of a pool, a name that of a pool."""
+    return Printable(
+        table=lambda wide: print_tables(ahead, wide=wide),
+        document=lambda: document(ahead),
+        rows=lambda: [{"pool": pool.pool.name, **_flat(each)} for pool in ahead.pools for each in pool.windows],
+        ids=lambda: (one.pool.name for one in ahead.pools),
+    )
+
+
+def _flat(one: PoolWindow) -> dict[str, Any]:
+    sums = ("requested_cpu", "requested_memory", "used_cpu", "used_memory")
+    plain = {name: value for name, value in _window(one).items() if name not in {*sums, "replicas"}}
+    return plain | {name: getattr(one, name).value for name in sums}
 
 
 def headroom_manifests(ahead: NodeForecast, image: str) -> list[dict[str, Any]]:

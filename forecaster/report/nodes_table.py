@@ -1,39 +1,36 @@
-"""Node pools ahead of time as tables for people."""
+"""Node pools ahead of time as tables for people: cores, GiB, and a share of risk."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rich.table import Table
-
-from forecaster.domain.amounts import memory
-from forecaster.report.printed import output_console
+from forecaster.report.printed import Column, print_table, print_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import datetime
 
     from forecaster.cycle.node_forecast import NodeForecast
-    from forecaster.vertical.nodes.forecast import PoolForecast
+    from forecaster.vertical.nodes.forecast import PoolForecast, PoolWindow
     from forecaster.vertical.nodes.joint_samples import JointSum
 
 MOST_NODES_SHOWN = 10
+GIB = 2**30
 
 
-def print_tables(ahead: NodeForecast) -> None:
+def print_tables(ahead: NodeForecast, *, wide: bool = False) -> None:
     """Pools with their windows, headroom, and the nodes whose memory fills up."""
-    console = output_console()
     if not ahead.pools:
-        console.print("No nodes are known: give --objects, or let Prometheus scrape kube-state-metrics.")
+        print_text("No nodes are known: give --objects, or let Prometheus scrape kube-state-metrics.")
         return
     for one in ahead.pools:
-        console.print(_title(one, ahead), markup=False)
-        console.print(_windows_table(one, ahead))
-    for wanted in ahead.headroom:
-        console.print(f"headroom {wanted.pool}: {wanted.replicas} placeholders ({wanted.reason})", markup=False)
+        print_text(_title(one, ahead))
+        print_table(window_columns(one, ahead), wide=wide)
+    print_text(*(f"headroom {one.pool}: {one.replicas} placeholders ({one.reason})" for one in ahead.headroom))
     if ahead.pressures:
-        console.print(_pressure_table(ahead))
+        print_table(pressure_columns(ahead), wide=wide)
     if ahead.unplaced:
-        console.print(f"on no known node: {', '.join(ahead.unplaced)}", markup=False)
+        print_text(f"on no known node: {', '.join(ahead.unplaced)}")
 
 
 def _title(one: PoolForecast, ahead: NodeForecast) -> str:
@@ -43,45 +40,52 @@ def _title(one: PoolForecast, ahead: NodeForecast) -> str:
     return f"pool {one.pool.name}: {len(one.pool.nodes)} nodes, {grows}; {free}; quantile {ahead.quantile:g}"
 
 
-def _windows_table(one: PoolForecast, ahead: NodeForecast) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("AHEAD", "CPU REQUESTED", "MEMORY REQUESTED", "CPU USED", "MEMORY USED", "NEW NODES"):
-        table.add_column(name, no_wrap=True)
-    for window in one.windows:
-        table.add_row(
-            f"{_minutes(window.begin, ahead)}…{_minutes(window.until, ahead)}",
-            _spoken(window.requested_cpu, lambda value: f"{value:.1f}"),
-            _spoken(window.requested_memory, memory),
-            _spoken(window.used_cpu, lambda value: f"{value:.1f}"),
-            _spoken(window.used_memory, memory),
-            str(window.packing.new_nodes)
-            + (f" +{window.packing.unplaced} unplaced" if window.packing.unplaced else ""),
+SUMS: tuple[tuple[str, Callable[[PoolWindow], JointSum], float, int], ...] = (
+    ("CPU REQUESTED", lambda one: one.requested_cpu, 1, 0),
+    ("GIB REQUESTED", lambda one: one.requested_memory, GIB, 1),
+    ("CPU USED", lambda one: one.used_cpu, 1, 2),
+    ("GIB USED", lambda one: one.used_memory, GIB, 3),
+)
+
+
+def window_columns(one: PoolForecast, ahead: NodeForecast) -> list[Column]:
+    """Sums of one pool by window; between which extremes they lie is the first to be left out."""
+    windows = one.windows
+    spans = [f"{_ahead(each.begin, ahead)}…{_ahead(each.until, ahead)}" for each in windows]
+    sums = [
+        column
+        for head, of, unit, rank in SUMS
+        for column in (
+            Column(head, [f"{of(each).value / unit:.1f}" for each in windows], rank=rank, right=True),
+            Column("BETWEEN", [_between(of(each), unit) for each in windows], rank=6 + rank),
         )
-    return table
+    ]
+    return [
+        Column("AHEAD", spans),
+        *sums,
+        Column("NEW NODES", [str(each.packing.new_nodes) for each in windows], right=True),
+        Column("UNPLACED PODS", [str(each.packing.unplaced) for each in windows], rank=4, right=True),
+    ]
 
 
-def _minutes(instant: Any, ahead: NodeForecast) -> str:
+def _ahead(instant: datetime, ahead: NodeForecast) -> str:
     minutes = int((instant - ahead.at).total_seconds()) // 60
     return f"{minutes}m" if minutes < 60 else f"{minutes // 60}h"  # noqa: PLR2004  minutes of an hour
 
 
-def _spoken(one: JointSum, said: Callable[[float], str]) -> str:
-    """The value, and in brackets what it would be if the workloads were independent, or all high at once."""
-    low, high = said(one.independent), said(one.together)
-    return said(one.value) if low == high else f"{said(one.value)} ({low}…{high})"
+def _between(one: JointSum, unit: float) -> str:
+    """What the sum would be if the workloads were independent, and if all were high at once."""
+    return f"{one.independent / unit:.1f}…{one.together / unit:.1f}"
 
 
-def _pressure_table(ahead: NodeForecast) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("NODE", "MEMORY NOW", "P95 AHEAD", "ROOM", "RISK", "EVICTED FIRST"):
-        table.add_column(name, no_wrap=name != "EVICTED FIRST")
-    for one in ahead.pressures[:MOST_NODES_SHOWN]:
-        table.add_row(
-            one.node,
-            memory(one.used_now),
-            memory(one.used_high),
-            memory(one.free),
-            f"{one.risk * 100:.0f} %",
-            ", ".join(one.first) if one.risk else "",
-        )
-    return table
+def pressure_columns(ahead: NodeForecast) -> list[Column]:
+    """The nodes whose memory is most likely to run out."""
+    nodes = ahead.pressures[:MOST_NODES_SHOWN]
+    return [
+        Column("NODE", [one.node for one in nodes]),
+        Column("GIB NOW", [f"{one.used_now / GIB:.1f}" for one in nodes], rank=2, right=True),
+        Column("P95 AHEAD", [f"{one.used_high / GIB:.1f}" for one in nodes], rank=1, right=True),
+        Column("GIB FREE", [f"{one.free / GIB:.1f}" for one in nodes], right=True),
+        Column("RISK", [f"{one.risk:.0%}" for one in nodes], right=True),
+        Column("EVICTED FIRST", [", ".join(one.first) if one.risk else "" for one in nodes], rank=3, words=True),
+    ]

@@ -1,20 +1,223 @@
-"""Standard output, for people and for machines."""
+"""Standard output, for people and for machines: tables that fit the terminal, documents, rows, names.
+
+A table never cuts a number nor breaks a word: where it is too wide its least important columns are left out, and
+`-o wide` has them all. A pipe has no width.
+"""
 
 from __future__ import annotations
 
+import csv
+import os
+import shutil
 import sys
+import textwrap
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+import yaml
 from rich.console import Console
+from rich.text import Text
 
-PIPE_WIDTH = 240
+from forecaster.domain.amounts import UNKNOWN
+from forecaster.report.formats import Output
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+GAP = "  "
+SENTENCE = 24
+"""Characters to which a column of sentences may shrink: two or three words."""
+UNBOUNDED = 100_000
 
 
-def output_console() -> Console:
-    """As wide as the terminal. A pipe has no width: nothing is cut there."""
-    return Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column; its cells in the order of the rows."""
+
+    head: str
+    cells: Sequence[str]
+    rank: int = 0
+    """0 always stays; of the others the one with the largest rank goes first."""
+    right: bool = False
+    words: bool = False
+    """Whether its cells are sentences, which go on in the next line."""
+
+    @property
+    def width(self) -> int:
+        """Of the longest cell."""
+        return max(map(len, (self.head, *self.cells)))
+
+    @property
+    def least(self) -> int:
+        """The width below which something would be cut: for sentences that of the longest word."""
+        if not self.words:
+            return self.width
+        longest = max((len(word) for cell in (self.head, *self.cells) for word in cell.split()), default=0)
+        return min(self.width, max(SENTENCE, longest))
+
+
+class _Output(Console):
+    """Standard output whose lines are as long as they are; a reader that left is an error as everywhere."""
+
+    def on_broken_pipe(self) -> None:
+        """In place of rich's own exit."""
+        raise BrokenPipeError
+
+
+def terminal_width() -> int | None:
+    """Characters of a line; None where standard output is no terminal and `COLUMNS` says nothing either."""
+    if not sys.stdout.isatty() and not os.environ.get("COLUMNS", "").isdigit():
+        return None
+    return shutil.get_terminal_size().columns
+
+
+def fitting(columns: Sequence[Column], width: int | None) -> list[Column]:
+    """The columns that have room in `width`, the least important ones left out; all where there is no width."""
+    kept = list(columns)
+    while width is not None and _taken(one.least for one in kept) > width and any(one.rank for one in kept):
+        kept.remove(max(kept, key=lambda one: one.rank))
+    return kept
+
+
+def _taken(widths: Iterable[int]) -> int:
+    each = list(widths)
+    return sum(each) + len(GAP) * (len(each) - 1)
+
+
+def table_rows(columns: Sequence[Column], width: int | None) -> list[list[str]]:
+    """The lines of the head and of every row."""
+    room = UNBOUNDED if width is None else width
+    spare = room - _taken(one.least for one in columns)
+    widths = [min(one.width, one.least + max(spare, 0)) for one in columns]
+    heads = [one.head for one in columns]
+    rows = zip(*(one.cells for one in columns), strict=True)
+    return [_lines(cells, columns, widths) for cells in (heads, *rows)]
+
+
+def _lines(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int]) -> list[str]:
+    pieces = [
+        textwrap.wrap(cell, width, break_long_words=False, break_on_hyphens=False) if one.words else [cell]
+        for cell, one, width in zip(cells, columns, widths, strict=True)
+    ]
+    return [
+        GAP.join(
+            (part.rjust if one.right else part.ljust)(width)
+            for one, width, some in zip(columns, widths, pieces, strict=True)
+            for part in [some[i] if i < len(some) else ""]
+        ).rstrip()
+        for i in range(max(1, *map(len, pieces)))
+    ]
+
+
+def table_text(columns: Sequence[Column], width: int | None, styles: Sequence[str] = ()) -> Text:
+    """The table; `styles` are those of its rows."""
+    head, *rows = table_rows(columns, width)
+    text = Text("\n".join(head), style="", no_wrap=True, overflow="ignore")
+    text.stylize("bold")
+    for i, lines in enumerate(rows):
+        text.append("\n" + "\n".join(lines), style=styles[i] if styles else "")
+    return text
+
+
+def print_table(columns: Sequence[Column], styles: Sequence[str] = (), *, wide: bool = False) -> None:
+    """Print what fits the terminal, or all of it; a terminal is told what is left out."""
+    width = None if wide else terminal_width()
+    kept = fitting(columns, width)
+    _Output(width=UNBOUNDED).print(table_text(kept, width, styles), highlight=False, soft_wrap=True)
+    missing = len(columns) - len(kept)
+    if missing and sys.stderr.isatty():
+        sys.stdout.flush()
+        sys.stderr.write(f"({missing} more columns: -o wide)\n")
+
+
+def print_text(*lines: str, style: str = "") -> None:
+    """Sentences, each from the beginning of a line; a terminal's lines end between words."""
+    width = terminal_width()
+    for line in lines:
+        whole = line if width is None else wrapped(line, width)
+        _Output(width=UNBOUNDED).print(Text(whole, style=style), highlight=False, soft_wrap=True)
+
+
+def wrapped(line: str, width: int) -> str:
+    """A line that goes on below its own beginning."""
+    indent = " " * (len(line) - len(line.lstrip(" -!=")))
+    return textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def print_json(view: object) -> None:
     """One JSON document; `view` is anything that msgspec encodes."""
     sys.stdout.write(msgspec.json.format(msgspec.json.encode(view), indent=2).decode() + "\n")
+
+
+def print_yaml(view: object) -> None:
+    """The same document as YAML."""
+    yaml.safe_dump(msgspec.to_builtins(view), sys.stdout, sort_keys=False, allow_unicode=True)
+
+
+def print_csv(rows: Sequence[Mapping[str, object]]) -> None:
+    """One line a row: base units, empty where a value is not known."""
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    writer = csv.DictWriter(sys.stdout, fieldnames=columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+
+
+def flat(view: Mapping[str, Any], before: str = "") -> dict[str, object]:
+    """A nested document as one row: `replicas_now` is `now` of `replicas`; lists are left out."""
+    row: dict[str, object] = {}
+    for name, value in view.items():
+        if isinstance(value, dict):
+            row |= flat(value, f"{before}{name}_")
+        elif not isinstance(value, list):
+            row[before + name] = value
+    return row
+
+
+def print_names(ids: Iterable[object]) -> None:
+    """One name a line, in the form that our commands take as an argument."""
+    sys.stdout.writelines(f"{id_}\n" for id_ in ids)
+
+
+@dataclass(frozen=True, slots=True)
+class Printable:
+    """One result in every form, each made when it is asked for."""
+
+    table: Callable[[bool], None]
+    """Prints for people; True: all columns."""
+    document: Callable[[], object]
+    rows: Callable[[], Sequence[Mapping[str, object]]]
+    ids: Callable[[], Iterable[object]]
+
+
+def print_as(output: Output, result: Printable) -> None:
+    """Print a result in the form that was asked for."""
+    match output:
+        case Output.TABLE | Output.WIDE:
+            result.table(output is Output.WIDE)
+        case Output.JSON:
+            print_json(result.document())
+        case Output.YAML:
+            print_yaml(result.document())
+        case Output.CSV:
+            print_csv(result.rows())
+        case Output.NAME:
+            print_names(result.ids())
+
+
+# Amounts in tables: one unit a column, as `kubectl top` has it.
+
+
+def milli(value: float | None) -> str:
+    """CPU in millicores."""
+    return UNKNOWN if value is None else f"{value * 1000:.0f}m"
+
+
+def mebi(value: float | None) -> str:
+    """Memory in MiB."""
+    return UNKNOWN if value is None else f"{value / 2**20:.0f}Mi"
+
+
+def change(now: str, wanted: str | None) -> str:
+    """`now → wanted`, or the one where both are the same or nothing is wanted."""
+    return now if wanted is None or now == wanted else f"{now} → {wanted}"

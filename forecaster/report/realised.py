@@ -6,16 +6,19 @@ from datetime import datetime  # noqa: TC003  msgspec resolves the annotations w
 from typing import TYPE_CHECKING
 
 import msgspec
-from rich.table import Table
 
 from forecaster.domain.amounts import UNKNOWN
-from forecaster.report.printed import output_console, print_json
+from forecaster.report.printed import Column, Printable, flat, print_as, print_table, print_text
 from forecaster.report.replay_table import LIMITS
 from forecaster.report.replay_view import AccountView, LeftOutView, account_view
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from forecaster.domain.workload import WorkloadId
     from forecaster.replay.account import Account
     from forecaster.replay.realised import RealisedOutcome, RealisedWorkload
+    from forecaster.report.formats import Output
 
 
 class RealisedView(msgspec.Struct, frozen=True):
@@ -56,19 +59,38 @@ def outcome_view(outcome: RealisedOutcome) -> OutcomeView:
     )
 
 
-def print_realised(outcome: RealisedOutcome, *, as_json: bool) -> None:
-    """Print it."""
-    if as_json:
-        print_json(outcome_view(outcome))
-        return
-    console = output_console()
-    for sentence in said(outcome):
-        console.print(sentence, highlight=False)
+def print_realised(outcome: RealisedOutcome, output: Output) -> None:
+    """Print it; a row of CSV is a workload."""
+    ids = [one.workload.id for one in outcome.workloads]
+    print_as(
+        output,
+        Printable(
+            table=lambda wide: _print(outcome, wide=wide),
+            document=lambda: outcome_view(outcome),
+            rows=lambda: [flat(msgspec.to_builtins(one)) for one in outcome_view(outcome).workloads],
+            ids=lambda: ids,
+        ),
+    )
+
+
+def _print(outcome: RealisedOutcome, *, wide: bool) -> None:
+    print_text(*said(outcome))
     if outcome.workloads:
-        console.print(_table(outcome))
-    for id_, reason in outcome.left_out.items():
-        console.print(f"Left out: {id_}, {reason}.", highlight=False)
-    console.print(f"Beware: {LIMITS[0]}", style="dim", highlight=False)
+        print_table(_columns(outcome), wide=wide)
+    print_text(*left_out_lines(outcome.left_out))
+    print_text(f"Beware: {LIMITS[0]}", style="dim")
+
+
+def left_out_lines(left_out: Mapping[WorkloadId, str], most: int = 5) -> list[str]:
+    """What is left out by reason, most workloads first; of each reason the first few names."""
+    by_reason: dict[str, list[str]] = {}
+    for id_, reason in left_out.items():
+        by_reason.setdefault(reason.rstrip("."), []).append(str(id_))
+    return [
+        f"Left out, {reason}{'' if reason.endswith('?') else ':'} {len(names)} workload(s): {', '.join(names[:most])}"
+        + (f" and {len(names) - most} more" if len(names) > most else "")
+        for reason, names in sorted(by_reason.items(), key=lambda each: -len(each[1]))
+    ]
 
 
 def said(outcome: RealisedOutcome) -> list[str]:
@@ -90,22 +112,25 @@ def said(outcome: RealisedOutcome) -> list[str]:
     ]
 
 
-def _table(outcome: RealisedOutcome) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    columns = (
-        "WORKLOAD",
-        "HPA ALONE pod-h  short",
-        "DECIDED pod-h  short",
-        "EQUAL COST short",
-        "MEASURED pod-h  short",
-        "",
-    )
-    for i, name in enumerate(columns):
-        table.add_column(name, justify="right" if i else "left", no_wrap=True)
-    for one in outcome.workloads:
-        cells = (_cell(one.plain), _cell(one.decided), _percent(one.equal), _cell(one.measured))
-        table.add_row(str(one.workload.id), *cells, "worse" if one.worse else "")
-    return table
+def _columns(outcome: RealisedOutcome) -> list[Column]:
+    """Pod-hours and short demand of the HPA alone and of what was decided; `worse` is never left out."""
+    rows = outcome.workloads
+
+    def pair(head: str, accounts: Sequence[Account | None], rank: int) -> list[Column]:
+        hours = [UNKNOWN if one is None else f"{one.pod_hours:.1f}" for one in accounts]
+        return [
+            Column(f"{head} pod-h", hours, rank=rank, right=True),
+            Column("short", [_percent(one) for one in accounts], rank=rank, right=True),
+        ]
+
+    return [
+        Column("WORKLOAD", [str(one.workload.id) for one in rows]),
+        *pair("HPA", [one.plain for one in rows], 0),
+        *pair("DECIDED", [one.decided for one in rows], 0),
+        Column("EQUAL COST short", [_percent(one.equal) for one in rows], rank=1, right=True),
+        *pair("MEASURED", [one.measured for one in rows], 2),
+        Column("", ["worse" if one.worse else "" for one in rows]),
+    ]
 
 
 def _view(one: RealisedWorkload) -> RealisedView:
@@ -117,10 +142,6 @@ def _view(one: RealisedWorkload) -> RealisedView:
         measured=None if one.measured is None else account_view(one.measured),
         worse=one.worse,
     )
-
-
-def _cell(account: Account | None) -> str:
-    return UNKNOWN if account is None else f"{account.pod_hours:.1f} {_percent(account):>8}"
 
 
 def _percent(account: Account | None) -> str:

@@ -2,63 +2,69 @@
 
 from __future__ import annotations
 
-import csv
 import sys
 from typing import TYPE_CHECKING
 
-import msgspec
-import yaml
-from rich.table import Table
-
-from forecaster.domain.amounts import UNKNOWN, amount, cpu_of, memory_of
+from forecaster.domain.amounts import UNKNOWN, amount
 from forecaster.domain.decision import Hold, Reason, Resize, Scale
 from forecaster.publish.views import recommendation_view
 from forecaster.report.formats import Output
-from forecaster.report.printed import output_console, print_json
+from forecaster.report.printed import (
+    Column,
+    Printable,
+    change,
+    fitting,
+    mebi,
+    milli,
+    print_as,
+    print_table,
+    print_text,
+    table_text,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Sequence
+
+    from rich.text import Text
 
     from forecaster.cycle.run import Outcome
     from forecaster.domain.decision import Recommendation, SignalView
+    from forecaster.domain.outlook import PeakForecast
     from forecaster.domain.workload import WorkloadId
     from forecaster.publish.views import RecommendationView
 
 
-COLUMNS = {
-    "WORKLOAD": True,
-    "SIGNAL": True,
-    "NOW": True,
-    "FORECAST": False,
-    "REPLICAS": True,
-    "ONE POD (REQUEST/LIMIT)": False,
-    "REASON": False,
-}
-"""Name, and whether its cells stay on one line where the terminal is narrow."""
+def columns_of(recommendations: Sequence[Recommendation]) -> list[Column]:
+    """One row per workload: demand now and ahead, replicas, reason, and what one pod requests; by importance."""
+    views = [deciding(one) for one in recommendations]
+    ahead = [view.forecast if view else None for view in views]
+    units = [view.unit if view else "" for view in views]
+
+    def of_each(value: Callable[[PeakForecast], float]) -> list[str]:
+        return [table_amount(value(one) if one else None, unit) for one, unit in zip(ahead, units, strict=True)]
+
+    return [
+        Column("WORKLOAD", [str(one.id) for one in recommendations]),
+        Column("SIGNAL", [view.signal if view else UNKNOWN for view in views], rank=3),
+        Column(
+            "NOW",
+            [table_amount(view.measured if view else None, unit) for view, unit in zip(views, units, strict=True)],
+            rank=2,
+            right=True,
+        ),
+        Column("FORECAST", of_each(lambda one: one.peak), rank=1, right=True),
+        Column("LOW", of_each(lambda one: one.low), rank=6, right=True),
+        Column("HIGH", of_each(lambda one: one.high), rank=6, right=True),
+        Column("REPLICAS", [_replicas(one) for one in recommendations], right=True),
+        Column("REASON", [_reason(one) for one in recommendations]),
+        *_sizes(recommendations),
+    ]
 
 
-def table_of(recommendations: Iterable[Recommendation]) -> Table:
-    """One row per workload: the signal that decides, demand now and ahead, replicas, requests/limits, reason."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name, whole in COLUMNS.items():
-        table.add_column(name, no_wrap=whole)
-    for one in recommendations:
-        table.add_row(*row_of(one), style=_style(one))
-    return table
-
-
-def row_of(one: Recommendation) -> tuple[str, ...]:
-    """The cells of one workload."""
-    view = deciding(one)
-    return (
-        str(one.id),
-        view.signal if view else UNKNOWN,
-        amount(view.measured, view.unit) if view else UNKNOWN,
-        _forecast(view),
-        _replicas(one),
-        _sizes(one),
-        one.replicas.reason if not isinstance(one.replicas, Hold) else f"hold: {one.replicas.reason}",
-    )
+def table_of(recommendations: Sequence[Recommendation], width: int | None) -> Text:
+    """What of the table fits this width."""
+    kept = fitting(columns_of(recommendations), width)
+    return table_text(kept, width, [_style(one) for one in recommendations])
 
 
 def deciding(one: Recommendation) -> SignalView | None:
@@ -67,12 +73,17 @@ def deciding(one: Recommendation) -> SignalView | None:
     return max(asked, key=lambda v: max(v.reactive_replicas or 0, v.forecast_replicas or 0), default=None)
 
 
-def _forecast(view: SignalView | None) -> str:
-    if view is None or view.forecast is None:
-        return UNKNOWN
-    ahead = view.forecast
-    peak, low, high = (amount(value, view.unit) for value in (ahead.peak, ahead.low, ahead.high))
-    return f"{peak} ({low}…{high})"
+def table_amount(value: float | None, unit: str) -> str:
+    """An amount of a signal, in the one unit that tables have for it."""
+    match unit:
+        case "cores":
+            return milli(value)
+        case "bytes":
+            return mebi(value)
+        case "requests/s":
+            return UNKNOWN if value is None else f"{value:.1f}/s"
+        case _:
+            return amount(value, unit)
 
 
 def _replicas(one: Recommendation) -> str:
@@ -80,14 +91,30 @@ def _replicas(one: Recommendation) -> str:
     return f"{one.replicas_now} → {wanted}"
 
 
-def _sizes(one: Recommendation) -> str:
-    now = one.resources_now
-    wanted = one.resources.resources if isinstance(one.resources, Resize) else now
-    return f"cpu {_change(cpu_of(now), cpu_of(wanted))}, mem {_change(memory_of(now), memory_of(wanted))}"
+def _reason(one: Recommendation) -> str:
+    return f"hold: {one.replicas.reason}" if isinstance(one.replicas, Hold) else str(one.replicas.reason)
 
 
-def _change(now: str, wanted: str) -> str:
-    return now if now == wanted else f"{now} → {wanted}"
+def _sizes(recommendations: Sequence[Recommendation]) -> list[Column]:
+    """Requests before limits: they are what is paid for."""
+    pairs = [
+        (one.resources_now, one.resources.resources if isinstance(one.resources, Resize) else None)
+        for one in recommendations
+    ]
+
+    def column(head: str, name: str, spoken: Callable[[float | None], str], rank: int) -> Column:
+        cells = [
+            change(spoken(getattr(now, name)), spoken(getattr(wanted, name)) if wanted else None)
+            for now, wanted in pairs
+        ]
+        return Column(head, cells, rank=rank, right=True)
+
+    return [
+        column("CPU REQUEST", "cpu_request", milli, 4),
+        column("MEMORY REQUEST", "memory_request", mebi, 5),
+        column("CPU LIMIT", "cpu_limit", milli, 7),
+        column("MEMORY LIMIT", "memory_limit", mebi, 7),
+    ]
 
 
 def _style(one: Recommendation) -> str:
@@ -99,48 +126,32 @@ def _style(one: Recommendation) -> str:
 def print_outcome(outcome: Outcome, chosen: set[WorkloadId], output: Output) -> None:
     """Print the chosen recommendations in the order of their names; what failed goes to standard error."""
     ours = sorted((one for one in outcome.recommendations if one.id in chosen), key=lambda one: one.id)
-    if output is Output.TABLE:
-        _print_table(ours, outcome)
-    else:
-        _PRINTERS[output]([recommendation_view(one) for one in ours])
+    views = [recommendation_view(one) for one in ours] if output in {Output.JSON, Output.YAML, Output.CSV} else []
+    print_as(
+        output,
+        Printable(
+            table=lambda wide: _print_table(ours, outcome, wide=wide),
+            document=lambda: {"recommendations": views},
+            rows=lambda: [_flat(view) for view in views],
+            ids=lambda: (one.id for one in ours),
+        ),
+    )
     for failure in outcome.report.failures:
         sys.stderr.write(f"! {failure}\n")
     if outcome.report.failures and not outcome.recommendations:
         sys.stderr.write("`forecaster doctor` tries each thing that is needed and says what to do.\n")
 
 
-def _print_table(ours: list[Recommendation], outcome: Outcome) -> None:
-    console = output_console()
+def _print_table(ours: list[Recommendation], outcome: Outcome, *, wide: bool) -> None:
     if ours:
-        console.print(table_of(ours))
+        print_table(columns_of(ours), [_style(one) for one in ours], wide=wide)
     elif outcome.recommendations:
-        console.print(f"None of {len(outcome.recommendations)} workloads matches.")
+        print_text(f"None of {len(outcome.recommendations)} workloads matches.")
     elif not outcome.report.failures:
-        console.print("No workload was found. `forecaster doctor` says which series are missing.")
-
-
-def _print_json(views: list[RecommendationView]) -> None:
-    """The same objects as the API answers."""
-    print_json({"recommendations": views})
-
-
-def _print_yaml(views: list[RecommendationView]) -> None:
-    yaml.safe_dump({"recommendations": msgspec.to_builtins(views)}, sys.stdout, sort_keys=False, allow_unicode=True)
-
-
-def _print_csv(views: list[RecommendationView]) -> None:
-    rows = [_flat(view) for view in views]
-    writer = csv.DictWriter(sys.stdout, fieldnames=_COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
+        print_text("No workload was found. `forecaster doctor` says which series are missing.")
 
 
 _AMOUNTS = ("cpu_request", "cpu_limit", "memory_request", "memory_limit")
-_COLUMNS = (
-    *("namespace", "kind", "name", "at", "autoscaler", "replicas_now", "replicas", "verdict", "reason", "message"),
-    *(f"{amount}_now" for amount in _AMOUNTS),
-    *_AMOUNTS,
-)
 
 
 def _flat(view: RecommendationView) -> dict[str, object]:
@@ -160,6 +171,3 @@ def _flat(view: RecommendationView) -> dict[str, object]:
         **{f"{name}_now": getattr(now, name) for name in _AMOUNTS},
         **{name: getattr(wanted, name) if wanted else None for name in _AMOUNTS},
     }
-
-
-_PRINTERS = {Output.JSON: _print_json, Output.YAML: _print_yaml, Output.CSV: _print_csv}

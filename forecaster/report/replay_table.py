@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from rich.table import Table
 
 from forecaster.domain.amounts import UNKNOWN
 from forecaster.domain.window import HOUR, MINUTE
 from forecaster.replay.gated import acting_of
 from forecaster.replay.strategies import HPA
+from forecaster.report.printed import Column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 
 
 COLUMNS = ("", "pod-hours", "short, min", "demand short", "changes", "short at the HPA's cost", "saved at its shortage")
+TERMINAL = ("", "pod-hours", "short min", "short", "changes", "at HPA's cost", "saved")
+"""The same, shorter."""
+LEGEND = (
+    "SHORT MIN: minutes with demand above what the ready pods carry; SHORT: that share of the demand. AT HPA'S COST: "
+    "its shortage in shares of the HPA's when both spend the same pod-hours. SAVED: pod-hours at the HPA's shortage."
+)
 
 
 def rows_of(whole: Comparison, one: WorkloadComparison | None = None) -> list[tuple[str, ...]]:
@@ -33,14 +39,17 @@ def rows_of(whole: Comparison, one: WorkloadComparison | None = None) -> list[tu
     return [*rows, ("needed at least", *_spent(needs), UNKNOWN, UNKNOWN)]
 
 
-def table_of(whole: Comparison) -> Table:
+RANKS = (0, 0, 4, 0, 5, 1, 2)
+"""Which columns go first where the terminal is narrow."""
+
+
+def columns_of(whole: Comparison) -> list[Column]:
     """All workloads together, for a terminal."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for i, name in enumerate(COLUMNS):
-        table.add_column(name, justify="right" if i else "left", no_wrap=i == 0)
-    for row in rows_of(whole):
-        table.add_row(*row)
-    return table
+    cells = zip(*rows_of(whole), strict=True)
+    return [
+        Column(name.upper(), each, rank=rank, right=bool(i))
+        for i, (name, each, rank) in enumerate(zip(TERMINAL, cells, RANKS, strict=True))
+    ]
 
 
 def sentences(whole: Comparison) -> list[str]:

@@ -1,42 +1,58 @@
-"""A backtest of sizes, as a table or as JSON."""
+"""A backtest of sizes in every form of output."""
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.table import Table
+from forecaster.report.printed import Column, Printable, print_as, print_table, print_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from forecaster.domain.workload import WorkloadId
     from forecaster.replay.size_compare import SizeOutcome
+    from forecaster.report.formats import Output
 
-COLUMNS = ("RECOMMENDER", "SETTING", "SLACK", "OVER LIMIT", "TIME OVER REQUEST", "CUT OFF", "CHANGES")
-
-
-def print_backtest(found: Mapping[str, Sequence[SizeOutcome]], heads: Mapping[str, str], *, as_json: bool) -> None:
-    """One table for each resource, under its heading."""
-    if as_json:
-        print(json.dumps({name: [_record(one) for one in rows] for name, rows in found.items()}, indent=2))  # noqa: T201
-        return
-    console = Console()
-    for name, rows in found.items():
-        console.print(f"{heads[name]}\n", highlight=False)
-        console.print(_table(rows))
-        console.print()
+COLUMNS = ("SLACK", "OVER LIMIT", "TIME OVER REQUEST", "CUT OFF", "CHANGES")
 
 
-def _table(rows: Sequence[SizeOutcome]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for i, name in enumerate(COLUMNS):
-        table.add_column(name, no_wrap=True, justify="left" if i < 2 else "right")  # noqa: PLR2004  the two names
-    for one in rows:
-        s = one.summary
-        shares = (f"{share * 100:.2f} %" for share in (s.over_request_share, s.cut_share))
-        table.add_row(one.family, one.setting, f"{s.slack:.2f}", str(s.over_limit), *shares, str(s.changes))
-    return table
+def print_backtest(
+    found: Mapping[str, Sequence[SizeOutcome]], heads: Mapping[str, str], output: Output, names: Sequence[WorkloadId]
+) -> None:
+    """One table for each resource, under its heading; `names` are the workloads that were replayed."""
+
+    def table(wide: bool) -> None:  # noqa: FBT001  as `Printable` has it
+        for name, rows in found.items():
+            print_text(heads[name], "")
+            print_table(_columns(rows), wide=wide)
+            print_text("")
+
+    result = Printable(
+        table=table,
+        document=lambda: {name: [_record(one) for one in rows] for name, rows in found.items()},
+        rows=lambda: [{"resource": name, **_record(one)} for name, rows in found.items() for one in rows],
+        ids=lambda: names,
+    )
+    print_as(output, result)
+
+
+def _columns(rows: Sequence[SizeOutcome]) -> list[Column]:
+    sums = [one.summary for one in rows]
+    cells = (
+        [f"{s.slack:.2f}" for s in sums],
+        [str(s.over_limit) for s in sums],
+        [f"{s.over_request_share * 100:.2f} %" for s in sums],
+        [f"{s.cut_share * 100:.2f} %" for s in sums],
+        [str(s.changes) for s in sums],
+    )
+    return [
+        Column("RECOMMENDER", [one.family for one in rows]),
+        Column("SETTING", [one.setting for one in rows]),
+        *(
+            Column(head, each, rank=rank, right=True)
+            for head, each, rank in zip(COLUMNS, cells, (0, 0, 1, 2, 3), strict=True)
+        ),
+    ]
 
 
 def _record(one: SizeOutcome) -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import yaml
@@ -9,11 +10,45 @@ import yaml
 from forecaster.domain.amounts import duration_text
 from forecaster.replay.runs import with_targets_at
 from forecaster.replay.tuning import LEVEL, override_of
+from forecaster.report.formats import TuneOutput
+from forecaster.report.printed import print_json, print_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from forecaster.replay.tuning import Candidate, Estimate, PolicyProposal, Tuning
+
+
+def print_tuned(tuning: Tuning, output: TuneOutput) -> None:
+    """Proposals, and why there is none of the others."""
+    match output:
+        case TuneOutput.YAML:
+            sys.stdout.write(tuned_text(tuning))
+        case TuneOutput.NAME:
+            print_names(one.workload.id for one in tuning.proposals)
+        case TuneOutput.JSON:
+            print_json(tuned_view(tuning))
+
+
+def tuned_view(tuning: Tuning) -> dict[str, object]:
+    """Proposals as overrides, each with the changes that are expected of it as ratios; why the others have none."""
+    return {
+        "begin": tuning.begin,
+        "until": tuning.until,
+        "proposals": [
+            {
+                "override": override_of(one),
+                "days": one.days,
+                "cost_ratio": one.cost,
+                "pod_hours_ratio": one.pod_hours,
+                "missing_ratio": one.missing,
+                "agreed_ratio": one.agreed,
+                "hpa_target_share": one.chosen.share,
+            }
+            for one in tuning.proposals
+        ],
+        "refused": [{**id_._asdict(), "reason": reason} for id_, reason in tuning.refused.items()],
+    }
 
 
 def tuned_text(tuning: Tuning) -> str:

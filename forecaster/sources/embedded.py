@@ -14,6 +14,7 @@ import math
 import re
 import sys
 import threading
+from copy import copy
 from datetime import timedelta
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -51,6 +52,18 @@ _SENTINEL = timedelta(seconds=35_999)
 """A window that no other text contains, to find where the window stands."""
 
 
+_NARROWER = re.compile(
+    r'(?:pod|replicaset)=~"\((?P<owner>[^"]*?)\)(?:-\.\+|\(-\.\+\)\?)",'
+    r'|(?:deployment|statefulset|daemonset|workload|scaletargetref_name)=~"(?P<name>[^"]*)",'
+)
+"""Matchers that `promql.about_workloads` writes, with the names that they mean."""
+_NAMESPACES = re.compile(r'namespace=~"([^"]*)"')
+
+
+def _unquoted(text: str) -> str:
+    return text.replace("\\\\", "\\")
+
+
 class BadQuestion(ValueError):
     """A parameter or query that is not understood; the text is the API's `error`."""
 
@@ -67,7 +80,9 @@ class Answers:
             queries = queries.with_requests_from(_SERVED_PRESET)
         self._recording = recording
         self._fleet = fleet
+        self._asked = promql.escaped(queries.namespaces)
         self._namespaces = re.compile(queries.namespaces)
+        self._within = self._names = re.compile(".*")
         self._detection = queries.detection()
         asked = queries.inventory() | queries.container_facts()
         self._facts = {query: FACTS[name] for name, query in asked.items()}
@@ -76,6 +91,18 @@ class Answers:
         self._of_pods = _pattern(queries.of_pods(CPU, _SENTINEL))
         self._containers = {signal: _pattern(queries.container_usage(signal, _SENTINEL)) for signal in (CPU, MEMORY)}
         self._sums = {signal: _RunningSums(values) for signal, values in recording.values.items()}
+
+    def about(self, query: str) -> tuple[Answers, str]:
+        """What shows only the namespaces and names that a query is narrowed to, and the query without that."""
+        answers, narrower = copy(self), _NARROWER.search(query)
+        if narrower:
+            answers._names = re.compile(_unquoted(narrower["owner"] or narrower["name"]))  # noqa: SLF001  of a copy
+            query = _NARROWER.sub("", query)
+        asked = _NAMESPACES.search(query)
+        if asked and asked[1] != self._asked:
+            answers._within = re.compile(_unquoted(asked[1]))  # noqa: SLF001  of a copy
+            query = query.replace(asked[0], f'namespace=~"{self._asked}"')
+        return answers, query
 
     def instant(self, query: str, at: float) -> bytes:
         """`query` at one time."""
@@ -150,7 +177,10 @@ class Answers:
         raise BadQuestion(f"the embedded endpoint answers only the queries it was started with, not {query[:80]!r}")
 
     def _shows(self, workload: Workload) -> bool:
-        return self._namespaces.fullmatch(workload.id.namespace) is not None
+        namespaces = (self._namespaces, self._within)
+        return all(one.fullmatch(workload.id.namespace) for one in namespaces) and (
+            self._names.fullmatch(workload.id.name) is not None
+        )
 
 
 class _RunningSums:
@@ -347,10 +377,12 @@ class _Handler(BaseHTTPRequestHandler):
         answers = self.server.answers
         match path:
             case "/api/v1/query":
-                return answers.instant(_text(parameters, "query"), _number(parameters, "time"))
+                answers, query = answers.about(_text(parameters, "query"))
+                return answers.instant(query, _number(parameters, "time"))
             case "/api/v1/query_range":
+                answers, query = answers.about(_text(parameters, "query"))
                 return answers.over_range(
-                    _text(parameters, "query"),
+                    query,
                     start=_number(parameters, "start"),
                     end=_number(parameters, "end"),
                     step=_number(parameters, "step"),

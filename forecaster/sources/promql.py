@@ -75,6 +75,48 @@ def filled(template: str, values: Mapping[str, str]) -> str:
     return re.sub(r"\$([a-z]+)\b", lambda found: values.get(found[1], found[0]), template)
 
 
+NAMED_BY_OWNER = frozenset({"DaemonSet", "Deployment", "ReplicaSet", "Rollout", "StatefulSet"})
+"""Kinds whose pods have names that begin with theirs."""
+_LONGEST_NAME = 40
+"""Beyond it the names of pods are cut: 63 characters have to hold two endings more."""
+_SERIES = re.compile(
+    r"\b(?:container_\w+|forecaster:\w+(?P<rule>:\w+)"
+    r"|kube_(?P<of>pod|replicaset|deployment|statefulset|daemonset|horizontalpodautoscaler(?=_info))_\w+)\{"
+)
+
+
+def expression_of(pattern: str) -> str:
+    """A shell pattern as a regular expression, to be anchored by its use."""
+    pieces = re.split(r"(\*|\?|\[[^\]]+\])", pattern)
+    return "".join(_SHELL.get(one) or (one if one[:1] == "[" else any_of([one])) for one in pieces).replace("[!", "[^")
+
+
+_SHELL = {"*": ".*", "?": "."}
+
+
+def about_workloads(query: str, name: str) -> str:
+    """`query` with matchers for the workloads of these names, a regular expression.
+
+    Where a series carries the name of a pod or ReplicaSet instead, all that begin with the name are asked for, which is
+    a little more.
+    """
+    return _SERIES.sub(lambda found: found[0] + _of_name(found, name), query)
+
+
+def _of_name(found: re.Match[str], name: str) -> str:
+    if found["rule"]:
+        return f"workload=~{quoted(name)},"
+    match found["of"]:
+        case "deployment" | "statefulset" | "daemonset" as kind:
+            return f"{kind}=~{quoted(name)},"
+        case "horizontalpodautoscaler":
+            return f"scaletargetref_name=~{quoted(name)},"
+        case "replicaset":
+            return f"replicaset=~{quoted(f'({name})(-.+)?')},"
+        case _:
+            return f"pod=~{quoted(f'({name})-.+')}," if len(name) <= _LONGEST_NAME else ""
+
+
 _SELECTED = 'namespace=~"$namespaces"$labels'
 
 _REPLICASET_OWNERS = f"""\

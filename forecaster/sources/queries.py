@@ -49,6 +49,7 @@ class Queries(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     _own: Mapping[str, SignalSettings] = PrivateAttr(default_factory=dict)
+    _names: str = PrivateAttr(default="")
 
     preset: Literal["raw", "recorded"] = Field(
         "raw",
@@ -172,6 +173,21 @@ class Queries(BaseModel):
         queries._own = {name: one for name, one in signals.items() if one.query}  # noqa: SLF001  its own
         return queries
 
+    def about(self, namespace: str, name: str) -> Queries:
+        """The same queries for less: the workloads of one namespace and name, shell patterns.
+
+        A namespace beside `namespaces` is asked for where both can be one expression. Pods are known by the names of
+        their owners where all kinds are those of Kubernetes and Argo. What is more than was meant does no harm.
+        """
+        literal = not set("*?[") & set(namespace)
+        narrower = namespace != "*" and (
+            self.namespaces == ".+" or (literal and re.fullmatch(self.namespaces, namespace) is not None)
+        )
+        queries = self.model_copy(update={"namespaces": promql.expression_of(namespace)} if narrower else {})
+        if name != "*" and set(self.kinds) <= promql.NAMED_BY_OWNER:
+            queries._names = promql.expression_of(name)  # noqa: SLF001  its own
+        return queries
+
     def is_own(self, name: str) -> bool:
         """Whether a query is that of a signal of the settings."""
         return name in self._own
@@ -249,7 +265,8 @@ class Queries(BaseModel):
         pieces = {"workloads": _named_once(self.replicas), "owners": self._owners}
         named = promql.any_of(sorted(containers)) if 0 < len(containers) <= MOST_NAMED else ANY_CONTAINER
         values = self._values(window or self.rate_window) | {"containers": promql.escaped(named)}
-        return promql.filled(promql.filled(template, pieces), values)
+        text = promql.filled(promql.filled(template, pieces), values)
+        return promql.about_workloads(text, self._names) if self._names else text
 
     @property
     def _owners(self) -> str:

@@ -28,7 +28,7 @@ SLOW_TO_IMPORT = {"statsmodels", "sklearn", "pandas", "sqlalchemy", "kubernetes"
 
 
 def test_one_cycle_for_machines_is_a_list_of_recommendations_and_nothing_else() -> None:
-    done = subprocess.run([COMMAND, "demo", "--once", "--json"], capture_output=True, text=True, check=True)
+    done = subprocess.run([COMMAND, "demo", "--once", "-o", "json"], capture_output=True, text=True, check=True)
     answer = json.loads(done.stdout)
     assert list(answer) == ["recommendations"]
     assert len(answer["recommendations"]) == 11

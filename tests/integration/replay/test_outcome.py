@@ -36,7 +36,7 @@ def test_the_outcome_of_two_hours_of_kept_decisions(tmp_path: Path) -> None:
     settings.write_text(f"state: {{database: '{database}', keep: 3650d}}", encoding="utf-8")
     with EmbeddedPrometheus(recording, Queries(), recording.fleet(recording.end)) as server:
         named = ("outcome", "shop/*", "--prometheus", server.url, "--config", str(settings))
-        done = CliRunner().invoke(app, [*named, "--until", end.isoformat(), "--length", "2h", "--json"])
+        done = CliRunner().invoke(app, [*named, "--until", end.isoformat(), "--length", "2h", "-o", "json"])
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
     (one,) = found["workloads"]

@@ -19,10 +19,10 @@ def test_the_policy_stands_beside_vpa_and_krr() -> None:
 
 
 def test_json_has_a_row_for_each_recommender() -> None:
-    rows = json.loads(backtest("data/reports", "--json").output)["memory"]
+    rows = json.loads(backtest("data/reports", "-o", "json").output)["memory"]
     assert {row["recommender"] for row in rows} == {"forecaster", "VPA", "KRR"}
     assert all(row["slack"] > 0 for row in rows)
 
 
-def test_nobody_by_that_name_is_said() -> None:
-    assert "no workload has" in backtest("data/nobody", code=1).output
+def test_a_name_that_matches_nothing_is_said() -> None:
+    assert "did you mean data/reports?" in str(backtest("data/report", code=1).exception)

@@ -159,9 +159,41 @@ class TestOnce:
     ) -> None:
         assert names(terminal.types("once", pattern, "-o", "csv")) == found
 
-    def test_says_that_a_pattern_matches_nobody(self, terminal: Terminal) -> None:
-        told = terminal.types("once", "nowhere/*")
-        assert (told.code, told.out.strip()) == (0, "None of 3 workloads matches.")
+    @pytest.mark.parametrize(
+        ("typed", "answer"),
+        [
+            ("shop/catr", "no workload matches 'shop/catr'; did you mean shop/cart?"),
+            ("wbe", "did you mean shop/web?"),
+            ("nowhere/*", "there are jobs/batch, shop/cart, shop/web"),
+        ],
+    )
+    def test_names_what_is_near_a_name_that_matches_nothing(self, terminal: Terminal, typed: str, answer: str) -> None:
+        told = terminal.types("once", typed)
+        assert (told.code, told.out) == (1, "")
+        assert answer in told.err
+
+    def test_a_namespace_without_workloads_is_an_error(self, terminal: Terminal) -> None:
+        assert terminal.types("once", "-n", "nowhere").code == 1
+
+    @pytest.mark.parametrize(("spelt", "found"), [("shop", ["shop/cart", "shop/web"]), ("j*,nowhere", ["jobs/batch"])])
+    def test_reads_only_the_namespaces_that_are_named(
+        self, terminal: Terminal, spelt: str, found: Sequence[str]
+    ) -> None:
+        assert terminal.types("once", "-n", spelt, "-o", "name").out.split() == found
+
+    def test_leaves_out_columns_at_80_and_has_all_of_them_wide(
+        self, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("COLUMNS", "80")
+        narrow, wide = terminal.types("once").out, terminal.types("once", "-o", "wide").out
+        assert max(map(len, narrow.splitlines())) <= 80
+        assert ["MEMORY LIMIT" in text for text in (narrow, wide)] == [False, True]
+
+    def test_says_which_override_no_workload_has(self, terminal: Terminal) -> None:
+        idle = "overrides: [{match: {name: crat}, policy: {}}, {match: {name: cart}, policy: {}}]"
+        terminal.config.write_text(terminal.config.read_text() + idle)
+        assert "overrides[0] matches no workload: name 'crat'" in terminal.types("once").err
+        assert "overrides[1]" not in terminal.types("once").err
 
     def test_takes_policies_from_the_file(self, terminal: Terminal) -> None:
         terminal.config.write_text(
@@ -244,7 +276,7 @@ class TestFaults:
 
 class TestOptions:
     def test_come_over_the_file(self, terminal: Terminal) -> None:
-        settings = settings_of(terminal.config, "http://given:9090", "shop|team-.*")
+        settings = settings_of(terminal.config, "http://given:9090", "shop,team-*")
         assert (settings.prometheus.url, settings.prometheus.retries) == ("http://given:9090", 0)
         assert settings.queries.namespaces == "shop|team-.*"
 

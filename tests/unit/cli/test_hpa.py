@@ -106,7 +106,7 @@ def test_simulate_prints_a_line_a_pass(hpa: Path) -> None:
 
 def test_simulate_prints_json_too(hpa: Path, tmp_path: Path) -> None:
     pods, metrics = files(tmp_path, 4, "1300m")
-    result = run("simulate", "--hpa", hpa, "--pods", pods, "--metrics", metrics, "--json", "--passes", 2)
+    result = run("simulate", "--hpa", hpa, "--pods", pods, "--metrics", metrics, "-o", "json", "--passes", 2)
     first, second = (json.loads(line) for line in result.output.splitlines())
     assert (first["at"], first["replicas"], first["recommendation"], first["desired"]) == (
         "2026-01-01T00:00:00+00:00",

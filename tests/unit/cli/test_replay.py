@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from forecaster.cli import app
-from forecaster.errors import ConfigError, SourceRefused
+from forecaster.errors import ConfigError, UnknownName
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,13 +67,13 @@ def test_an_export_with_a_manifest_becomes_a_report(export: Path, manifest: Path
 
 def test_json_on_standard_output_stands_alone(export: Path, manifest: Path) -> None:
     given = ("--export", str(export), "--hpa", str(manifest), "--pod-capacity", "requests=70", "--length", "1h")
-    done = run(*given, "--no-cache", "--json", "-")
+    done = run(*given, "--no-cache", "-o", "json")
     assert json.loads(done.stdout)["workloads"][0]["name"] == "web"
 
 
 def test_forecasts_are_kept_between_runs(export: Path, manifest: Path, tmp_path: Path) -> None:
     given = ("--export", str(export), "--hpa", str(manifest), "--pod-capacity", "requests=70", "--length", "1h")
-    first, again = (run(*given, "--cache", str(tmp_path / "kept"), "--json", "-").stdout for _ in range(2))
+    first, again = (run(*given, "--cache", str(tmp_path / "kept"), "-o", "json").stdout for _ in range(2))
     assert len(list((tmp_path / "kept").glob("*.npz"))) == 2
     one, other = json.loads(first), json.loads(again)
     assert one["total"] == other["total"]
@@ -91,11 +91,11 @@ def test_an_export_without_an_hpa_is_left_out_with_the_reason(export: Path) -> N
         (("--length", "soon"), ConfigError, "--length"),
         (("--sync", "7s"), ConfigError, "does not divide a minute"),
         (("--pod-capacity", "cpu"), ConfigError, "--pod-capacity"),
-        (("shop/nobody",), SourceRefused, "no workload matches"),
+        (("shop/nobody",), UnknownName, "no workload matches"),
         (("--until", "yesterday"), ConfigError, "--until: 'yesterday'"),
         (("--until", "2020-01-01T00:00:00Z"), ConfigError, "demand was recorded from 2021"),
         (("--length", "0s"), ConfigError, "--length"),
-        (("--model", "nosuch"), ConfigError, "--model: 'nosuch'"),
+        (("--model", "adaptiv"), UnknownName, "did you mean adaptive?"),
     ],
 )
 def test_an_option_that_cannot_be_used_is_named(arguments: tuple[str, ...], error: type, said: str) -> None:

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import gc
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
-from forecaster.cycle.steps import LEAST, expect_records
+from forecaster.cycle.steps import LEAST, Steps, expect_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,3 +23,38 @@ def _as_before() -> Iterator[None]:
 def test_the_collector_looks_the_seldomer_the_more_a_cycle_replaces(workloads: int, records: int) -> None:
     expect_records(workloads)
     assert gc.get_threshold()[0] == records
+
+
+class Onlooker:
+    """Goes on after the first Ctrl-C."""
+
+    def __init__(self) -> None:
+        self.stages: list[str] = []
+        self.interruptions = 0
+
+    def began(self, stage: str, share: float) -> None:
+        assert 0 <= share <= 1
+        self.stages.append(stage)
+
+    def interrupted(self, stage: str) -> bool:
+        self.interruptions += 1
+        return self.interruptions == 1
+
+
+def ctrl_c() -> int:
+    raise KeyboardInterrupt
+
+
+def test_after_ctrl_c_the_rest_is_done_with_what_is_known_and_optional_work_is_left() -> None:
+    steps = Steps(lambda: 0.0, timedelta(hours=1), watch=Onlooker())
+    assert steps.run("observations", ctrl_c, 3) == 3
+    assert steps.optional("fits", lambda: 1, 0) == 0
+    assert steps.run("decisions", lambda: 5, 0) == 5
+    assert steps.failures == ["interrupted in observations: what follows is of what was known until then"]
+    with pytest.raises(KeyboardInterrupt):
+        steps.run("offers", ctrl_c, 0)
+
+
+def test_without_an_onlooker_ctrl_c_ends_it() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        Steps(lambda: 0.0, timedelta(hours=1)).run("observations", ctrl_c, 0)

@@ -150,3 +150,22 @@ def test_the_frontier_has_every_strategy_at_every_share() -> None:
 def test_every_strategy_is_there_once() -> None:
     names = [one.name for one in strategies_with("adaptive", ["ridge", "seasonal-naive-day", "adaptive"])]
     assert names == ["hpa", "seasonal-naive-day", "ridge", "policy", "perfect"]
+
+
+class Onlooker:
+    """Goes on after Ctrl-C."""
+
+    def began(self, stage: str, share: float) -> None:
+        assert 0 <= share <= 1
+
+    def interrupted(self, stage: str) -> bool:
+        return stage == NAIVE.title
+
+
+def test_after_ctrl_c_what_was_forecast_until_then_is_compared() -> None:
+    def interrupted(*_: object) -> ReplayForecasts:
+        raise KeyboardInterrupt
+
+    found = replayed(traces([1.0] + 20 * [2.0]), NAIVE, forecasting=interrupted, watch=Onlooker())
+    assert [one.name for one in found.strategies] == [HPA.name]
+    assert found.own(HPA.name).pod_hours > 0

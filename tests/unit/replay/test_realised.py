@@ -14,8 +14,10 @@ from forecaster.domain.policy import Policy
 from forecaster.domain.signal import CPU, PODS
 from forecaster.replay.realised import DecidedCount, RealisedOutcome, floors_of, outcome_of
 from forecaster.replay.traces import Traces
-from forecaster.report.realised import outcome_view, print_realised, said
+from forecaster.report.formats import Output
+from forecaster.report.realised import left_out_lines, outcome_view, print_realised, said
 from tests.support.builders import NOON, after, hpa, minutes, workload
+from tests.support.recommendations import workload_id
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,11 +81,19 @@ def test_what_the_pods_that_were_there_carried_stands_beside() -> None:
 
 def test_machines_get_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     found = outcome(DecidedCount(NOON, 6))
-    print_realised(found, as_json=True)
+    print_realised(found, Output.JSON)
     assert msgspec.json.decode(capsys.readouterr().out) == msgspec.json.decode(msgspec.json.encode(outcome_view(found)))
-    print_realised(found, as_json=False)
+    print_realised(found, Output.TABLE)
     assert "shop/web" in capsys.readouterr().out
 
 
 def test_nothing_kept_is_nothing_compared() -> None:
     assert said(replace(outcome(), workloads=[]))[0].endswith("nothing to compare.")
+
+
+def test_what_is_left_out_is_grouped_by_its_reason() -> None:
+    reasons = {workload_id(f"w{i}"): "no HPA scales it" for i in range(7)} | {workload_id("x"): "no request"}
+    assert left_out_lines(reasons) == [
+        "Left out, no HPA scales it: 7 workload(s): shop/w0, shop/w1, shop/w2, shop/w3, shop/w4 and 2 more",
+        "Left out, no request: 1 workload(s): shop/x",
+    ]

@@ -62,6 +62,12 @@ def test_shortage_counts_at_its_price() -> None:
     assert "no setting" in str(judged([PRESENT, OTHER], short, WEB))
 
 
+def test_what_leaves_more_short_is_proposed_only_where_that_is_allowed() -> None:
+    cheaper = DailyCosts(np.array([100 + NOISE, 80 + NOISE]), np.array([np.ones(14), np.full(14, 1.5)]), 9.0)
+    assert "leaves no more short" in str(judged([PRESENT, OTHER], cheaper, WEB, allow_shortage=False))
+    assert not isinstance(judged([PRESENT, OTHER], cheaper, WEB, allow_shortage=True), str)
+
+
 def test_the_interval_holds_the_truth_about_as_often_as_it_says() -> None:
     rng, held = np.random.default_rng(5), 0
     for _ in range(60):

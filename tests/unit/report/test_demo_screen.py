@@ -73,4 +73,4 @@ def test_a_picture_has_one_line_for_each_workload_at_any_width(width: int) -> No
     lines = written(out).splitlines()
     assert sum("shop/" in line for line in lines) == 2
     assert len(lines) == 8
-    assert ("ONE POD" in written(out)) == (width > 100)
+    assert ("CPU LIMIT" in written(out)) == (width > 100)

@@ -109,3 +109,37 @@ def test_a_mesh_is_preferred_to_an_ingress_controller() -> None:
 
 def test_nothing_known_is_preferred_to_nothing() -> None:
     assert preferred(set()) is None
+
+
+class TestAbout:
+    """One workload costs one workload: its namespace and name stand in the selectors."""
+
+    def test_a_namespace_and_a_name_stand_in_every_selector_that_can_hold_them(self) -> None:
+        text = Queries().about("shop", "web").signal(CPU, MINUTE)
+        assert 'container_cpu_usage_seconds_total{pod=~"(web)-.+",' in text
+        assert 'namespace=~".+"' not in text
+        assert 'kube_replicaset_owner{replicaset=~"(web)(-.+)?",' in text
+        inventory = Queries().about("shop", "web").inventory()
+        assert 'kube_deployment_spec_replicas{deployment=~"web",namespace=~"shop"}' in inventory["replicas"]
+        assert 'kube_horizontalpodautoscaler_info{scaletargetref_name=~"web",' in inventory["hpa_scale_targets"]
+
+    def test_recorded_series_carry_the_name_of_the_workload(self) -> None:
+        text = Queries(preset="recorded").about("shop", "w*").signal(CPU, MINUTE)
+        assert text == 'forecaster:workload_cpu_cores:rate2m{workload=~"w.*",namespace=~"shop"}'
+
+    @pytest.mark.parametrize(
+        ("settings", "namespace", "asked"),
+        [
+            (".+", "team-*", "team-.*"),
+            ("shop|team-.*", "shop", "shop"),
+            ("shop|team-.*", "jobs", "shop|team-.*"),
+            ("shop|team-.*", "team-*", "shop|team-.*"),
+            (".+", "*", ".+"),
+        ],
+    )
+    def test_the_namespaces_of_the_settings_still_hold(self, settings: str, namespace: str, asked: str) -> None:
+        assert Queries(namespaces=settings).about(namespace, "*").namespaces == asked
+
+    def test_names_of_pods_are_not_guessed_for_kinds_of_others_or_long_names(self) -> None:
+        assert "web" not in Queries(kinds=("CloneSet",)).about("*", "web").signal(CPU, MINUTE)
+        assert "pod=~" not in Queries().about("*", "w" * 41).signal(CPU, MINUTE)

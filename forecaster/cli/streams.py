@@ -1,0 +1,66 @@
+"""Standard output and error as they are: any encoding, a full disk, a reader that leaves."""
+
+from __future__ import annotations
+
+import codecs
+import errno
+import os
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+REFUSED = 1
+READER_GONE = 141
+"""128 and SIGPIPE, as a shell has it."""
+PLAIN = {"→": "->", "–": "-", "…": "...", "≤": "<=", "≥": ">=", "×": "x", "·": "*", "±": "+-", "−": "-"}
+
+
+def _spelt_out(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(PLAIN.get(one, "?") for one in error.object[error.start : error.end]), error.end
+
+
+def tolerant_streams() -> None:
+    """What the encoding of standard output and error does not have is spelt in ASCII."""
+    codecs.register_error("forecaster-plain", _spelt_out)
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError, ValueError, OSError):  # a stream of a test, or none at all
+            stream.reconfigure(errors="forecaster-plain")  # type: ignore[union-attr]  # of text files
+
+
+def run_and_flush(command: Callable[[], None]) -> None:
+    """Run a command and bring its output to its end: a disk that is full is a message, a reader that left is none.
+
+    Raises:
+        SystemExit: with the exit code.
+    """
+    before = sys.stdout
+    try:
+        try:
+            command()
+        except SystemExit:
+            if sys.stdout is not before:  # typer has met the broken pipe
+                raise BrokenPipeError from None
+            raise
+        finally:
+            before.flush()
+    except BrokenPipeError:
+        _drop_output()
+        raise SystemExit(READER_GONE) from None
+    except OSError as error:
+        if error.errno not in {errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO}:
+            raise
+        _drop_output()
+        with suppress(OSError):
+            sys.stderr.write(f"forecaster: cannot write: {error.strerror}; make room, or write somewhere else\n")
+        raise SystemExit(REFUSED) from None
+
+
+def _drop_output() -> None:
+    """What is still to be written goes nowhere: the interpreter would try again at its end."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

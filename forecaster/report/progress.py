@@ -1,0 +1,43 @@
+"""Stage and bar of long work on standard error: on a terminal only, and nothing of it stays."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Shown:
+    """A `Watch`: shows stages, and lets the rest be done with what is known after the first Ctrl-C."""
+
+    def __init__(self, bar: Progress | None = None, task: TaskID = TaskID(0)) -> None:  # noqa: B008  an integer
+        self._bar, self._task = bar, task
+        self.interrupted_in = ""
+
+    def began(self, stage: str, share: float) -> None:
+        """Show it."""
+        if self._bar:
+            self._bar.update(self._task, description=stage, completed=share)
+
+    def interrupted(self, stage: str) -> bool:
+        """Only once: a second Ctrl-C ends everything."""
+        first, self.interrupted_in = not self.interrupted_in, stage
+        return first
+
+
+@contextmanager
+def shown_progress(work: str) -> Iterator[Shown]:
+    """A bar for as long as the block takes; silent where standard error is no terminal."""
+    if not sys.stderr.isatty():
+        yield Shown()
+        return
+    console = Console(stderr=True)
+    columns = (TextColumn(f"{work}:"), TextColumn("{task.description}"), BarColumn(24), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False) as bar:
+        yield Shown(bar, bar.add_task("", total=1.0))

@@ -1,0 +1,50 @@
+"""Tables fit the terminal without cutting a number or breaking a word."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from forecaster.report.printed import Column, change, fitting, mebi, milli, table_rows
+
+NUMBERS = Column("CPU", ["10655m", "9m"], right=True)
+REASON = Column("WHY", ["a sentence that is long enough to go on in the next line", "short"], rank=1, words=True)
+SPARE = Column("SPARE", ["1234567890", "1"], rank=2, right=True)
+cells = st.text("abc 0123456789m", min_size=1, max_size=30)
+
+
+def test_the_least_important_columns_go_first() -> None:
+    columns = [NUMBERS, REASON, SPARE]
+    assert fitting(columns, 80) == columns
+    assert fitting(columns, 40) == [NUMBERS, REASON]
+    assert fitting(columns, 20) == [NUMBERS]
+
+
+def test_a_column_of_numbers_stays_whole_where_even_it_has_no_room() -> None:
+    assert table_rows(fitting([NUMBERS, SPARE], 3), 3) == [["   CPU"], ["10655m"], ["    9m"]]
+
+
+def test_a_pipe_has_no_width() -> None:
+    head, first, _ = table_rows([NUMBERS, REASON, SPARE], None)
+    assert (len(head), len(first)) == (1, 1)
+
+
+@given(
+    rows=st.lists(st.tuples(cells, cells, cells), min_size=1, max_size=5),
+    width=st.integers(30, 120),
+)
+def test_every_word_of_what_is_kept_is_on_some_line_in_one_piece(rows: list[tuple[str, str, str]], width: int) -> None:
+    first, second, third = zip(*rows, strict=True)
+    columns = fitting(
+        [Column("A", first), Column("B", second, 2, right=True), Column("C", third, 1, words=True)], width
+    )
+    for i, lines in enumerate(table_rows(columns, width)[1:]):
+        said = " ".join(lines).split()
+        assert all(word in said for one in columns for word in one.cells[i].split())
+        assert len(columns) == 1 or all(len(line) <= width for line in lines)
+
+
+def test_one_unit_for_one_column() -> None:
+    assert [milli(value) for value in (0.25, 12.5, None)] == ["250m", "12500m", "–"]
+    assert [mebi(value) for value in (2**20, 3 * 2**30)] == ["1Mi", "3072Mi"]
+    assert (change("1m", "2m"), change("1m", "1m"), change("1m", None)) == ("1m → 2m", "1m", "1m")
