@@ -124,17 +124,17 @@ def build(settings: Settings, source: Source, parts: ExitStack) -> tuple[Cycle, 
 def run(cycle: Cycle, steady: int, overheard: Overheard | None, *, hurried: bool = False) -> list[Cost]:
     """The first back-fill, the cycles until all models are fitted and all workloads sized, and so many more.
 
-    Hurried: without the budget until then, which spreads the first fits and sizes of a large fleet over hours.
+    Hurried: without the budgets until then, which spread the first fits and sizes of a large fleet over hours.
     """
-    budget, first = cycle.budget, cycle.sizes.first
+    budgets = cycle.budget, cycle.sizes.first, cycle.forecaster.fits
     if hurried:
-        cycle.budget, cycle.sizes.first = timedelta(hours=1), sys.maxsize
+        cycle.budget, cycle.sizes.first, cycle.forecaster.fits = timedelta(hours=1), sys.maxsize, sys.maxsize
     costs = [_measured(cycle, NOON, overheard)]
     left, aged = steady, False
     while left and len(costs) < MOST_CYCLES:
         now = NOON + len(costs) * MINUTE
         if not costs[-1].waiting:
-            cycle.budget, cycle.sizes.first = budget, first
+            cycle.budget, cycle.sizes.first, cycle.forecaster.fits = budgets
             left -= 1
             aged = aged or _spread_ages(cycle, now)
         costs.append(_measured(cycle, now, overheard))
