@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from forecaster.app.telemetry import Metrics
     from forecaster.config.settings import CycleSettings
-    from forecaster.cycle.run import Cycle
+    from forecaster.cycle.run import Cycle, Outcome
     from forecaster.domain.report import CycleReport
 
 
@@ -53,6 +53,8 @@ class Service:
     clock: Callable[[], datetime] = current
     schedule: Schedule = field(init=False)
     report: CycleReport | None = None
+    overrides_judged: bool = False
+    """Whether it was looked once which overrides match no workload."""
 
     def __post_init__(self) -> None:
         self.schedule = Schedule(self.tick, interval=self.settings.interval, delay=self.settings.delay)
@@ -84,7 +86,17 @@ class Service:
         self.report = replace(outcome.report, late_starts=self.schedule.take_late_starts())
         self.metrics.record(self.report)
         telemetry.log_report(self.log, self.report)
+        self._judge_overrides(outcome)
         self._save([one for one in self.persisted if one.due(now)], now)
+
+    def _judge_overrides(self, outcome: Outcome) -> None:
+        """One warning, once there are workloads: an override that means none of them is mostly misspelt."""
+        if self.overrides_judged or not outcome.inventory.workloads:
+            return
+        self.overrides_judged = True
+        idle = self.cycle.policies.without_a_workload(outcome.inventory.ids)
+        if idle:
+            self.log.warning("overrides_match_nothing", at=outcome.report.at, overrides=idle[: telemetry.SHOWN])
 
     def _save(self, due: Iterable[Persistence], now: datetime) -> None:
         for one in due:

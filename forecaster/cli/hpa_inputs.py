@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from forecaster.domain.quantity import QuantityError, parse_quantity
+from forecaster.domain.quantity import QuantityError, parse_quantity, right_spelling
 from forecaster.errors import ForecasterError
 from forecaster.hpa.documents import DocumentError, answers_of, newest_sample, pods_of
 from forecaster.hpa.manifest import RefusedManifest, read_manifest
@@ -89,8 +89,14 @@ def _amounts(pairs: Sequence[str], option: str) -> dict[str, int]:
         try:
             amounts[name] = parse_quantity(quantity).milli
         except QuantityError as error:
-            raise InputError(f"{option} {pair}: {error}") from error
+            raise InputError(f"{option} {pair}: {remedy_of(error, quantity)}") from error
     return amounts
+
+
+def remedy_of(error: QuantityError, text: str) -> str:
+    """What is wrong with a quantity, and the spelling that was probably meant."""
+    meant = right_spelling(text)
+    return f"write {meant}" if meant else str(error)
 
 
 def _documents(path: Path) -> list[Any]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from forecaster import __version__
 from forecaster.app import traces
 from forecaster.app.clock import instant
-from forecaster.cli.hpa_inputs import specs_of
+from forecaster.cli.hpa_inputs import remedy_of, specs_of
 from forecaster.cli.options import chosen, narrowed, settings_of
 from forecaster.cli.replay_options import PricedOptions, ReplayOptions
 from forecaster.domain.policies import Policies, merged
@@ -251,5 +251,5 @@ def _amounts(pairs: Sequence[str], option: str = "--request") -> dict[str, float
         try:
             found[name] = parse_quantity(quantity).milli / 1000
         except QuantityError as error:
-            raise ConfigError("command line", [Fault(option, pair, f"{error}")]) from error
+            raise ConfigError("command line", [Fault(option, pair, remedy_of(error, quantity))]) from error
     return found

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 SECRET = re.compile(r"header|password|secret|token", re.IGNORECASE)
 """Names of settings whose value is not repeated, also where somebody invents such a name."""
 LONGEST = 80
+UNKNOWN_SETTING = "no such setting"
 TIMEDELTA = re.compile(r"datetime\.timedelta\(((?:\w+=-?\d+(?:, )?)*)0?\)")
 
 
@@ -102,7 +103,7 @@ def _shown(path: str, value: object) -> object:
 
 def _sentence(kind: str, message: str) -> str:
     if kind == "extra_forbidden":
-        return "no such setting; see docs/configure.md for those there are"
+        return f"{UNKNOWN_SETTING}; see docs/configure.md for those there are"
     return TIMEDELTA.sub(_spoken, message).removeprefix("Value error, ")
 
 

@@ -18,21 +18,23 @@ overrides:    - match: {namespace, kind, name}; policy: {...}
 from __future__ import annotations
 
 import os
+import re
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import yaml
-from pydantic import Field, ValidationError, ValidationInfo, create_model, field_validator
+from pydantic import BaseModel, Field, ValidationError, ValidationInfo, create_model, field_validator
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError
 
 import models
-from forecaster.config.faults import faults_of, faults_of_overrides
+from forecaster.config.faults import UNKNOWN_SETTING, faults_of, faults_of_overrides
 from forecaster.domain.policies import Policies, merged
 from forecaster.domain.policy import Policy, PolicySelector
 from forecaster.domain.settings import Duration, Section
 from forecaster.domain.signal import BUILT_IN, Signals
-from forecaster.errors import ConfigError, Fault
+from forecaster.errors import ConfigError, Fault, nearest
 from forecaster.publish.settings import RemoteWriteSettings
 from forecaster.serving.settings import KedaSettings, ServingSettings
 from forecaster.sources.factory import SourceSettings
@@ -41,7 +43,9 @@ from forecaster.sources.settings import PrometheusSettings, SignalSettings, chec
 from forecaster.store.history import HistorySettings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+
+    from pydantic.fields import FieldInfo
 
 Positive = Annotated[Duration, Field(gt=timedelta(0))]
 
@@ -92,7 +96,8 @@ class ForecastSettings(Section):
         try:
             models.create(value)
         except models.ModelError as error:
-            raise ValueError(str(error)) from error
+            near = nearest(value, models.CATALOGUE)
+            raise ValueError(f"{error}; did you mean {' or '.join(near)}?" if near else str(error)) from error
         return value
 
 
@@ -210,10 +215,15 @@ def load(path: Path | None = None, given: Mapping[str, object] | None = None) ->
         ConfigError: the file cannot be read, or with all its faults.
     """
     value: Mapping[str, object] = {}
-    for file in _files(path):
-        value = merged(value, _read(file))
-    value = merged(value, environment())
-    return parse(merged(value, given or {}), str(path or "environment and command line"))
+    for _, layer in layers(path, given):
+        value = merged(value, layer)
+    return parse(value, str(path or "environment and command line"))
+
+
+def layers(path: Path | None, given: Mapping[str, object] | None = None) -> list[tuple[str, Mapping[str, object]]]:
+    """What says something about settings, by its name; later ones are put over earlier ones."""
+    files = [(str(file), _read(file)) for file in _files(path)]
+    return [*files, ("environment", environment()), ("command line", given or {})]
 
 
 def environment() -> dict[str, object]:
@@ -249,8 +259,27 @@ def parse(value: Mapping[str, object], origin: str) -> Settings:
         faults += faults_of(error)
     faults += faults_of_overrides(value)
     if faults or settings is None:
-        raise ConfigError(origin, faults)
+        raise ConfigError(origin, [_with_spelling(fault) for fault in faults])
     return settings
+
+
+def setting_paths(section: type[BaseModel] = Settings, before: str = "") -> Iterator[tuple[str, FieldInfo]]:
+    """Every setting and section by its path, as `policy.horizontal.lead_time`."""
+    for name, field in section.model_fields.items():
+        yield before + name, field
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from setting_paths(field.annotation, f"{before}{name}.")
+
+
+def _with_spelling(fault: Fault) -> Fault:
+    """The fault of a setting that there is not, with those that are spelt like it."""
+    if not fault.allowed.startswith(UNKNOWN_SETTING):
+        return fault
+    section, _, name = re.sub(r"^overrides\[\d+\]\.", "", fault.path).rpartition(".")
+    beside = {path for path, _ in setting_paths() if path.rpartition(".")[0] == section}
+    near = [f"{section}.{one}".lstrip(".") for one in nearest(name, [path.rpartition(".")[2] for path in beside])]
+    near = near or [path for path, _ in setting_paths() if path.endswith(f".{name}")]
+    return replace(fault, allowed=f"{UNKNOWN_SETTING}; did you mean {' or '.join(near)}?") if near else fault
 
 
 def _files(path: Path | None) -> list[Path]:

@@ -1,21 +1,27 @@
-"""All settings with their defaults as commented YAML: what `forecaster settings` prints and the documentation shows."""
+"""What `forecaster settings` prints: all as commented YAML, one explained, which are set and where, the schema."""
 
 from __future__ import annotations
 
 import json
 import textwrap
-from typing import TYPE_CHECKING, Any
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 
-from forecaster.config.settings import Settings
+from forecaster.config.faults import SECRET
+from forecaster.config.settings import PREFIX, Settings, setting_paths
+from forecaster.domain.amounts import duration_text
+from forecaster.domain.settings import DURATION_PATTERN, QUANTITY_PATTERN
+from forecaster.errors import UnknownName
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from pydantic.fields import FieldInfo
 
 WIDTH = 116
+EIGHTY = 80
 INDENT = "  "
 
 
@@ -52,3 +58,113 @@ def _setting(name: str, field: FieldInfo, value: Any, depth: int) -> Iterator[st
 def _comment(text: str, depth: int) -> Iterator[str]:
     for line in textwrap.wrap(text, WIDTH - len(INDENT) * depth):
         yield f"{INDENT * depth}# {line}"
+
+
+# One setting, as `kubectl explain` has it.
+
+
+def explained_setting(path: str) -> str:
+    """Path, type, default, range and meaning of a setting; of a section what stands in it.
+
+    Raises:
+        UnknownName: there is no such setting.
+    """
+    known = dict(setting_paths())
+    if path not in known:
+        raise UnknownName("setting", path, known)
+    field = known[path]
+    section = field.annotation
+    if isinstance(section, type) and issubclass(section, BaseModel):
+        heads = {name: _first_sentence(part) for name, part in section.model_fields.items()}
+        lines = [f"{path}:", *_wrapped((section.__doc__ or "").strip().splitlines()[0]), ""]
+        return "\n".join([*lines, *(f"  {name:<26} {text}".rstrip() for name, text in heads.items())])
+    allowed = _allowed(path)
+    lines = [
+        f"{path}: {json.dumps(TypeAdapter(Any).dump_python(_default(field), mode='json'), ensure_ascii=False)}",
+        *_wrapped(field.description or ""),
+        *([f"  Allowed: {allowed}"] if allowed else []),
+        f"  From the environment: {PREFIX}{path.upper().replace('.', '__')}",
+    ]
+    return "\n".join(lines)
+
+
+def _default(field: FieldInfo) -> object:
+    value = field.get_default(call_default_factory=True)
+    return duration_text(value) if isinstance(value, timedelta) else value
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, EIGHTY, initial_indent=INDENT, subsequent_indent=INDENT)
+
+
+def _first_sentence(field: FieldInfo) -> str:
+    section = field.annotation
+    of_section = isinstance(section, type) and issubclass(section, BaseModel)
+    text = ((section.__doc__ or "").strip().splitlines()[0] if of_section else field.description) or ""
+    return textwrap.shorten(text, EIGHTY - 30, placeholder=" …")
+
+
+WORDS = {"exclusiveMinimum": "above", "minimum": "at least", "exclusiveMaximum": "below", "maximum": "at most"}
+
+PATTERNS = {
+    DURATION_PATTERN: "a duration such as 90s, 5m or 1h30m",
+    QUANTITY_PATTERN: "a quantity such as 250m or 64Mi",
+}
+
+
+def _allowed(path: str) -> str:
+    """Type and range in words, from the schema."""
+    schema = schema_of_settings()
+    part: Any = schema
+    for name in path.split("."):
+        part = schema["$defs"][part["$ref"].rpartition("/")[2]] if "$ref" in part else part
+        part = part["properties"][name]
+    kinds = [one for one in part.get("anyOf", [part]) if one.get("type") != "null"]
+    told = [_kind(one) for one in kinds]
+    return " or ".join(dict.fromkeys(filter(None, told)))
+
+
+def _kind(one: Mapping[str, Any]) -> str:
+    if "enum" in one:
+        return ", ".join(map(str, one["enum"]))
+    bounds = [f"{word} {one[key]}" for key, word in WORDS.items() if key in one]
+    kind = PATTERNS.get(one.get("pattern", "")) or one.get("type", "")
+    return ", ".join([kind, *bounds]).strip(", ")
+
+
+# Which settings are set, and where.
+
+
+class Origin(NamedTuple):
+    """One setting that is not left at its default."""
+
+    path: str
+    value: str
+    origin: str
+
+
+def origins(layers: Iterable[tuple[str, Mapping[str, object]]]) -> list[Origin]:
+    """Every setting that something says, with the last that says it; what is secret is not repeated."""
+    found: dict[str, Origin] = {}
+    for origin, layer in layers:
+        for path, value in _leaves(layer):
+            text = "(not shown)" if SECRET.search(path) else json.dumps(value, ensure_ascii=False, default=str)
+            found[path] = Origin(path, text, origin)
+    return sorted(found.values())
+
+
+def _leaves(layer: Mapping[str, object], before: str = "") -> Iterator[tuple[str, object]]:
+    for name, value in layer.items():
+        if isinstance(value, dict) and value:
+            yield from _leaves(value, f"{before}{name}.")
+        else:
+            yield before + name, value
+
+
+def schema_of_settings() -> dict[str, Any]:
+    """JSON Schema of a file of settings, for editors; an override is a part of a policy."""
+    schema = Settings.model_json_schema()
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    schema["title"] = "Settings of forecaster"
+    schema["$defs"]["Override"]["properties"]["policy"] = {"$ref": "#/$defs/Policy"}
+    return schema

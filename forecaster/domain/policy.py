@@ -9,7 +9,7 @@ from typing import Annotated, Literal, NamedTuple, Self
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
 from forecaster.domain.event import ScheduledEvent
-from forecaster.domain.settings import Duration
+from forecaster.domain.settings import Amount, Bytes, Duration
 from forecaster.domain.signal import BUILT_IN, Signals
 
 
@@ -34,7 +34,7 @@ class PodAmount(_Frozen):
     """What one pod should carry of a signal where no HPA states it."""
 
     signal: str = Field(description="Name of the signal: one of `signals`.")
-    amount: Annotated[float, Field(gt=0)] = Field(description="Amount for each pod, in the unit of the signal.")
+    amount: Annotated[Amount, Field(gt=0)] = Field(description="Amount for each pod, in the unit of the signal.")
 
 
 class HorizontalPolicy(_Frozen):
@@ -196,7 +196,7 @@ class HorizontalPolicy(_Frozen):
         le=10,
         description="Target share of the CPU request where no HPA states one, in whole percent; ratio, 0.01–10.",
     )
-    requests_per_pod: Annotated[float, Field(ge=0.001)] | None = Field(
+    requests_per_pod: Annotated[Amount, Field(ge=0.001)] | None = Field(
         None, description="Requests per second that one pod should serve where no HPA states it; none: not used."
     )
     pod_amounts: tuple[PodAmount, ...] = Field(
@@ -308,8 +308,8 @@ class VerticalPolicy(_Frozen):
         description="Where an HPA acts on utilization of a request: keep the request, or change it together with the "
         "HPA's target, so that it still acts at the same load per pod.",
     )
-    min_cpu: float = Field(0.01, gt=0, description="Smallest CPU request, cores.")
-    min_memory: float = Field(16 * 2**20, gt=0, description="Smallest memory request, bytes.")
+    min_cpu: Amount = Field(0.01, gt=0, description="Smallest CPU request, cores; or as `10m`.")
+    min_memory: Bytes = Field(16 * 2**20, gt=0, description="Smallest memory request, bytes; or as `16Mi`.")
 
     @model_validator(mode="after")
     def _nothing_contradicts_static_cpus(self) -> Self:

@@ -86,6 +86,25 @@ def parse_quantity(text: str) -> Quantity:
     return Quantity(-nano if sign == "-" else nano, QuantityFormat.DECIMAL_SI if below_one else format_)
 
 
+_LOOSE = re.compile(r"([+-]?[0-9]*[.,]?[0-9]+)\s*([A-Za-z]*)", re.ASCII)
+_SPELLINGS = {"mb": "M", "gb": "G", "kb": "k", "tb": "T", "cpu": "", "cpus": "", "core": "", "cores": "", "b": ""}
+_SPELLINGS |= {binary.lower() + ending: binary for binary in _BINARY for ending in ("", "b")}
+_SPELLINGS |= {"g": "G", "t": "T", "p": "P", "kib": "Ki", "byte": "", "bytes": "", "mc": "m", "millicores": "m"}
+
+
+def right_spelling(text: str) -> str:
+    """What a text that is no quantity was probably meant to be; empty where that cannot be told.
+
+    >>> right_spelling("64MB"), right_spelling("64 mib"), right_spelling("0,5"), right_spelling("much")
+    ('64M', '64Mi', '0.5', '')
+    """
+    match = _LOOSE.fullmatch(text.strip())
+    if match is None:
+        return ""
+    suffix = match[2] if match[2] in {**_DECIMAL, **_BINARY} else _SPELLINGS.get(match[2].lower())
+    return "" if suffix is None else match[1].replace(",", ".") + suffix
+
+
 def milli_quantity(milli: int, format_: QuantityFormat = QuantityFormat.DECIMAL_SI) -> Quantity:
     """A quantity from integer milli-units."""
     return Quantity(milli * 10**6, format_)

@@ -19,7 +19,7 @@ from forecaster.publish.decision_history import WorkloadHistory
 from forecaster.publish.record import REASON_WORDS, record_view, workload_offer
 from forecaster.publish.table import PLACES, SIZES, TEXTS, TableBytes, read_column, read_header
 from forecaster.publish.values import CLOCK_SKEW
-from forecaster.publish.views import RecommendationView, ResourcesView
+from forecaster.publish.views import RecommendationView, ResourcesView, verdict_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -91,7 +91,8 @@ class PublishedTable:
     def entry(self, row: int) -> TableEntry:
         """One row."""
         namespace, name, kind = (self.text(one, row).decode() for one in ("namespace", "name", "kind"))
-        verdict = "hold" if self.number("recommended", row) < 0 else "scale"
+        recommended = int(self.number("recommended", row))
+        verdict = verdict_of(int(self.number("current", row)), None if recommended < 0 else recommended)
         return TableEntry(row, namespace, name, kind, verdict, REASON_WORDS[int(self.number("reason", row))])
 
     def named(self, namespace: str, name: str) -> list[TableEntry]:

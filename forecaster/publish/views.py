@@ -6,6 +6,7 @@ ratios 0-1, instants RFC 3339 in UTC.
 
 from __future__ import annotations
 
+import math
 from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it decodes
 from typing import TYPE_CHECKING
 
@@ -24,17 +25,18 @@ class ReplicasView(msgspec.Struct, frozen=True, gc=False):
     now: int
     recommended: int | None
     verdict: str
+    """keep, up or down; hold where no count is recommended."""
     reason: str
     message: str
 
 
 class AmountsView(msgspec.Struct, frozen=True, gc=False):
-    """Requests and limits of one pod; null where none is set."""
+    """Requests and limits of one pod, in cores and whole bytes; null where none is set."""
 
     cpu_request: float | None
     cpu_limit: float | None
-    memory_request: float | None
-    memory_limit: float | None
+    memory_request: int | None
+    memory_limit: int | None
 
 
 class RiskView(msgspec.Struct, frozen=True, gc=False):
@@ -151,8 +153,15 @@ def recommendation_view(recommendation: Recommendation) -> RecommendationView:
 
 def replicas_view(current: int, decided: Scale | Hold) -> ReplicasView:
     """The public form of what was decided about the count, of which there are `current`."""
-    recommended, verdict = (decided.replicas, "scale") if isinstance(decided, Scale) else (None, "hold")
-    return ReplicasView(current, recommended, verdict, str(decided.reason), decided.message)
+    recommended = decided.replicas if isinstance(decided, Scale) else None
+    return ReplicasView(current, recommended, verdict_of(current, recommended), str(decided.reason), decided.message)
+
+
+def verdict_of(current: int, recommended: int | None) -> str:
+    """What a recommended count is beside the present one, in a word."""
+    if recommended is None:
+        return "hold"
+    return "keep" if recommended == current else "up" if recommended > current else "down"
 
 
 def resources_view(current: Resources, decided: Resize | Hold) -> ResourcesView:
@@ -178,7 +187,17 @@ def _risk(risk: Risk | None) -> RiskView | None:
 
 
 def _amounts(resources: Resources) -> AmountsView:
-    return AmountsView(resources.cpu_request, resources.cpu_limit, resources.memory_request, resources.memory_limit)
+    return AmountsView(
+        resources.cpu_request,
+        resources.cpu_limit,
+        _whole(resources.memory_request),
+        _whole(resources.memory_limit),
+    )
+
+
+def _whole(value: float | None) -> int | None:
+    """Whole bytes, rounded up: less than was sized would be another size."""
+    return None if value is None else math.ceil(value)
 
 
 def signal_item(view: SignalView) -> SignalItem:

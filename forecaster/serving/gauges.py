@@ -89,7 +89,7 @@ def samples(table: PublishedTable, entry: TableEntry) -> Iterator[GaugeSample]:
     labels = f'namespace="{_escaped(entry.namespace)}",kind="{_escaped(entry.kind)}",workload="{_escaped(entry.name)}"'
     yield from _offer(table, entry, labels)
     yield "forecaster_workload_replicas", labels, int(table.number("current", entry.row))
-    if entry.verdict == "scale":
+    if entry.verdict != "hold":
         yield "forecaster_workload_recommended_replicas", labels, int(table.number("recommended", entry.row))
     for plane, signal in enumerate(table.signals):
         yield from _signal(table, entry.row, plane, f'{labels},signal="{_escaped(signal)}"', every=every)

@@ -71,6 +71,8 @@ def problem_response(problem: Problem, headers: Mapping[str, str] | None = None)
 
 
 FILTERS = ("namespace", "kind", "verdict", "reason")
+SCALES = ("verdict", "scale")
+"""Any count that is recommended: `keep`, `up` and `down`."""
 LIMIT = 500
 LIMIT_MAX = 5000
 Key = tuple[str, str, str]
@@ -86,7 +88,10 @@ class ListQuery:
 
     def accepts(self, entry: TableEntry) -> bool:
         """Does this row pass every filter?"""
-        return all(getattr(entry, field) == value for field, value in self.wanted)
+        return all(
+            entry.verdict != "hold" if (field, value) == SCALES else getattr(entry, field) == value
+            for field, value in self.wanted
+        )
 
 
 def parse_query(parameters: Mapping[str, str]) -> ListQuery:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator,
 
 from forecaster.domain.settings import Duration
 from forecaster.domain.signal import CPU, CPU_CONTAINER, DEMAND, MEMORY, MEMORY_CONTAINER, PODS, REQUESTS
+from forecaster.errors import nearest
 from forecaster.sources import promql
 from forecaster.sources.promql import (
     CONTAINER_FACTS,
@@ -155,7 +156,8 @@ class Queries(BaseModel):
     def _known(cls, value: str) -> str:
         allowed = ("auto", "none", *PRESETS)
         if value not in allowed:
-            raise ValueError(f"must be one of {', '.join(allowed)}")
+            near = nearest(value, allowed)
+            raise ValueError(f"must be one of {', '.join(allowed)}" + (f"; did you mean {near[0]}?" if near else ""))
         return value
 
     @field_validator("namespaces")

@@ -82,7 +82,20 @@ class TestFaults:
     )
     def test_unknown_keys_are_refused(self, text: str, path: str) -> None:
         assert list(faults(text)) == [path]
-        assert "docs/configure.md" in faults(text)[path][1]
+        assert "no such setting; " in faults(text)[path][1]
+
+    @pytest.mark.parametrize(
+        ("text", "meant"),
+        [
+            ("prometeus: {}", "prometheus"),
+            ("policy: {horizontal: {leadtime: 3m}}", "policy.horizontal.lead_time"),
+            ("overrides: [{policy: {quantile: 0.9}}]", "policy.horizontal.quantile"),
+            ("overrides: [{match: {labels: x}}]", ""),
+        ],
+    )
+    def test_unknown_keys_are_answered_with_those_that_are_near(self, text: str, meant: str) -> None:
+        ((_, said),) = faults(text).values()
+        assert (f"did you mean {meant}?" if meant else "see docs/configure.md") in said
 
     def test_sections_that_are_none_or_lists_are_one_fault_each(self) -> None:
         found = faults("{prometheus: , policy: [1], overrides: {a: b}}")

@@ -5,10 +5,12 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
 import yaml
 
-from forecaster.config.settings import Settings, parse
-from forecaster.config.text import settings_text
+from forecaster.config.settings import Settings, parse, setting_paths
+from forecaster.config.text import explained_setting, origins, schema_of_settings, settings_text
+from forecaster.errors import ConfigError, UnknownName
 
 EXAMPLE = Path(__file__).parents[3] / "deploy" / "examples" / "settings.yaml"
 
@@ -29,3 +31,50 @@ def test_every_setting_says_what_it_means() -> None:
         if line and not line.lstrip().startswith("#") and not above.lstrip().startswith("#")
     ]
     assert silent == []
+
+
+def test_a_setting_explains_itself_as_a_field_of_kubectl_does() -> None:
+    lines = explained_setting("policy.vertical.min_memory").splitlines()
+    assert lines[0] == "policy.vertical.min_memory: 16777216"
+    assert "  Allowed: number or a quantity such as 250m or 64Mi" in lines
+    assert max(map(len, lines)) <= 80
+
+
+def test_every_setting_and_section_can_be_explained() -> None:
+    assert [path for path, _ in setting_paths() if path not in explained_setting(path)] == []
+
+
+def test_a_section_lists_what_stands_in_it() -> None:
+    assert "  lead_time " in explained_setting("policy.horizontal")
+
+
+def test_a_setting_that_there_is_not_is_answered_with_the_nearest() -> None:
+    with pytest.raises(UnknownName, match=r"did you mean policy.horizontal.lead_time\?"):
+        explained_setting("policy.horizontal.lead_tme")
+    with pytest.raises(ConfigError, match=r"did you mean prometheus.retries\?"):
+        parse({"prometheus": {"retrys": 1}}, "file")
+    with pytest.raises(ConfigError, match=r"overrides\[0\].*did you mean policy.horizontal.lead_time\?"):
+        parse({"overrides": [{"policy": {"horizontal": {"lead_tme": "5m"}}}]}, "file")
+
+
+def test_origins_name_the_last_that_says_it_and_no_secrets() -> None:
+    below = {"prometheus": {"url": "http://a", "headers": {"X-Key": "secret"}}, "policy": {"mode": "publish"}}
+    found = origins([("file", below), ("environment", {"prometheus": {"url": "http://b"}})])
+    assert found == [
+        ("policy.mode", '"publish"', "file"),
+        ("prometheus.headers.X-Key", "(not shown)", "file"),
+        ("prometheus.url", '"http://b"', "environment"),
+    ]
+
+
+def test_the_schema_is_one_and_takes_what_the_settings_take() -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = schema_of_settings()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    good = {"policy": {"horizontal": {"lead_time": "3m"}, "vertical": {"min_memory": "64Mi"}}}
+    assert list(validator.iter_errors(good)) == []
+    assert list(validator.iter_errors(yaml.safe_load(settings_text()))) == []
+    assert [
+        len(list(validator.iter_errors({"policy": {"horizontal": {"lead_time": bad}}}))) for bad in (3, "soon")
+    ] != [0, 0]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecaster.domain.amounts import duration_text
-from forecaster.domain.settings import parse_duration
+from forecaster.domain.settings import parse_amount, parse_bytes, parse_duration
 
 
 @pytest.mark.parametrize(
@@ -28,8 +29,29 @@ def test_other_text_is_refused(text: str) -> None:
         parse_duration(text)
 
 
-def test_what_is_no_text_is_left_to_the_type() -> None:
-    assert parse_duration(180) == 180
+def test_a_number_without_a_unit_is_answered_with_both_spellings() -> None:
+    with pytest.raises(ValueError, match="3m for minutes, 3s for seconds"):
+        parse_duration(3)
+    assert parse_duration(0) == timedelta(0)
+
+
+@pytest.mark.parametrize(("text", "value"), [("64Mi", 2**26), ("100m", 0.1), ("1.5", 1.5), ("1e3", 1000.0), (7, 7)])
+def test_an_amount_is_a_number_or_a_quantity(text: object, value: float) -> None:
+    assert parse_amount(text) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [("64MB", "64M"), ("64mi", "64Mi"), ("64 Mi", "64Mi"), ("0,5", "0.5"), ("2 cores", "2"), ("1g", "1G")],
+)
+def test_a_mistaken_amount_is_answered_with_its_spelling(text: str, meant: str) -> None:
+    with pytest.raises(ValueError, match=f"^write {re.escape(meant)}$"):
+        parse_amount(text)
+
+
+def test_bytes_have_no_parts() -> None:
+    with pytest.raises(ValueError, match="write 64Mi for mebibytes"):
+        parse_bytes("64m")
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def test_what_is_published_is_read(path: Path) -> None:
     assert record["replicas"] == {
         "now": 3,
         "recommended": 5,
-        "verdict": "scale",
+        "verdict": "up",
         "reason": "forecast",
         "message": "peak at 12:10",
     }

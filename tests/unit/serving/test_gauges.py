@@ -103,7 +103,7 @@ def test_all_adds_quantiles_verdict_and_error(tmp_path: Path) -> None:
     assert gauge(one, "forecaster_forecast_peak", {**CPU, "quantile": "0.1"}) == 1.1
     assert gauge(one, "forecaster_forecast_peak", {**CPU, "quantile": "0.5"}) == 1.4
     assert gauge(one, "forecaster_forecast_peak", {**CPU, "quantile": "0.95"}) == 1.9
-    assert gauge(one, "forecaster_workload_verdict", {**WEB, "verdict": "scale", "reason": "forecast"}) == 1
+    assert gauge(one, "forecaster_workload_verdict", {**WEB, "verdict": "up", "reason": "forecast"}) == 1
     assert gauge(one, "forecaster_forecast_coverage_ratio", CPU) == 0.8
     assert gauge(one, "forecaster_forecast_coverage_aim_ratio", CPU) == 0.85
     assert gauge(one, "forecaster_forecast_error_ratio", CPU) == 0.12

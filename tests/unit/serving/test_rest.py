@@ -37,6 +37,12 @@ def test_filters_are_all_applied() -> None:
     assert names(rows) == "b"
 
 
+def test_scale_means_every_count_that_is_recommended() -> None:
+    entries = (entry("a", verdict="up"), entry("b", verdict="hold"), entry("c", verdict="keep"))
+    assert names(page(entries, parse_query({"verdict": "scale"}))[0]) == "ac"
+    assert names(page(entries, parse_query({"verdict": "up"}))[0]) == "a"
+
+
 @pytest.mark.parametrize("limit", ["0", "-1", "5001", "ten", "", "9" * 5000, "²"])
 def test_a_limit_out_of_range_is_refused(limit: str) -> None:
     with pytest.raises(ProblemError, match="is not allowed"):

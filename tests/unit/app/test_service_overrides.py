@@ -1,0 +1,56 @@
+"""The service says once which overrides mean no workload."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from forecaster.app.service import Service
+from forecaster.app.telemetry import Metrics
+from forecaster.config.settings import CycleSettings
+from forecaster.cycle.run import Outcome
+from forecaster.domain.policies import Policies
+from forecaster.domain.policy import Policy, PolicySelector
+from forecaster.domain.report import CycleReport
+from forecaster.domain.window import Inventory
+from tests.support.builders import NOON, workload
+
+
+@dataclass
+class Scripted:
+    """A cycle that sees these workloads."""
+
+    workloads: tuple[object, ...] = ()
+    policies: Policies = field(
+        default_factory=lambda: Policies(
+            Policy(), ((PolicySelector(name="web"), {}), (PolicySelector(namespace="shpo", name="*"), {}))
+        )
+    )
+
+    def run(self, now: object) -> Outcome:
+        return Outcome(Inventory(NOON, self.workloads), [], CycleReport(at=now))  # type: ignore[arg-type]
+
+
+@dataclass
+class Log:
+    """Keeps warnings."""
+
+    warnings: list[tuple[str, object]] = field(default_factory=list)
+
+    def warning(self, event: str, **facts: object) -> None:
+        self.warnings.append((event, facts.get("overrides")))
+
+    def debug(self, *_: object, **__: object) -> None:
+        """Not of interest."""
+
+    info = debug
+
+
+def test_an_override_that_matches_nothing_is_one_warning_once_there_are_workloads() -> None:
+    cycle, log, clock = Scripted(), Log(), [NOON]
+    service = Service(cycle, CycleSettings(), Metrics("0"), (), log, clock=lambda: clock[0])  # type: ignore[arg-type]
+    for minute, seen in enumerate([(), (workload("web"),), (workload("web"),)], start=1):
+        clock[0], cycle.workloads = NOON + timedelta(minutes=minute, seconds=6), seen
+        service.tick()
+    idle = [facts for event, facts in log.warnings if event == "overrides_match_nothing"]
+    assert idle == [["overrides[1] matches no workload: namespace 'shpo'"]]
