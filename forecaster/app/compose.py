@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,21 +18,33 @@ from forecaster.cycle.observed import Observed
 from forecaster.cycle.run import Cycle, Effects
 from forecaster.cycle.sizes import PodSizes
 from forecaster.cycle.steps import expect_records
+from forecaster.domain.report import Check
 from forecaster.errors import StoreError
 from forecaster.forecasting.forecaster import FITS, Forecaster
+from forecaster.kube.client import ApiClient
+from forecaster.kube.config import client_config_source, is_pod
+from forecaster.publish.overlay import OverlayWriter, PresentWorkload, overlay_path
+from forecaster.publish.rows import metric_readers
 from forecaster.sources.factory import source_of
+from forecaster.sources.live import LiveCluster, LiveSource
+from forecaster.sources.live_objects import BUILT_IN_KINDS, ScalableKind
+from forecaster.sources.prometheus import PrometheusSource
 from forecaster.store.history import HistoryStore
 from forecaster.store.state import ObservedFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
+    from pathlib import Path
 
+    from forecaster.app.telemetry import Log
     from forecaster.config.settings import Settings
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.report import ForecastScore
     from forecaster.domain.workload import WorkloadId
     from forecaster.ports import Changes, Histories, Ledger, Publisher, Source, Watch
+    from forecaster.publish.rows import OfferedCycle
+    from forecaster.sources.live import WatchState
 
 ALL_AT_ONCE = 1_000_000
 JUDGED_AT_ONCE = 100
@@ -72,7 +85,7 @@ def single_cycle(
         observed_file(settings, observed).load()
     return build_cycle(
         settings,
-        source or source_of(settings),
+        source or looked_at(settings, source_of(settings)),
         HistoryStore(settings.signal_table.measured, settings.history, now=now),
         publisher=Nowhere(),
         ledger=Nowhere(),
@@ -130,3 +143,109 @@ def prepare_process() -> None:
     """
     threadpool_limits(1)
     expect_records(0)
+
+
+LISTED_SECONDS = 30.0
+"""How long a command waits for the lists of the API server; 100,000 pods take a few seconds."""
+SILENT_SECONDS = 10.0
+"""So long a watch may be away before a line says so: a restart of an API server takes less."""
+
+
+def live_cluster(settings: Settings) -> tuple[ApiClient, LiveCluster] | None:
+    """The watches that the settings ask for, not yet begun; None where they ask for none."""
+    given = settings.kubernetes
+    kubeconfig = given.kubeconfig or settings.serving.secure.kubeconfig
+    if given.live == "off" or settings.source.kind != "prometheus" or not (kubeconfig or is_pod()):
+        return None
+    kinds = [
+        *BUILT_IN_KINDS,
+        *(ScalableKind(one.kind, one.group, one.version, one.plural) for one in given.custom_kinds),
+    ]
+    cluster = LiveCluster([one for one in kinds if one.kind in settings.queries.kinds])
+    return ApiClient(client_config_source(kubeconfig), connections=len(cluster.watches) + 1), cluster
+
+
+def looked_at(settings: Settings, source: Source) -> Source:
+    """A source with live facts over it, for one look; a fault of its inventory says what could not be listed."""
+    found = live_cluster(settings)
+    if found is None or not isinstance(source, PrometheusSource):
+        return source
+    client, cluster = found
+    cluster.start(client)
+    cluster.wait(LISTED_SECONDS)
+    return LiveSource(source, cluster, tells=True)
+
+
+def live_checks(settings: Settings) -> list[Check]:
+    """Whether each collection of the API server can be listed, for `forecaster doctor`."""
+    found = live_cluster(settings)
+    if found is None:
+        told = "not asked for: this is no pod, and kubernetes.kubeconfig names no file; or kubernetes.live is off"
+        return [Check("live facts", ok=True, detail=told)]
+    client, cluster = found
+    cluster.start(client)
+    cluster.wait(LISTED_SECONDS)
+    states = cluster.states()
+    cluster.stop(client)
+    return [
+        Check(
+            f"live facts {one.path}",
+            ok=bool(one.confirmed),
+            detail=f"{one.objects} objects" if one.confirmed else one.fault or f"no list in {LISTED_SECONDS:g} s",
+            remedy="grant list and watch on it as deploy/base/rights.yaml does; kube-state-metrics tells it till then",
+        )
+        for one in states
+    ]
+
+
+class LiveFacts:
+    """Live facts of the service: the source with them, and the overlay that tells readers of changes at once."""
+
+    def __init__(self, source: LiveSource, client: ApiClient, table: Path, log: Log) -> None:
+        self.source = source
+        self._client, self._log = client, log
+        self._cluster = source.live
+        self._overlay = OverlayWriter(overlay_path(table), self._present, self._cluster.confirmed)
+        self._cluster.changed = self._overlay.changed
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._overlay.run, args=(self._stop, self._tell), daemon=True)
+        self._away: dict[str, bool] = {}
+        self._began = time.time()
+
+    def start(self) -> None:
+        """Begin to watch."""
+        self._cluster.start(self._client)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End it; what is not confirmed any more is not believed by readers."""
+        self._stop.set()
+        self._cluster.stop(self._client)
+        self._thread.join()
+        self._overlay.close()
+
+    def states(self) -> list[WatchState]:
+        """Each collection that is watched."""
+        return self._cluster.states()
+
+    def receive(self, cycle: OfferedCycle) -> None:
+        """A table was written: where it has live facts, older changes are in it."""
+        if self.source.live_kinds(cycle.at):
+            self._overlay.published(cycle.at)
+
+    def _present(self, id_: WorkloadId) -> PresentWorkload:
+        found = self._cluster.present(id_)
+        return PresentWorkload(0) if found is None else PresentWorkload(found.replicas, metric_readers(found.targets))
+
+    def _tell(self) -> None:
+        """One line whenever a collection is away for long, or back."""
+        now = time.time()
+        for state in self.states():
+            away = now - max(state.confirmed, self._began) > SILENT_SECONDS
+            if (not away and not state.confirmed) or away is self._away.get(state.path):
+                continue
+            self._away[state.path] = away
+            if away:
+                self._log.warning("live_facts_missing", path=state.path, fault=state.fault or "it is being listed")
+            else:
+                self._log.info("live_facts", path=state.path, objects=state.objects)

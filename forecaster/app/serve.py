@@ -18,7 +18,7 @@ from forecaster import __version__
 from forecaster.app import telemetry
 from forecaster.app.child import ScalerOptions, ServingProcess, scaler_process
 from forecaster.app.clock import current
-from forecaster.app.compose import build_cycle, nothing_observed, observed_file
+from forecaster.app.compose import LiveFacts, build_cycle, live_cluster, nothing_observed, observed_file
 from forecaster.app.ledger_recall import recalled
 from forecaster.app.service import Persistence, Service
 from forecaster.app.tape_replay import beginning
@@ -32,6 +32,8 @@ from forecaster.publish.remote_write import RemoteWriter
 from forecaster.publish.table_file import TableFile
 from forecaster.serving.options import Address, SecureOptions, ServingOptions, UpstreamOptions
 from forecaster.sources import factory
+from forecaster.sources.live import LiveSource
+from forecaster.sources.prometheus import PrometheusSource
 from forecaster.sources.tape import Tape, TapedLedger, taped
 from forecaster.store.history import HistoryStore
 from forecaster.store.ledger import SqlLedger
@@ -148,15 +150,17 @@ def build_service(
         metrics=metrics.text,
         last_report=lambda: service.report,
         signals=settings.signal_table,
+        live=lambda at: live.source.live_kinds(at) if live else (),
     )
+    receivers: dict[str, OfferReceiver] = {"table": AnnouncedTable(table, log, written)}
     publisher = OfferPublisher(
-        settings.policies,
-        {"table": AnnouncedTable(table, log, written), **remote_writers(settings, parts)},
-        before=last_offers(table.path),
-        counting=metrics.counting_failures,
+        settings.policies, receivers, before=last_offers(table.path), counting=metrics.counting_failures
     )
-    source = factory.source_of(settings)
-    parts.callback(factory.close, source)
+    source, live = service_source(settings, table.path, log, parts)
+    if live:
+        receivers["live"] = live
+        metrics.watch_live(live.states)
+    receivers |= remote_writers(settings, parts)
     parts.callback(close_ledger, ledger, log)
     metrics.watch_history((one for one in settings.signal_table.measured if not one.of_container), history.missing)
     told = beginning(settings, history, now, observed=observed.observed) if settings.state.tape else b""
@@ -169,6 +173,22 @@ def build_service(
     persisted = (Persistence(snapshots, settings.cycle.snapshot_every), Persistence(observed, OBSERVED_EVERY))
     service = Service(cycle, settings.cycle, metrics, persisted, log, clock)
     return service
+
+
+def service_source(
+    settings: Settings, table: Path, log: telemetry.Log, parts: ExitStack
+) -> tuple[Source, LiveFacts | None]:
+    """What is read, with live facts over it where the settings ask for them; `parts` closes both."""
+    source = factory.source_of(settings)
+    parts.callback(factory.close, source)
+    found = live_cluster(settings)
+    if found is None or not isinstance(source, PrometheusSource):
+        return source, None
+    client, cluster = found
+    live = LiveFacts(LiveSource(source, cluster), client, table, log)
+    live.start()
+    parts.callback(live.close)
+    return live.source, live
 
 
 def remote_writers(settings: Settings, parts: ExitStack) -> dict[str, OfferReceiver]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
@@ -11,18 +12,22 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
 
 from forecaster.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from prometheus_client import Metric
     from structlog.typing import EventDict, Processor, WrappedLogger
 
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.report import CycleReport, ForecastScore
     from forecaster.domain.signal import Signal
     from forecaster.ports import Changes, Ledger
+    from forecaster.sources.live import WatchState
 
 Log: TypeAlias = structlog.stdlib.BoundLogger
 SHOWN = 5
@@ -139,6 +144,10 @@ class Metrics:
         for signal in signals:
             self._missing.labels(signal).set_function(partial(missing, signal))
 
+    def watch_live(self, states: Callable[[], Iterable[WatchState]]) -> None:
+        """Ask for the collections that are watched at the API server, whenever the metrics are read."""
+        self._registry.register(LiveMetrics(states))
+
     @contextmanager
     def counting_failures(self, part: str) -> Iterator[None]:
         """Count a `StoreError` of this part and pass it on."""
@@ -147,6 +156,27 @@ class Metrics:
         except StoreError:
             self._store.labels(part).inc()
             raise
+
+
+class LiveMetrics(Collector):
+    """What is watched at the API server, by the path of the collection."""
+
+    def __init__(self, states: Callable[[], Iterable[WatchState]]) -> None:
+        self._states = states
+
+    def collect(self) -> Iterator[Metric]:
+        """A collection that was never known has no age: absent, not zero."""
+        age = GaugeMetricFamily("forecaster_live_age_seconds", "Age of what is known of it.", labels=["collection"])
+        objects = GaugeMetricFamily("forecaster_live_objects", "Objects that are known.", labels=["collection"])
+        requests = CounterMetricFamily(
+            "forecaster_live_requests", "Lists and watches that were asked for.", labels=["collection"]
+        )
+        for state in self._states():
+            if state.confirmed:
+                age.add_metric([state.path], max(time.time() - state.confirmed, 0.0))
+            objects.add_metric([state.path], state.objects)
+            requests.add_metric([state.path], state.requests)
+        yield from (age, objects, requests)
 
 
 class FleetMetrics:

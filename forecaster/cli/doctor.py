@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 def doctor(prometheus: PrometheusUrl = None, config: ConfigFile = None, namespace: Namespace = None) -> None:
     """Try address, authentication, every query, sample age, history length, clock and store; say what is wrong."""
     from forecaster.app.clock import current
+    from forecaster.app.compose import live_checks
     from forecaster.sources.probe import probe
     from forecaster.store.state import probe_state
 
     settings = settings_of(config, prometheus, namespace)
     checks = [
         *probe(settings.prometheus, settings.queries, current(), settings.signals),
+        *live_checks(settings),
         *probe_state(settings.state.directory),
         *([] if namespace else _overrides(settings)),
     ]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.policies import Policies
     from forecaster.domain.workload import Workload, WorkloadId
+    from forecaster.hpa.behavior import Behavior
     from forecaster.vertical.admission.cluster import Cluster
 
 
@@ -116,7 +117,19 @@ class Told:
         offers = offered_cycle(self.outcome.report.at, self.outcome.recommendations, policies)
         signal = policies[place].horizontal.demand_signal
         offered = values_for(offers.offer(place, encoded_readers(one.targets)), one.targets, one.at, signal)
-        return [*next_sync(target, one, offered), *self.prove(target, one), *self.together.get(one.id, ())]
+        behavior, origins = _live_facts(self.cycle, target)
+        following = next_sync(target, one, offered, behavior)
+        return [*following, *origins, *self.prove(target, one), *self.together.get(one.id, ())]
+
+
+def _live_facts(cycle: Cycle, workload: Workload) -> tuple[Behavior | None, list[str]]:
+    """The behavior of its HPA, and which source told which fact; nothing where the API server is not asked."""
+    from forecaster.sources.live import LiveSource
+
+    if not isinstance(cycle.source, LiveSource):
+        return None, []
+    scalers = cycle.source.live.scalers(workload.id) if workload.autoscaler else []
+    return scalers[0][1].spec.behavior if scalers else None, cycle.source.origins(workload.id)
 
 
 def with_changes(policies: Policies, changed: Sequence[str]) -> Policies:

@@ -3,6 +3,7 @@
 source:       which kind of source is read           (sources/factory.py)
 prometheus:   how to reach it                        (sources/settings.py)
 queries:      what to ask                            (sources/queries.py)
+kubernetes:   what the API server is asked for        (sources/settings.py)
 signals:      what is measured beside CPU, memory and requests   (sources/settings.py)
 history:      how much to keep                       (store/history.py)
 cycle:        when to run
@@ -39,7 +40,13 @@ from forecaster.publish.settings import RemoteWriteSettings
 from forecaster.serving.settings import KedaSettings, ServingSettings
 from forecaster.sources.factory import SourceSettings
 from forecaster.sources.queries import Queries
-from forecaster.sources.settings import PrometheusSettings, SignalSettings, check_signals, signals_of
+from forecaster.sources.settings import (
+    KubernetesSettings,
+    PrometheusSettings,
+    SignalSettings,
+    check_signals,
+    signals_of,
+)
 from forecaster.store.history import HistorySettings
 
 if TYPE_CHECKING:
@@ -142,6 +149,7 @@ class Settings(Section):
     source: SourceSettings = SourceSettings()
     prometheus: PrometheusSettings = PrometheusSettings()
     queries: Queries = Queries()
+    kubernetes: KubernetesSettings = KubernetesSettings()
     signals: dict[str, SignalSettings] = Field(
         default_factory=dict,
         description="Signals of your own by name, beside cpu, memory and requests; of those, further HPA metrics.",

@@ -2,7 +2,7 @@
 
 One restart of kube-state-metrics answers with success and lists nothing; a shard that is missing lists half. Workloads
 that vanish together are held as they were, with the reason, until they are back or `PATIENCE` is over; a workload that
-vanishes alone is gone.
+vanishes alone is gone, and so are those of a kind that the API server lists as a whole.
 """
 
 from __future__ import annotations
@@ -72,7 +72,11 @@ class Roster:
     def _lost(self, inventory: Inventory) -> dict[WorkloadId, str]:
         """The workloads that vanished together with others not longer than `PATIENCE` ago, and which others."""
         here = set(inventory.ids)
-        missing = [id_ for id_, (_, at) in self.listed.items() if id_ not in here and inventory.at - at <= PATIENCE]
+        missing = [
+            id_
+            for id_, (_, at) in self.listed.items()
+            if id_ not in here and id_.kind not in inventory.whole and inventory.at - at <= PATIENCE
+        ]
         if not missing:
             return {}
         known, gone = _sizes(self.listed), _sizes(missing)

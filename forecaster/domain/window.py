@@ -131,6 +131,8 @@ class Inventory:
     """One sentence each, naming the object and the value."""
     partly: Mapping[WorkloadId, str] = field(default_factory=lambda: NOTHING_PARTLY)
     """Workloads of which too little is known to decide about them, and what is missing."""
+    whole: frozenset[str] = frozenset()
+    """Kinds that are listed as a whole: a workload of them that is not in the list is gone."""
 
     @property
     def ids(self) -> tuple[WorkloadId, ...]:

@@ -47,6 +47,8 @@ class Target:
     value: float
     container: str = ""
     """The container whose resource it is (ContainerResource); empty for that of the whole pod."""
+    signal: str = ""
+    """Of our own demand, the signal that its selector names; empty where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)

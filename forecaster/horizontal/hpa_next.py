@@ -5,6 +5,8 @@ That is the demand that is measured, and of our metrics what is offered.
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from forecaster.domain.published import own_metric
@@ -23,14 +25,20 @@ if TYPE_CHECKING:
 
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.workload import Autoscaler, Resources, Target, Workload
+    from forecaster.hpa.behavior import Behavior
 
 UNSEEN = HpaState(history=())
 """Its recommendations of the last minutes are known to the controller alone; none of them is assumed."""
 RESOURCES = ("cpu", "memory")
 
 
-def next_sync(workload: Workload, recommendation: Recommendation, offered: Mapping[str, float]) -> list[str]:
-    """Sentences; empty for a workload without an HPA.
+def next_sync(
+    workload: Workload,
+    recommendation: Recommendation,
+    offered: Mapping[str, float],
+    behavior: Behavior | None = None,
+) -> list[str]:
+    """Sentences; empty for a workload without an HPA. `behavior` is the HPA's own, where that is known.
 
     The HPA reads its metrics itself, so where one of them is not measured here nothing can be said about it. `offered`
     is what it reads of ours, by its own names for them.
@@ -40,6 +48,8 @@ def next_sync(workload: Workload, recommendation: Recommendation, offered: Mappi
         return []
     totals = _totals(hpa, recommendation, offered)
     unknown = [_unread(target.metric) for target in hpa.targets if target.metric not in totals]
+    names = Counter(target.metric for target in hpa.targets)
+    unknown += [f"{name} is read {count} times" for name, count in names.items() if count > 1 and own_metric(name)]
     if unknown:
         why = f"What HPA {hpa.name} does next is not known: {', '.join(unknown)}."
         return [why, *_lost(hpa, recommendation)]
@@ -48,7 +58,8 @@ def next_sync(workload: Workload, recommendation: Recommendation, offered: Mappi
         mixed = " and ".join(f"container {one}" if one else "the pod" for one in sorted(containers))
         return [f"What HPA {hpa.name} does next is not told: it looks at {mixed}.", *_lost(hpa, recommendation)]
     stated = _stated(workload, containers.pop() if containers else "")
-    spec, requests, at = _spec(workload, hpa), _requests(stated), recommendation.at
+    spec = replace(_spec(workload, hpa), behavior=behavior)
+    requests, at = _requests(stated), recommendation.at
     seen = observe_totals(spec, workload.replicas, totals, requests, at, pods=workload.ready_replicas)
     told = explain(spec, seen, UNSEEN, reconcile(spec, seen, UNSEEN, at), at)
     return [told.summary, *told.steps, *_lost(hpa, recommendation)]

@@ -143,9 +143,11 @@ def _with_capacity(target: PodTarget | Unusable, capacities: Mapping[str, PodCap
 def _of_hpa(target: Target, workload: Workload, policy: HorizontalPolicy) -> PodTarget | Unusable:
     if _is_count(target.metric):
         return Unusable(target.metric, "it is the answer itself; the HPA reads it from here")
-    signal = OF_CONTAINER.get(target.metric) if target.container else _signal(target.metric, policy)
+    signal = OF_CONTAINER.get(target.metric) if target.container else _signal(target, policy)
     if signal is None:
-        return Unusable(target.metric, "this metric is not forecast; the HPA goes on reading it itself")
+        foreign = "this metric is not forecast; the HPA goes on reading it itself"
+        unknown = f"its selector names signal {target.signal}, which is not measured; mend the HPA"
+        return Unusable(target.metric, unknown if target.signal else foreign)
     if target.container and not workload.measured_container(target.metric):
         return Unusable(target.metric, SEVERAL_CONTAINERS)
     if target.type is TargetType.AVERAGE_VALUE:
@@ -165,7 +167,7 @@ def _share_of_request(signal: Signal, target: Target, resources: Resources) -> P
 
 def _is_unnamed_demand(target: Target) -> bool:
     """Whether a target reads our demand under a name that does not say of which signal."""
-    return own_metric(target.metric) == OwnMetric(DEMAND)
+    return own_metric(target.metric) == OwnMetric(DEMAND) and not target.signal
 
 
 def _ambiguous(target: Target, found: PodTarget | Unusable) -> PodTarget | Unusable:
@@ -178,12 +180,12 @@ def _is_count(metric: str) -> bool:
     return ours is not None and ours.metric in COUNTS
 
 
-def _signal(metric: str, policy: HorizontalPolicy) -> Signal | None:
-    """The signal that a metric of an HPA means; None where it is not measured."""
-    ours, signals = own_metric(metric), policy.signals
+def _signal(target: Target, policy: HorizontalPolicy) -> Signal | None:
+    """The signal that a target of an HPA means; None where it is not measured."""
+    ours, signals = own_metric(target.metric), policy.signals
     if ours is not None:
-        return signals.by_name.get(ours.signal or policy.demand_signal)
-    return REQUESTS if metric == policy.requests_metric else signals.by_metric.get(metric)
+        return signals.by_name.get(ours.signal or target.signal or policy.demand_signal)
+    return REQUESTS if target.metric == policy.requests_metric else signals.by_metric.get(target.metric)
 
 
 def _of_policy(resources: Resources, policy: HorizontalPolicy) -> list[PodTarget]:

@@ -10,6 +10,7 @@ import asyncio
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -18,11 +19,11 @@ from urllib3.exceptions import ClosedPoolError, HTTPError, ProtocolError, SSLErr
 
 from forecaster.errors import ForecasterError
 from forecaster.kube.config import ClientConfigError
-from forecaster.kube.connections import RawAnswer, RawRequest, Session
+from forecaster.kube.connections import BodyTooLargeError, RawAnswer, RawRequest, Session
 from forecaster.kube.objects import ApiStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from forecaster.kube.config import ClientConfig
 
@@ -91,9 +92,34 @@ class ApiClient:
         return self._decoded(RawRequest("PATCH", path, msgspec.json.encode(change), MERGE_PATCH), kind)
 
     def exchange(self, request: RawRequest) -> RawAnswer:
-        """The answer, refusals included. Raises UnreachableError."""
+        """The answer, refusals included. Raises UnreachableError, with status 413 where it is too large."""
         try:
             return self._exchange(request)
+        except BodyTooLargeError as error:
+            raise UnreachableError(f"{request}: {error}", HTTPStatus.REQUEST_ENTITY_TOO_LARGE) from error
+        except (HTTPError, OSError) as error:
+            raise UnreachableError(f"{request}: {type(error).__name__} {error}{self._note}") from error
+        except ClientConfigError as error:
+            raise UnreachableError(f"{request}: {error}") from error
+
+    @contextmanager
+    def stream(self, request: RawRequest, silence: float) -> Iterator[RawAnswer | Iterator[bytes]]:
+        """The pieces of a body that goes on while the block lasts, or a refusal; `silence` as of `Session.stream`.
+
+        A refusal for credentials or trust has renewed them for the next request, where there are others.
+
+        Raises:
+            UnreachableError: there is no answer, or it has ended before its end.
+        """
+        try:
+            session = self._current()
+            with session.stream(request, silence) as answer:
+                if isinstance(answer, RawAnswer) and answer.status == HTTPStatus.UNAUTHORIZED:
+                    self._renewed(session)
+                yield answer
+        except SSLError as error:
+            self._renewed(session)
+            raise UnreachableError(f"{request}: {type(error).__name__} {error}{self._note}") from error
         except (HTTPError, OSError) as error:
             raise UnreachableError(f"{request}: {type(error).__name__} {error}{self._note}") from error
         except ClientConfigError as error:
@@ -112,7 +138,7 @@ class ApiClient:
     def _decoded(self, request: RawRequest, kind: type[T]) -> T:
         answer = self.exchange(request)
         if answer.status not in {HTTPStatus.OK, HTTPStatus.CREATED}:
-            raise ApiError(f"{request}: {answer.status}{_message(answer.body)}{self._note}", answer.status)
+            raise ApiError(f"{request}: {answer.status}{refusal_message(answer.body)}{self._note}", answer.status)
         try:
             return decoder_of(kind).decode(answer.body)
         except msgspec.DecodeError as error:
@@ -220,7 +246,7 @@ def decoder_of(kind: type[T]) -> msgspec.json.Decoder[T]:
         return found
 
 
-def _message(body: bytes) -> str:
+def refusal_message(body: bytes) -> str:
     """What the API server says about a refusal, as ` MESSAGE`; empty where it says nothing."""
     try:
         message = decoder_of(ApiStatus).decode(body).message

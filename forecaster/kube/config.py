@@ -90,6 +90,11 @@ def client_config_source(kubeconfig: Path | str | None) -> Callable[[], ClientCo
     return partial(from_kubeconfig, Path(kubeconfig)) if kubeconfig else in_cluster
 
 
+def is_pod(account: Path = ACCOUNT) -> bool:
+    """Whether this is a pod with an account of its own."""
+    return bool(os.environ.get("KUBERNETES_SERVICE_HOST")) and (account / "token").exists()
+
+
 def in_cluster(account: Path = ACCOUNT) -> ClientConfig:
     """The pod's own service account; never through a proxy, since the address is one of the cluster's network.
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+from contextlib import contextmanager
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 from weakref import WeakSet
@@ -12,12 +14,30 @@ from urllib3.connection import HTTPSConnection
 from urllib3.exceptions import ResponseError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from urllib3.connectionpool import HTTPConnectionPool
+    from urllib3.response import BaseHTTPResponse
 
     from forecaster.kube.config import ClientConfig
 
 BODY_MAX = 8 * 2**20
 JSON = "application/json"
+PIECE = 1 << 16
+"""Bytes of a stream that are taken at once; less where less has come."""
+ALIVE = [
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    *(
+        (socket.IPPROTO_TCP, getattr(socket, name), seconds)
+        for name, seconds in (("TCP_KEEPIDLE", 3), ("TCP_KEEPINTVL", 1), ("TCP_KEEPCNT", 3))
+        if hasattr(socket, name)
+    ),
+]
+"""A stream on which nothing comes is that of a server that is there: one that is gone is noticed after six seconds."""
+
+
+class BodyTooLargeError(ResponseError):
+    """The answer is larger than `BODY_MAX`."""
 
 
 class RawRequest(NamedTuple):
@@ -27,6 +47,7 @@ class RawRequest(NamedTuple):
     target: str
     body: bytes | None = None
     content_type: str = JSON
+    accept: str = JSON
 
     def __str__(self) -> str:
         return f"{self.method} {self.target}"
@@ -52,23 +73,33 @@ class Session:
 
     def exchange(self, request: RawRequest) -> RawAnswer:
         """One request and its answer. Raises HTTPError, OSError, ClientConfigError."""
-        headers = {"Accept": JSON, "Content-Type": request.content_type, **self._config.headers()}
-        answer = self._pool.urlopen(
+        return _whole(self._asked(request, self._timeout))
+
+    @contextmanager
+    def stream(self, request: RawRequest, silence: float) -> Iterator[RawAnswer | Iterator[bytes]]:
+        """The pieces of a body that goes on while the block lasts, as they come, or a refusal.
+
+        Raises HTTPError, OSError, ClientConfigError; also where nothing came for `silence` seconds.
+        """
+        timeout = Timeout(connect=self._timeout.connect_timeout, read=silence)
+        answer = self._asked(request, timeout)
+        try:
+            yield answer.stream(PIECE) if answer.status == HTTPStatus.OK else _whole(answer)
+        finally:
+            _ended(answer)
+
+    def _asked(self, request: RawRequest, timeout: Timeout) -> BaseHTTPResponse:
+        headers = {"Accept": request.accept, "Content-Type": request.content_type, **self._config.headers()}
+        return self._pool.urlopen(
             request.method,
             self._prefix + request.target,
             body=request.body,
             headers=headers,
             retries=False,
             redirect=False,
-            timeout=self._timeout,
+            timeout=timeout,
             preload_content=False,
         )
-        body = answer.read(BODY_MAX + 1)
-        if len(body) > BODY_MAX:
-            answer.close()
-            raise ResponseError(f"the answer has more than {BODY_MAX // 2**20} MiB")
-        answer.release_conn()
-        return RawAnswer(answer.status, body, answer.headers.get("Content-Type", ""))
 
     def close(self, *, abort: bool = False) -> None:
         """End idle connections; with `abort` those with a request under way, too."""
@@ -76,6 +107,22 @@ class Session:
         self._pool.close()  # first: a request whose connection ends is sent again where the pool still gives one
         for connection in under_way:
             _shut_down(connection)
+
+
+def _whole(answer: BaseHTTPResponse) -> RawAnswer:
+    """An answer, read to its end. Raises BodyTooLargeError."""
+    body = answer.read(BODY_MAX + 1)
+    if len(body) > BODY_MAX:
+        _ended(answer)
+        raise BodyTooLargeError(f"the answer has more than {BODY_MAX // 2**20} MiB")
+    answer.release_conn()
+    return RawAnswer(answer.status, body, answer.headers.get("Content-Type", ""))
+
+
+def _ended(answer: BaseHTTPResponse) -> None:
+    """End the connection, whose answer is not read to its end, and give its place in the pool back."""
+    answer.close()
+    answer.release_conn()
 
 
 def _pool(config: ClientConfig, connections: int, opened: WeakSet[HTTPSConnection]) -> HTTPConnectionPool:
@@ -87,6 +134,7 @@ def _pool(config: ClientConfig, connections: int, opened: WeakSet[HTTPSConnectio
             super().connect()
 
     options: dict[str, Any] = {"ssl_context": config.tls_context(), "maxsize": connections, "block": True}
+    options["socket_options"] = [*HTTPSConnection.default_socket_options, *ALIVE]
     if config.tls_server_name:
         options["server_hostname"] = config.tls_server_name
     manager = _proxied(config.proxy, options) if config.proxy else PoolManager(**options)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import datetime  # noqa: TC003  msgspec resolves the annotations
+from typing import Any
+
 import msgspec
 
 
@@ -75,3 +78,135 @@ def api_service_path(name: str) -> str:
 def secret_path(namespace: str, name: str) -> str:
     """The path of a Secret."""
     return f"/api/v1/namespaces/{namespace}/secrets/{name}"
+
+
+class OwnerReference(Wire, frozen=True):
+    """An owner of an object."""
+
+    kind: str = ""
+    name: str = ""
+    controller: bool = False
+
+
+class WatchedMeta(Wire, frozen=True):
+    """Metadata of an object that is watched."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+    owner_references: tuple[OwnerReference, ...] = ()
+
+    def controller(self) -> OwnerReference | None:
+        """The owner that controls it."""
+        return next((one for one in self.owner_references if one.controller), None)
+
+
+class MetadataOnly(Wire, frozen=True):
+    """An object of any kind, of which no more is needed, e.g. a ReplicaSet between a pod and its Deployment."""
+
+    metadata: WatchedMeta
+
+
+Quantities = dict[str, str | int | float]
+"""Amounts by resource, as they are written."""
+
+
+class ResourceRequirements(Wire, frozen=True):
+    """Requests and limits."""
+
+    requests: Quantities | None = None
+    limits: Quantities | None = None
+
+
+class Container(Wire, frozen=True):
+    """A container; an init container that is always restarted is a native sidecar."""
+
+    name: str = ""
+    resources: ResourceRequirements | None = None
+    restart_policy: str | None = None
+
+
+class PodSpec(Wire, frozen=True):
+    """Of a pod or of a template."""
+
+    containers: tuple[Container, ...] | None = None
+    init_containers: tuple[Container, ...] | None = None
+    resources: ResourceRequirements | None = None
+    """Of the pod as a whole, where it states them."""
+    node_name: str = ""
+
+
+class PodCondition(Wire, frozen=True):
+    """PodScheduled, Ready and others."""
+
+    type: str = ""
+    status: str = ""
+    last_transition_time: datetime | None = None
+
+
+class PodStatus(Wire, frozen=True):
+    """How far a pod has come."""
+
+    phase: str = ""
+    conditions: tuple[PodCondition, ...] = ()
+
+
+class Pod(Wire, frozen=True):
+    """v1."""
+
+    metadata: WatchedMeta
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+
+class PodTemplate(Wire, frozen=True):
+    """The template of a workload."""
+
+    spec: PodSpec = PodSpec()
+
+
+class ScalableSpec(Wire, frozen=True):
+    """Of a Deployment, a StatefulSet, or a custom resource of their form."""
+
+    replicas: int | None = None
+    selector: dict[str, Any] | None = None
+    template: PodTemplate = PodTemplate()
+
+
+class ScalableStatus(Wire, frozen=True):
+    """Pods that there are."""
+
+    replicas: int = 0
+    ready_replicas: int = 0
+
+
+class Scalable(Wire, frozen=True):
+    """A workload with a scale subresource and a pod template."""
+
+    metadata: WatchedMeta
+    spec: ScalableSpec = ScalableSpec()
+    status: ScalableStatus = ScalableStatus()
+
+
+class HorizontalPodAutoscalerMeta(WatchedMeta, frozen=True):
+    """Annotations may hold the value of an owner that a floor has raised."""
+
+    annotations: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class HorizontalPodAutoscalerStatus(Wire, frozen=True):
+    """What the controller did last."""
+
+    current_replicas: int = 0
+    desired_replicas: int = 0
+
+
+class HorizontalPodAutoscaler(Wire, frozen=True):
+    """autoscaling/v2; `spec` is JSON as it was written, for `hpa.manifest.spec_from_wire`."""
+
+    metadata: HorizontalPodAutoscalerMeta
+    spec: msgspec.Raw = msgspec.Raw(b"{}")
+    status: HorizontalPodAutoscalerStatus = HorizontalPodAutoscalerStatus()

@@ -16,6 +16,7 @@ import msgspec
 from forecaster.errors import StoreError
 from forecaster.horizontal.row import RowWords
 from forecaster.publish.decision_history import WorkloadHistory
+from forecaster.publish.overlay import OverlayReader, overlay_path
 from forecaster.publish.record import REASON_WORDS, record_view, workload_offer
 from forecaster.publish.table import PLACES, SIZES, TEXTS, TableBytes, read_column, read_header
 from forecaster.publish.values import CLOCK_SKEW
@@ -57,7 +58,8 @@ class PublishedTable:
     The file is not mapped: one that is cut short in place would end the process, and not only lose a text.
     """
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, overlay: OverlayReader | None = None) -> None:
+        self._overlay = overlay
         weakref.finalize(self, os.close, descriptor)
         self._file = TableBytes(descriptor)
         self._header, self._begin = read_header(self._file)
@@ -109,8 +111,11 @@ class PublishedTable:
         return self.text("namespace", row).decode(), self.text("name", row).decode()
 
     def published(self, entry: TableEntry) -> WorkloadOffer | None:
-        """What autoscalers read of a workload; None where its policy publishes nothing."""
-        return workload_offer(self.columns, self.signals, entry.row, self.text("consumers", entry.row))
+        """What autoscalers read of a workload, with its present count; None where its policy publishes nothing."""
+        offer = workload_offer(self.columns, self.signals, entry.row, self.text("consumers", entry.row))
+        if offer is None or self._overlay is None:
+            return offer
+        return self._overlay.over(offer, entry, self.meta.live, self.meta.published_at)
 
     def view(self, entry: TableEntry) -> RecommendationView:
         """The public form of what was decided about a workload.
@@ -172,6 +177,7 @@ class TableReader:
         self.failures = 0
         """How many files could not be read, in total."""
         self._clock = clock
+        self._overlay = OverlayReader(overlay_path(path), clock)
         self._stamp: tuple[int, int, int] | None = None
 
     def refresh(self) -> None:
@@ -197,7 +203,7 @@ class TableReader:
 
     def _opened(self) -> PublishedTable:
         with self.path.open("rb") as file:
-            table = PublishedTable(os.dup(file.fileno()))
+            table = PublishedTable(os.dup(file.fileno()), self._overlay)
         ahead = table.meta.published_at - self._clock()
         if ahead > CLOCK_SKEW:  # after a jump of the clock it would count as fresh until that instant
             raise StoreError(f"it is of {table.meta.published_at:%Y-%m-%d %H:%M:%S} UTC, which is still to come")

@@ -81,9 +81,18 @@ def offered_cycle(
 
 def encoded_readers(targets: Sequence[Target]) -> bytes:
     """Those targets of an HPA that read one of our metrics, as they lie in the table; nothing where there are none."""
-    named = ((own_metric(target.metric), target) for target in targets)
-    found = [MetricTarget(ours.metric, target.type.value, target.value, ours.signal) for ours, target in named if ours]
+    found = metric_readers(targets)
     return _encoder.encode(found) if found else b""
+
+
+def metric_readers(targets: Sequence[Target]) -> tuple[MetricTarget, ...]:
+    """Those targets of an HPA that read one of our metrics."""
+    named = ((own_metric(target.metric), target) for target in targets)
+    return tuple(
+        MetricTarget(ours.metric, target.type.value, target.value, ours.signal or target.signal)
+        for ours, target in named
+        if ours
+    )
 
 
 def offers_of(rows: Sequence[WorkloadOffer | None]) -> Offers:

@@ -56,6 +56,8 @@ class TableMeta(msgspec.Struct, frozen=True, kw_only=True):
     cycle: CycleSummary | None = None
     survives_zero: tuple[str, ...] = ("requests",)
     """Signals that are measured without pods: nothing else wakes a workload at zero."""
+    live: tuple[str, ...] = ()
+    """Kinds whose counts and targets are those of the API server: the overlay says whether they still are."""
 
 
 class ColumnPlace(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -21,7 +21,7 @@ from forecaster.publish.table import PLACES, SIZES, TEXTS, Column, CycleSummary,
 from forecaster.publish.views import recommendation_view, resources_view
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from datetime import datetime, timedelta
     from pathlib import Path
     from typing import Any
@@ -49,7 +49,8 @@ class TableFile:
     """`OfferReceiver` into one file.
 
     `history` is what was known before this process. `paths`, `metrics` and `last_report` are asked at every
-    publication. The report of a cycle exists only when the cycle has ended, so a table carries the one before.
+    publication, and so is `live`: the kinds of which the API server told counts and targets at that instant. The report
+    of a cycle exists only when the cycle has ended, so a table carries the one before.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class TableFile:
         metrics: Callable[[], str] = str,
         last_report: Callable[[], CycleReport | None] = lambda: None,
         signals: Signals = BUILT_IN,
+        live: Callable[[datetime], Collection[str]] = lambda _at: (),
     ) -> None:
         self.path = path
         self._interval = interval
@@ -74,6 +76,7 @@ class TableFile:
         self._paths = EncodedPaths()
         self._metrics = metrics
         self._last_report = last_report
+        self._live = live
         self._survives_zero = tuple(str(signal) for signal in signals.demand if signal.survives_zero)
         self._texts = TextBook()
         self._counts = CountBook()
@@ -128,6 +131,7 @@ class TableFile:
             gauges=self._gauges,
             cycle=_summary(report),
             survives_zero=self._survives_zero,
+            live=tuple(sorted(self._live(at))),
         )
 
 

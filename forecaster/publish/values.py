@@ -86,6 +86,10 @@ class WorkloadOffer(msgspec.Struct, frozen=True, array_like=True):
     """What the count is decided by; nothing else has a demand."""
     replicas_most: int = 0
     """The most replicas that are not idle by the upper quantile of the forecast; never below `replicas`."""
+    live: bool = False
+    """Whether count and readers are those that the API server tells: then they are current only while `confirmed`."""
+    confirmed: datetime | None = None
+    """Up to when the API server has told no others; None where that is not known, or too long ago."""
 
 
 class AskedAt(NamedTuple):
@@ -172,7 +176,7 @@ def values_for(
         ours = own_metric(target.metric)
         if offer is None or ours is None:
             continue
-        signal = ours.signal or (demand_signal if ours.metric == DEMAND else "")
+        signal = ours.signal or target.signal or (demand_signal if ours.metric == DEMAND else "")
         value = value_of(offer, ours.metric, moment, signal=signal)
         if isinstance(value, OfferedValue):
             found[target.metric] = value.value
@@ -243,15 +247,17 @@ def _abstained_answer(
         return NotKnown(_why(offer, moment))
     if chosen.word == LAST:
         return OfferedValue(metric, chosen.value, number.at, chosen.word, number.signal, number.quantile)
-    return OfferedValue(metric, chosen.value, moment.published_at, chosen.word, number.signal, None)
+    return OfferedValue(metric, chosen.value, offer.confirmed or moment.published_at, chosen.word, number.signal, None)
 
 
 def current_count(offer: WorkloadOffer, moment: AskedAt) -> int | None:
     """The count that the workload has now.
 
-    None where the table is old, or says what was listed last: a person may have scaled the workload since, and its
-    owner may have changed the target.
+    None where the table is old, or says what was listed last, or the API server has not been heard of lately: a person
+    may have scaled the workload since, and its owner may have changed the target.
     """
+    if offer.live:
+        return offer.replicas_now if offer.confirmed else None
     return offer.replicas_now if moment.fresh and offer.why != Reason.SOURCE_DOWN else None
 
 
@@ -260,7 +266,8 @@ def _why(offer: WorkloadOffer, moment: AskedAt) -> str:
         return f"the newest values are of {moment.published_at:%Y-%m-%d %H:%M:%S} UTC, which is in the future"
     if not moment.fresh:
         return f"the newest values are of {moment.published_at:%Y-%m-%d %H:%M:%S} UTC; nothing has been computed since"
-    return offer.why or "nothing is forecast or measured"
+    silent = "; the API server has not been heard of lately, so the present count is not known, either"
+    return (offer.why or "nothing is forecast or measured") + (silent if offer.live and not offer.confirmed else "")
 
 
 class AbstainInputs(NamedTuple):

@@ -21,6 +21,32 @@ SIGNAL_NAME = re.compile(r"[a-z][a-z0-9_]{0,15}", re.ASCII)
 TAKEN = frozenset({str(PODS), *(count.removeprefix("forecaster_") for count in COUNTS)})
 
 
+class ScalableSettings(Section):
+    """A custom resource of the form of a Deployment: replicas, selector and template in its spec."""
+
+    kind: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9]*$", description="E.g. Rollout; one of queries.kinds, too.")
+    group: str = Field(pattern=r"^[a-z0-9.-]+$", description="E.g. argoproj.io.")
+    version: str = Field(pattern=r"^v[a-z0-9]+$", description="E.g. v1alpha1.")
+    plural: str = Field(pattern=r"^[a-z0-9.-]+$", description="E.g. rollouts.")
+
+
+class KubernetesSettings(Section):
+    """The API server as a source of facts: counts, HPAs and requests as they are now."""
+
+    live: Literal["auto", "off"] = Field(
+        "auto",
+        description="auto: watch workloads, HPAs and pods where this is a pod with an account, or a kubeconfig is "
+        "named; what may not be read is told by kube-state-metrics as with off.",
+    )
+    kubeconfig: Path | None = Field(
+        None,
+        description="Client configuration for that. Default: serving.secure.kubeconfig, else the pod's own account.",
+    )
+    custom_kinds: tuple[ScalableSettings, ...] = Field(
+        (), description="Custom resources to be watched: a list of {kind, group, version, plural}."
+    )
+
+
 class PrometheusSettings(BaseModel):
     """Address, identity and patience. Secrets stay in files, are read when they are used and never shown."""
 

@@ -66,6 +66,7 @@ class Inventoried(msgspec.Struct, frozen=True):
     workloads: tuple[Workload, ...]
     faults: tuple[str, ...]
     partly: list[tuple[tuple[str, str, str], str]] = []
+    whole: list[str] = []
 
 
 class ToldContainers(msgspec.Struct, frozen=True):
@@ -124,9 +125,9 @@ class TapedSource:
         head = Head(kind="inventory", at=at)
         with self._told(head):
             found = self._source.inventory(at)
-        self._tape.write(
-            head, msgspec.json.encode(Inventoried(found.at, found.workloads, found.faults, list(found.partly.items())))
-        )
+        partly = [((id_.namespace, id_.kind, id_.name), why) for id_, why in found.partly.items()]
+        told = Inventoried(found.at, found.workloads, found.faults, partly, sorted(found.whole))
+        self._tape.write(head, msgspec.json.encode(told))
         return found
 
     def latest(self, signal: Signal, at: datetime) -> Block:

@@ -67,7 +67,7 @@ class TapeReader:
         _head, body = self._answer(Head(kind="inventory", at=at))
         found = msgspec.json.decode(body, type=Inventoried)
         partly = {WorkloadId(*id_): why for id_, why in found.partly}
-        return Inventory(found.at, found.workloads, found.faults, partly)
+        return Inventory(found.at, found.workloads, found.faults, partly, frozenset(found.whole))
 
     def latest(self, signal: Signal, at: datetime) -> Block:
         """As it was said."""

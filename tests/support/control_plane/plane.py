@@ -46,6 +46,7 @@ class ControlPlane:
         self._ports = Ports(*free_ports(6))
         self.server = f"https://127.0.0.1:{self._ports.api}"
         self.programs = Programs(folder)
+        self._api_server: list[str] = []
         self.authority = Authority(folder / "pki", "test-ca")
         """Signs the certificates of clients; every user of the API server is known by one of these, or by a token."""
         self.front_proxy = Authority(folder / "pki-front-proxy", "test-front-proxy-ca")
@@ -77,6 +78,12 @@ class ControlPlane:
         if identity:
             tls.load_cert_chain(identity.certificate, identity.key)
         return Api(self.server, tls, token=token)
+
+    def restart_api_server(self) -> None:
+        """Stop it and start it again; what it had in memory of older versions of objects is gone."""
+        self.programs.stop("kube-apiserver")
+        self.programs.start("kube-apiserver", *self._api_server)
+        self._wait(self._answers, "the API server")
 
     def kubectl(self, *arguments: str, given: str | None = None) -> str:
         """What kubectl prints as the administrator; `given` is its standard input.
@@ -146,7 +153,8 @@ class ControlPlane:
         programs, ports = self.programs, self._ports
         who = self._identities()
         programs.start("etcd", *commands.etcd(self.folder, ports))
-        programs.start("kube-apiserver", *commands.api_server(ports, who, f"{self.services}.0.0/16"))
+        self._api_server = commands.api_server(ports, who, f"{self.services}.0.0/16")
+        programs.start("kube-apiserver", *self._api_server)
         self._wait(self._answers, "the API server")
         controllers = self.user("system:kube-controller-manager")
         programs.start("kube-controller-manager", *commands.controller_manager(ports, who, controllers))

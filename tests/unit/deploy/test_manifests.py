@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from forecaster.config.settings import parse
+from forecaster.sources.live import LiveCluster
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 VERSIONS = ("1.33", "1.36")
@@ -68,10 +69,23 @@ def test_nothing_may_be_changed_but_the_certificate() -> None:
     """Verbs that write are those of the certificates, on objects that are named."""
     for role in (each for each in BASE if each["kind"] in {"Role", "ClusterRole"}):
         for rule in role["rules"]:
-            if not set(rule["verbs"]) <= {"get", "list"}:
+            if not set(rule["verbs"]) <= {"get", "list", "watch"}:
                 assert role["metadata"]["name"] == "forecaster-certificates"
                 assert set(rule["verbs"]) == {"get", "patch"}
                 assert rule["resourceNames"]
+
+
+def test_what_is_watched_may_be_listed_and_watched_and_no_more() -> None:
+    (role,) = [one for one in BASE if one["kind"] == "ClusterRole" and one["metadata"]["name"] == "forecaster"]
+    granted = {
+        (group, resource)
+        for rule in role["rules"]
+        if "watch" in rule["verbs"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+    paths = [watch.path.split("/") for watch in LiveCluster().watches]
+    assert granted == {(parts[2] if parts[1] == "apis" else "", parts[-1]) for parts in paths}
 
 
 def test_settings_of_base_and_components_are_good() -> None:

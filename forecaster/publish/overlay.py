@@ -1,0 +1,215 @@
+"""Overlay: what the API server says between two cycles, in a small file beside the table. No numpy.
+
+It has the count, and the targets that read our metrics, of every workload at which one of them changed since the table
+before the last one; all other workloads are as the table says. It is replaced as a whole within a moment of a change.
+Its time of modification is the instant up to which the computing process knows of no other change, moved on every
+second; from `LAPSED` on it says nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import msgspec
+
+from forecaster.publish.values import CLOCK_SKEW, MetricTarget, WorkloadOffer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+    from pathlib import Path
+
+    from forecaster.domain.workload import WorkloadId
+
+LAPSED = timedelta(seconds=5)
+"""Age at which an overlay is no knowledge."""
+BEAT_SECONDS = 1.0
+TOGETHER_SECONDS = 0.05
+"""So long changes are waited for that come together, as those of a list do."""
+LOOK_SECONDS = 0.02
+"""How often the file is looked at: one stat and sixteen bytes."""
+NUMBER = 16
+
+
+class PresentWorkload(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The count and the readers of a workload as they are now."""
+
+    replicas: int
+    """0 of a workload that is gone."""
+    readers: tuple[MetricTarget, ...] = ()
+
+
+class OverlayRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One workload."""
+
+    namespace: str
+    kind: str
+    name: str
+    present: PresentWorkload
+
+
+class Overlay(msgspec.Struct, frozen=True):
+    """All of them."""
+
+    since: float
+    """Seconds since 1970: changes from then on are in it."""
+    rows: tuple[OverlayRow, ...]
+
+
+def overlay_path(table: Path) -> Path:
+    """The overlay of a table."""
+    return table.with_suffix(".live")
+
+
+class OverlayWriter:
+    """Writes the overlay. `changed` may be called by any thread; `run` belongs to one.
+
+    `present` tells a workload as it is now, `confirmed` the instant in seconds since 1970 up to which that is known.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        present: Callable[[WorkloadId], PresentWorkload],
+        confirmed: Callable[[], float],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._path, self._present, self._confirmed, self._clock = path, present, confirmed, clock
+        self._lock = threading.Lock()
+        self._news = threading.Event()
+        self._instants: dict[WorkloadId, float] = {}
+        self._since = self._before = 0.0
+        self._number = time.time_ns()
+        self.fault = ""
+        """Why it cannot be written; empty while it can."""
+
+    def changed(self, id_: WorkloadId) -> None:
+        """Something changed at a workload."""
+        with self._lock:
+            self._instants[id_] = self._clock()
+        self._news.set()
+
+    def published(self, at: datetime) -> None:
+        """A table was written with the counts and targets of that instant or later.
+
+        What changed before the table before it is in both: readers take a moment to see the new one.
+        """
+        with self._lock:
+            self._since, self._before = self._before, at.timestamp()
+            self._instants = {id_: instant for id_, instant in self._instants.items() if instant >= self._since}
+        self._news.set()
+
+    def run(self, stop: threading.Event, beat: Callable[[], None] = lambda: None) -> None:
+        """Write what changed, and confirm the rest, until told to stop; `beat` is called each time."""
+        while not stop.is_set():
+            if self._news.wait(BEAT_SECONDS):
+                stop.wait(TOGETHER_SECONDS)
+            self.step()
+            beat()
+
+    def step(self) -> None:
+        """Write the file where something changed, and confirm it. One that cannot be written lapses."""
+        news = self._news.is_set()
+        self._news.clear()
+        confirmed = self._confirmed()
+        try:
+            if news or self.fault or not self._path.exists():
+                self._write(confirmed)
+            else:
+                os.utime(self._path, (confirmed, confirmed))
+            self.fault = ""
+        except OSError as error:
+            self.fault = f"overlay {self._path}: {error.strerror}; make its directory writable and free some space"
+
+    def close(self) -> None:
+        """Leave nothing that could be believed."""
+        self._path.unlink(missing_ok=True)
+
+    def _write(self, confirmed: float) -> None:
+        with self._lock:
+            since, ids = self._since, list(self._instants)
+        rows = tuple(OverlayRow(id_.namespace, id_.kind, id_.name, self._present(id_)) for id_ in ids)
+        self._number += 1
+        temporary = self._path.with_name(f".{self._path.name}.new")
+        temporary.write_bytes(b"%0*x" % (NUMBER, self._number) + msgspec.json.encode(Overlay(since, rows)))
+        os.utime(temporary, (confirmed, confirmed))
+        temporary.replace(self._path)
+
+
+class _TableRow(Protocol):
+    @property
+    def namespace(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+
+
+class OverlayState(NamedTuple):
+    """An overlay as it was read, and the instant up to which it is confirmed."""
+
+    confirmed: datetime
+    since: datetime
+    rows: dict[tuple[str, str, str], PresentWorkload]
+
+
+_decoder = msgspec.json.Decoder(Overlay)
+
+
+class OverlayReader:
+    """The newest overlay of a table, read anew when it has changed."""
+
+    def __init__(self, path: Path, clock: Callable[[], datetime]) -> None:
+        self._path, self._clock = path, clock
+        self._looked = 0.0
+        self._number = b""
+        self._state: OverlayState | None = None
+
+    def over(
+        self, offer: WorkloadOffer, row: _TableRow, kinds: Collection[str], published_at: datetime
+    ) -> WorkloadOffer:
+        """An offer of a table, with the count and the readers that the workload has now.
+
+        `kinds` are those of which the table has what the API server said. Of these, a count that is not confirmed is
+        not current; of others it is as the table says.
+        """
+        state = self._current()
+        found = None if state is None else state.rows.get((row.namespace, row.kind, row.name))
+        if state is None or (state.since > published_at and found is None):
+            return msgspec.structs.replace(offer, live=True) if row.kind in kinds else offer
+        if found is None:
+            live = row.kind in kinds
+            return msgspec.structs.replace(offer, live=live, confirmed=state.confirmed if live else None)
+        return msgspec.structs.replace(
+            offer, replicas_now=found.replicas, consumers=found.readers, live=True, confirmed=state.confirmed
+        )
+
+    def _current(self) -> OverlayState | None:
+        """What is confirmed; None where nothing is."""
+        looked = time.monotonic()
+        if looked - self._looked >= LOOK_SECONDS:
+            self._looked = looked
+            self._refresh()
+        state = self._state
+        if state is None or not -CLOCK_SKEW <= self._clock() - state.confirmed <= LAPSED:
+            return None
+        return state
+
+    def _refresh(self) -> None:
+        """Look at the file; one that is gone, or is not understood, says nothing."""
+        try:
+            with self._path.open("rb") as file:
+                confirmed = datetime.fromtimestamp(os.fstat(file.fileno()).st_mtime, UTC)
+                number = file.read(NUMBER)
+                if self._state is not None and number == self._number:
+                    self._state = self._state._replace(confirmed=confirmed)
+                    return
+                found = _decoder.decode(file.read())
+        except (OSError, msgspec.DecodeError):
+            self._state = None
+            return
+        rows = {(one.namespace, one.kind, one.name): one.present for one in found.rows}
+        self._number, self._state = number, OverlayState(confirmed, datetime.fromtimestamp(found.since, UTC), rows)

@@ -1,0 +1,383 @@
+"""Live facts: counts, HPAs and requests as the API server has them, watched, and the inventory that is made of them.
+
+Prometheus stays the source of histories. Where both tell a fact, the API server does; what it does not tell (other
+kinds, everything while it is away or refuses) is told as without it, and a sentence says so.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from forecaster.domain.amounts import duration_text
+from forecaster.domain.window import Inventory
+from forecaster.domain.workload import Autoscaler, NamedContainer, Resources, Target, Workload, WorkloadId
+from forecaster.errors import SourceError
+from forecaster.kube.objects import HorizontalPodAutoscaler, MetadataOnly, Pod, Scalable
+from forecaster.kube.watch import Collection, Watch
+from forecaster.sources.live_objects import (
+    BUILT_IN_KINDS,
+    HPAS,
+    PODS,
+    REPLICA_SETS,
+    hpa_of_object,
+    mean_resources,
+    owner_of_object,
+    pod_of_object,
+    workload_id,
+    workload_of_object,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from datetime import datetime, timedelta
+
+    from forecaster.domain.signal import Signal
+    from forecaster.domain.window import Block
+    from forecaster.domain.workload import ContainerBlock, ContainerFacts
+    from forecaster.kube.client import ApiClient
+    from forecaster.kube.watch import Key
+    from forecaster.sources.live_objects import LiveHpa, LiveWorkload, ScalableKind
+    from forecaster.sources.prometheus import PrometheusSource
+
+
+class Present(NamedTuple):
+    """The count of a workload and the targets of its HPA, as they are now."""
+
+    replicas: int
+    targets: tuple[Target, ...]
+
+
+AGED_SECONDS = 60.0
+"""Facts that were confirmed longer ago are no longer used: kube-state-metrics tells newer ones then."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchState:
+    """One collection, for logs and metrics."""
+
+    path: str
+    confirmed: float
+    """Seconds since 1970; 0 where nothing is known."""
+    objects: int
+    requests: int
+    fault: str
+    refused: bool
+
+
+class LiveCluster:
+    """Watches of HPAs, workloads, ReplicaSets and pods, and what they say together.
+
+    `changed` hears of each workload whose count or whose HPA is another one, in the thread of a watch. It may be set
+    before the start.
+    """
+
+    def __init__(
+        self,
+        kinds: Sequence[ScalableKind] = BUILT_IN_KINDS,
+        changed: Callable[[WorkloadId], None] = lambda _: None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._clock, self.changed = clock, changed
+        self._scalers: dict[WorkloadId, frozenset[Key]] = {}
+        self.hpas = Watch(Collection(HPAS, HorizontalPodAutoscaler), self._reduced, self._hpa_changed, clock=clock)
+        self.workloads = {
+            one.kind: Watch(Collection(one.path, Scalable), workload_of_object, self._counted(one.kind), clock=clock)
+            for one in kinds
+        }
+        self.replica_sets = Watch(
+            Collection(REPLICA_SETS, MetadataOnly, metadata_only=True), owner_of_object, clock=clock
+        )
+        self.pods = Watch(Collection(PODS, Pod), pod_of_object, clock=clock)
+        self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    @property
+    def watches(self) -> tuple[Watch[Any, Any], ...]:
+        """All of them; those without which nothing is live are first."""
+        return (self.hpas, *self.workloads.values(), self.replica_sets, self.pods)
+
+    def start(self, client: ApiClient) -> None:
+        """Begin to watch, each collection in a thread."""
+        for watch in self.watches:
+            thread = threading.Thread(
+                target=watch.run, args=(client, self._stop), name=f"watch {watch.path}", daemon=True
+            )
+            thread.start()
+            self._threads.append(thread)
+
+    def stop(self, client: ApiClient, timeout: float = 5.0) -> None:
+        """End all watches."""
+        self._stop.set()
+        client.close()
+        for thread in self._threads:
+            thread.join(timeout)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until every collection is listed or refused; whether they are."""
+        until = time.monotonic() + seconds
+        return all(self._decided(watch, until) for watch in self.watches)
+
+    def confirmed(self) -> float:
+        """The instant up to which counts and HPAs are known, seconds since 1970; kinds that are refused are left out.
+
+        0 where that is never.
+        """
+        told = [watch.confirmed() for watch in self.workloads.values() if not watch.health.refused]
+        return min([self.hpas.confirmed(), *told]) if told else 0.0
+
+    def kinds(self) -> frozenset[str]:
+        """Kinds of which the whole list is known, and is young enough; none while HPAs are not."""
+        if not self._young(self.hpas):
+            return frozenset()
+        return frozenset(kind for kind, watch in self.workloads.items() if self._young(watch))
+
+    def states(self) -> list[WatchState]:
+        """Each collection."""
+        return [
+            WatchState(
+                watch.path,
+                watch.confirmed(),
+                len(watch.objects),
+                watch.health.requests,
+                watch.health.fault,
+                watch.health.refused,
+            )
+            for watch in self.watches
+        ]
+
+    def present(self, id_: WorkloadId) -> Present | None:
+        """A workload as it is now; None where it is not there. With several HPAs, none of their targets counts."""
+        watch = self.workloads.get(id_.kind)
+        found = watch.objects.get((id_.namespace, id_.name)) if watch else None
+        if found is None:
+            return None
+        scalers = self.scalers(id_)
+        return Present(found.replicas, scalers[0][1].targets if len(scalers) == 1 else ())
+
+    def scalers(self, id_: WorkloadId) -> list[tuple[Key, LiveHpa]]:
+        """The HPAs that scale a workload, by name."""
+        keys = sorted(self._scalers.get(id_, ()))
+        return [(key, hpa) for key in keys if (hpa := self.hpas.objects.get(key))]
+
+    def ids(self) -> list[WorkloadId]:
+        """Every workload that is known."""
+        return [
+            WorkloadId(namespace, kind, name)
+            for kind, watch in self.workloads.items()
+            for namespace, name in list(watch.objects)
+        ]
+
+    def faults(self) -> list[str]:
+        """Collections that are not followed, and why; one sentence each."""
+        return [
+            f"live facts: {state.path} is not known: {state.fault or 'it is still being listed'}"
+            for state in self.states()
+            if self._clock() - state.confirmed > AGED_SECONDS
+        ]
+
+    def pods_of(self, id_: WorkloadId) -> int:
+        """How many pods of a workload live."""
+        return sum(self._above(pod.owner) == id_ for pod in list(self.pods.objects.values()))
+
+    def inventory(self, at: datetime, kinds: Iterable[str], namespaces: re.Pattern[str]) -> Inventory:
+        """Every workload of these kinds and namespaces."""
+        faults: list[str] = []
+        by_pods = self._pod_means()
+        found = []
+        for kind in kinds:
+            for (namespace, name), one in list(self.workloads[kind].objects.items()):
+                if namespaces.fullmatch(namespace):
+                    id_ = workload_id(namespace, kind, name)
+                    scaler = self._autoscaler(id_, faults)
+                    resources = by_pods.get(id_, one.resources)
+                    named = _named_containers(one, scaler)
+                    found.append(Workload(id_, one.replicas, one.ready, resources, scaler, named))
+        found.sort(key=lambda one: one.id)
+        return Inventory(at, tuple(found), (*faults, *self._pointless(namespaces)), whole=frozenset(kinds))
+
+    def _autoscaler(self, id_: WorkloadId, faults: list[str]) -> Autoscaler | None:
+        """The HPA of a workload; several are named in `faults`, and none is used."""
+        scalers = self.scalers(id_)
+        if len(scalers) > 1:
+            several = ", ".join(name for (_, name), _ in scalers)
+            faults.append(f"{id_.kind} {id_}: scaled by more than one HPA ({several}); none is used")
+        if len(scalers) != 1:
+            return None
+        hpa = scalers[0][1]
+        return Autoscaler(hpa.spec.name, hpa.spec.bounds.min_replicas, hpa.spec.bounds.max_replicas, hpa.targets)
+
+    def _pointless(self, namespaces: re.Pattern[str]) -> Iterator[str]:
+        for id_, keys in list(self._scalers.items()):
+            watch = self.workloads.get(id_.kind)
+            gone = watch is not None and watch.synced.is_set() and (id_.namespace, id_.name) not in watch.objects
+            if gone and namespaces.fullmatch(id_.namespace):
+                for namespace, name in sorted(keys):
+                    yield f"HPA {namespace}/{name}: scales {id_.kind} {id_.name}, which is not there"
+
+    def _pod_means(self) -> dict[WorkloadId, Resources]:
+        """Mean resources of the pods of each workload that state them; nothing while pods cannot be listed.
+
+        The mean, because the HPA divides the usage of all pods by the requests of all pods.
+        """
+        if not (self.pods.synced.is_set() and self.replica_sets.synced.is_set()):
+            return {}
+        counts: dict[WorkloadId, dict[Resources, int]] = defaultdict(lambda: defaultdict(int))
+        for pod in list(self.pods.objects.values()):
+            counts[pod.owner][pod.resources] += 1
+        by_workload: dict[WorkloadId, list[tuple[Resources, int]]] = defaultdict(list)
+        for owner, each in counts.items():
+            by_workload[self._above(owner)] += each.items()
+        return {id_: mean_resources(each) for id_, each in by_workload.items()}
+
+    def _above(self, owner: WorkloadId) -> WorkloadId:
+        """The owner of a ReplicaSet, any other owner itself."""
+        if owner.kind != "ReplicaSet":
+            return owner
+        return self.replica_sets.objects.get((owner.namespace, owner.name), owner)
+
+    def _reduced(self, one: HorizontalPodAutoscaler) -> LiveHpa:
+        return hpa_of_object(one, self.hpas.objects.get((one.metadata.namespace, one.metadata.name)))
+
+    def _hpa_changed(self, key: Key, before: LiveHpa | None, after: LiveHpa | None) -> None:
+        scaled = [_scaled(key, one) for one in (before, after) if one is not None]
+        if before is not None and after is not None and before.spec == after.spec:
+            return
+        if before is not None:
+            self._scalers[scaled[0]] = self._scalers.get(scaled[0], frozenset()) - {key}
+        if after is not None:
+            self._scalers[scaled[-1]] = self._scalers.get(scaled[-1], frozenset()) | {key}
+        for id_ in set(scaled):
+            if not self._scalers.get(id_):
+                self._scalers.pop(id_, None)
+            self.changed(id_)
+
+    def _counted(self, kind: str) -> Callable[[Key, LiveWorkload | None, LiveWorkload | None], None]:
+        def heard(key: Key, before: LiveWorkload | None, after: LiveWorkload | None) -> None:
+            if before is None or after is None or before.replicas != after.replicas:
+                self.changed(workload_id(key[0], kind, key[1]))
+
+        return heard
+
+    def _young(self, watch: Watch[Any, Any]) -> bool:
+        return watch.synced.is_set() and self._clock() - watch.confirmed() <= AGED_SECONDS
+
+    def _decided(self, watch: Watch[Any, Any], until: float) -> bool:
+        while not watch.synced.wait(0.02):
+            if watch.health.refused:
+                return True
+            if time.monotonic() > until:
+                return False
+        return True
+
+
+def _named_containers(one: LiveWorkload, scaler: Autoscaler | None) -> tuple[NamedContainer, ...]:
+    """The containers that an HPA names, with what the template states."""
+    named = {target.container for target in scaler.targets} if scaler else set()
+    return tuple(NamedContainer(each.name, each.resources) for each in one.containers if each.name in named)
+
+
+def _scaled(key: Key, hpa: LiveHpa) -> WorkloadId:
+    return workload_id(key[0], hpa.spec.scale_target.kind, hpa.spec.scale_target.name)
+
+
+class LiveSource:
+    """A source with live facts over its inventory; histories, and kinds that are not watched, are its own.
+
+    While nothing is live its inventory is the one there is; where it `tells`, a fault says why.
+    """
+
+    def __init__(
+        self,
+        source: PrometheusSource,
+        live: LiveCluster,
+        clock: Callable[[], float] = time.time,
+        *,
+        tells: bool = False,
+    ) -> None:
+        self.source, self.live, self._tells = source, live, tells
+        self.told: tuple[datetime, frozenset[str]] | None = None
+        """Of the last inventory, its instant and the kinds that were live."""
+        self._clock = clock
+        self._namespaces = re.compile(source.queries.namespaces)
+        self._others: tuple[Workload, ...] = ()
+
+    def inventory(self, at: datetime) -> Inventory:
+        """Every workload at `at`. Of an instant that is past only Prometheus can tell. Raises SourceError."""
+        past = self._clock() - at.timestamp() > PAST_SECONDS
+        kinds = frozenset() if past else self.live.kinds() & set(self.source.queries.kinds)
+        self.told = (at, kinds)
+        found = self._with_others(self.live.inventory(at, kinds, self._namespaces)) if kinds else None
+        found = found or self.source.inventory(at)
+        return found if past or not self._tells else replace(found, faults=(*found.faults, *self.live.faults()))
+
+    def live_kinds(self, at: datetime) -> frozenset[str]:
+        """Kinds that were live in the inventory of that instant."""
+        return self.told[1] if self.told is not None and self.told[0] == at else frozenset()
+
+    def _with_others(self, live: Inventory) -> Inventory:
+        """With the workloads of other kinds; while these cannot be listed, they are held as they were.
+
+        The source is asked in any case: what it learns of containers that HPAs name, its other queries need.
+        """
+        try:
+            told = self.source.inventory(live.at)
+        except SourceError as error:
+            faults, partly = (*live.faults, str(error)), {one.id: f"not listed: {error}" for one in self._others}
+            return replace(live, workloads=_ordered(live, self._others), faults=faults, partly=partly)
+        self._others = tuple(one for one in told.workloads if one.id.kind not in live.whole)
+        ids = {one.id for one in self._others}
+        partly = {id_: why for id_, why in told.partly.items() if id_ in ids}
+        return replace(live, workloads=_ordered(live, self._others), partly=partly)
+
+    def origins(self, id_: WorkloadId) -> list[str]:
+        """Sentences: which source told which fact of a workload, and by which labels it is found."""
+        queries = self.source.queries
+        watch = self.live.workloads.get(id_.kind) if self.told and id_.kind in self.told[1] else None
+        found = watch.objects.get((id_.namespace, id_.name)) if watch else None
+        if found is None:
+            every = duration_text(queries.specifications_every)
+            return [f"Count, HPA and requests are those of kube-state-metrics in Prometheus, up to {every} old."]
+        scalers = ", ".join(f"HPA {key[1]} (version {hpa.version})" for key, hpa in self.live.scalers(id_)) or "no HPA"
+        pods = self.live.pods_of(id_)
+        requests = f"requests of its pods ({pods})" if pods else "requests of the template, since no pods are known"
+        live = f"Count, {scalers} and {requests} are those of the API server ({id_.kind} version {found.version})"
+        labels = f"Its pods carry {found.selector or 'no labels'}"
+        return [
+            f"{live}; usage and other histories are those of Prometheus.",
+            f"{labels}; series are its own by namespace={id_.namespace} and pod, through the owners of its pods.",
+        ]
+
+    def latest(self, signal: Signal, at: datetime) -> Block:
+        """As the source has it."""
+        return self.source.latest(signal, at)
+
+    def history(self, signal: Signal, start: datetime, end: datetime, step: timedelta) -> Iterator[Block]:
+        """As the source has it."""
+        return self.source.history(signal, start, end, step)
+
+    def containers(self, at: datetime) -> ContainerFacts:
+        """As the source has them."""
+        return self.source.containers(at)
+
+    def container_usage(
+        self, signal: Signal, start: datetime, end: datetime, step: timedelta
+    ) -> Iterator[ContainerBlock]:
+        """As the source has it."""
+        return self.source.container_usage(signal, start, end, step)
+
+    def close(self) -> None:
+        """Give the connections of the source back."""
+        self.source.close()
+
+
+PAST_SECONDS = 300.0
+"""An inventory of longer ago is that of Prometheus."""
+
+
+def _ordered(live: Inventory, others: Sequence[Workload]) -> tuple[Workload, ...]:
+    return tuple(sorted((*live.workloads, *others), key=lambda one: one.id))

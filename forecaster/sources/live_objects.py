@@ -1,0 +1,302 @@
+"""What is kept of the objects that are watched: workloads, HPAs, pods, each reduced as soon as it is decoded."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from forecaster.domain.published import DEMAND, own_metric
+from forecaster.domain.quantity import QuantityError, parse_quantity
+from forecaster.domain.workload import Resources, Target, TargetType, WorkloadId
+from forecaster.hpa.manifest import spec_from_wire
+from forecaster.hpa.selectors import SelectorError, parse_selector, selector_text
+from forecaster.hpa.spec import HpaSpec  # noqa: TC001  a field of a Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from forecaster.hpa.spec import MetricSpec
+    from forecaster.kube.objects import (
+        Container,
+        HorizontalPodAutoscaler,
+        MetadataOnly,
+        Pod,
+        PodSpec,
+        Quantities,
+        ResourceRequirements,
+        Scalable,
+    )
+
+HPAS = "/apis/autoscaling/v2/horizontalpodautoscalers"
+PODS = "/api/v1/pods"
+REPLICA_SETS = "/apis/apps/v1/replicasets"
+LIVING = frozenset({"Pending", "Running"})
+"""Phases of pods that count; those of others are not kept."""
+
+
+class ScalableKind(NamedTuple):
+    """A kind of workload with a scale subresource and a pod template."""
+
+    kind: str
+    group: str
+    version: str
+    plural: str
+
+    @property
+    def path(self) -> str:
+        """Where its objects of all namespaces are."""
+        return f"/apis/{self.group}/{self.version}/{self.plural}"
+
+
+BUILT_IN_KINDS = (
+    ScalableKind("Deployment", "apps", "v1", "deployments"),
+    ScalableKind("StatefulSet", "apps", "v1", "statefulsets"),
+)
+
+
+class LiveContainer(msgspec.Struct, frozen=True, gc=False):
+    """What one container of a template states; a native sidecar is told from an app container."""
+
+    name: str
+    resources: Resources
+    sidecar: bool = False
+
+
+class LiveWorkload(msgspec.Struct, frozen=True):
+    """A Deployment, StatefulSet or custom resource. Equal ones are told to nothing that waits for changes."""
+
+    replicas: int
+    ready: int
+    selector: str
+    containers: tuple[LiveContainer, ...]
+    resources: Resources
+    """Of one pod by the template, summed."""
+    version: str
+    """resourceVersion."""
+
+
+class LiveHpa(msgspec.Struct, frozen=True):
+    """An HPA: its specification with behavior, and what it did last."""
+
+    spec: HpaSpec
+    targets: tuple[Target, ...]
+    """In the order of the inventory, as the workload that it scales reads them."""
+    annotations: dict[str, str]
+    current: int
+    desired: int
+    version: str
+    """resourceVersion."""
+    written: int
+    """Tells one text of a specification from others."""
+
+
+class LivePod(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """A pod that lives. Instants are seconds since 1970, 0 where it has not come so far."""
+
+    owner: WorkloadId
+    """The controller: of a Deployment's pod its ReplicaSet."""
+    created: float
+    scheduled: float
+    ready: float
+    phase: str
+    node: str
+    resources: Resources
+
+
+_NOTHING = Resources()
+
+
+def workload_of_object(one: Scalable) -> LiveWorkload:
+    """What is kept of a workload. `spec.replicas` is 1 where it is absent."""
+    spec = one.spec
+    return LiveWorkload(
+        replicas=1 if spec.replicas is None else spec.replicas,
+        ready=one.status.ready_replicas,
+        selector=selector_text(spec.selector) if spec.selector else "",
+        containers=_containers(spec.template.spec),
+        resources=pod_resources(spec.template.spec),
+        version=one.metadata.resource_version,
+    )
+
+
+def hpa_of_object(one: HorizontalPodAutoscaler, before: LiveHpa | None = None) -> LiveHpa:
+    """What is kept of an HPA; the API server has filled in its defaults.
+
+    Its status is another one at every sync, its specification seldom: what was made of that `before` is used again.
+    """
+    meta, status = one.metadata, one.status
+    written = hash(bytes(one.spec))
+    if before is not None and before.written == written:
+        spec, targets = before.spec, before.targets
+    else:
+        spec = spec_from_wire(_wire.decode(one.spec), meta.name, meta.namespace)
+        scaled = workload_id(meta.namespace, spec.scale_target.kind, spec.scale_target.name)
+        targets = targets_of_hpa(spec, scaled)
+    desired = (status.current_replicas, status.desired_replicas)
+    return LiveHpa(spec, targets, meta.annotations, *desired, meta.resource_version, written)
+
+
+_wire = msgspec.json.Decoder(dict[str, Any])
+
+
+def pod_of_object(one: Pod) -> LivePod | None:
+    """What is kept of a pod; nothing of one that has ended, is being deleted or has no controller."""
+    owner = one.metadata.controller()
+    if owner is None or one.status.phase not in LIVING or one.metadata.deletion_timestamp is not None:
+        return None
+    since = {each.type: each.last_transition_time for each in one.status.conditions if each.status == "True"}
+    scheduled, ready = since.get("PodScheduled"), since.get("Ready")
+    return LivePod(
+        owner=workload_id(one.metadata.namespace, owner.kind, owner.name),
+        created=one.metadata.creation_timestamp.timestamp() if one.metadata.creation_timestamp else 0.0,
+        scheduled=scheduled.timestamp() if scheduled else 0.0,
+        ready=ready.timestamp() if ready else 0.0,
+        phase=_text(one.status.phase),
+        node=_text(one.spec.node_name),
+        resources=pod_resources(one.spec),
+    )
+
+
+def owner_of_object(one: MetadataOnly) -> WorkloadId:
+    """The controller of a ReplicaSet; itself where it has none."""
+    meta, owner = one.metadata, one.metadata.controller()
+    return workload_id(meta.namespace, *(("ReplicaSet", meta.name) if owner is None else (owner.kind, owner.name)))
+
+
+@lru_cache(maxsize=1 << 17)
+def workload_id(namespace: str, kind: str, name: str) -> WorkloadId:
+    """The same object for all pods of a workload."""
+    return WorkloadId(namespace, kind, name)
+
+
+@lru_cache(maxsize=1 << 14)
+def _text(text: str) -> str:
+    """The same object for the same text."""
+    return text
+
+
+def pod_resources(spec: PodSpec) -> Resources:
+    """Requests and limits of one pod as the HPA counts them (HPA rules §7).
+
+    The pod's own where it states them, else the sum over app containers and native sidecars; None where one of these
+    states none.
+    """
+    running = [*(spec.containers or ()), *_sidecars(spec)]
+    summed = _summed(tuple(_stated(one.resources) for one in running))
+    if spec.resources is None:
+        return summed
+    own = _stated(spec.resources)
+    return Resources(
+        *(one if one is not None else other for one, other in zip(_amounts_of(own), _amounts_of(summed), strict=True))
+    )
+
+
+def _containers(spec: PodSpec) -> tuple[LiveContainer, ...]:
+    app = [LiveContainer(_text(one.name), _stated(one.resources)) for one in spec.containers or ()]
+    return (*app, *(LiveContainer(_text(one.name), _stated(one.resources), sidecar=True) for one in _sidecars(spec)))
+
+
+def _sidecars(spec: PodSpec) -> Iterator[Container]:
+    return (one for one in spec.init_containers or () if one.restart_policy == "Always")
+
+
+_amounts_of: Callable[[Resources], tuple[float | None, ...]] = attrgetter(
+    "cpu_request", "cpu_limit", "memory_request", "memory_limit"
+)
+
+
+def _stated(requirements: ResourceRequirements | None) -> Resources:
+    if requirements is None:
+        return _NOTHING
+    requests, limits = requirements.requests or {}, requirements.limits or {}
+    return _resources(
+        _written(requests, "cpu"), _written(limits, "cpu"), _written(requests, "memory"), _written(limits, "memory")
+    )
+
+
+def _written(amounts: Quantities, resource: str) -> str:
+    return str(amounts.get(resource, ""))
+
+
+@lru_cache(maxsize=1 << 14)
+def _resources(*texts: str) -> Resources:
+    """The same object for the same texts; an amount that cannot be read is none."""
+    return Resources(*map(_amount, texts))
+
+
+def _amount(text: str) -> float | None:
+    if not text:
+        return None
+    try:
+        return -(-parse_quantity(text).nano // 10**6) / 1000  # in milli-units, as kube-state-metrics has it
+    except QuantityError:
+        return None
+
+
+@lru_cache(maxsize=1 << 14)
+def _summed(parts: tuple[Resources, ...]) -> Resources:
+    """Of all containers of a pod, the same object for the same parts."""
+    if not parts:
+        return _NOTHING
+    return Resources(*(_sum(amounts) for amounts in zip(*map(_amounts_of, parts), strict=True)))
+
+
+def _sum(amounts: Sequence[float | None]) -> float | None:
+    known = [one for one in amounts if one is not None]
+    return sum(known) if known and len(known) == len(amounts) else None
+
+
+def targets_of_hpa(spec: HpaSpec, id_: WorkloadId) -> tuple[Target, ...]:
+    """The targets of an HPA, in the order of the inventory: by metric and type.
+
+    A target on one of our metrics has the signal that its selector names. One that reads our number of another
+    workload is a metric like any other; its selector is a part of its name.
+    """
+    found = [target for metric in spec.metrics if (target := _target(metric, id_))]
+    return tuple(sorted(found, key=lambda one: (one.metric, one.type, one.container, one.signal)))
+
+
+def _target(metric: MetricSpec, id_: WorkloadId) -> Target | None:
+    name, signal = _named(metric, id_)
+    stated = metric.target
+    if stated.average_utilization_percent is not None:
+        return Target(name, TargetType.UTILIZATION, stated.average_utilization_percent / 100, metric.container, signal)
+    if stated.average_value_milli is not None:
+        return Target(name, TargetType.AVERAGE_VALUE, stated.average_value_milli / 1000, metric.container, signal)
+    if stated.value_milli is not None:
+        return Target(name, TargetType.VALUE, stated.value_milli / 1000, metric.container, signal)
+    return None
+
+
+def _named(metric: MetricSpec, id_: WorkloadId) -> tuple[str, str]:
+    """The name of a metric, and of our demand the signal that its selector names."""
+    ours = own_metric(metric.name)
+    if ours is None or ours.metric != metric.name:  # KEDA's names say the signal; its selectors are about itself
+        return metric.name, ""
+    try:
+        requirements = parse_selector(metric.selector).requirements
+    except SelectorError:
+        requirements = ()
+    labels = {"namespace": id_.namespace, "kind": id_.kind, "workload": id_.name}
+    others = [one for one in requirements if one.key != "signal"]
+    described = metric.described_object
+    elsewhere = described is not None and (described.kind, described.name) != (id_.kind, id_.name)
+    if elsewhere or not all(one.matches(labels) for one in others):
+        return f"{metric.name}{{{metric.selector}}}", ""
+    named = [one.values for one in requirements if one.key == "signal" and one.operator == "in"]
+    return metric.name, next(iter(named[0])) if metric.name == DEMAND and named and len(named[0]) == 1 else ""
+
+
+def mean_resources(pods: Sequence[tuple[Resources, int]]) -> Resources:
+    """The mean over pods, of which so many state these; a pod that does not state an amount does not count for it."""
+    if len(pods) == 1:
+        return pods[0][0]
+    return Resources(*(_weighted([(_amounts_of(one)[i], count) for one, count in pods]) for i in range(4)))
+
+
+def _weighted(amounts: Iterable[tuple[float | None, int]]) -> float | None:
+    known = [(one, count) for one, count in amounts if one is not None]
+    return sum(one * count for one, count in known) / sum(count for _, count in known) if known else None

@@ -1,0 +1,202 @@
+"""A collection is followed through whatever an API server does: pages, bookmarks, 410, refusals, cuts, nonsense."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from forecaster.kube.client import UnreachableError
+from forecaster.kube.connections import BODY_MAX
+from forecaster.kube.objects import MetadataOnly, Scalable
+from forecaster.kube.watch import PAGE, PAUSES, REFUSED_PAUSE, Collection, Watch, lines
+from tests.support.api_objects import Answer, ScriptedServer, bookmark, deployment, event, page, played, refusal
+
+if TYPE_CHECKING:
+    from forecaster.kube.watch import Key
+
+PATH = "/apis/apps/v1/deployments"
+EXPIRED = event("ERROR", {"kind": "Status", "code": 410, "message": "too old resource version"})
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def counts(heard: list[tuple[Key, object, object]] | None = None, clock: Clock | None = None) -> Watch[Scalable, int]:
+    """Replicas by Deployment; without randomness."""
+    told = [] if heard is None else heard
+    return Watch(
+        Collection(PATH, Scalable),
+        lambda one: one.spec.replicas,
+        lambda *change: told.append(change),
+        clock=clock or Clock(),
+        drawn=lambda: 0.0,
+    )
+
+
+def stepped(watch: Any, server: ScriptedServer) -> float:
+    """Seconds that it waits after one step."""
+    waits: float = watch.step(server, threading.Event())
+    return waits
+
+
+class TestList:
+    def test_is_read_page_by_page_and_then_followed_from_its_version(self) -> None:
+        watch = counts()
+        server = played(
+            watch,
+            page(deployment("a", 1), more="n x"),
+            page(deployment("b", 2), version=40),
+            [event("MODIFIED", deployment("a", 7, version=41))],
+        )
+        assert watch.objects == {("shop", "a"): 7, ("shop", "b"): 2}
+        assert [one.target.partition("?")[2] for one in server.asked] == [
+            f"limit={PAGE}",
+            f"limit={PAGE}&continue=n%20x",
+            "watch=1&allowWatchBookmarks=true&resourceVersion=40&timeoutSeconds=300",
+        ]
+
+    def test_is_not_known_before_its_last_page(self) -> None:
+        watch = counts()
+        played(watch, page(deployment("a", 1), more="next"))
+        assert (watch.synced.is_set(), watch.confirmed()) == (False, 0.0)
+
+    def test_whose_page_is_too_large_is_read_in_smaller_ones(self) -> None:
+        watch = counts()
+        server = played(watch, UnreachableError("too large", 413), page(deployment("a", 1)))
+        assert server.asked[1].target == f"{PATH}?limit={PAGE // 2}"
+        assert watch.synced.is_set()
+
+    def test_of_metadata_says_so_and_so_does_its_watch(self) -> None:
+        sets = Collection("/apis/apps/v1/replicasets", MetadataOnly, metadata_only=True)
+        watch: Watch[MetadataOnly, str] = Watch(sets, lambda one: one.metadata.uid)
+        server = played(watch, page(), [])
+        forms = [one.accept.partition("as=")[2].partition(";")[0] for one in server.asked]
+        assert forms == ["PartialObjectMetadataList", "PartialObjectMetadata"]
+
+    def test_without_items_is_empty(self) -> None:
+        watch = counts()
+        played(watch, page())
+        assert watch.synced.is_set()
+
+
+class TestEvents:
+    def test_change_what_is_known_and_are_told_once(self) -> None:
+        heard: list[tuple[Key, object, object]] = []
+        watch = counts(heard)
+        played(
+            watch,
+            page(deployment("a", 1)),
+            [
+                event("ADDED", deployment("b", 2)) + event("MODIFIED", deployment("b", 2, version=8)),
+                event("MODIFIED", deployment("a", 5)),
+                event("DELETED", deployment("b", 2)),
+            ],
+        )
+        assert watch.objects == {("shop", "a"): 5}
+        a, b = ("shop", "a"), ("shop", "b")
+        assert heard == [(a, None, 1), (b, None, 2), (a, 1, 5), (b, 2, None)]
+
+    def test_that_leave_nothing_take_an_object_away(self) -> None:
+        watch = counts()
+        played(watch, page(deployment("a", 1)), [event("MODIFIED", deployment("a", None))])
+        assert watch.objects == {}
+
+    def test_a_bookmark_moves_on_where_the_next_watch_begins(self) -> None:
+        server = played(counts(), page(deployment("a", 1), version=3), [bookmark(90)], [])
+        assert "resourceVersion=90&" in server.asked[-1].target
+
+    def test_that_are_not_understood_begin_the_list_anew_and_are_a_fault(self) -> None:
+        watch = counts()
+        played(watch, page(deployment("a", 1)), [b'{"type":"ADDED","object":{"metadata":[]}}\n'])
+        assert "an event is not understood" in watch.health.fault
+        assert watch.progress.request().target == f"{PATH}?limit={PAGE}"
+
+    @given(st.lists(st.binary(max_size=9).map(lambda one: one.replace(b"\n", b"")), max_size=9), st.data())
+    def test_are_the_same_however_the_stream_is_cut(self, texts: list[bytes], data: st.DataObject) -> None:
+        whole = b"".join(one + b"\n" for one in texts)
+        cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=5)))
+        pieces = [whole[a:b] for a, b in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
+        assert list(lines(iter(pieces))) == [one for one in texts if one]
+
+    def test_without_end_are_no_event(self) -> None:
+        with pytest.raises(UnreachableError, match="more than 8 MiB"):
+            list(lines(iter([b"x" * BODY_MAX, b"x"])))
+
+
+class TestVersionThatIsForgotten:
+    @pytest.mark.parametrize("gone", [refusal(410), [EXPIRED]], ids=["when asked", "in the stream"])
+    def test_is_listed_anew_and_what_vanished_meanwhile_is_dropped(self, gone: Answer) -> None:
+        heard: list[tuple[Key, object, object]] = []
+        watch = counts(heard)
+        played(watch, page(deployment("a", 1), deployment("b", 2)), gone, page(deployment("b", 3), version=9))
+        assert watch.objects == {("shop", "b"): 3}
+        assert heard[-2:] == [(("shop", "b"), 2, 3), (("shop", "a"), 1, None)]
+        assert watch.health.restarts == 1
+
+    def test_between_two_pages_begins_with_the_first_and_loses_nothing_known(self) -> None:
+        watch = counts()
+        server = played(watch, page(deployment("a", 1)), [EXPIRED], page(deployment("b", 2), more="x"), refusal(410))
+        assert set(watch.objects) == {("shop", "a"), ("shop", "b")}
+        assert watch.progress.request().target == f"{PATH}?limit={PAGE}"
+        assert len(server.asked) == 4
+
+
+class TestFailures:
+    def test_wait_longer_each_time_and_anew_after_an_answer(self) -> None:
+        watch, down = counts(), UnreachableError("down")
+        server = ScriptedServer.of(*[down] * 8, page(), down)
+        waits = [stepped(watch, server) for _ in range(10)]
+        assert waits == [*(one / 2 for one in PAUSES), PAUSES[-1] / 2, 0.0, PAUSES[0] / 2]
+
+    def test_of_rights_wait_for_a_person(self) -> None:
+        watch = counts()
+        server = ScriptedServer.of(refusal(403, "deployments is forbidden"), page())
+        assert stepped(watch, server) == REFUSED_PAUSE / 2
+        assert (watch.health.refused, watch.synced.is_set()) == (True, False)
+        assert "deployments is forbidden" in watch.health.fault
+        stepped(watch, server)
+        assert (watch.health.refused, watch.health.fault) == (False, "")
+
+    def test_leave_what_is_known_and_its_age(self) -> None:
+        clock = Clock()
+        watch = counts(clock=clock)
+        played(watch, page(deployment("a", 1)))
+        clock.now += 30
+        played(watch, UnreachableError("down"), refusal(503))
+        assert (watch.objects, watch.confirmed()) == ({("shop", "a"): 1}, 1000.0)
+
+    def test_a_stream_confirms_until_it_ends(self) -> None:
+        clock, seen = Clock(), []
+        watch = counts(clock=clock)
+        played(watch, page())
+
+        def later() -> None:
+            clock.now += 50
+            seen.append(watch.confirmed())
+
+        server = ScriptedServer.of([])
+        server.during = later
+        stepped(watch, server)
+        clock.now += 5
+        assert (seen, watch.confirmed()) == ([1050.0], 1050.0)
+
+    def test_a_server_that_ends_every_watch_at_once_is_not_asked_without_pause(self) -> None:
+        watch = counts()
+        played(watch, page())
+        assert stepped(watch, ScriptedServer.of([])) > 0.5
+
+    def test_of_our_own_end_no_thread(self) -> None:
+        def broken(_one: Scalable) -> int:
+            raise ZeroDivisionError
+
+        watch: Watch[Scalable, int] = Watch(Collection(PATH, Scalable), broken, drawn=lambda: 0.0)
+        assert stepped(watch, ScriptedServer.of(page(deployment()))) > 0
+        assert "ZeroDivisionError" in watch.health.fault

@@ -1,0 +1,314 @@
+"""What the API server lists becomes the inventory of a cycle; what it does not tell is told as without it."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from forecaster.domain.window import Inventory
+from forecaster.domain.workload import NamedContainer, Resources, Target, TargetType, Workload, WorkloadId
+from forecaster.errors import SourceUnavailable
+from forecaster.kube.client import ApiError, UnreachableError
+from forecaster.sources.live import AGED_SECONDS, LiveCluster, LiveSource
+from forecaster.sources.live_objects import BUILT_IN_KINDS, ScalableKind
+from forecaster.sources.queries import Queries
+from tests.support.api_objects import (
+    container,
+    deployment,
+    event,
+    external,
+    hpa,
+    lists,
+    metadata,
+    page,
+    played,
+    pod,
+    refusal,
+)
+
+if TYPE_CHECKING:
+    from tests.support.api_objects import Document
+
+NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
+WEB = WorkloadId("shop", "Deployment", "web")
+EVERYWHERE = re.compile(".+")
+GIB = 2.0**30
+ROLLOUT = ScalableKind("Rollout", "argoproj.io", "v1alpha1", "rollouts")
+
+
+class Clock:
+    now = NOW.timestamp()
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def cluster(clock: Clock | None = None, **objects: list[Document]) -> LiveCluster:
+    """With these objects by plural."""
+    found = LiveCluster(clock=clock or Clock())
+    lists(found, objects)
+    return found
+
+
+def only(found: LiveCluster) -> Workload:
+    (workload,) = found.inventory(NOW, ["Deployment"], EVERYWHERE).workloads
+    return workload
+
+
+def targets(*metrics: Document) -> tuple[Target, ...]:
+    """Of the HPA of shop/web with these metrics."""
+    scaler = only(cluster(deployments=[deployment()], horizontalpodautoscalers=[hpa(*metrics)])).autoscaler
+    assert scaler is not None
+    return scaler.targets
+
+
+def resource(target: Document, kind: str = "Resource", **more: str) -> Document:
+    block = kind[0].lower() + kind[1:]
+    return {"type": kind, block: {"name": "cpu", "target": target, **more}}
+
+
+class TestWorkload:
+    def test_has_its_count_its_pods_and_its_hpa(self) -> None:
+        found = only(
+            cluster(deployments=[deployment(replicas=4)], horizontalpodautoscalers=[hpa(external("queue", "30"))])
+        )
+        assert (found.id, found.replicas, found.ready_replicas) == (WEB, 4, 4)
+        assert found.autoscaler is not None
+        assert (found.autoscaler.min_replicas, found.autoscaler.max_replicas) == (2, 9)
+
+    def test_without_a_count_has_one_replica(self) -> None:
+        assert only(cluster(deployments=[deployment(replicas=None)])).replicas == 1
+
+    def test_outside_of_the_namespaces_is_none(self) -> None:
+        found = cluster(deployments=[deployment()])
+        assert found.inventory(NOW, ["Deployment"], re.compile("team-.*")).workloads == ()
+
+    def test_with_two_hpas_has_none_and_that_is_a_fault(self) -> None:
+        found = cluster(deployments=[deployment()], horizontalpodautoscalers=[hpa(), hpa(name="copy")])
+        told = found.inventory(NOW, ["Deployment"], EVERYWHERE)
+        assert told.workloads[0].autoscaler is None
+        assert told.faults == ("Deployment shop/web: scaled by more than one HPA (copy, web); none is used",)
+
+    def test_that_an_hpa_names_and_is_not_there_is_a_fault(self) -> None:
+        told = cluster(horizontalpodautoscalers=[hpa()]).inventory(NOW, ["Deployment"], EVERYWHERE)
+        assert told.faults == ("HPA shop/web: scales Deployment web, which is not there",)
+
+    def test_of_a_custom_kind_is_listed_where_it_is_configured(self) -> None:
+        found = LiveCluster([*BUILT_IN_KINDS, ROLLOUT], clock=Clock())
+        lists(found, {"rollouts": [deployment("web", 5)]})
+        (rollout,) = found.inventory(NOW, ["Rollout"], EVERYWHERE).workloads
+        assert (str(rollout.id.kind), rollout.replicas) == ("Rollout", 5)
+
+
+class TestTargets:
+    def test_of_resources_are_ratios_amounts_and_those_of_one_container(self) -> None:
+        assert targets(
+            resource({"type": "Utilization", "averageUtilization": 70}),
+            resource({"type": "AverageValue", "averageValue": "333m"}),
+            resource({"type": "Utilization", "averageUtilization": 60}, "ContainerResource", container="app"),
+        ) == (
+            Target("cpu", TargetType.AVERAGE_VALUE, 0.333),
+            Target("cpu", TargetType.UTILIZATION, 0.7),
+            Target("cpu", TargetType.UTILIZATION, 0.6, "app"),
+        )
+
+    def test_of_our_demand_have_the_signals_of_their_selectors(self) -> None:
+        of_web = {"workload": "web", "kind": "Deployment"}
+        found = targets(
+            external("forecaster_demand", "350m", signal="cpu", **of_web),
+            external("forecaster_demand", "100", signal="requests", **of_web),
+        )
+        assert [(one.signal, one.value) for one in found] == [("cpu", 0.35), ("requests", 100.0)]
+
+    @pytest.mark.parametrize("labels", [{"workload": "cart"}, {"workload": "web", "namespace": "other"}])
+    def test_of_another_workloads_demand_are_not_ours(self, labels: dict[str, str]) -> None:
+        (found,) = targets(external("forecaster_demand", "350m", **labels))
+        assert found.metric.startswith("forecaster_demand{")
+
+    def test_of_kedas_names_keep_the_signal_of_the_name(self) -> None:
+        (found,) = targets(external("s0-forecaster-requests", "9", **{"scaledobject.keda.sh/name": "web"}))
+        assert (found.metric, found.signal) == ("s0-forecaster-requests", "")
+
+    def test_of_a_container_come_with_what_the_template_states_of_it(self) -> None:
+        metric = resource({"type": "Utilization", "averageUtilization": 60}, "ContainerResource", container="app")
+        stated = deployment("web", 3, container(), container("log", "50m"))
+        found = only(cluster(deployments=[stated], horizontalpodautoscalers=[hpa(metric)]))
+        assert found.containers == (NamedContainer("app", Resources(cpu_request=0.5, memory_request=GIB)),)
+
+    def test_of_a_value_of_an_object(self) -> None:
+        described = {"kind": "Deployment", "name": "web"}
+        target = {"type": "Value", "value": "2500m"}
+        block = {"metric": {"name": "forecaster_demand"}, "describedObject": described, "target": target}
+        (found,) = targets({"type": "Object", "object": block})
+        assert found == Target("forecaster_demand", TargetType.VALUE, 2.5)
+
+    def test_are_made_once_however_often_the_status_changes(self) -> None:
+        found = cluster(horizontalpodautoscalers=[hpa(external("queue", "30"))])
+        before = found.hpas.objects["shop", "web"]
+        played(found.hpas, [event("MODIFIED", hpa(external("queue", "30"), version=2))])
+        after = found.hpas.objects["shop", "web"]
+        assert (after.version, after.spec is before.spec) == ("2", True)
+
+
+class TestResources:
+    def test_of_a_template_count_native_sidecars_and_no_other_init_container(self) -> None:
+        sidecar = container("proxy", "100m", "64Mi", restartPolicy="Always")
+        stated = deployment("web", 3, container(), initContainers=[sidecar, container("migrate", "2", "2Gi")])
+        found = only(cluster(deployments=[stated])).resources
+        assert found == Resources(cpu_request=0.6, memory_request=GIB + 64 * 2.0**20)
+
+    def test_with_a_silent_container_are_not_stated(self) -> None:
+        silent = {"name": "silent"}
+        assert only(cluster(deployments=[deployment("web", 3, container(), silent)])).resources == Resources()
+
+    def test_of_the_pod_as_a_whole_come_first(self) -> None:
+        stated = deployment("web", 3, container(), resources={"requests": {"cpu": "2"}})
+        assert only(cluster(deployments=[stated])).resources == Resources(cpu_request=2.0, memory_request=GIB)
+
+    def test_are_the_mean_of_living_pods_through_their_replica_sets(self) -> None:
+        """A rollout to other requests; a pod that failed or is being deleted counts for nothing."""
+        of = {"old": container(cpu="1"), "new": container(cpu="2")}
+        pods = [
+            pod("a", ("ReplicaSet", "web-old"), of["old"]),
+            pod("b", ("ReplicaSet", "web-new"), of["new"]),
+            pod("failed", ("ReplicaSet", "web-new"), container(cpu="9"), phase="Failed"),
+            pod("gone", ("ReplicaSet", "web-old"), container(cpu="9"), deletionTimestamp="2026-11-22T11:59:00Z"),
+        ]
+        sets = [{"metadata": metadata(f"web-{one}", owner=("Deployment", "web"))} for one in of]
+        found = only(cluster(deployments=[deployment()], pods=pods, replicasets=sets))
+        assert found.resources == Resources(cpu_request=1.5, memory_request=GIB)
+
+    def test_are_those_of_the_template_where_pods_may_not_be_listed(self) -> None:
+        found = LiveCluster(clock=Clock())
+        for watch in found.watches[:-1]:
+            played(watch, page(*([deployment()] if watch.path.endswith("deployments") else [])))
+        played(found.pods, refusal(403))
+        assert only(found).resources.cpu_request == 0.5
+        assert "/api/v1/pods is not known: GET /api/v1/pods?limit=500: 403 no" in found.faults()[0]
+
+    def test_a_pod_is_kept_with_its_times_and_its_node(self) -> None:
+        since = [
+            {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-11-22T11:00:01Z"},
+            {"type": "Ready", "status": "False", "lastTransitionTime": "2026-11-22T11:00:09Z"},
+        ]
+        stated = pod("a", ("StatefulSet", "db"), creationTimestamp="2026-11-22T11:00:00Z")
+        stated["status"]["conditions"] = since
+        found = cluster(pods=[stated]).pods.objects["shop", "a"]
+        assert (found.owner, found.node) == (WorkloadId("shop", "StatefulSet", "db"), "node-1")
+        assert (found.scheduled - found.created, found.ready) == (1.0, 0.0)
+
+
+class TestChanges:
+    def test_of_counts_and_hpas_are_told_and_no_others(self) -> None:
+        heard: list[WorkloadId] = []
+        found = LiveCluster(changed=heard.append, clock=Clock())
+        lists(found, {"deployments": [deployment()], "horizontalpodautoscalers": [hpa(external("queue", "30"))]})
+        assert heard == [WEB, WEB]
+        heard.clear()
+        watch = found.workloads["Deployment"]
+        busy = deployment(version=2)
+        busy["status"]["readyReplicas"] = 1
+        stream = [event("MODIFIED", busy), event("MODIFIED", deployment(replicas=30, version=3))]
+        played(watch, stream)
+        played(found.hpas, [event("MODIFIED", hpa(external("queue", "30"), version=2))])
+        assert heard == [WEB]
+        played(found.hpas, [event("MODIFIED", hpa(external("queue", "50")))])
+        assert heard == [WEB, WEB]
+        present = found.present(WEB)
+        assert present is not None
+        assert (present.replicas, present.targets[0].value) == (30, 50.0)
+
+    def test_an_hpa_that_turns_to_another_workload_is_told_to_both(self) -> None:
+        heard: list[WorkloadId] = []
+        found = LiveCluster(changed=heard.append, clock=Clock())
+        lists(found, {"horizontalpodautoscalers": [hpa()]})
+        played(found.hpas, [event("MODIFIED", hpa(of="cart"))])
+        assert {one.name for one in heard[1:]} == {"web", "cart"}
+        assert found.scalers(WEB) == []
+
+
+class Told:
+    """Prometheus, as far as an inventory needs it."""
+
+    def __init__(self, *workloads: Workload) -> None:
+        self.queries = Queries()
+        self.workloads = workloads
+        self.down: SourceUnavailable | None = None
+
+    def inventory(self, at: datetime) -> Inventory:
+        if self.down:
+            raise self.down
+        return Inventory(at, self.workloads)
+
+
+def over(prometheus: Any, live: LiveCluster, clock: Clock, *, tells: bool = False) -> LiveSource:
+    return LiveSource(prometheus, live, clock, tells=tells)
+
+
+def told(name: str, kind: str = "Deployment", replicas: int = 3) -> Workload:
+    return Workload(WorkloadId("shop", kind, name), replicas, replicas)
+
+
+class TestSource:
+    def test_has_the_api_servers_facts_and_of_other_kinds_those_of_prometheus(self) -> None:
+        prometheus = Told(told("web", replicas=3), told("gone"), told("batch", "ReplicaSet"))
+        source = over(prometheus, cluster(deployments=[deployment(replicas=30)]), Clock())
+        found = source.inventory(NOW)
+        assert [(one.id.name, one.replicas) for one in found.workloads] == [("web", 30), ("batch", 3)]
+        assert found.whole == {"Deployment", "StatefulSet"}
+        assert source.live_kinds(NOW) == found.whole
+        assert source.live_kinds(NOW + timedelta(minutes=1)) == frozenset()
+
+    def test_still_lists_while_prometheus_is_away_and_holds_what_only_prometheus_tells(self) -> None:
+        prometheus = Told(told("web"), told("batch", "ReplicaSet"))
+        source = over(prometheus, cluster(deployments=[deployment(replicas=30)]), Clock())
+        source.inventory(NOW)
+        prometheus.down = SourceUnavailable("no connection in time")
+        found = source.inventory(NOW)
+        assert [(one.id.name, one.replicas) for one in found.workloads] == [("web", 30), ("batch", 3)]
+        assert dict(found.partly) == {told("batch", "ReplicaSet").id: "not listed: no connection in time"}
+        assert found.faults == ("no connection in time",)
+
+    def test_is_that_of_prometheus_once_the_api_server_is_away_for_long(self) -> None:
+        clock = Clock()
+        live = cluster(clock, deployments=[deployment(replicas=30)])
+        source = over(Told(told("web")), live, clock, tells=True)
+        clock.now += AGED_SECONDS + 1
+        for watch in live.watches:
+            played(watch, UnreachableError("refused"))
+        found = source.inventory(NOW)
+        assert (found.workloads[0].replicas, found.whole) == (3, frozenset())
+        assert "live facts: /apis/apps/v1/deployments is not known: refused" in found.faults
+
+    def test_of_the_past_is_that_of_prometheus(self) -> None:
+        source = over(Told(told("web")), cluster(deployments=[deployment(replicas=30)]), Clock(), tells=True)
+        found = source.inventory(NOW - timedelta(hours=9))
+        assert (found.workloads[0].replicas, found.faults) == (3, ())
+
+    def test_without_the_right_to_hpas_is_that_of_prometheus(self) -> None:
+        live = LiveCluster(clock=Clock())
+        for watch in live.watches[1:]:
+            played(watch, page(*([deployment(replicas=30)] if watch.path.endswith("deployments") else [])))
+        played(live.hpas, ApiError("forbidden", 403))
+        source = over(Told(told("web")), live, Clock())
+        assert source.inventory(NOW).workloads[0].replicas == 3
+
+    def test_says_which_source_told_a_fact_and_which_labels_are_a_workloads(self) -> None:
+        live = cluster(
+            deployments=[deployment(version=7)],
+            horizontalpodautoscalers=[hpa(version=9)],
+            pods=[pod("a", ("ReplicaSet", "web-1"))],
+            replicasets=[{"metadata": metadata("web-1", owner=("Deployment", "web"))}],
+        )
+        source = over(Told(), live, Clock())
+        source.inventory(NOW)
+        version, usage = "Deployment version 7", "usage and other histories are those of Prometheus."
+        assert source.origins(WEB) == [
+            f"Count, HPA web (version 9) and requests of its pods (1) are those of the API server ({version}); {usage}",
+            "Its pods carry app=web; series are its own by namespace=shop and pod, through the owners of its pods.",
+        ]
+        (other,) = source.origins(WorkloadId("shop", "DaemonSet", "logs"))
+        assert "kube-state-metrics" in other
