@@ -286,7 +286,7 @@ def _with_spelling(fault: Fault) -> Fault:
     section, _, name = re.sub(r"^overrides\[\d+\]\.", "", fault.path).rpartition(".")
     beside = {path for path, _ in setting_paths() if path.rpartition(".")[0] == section}
     near = [f"{section}.{one}".lstrip(".") for one in nearest(name, [path.rpartition(".")[2] for path in beside])]
-    near = near or [path for path, _ in setting_paths() if path.endswith(f".{name}")]
+    near = near or [path for path, _ in setting_paths() if path.startswith("policy.") and path.endswith(f".{name}")]
     return replace(fault, allowed=f"{UNKNOWN_SETTING}; did you mean {' or '.join(near)}?") if near else fault
 
 
