@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
     from forecaster.domain.decision import Recommendation
-    from forecaster.domain.report import ForecastScore
+    from forecaster.domain.report import Effected, ForecastScore
     from forecaster.domain.signal import Signal
     from forecaster.domain.window import Block, Gap, Inventory, Window
     from forecaster.domain.workload import ContainerBlock, ContainerFacts, WorkloadId
@@ -91,6 +91,13 @@ class Ledger(Protocol):
 
     def score(self, scores: Sequence[ForecastScore]) -> None:
         """Keep errors of forecasts that have matured."""
+
+
+class Actuator(Protocol):
+    """Acts on the cluster by the offers of a cycle."""
+
+    def act(self, now: datetime) -> Effected:
+        """What was written, and what could not be. Raises what the boundary of the step reports."""
 
 
 class Publisher(Protocol):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+import socket
 import threading
 import time
 from contextlib import suppress
@@ -11,6 +13,9 @@ from typing import TYPE_CHECKING
 
 from threadpoolctl import threadpool_limits
 
+from forecaster.actuators.acting import FloorActuator
+from forecaster.actuators.autoscalers import Autoscalers
+from forecaster.app.clock import current
 from forecaster.cycle.decide import Decider
 from forecaster.cycle.gates import ForecastGates
 from forecaster.cycle.lead_times import LeadTimes
@@ -23,6 +28,7 @@ from forecaster.errors import StoreError
 from forecaster.forecasting.forecaster import FITS, Forecaster
 from forecaster.kube.client import ApiClient
 from forecaster.kube.config import client_config_source, is_pod
+from forecaster.kube.lease import REQUEST_SECONDS, Election, ElectionThread, lease_path
 from forecaster.publish.overlay import OverlayWriter, PresentWorkload, overlay_path
 from forecaster.publish.rows import metric_readers
 from forecaster.sources.factory import source_of
@@ -34,15 +40,17 @@ from forecaster.store.state import ObservedFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import ExitStack
     from datetime import datetime
     from pathlib import Path
 
+    from forecaster.actuators.acting import Audit
     from forecaster.app.telemetry import Log
     from forecaster.config.settings import Settings
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.report import ForecastScore
     from forecaster.domain.workload import WorkloadId
-    from forecaster.ports import Changes, Histories, Ledger, Publisher, Source, Watch
+    from forecaster.ports import Actuator, Changes, Histories, Ledger, Publisher, Source, Watch
     from forecaster.publish.rows import OfferedCycle
     from forecaster.sources.live import WatchState
 
@@ -105,6 +113,7 @@ def build_cycle(
     ledger: Ledger,
     fits: int = FITS,
     observed: Observed | None = None,
+    actuator: Actuator | None = None,
     learns_first: bool = False,
     watch: Watch | None = None,
 ) -> Cycle:
@@ -115,7 +124,7 @@ def build_cycle(
         history=history,
         forecaster=Forecaster(settings.forecast.model, settings.forecast.refit_after, fits),
         policies=settings.policies,
-        effects=Effects(publisher, ledger),
+        effects=Effects(publisher, ledger, actuator),
         seconds=time.perf_counter,
         decider=Decider(observed=observed or nothing_observed(settings)),
         sizes=PodSizes(first=ALL_AT_ONCE) if learns_first else PodSizes(),
@@ -123,6 +132,25 @@ def build_cycle(
         budget=timedelta(hours=1) if learns_first else settings.cycle.interval / 2,
         watch=watch,
     )
+
+
+def floor_actuator(settings: Settings, log: Audit, parts: ExitStack) -> FloorActuator | None:
+    """What raises floors, taking part in the election of the replica that writes; None where it is not enabled.
+
+    Raises:
+        ClientConfigError: there is no way to the API server.
+    """
+    floor = settings.floor
+    if not floor.enabled:
+        return None
+    source = client_config_source(floor.kubeconfig)
+    client = ApiClient(source, timeout=REQUEST_SECONDS).configured()
+    parts.callback(client.close)
+    identity = f"{socket.gethostname()}_{secrets.token_hex(4)}"
+    election = Election(client, lease_path(*floor.lease.split("/")), identity, time.monotonic, current)
+    thread = ElectionThread(election)
+    parts.callback(thread.close)
+    return FloorActuator(Autoscalers(client, dry_run=floor.dry_run), election, settings.policies, floor, log)
 
 
 def nothing_observed(settings: Settings) -> Observed:

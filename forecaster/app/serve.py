@@ -18,7 +18,14 @@ from forecaster import __version__
 from forecaster.app import telemetry
 from forecaster.app.child import ScalerOptions, ServingProcess, scaler_process
 from forecaster.app.clock import current
-from forecaster.app.compose import LiveFacts, build_cycle, live_cluster, nothing_observed, observed_file
+from forecaster.app.compose import (
+    LiveFacts,
+    build_cycle,
+    floor_actuator,
+    live_cluster,
+    nothing_observed,
+    observed_file,
+)
 from forecaster.app.ledger_recall import recalled
 from forecaster.app.service import Persistence, Service
 from forecaster.app.tape_replay import beginning
@@ -161,12 +168,21 @@ def build_service(
         receivers["live"] = live
         metrics.watch_live(live.states)
     receivers |= remote_writers(settings, parts)
+    actuator = floor_actuator(settings, log, parts)
+    if actuator:
+        receivers["floor"] = actuator
     parts.callback(close_ledger, ledger, log)
     metrics.watch_history((one for one in settings.signal_table.measured if not one.of_container), history.missing)
     told = beginning(settings, history, now, observed=observed.observed) if settings.state.tape else b""
     taped = on_tape(settings, source, CountedLedger(ledger, metrics), told, parts)
     cycle = build_cycle(
-        settings, taped.source, history, publisher=publisher, ledger=taped.ledger, observed=observed.observed
+        settings,
+        taped.source,
+        history,
+        publisher=publisher,
+        ledger=taped.ledger,
+        observed=observed.observed,
+        actuator=actuator,
     )
     if settings.serving.forecast_path:
         cycle.forecaster.paths = paths

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from forecaster.cycle.observed import Observed
     from forecaster.cycle.run import Outcome
 
-PORTABLE = ("history", "signals", "cycle", "forecast", "policy", "overrides")
-"""The sections of the settings that decisions depend on; the others hold addresses and secrets."""
+PORTABLE = ("history", "signals", "cycle", "forecast", "floor", "policy", "overrides")
+"""The sections of the settings that decisions depend on, or other sections; the rest holds addresses and secrets."""
 
 
 class Beginning(msgspec.Struct, frozen=True):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from structlog.typing import EventDict, Processor, WrappedLogger
 
     from forecaster.domain.decision import Recommendation
-    from forecaster.domain.report import CycleReport, ForecastScore
+    from forecaster.domain.report import CycleReport, Effected, ForecastScore
     from forecaster.domain.signal import Signal
     from forecaster.ports import Changes, Ledger
     from forecaster.sources.live import WatchState
@@ -117,6 +117,7 @@ class Metrics:
             registry=registry,
         )
         self._scores = ScoreMetrics(registry)
+        self._floors = FloorMetrics(registry)
 
     def text(self) -> str:
         """Everything in the text format of Prometheus."""
@@ -134,6 +135,7 @@ class Metrics:
             self._steps.labels(step).observe(seconds)
         self._fleet.record(report)
         self._scores.add(report.scores)
+        self._floors.record(report.effected)
 
     def cycle_failed(self) -> None:
         """A cycle ended without a report."""
@@ -232,6 +234,30 @@ class FleetMetrics:
         self._masked.clear()
         for one in report.masked:
             self._masked.labels(one.signal, one.reason).inc(one.share / max(1, report.series.get(one.signal, 1)))
+
+
+class FloorMetrics:
+    """What is done to HPAs in mode floor."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._leading = Gauge("forecaster_leader", "1 for the replica that writes, 0 for others.", registry=registry)
+        self._floors = Gauge(
+            "forecaster_floors", "HPAs whose floor is raised, or refused, by why.", ["state"], registry=registry
+        )
+        self._writes = Counter(
+            "forecaster_floor_writes", "Writes to HPAs by change and outcome.", ["change", "outcome"], registry=registry
+        )
+
+    def record(self, effected: Effected | None) -> None:
+        """As of one more cycle."""
+        self._floors.clear()
+        self._leading.set(effected is not None and effected.leading)
+        if effected is None:
+            return
+        for state, count in effected.states.items():
+            self._floors.labels(state).set(count)
+        for (change, outcome), count in effected.writes.items():
+            self._writes.labels(change, outcome).inc(count)
 
 
 class ScoreMetrics:

@@ -39,7 +39,7 @@ Exit codes:
 app = typer.Typer(
     name="forecaster",
     help="Predictive autoscaler for Kubernetes: what each workload will need, how many replicas and which requests "
-    "that takes, and why. Reads Prometheus, touches nothing.",
+    "that takes, and why. Reads Prometheus; touches nothing but the floors of workloads whose policy says so.",
     epilog=EXIT_CODES,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -79,6 +79,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
         settings.settings,
         ("settings policy.horizontal.lead_time", "settings --config settings.yaml --origin", "settings --schema"),
     ),
+    "release": (run.release, ("release", "release 'shop/*' --dry-run", "release --expired")),
     "certificates": (
         certificates.certificates,
         ("certificates --service monitoring/forecaster --secret monitoring/forecaster-tls",),

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import typer
 
 from forecaster.cli.options import OutputForm, grouped
 from forecaster.cli.replay_options import ReplayOptions, SpanOptions
 from forecaster.report.formats import Output
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from forecaster.config.settings import StateSettings
+    from forecaster.domain.workload import WorkloadId
+    from forecaster.replay.realised import DecidedCount
+
+BEFORE = timedelta(days=30)
+"""A count that has not changed for long was decided long ago."""
 
 
 @grouped
@@ -17,7 +30,6 @@ def outcome(given: SpanOptions, output: OutputForm = Output.TABLE) -> None:
 
     The history is asked of Prometheus, the decisions are read from the database of --config.
     """
-    from forecaster.cli.outcome_inputs import decisions_of
     from forecaster.cli.replay_inputs import inputs_of
     from forecaster.replay.realised import outcome_of
     from forecaster.report.progress import shown_progress
@@ -35,3 +47,23 @@ def outcome(given: SpanOptions, output: OutputForm = Output.TABLE) -> None:
     print_realised(found, output)
     if not found.workloads:
         raise typer.Exit(1)
+
+
+def decisions_of(
+    settings: StateSettings, workloads: Iterable[WorkloadId], begin: datetime
+) -> dict[WorkloadId, list[DecidedCount]]:
+    """Every change of a decision since `begin`, and the one that was in force then.
+
+    Raises:
+        StoreError: the database cannot be read.
+    """
+    from forecaster.app.serve import database_address
+    from forecaster.replay.realised import DecidedCount
+    from forecaster.store.ledger import SqlLedger
+
+    ledger = SqlLedger(database_address(settings), keep=settings.keep)
+    try:
+        kept = {id_: ledger.decisions_of(id_, begin - BEFORE) for id_ in workloads}
+    finally:
+        ledger.close()
+    return {id_: [DecidedCount(one.at, one.decided.replicas) for one in some] for id_, some in kept.items()}

@@ -12,6 +12,7 @@ serving:      where the API listens                  (serving/settings.py)
 keda:         where KEDA's external scaler listens   (serving/keda/settings.py)
 remote_write: where forecasts are written            (remote_write/settings.py)
 state:        where snapshot, ledger and table lie
+floor:        how minReplicas is written              (actuators/values.py)
 policy:       defaults of every workload             (domain/policy.py)
 overrides:    - match: {namespace, kind, name}; policy: {...}
 """
@@ -22,6 +23,7 @@ import os
 import re
 from dataclasses import replace
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,6 +32,7 @@ from pydantic import BaseModel, Field, ValidationError, ValidationInfo, create_m
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError
 
 import models
+from forecaster.actuators.values import FloorSettings
 from forecaster.config.faults import UNKNOWN_SETTING, faults_of, faults_of_overrides
 from forecaster.domain.policies import Policies, merged
 from forecaster.domain.policy import Policy, PolicySelector
@@ -161,6 +164,7 @@ class Settings(Section):
     keda: KedaSettings = KedaSettings()
     remote_write: RemoteWriteSettings = RemoteWriteSettings()
     state: StateSettings = StateSettings()
+    floor: FloorSettings = FloorSettings()
     policy: Policy = Policy()
     overrides: tuple[Override, ...] = Field(
         (), description="Policies for some workloads: a list of {match: {namespace, kind, name}, policy: {...}}."
@@ -180,6 +184,23 @@ class Settings(Section):
         check_signals(value)
         return value
 
+    @field_validator("floor")
+    @classmethod
+    def _floors_outlive_cycles(cls, value: FloorSettings, info: ValidationInfo) -> FloorSettings:
+        cycle = info.data.get("cycle")
+        if cycle and value.expires_after < 5 * cycle.interval:
+            raise ValueError(f"expires_after must be five times cycle.interval, {cycle.interval}, or longer")
+        return value
+
+    @field_validator("policy", "overrides")
+    @classmethod
+    def _floors_are_enabled(cls, value: Any, info: ValidationInfo) -> Any:
+        floor = info.data.get("floor")
+        modes = [value.mode] if isinstance(value, Policy) else [one.policy.get("mode") for one in value]
+        if "floor" in modes and floor and not floor.enabled:
+            raise ValueError("mode floor needs floor.enabled: true, and the rights of deploy/components/floor")
+        return value
+
     @field_validator("policy", "overrides")
     @classmethod
     def _signals_are_measured(cls, value: Any, info: ValidationInfo) -> Any:
@@ -195,9 +216,9 @@ class Settings(Section):
         """The table of signals."""
         return signals_of(self.signals)
 
-    @property
+    @cached_property
     def policies(self) -> Policies:
-        """The policies of all workloads."""
+        """The policies of all workloads: one object, which takes over what HPAs are annotated with."""
         overrides = tuple((one.match, one.policy) for one in self.overrides)
         return Policies(self.policy, overrides, signals=self.signal_table)
 

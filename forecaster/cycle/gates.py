@@ -149,7 +149,7 @@ class ForecastGates:
         """New workloads, the most urgent first, and those that were judged longest ago."""
 
         def urgency(id_: WorkloadId) -> tuple[bool, bool, bool, WorkloadId]:
-            return not self.first(id_), policies.of(id_).mode != "publish", here[id_].autoscaler is None, id_
+            return not self.first(id_), policies.of(id_).mode == "observe", here[id_].autoscaler is None, id_
 
         at = now.timestamp()
         due = [

@@ -116,6 +116,7 @@ class Observed:
             self.policies,
             self.shared,
             signals=stated.signals,
+            modes=stated.modes,
         )
 
     def forget_others(self, here: Container[WorkloadId]) -> None:

@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 
     from forecaster.domain.decision import LeadTime, Recommendation
     from forecaster.domain.policies import Policies
-    from forecaster.domain.report import ForecastScore
+    from forecaster.domain.report import Effected, ForecastScore
     from forecaster.domain.window import Inventory
     from forecaster.domain.workload import WorkloadId
     from forecaster.forecasting.forecaster import Forecaster
-    from forecaster.ports import Histories, Ledger, Publisher, Source, Watch
+    from forecaster.ports import Actuator, Histories, Ledger, Publisher, Source, Watch
 
 BUDGET = timedelta(seconds=30)
 """Half of the shortest interval: optional work begun later could delay the next cycle."""
@@ -100,6 +100,7 @@ class Cycle:
             held_all(targets.inventory.workloads, Reason.FAILED, "deciding failed for all", now),
         )
         unkept: Sequence[str] = steps.run("offers", lambda: self._hand_over(targets, decided, now), ())
+        effected = self._act(steps, now)
         if not self.learns_first:
             learned = self._learn(steps, targets, rows, demands, now)
         scored = steps.optional("scores", lambda: self._score(known, policies, now), Scored())
@@ -119,6 +120,7 @@ class Cycle:
                 *learned.gates.failures,
                 *failed,
                 *unkept,
+                *(effected.failures if effected else ()),
                 *scored.unkept,
                 *steps.failures,
             ),
@@ -127,6 +129,7 @@ class Cycle:
             gates=tuple(learned.gates.moved),
             standings=self.decider.observed.gates.standings(),
             late_steps=tuple(steps.late),
+            effected=effected,
         )
         return Outcome(targets.inventory, decided, report)
 
@@ -172,6 +175,11 @@ class Cycle:
     def _hand_over(self, targets: Targets, decided: Sequence[Recommendation], now: datetime) -> Sequence[str]:
         """Offers and records. While not even the workloads are known, the table of an earlier process stays."""
         return () if targets.down and not decided else self.effects.publish_and_record(decided, now)
+
+    def _act(self, steps: Steps, now: datetime) -> Effected | None:
+        """What was done to the cluster; None where nothing acts on it, or that failed as a whole."""
+        actuator = self.effects.actuator
+        return steps.run("effects", lambda: actuator.act(now), None) if actuator else None
 
     def _lead_time(self, id_: WorkloadId) -> LeadTime:
         return self.decider.observed.lead_times.of(id_, self.policies.stated(id_).horizontal)
@@ -231,6 +239,7 @@ class Effects:
 
     publisher: Publisher
     ledger: Ledger
+    actuator: Actuator | None = None
     recorded: FleetDecisions | None = None
 
     def publish_and_record(self, recommendations: Sequence[Recommendation], now: datetime) -> list[str]:

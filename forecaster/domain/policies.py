@@ -12,7 +12,7 @@ from forecaster.domain.signal import BUILT_IN, Signals
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from forecaster.domain.policy import PolicySelector
+    from forecaster.domain.policy import Mode, PolicySelector
     from forecaster.domain.workload import WorkloadId
 
 
@@ -24,8 +24,10 @@ class Policies:
     overrides: tuple[tuple[PolicySelector, Mapping[str, object]], ...] = ()
     signals: Signals = field(default=BUILT_IN, kw_only=True)
     """What is measured; every policy knows it."""
-    built: dict[tuple[int, ...], Policy] = field(default_factory=dict)
+    built: dict[tuple[tuple[int, ...], Mode | None], Policy] = field(default_factory=dict)
     chosen: dict[WorkloadId, Policy] = field(default_factory=dict)
+    modes: Mapping[WorkloadId, Mode] = field(default_factory=dict, kw_only=True)
+    """By annotation of the HPA; it stands over every override."""
 
     def of(self, id_: WorkloadId) -> Policy:
         """The policy of one workload that is in force."""
@@ -35,7 +37,7 @@ class Policies:
         """The policy of one workload as its owner states it."""
         if id_ not in self.chosen:
             matching = tuple(i for i, (selector, _) in enumerate(self.overrides) if matches(selector, id_))
-            self.chosen[id_] = self._combined(matching)
+            self.chosen[id_] = self._combined(matching, self.modes.get(id_))
         return self.chosen[id_]
 
     def without_a_workload(self, ids: Iterable[WorkloadId]) -> list[str]:
@@ -47,20 +49,27 @@ class Policies:
                 break
         return [f"overrides[{i}] matches no workload: {_stated(selector)}" for i, selector in idle.items()]
 
+    def annotate(self, modes: Mapping[WorkloadId, Mode]) -> None:
+        """Take over the modes that annotations state, from the next look on."""
+        for id_ in {id_ for id_, _ in modes.items() ^ self.modes.items()}:
+            self.chosen.pop(id_, None)
+        self.modes = modes
+
     def forget_others(self, here: Collection[WorkloadId]) -> None:
         """Forget which policy other workloads have, where they are as many as these: it is found again."""
         if len(self.chosen) > 2 * len(here):
             for id_ in [id_ for id_ in self.chosen if id_ not in here]:
                 del self.chosen[id_]
 
-    def _combined(self, matching: tuple[int, ...]) -> Policy:
-        if matching not in self.built:
+    def _combined(self, matching: tuple[int, ...], mode: Mode | None) -> Policy:
+        key = (matching, mode)
+        if key not in self.built:
             value = self.defaults.model_dump()
             for i in matching:
                 value = merged(value, self.overrides[i][1])
-            policy = Policy.model_validate(value)
-            self.built[matching] = policy.model_copy(update={"horizontal": policy.horizontal.reading(self.signals)})
-        return self.built[matching]
+            policy = Policy.model_validate(value if mode is None else merged(value, {"mode": mode}))
+            self.built[key] = policy.model_copy(update={"horizontal": policy.horizontal.reading(self.signals)})
+        return self.built[key]
 
 
 def matches(selector: PolicySelector, id_: WorkloadId) -> bool:

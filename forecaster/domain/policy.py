@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Annotated, Literal, NamedTuple, Self
+from typing import Annotated, Literal, NamedTuple, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
@@ -22,6 +22,7 @@ class PodCapacity(NamedTuple):
 
 Positive = Annotated[Duration, Field(gt=timedelta(0))]
 Ratio = Annotated[float, Field(gt=0, le=1)]
+Mode: TypeAlias = Literal["observe", "publish", "floor"]
 
 
 class _Frozen(BaseModel):
@@ -344,9 +345,12 @@ class PublishPolicy(_Frozen):
 class Policy(_Frozen):
     """Everything that may differ between workloads."""
 
-    mode: Literal["observe", "publish"] = Field(
+    mode: Mode = Field(
         "observe",
-        description=("observe: recommend and record; publish: also answer HPAs and KEDA. Neither touches the cluster."),
+        description=(
+            "observe: recommend and record. publish: also answer HPAs and KEDA. floor: also raise the minReplicas of "
+            "HPAs ahead of need and put it back, with `floor.enabled`. The first two do not touch the cluster."
+        ),
     )
     min_history: Duration = Field(
         timedelta(hours=1),

@@ -56,6 +56,18 @@ class MaskedShare(NamedTuple):
     share: float
 
 
+class Effected(NamedTuple):
+    """What one cycle did to the cluster."""
+
+    leading: bool
+    """Whether this replica is the one that writes."""
+    writes: Counter[tuple[str, str]]
+    """By change and outcome."""
+    states: Counter[str]
+    """HPAs with a floor (`raised`), and those that were refused one, by code."""
+    failures: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class CycleReport:
     """One cycle in numbers. A failure is one sentence that names its object; the cycle went on without it."""
@@ -82,6 +94,8 @@ class CycleReport:
     """What forecasts do not learn from as it was measured; only workloads of which there is some."""
     late_steps: tuple[str, ...] = ()
     """Optional steps that found no time in this cycle and wait for the next."""
+    effected: Effected | None = None
+    """None where nothing acts on the cluster, or acting failed as a whole."""
     late_starts: int = 0
     """Starts that were skipped since the previous cycle because that one was still running."""
 

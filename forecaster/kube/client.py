@@ -38,6 +38,7 @@ RELOAD_SECONDS = 10.0
 EXPIRY_SECONDS = 60.0
 """Before their end, credentials are renewed."""
 MERGE_PATCH = "application/merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
 
 
 class ApiError(ForecasterError):
@@ -90,6 +91,10 @@ class ApiClient:
     def patch(self, path: str, change: msgspec.Struct, kind: type[T]) -> T:
         """The object after a merge patch, which names the resourceVersion that it changes. Raises ApiError."""
         return self._decoded(RawRequest("PATCH", path, msgspec.json.encode(change), MERGE_PATCH), kind)
+
+    def apply(self, path: str, fields: msgspec.Struct, kind: type[T]) -> T:
+        """The object after server-side apply; the path names the field manager. Raises ApiError."""
+        return self._decoded(RawRequest("PATCH", path, msgspec.json.encode(fields), APPLY_PATCH), kind)
 
     def exchange(self, request: RawRequest) -> RawAnswer:
         """The answer, refusals included. Raises UnreachableError, with status 413 where it is too large."""

@@ -20,6 +20,7 @@ RESOURCES = {
     "ConfigMap": "/api/v1/namespaces/{}/configmaps",
     "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
     "HorizontalPodAutoscaler": "/apis/autoscaling/v2/namespaces/{}/horizontalpodautoscalers",
+    "Lease": "/apis/coordination.k8s.io/v1/namespaces/{}/leases",
     "Namespace": "/api/v1/namespaces",
     "Node": "/api/v1/nodes",
     "Pod": "/api/v1/namespaces/{}/pods",

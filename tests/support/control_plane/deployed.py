@@ -50,18 +50,7 @@ class Deployed:
 
     def account(self, name: str) -> Path:
         """A kubeconfig with a token of one of its service accounts."""
-        file = self.folder / f"{name}.kubeconfig"
-        user = {"token": self.cluster.token(name, NAMESPACE)}
-        cluster = {"server": self.cluster.server, "certificate-authority": str(self.cluster.authority.certificate)}
-        document = {
-            "kind": "Config",
-            "current-context": name,
-            "clusters": [{"name": name, "cluster": cluster}],
-            "users": [{"name": name, "user": user}],
-            "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
-        }
-        file.write_text(json.dumps(document))
-        return file
+        return self.cluster.account(name, NAMESPACE)
 
     def run_certificates(self, *options: str) -> str:
         """What the Job runs, with its own arguments and its own rights."""

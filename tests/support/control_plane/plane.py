@@ -7,6 +7,7 @@ say otherwise where a test wants it: `pod-ready.stage.kwok.x-k8s.io/delay: 12s`,
 
 from __future__ import annotations
 
+import json
 import os
 import ssl
 import subprocess
@@ -109,6 +110,20 @@ class ControlPlane:
             return all(_established(each) and self._serves(each) for each in found)
 
         wait_until(established, what="the custom resources")
+
+    def account(self, name: str, namespace: str) -> Path:
+        """Client configuration with a token of a service account."""
+        file = self.folder / f"{namespace}-{name}.kubeconfig"
+        cluster = {"server": self.server, "certificate-authority": str(self.authority.certificate)}
+        document = {
+            "kind": "Config",
+            "current-context": name,
+            "clusters": [{"name": name, "cluster": cluster}],
+            "users": [{"name": name, "user": {"token": self.token(name, namespace)}}],
+            "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+        }
+        file.write_text(json.dumps(document))
+        return file
 
     def token(self, account: str, namespace: str = "default") -> str:
         """A token of a service account, as its pods get one; a new namespace gets its `default` a moment later."""

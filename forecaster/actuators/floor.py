@@ -1,0 +1,236 @@
+"""`floor_plan`: which `minReplicas` to write now, and why others are not. Pure: objects and offers in, writes out.
+
+A floor is raised at once and lowered late: to the highest that was asked within `lower_after`, by a replica that has
+looked for as long. While nothing is known it stays, at most for `held_for`; then its expiry ends it. The value that the
+owner stated lies in an annotation beside it, written in the same request, and is what every way back restores.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import timedelta
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from forecaster.actuators.values import Change, Floor, FloorOffer, Refusal, Refused, Write
+from forecaster.domain.amounts import duration_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
+
+    from forecaster.actuators.values import FloorSettings, LiveAutoscaler
+    from forecaster.domain.workload import WorkloadId
+
+LEAST_WORKLOADS, LEAST_PODS, LEAST_GROWTH = 5, 10, 4
+"""What a cycle may change whatever its shares say: in a small fleet a share would be nothing."""
+
+
+class Seen(NamedTuple):
+    """What one replica remembers of one HPA."""
+
+    uid: str
+    since: datetime
+    known_at: datetime
+    """When the offer last knew a floor, or this replica first looked."""
+    asked: tuple[tuple[datetime, int], ...] = ()
+    """Floors that were offered within `lower_after`."""
+
+
+Memory: TypeAlias = "Mapping[tuple[str, str], Seen]"
+
+
+class FloorPlan(NamedTuple):
+    """What to do now."""
+
+    writes: list[Write]
+    refusals: list[Refusal]
+    memory: Memory
+
+
+def floor_plan(
+    autoscalers: Sequence[LiveAutoscaler],
+    offers: Mapping[WorkloadId, FloorOffer],
+    floored: Callable[[WorkloadId], bool],
+    memory: Memory,
+    now: datetime,
+    rules: FloorSettings,
+) -> FloorPlan:
+    """The writes of one cycle in their order, the refusals, and what to remember.
+
+    `floored` says whether a workload's policy has `mode: floor`; a workload without an offer is held.
+    """
+    targets = Counter(one.target for one in autoscalers)
+    concerned = [one for one in autoscalers if not one.deleted and (_marked(one) or floored(one.target))]
+    remembered: dict[tuple[str, str], Seen] = {}
+    writes, refusals = [], []
+    for one in concerned:
+        offer = offers.get(one.target) or FloorOffer(None)
+        seen = remembered[one.key] = _looked(memory.get(one.key), one, offer, now, rules)
+        ours = floored(one.target)
+        match _decided(one, offer, seen, _unfit(one, targets[one.target], floored=ours), now, rules):
+            case Write() as write:
+                writes.append(write)
+            case Refusal() as refusal if ours or one.fault:
+                refusals.append(refusal)
+    moderate = _within_limits(writes, [one for one in concerned if floored(one.target)], rules)
+    return FloorPlan(moderate.writes, refusals + moderate.refusals, remembered)
+
+
+def _marked(one: LiveAutoscaler) -> bool:
+    return one.marked or one.floor is not None or bool(one.fault)
+
+
+def _looked(before: Seen | None, one: LiveAutoscaler, offer: FloorOffer, now: datetime, rules: FloorSettings) -> Seen:
+    """What is remembered after one more look."""
+    if before is None or before.uid != one.uid or now < before.since:
+        before = Seen(one.uid, now, now)
+    asked = tuple((at, count) for at, count in before.asked if now - at <= rules.lower_after)
+    if offer.floor is None:
+        return before._replace(asked=asked)
+    return before._replace(asked=(*asked, (now, offer.floor)), known_at=now)
+
+
+def _unfit(one: LiveAutoscaler, autoscalers: int, *, floored: bool) -> Refusal | None:
+    """Why this HPA is to have no floor."""
+    if one.controller:
+        return Refusal(one, Refused.OWNED, f"{one} is made from {one.controller}; state its minimum there")
+    if autoscalers > 1:
+        return Refusal(one, Refused.AMBIGUOUS, f"{one}: {autoscalers} HPAs scale {one.target}; remove all but one")
+    return None if floored else Refusal(one, Refused.OWNED, f"the policy of {one.target} has no mode floor")
+
+
+def _decided(
+    one: LiveAutoscaler, offer: FloorOffer, seen: Seen, unfit: Refusal | None, now: datetime, rules: FloorSettings
+) -> Write | Refusal | None:
+    """The write, or why there is none; None where there is nothing to do."""
+    if settled := _settled(one, unfit, now, rules):
+        return settled
+    if offer.floor is None:
+        return _held(one, one.floor, seen, now, rules) if one.floor else None
+    return _moved(one, offer, seen, now, rules)
+
+
+def _settled(one: LiveAutoscaler, unfit: Refusal | None, now: datetime, rules: FloorSettings) -> Write | Refusal | None:
+    """What is done whatever is offered."""
+    if one.fault:
+        return Refusal(one, Refused.UNREADABLE, f"{one}: {one.fault}")
+    if one.floor and one.other_writers:
+        return _yielded(one, now, rules)
+    if unfit is not None:
+        return undone(one, unfit.message) or unfit
+    if one.backed_off_until and now < one.backed_off_until:
+        until = f"{one.backed_off_until:%H:%M} UTC"
+        return Refusal(one, Refused.SECOND_WRITER, f"{one}: minReplicas had another writer; left alone until {until}")
+    if one.marked and not one.floor:
+        return Write(one, Change.FORGET, one.min_replicas, "a back-off or a restoring is over")
+    return None
+
+
+def _yielded(one: LiveAutoscaler, now: datetime, rules: FloorSettings) -> Write:
+    """The other writer's value is the owner's from now on."""
+    until = now + rules.back_off
+    reason = f"{one.other_writers} wrote minReplicas {one.min_replicas}; left alone for {duration_text(rules.back_off)}"
+    return Write(one, Change.YIELD, one.min_replicas, reason, backed_off_until=until)
+
+
+def undone(one: LiveAutoscaler, why: str) -> Write | None:
+    """The owner's value again, whatever is offered; None where nothing of ours is on this HPA."""
+    if one.floor:
+        return Write(one, Change.RESTORE, min(one.floor.before, one.max_replicas), why)
+    return Write(one, Change.FORGET, one.min_replicas, why) if one.marked else None
+
+
+def released(one: LiveAutoscaler, now: datetime, *, expired: bool) -> Write | None:
+    """What `forecaster release` does to one HPA; with `expired` only what has run out. None where that is nothing."""
+    if one.fault or (expired and not _run_out(one, now)):
+        return None
+    if one.floor and one.other_writers:
+        return Write(one, Change.FORGET, one.min_replicas, f"{one.other_writers} wrote minReplicas since")
+    return undone(one, "its expiry has passed" if expired else "released by command")
+
+
+def _run_out(one: LiveAutoscaler, now: datetime) -> bool:
+    if one.floor:
+        return one.floor.expires <= now
+    return one.backed_off_until is None or one.backed_off_until <= now
+
+
+def _held(one: LiveAutoscaler, floor: Floor, seen: Seen, now: datetime, rules: FloorSettings) -> Write | None:
+    """While nothing is known the floor stays, and ends by its expiry once that has lasted for `held_for`."""
+    if floor.expires <= now:
+        return undone(one, "its expiry has passed")
+    if now - seen.known_at < rules.held_for and _renewal_due(floor, now, rules):
+        return _floored(one, Change.RENEW, one.min_replicas, "nothing is known: hold", now, rules)
+    return None
+
+
+def _moved(one: LiveAutoscaler, offer: FloorOffer, seen: Seen, now: datetime, rules: FloorSettings) -> Write | None:
+    owner = one.floor.before if one.floor else one.min_replicas
+
+    def bounded(count: int) -> int:
+        return min(max(owner, count), one.max_replicas)
+
+    asked = bounded(offer.floor or 0)
+    if asked > one.min_replicas:
+        beyond = f", of which maxReplicas allows {asked}" if (offer.floor or 0) > asked else ""
+        return _floored(one, Change.RAISE, asked, f"the forecast asks for {offer.floor}{beyond}", now, rules)
+    kept = bounded(max(count for _, count in seen.asked))
+    if one.floor and offer.may_lower and now - seen.since >= rules.lower_after:
+        window = duration_text(rules.lower_after)
+        if kept <= owner:
+            return Write(one, Change.RESTORE, kept, f"the forecast has asked for no more than {owner} for {window}")
+        if kept < one.min_replicas:
+            return _floored(one, Change.LOWER, kept, f"no more was asked for in {window}", now, rules)
+    if one.floor and _renewal_due(one.floor, now, rules):
+        return _floored(one, Change.RENEW, one.min_replicas, "still asked for", now, rules)
+    return None
+
+
+def _floored(
+    one: LiveAutoscaler, change: Change, count: int, reason: str, now: datetime, rules: FloorSettings
+) -> Write:
+    """A write after which a floor is on, with a new expiry; the owner's value is kept as it is."""
+    owner = one.floor.before if one.floor else one.min_replicas
+    return Write(one, change, count, reason, Floor(owner, now + rules.expires_after))
+
+
+def _renewal_due(floor: Floor, now: datetime, rules: FloorSettings) -> bool:
+    """In the second half of its time; also where it ends later than it should, by another clock or setting."""
+    return not rules.expires_after / 2 <= floor.expires - now <= rules.expires_after + timedelta(minutes=1)
+
+
+class _Moderate(NamedTuple):
+    writes: list[Write]
+    refusals: list[Refusal]
+
+
+def _within_limits(writes: Sequence[Write], fleet: Sequence[LiveAutoscaler], rules: FloorSettings) -> _Moderate:
+    """The writes that the limits of a cycle let through: what undoes without limit, then raises, the largest first.
+
+    The floor acts within one sync of the HPA and past every policy of its `behavior`, so it has limits of its own.
+    """
+    moves = [one for one in writes if one.change in {Change.RAISE, Change.LOWER}]
+    found = _Moderate([one for one in writes if one.change not in {Change.RAISE, Change.LOWER}], [])
+    workloads = max(LEAST_WORKLOADS, int(rules.most_workloads * len(fleet)))
+    pods = max(LEAST_PODS, int(rules.most_pods * sum(one.replicas for one in fleet)))
+    for write in sorted(moves, key=_urgency):
+        one, there = write.autoscaler, max(write.autoscaler.min_replicas, write.autoscaler.replicas)
+        growth = max(LEAST_GROWTH, int(rules.most_growth * there))
+        count = min(write.min_replicas, there + min(growth, pods))
+        if workloads == 0 or (write.change == Change.RAISE and count <= one.min_replicas):
+            said = f"{one}: {write.min_replicas} waits for the next cycle, this one has changed enough"
+            found.refusals.append(Refusal(one, Refused.RATE_LIMIT, said))
+            continue
+        workloads, pods = workloads - 1, pods - max(0, count - there)
+        found.writes.append(write if count == write.min_replicas else _limited(write, count))
+    return found
+
+
+def _urgency(write: Write) -> tuple[float, tuple[str, str]]:
+    """Raises before lowerings, the one that multiplies the most pods first."""
+    return -write.min_replicas / max(1, write.autoscaler.replicas, write.autoscaler.min_replicas), write.autoscaler.key
+
+
+def _limited(write: Write, count: int) -> Write:
+    reason = f"{write.reason}; {count} in this cycle, by its rate limits"
+    return Write(write.autoscaler, write.change, count, reason, write.floor)

@@ -1,0 +1,352 @@
+"""Mode floor on a real API server with the real HPA controller, by the accounts of deploy/components/floor."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import structlog
+import yaml
+
+from forecaster.actuators.autoscalers import BEFORE, LABEL, MODE, Autoscalers
+from forecaster.actuators.values import Change, Floor, Write
+from forecaster.app.compose import floor_actuator
+from forecaster.config.settings import parse
+from forecaster.domain.decision import Reason
+from forecaster.domain.workload import WorkloadId
+from forecaster.kube.client import ApiClient, ApiError, UnreachableError
+from forecaster.kube.config import client_config_source
+from forecaster.kube.lease import Election
+from forecaster.publish.publisher import OfferPublisher
+from tests.support.control_plane.api import RefusedError
+from tests.support.control_plane.deployed import EXTERNAL, NAMESPACE, ROOT
+from tests.support.control_plane.workloads import deployment, external_hpa, replicas
+from tests.support.recommendations import recommendation, signal_view
+from tests.support.waiting import PATIENCE, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from forecaster.domain.report import Effected
+    from tests.support.control_plane.api import Api, Document
+    from tests.support.control_plane.plane import ControlPlane
+
+HPA = "HorizontalPodAutoscaler"
+
+
+@pytest.fixture(scope="module")
+def plane(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> ControlPlane:
+    """The control plane with `deploy/base` and the component `floor`."""
+    folder = tmp_path_factory.mktemp("floor")
+    parts = {"resources": ["base"], "components": ["components/floor"]}
+    found = {key: [os.path.relpath(ROOT / "deploy" / part, folder) for part in value] for key, value in parts.items()}
+    head = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump(head | found))
+    control_plane.kubectl("apply", "-k", str(folder))
+    control_plane.api.delete("APIService", EXTERNAL)
+    for account in ("forecaster", "forecaster-release"):
+        control_plane.until_allowed(f"{NAMESPACE}/{account}", "patch", "horizontalpodautoscalers.autoscaling")
+    control_plane.until_allowed(
+        f"{NAMESPACE}/forecaster", "patch", "leases.coordination.k8s.io", namespace=NAMESPACE, name="forecaster"
+    )
+    return control_plane
+
+
+class Replica:
+    """One forecaster, composed by `app`, whose forecasts ask for counts that a test names."""
+
+    def __init__(self, plane: ControlPlane, parts: ExitStack, mode: str = "floor", **settings: object) -> None:
+        kubeconfig = str(plane.account("forecaster", NAMESPACE))
+        floor = {"enabled": True, "kubeconfig": kubeconfig, **settings}
+        self.settings = parse({"floor": floor, "policy": {"mode": mode}}, "test")
+        found = floor_actuator(self.settings, structlog.get_logger(), parts)
+        assert found is not None
+        self.actuator = found
+        self.publisher = OfferPublisher(self.settings.policies, {"floor": self.actuator})
+
+    def until_leading(self) -> None:
+        wait_until(self.actuator.fence.leading, what="the Lease")
+
+    def cycle(self, namespace: str, asked: int | None, *, at: datetime | None = None) -> Effected:
+        """One cycle for the Deployment `web`; None: nothing is known."""
+        now = at or datetime.now(UTC)
+        view = signal_view("cpu", now)
+        decided = recommendation(
+            WorkloadId(namespace, "Deployment", "web"),
+            at=now,
+            now=1,
+            replicas=asked,
+            reason=Reason.FORECAST if asked else Reason.NO_DATA,
+        )
+        view = replace(view, forecast_replicas=asked)
+        self.publisher.publish(now, [replace(decided, signals=(view,), clamps=())])
+        return self.actuator.act(now)
+
+
+@pytest.fixture(scope="module")
+def leader(plane: ControlPlane) -> Iterator[Replica]:
+    with ExitStack() as parts:
+        replica = Replica(plane, parts)
+        replica.until_leading()
+        yield replica
+
+
+@pytest.fixture
+def web(plane: ControlPlane, namespace: str) -> str:
+    """A namespace with a Deployment of one pod, and an HPA whose metric cannot be read."""
+    plane.api.create(deployment("web", 1), namespace)
+    manifest = external_hpa("web", target="1", most=10)
+    manifest["spec"]["behavior"]["scaleUp"]["policies"] = [{"type": "Pods", "value": 1, "periodSeconds": 60}]
+    plane.kubectl("apply", f"--namespace={namespace}", "-f-", given=yaml.safe_dump(manifest))
+    wait_until(lambda: reason(plane.api, namespace) == "FailedGetExternalMetric", what="the HPA")
+    return namespace
+
+
+def reason(api: Api, namespace: str) -> str:
+    return str(api.condition(HPA, "web", "ScalingActive", namespace).get("reason"))
+
+
+def told(api: Api, namespace: str) -> Document:
+    """What of an HPA is the owner's."""
+    found = api.read(HPA, "web", namespace)
+    meta = found["metadata"]
+    return {"spec": found["spec"], "labels": meta.get("labels"), "annotations": meta.get("annotations")}
+
+
+def managers(api: Api, namespace: str) -> set[str]:
+    return {each["manager"] for each in api.read(HPA, "web", namespace)["metadata"]["managedFields"]}
+
+
+def events(api: Api, namespace: str) -> list[tuple[str, str]]:
+    found = api.get(f"/api/v1/namespaces/{namespace}/events")["items"]
+    ours = (each for each in found if each["source"].get("component") == "forecaster")
+    return sorted((each["reason"], each["message"]) for each in ours)
+
+
+def test_pods_are_there_within_one_sync_although_the_metric_cannot_be_read(
+    plane: ControlPlane, leader: Replica, web: str
+) -> None:
+    began = time.monotonic()
+    assert leader.cycle(web, 6).writes == {("raise", "written"): 1}
+    wait_until(lambda: replicas(plane.api, "web", web).wanted == 5, what="the first step")
+    print(f"asked to scaled: {time.monotonic() - began:.2f} s")  # noqa: T201
+    leader.cycle(web, 6)
+    wait_until(lambda: replicas(plane.api, "web", web).ready == 6, what="six pods")
+    found = plane.api.read(HPA, "web", web)
+    assert found["metadata"]["annotations"][BEFORE] == "1"
+    assert found["metadata"]["labels"] == {LABEL: "raised"}
+    assert reason(plane.api, web) == "FailedGetExternalMetric"
+    assert [message.partition(";")[0] for reason, message in events(plane.api, web) if reason == "FloorRaised"] == [
+        "minReplicas 1 → 5: the forecast asks for 6",
+        "minReplicas 5 → 6: the forecast asks for 6. peak at 12:10",
+    ]
+
+
+def test_another_mode_leaves_the_hpa_as_it_was_and_its_fields_free(
+    plane: ControlPlane, leader: Replica, web: str
+) -> None:
+    before = told(plane.api, web)
+    leader.cycle(web, 4)
+    assert told(plane.api, web) != before
+    plane.api.merge(HPA, "web", {"metadata": {"annotations": {MODE: "publish"}}}, web)
+    assert leader.cycle(web, 4).writes["restore", "written"] == 1
+    plane.api.merge(HPA, "web", {"metadata": {"annotations": {MODE: None}}}, web)
+    assert told(plane.api, web) == before
+    assert "forecaster" not in managers(plane.api, web)
+    manifest = external_hpa("web", target="1", most=10)
+    manifest["spec"] = {key: manifest["spec"][key] for key in ("maxReplicas", "scaleTargetRef")} | {"minReplicas": 3}
+    apply = ("apply", "--server-side", "--field-manager=gitops", f"--namespace={web}", "-f-")
+    plane.kubectl(*apply, given=yaml.safe_dump(manifest))  # a conflict would be an error
+    assert plane.api.read(HPA, "web", web)["spec"]["minReplicas"] == 3
+
+
+def test_the_cron_jobs_command_ends_floors_that_were_not_renewed(
+    plane: ControlPlane, leader: Replica, web: str
+) -> None:
+    """The service is gone: only this command is left, with its own account and rights."""
+    before = told(plane.api, web)
+    leader.cycle(web, 4)
+    assert run_release(plane) == ""
+    leader.cycle(web, 5, at=datetime.now(UTC) - timedelta(minutes=16))
+    assert f"HPA {web}/web: minReplicas 1, was 5: its expiry has passed" in run_release(plane)
+    assert told(plane.api, web) == before
+    assert ("FloorRestored", "minReplicas 5 → 1: its expiry has passed") in events(plane.api, web)
+
+
+def test_release_ends_all_floors_but_those_of_other_names(plane: ControlPlane, leader: Replica, web: str) -> None:
+    before = told(plane.api, web)
+    leader.cycle(web, 4)
+    assert run_release(plane, "release", "--dry-run", f"{web}/web").startswith(f"HPA {web}/web: minReplicas 1, was 4")
+    assert run_release(plane, "release", f"{web}/other") == ""
+    assert told(plane.api, web)["spec"]["minReplicas"] == 4
+    assert run_release(plane, "release", f"{web}/*").startswith(f"HPA {web}/web: minReplicas 1, was 4")
+    assert told(plane.api, web) == before
+    assert "forecaster" not in managers(plane.api, web)
+
+
+def run_release(plane: ControlPlane, *arguments: str) -> str:
+    """What the CronJob runs, or another command in its place, with the CronJob's account."""
+    job = plane.api.get(f"/apis/batch/v1/namespaces/{NAMESPACE}/cronjobs/forecaster-release")
+    (container,) = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
+    rights = f"--kubeconfig={plane.account('forecaster-release', NAMESPACE)}"
+    command = [sys.executable, "-m", "forecaster", *(arguments or container["args"]), rights]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_second_writer_keeps_its_value_and_is_told_of_it(plane: ControlPlane, leader: Replica, web: str) -> None:
+    leader.cycle(web, 5)
+    plane.api.merge(HPA, "web", {"spec": {"minReplicas": 3}}, web)
+    assert leader.cycle(web, 5).writes["yield", "written"] == 1
+    found = leader.cycle(web, 5)
+    assert found.writes == {}
+    assert found.states["second-writer"] == 1
+    hpa = plane.api.read(HPA, "web", web)
+    assert hpa["spec"]["minReplicas"] == 3
+    assert hpa["metadata"]["labels"] == {LABEL: "backed-off"}
+    assert [reason for reason, _ in events(plane.api, web)] == ["FloorBackedOff", "FloorRaised"]
+    assert run_release(plane, "release", f"{web}/web")
+    assert told(plane.api, web)["labels"] is None
+
+
+def test_an_owner_who_applies_the_same_manifest_again_is_one(plane: ControlPlane, leader: Replica, web: str) -> None:
+    """kubectl apply compares with what is there: it puts its own minReplicas back."""
+    manifest = external_hpa("web", target="1", most=10)
+    leader.cycle(web, 5)
+    plane.kubectl("apply", f"--namespace={web}", "-f-", given=yaml.safe_dump(manifest))
+    assert plane.api.read(HPA, "web", web)["spec"]["minReplicas"] == 1
+    assert leader.cycle(web, 5).writes["yield", "written"] == 1
+    assert plane.api.read(HPA, "web", web)["spec"]["minReplicas"] == 1
+
+
+class Dying(ApiClient):
+    """A client whose process dies before its merge patch is sent, or after its apply was."""
+
+    def patch(self, path: str, change: Any, kind: Any) -> Any:
+        raise UnreachableError("died")
+
+
+def test_a_leader_that_dies_within_a_restoring_loses_no_value(plane: ControlPlane, leader: Replica, web: str) -> None:
+    before = told(plane.api, web)
+    leader.cycle(web, 5)
+    source = client_config_source(plane.account("forecaster", NAMESPACE))
+    dying = replace(leader.actuator, autoscalers=Autoscalers(Dying(source).configured()))
+    plane.api.merge(HPA, "web", {"metadata": {"annotations": {MODE: "publish"}}}, web)
+    dying.act(datetime.now(UTC))
+    assert plane.api.read(HPA, "web", web)["spec"]["minReplicas"] == 1
+    assert plane.api.read(HPA, "web", web)["metadata"]["labels"] == {LABEL: "restored"}
+    assert leader.cycle(web, 5).writes["forget", "written"] == 1
+    plane.api.merge(HPA, "web", {"metadata": {"annotations": {MODE: None}}}, web)
+    assert told(plane.api, web) == before
+    assert "forecaster" not in managers(plane.api, web)
+
+
+def test_a_dry_run_changes_nothing_and_is_judged_by_the_api_server(plane: ControlPlane, web: str) -> None:
+    before = plane.api.read(HPA, "web", web)
+    source = client_config_source(plane.account("forecaster", NAMESPACE))
+    (one,) = [each for each in Autoscalers(ApiClient(source)).listed() if each.namespace == web]
+    dry = Autoscalers(ApiClient(source), dry_run=True)
+    floor = Floor(1, datetime.now(UTC) + timedelta(minutes=15))
+    dry.write(Write(one, Change.RAISE, 4, "a test", floor))
+    with pytest.raises(ApiError, match="maxReplicas"):
+        dry.write(Write(one, Change.RAISE, 11, "a test", floor))
+    assert plane.api.read(HPA, "web", web) == before
+
+
+class CutOff:
+    """An API server that does not answer one replica."""
+
+    def get(self, path: str, kind: Any) -> Any:
+        raise UnreachableError("no answer")
+
+    patch = get
+
+
+class TestElection:
+    def test_the_next_replica_leads_at_once_after_a_release_and_within_20_s_without_one(
+        self, plane: ControlPlane, leader: Replica, web: str
+    ) -> None:
+        with ExitStack() as second_parts, ExitStack() as third_parts:
+            second = Replica(plane, second_parts)
+            assert second.cycle(web, 5).writes == {}
+            assert second.actuator.fence.fault == ""
+            fence = leader.actuator.fence
+            assert isinstance(fence, Election)
+            reached, fence.leases = fence.leases, CutOff()
+            began = time.monotonic()
+            second.until_leading()
+            took = time.monotonic() - began
+            print(f"from the last leader to the next: {took:.1f} s")  # noqa: T201
+            assert took < 20.0
+            assert not fence.valid()
+            assert leader.cycle(web, 5).writes == {}
+            assert second.cycle(web, 5).writes["raise", "written"] == 1
+            fence.leases = reached
+            third = Replica(plane, third_parts)
+            second_parts.close()
+            wait_until(lambda: third.actuator.fence.leading() or fence.leading(), what="the next leader")
+            third_parts.close()
+            leader.until_leading()
+
+    def test_a_pause_by_annotation_stops_and_goes_on(self, plane: ControlPlane, leader: Replica, web: str) -> None:
+        plane.kubectl("annotate", "lease", "forecaster", f"--namespace={NAMESPACE}", "forecaster.dev/pause=true")
+        wait_until(lambda: leader.actuator.fence.paused, what="the pause")
+        assert leader.cycle(web, 5).writes == {}
+        plane.kubectl("annotate", "lease", "forecaster", f"--namespace={NAMESPACE}", "forecaster.dev/pause-")
+        wait_until(leader.actuator.fence.valid, what="the end of the pause")
+        assert leader.cycle(web, 5).writes["raise", "written"] == 1
+
+
+class TestRights:
+    @pytest.fixture
+    def account(self, plane: ControlPlane) -> Iterator[Api]:
+        with closing(plane.client(token=plane.token("forecaster", NAMESPACE))) as client:
+            yield client
+
+    @pytest.mark.parametrize(
+        ("change", "refusal"),
+        [
+            ({"spec": {"minReplicas": 5}}, "needs the owner's value"),
+            ({"spec": {"minReplicas": 5}, "metadata": {"annotations": {BEFORE: "4"}}}, "needs the owner's value"),
+            ({"spec": {"maxReplicas": 50}}, "changes minReplicas only"),
+            ({"spec": {"scaleTargetRef": {"name": "other"}}}, "changes minReplicas only"),
+            ({"spec": {"behavior": {"scaleUp": {"stabilizationWindowSeconds": 9}}}}, "changes minReplicas only"),
+            ({"metadata": {"annotations": {"argocd.argoproj.io/sync": "no"}}}, "changes its own only"),
+            ({"metadata": {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": None}}}, "its own only"),
+        ],
+        ids=lambda each: each if isinstance(each, str) else None,
+    )
+    def test_the_api_server_holds_our_account_to_its_field(
+        self, account: Api, web: str, change: Document, refusal: str
+    ) -> None:
+        with pytest.raises(RefusedError, match=refusal):
+            account.merge(HPA, "web", change, web)
+
+    def test_the_owners_value_is_the_least_that_our_account_may_write(
+        self, plane: ControlPlane, account: Api, leader: Replica, web: str
+    ) -> None:
+        plane.api.merge(HPA, "web", {"spec": {"minReplicas": 3}}, web)
+        with pytest.raises(RefusedError, match="must not be below"):
+            account.merge(HPA, "web", {"spec": {"minReplicas": 2}}, web)
+        leader.cycle(web, 6)
+        with pytest.raises(RefusedError, match="must not be below"):
+            account.merge(HPA, "web", {"spec": {"minReplicas": 2}, "metadata": {"annotations": {BEFORE: "2"}}}, web)
+
+    def test_nothing_else_may_be_written(self, account: Api, web: str) -> None:
+        for forbidden in (
+            lambda: account.delete(HPA, "web", web),
+            lambda: account.create(external_hpa("new", target="1"), web),
+            lambda: account.merge("Deployment", "web", {"spec": {"replicas": 0}}, web),
+            lambda: account.create({"kind": "Lease", "metadata": {"name": "other"}}, NAMESPACE),
+            lambda: account.read("Secret", "forecaster-certificates", NAMESPACE),
+        ):
+            with pytest.raises(RefusedError, match="forbidden"):
+                forbidden()

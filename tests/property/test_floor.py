@@ -1,0 +1,195 @@
+"""Floors over any days: bounds hold, holding lowers nothing, limits hold, and the owner's value always comes back."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from forecaster.actuators.floor import LEAST_GROWTH, LEAST_PODS, LEAST_WORKLOADS, Memory, floor_plan, released
+from forecaster.actuators.values import Change, FloorOffer, FloorSettings
+from tests.support.autoscalers import FakeAutoscalers, live_hpa
+from tests.support.builders import NOON
+
+if TYPE_CHECKING:
+    from forecaster.actuators.floor import FloorPlan
+    from forecaster.actuators.values import LiveAutoscaler
+
+NAMES = ("a", "b")
+RULES = FloorSettings(enabled=True)
+UNLIMITED = RULES.model_copy(update={"most_workloads": 1.0, "most_pods": 1000.0, "most_growth": 1000.0})
+
+offers = st.one_of(
+    st.just(FloorOffer(None)),
+    st.builds(FloorOffer, st.integers(0, 60), st.booleans()),
+    st.builds(FloorOffer, st.just(0)),
+)
+offered = st.tuples(st.just("offer"), st.sampled_from(NAMES), offers)
+events = st.one_of(
+    *[offered] * 5,
+    st.tuples(st.just("minutes"), st.just(""), st.integers(4, 8)),
+    st.tuples(st.just("owner"), st.sampled_from(NAMES), st.integers(1, 10)),
+    st.tuples(st.just("mode"), st.sampled_from(NAMES), st.booleans()),
+    st.tuples(st.just("restart"), st.just(""), st.none()),
+    st.tuples(st.just("minutes"), st.just(""), st.integers(1, 90)),
+    st.tuples(st.just("dies"), st.just(""), st.booleans()),
+)
+
+
+class Days:
+    """A leader over some HPAs, minute by minute, and what their owners last stated."""
+
+    def __init__(self, rules: FloorSettings = RULES) -> None:
+        self.cluster = FakeAutoscalers.of(*(live_hpa(name) for name in NAMES))
+        self.rules = rules
+        self.now = NOON
+        self.offers = {one.target: FloorOffer(None) for one in self.cluster.listed()}
+        self.floored = {one.target: True for one in self.cluster.listed()}
+        self.stated = {one.key: one.min_replicas for one in self.cluster.listed()}
+        self.memory: Memory = {}
+
+    def happens(self, kind: str, name: str, value: object) -> None:
+        target = live_hpa(name).target
+        match kind, value:
+            case "offer", FloorOffer():
+                self.offers[target] = value
+            case "mode", bool():
+                self.floored[target] = value
+            case "owner", int():
+                self.cluster.owner_sets(value, name)
+                if self.cluster.hpas["shop", name].other_writers:
+                    self.stated["shop", name] = value
+            case "restart", None:
+                self.memory = {}
+            case "minutes", int():
+                self.now += timedelta(minutes=value)
+            case "dies", bool():
+                self.cluster.dies = value
+
+    def plan(self) -> FloorPlan:
+        return floor_plan(
+            self.cluster.listed(), self.offers, lambda id_: self.floored[id_], self.memory, self.now, self.rules
+        )
+
+    def cycle(self) -> FloorPlan:
+        plan = self.plan()
+        self.memory = plan.memory
+        for write in plan.writes:
+            self.cluster.write(write)
+        self.now += timedelta(minutes=1)
+        return plan
+
+
+@given(st.lists(events, min_size=10, max_size=30))
+def test_every_write_is_within_bounds_and_none_lowers_below_the_owners_value(
+    happened: list[tuple[str, str, object]],
+) -> None:
+    days = Days()
+    for event in happened:
+        days.happens(*event)
+        before = {one.key: one for one in days.cluster.listed()}
+        for write in days.cycle().writes:
+            was = before[write.autoscaler.key]
+            assert write.min_replicas <= was.max_replicas
+            assert write.min_replicas >= days.stated[was.key]
+
+
+@given(st.lists(events, min_size=10, max_size=30))
+def test_holding_and_partial_input_lower_nothing_but_what_has_expired(happened: list[tuple[str, str, object]]) -> None:
+    days = Days()
+    for event in happened:
+        days.happens(*event)
+        at = days.now
+        for write in days.cycle().writes:
+            offer, floor = days.offers[write.autoscaler.target], write.autoscaler.floor
+            unsure = days.floored[write.autoscaler.target] and (offer.floor is None or not offer.may_lower)
+            if unsure and write.min_replicas < write.autoscaler.min_replicas:
+                assert floor is not None
+                assert offer.floor is None
+                assert floor.expires <= at
+
+
+@given(st.lists(events, min_size=10, max_size=30))
+def test_the_owners_value_always_comes_back(happened: list[tuple[str, str, object]]) -> None:
+    """By `release`, whatever happened before, also after the process died between the steps of a restoring."""
+    days = Days()
+    for event in happened:
+        days.happens(*event)
+        days.cycle()
+    days.cluster.dies = False
+    for one in days.cluster.listed(marked=True):
+        write = released(one, days.now, expired=False)
+        assert write is not None
+        days.cluster.write(write)
+    for one in days.cluster.listed():
+        assert one.min_replicas == days.stated[one.key]
+        assert (one.floor, one.marked, one.backed_off_until) == (None, False, None)
+        assert "forecaster" not in one.writers
+
+
+@given(st.lists(events, min_size=10, max_size=30))
+def test_a_change_of_the_mode_undoes_everything_in_one_cycle(happened: list[tuple[str, str, object]]) -> None:
+    days = Days()
+    for event in happened:
+        days.happens(*event)
+        days.cycle()
+    days.cluster.dies = False
+    days.floored = dict.fromkeys(days.floored, False)
+    days.cycle()
+    days.cycle()  # one that died within a restoring, or met another writer, is finished by the next one
+    assert {one.key: one.min_replicas for one in days.cluster.listed()} == days.stated
+    assert not days.cluster.listed(marked=True)
+
+
+@given(st.lists(events, max_size=20))
+def test_what_was_written_is_not_written_again(happened: list[tuple[str, str, object]]) -> None:
+    days = Days(UNLIMITED)
+    for event in happened:
+        days.happens(*event)
+        at = days.now
+        days.cycle()
+        days.now = at
+        again = [write.change for write in days.cycle().writes]
+        # A restoring that died is finished; one whose time of backing off is over is raised after its marks went.
+        assert set(again) <= {Change.FORGET, Change.RAISE}
+        days.now = at
+        assert days.cycle().writes == [] or days.cluster.dies
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 30), st.integers(0, 60), st.integers(1, 60), st.integers(0, 200)),
+        min_size=1,
+        max_size=40,
+    ),
+    st.floats(0.01, 1.0),
+    st.floats(0.01, 1.0),
+    st.floats(0.1, 3.0),
+)
+def test_the_limits_of_a_cycle_hold(
+    fleet: list[tuple[int, int, int, int]], workloads: float, pods: float, growth: float
+) -> None:
+    rules = FloorSettings(enabled=True, most_workloads=workloads, most_pods=pods, most_growth=growth)
+    hpas = [
+        live_hpa(f"w{number}", lowest, lowest + above, replicas=there)
+        for number, (lowest, above, there, _) in enumerate(fleet)
+    ]
+    asked = {one.target: FloorOffer(row[3]) for one, row in zip(hpas, fleet, strict=True)}
+    plan = floor_plan(hpas, asked, lambda _: True, {}, NOON, rules)
+    assert len(plan.writes) <= max(LEAST_WORKLOADS, int(workloads * len(hpas)))
+    assert sum(map(added, plan.writes)) <= max(LEAST_PODS, int(pods * sum(one.replicas for one in hpas)))
+    for write in plan.writes:
+        there = max(write.autoscaler.replicas, write.autoscaler.min_replicas)
+        assert added(write) <= max(LEAST_GROWTH, int(growth * there))
+        assert write.min_replicas > write.autoscaler.min_replicas
+    moved = {write.autoscaler.name for write in plan.writes} | {each.autoscaler.name for each in plan.refusals}
+    wants = {one.name for one in hpas if min(asked[one.target].floor or 0, one.max_replicas) > one.min_replicas}
+    assert moved == wants  # whatever is not written is told
+
+
+def added(write: object) -> int:
+    """Pods that a write makes the HPA add."""
+    one: LiveAutoscaler = write.autoscaler  # type: ignore[attr-defined]
+    return max(0, write.min_replicas - max(one.replicas, one.min_replicas))  # type: ignore[attr-defined]

@@ -1,0 +1,98 @@
+"""HPAs without an API server: versions, field managers and the marks of a floor, as server-side apply treats them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from forecaster.actuators.values import MANAGER, Change, LiveAutoscaler, Write
+from forecaster.domain.workload import WorkloadId
+from forecaster.kube.client import ApiError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+OWNER = "kubectl-client-side-apply"
+
+
+def live_hpa(name: str = "web", lowest: int = 2, highest: int = 20, *, replicas: int = 4) -> LiveAutoscaler:
+    """An HPA of the Deployment of that name, as its owner applied it."""
+    return LiveAutoscaler(
+        namespace="shop",
+        name=name,
+        uid=f"uid-{name}",
+        version="1",
+        target=WorkloadId("shop", "Deployment", name),
+        min_replicas=lowest,
+        max_replicas=highest,
+        replicas=replicas,
+        writers=frozenset({OWNER}),
+    )
+
+
+@dataclass
+class FakeAutoscalers:
+    """`LiveAutoscalers`; `fails` are raised by the next writes, one each, `dies` between the steps of a restoring."""
+
+    hpas: dict[tuple[str, str], LiveAutoscaler]
+    fails: list[ApiError | None] = field(default_factory=list)
+    dies: bool = False
+    before_write: Callable[[], None] | None = None
+    written: list[Write] = field(default_factory=list)
+    recorded: list[Write] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, *hpas: LiveAutoscaler) -> FakeAutoscalers:
+        return cls({one.key: one for one in hpas})
+
+    def listed(self, *, marked: bool = False) -> list[LiveAutoscaler]:
+        return [one for one in self.hpas.values() if one.marked or not marked]
+
+    def again(self, one: LiveAutoscaler) -> LiveAutoscaler:
+        return self.hpas[one.key]
+
+    def only(self) -> LiveAutoscaler:
+        (one,) = self.hpas.values()
+        return one
+
+    def change(self, name: str = "web", **fields: object) -> None:
+        """A change by another client: a new version."""
+        one = self.hpas["shop", name]
+        self.hpas[one.key] = replace(one, version=str(int(one.version) + 1), **fields)  # type: ignore[arg-type]
+
+    def owner_sets(self, count: int, name: str = "web", *, manager: str = OWNER) -> None:
+        """The owner, or a tool of theirs, writes minReplicas; the value that is there already claims nothing."""
+        one = self.hpas["shop", name]
+        if one.min_replicas != count:
+            self.change(name, min_replicas=count, writers=frozenset({manager}))
+
+    def write(self, write: Write) -> None:
+        interruption, self.before_write = self.before_write, None
+        if interruption:
+            interruption()
+        failure = self.fails.pop(0) if self.fails else None
+        if failure:
+            raise failure
+        one = self.hpas[write.autoscaler.key]
+        if (write.autoscaler.uid, write.autoscaler.version) != (one.uid, one.version):
+            raise ApiError("the object has been modified", 409)
+        if write.min_replicas > one.max_replicas:
+            raise ApiError("maxReplicas must be greater than or equal to minReplicas", 422)
+        self.written.append(write)
+        self.change(one.name, **_after(write, one, dies=self.dies))
+
+    def record(self, write: Write, at: datetime) -> None:
+        self.recorded.append(write)
+
+
+def _after(write: Write, one: LiveAutoscaler, *, dies: bool) -> dict[str, object]:
+    """The fields that a write leaves."""
+    marks: dict[str, object] = {"floor": write.floor, "backed_off_until": write.backed_off_until}
+    if write.change in {Change.YIELD, Change.FORGET}:
+        others = one.writers - {MANAGER}
+        return marks | {"writers": others, "marked": write.change == Change.YIELD}
+    if write.change == Change.RESTORE:
+        writers = frozenset({MANAGER}) if dies else frozenset[str]()
+        return marks | {"min_replicas": write.min_replicas, "marked": dies, "writers": writers}
+    return marks | {"min_replicas": write.min_replicas, "marked": True, "writers": frozenset({MANAGER})}

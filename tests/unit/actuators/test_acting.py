@@ -1,0 +1,354 @@
+"""One or two replicas on a fake cluster: who writes what, when, and what is said of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from forecaster.actuators.acting import FloorActuator, release
+from forecaster.actuators.values import FloorSettings
+from forecaster.domain.decision import Reason
+from forecaster.domain.policies import Policies
+from forecaster.domain.policy import Policy
+from forecaster.kube.client import ApiError, UnreachableError
+from forecaster.publish.publisher import OfferPublisher
+from tests.support.autoscalers import OWNER, FakeAutoscalers, live_hpa
+from tests.support.recommendations import NOON, recommendation, signal_view
+
+if TYPE_CHECKING:
+    from forecaster.domain.report import Effected
+
+MINUTE = timedelta(minutes=1)
+
+
+@dataclass
+class Fence:
+    """Writes are allowed `left` more times."""
+
+    left: int = 1000
+    fault: str = ""
+    paused: bool = False
+
+    def valid(self) -> bool:
+        self.left -= 1
+        return self.left >= 0 and not self.paused
+
+    def leading(self) -> bool:
+        return self.left > 0
+
+
+@dataclass
+class Log:
+    """Lines in their order, with how many writes had been sent by then."""
+
+    cluster: FakeAutoscalers
+    lines: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    sent: list[int] = field(default_factory=list)
+
+    def info(self, event: str, **facts: object) -> None:
+        self.lines.append((event, facts))
+        self.sent.append(len(self.cluster.written))
+
+    warning = info
+
+    def events(self) -> list[str]:
+        return [event for event, _ in self.lines]
+
+
+class Replica:
+    """One forecaster in mode floor: its forecasts ask for `asked` replicas of `web`, None holds."""
+
+    def __init__(self, cluster: FakeAutoscalers, mode: str = "floor", **settings: object) -> None:
+        self.cluster, self.log, self.fence = cluster, Log(cluster), Fence()
+        self.policies = Policies(Policy(mode=mode))  # type: ignore[arg-type]
+        rules = FloorSettings(enabled=True, **settings)  # type: ignore[arg-type]
+        self.actuator = FloorActuator(cluster, self.fence, self.policies, rules, self.log)
+        self.publisher = OfferPublisher(self.policies, {"floor": self.actuator})
+        self.now = NOON
+
+    def cycle(self, asked: int | None = 7, *, watched: bool = False) -> Effected:
+        view = replace(signal_view("cpu", self.now), forecast_replicas=asked, reactive_replicas=3)
+        reason = Reason.FORECAST if asked else Reason.NO_DATA
+        one = recommendation(live_hpa().target, at=self.now, now=4, replicas=asked, reason=reason)
+        self.publisher.publish(self.now, [replace(one, signals=(view,), clamps=(), watched=watched)])
+        found = self.actuator.act(self.now)
+        self.now += MINUTE
+        return found
+
+    def cycles(self, count: int, asked: int | None = 7) -> None:
+        for _ in range(count):
+            self.cycle(asked)
+
+
+@pytest.fixture
+def cluster() -> FakeAutoscalers:
+    return FakeAutoscalers.of(live_hpa())
+
+
+@pytest.fixture
+def replica(cluster: FakeAutoscalers) -> Replica:
+    return Replica(cluster)
+
+
+def test_a_forecast_that_acts_raises_the_floor_at_once_and_keeps_the_owners_value(replica: Replica) -> None:
+    found = replica.cycle(7)
+    hpa = replica.cluster.only()
+    assert (hpa.min_replicas, hpa.floor and hpa.floor.before) == (7, 2)
+    assert hpa.floor is not None
+    assert hpa.floor.expires == NOON + 15 * MINUTE
+    assert found.writes == {("raise", "written"): 1}
+    assert replica.cluster.recorded[0].reason == "the forecast asks for 7. peak at 12:10"
+
+
+def test_each_write_is_noted_before_it_is_sent(replica: Replica) -> None:
+    replica.cycle(7)
+    ((event, facts),) = replica.log.lines
+    assert (event, replica.log.sent) == ("floor_write", [0])
+    assert (facts["hpa"], facts["min_replicas"], facts["was"], facts["before"]) == ("shop/web", 7, 2, 2)
+
+
+def test_a_forecast_that_is_only_watched_raises_nothing(replica: Replica) -> None:
+    assert replica.cycle(7, watched=True).writes == {}
+
+
+def test_nothing_is_written_twice(replica: Replica) -> None:
+    replica.cycles(6)
+    assert len(replica.cluster.written) == 1
+
+
+def test_a_floor_is_renewed_while_it_is_asked_for(replica: Replica) -> None:
+    replica.cycles(60)
+    floor = replica.cluster.only().floor
+    assert floor is not None
+    assert floor.expires > replica.now
+    assert len(replica.cluster.written) == 8
+
+
+def test_it_goes_down_five_minutes_after_the_last_that_asked_for_it(replica: Replica) -> None:
+    replica.cycles(3, 7)
+    replica.cycles(3, 5)
+    assert replica.cluster.only().min_replicas == 7
+    replica.cycles(3, 5)
+    assert replica.cluster.only().min_replicas == 5
+    replica.cycles(7, 1)
+    hpa = replica.cluster.only()
+    assert (hpa.min_replicas, hpa.floor, hpa.marked) == (2, None, False)
+
+
+def test_a_new_leader_lowers_nothing_until_it_has_looked_for_as_long(replica: Replica) -> None:
+    replica.cycle(7)
+    other = Replica(replica.cluster)
+    other.now = replica.now
+    other.cycles(5, 3)
+    assert replica.cluster.only().min_replicas == 7
+    other.cycles(1, 3)
+    assert replica.cluster.only().min_replicas == 3
+
+
+def test_while_nothing_is_known_it_stays_for_an_hour_and_then_ends(replica: Replica) -> None:
+    replica.cycle(7)
+    replica.cycles(59, None)
+    assert replica.cluster.only().min_replicas == 7
+    replica.cycles(20, None)
+    assert replica.cluster.only().min_replicas == 2
+
+
+def test_offers_of_another_cycle_are_not_acted_on(replica: Replica) -> None:
+    """Publishing failed, or the source is down: what was offered last says nothing of now."""
+    replica.cycle(3)
+    replica.actuator.offered = replace(replica.actuator.offered, at=NOON - MINUTE)  # type: ignore[type-var]
+    replica.cluster.change(min_replicas=1)
+    assert replica.actuator.act(replica.now).writes == {}
+
+
+class TestOtherWriters:
+    def test_the_owners_new_value_stays_and_the_hpa_is_left_alone_for_an_hour(self, replica: Replica) -> None:
+        replica.cycle(7)
+        replica.cluster.owner_sets(4)
+        replica.cycles(55)
+        assert replica.cluster.only().min_replicas == 4
+        assert [one.change for one in replica.cluster.recorded] == ["raise", "yield"]
+        assert replica.cluster.recorded[1].reason == f"{OWNER} wrote minReplicas 4; left alone for 1h"
+        replica.cycles(10)
+        hpa = replica.cluster.only()
+        assert (hpa.min_replicas, hpa.floor and hpa.floor.before) == (7, 4)
+
+    def test_another_replica_leaves_it_alone_as_long(self, replica: Replica) -> None:
+        replica.cycle(7)
+        replica.cluster.owner_sets(4)
+        replica.cycle(7)
+        other = Replica(replica.cluster)
+        other.now = replica.now
+        assert other.cycle(7).states == {"second-writer": 1}
+        assert replica.cluster.only().min_replicas == 4
+
+    def test_an_hpa_that_is_made_from_another_object_is_refused_and_said_once(self) -> None:
+        replica = Replica(FakeAutoscalers.of(replace(live_hpa(), controller="ScaledObject web")))
+        assert replica.cycle(7).states == {"owned": 1}
+        replica.cycle(7)
+        ((event, facts),) = replica.log.lines
+        assert event == "floor_refused"
+        assert facts["reason"] == "HPA shop/web is made from ScaledObject web; state its minimum there"
+
+    def test_two_hpas_of_one_workload_are_refused(self) -> None:
+        twin = replace(live_hpa("twin"), target=live_hpa().target)
+        replica = Replica(FakeAutoscalers.of(live_hpa(), twin))
+        assert replica.cycle(7).states == {"ambiguous": 2}
+
+    def test_without_the_annotation_that_keeps_the_owners_value_nothing_is_written(self, replica: Replica) -> None:
+        replica.cycle(7)
+        replica.cluster.change(floor=None, fault="annotation is gone")
+        assert replica.cycle(9).states == {"unreadable": 1}
+        assert len(replica.cluster.written) == 1
+
+
+class TestUndo:
+    def test_another_mode_restores_in_the_next_cycle(self, replica: Replica) -> None:
+        replica.cycle(7)
+        other = Replica(replica.cluster, mode="publish")
+        other.now = replica.now
+        assert other.cycle(7).writes == {("restore", "written"): 1}
+        assert replica.cluster.only().min_replicas == 2
+
+    def test_a_restoring_that_was_cut_off_is_finished(self, replica: Replica) -> None:
+        replica.cycle(7)
+        other = Replica(replica.cluster, mode="observe")
+        replica.cluster.dies = True
+        other.cycle(7)
+        assert (replica.cluster.only().min_replicas, replica.cluster.only().marked) == (2, True)
+        assert other.cycle(7).writes == {("forget", "written"): 1}
+        assert not replica.cluster.only().marked
+
+    def test_the_annotation_of_an_hpa_stands_over_the_settings(self) -> None:
+        replica = Replica(FakeAutoscalers.of(replace(live_hpa(), mode="floor")), mode="observe")
+        replica.cycle(7)  # what is offered here was made before the annotation was read
+        replica.cycle(7)
+        assert replica.cluster.only().min_replicas == 7
+        replica.cluster.change(mode=None)
+        replica.cycle(7)
+        assert replica.cluster.only().min_replicas == 2
+
+    def test_release_restores_everything_or_what_has_expired(self, replica: Replica) -> None:
+        replica.cycle(7)
+        everything = {"chosen": lambda _: True}
+        assert list(release(replica.cluster, NOON, expired=True, **everything)) == []
+        late = NOON + 15 * MINUTE
+        (line,) = release(replica.cluster, late, expired=True, **everything)
+        assert line == "HPA shop/web: minReplicas 2, was 7: its expiry has passed"
+        assert list(release(replica.cluster, late, expired=False, **everything)) == []
+
+    def test_release_keeps_the_value_of_another_writer(self, replica: Replica) -> None:
+        replica.cycle(7)
+        replica.cluster.owner_sets(4)
+        assert len(list(release(replica.cluster, NOON, expired=False, chosen=lambda _: True))) == 1
+        assert (replica.cluster.only().min_replicas, replica.cluster.only().marked) == (4, False)
+
+    def test_release_looks_again_where_the_hpa_is_written_meanwhile(self, replica: Replica) -> None:
+        replica.cycle(7)
+        replica.cluster.before_write = lambda: replica.cluster.change(replicas=9)
+        assert len(list(release(replica.cluster, NOON, expired=False, chosen=lambda _: True))) == 1
+        assert replica.cluster.only().min_replicas == 2
+
+
+class TestFailures:
+    def test_a_new_status_meanwhile_is_no_conflict(self, replica: Replica) -> None:
+        replica.cluster.before_write = lambda: replica.cluster.change(replicas=9)
+        assert replica.cycle(7).writes == {("raise", "written"): 1}
+
+    def test_a_new_value_meanwhile_is_one_and_is_decided_on_in_the_next_cycle(self, replica: Replica) -> None:
+        replica.cluster.before_write = lambda: replica.cluster.owner_sets(3)
+        found = replica.cycle(7)
+        assert found.writes == {("raise", "conflict"): 1}
+        assert found.failures[0].startswith("HPA shop/web: minReplicas 7 not written")
+        replica.cycle(7)
+        hpa = replica.cluster.only()
+        assert (hpa.min_replicas, hpa.floor and hpa.floor.before) == (7, 3)
+
+    @pytest.mark.parametrize(
+        "error", [UnreachableError("no answer"), ApiError("busy", 429), ApiError("etcd", 500)], ids=str
+    )
+    def test_an_api_server_in_trouble_is_left_alone_for_this_cycle(self, error: ApiError) -> None:
+        hpas = [live_hpa(name) for name in ("web", "api", "cart")]
+        replica = Replica(FakeAutoscalers.of(*hpas), mode="publish")
+        for one in hpas:
+            replica.cluster.change(one.name, floor=None, marked=True)
+        replica.cluster.fails = [error]
+        found = replica.cycle(7)
+        assert replica.cluster.written == []
+        assert found.failures[1] == "floor: 2 changes wait for the next cycle"
+
+    def test_one_that_is_refused_does_not_stop_the_others(self) -> None:
+        replica = Replica(FakeAutoscalers.of(live_hpa("a"), live_hpa("b")), mode="publish")
+        for name in ("a", "b"):
+            replica.cluster.change(name, marked=True)
+        replica.cluster.fails = [ApiError("forbidden", 403)]
+        assert replica.cycle(7).writes == {("forget", "failed"): 1, ("forget", "written"): 1}
+
+    def test_a_lost_event_is_said_and_nothing_else(self, replica: Replica, monkeypatch: pytest.MonkeyPatch) -> None:
+        def lost(*_: object) -> None:
+            raise ApiError("forbidden", 403)
+
+        monkeypatch.setattr(replica.cluster, "record", lost)
+        assert replica.cycle(7).writes == {("raise", "written"): 1}
+        assert replica.log.events() == ["floor_write", "floor_event_lost"]
+
+
+class TestFence:
+    def test_a_replica_that_does_not_lead_looks_and_writes_nothing(self, replica: Replica) -> None:
+        replica.fence.left = 0
+        found = replica.cycle(7)
+        assert (found.leading, found.writes, found.failures) == (False, {}, ())
+        assert replica.cluster.written == []
+
+    def test_a_lease_that_ends_within_a_cycle_ends_its_writes(self) -> None:
+        names = ("a", "b", "c")
+        replica = Replica(FakeAutoscalers.of(*map(live_hpa, names)), mode="publish")
+        for name in names:
+            replica.cluster.change(name, marked=True)
+        replica.fence.left = 2
+        replica.cycle(7)
+        assert len(replica.cluster.written) == 2
+
+    def test_a_write_is_not_repeated_once_the_lease_has_ended(self, replica: Replica) -> None:
+        replica.fence.left = 1
+        replica.cluster.before_write = lambda: replica.cluster.change(replicas=9)
+        replica.cycle(7)
+        assert replica.cluster.written == []
+
+    def test_a_pause_stops_everything_silently(self, replica: Replica) -> None:
+        replica.cycle(7)
+        replica.fence.paused = True
+        assert replica.cycle(9).failures == ()
+        paused = Replica(replica.cluster, paused=True)
+        assert (paused.cycle(9).failures, len(replica.cluster.written)) == ((), 1)
+
+    def test_a_lease_that_cannot_be_had_is_a_line_of_the_report(self, replica: Replica) -> None:
+        replica.fence.fault = "there is no such Lease"
+        assert replica.cycle(7).failures == ("floor: there is no such Lease",)
+
+    def test_two_that_both_believe_to_lead_write_once(self, replica: Replica) -> None:
+        """What the election rules out, and the version of the object would stop all the same."""
+        other = Replica(replica.cluster)
+        replica.cluster.before_write = lambda: other.cycle(7) and None
+        replica.cycle(7)
+        hpa = replica.cluster.only()
+        assert len(replica.cluster.written) == 1
+        assert (hpa.min_replicas, hpa.floor and hpa.floor.before) == (7, 2)
+
+
+def test_a_dry_run_is_told_as_one(cluster: FakeAutoscalers) -> None:
+    replica = Replica(cluster, dry_run=True)
+    assert replica.cycle(7).writes == {("raise", "dry-run"): 1}
+    assert replica.log.lines[0][1]["dry_run"] is True
+
+
+def test_a_clock_that_went_back_begins_anew(replica: Replica) -> None:
+    replica.cycle(7)
+    replica.now = NOON - timedelta(hours=2)
+    replica.cycles(8, 7)
+    floor = replica.cluster.only().floor
+    assert floor is not None
+    assert floor.expires - replica.now <= 15 * MINUTE
