@@ -36,7 +36,8 @@ from benchmarks.procfs import peak_mib, rss_mib
 from forecaster.app.compose import build_cycle
 from forecaster.config.settings import Settings, parse
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
-from forecaster.publish.publisher import table_publisher
+from forecaster.publish.pictures import PictureFile
+from forecaster.publish.publisher import OfferPublisher
 from forecaster.publish.table_file import TableFile
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.store.history import HistoryStore
@@ -116,9 +117,15 @@ def build(settings: Settings, source: Source, parts: ExitStack) -> tuple[Cycle, 
     table = TableFile(directory / "table", interval=settings.cycle.interval, version="benchmark")
     ledger = SqlLedger(f"sqlite:///{directory / 'ledger.sqlite'}", keep=settings.state.keep)
     parts.callback(ledger.close)
-    return build_cycle(
-        settings, source, history, publisher=table_publisher(table, settings.policies), ledger=ledger
-    ), history
+    pictures = PictureFile(
+        directory / "pictures",
+        interval=settings.cycle.interval,
+        version="benchmark",
+        signals=settings.signal_table,
+        window=history.window,
+    )
+    publisher = OfferPublisher(settings.policies, {"table": table, "pictures": pictures})
+    return build_cycle(settings, source, history, publisher=publisher, ledger=ledger), history
 
 
 def run(cycle: Cycle, steady: int, overheard: Overheard | None, *, hurried: bool = False) -> list[Cost]:

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from collections import deque
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from forecaster import __version__
+from forecaster.app.child import ServingProcess
 from forecaster.app.compose import single_cycle
 from forecaster.app.traces import of_recording
 from forecaster.config.settings import Settings, parse
 from forecaster.domain.decision import Scale
 from forecaster.domain.window import MINUTE
+from forecaster.forecasting.paths import Paths
+from forecaster.publish.pictures import PictureFile
+from forecaster.publish.publisher import OfferPublisher
+from forecaster.publish.table import pictures_path
+from forecaster.publish.table_file import TableFile
 from forecaster.replay.engine import NO_FLOOR, SimulatedWorkload, Simulation
 from forecaster.replay.runs import Run
 from forecaster.replay.setup import Setup, setup_of
 from forecaster.replay.traces import measurements_of
+from forecaster.serving.options import Address, ServingOptions
 from forecaster.sources.embedded import EmbeddedPrometheus
 from forecaster.sources.recorded import load_recording
 
@@ -26,6 +37,7 @@ if TYPE_CHECKING:
     from forecaster.cycle.run import Cycle, Outcome
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.policies import Policies
+    from forecaster.domain.report import CycleReport
     from forecaster.domain.workload import WorkloadId
     from forecaster.sources.recorded import RecordedFleet, Recording
 
@@ -50,6 +62,8 @@ class Stage:
     policies: Policies
     cycle: Cycle
     begin: datetime
+    reports: deque[CycleReport] = field(default_factory=lambda: deque(maxlen=1))
+    """Of the cycle that was played last."""
 
 
 @contextmanager
@@ -61,6 +75,45 @@ def staged() -> Iterator[Stage]:
     with EmbeddedPrometheus(recording, Settings().queries, fleet) as endpoint:
         settings = settings_for(endpoint.url)
         yield Stage(endpoint.url, recording, fleet, settings.policies, single_cycle(settings, begin), begin)
+
+
+NOTE = "recorded load, played by the demo: no cluster is behind it"
+NEVER_STALE = timedelta(days=100 * 365)
+"""What is recorded is as old as it is."""
+
+
+@contextmanager
+def on_dashboard(stage: Stage, port: int) -> Iterator[str]:
+    """The cycles of a stage are published and served on loopback while the block lasts; gives the dashboard's address.
+
+    Raises:
+        StoreError: nothing can listen on that port.
+    """
+    with TemporaryDirectory(prefix="forecaster-demo-") as directory:
+        path = Path(directory) / "recommendations.table"
+        stage.cycle.effects.publisher = _publisher(stage, path)
+        options = ServingOptions(stale_after_seconds=NEVER_STALE.total_seconds())
+        serving = ServingProcess(path, Address("127.0.0.1", port), options=options)
+        serving.start()
+        try:
+            yield f"http://{serving.address}/"
+        finally:
+            serving.stop()
+
+
+def _publisher(stage: Stage, path: Path) -> OfferPublisher:
+    """What `forecaster run` publishes of a cycle: the table, and the pictures beside it."""
+    cycle, paths, signals = stage.cycle, Paths(), Settings().signal_table
+    cycle.forecaster.paths = paths
+    given: dict[str, Any] = {
+        "interval": MINUTE,
+        "version": __version__,
+        "signals": signals,
+        "paths": lambda: paths.kept,
+    }
+    table = TableFile(path, last_report=lambda: next(iter(stage.reports), None), note=NOTE, **given)
+    pictures = PictureFile(pictures_path(path), window=cycle.history.window, **given)
+    return OfferPublisher(stage.policies, {"table": table, "pictures": pictures})
 
 
 def settings_for(url: str) -> Settings:
@@ -97,6 +150,7 @@ def play(stage: Stage, setups: Setups, length: timedelta) -> Iterator[Moment]:
     floors: dict[WorkloadId, int] = {}
     for minute, now in enumerate(minutes(stage.begin, length)):
         outcome = stage.cycle.run(now)
+        stage.reports.append(outcome.report)
         floors |= floors_of(outcome.recommendations)
         alone = dict(zip(setups, plain.minute(minute, [NO_FLOOR] * len(setups)), strict=True))
         raised = dict(zip(setups, floored.minute(minute, [floors.get(id_, NO_FLOOR) for id_ in setups]), strict=True))

@@ -34,8 +34,11 @@ from forecaster.domain.window import last_multiple
 from forecaster.errors import StoreError
 from forecaster.forecasting.paths import Paths
 from forecaster.publish.decision_history import DecisionHistory
+from forecaster.publish.health import HealthBook, shown_settings
+from forecaster.publish.pictures import PictureFile
 from forecaster.publish.publisher import OfferPublisher, last_offers
 from forecaster.publish.remote_write import RemoteWriter
+from forecaster.publish.table import pictures_path
 from forecaster.publish.table_file import TableFile
 from forecaster.serving.options import Address, SecureOptions, ServingOptions, UpstreamOptions
 from forecaster.sources import factory
@@ -158,6 +161,7 @@ def build_service(
         last_report=lambda: service.report,
         signals=settings.signal_table,
         live=lambda at: live.source.live_kinds(at) if live else (),
+        health=HealthBook(shown_settings(settings.model_dump(mode="json", exclude_defaults=True))),
     )
     receivers: dict[str, OfferReceiver] = {"table": AnnouncedTable(table, log, written)}
     publisher = OfferPublisher(
@@ -171,6 +175,7 @@ def build_service(
     actuator = floor_actuator(settings, log, parts)
     if actuator:
         receivers["floor"] = actuator
+    receivers |= pictures(settings, table.path, history, paths)
     parts.callback(close_ledger, ledger, log)
     metrics.watch_history((one for one in settings.signal_table.measured if not one.of_container), history.missing)
     told = beginning(settings, history, now, observed=observed.observed) if settings.state.tape else b""
@@ -205,6 +210,21 @@ def service_source(
     live.start()
     parts.callback(live.close)
     return live.source, live
+
+
+def pictures(settings: Settings, table: Path, history: HistoryStore, paths: Paths) -> dict[str, OfferReceiver]:
+    """What the dashboard draws, where there is one; it comes after everything that a reader of numbers waits for."""
+    if not (settings.serving.enabled and settings.serving.dashboard):
+        return {}
+    file = PictureFile(
+        pictures_path(table),
+        interval=settings.cycle.interval,
+        version=__version__,
+        signals=settings.signal_table,
+        window=history.window,
+        paths=lambda: paths.kept,
+    )
+    return {"pictures": file}
 
 
 def remote_writers(settings: Settings, parts: ExitStack) -> dict[str, OfferReceiver]:
@@ -328,6 +348,7 @@ def serving_options(given: ServingSettings) -> ServingOptions:
     return ServingOptions(
         stale_after_seconds=None if stale_after is None else stale_after.total_seconds(),
         secure=secured if secure.enabled else None,
+        dashboard=given.dashboard,
     )
 
 

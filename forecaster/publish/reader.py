@@ -23,7 +23,7 @@ from forecaster.publish.values import CLOCK_SKEW
 from forecaster.publish.views import RecommendationView, ResourcesView, verdict_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Iterator
     from pathlib import Path
 
     from forecaster.publish.values import WorkloadOffer
@@ -99,13 +99,19 @@ class PublishedTable:
 
     def named(self, namespace: str, name: str) -> list[TableEntry]:
         """The workloads of that name: none, one, or one of each kind."""
+        return [self.entry(row) for row in self._rows_named(namespace, name)]
+
+    def row_of(self, namespace: str, name: str, kind: str) -> int | None:
+        """The row of a workload; None where it has none."""
+        rows = self._rows_named(namespace, name)
+        return next((row for row in rows if self.text("kind", row).decode() == kind), None)
+
+    def _rows_named(self, namespace: str, name: str) -> Iterator[int]:
         wanted = (namespace, name)
         row = bisect_left(range(self.rows), wanted, key=self._name)
-        found = []
         while row < self.rows and self._name(row) == wanted:
-            found.append(self.entry(row))
+            yield row
             row += 1
-        return found
 
     def _name(self, row: int) -> tuple[str, str]:
         return self.text("namespace", row).decode(), self.text("name", row).decode()
@@ -131,6 +137,17 @@ class PublishedTable:
     def record(self, entry: TableEntry) -> msgspec.Raw:
         """The public form as JSON."""
         return msgspec.Raw(msgspec.json.encode(self.view(entry)))
+
+    def whole(self, name: str) -> bytes:
+        """The bytes of a column that has no rows or is not kept in memory; nothing where there is none."""
+        place = self._header.columns.get(name)
+        return self._file.read(self._begin + place.at, place.size) if place else b""
+
+    def texts(self, name: str) -> list[str]:
+        """The text of every row."""
+        whole = self.whole(name + TEXTS)
+        spans = zip(self.columns[name + PLACES][0].tolist(), self.columns[name + SIZES][0].tolist(), strict=True)
+        return [whole[at : at + size].decode() for at, size in spans]
 
     def past(self, entry: TableEntry) -> WorkloadHistory:
         """What became of a workload lately."""

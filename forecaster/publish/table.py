@@ -58,6 +58,8 @@ class TableMeta(msgspec.Struct, frozen=True, kw_only=True):
     """Signals that are measured without pods: nothing else wakes a workload at zero."""
     live: tuple[str, ...] = ()
     """Kinds whose counts and targets are those of the API server: the overlay says whether they still are."""
+    note: str = ""
+    """What the dashboard says on every page, e.g. that all this was recorded."""
 
 
 class ColumnPlace(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -99,6 +101,11 @@ class Column(NamedTuple):
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(TableHeader)
+
+
+def pictures_path(table: Path) -> Path:
+    """The file with the pictures of a table, beside it."""
+    return table.with_name(f"{table.name}.pictures")
 
 
 def write_table(

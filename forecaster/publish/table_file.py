@@ -15,6 +15,7 @@ from forecaster.domain.signal import BUILT_IN
 from forecaster.publish.decided import DecidedFleet
 from forecaster.publish.decision_history import DecisionChange, DecisionHistory
 from forecaster.publish.forecast_paths import EncodedPaths
+from forecaster.publish.health import HealthBook
 from forecaster.publish.record_columns import record_columns
 from forecaster.publish.rows import encoded_readers
 from forecaster.publish.table import PLACES, SIZES, TEXTS, Column, CycleSummary, TableMeta, write_table
@@ -48,9 +49,10 @@ _json = msgspec.json.Encoder()
 class TableFile:
     """`OfferReceiver` into one file.
 
-    `history` is what was known before this process. `paths`, `metrics` and `last_report` are asked at every
-    publication, and so is `live`: the kinds of which the API server told counts and targets at that instant. The report
-    of a cycle exists only when the cycle has ended, so a table carries the one before.
+    `history` is what was known before this process; `note` is shown on every page of the dashboard. `paths`, `metrics`
+    and `last_report` are asked at every publication, and so is `live`: the kinds of which the API server told counts and
+    targets at that instant. The report of a cycle exists only when the cycle has ended, so a table carries the one
+    before.
     """
 
     def __init__(
@@ -66,6 +68,8 @@ class TableFile:
         last_report: Callable[[], CycleReport | None] = lambda: None,
         signals: Signals = BUILT_IN,
         live: Callable[[datetime], Collection[str]] = lambda _at: (),
+        health: HealthBook | None = None,
+        note: str = "",
     ) -> None:
         self.path = path
         self._interval = interval
@@ -77,6 +81,8 @@ class TableFile:
         self._metrics = metrics
         self._last_report = last_report
         self._live = live
+        self._health = health or HealthBook()
+        self._note = note
         self._survives_zero = tuple(str(signal) for signal in signals.demand if signal.survives_zero)
         self._texts = TextBook()
         self._counts = CountBook()
@@ -90,6 +96,7 @@ class TableFile:
         """
         report = self._last_report()
         self._history.follow(cycle.at, cycle.ids, _changes(cycle, self._counts.changed(cycle)), report)
+        self._health.follow(report)
         self._paths.renew(self._ask_paths())
         if cycle.ids != self._order.ids:
             self._order = TableOrder(cycle.ids)
@@ -100,11 +107,12 @@ class TableFile:
         rows = self._order.rows
         yield from self._order.identity.items()
         for name, column in cycle.columns.items():
-            yield name, _column(column, rows)
+            yield name, column_of(column, rows)
         places = rows.tolist()
         yield from self._records(cycle, places)
         yield from text_columns("history", self._history.encoded(self._order.sorted))
         yield from text_columns("steps", self._paths.of(self._order.sorted))
+        yield "health", Column.of("B", 0, self._health.encoded())
 
     def _records(self, cycle: OfferedCycle, places: Sequence[int]) -> Iterator[tuple[str, Column]]:
         """Records as numbers and words; as a whole where a cycle hands over single ones."""
@@ -115,7 +123,7 @@ class TableFile:
             yield from text_columns("consumers", [encoded_readers(one.targets) for one in records])
             return
         for name, column in record_columns(fleet).items():
-            yield name, _column(column, self._order.rows)
+            yield name, column_of(column, self._order.rows)
         self._texts.renew(fleet)
         texts = self._texts.texts
         yield from text_columns("words", [texts[row].words for row in places])
@@ -132,6 +140,7 @@ class TableFile:
             cycle=_summary(report),
             survives_zero=self._survives_zero,
             live=tuple(sorted(self._live(at))),
+            note=self._note,
         )
 
 
@@ -233,7 +242,7 @@ def _changes(cycle: OfferedCycle, rows: Sequence[int]) -> Iterator[tuple[Workloa
         yield cycle.ids[row], DecisionChange.of(cycle.at, of(row))
 
 
-def _column(column: NDArray[Any], rows: NDArray[np.intp]) -> Column:
+def column_of(column: NDArray[Any], rows: NDArray[np.intp]) -> Column:
     """The planes of a column, with the rows in this order."""
     data = np.ascontiguousarray(column[:, rows])
     return Column.of(CODE_OF[data.dtype.name], len(column), data.tobytes())

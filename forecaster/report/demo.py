@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from threading import Event
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from forecaster.app.demo import play, setups_of, staged
+from forecaster.app.demo import on_dashboard, play, setups_of, staged
 from forecaster.app.demo_comparison import compare, curves
 from forecaster.report.demo_screen import interruptible, watch
 from forecaster.report.demo_summary import print_summary
@@ -46,6 +47,22 @@ def show_play(output: Output = Output.TABLE, *, length: timedelta = PLAYED) -> N
     _print_recommendations(last.outcome, output)
     if people:
         print_summary(console, compared, left_out, length)
+        console.print("These hours as pictures in a browser: [bold]./dev demo --serve[/bold]", highlight=False)
+
+
+def show_dashboard(port: int, *, length: timedelta = PLAYED) -> None:
+    """Play with the dashboard open, and leave it open until Ctrl-C.
+
+    Raises:
+        StoreError: nothing can listen on that port.
+    """
+    console = Console()
+    with interruptible() as interrupt, staged() as stage, on_dashboard(stage, port) as address:
+        console.print(f"The dashboard of these hours: [bold]{address}[/bold]", highlight=False)
+        setups, _ = setups_of(stage)
+        watch(interrupt.between(play(stage, setups, length)), stage.begin, length, console)
+        console.print(f"Played. It stays at [bold]{address}[/bold] until Ctrl-C.", highlight=False)
+        Event().wait()
 
 
 def _print_recommendations(outcome: Outcome, output: Output) -> None:

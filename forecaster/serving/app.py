@@ -15,9 +15,11 @@ from starlette.routing import Route
 
 from forecaster import __version__
 from forecaster.publish.reader import TableReader, watching
+from forecaster.publish.table import pictures_path
 from forecaster.serving.access_control import PROBE_PATHS
 from forecaster.serving.answers import moment_at
 from forecaster.serving.audit import Audit
+from forecaster.serving.dashboard import Dashboard
 from forecaster.serving.external_metrics import ApiRequest, MetricsApi
 from forecaster.serving.integrations import IntegrationPages
 from forecaster.serving.metrics import NO_WRITES, CountRequests, ServingMetrics
@@ -30,7 +32,7 @@ from forecaster.serving.workloads import Workloads
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from pathlib import Path
 
     from starlette.requests import Request
@@ -121,10 +123,12 @@ def create_app(
     stale_after: timedelta | None = None,
     secured: SecureListening | None = None,
     metrics: ServingMetrics | None = None,
+    pictures: TableReader | None = None,
 ) -> FrontApplication:
     """The application on top of a reader; where there is a secure listener, for those who may.
 
-    A table is stale after `stale_after`; when that is None, after three of its own intervals.
+    A table is stale after `stale_after`; when that is None, after three of its own intervals. With `pictures` there is
+    a dashboard.
     """
     metrics = metrics or ServingMetrics(reader, clock, stale_after)
 
@@ -135,7 +139,8 @@ def create_app(
     api = RecommendationPages(reader, clock, stale_after, secured.fault if secured else str)
     workloads = Workloads(api.table, clock, stale_after)
     seams = IntegrationPages(reader, clock, stale_after)
-    pages = _pages(reader, api, workloads, seams, metrics, secured)
+    dashboard = Dashboard(api.table, reader, pictures, clock, stale_after) if pictures else None
+    pages = _pages(reader, api, workloads, seams, metrics, secured, dashboard)
     metrics_api = MetricsApi(seen)
     if secured is None:
         return FrontApplication(metrics_api, pages, metrics.count)
@@ -151,6 +156,7 @@ def _pages(
     seams: IntegrationPages,
     metrics: ServingMetrics,
     secured: SecureListening | None,
+    dashboard: Dashboard | None,
 ) -> Starlette:
     return Starlette(
         routes=[
@@ -167,17 +173,19 @@ def _pages(
             Route(f"{WORKLOAD}/accuracy", workloads.accuracy),
             Route(f"{WORKLOAD}/metrics/{{metric}}/forecast", workloads.value),
             *seams.routes(),
+            *(dashboard.routes() if dashboard else ()),
         ],
         middleware=[Middleware(CountRequests, metrics=metrics)],
         exception_handlers={ProblemError: answer_problem, HTTPException: answer_refusal},
-        lifespan=lambda _app: _lifespan(reader, secured),
+        lifespan=lambda _app: _lifespan([reader, *([dashboard.pictures] if dashboard else [])], secured),
     )
 
 
 @asynccontextmanager
-async def _lifespan(reader: TableReader, secured: SecureListening | None) -> AsyncIterator[None]:
+async def _lifespan(readers: Sequence[TableReader], secured: SecureListening | None) -> AsyncIterator[None]:
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(watching(reader))
+        for reader in readers:
+            await stack.enter_async_context(watching(reader))
         if secured:
             await stack.enter_async_context(secured.running())
         yield
@@ -205,11 +213,12 @@ def assemble(
     stale_after = None if options.stale_after_seconds is None else timedelta(seconds=options.stale_after_seconds)
     metrics = ServingMetrics(reader, _now, stale_after, audit.denials)
     metrics.writes = writes
+    pictures = TableReader(pictures_path(table)) if options.dashboard else None
     if options.secure is None or secure is None:
-        app = create_app(reader, clock=_now, stale_after=stale_after, metrics=metrics)
+        app = create_app(reader, clock=_now, stale_after=stale_after, metrics=metrics, pictures=pictures)
         return HttpServer(app, plain, refused=audit.refused)
     secured = SecureListening(options.secure, audit)
-    app = create_app(reader, clock=_now, stale_after=stale_after, metrics=metrics, secured=secured)
+    app = create_app(reader, clock=_now, stale_after=stale_after, metrics=metrics, secured=secured, pictures=pictures)
     server = HttpServer(app, plain, secure, secured.certificates.current, audit.refused, secured.ready)
     secured.drop_peers = server.drop_peers
     if secured.owners:

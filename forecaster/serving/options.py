@@ -87,3 +87,4 @@ class ServingOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     stale_after_seconds: float | None = None
     """None: three intervals of the table."""
     secure: SecureOptions | None = None
+    dashboard: bool = True

@@ -108,7 +108,7 @@ class Workloads:
         table, entry = self._found(request)
         paths, now = decoded_paths(table.paths(entry)), self._clock()
         signals = table.view(entry).signals
-        outlooks = tuple(_outlook(one, paths.get(one.signal), now) for one in signals)
+        outlooks = tuple(outlook_view(one, paths.get(one.signal), now) for one in signals)
         return _json(WorkloadForecasts(*self._age(table), forecasts=outlooks))
 
     async def decisions(self, request: Request) -> Response:
@@ -171,7 +171,8 @@ def _whole(count: Answer | NotThere) -> int | None:
     return round(count.value) if isinstance(count, OfferedValue) else None
 
 
-def _outlook(item: SignalItem, path: StoredSteps | None, now: datetime) -> OutlookView:
+def outlook_view(item: SignalItem, path: StoredSteps | None, now: datetime) -> OutlookView:
+    """The public form of one signal, now and ahead."""
     ahead = item.forecast
     quantiles = (
         ((0.1, ahead.low), (0.5, ahead.median), (ahead.quantile, ahead.peak), (0.95, ahead.high)) if ahead else ()

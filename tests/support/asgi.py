@@ -17,16 +17,18 @@ class Client:
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
-    def get(self, url: str) -> httpx.Response:
-        return self.request("GET", url)
+    def get(self, url: str, headers: httpx.Headers | None = None) -> httpx.Response:
+        return self.request("GET", url, headers=headers)
 
     def post(self, url: str, body: bytes) -> httpx.Response:
         return self.request("POST", url, body)
 
-    def request(self, method: str, url: str, body: bytes | None = None) -> httpx.Response:
-        return asyncio.run(self._send(method, url, body))
+    def request(
+        self, method: str, url: str, body: bytes | None = None, headers: httpx.Headers | None = None
+    ) -> httpx.Response:
+        return asyncio.run(self._send(method, url, body, headers))
 
-    async def _send(self, method: str, url: str, body: bytes | None) -> httpx.Response:
+    async def _send(self, method: str, url: str, body: bytes | None, headers: httpx.Headers | None) -> httpx.Response:
         transport = httpx.ASGITransport(app=self._app)
         async with httpx.AsyncClient(transport=transport, base_url="http://serving") as client:
-            return await client.request(method, url, content=body)
+            return await client.request(method, url, content=body, headers=headers)

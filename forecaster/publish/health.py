@@ -1,0 +1,173 @@
+"""HealthBook: how the computing process fares, for the dashboard: last cycles, sources, forecasts by lead."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it encodes
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from forecaster.domain.window import MINUTE
+from forecaster.publish.decision_history import FadingSums
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from forecaster.domain.report import CycleReport, ForecastScore
+
+CYCLES_KEPT = 60
+MOVES_KEPT = 20
+"""Promotions and demotions."""
+FAILURES_KEPT = 5
+"""Of each cycle; all of them are in its log."""
+GROUPS_KEPT = 200
+"""Signals, models and leads that are told apart; more are not followed."""
+
+
+class CycleView(msgspec.Struct, frozen=True):
+    """One cycle: seconds by step, what failed in it and what found no time."""
+
+    at: datetime
+    steps: dict[str, float]
+    failures: tuple[str, ...]
+    late: tuple[str, ...]
+
+
+class SourceView(msgspec.Struct, frozen=True, gc=False):
+    """What is known of one signal: workloads with history, seconds since the newest sample, workloads in part by cause.
+
+    The age is null where there is no sample at all.
+    """
+
+    signal: str
+    workloads: int
+    age_seconds: float | None
+    incomplete: dict[str, int]
+
+
+class LeadAccuracy(msgspec.Struct, frozen=True, gc=False):
+    """How the forecasts of one model turned out whose window ended so many minutes after they were made.
+
+    Ratios as in `AccuracyView`, newer ones counting more.
+    """
+
+    signal: str
+    model: str
+    minutes: int
+    forecasts: float
+    coverage: float
+    quantile: float
+    error_ratio: float | None
+
+
+class MoveView(msgspec.Struct, frozen=True, gc=False):
+    """A forecast that was promoted or demoted on a workload."""
+
+    at: datetime
+    said: str
+
+
+class HealthView(msgspec.Struct, frozen=True):
+    """All of it. `verdicts` counts workloads by verdict and reason, `standings` by standing and forecaster."""
+
+    since: datetime | None
+    cycles: tuple[CycleView, ...] = ()
+    sources: tuple[SourceView, ...] = ()
+    verdicts: tuple[tuple[str, str, int], ...] = ()
+    standings: tuple[tuple[str, str, int], ...] = ()
+    moves: tuple[MoveView, ...] = ()
+    accuracy: tuple[LeadAccuracy, ...] = ()
+    settings: dict[str, str] = {}
+    """Those that are not the default, by path; secrets are left out."""
+
+
+class _Group(NamedTuple):
+    signal: str
+    model: str
+    minutes: int
+
+
+class HealthBook:
+    """Follows the reports of all cycles since the start, in memory."""
+
+    def __init__(self, settings: Mapping[str, str] | None = None) -> None:
+        self._settings = dict(settings or {})
+        self._cycles: deque[CycleView] = deque(maxlen=CYCLES_KEPT)
+        self._moves: deque[MoveView] = deque(maxlen=MOVES_KEPT)
+        self._sums: dict[_Group, FadingSums] = {}
+        self._since: datetime | None = None
+        self._latest: CycleReport | None = None
+
+    def follow(self, report: CycleReport | None) -> None:
+        """Take a report in; one that was taken counts no more."""
+        if report is None or (self._latest is not None and report.at == self._latest.at):
+            return
+        self._latest, self._since = report, self._since or report.at
+        steps = {name: round(seconds, 4) for name, seconds in report.steps.items()}
+        self._cycles.append(CycleView(report.at, steps, report.failures[:FAILURES_KEPT], report.late_steps))
+        self._moves.extend(MoveView(report.at, said) for said in report.gates)
+        self._score(report.scores)
+
+    def encoded(self) -> bytes:
+        """What is known now, as JSON."""
+        return msgspec.json.encode(self.view())
+
+    def view(self) -> HealthView:
+        """What is known now, the newest cycles and moves first."""
+        report = self._latest
+        if report is None:
+            return HealthView(None, settings=self._settings)
+        return HealthView(
+            since=self._since,
+            cycles=tuple(reversed(self._cycles)),
+            sources=tuple(_sources(report)),
+            verdicts=tuple((*key, count) for key, count in report.verdicts.most_common()),
+            standings=tuple((*key, count) for key, count in report.standings.most_common()),
+            moves=tuple(reversed(self._moves)),
+            accuracy=tuple(_accuracy(group, sums) for group, sums in sorted(self._sums.items())),
+            settings=self._settings,
+        )
+
+    def _score(self, scores: Iterable[ForecastScore]) -> None:
+        for score in scores:
+            group = _Group(str(score.signal), score.model, (score.matured_at - score.made_at) // MINUTE)
+            if group in self._sums or len(self._sums) < GROUPS_KEPT:
+                self._sums.setdefault(group, FadingSums()).add(score)
+
+
+def _sources(report: CycleReport) -> Iterator[SourceView]:
+    for signal, workloads in report.series.items():
+        parts = {cause: count for (of, cause), count in report.incomplete.items() if of == signal}
+        yield SourceView(str(signal), workloads, report.newest_sample_age.get(signal), parts)
+
+
+def _accuracy(group: _Group, sums: FadingSums) -> LeadAccuracy:
+    view = sums.view(group.signal)
+    return LeadAccuracy(*group, view.forecasts, view.coverage, view.quantile, view.error_ratio)
+
+
+SECRETS = re.compile(r"(^|\.)(headers|database|database_file|token|token_file|password|key_file)(\.|$)")
+"""Settings that are, or lead to, what not every reader of the dashboard may know."""
+CREDENTIALS = re.compile(r"//[^/@\s]*@")
+"""In an address."""
+
+
+def shown_settings(changed: Mapping[str, object], before: str = "") -> dict[str, str]:
+    """Nested settings as texts by path, without secrets.
+
+    >>> shown_settings({"prometheus": {"url": "http://me:secret@prometheus:9090", "headers": {"a": "b"}}})
+    {'prometheus.url': 'http://…@prometheus:9090'}
+    """
+    found: dict[str, str] = {}
+    for name, value in changed.items():
+        path = f"{before}{name}"
+        if SECRETS.search(path):
+            continue
+        if isinstance(value, dict):
+            found |= shown_settings(value, f"{path}.")
+        else:
+            text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+            found[path] = CREDENTIALS.sub("//…@", text)
+    return found

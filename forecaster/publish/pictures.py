@@ -1,0 +1,215 @@
+"""PictureFile: what the dashboard draws of every workload, in a file beside the table, written every five minutes.
+
+It has the form of the table and the same order of rows, with series in the place of texts: half a day by five minutes
+of demand, ready pods, what was decided and what was forecast. HPAs never wait for it: the table is written first.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from forecaster.domain.signal import PODS
+from forecaster.domain.window import FIVE_MINUTES, HOUR, last_multiple
+from forecaster.domain.workload import WorkloadId
+from forecaster.errors import StoreError
+from forecaster.publish.offer import NO_COUNT
+from forecaster.publish.reader import PublishedTable
+from forecaster.publish.table import PLACES, SIZES, TEXTS, Column, TableMeta, write_table
+from forecaster.publish.table_file import TableOrder, column_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from datetime import datetime, timedelta
+    from pathlib import Path
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from forecaster.domain.outlook import StepForecast
+    from forecaster.domain.signal import Signal, Signals
+    from forecaster.domain.window import Window
+    from forecaster.publish.rows import OfferedCycle
+
+    Floats32 = NDArray[np.float32]
+    Rows = NDArray[np.intp]
+
+POINTS = 144
+"""Twelve hours by five minutes: 0.6 kB a series and workload."""
+PAST, AHEAD = 36, 12
+"""Of a sparkline: three hours of demand, and the hour that is forecast step by step."""
+LOW, HIGH = 0.1, 0.9
+"""Quantiles between which a sparkline has its band."""
+FULL = 255
+"""A sparkline is one byte a point: 1 for nothing, this for its largest value, 0 for what is not known."""
+DECIDED = ("recommended", "reactive", "peak")
+"""Series of what was decided at each instant: both counts, and the forecast peak of the signal that is shown."""
+
+
+class PictureFile:
+    """`OfferReceiver` into the file of pictures, at the first cycle of every five minutes.
+
+    `window` is asked for the histories of all `signals` but those of single containers, `paths` for the coming hour step by step.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        interval: timedelta,
+        version: str,
+        signals: Signals,
+        window: Callable[[Signal, timedelta], Window],
+        paths: Callable[[], Mapping[WorkloadId, Mapping[Signal, StepForecast]]] = dict,
+    ) -> None:
+        self.path = path
+        self._interval = interval
+        self._version = version
+        self._demand = tuple(signal for signal in signals.demand if not signal.of_container)
+        self._measured = (*self._demand, PODS)
+        self._window = window
+        self._paths = paths
+        self._order = TableOrder(())
+        self._drawn: datetime | None = None
+
+    def receive(self, cycle: OfferedCycle) -> None:
+        """Replace the file as a whole, if it is time to.
+
+        Raises:
+            StoreError: the file cannot be written.
+        """
+        end = last_multiple(cycle.at, FIVE_MINUTES)
+        if end == self._drawn:
+            return
+        self._drawn = end
+        shown = shown_signals(cycle, self._demand)
+        if cycle.ids != self._order.ids:
+            self._order = TableOrder(cycle.ids)
+        meta = TableMeta(published_at=end, interval_seconds=self._interval.total_seconds(), version=self._version)
+        names = (*map(str, self._measured), *DECIDED)
+        write_table(self.path, meta, len(cycle.ids), names, dict(self._columns(cycle, end, shown)))
+
+    def _columns(self, cycle: OfferedCycle, end: datetime, shown: Shown) -> Iterator[tuple[str, Column]]:
+        rows = self._order.rows
+        yield from self._order.identity.items()
+        yield "shown", column_of(shown.signal[None], rows)
+        yield "pod", column_of(shown.pod[None], rows)
+        decided = decided_before(self.path, self._order.sorted, end)
+        decided[:, :, -1] = decided_now(cycle, shown)[:, rows].T
+        ago = decided[:, DECIDED.index("recommended"), -1 - HOUR // FIVE_MINUTES]
+        yield "hour_ago", Column.of("i", 1, np.where(np.isnan(ago), NO_COUNT, ago).astype(np.int32).tobytes())
+        yield from fixed_columns("decided", decided)
+        series = np.empty((len(rows), len(self._measured), POINTS), np.float32)
+        for place, signal in enumerate(self._measured):
+            series[:, place] = last_points(self._window(signal, FIVE_MINUTES), self._order.sorted, end)
+        yield from fixed_columns("series", series)
+        past = series[np.arange(len(rows)), shown.signal[rows], -PAST:]
+        yield from fixed_columns("spark", sparklines(past, self._bands(end, shown.signal[rows])))
+
+    def _bands(self, end: datetime, shown: NDArray[np.int8]) -> Floats32:
+        """The coming hour [row, low or high, step] of the signals that are shown, NaN where there is none."""
+        found, paths = np.full((len(shown), 2, AHEAD), np.nan, np.float32), self._paths()
+        for row, (id_, place) in enumerate(zip(self._order.sorted, shown.tolist(), strict=True)):
+            path = paths.get(id_, {}).get(self._demand[place])
+            if path is not None:
+                _put_band(found[row], path, (path.begin - end) // path.step)
+        return found
+
+
+class Shown(NamedTuple):
+    """Which signal is drawn first of each row [row]: a position in the signals of demand."""
+
+    signal: NDArray[np.int8]
+    pod: NDArray[np.float64]
+    """The demand of that signal that fills a pod to its target; NaN where it is not known."""
+    peak: NDArray[np.float64]
+    """Its forecast peak."""
+
+
+def shown_signals(cycle: OfferedCycle, signals: Sequence[Signal]) -> Shown:
+    """The first signal in the table of signals that decides a count; the first of all where none does."""
+    decided = cycle.decided
+    shown = np.zeros(len(cycle.ids), np.int8)
+    pod, peak = np.full(len(shown), np.nan), np.full(len(shown), np.nan)
+    for place in reversed(range(len(signals))):
+        if str(signals[place]) in decided.signals:
+            plane = decided.signals.index(str(signals[place]))
+            here = decided.decides[plane]
+            shown[here], pod[here], peak[here] = place, decided.pod[plane, here], decided.peak[plane, here]
+    return Shown(shown, pod, peak)
+
+
+def decided_now(cycle: OfferedCycle, shown: Shown) -> Floats32:
+    """`DECIDED` of a cycle [series, row]."""
+    decided = cycle.decided
+    known = decided.recommended != NO_COUNT
+    counts = (np.where(known, count, np.nan) for count in (decided.recommended, decided.reactive))
+    return np.stack([*counts, shown.peak]).astype(np.float32)
+
+
+def decided_before(path: Path, ids: Sequence[WorkloadId], end: datetime) -> Floats32:
+    """`DECIDED` in the `POINTS` until `end` [row, series, point] as the file at `path` has them; NaN where it does not.
+
+    They are kept nowhere else: memory does not grow with them, and they outlive the process.
+    """
+    found = np.full((len(ids), len(DECIDED), POINTS), np.nan, np.float32)
+    try:
+        with path.open("rb") as file:
+            before = PublishedTable(os.dup(file.fileno()))
+    except (OSError, StoreError):
+        return found
+    kept = np.frombuffer(before.whole("decided" + TEXTS), np.float32)
+    steps = (end - before.meta.published_at) // FIVE_MINUTES
+    if kept.size != before.rows * len(DECIDED) * POINTS or not 0 <= steps < POINTS:
+        return found
+    identity = zip(*(before.texts(name) for name in ("namespace", "kind", "name")), strict=True)
+    at = {WorkloadId(*names): row for row, names in enumerate(identity)}
+    rows = np.array([at.get(id_, -1) for id_ in ids], np.intp)
+    there = rows >= 0
+    found[there, :, : POINTS - steps] = kept.reshape(before.rows, len(DECIDED), POINTS)[rows[there], :, steps:]
+    return found
+
+
+def last_points(window: Window, ids: Sequence[WorkloadId], end: datetime) -> Floats32:
+    """The last `POINTS` of a window until `end` [row, point], in the order of `ids`; NaN where nothing is known."""
+    found = np.full((len(ids), POINTS), np.nan, np.float32)
+    if not len(window.keys):
+        return found
+    rows = np.array([window.row.get(id_, -1) for id_ in ids], np.intp)
+    stop = min((end - window.start) // window.step + 1, window.values.shape[1])
+    late = (end - window.start) // window.step + 1 - stop
+    width = min(POINTS - late, stop)
+    if width > 0:
+        found[:, POINTS - late - width : POINTS - late] = window.values[rows, stop - width : stop]
+        found[rows < 0] = np.nan
+    return found
+
+
+def sparklines(past: Floats32, band: Floats32) -> NDArray[np.uint8]:
+    """Bytes [row, point]: demand, then the lower and the upper end of the band, all to the scale of their row."""
+    values = np.concatenate([past, band[:, 0], band[:, 1]], axis=1)
+    top = np.fmax.reduce(values, axis=1, initial=0.0)[:, None]
+    with np.errstate(invalid="ignore"):
+        scaled = 1.0 + (FULL - 1) * np.clip(values / np.where(top > 0.0, top, 1.0), 0.0, 1.0)
+    return np.where(np.isnan(values), 0.0, np.rint(scaled)).astype(np.uint8)
+
+
+def _put_band(row: Floats32, path: StepForecast, late: int) -> None:
+    """Put the steps of a path that begins `late` steps after the last measured point into a row [low or high, step]."""
+    if LOW not in path.levels or HIGH not in path.levels or late < -AHEAD:
+        return
+    kept = path.values[max(-late, 0) : AHEAD - late]
+    at = max(late, 0)
+    for place, level in enumerate((LOW, HIGH)):
+        column = path.levels.index(level)
+        row[place, at : at + len(kept)] = [step[column] for step in kept]
+
+
+def fixed_columns(name: str, values: NDArray[Any]) -> Iterator[tuple[str, Column]]:
+    """The three columns of a text of the same size for each row: the bytes of its values."""
+    size = values[0].nbytes if len(values) else 0
+    yield name + PLACES, Column.of("Q", 1, (np.arange(len(values), dtype=np.uint64) * np.uint64(size)).tobytes())
+    yield name + SIZES, Column.of("I", 1, np.full(len(values), size, np.uint32).tobytes())
+    yield name + TEXTS, Column.of("B", 0, values.tobytes())

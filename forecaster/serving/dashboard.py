@@ -1,0 +1,249 @@
+"""The dashboard: one page at `/` that draws what the table and the pictures beside it say, and the JSON it asks for.
+
+The page is the same for all readers and names no workload; what does is answered by the same rules as `/api/v1`.
+Columns are put together in a thread, once a table: an HPA waits for none of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import gzip
+import hashlib
+from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it encodes
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+from starlette.responses import Response
+from starlette.routing import Route
+
+from forecaster.horizontal.explain import explanation
+from forecaster.publish.decision_history import AccuracyView, DecisionChange  # noqa: TC001  msgspec resolves them, too
+from forecaster.publish.forecast_paths import decoded_paths
+from forecaster.publish.views import RecommendationView  # noqa: TC001  msgspec resolves it, too
+from forecaster.serving.answers import TableAge, age_of
+from forecaster.serving.fleet import fleet_view
+from forecaster.serving.read_back import recommendation_of
+from forecaster.serving.rest import ProblemError
+from forecaster.serving.workloads import OutlookView, outlook_view
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import timedelta
+
+    from starlette.requests import Request
+
+    from forecaster.publish.reader import PublishedTable, TableReader
+
+STATIC = Path(__file__).parent / "static"
+TYPES = {".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".svg": "image/svg+xml"}
+GUARDS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+"""Nothing but what this process serves: no script in a page, no request to another host."""
+SENTENCES_MOST = 100
+"""Rows of which sentences are made in one request: some 100 µs each."""
+DIGITS_MOST = 9
+"""Of the number of a row."""
+
+
+class Now(TableAge, frozen=True, kw_only=True):
+    """What a page asks every few seconds: whether there is another table, and how old this one is."""
+
+    interval_seconds: float
+    workloads: int
+    version: str
+    note: str
+    fault: str
+
+
+class Series(msgspec.Struct, frozen=True):
+    """Half a day of a workload: float32 [name, point] in base64, little-endian, NaN where unknown."""
+
+    names: tuple[str, ...]
+    until: datetime
+    """Instant of the last point."""
+    values: str
+
+
+class WorkloadPage(msgspec.Struct, frozen=True):
+    """All that is known of one workload."""
+
+    published_at: datetime
+    recommendation: RecommendationView
+    lines: list[str]
+    outlooks: list[OutlookView]
+    decisions: tuple[DecisionChange, ...]
+    accuracy: tuple[AccuracyView, ...]
+    series: Series | None
+
+
+class Sentences(msgspec.Struct, frozen=True):
+    """Why each of some rows is decided as it is."""
+
+    messages: list[str]
+
+
+class _Body(NamedTuple):
+    etag: str
+    raw: bytes
+    packed: bytes
+
+    @classmethod
+    def of(cls, raw: bytes, etag: str = "") -> _Body:
+        tag = etag or hashlib.sha256(raw).hexdigest()[:16]
+        return cls(f'"{tag}"', raw, gzip.compress(raw, 1, mtime=0))
+
+
+class Dashboard:
+    """The handlers; they share the table, the pictures and the clock."""
+
+    def __init__(
+        self,
+        table: Callable[[], PublishedTable],
+        reader: TableReader,
+        pictures: TableReader,
+        clock: Callable[[], datetime],
+        stale_after: timedelta | None,
+    ) -> None:
+        self._table = table
+        self._reader = reader
+        self.pictures = pictures
+        self._clock = clock
+        self._stale_after = stale_after
+        self._files = {file.name: _Body.of(file.read_bytes()) for file in STATIC.iterdir() if file.suffix in TYPES}
+        self._fleet: tuple[PublishedTable, PublishedTable | None, _Body] | None = None
+        self._making = asyncio.Lock()
+
+    def routes(self) -> list[Route]:
+        """Where all this is answered."""
+        return [
+            Route("/", self.page),
+            Route("/static/{file}", self.static),
+            Route("/dashboard/now", self.now),
+            Route("/dashboard/fleet", self.fleet),
+            Route("/dashboard/sentences", self.sentences),
+            Route("/dashboard/health", self.health),
+            Route("/dashboard/workloads/{namespace}/{kind}/{name}", self.workload),
+        ]
+
+    async def page(self, request: Request) -> Response:
+        """The one page."""
+        return _answer(request, self._files["index.html"], TYPES[".html"])
+
+    async def static(self, request: Request) -> Response:
+        """A script or a style sheet."""
+        name = request.path_params["file"]
+        if name not in self._files:
+            raise ProblemError(HTTPStatus.NOT_FOUND, f"no file {name[:80]!r}", "The dashboard is at /.")
+        return _answer(request, self._files[name], TYPES[Path(name).suffix])
+
+    async def now(self, _request: Request) -> Response:
+        """Which table there is."""
+        table = self._table()
+        age = age_of(table.meta, self._clock(), self._stale_after)
+        return _json(
+            Now(
+                age.published_at,
+                age.age_seconds,
+                age.stale,
+                interval_seconds=table.meta.interval_seconds,
+                workloads=table.rows,
+                version=table.meta.version,
+                note=table.meta.note,
+                fault=self._reader.fault,
+            )
+        )
+
+    async def fleet(self, request: Request) -> Response:
+        """All workloads, column by column; 304 while nothing has changed."""
+        table, pictures = self._table(), self.pictures.table
+        async with self._making:
+            known = self._fleet
+            if known is None or known[0] is not table or known[1] is not pictures:
+                known = self._fleet = (table, pictures, await asyncio.to_thread(_fleet_body, table, pictures))
+        return _answer(request, known[2], "application/json")
+
+    async def sentences(self, request: Request) -> Response:
+        """Why each of some rows of the table of one instant is decided as it is; nothing of another table."""
+        table, asked = self._table(), request.query_params
+        if asked.get("of") != _instant(table.meta.published_at):
+            return _json(Sentences([]))
+        rows = _rows(asked.get("rows", ""), table.rows)
+        messages = await asyncio.to_thread(lambda: [table.view(table.entry(row)).replicas.message for row in rows])
+        return _json(Sentences(messages))
+
+    async def health(self, _request: Request) -> Response:
+        """The computing process: cycles, sources, forecasts by lead, settings."""
+        return Response(self._table().whole("health") or b"{}", media_type="application/json", headers=GUARDS)
+
+    async def workload(self, request: Request) -> Response:
+        """Everything about one workload."""
+        table, names = self._table(), request.path_params
+        row = table.row_of(names["namespace"], names["name"], names["kind"])
+        if row is None:
+            wanted = f"{names['kind']} {names['namespace']}/{names['name']}"
+            raise ProblemError(HTTPStatus.NOT_FOUND, f"no {wanted} in the table", "The dashboard lists what there is.")
+        entry = table.entry(row)
+        view, paths, past = table.view(entry), decoded_paths(table.paths(entry)), table.past(entry)
+        now = table.meta.published_at
+        return _json(
+            WorkloadPage(
+                published_at=now,
+                recommendation=view,
+                lines=explanation(recommendation_of(view)),
+                outlooks=[outlook_view(one, paths.get(one.signal), now) for one in view.signals],
+                decisions=past.decisions,
+                accuracy=past.accuracy,
+                series=_series(self.pictures.table, entry.namespace, entry.name, entry.kind),
+            )
+        )
+
+
+def _fleet_body(table: PublishedTable, pictures: PublishedTable | None) -> _Body:
+    return _Body.of(msgspec.json.encode(fleet_view(table, pictures)))
+
+
+def _series(pictures: PublishedTable | None, namespace: str, name: str, kind: str) -> Series | None:
+    row = None if pictures is None else pictures.row_of(namespace, name, kind)
+    if pictures is None or row is None:
+        return None
+    values = base64.b64encode(pictures.text("series", row) + pictures.text("decided", row)).decode()
+    return Series(pictures.signals, pictures.meta.published_at, values)
+
+
+def _rows(text: str, most: int) -> list[int]:
+    """Whole numbers between commas, below `most`."""
+    numbers = text.split(",", SENTENCES_MOST)
+    if len(numbers) > SENTENCES_MOST:
+        raise ProblemError(HTTPStatus.BAD_REQUEST, "rows has too many", f"Ask for {SENTENCES_MOST} at most.")
+    rows = [int(one) for one in numbers if one.isascii() and one.isdecimal() and len(one) <= DIGITS_MOST]
+    if len(rows) < len(numbers) or max(rows) >= most:
+        raise ProblemError(HTTPStatus.BAD_REQUEST, "rows names no rows of the table", "Use e.g. rows=0,1,2.")
+    return rows
+
+
+def _instant(at: datetime) -> str:
+    return msgspec.to_builtins(at)  # type: ignore[no-any-return]
+
+
+def _answer(request: Request, body: _Body, media_type: str) -> Response:
+    """A body, packed for a client that reads that; nothing where the client has it already."""
+    headers = {**GUARDS, "ETag": body.etag, "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
+    if body.etag in request.headers.get("if-none-match", ""):
+        return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
+    if "gzip" not in request.headers.get("accept-encoding", ""):
+        return Response(body.raw, media_type=media_type, headers=headers)
+    return Response(body.packed, media_type=media_type, headers={**headers, "Content-Encoding": "gzip"})
+
+
+def _json(value: msgspec.Struct) -> Response:
+    headers = {**GUARDS, "Cache-Control": "no-store"}
+    return Response(msgspec.json.encode(value), media_type="application/json", headers=headers)

@@ -1,0 +1,152 @@
+"""What the fleet page shows, as columns of the published table: made once a table, and only while a page is read.
+
+Nothing is made row by row but the names; sentences are made of the few rows that are seen. A page counts, sorts and
+draws in the browser.
+"""
+
+from __future__ import annotations
+
+import base64
+from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it encodes
+from math import isfinite
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from forecaster.domain.signal import BUILT_IN
+from forecaster.publish.record import REASON_WORDS
+from forecaster.publish.table import TEXTS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from forecaster.publish.reader import PublishedTable
+
+UNKNOWN = -1
+"""In place of a count, or of a row."""
+ACTS, WATCHED, NONE = range(3)
+"""Whether the forecast of a row had its say, is only watched, or is not there."""
+
+
+class FleetView(msgspec.Struct, frozen=True):
+    """All rows in the order of the table, column by column. Amounts are in `units`, counts -1 where unknown.
+
+    `kind` and `namespace` are positions in `kinds` and `namespaces`, `reason` in `reasons`, `shown` in `signals`, -1
+    where none is shown; `forecast` is 0 where it has its say, 1 where it is only watched, 2 where there is none.
+    `spark` has `spark_size` bytes a row, in base64.
+    """
+
+    published_at: datetime
+    namespaces: list[str]
+    namespace: list[int]
+    name: list[str]
+    kinds: list[str]
+    kind: list[int]
+    current: list[int]
+    recommended: list[int]
+    hour_ago: list[int]
+    reasons: tuple[str, ...]
+    reason: list[int]
+    publishes: list[int]
+    forecast: list[int]
+    signals: tuple[str, ...]
+    units: tuple[str, ...]
+    shown: list[int]
+    measured: list[float | None]
+    peak: list[float | None]
+    pod: list[float | None]
+    spark: str
+    spark_size: int
+
+
+def fleet_view(table: PublishedTable, pictures: PublishedTable | None) -> FleetView:
+    """The columns of a table, with what the pictures have of the same workloads."""
+    namespaces, namespace = _coded(table.texts("namespace"))
+    kinds, kind = _coded(table.texts("kind"))
+    signals = pictures.signals if pictures else ()
+    rows = _rows_in(table, pictures)
+    shown = [int(place) for place in _taken(pictures, "shown", rows, UNKNOWN)]
+    planes = [table.signals.index(signal) if signal in table.signals else UNKNOWN for signal in signals]
+    planes_of = [planes[place] if place >= 0 else UNKNOWN for place in shown]
+    spark, size = _sparks(pictures, rows)
+    peak = _amounts(table, "peak", planes_of)
+    return FleetView(
+        published_at=table.meta.published_at,
+        namespaces=namespaces,
+        namespace=namespace,
+        name=table.texts("name"),
+        kinds=kinds,
+        kind=kind,
+        current=table.columns["current"][0].tolist(),
+        recommended=table.columns["recommended"][0].tolist(),
+        hour_ago=[int(count) for count in _taken(pictures, "hour_ago", rows, UNKNOWN)],
+        reasons=REASON_WORDS,
+        reason=table.columns["reason"][0].tolist(),
+        publishes=[int(flag) for flag in table.columns["published"][0].tolist()],
+        forecast=_forecasts(table, peak),
+        signals=signals,
+        units=tuple(_unit(signal) for signal in signals),
+        shown=shown,
+        measured=_amounts(table, "measured", planes_of),
+        peak=peak,
+        pod=[number if isfinite(number) else None for number in _taken(pictures, "pod", rows, float("nan"))],
+        spark=base64.b64encode(spark).decode(),
+        spark_size=size,
+    )
+
+
+def _coded(texts: Sequence[str]) -> tuple[list[str], list[int]]:
+    """The different texts in their order, and the position of each."""
+    places: dict[str, int] = {}
+    found = [places.setdefault(text, len(places)) for text in texts]
+    return list(places), found
+
+
+def _rows_in(table: PublishedTable, pictures: PublishedTable | None) -> Sequence[int]:
+    """Where each row of the table is in the pictures: at the same place, while the workloads are the same."""
+    if pictures is None:
+        return [UNKNOWN] * table.rows
+    if all(table.whole(name + TEXTS) == pictures.whole(name + TEXTS) for name in ("namespace", "name", "kind")):
+        return range(table.rows)
+    at = {key: row for row, key in enumerate(_keys(pictures))}
+    return [at.get(key, UNKNOWN) for key in _keys(table)]
+
+
+def _unit(signal: str) -> str:
+    """Of a signal that is built in; another one is shown by its name."""
+    known = BUILT_IN.by_name.get(signal)
+    return known.unit if known else ""
+
+
+def _keys(table: PublishedTable) -> Sequence[tuple[str, str, str]]:
+    return list(zip(table.texts("namespace"), table.texts("name"), table.texts("kind"), strict=True))
+
+
+def _taken(pictures: PublishedTable | None, name: str, rows: Sequence[int], nothing: float) -> list[float]:
+    column: list[float] = list(pictures.columns[name][0]) if pictures else []
+    return column if isinstance(rows, range) else [column[row] if row >= 0 else nothing for row in rows]
+
+
+def _sparks(pictures: PublishedTable | None, rows: Sequence[int]) -> tuple[bytes, int]:
+    """The sparklines of all rows, one after the other, and the size of one."""
+    if pictures is None or not pictures.rows:
+        return b"", 0
+    size, whole = int(pictures.number("spark.size", 0)), pictures.whole("spark" + TEXTS)
+    if isinstance(rows, range):
+        return whole, size
+    return b"".join(whole[row * size : (row + 1) * size] if row >= 0 else bytes(size) for row in rows), size
+
+
+def _amounts(table: PublishedTable, name: str, planes: Sequence[int]) -> list[float | None]:
+    """A column of the signal that is shown of each row, to four digits."""
+    columns = [column.tolist() for column in table.columns[name]]
+    found = (columns[plane][row] if plane >= 0 else float("nan") for row, plane in enumerate(planes))
+    return [float(f"{number:.4g}") if isfinite(number) else None for number in found]
+
+
+def _forecasts(table: PublishedTable, peaks: Sequence[float | None]) -> list[int]:
+    """Of a table that was made of single records it is not told which side had its say."""
+    acting = table.columns["by_forecast"][0].tolist() if "by_forecast" in table.columns else [UNKNOWN] * table.rows
+    return [
+        ACTS if count >= 0 else NONE if peak is None else WATCHED for count, peak in zip(acting, peaks, strict=True)
+    ]

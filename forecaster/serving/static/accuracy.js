@@ -1,0 +1,35 @@
+// How forecasts turned out, by model and lead, and where they stand.
+
+import { get } from "./api.js";
+import { byId, colour, element, show, table } from "./dom.js";
+import { count, instant, percent } from "./format.js";
+
+export async function open() {
+  show("accuracy-page");
+  document.title = "Accuracy · forecaster";
+  await renew();
+}
+
+export async function renew() {
+  const health = await get("dashboard/health");
+  const groups = health.accuracy ?? [];
+  byId("dots").replaceChildren(...groups.map(dot));
+  byId("models").replaceChildren(table(
+    [["Signal"], ["Model"], ["Minutes ahead", "right"], ["Forecasts", "right"], ["Peaks at or below", "right"], ["Should be", "right"], ["Error of the median", "right"]],
+    groups.map((one) => [one.signal, one.model, one.minutes, one.forecasts.toFixed(1), percent(one.coverage, 1), percent(one.quantile, 1), percent(one.error_ratio, 1)]),
+    "No forecast has matured since this process began. That takes lead time and window: some minutes."));
+  byId("standings").replaceChildren(table([["Standing"], ["Forecaster"], ["Workloads", "right"]], (health.standings ?? []).map(([standing, forecaster, n]) => [standing, forecaster, count(n)]), "No policy asks for a gate."));
+  byId("moves").replaceChildren(table([["At, UTC", "when"], ["What"]], (health.moves ?? []).map((one) => [instant(Date.parse(one.at)), one.said]), "None since this process began."));
+}
+
+/** One group on a scale from 50 to 100 %: the tick is what coverage should be, the dot what it is. */
+function dot(one) {
+  const place = (ratio) => `${Math.min(Math.max((ratio - 0.5) / 0.5, 0), 1) * 100}%`;
+  const [tick, mark, bar] = [element("i", { class: "tick" }), element("u"), element("span", { class: "scale" })];
+  tick.style.left = place(one.quantile);
+  mark.style.left = place(one.coverage);
+  mark.style.background = colour(one.coverage < one.quantile - 0.05 ? "shortage" : "forecast");
+  bar.append(tick, mark);
+  return element("div", { class: "dotline", title: `${percent(one.coverage, 1)} of ${percent(one.quantile, 1)}` },
+    element("span", {}, `${one.signal}, ${one.model}, ${one.minutes} min`), bar, element("b", {}, percent(one.coverage)));
+}

@@ -1,0 +1,36 @@
+// The serving process, asked with relative addresses: the page works behind any proxy and prefix.
+
+const known = new Map();
+
+let visit = 0;
+
+/** The answer says why there is none, or there is no answer. */
+export class Refused extends Error {}
+
+/** The reader has gone to another page meanwhile. */
+export class Left extends Error {}
+
+/** From now on answers to earlier questions are of no use. */
+export function leave() { visit += 1; }
+
+/** JSON of an address; a body that has not changed is not sent again. */
+export async function get(path) {
+  const [of, before] = [visit, known.get(path)];
+  const asked = fetch(path, { cache: "no-store", headers: before ? { "If-None-Match": before.etag } : {} });
+  const answer = await asked.catch(() => { throw new Refused("The serving process does not answer. Trying again."); });
+  const value = answer.status === 304 ? before.value : await answer.json();
+  if (of !== visit) throw new Left();
+  if (answer.status === 304) return value;
+  if (!answer.ok) throw new Refused([value.detail, value.remedy].filter(Boolean).join(". ") || answer.statusText);
+  const etag = answer.headers.get("ETag");
+  if (etag) { known.clear(); known.set(path, { etag, value }); }
+  return value;
+}
+
+/** The bytes of a base64 text. */
+export function decoded(text) {
+  const raw = atob(text);
+  const bytes = new Uint8Array(raw.length);
+  for (let i = 0; i < raw.length; i += 1) bytes[i] = raw.charCodeAt(i);
+  return bytes;
+}

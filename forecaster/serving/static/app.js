@@ -1,0 +1,103 @@
+// Which page is shown, how old its table is, light or dark. Pages are modules with `open(parts, query)` and `renew()`.
+
+import { Left, Refused, get, leave } from "./api.js";
+import { byId, element, forgetColours } from "./dom.js";
+import { duration, instant } from "./format.js";
+import * as accuracy from "./accuracy.js";
+import * as fleet from "./fleet.js";
+import * as health from "./health.js";
+import * as workload from "./workload.js";
+
+const PAGES = { "": fleet, accuracy, health, workloads: workload };
+const POLL_MS = 5000;
+let page = null;
+let table = null;
+
+/** `#/workloads/shop/Deployment/web?x=y` as parts and query. */
+function route() {
+  const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
+  return { parts: path.split("/").map(decodeURIComponent), query: new URLSearchParams(query) };
+}
+
+async function open() {
+  const { parts, query } = route();
+  const next = PAGES[parts[0]] ?? fleet;
+  leave();
+  const stays = next === page && next === fleet;
+  page = next;
+  for (const link of document.querySelectorAll("nav a")) {
+    if (link.dataset.page === (parts[0] || "fleet")) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  await shown(() => page.open(parts.slice(1), query));
+  if (!stays) window.scrollTo(0, 0);
+}
+
+/** Runs what fills the page; a refusal is said in its place. */
+async function shown(fill) {
+  try {
+    await fill();
+  } catch (error) {
+    if (error instanceof Left) return;
+    if (!(error instanceof Refused)) throw error;
+    byId("main").replaceChildren(element("p", { class: "empty" }, error.message));
+  }
+}
+
+/** Asks whether there is another table; if so, the page renews itself. */
+async function look() {
+  try {
+    const now = await get("dashboard/now");
+    tellAge(now);
+    const another = table !== null && now.published_at !== table.published_at;
+    table = now;
+    if (another && page) await shown(() => page.renew());
+  } catch (error) {
+    if (error instanceof Left) return;
+    if (!(error instanceof Refused)) throw error;
+    byId("age").replaceChildren(element("b", { class: "bad" }, error.message));
+  }
+}
+
+function tellAge(now) {
+  const old = now.age_seconds < 0 ? "from the future: a clock is wrong" : `${duration(now.age_seconds)} old`;
+  const when = now.note ? instant(Date.parse(now.published_at)) : `${now.stale ? "stale, " : ""}${old}`;
+  byId("age").replaceChildren(element("span", { class: now.stale ? "bad dot" : "good dot", title: `table of ${now.published_at}` }, when));
+  byId("note").hidden = !now.note && !now.fault;
+  byId("note").textContent = [now.note, now.fault].filter(Boolean).join(" · ");
+}
+
+function switchTheme() {
+  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+  const before = document.documentElement.dataset.theme ?? (dark ? "dark" : "light");
+  const next = before === "dark" ? "light" : "dark";
+  document.documentElement.dataset.theme = next;
+  localStorage.setItem("theme", next);
+  repaint();
+}
+
+function repaint() {
+  forgetColours();
+  if (page) shown(() => page.renew());
+}
+
+function pressed(event) {
+  if (event.metaKey || event.ctrlKey || event.altKey || event.target.matches("input, select, textarea")) {
+    if (event.key === "Escape") event.target.blur();
+    return;
+  }
+  const search = document.querySelector("input[type=search]");
+  if (event.key === "/" && search) { event.preventDefault(); search.focus(); }
+  else if (event.key === "t") switchTheme();
+  else if (event.key === "Escape" && page !== fleet) history.length > 1 ? history.back() : location.assign("#/");
+  else page?.pressed?.(event);
+}
+
+addEventListener("hashchange", open);
+addEventListener("keydown", pressed);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
+byId("theme").addEventListener("click", switchTheme);
+document.addEventListener("visibilitychange", () => { if (!document.hidden) look(); });
+setInterval(() => { if (!document.hidden) look(); }, POLL_MS);
+open();
+look();

@@ -1,0 +1,193 @@
+// A chart over time on a canvas: lines, steps, bands and shortage, with a cursor that charts of one page share.
+//
+// A series is {label, colour, kind, points, dash, width}; points are [ms, value] or, of a band, [ms, low, high]; null is a
+// gap. `shortage` is {demand, capacity}, two lists of points of which what lies between is shaded where demand is more.
+
+import { colour, element } from "./dom.js";
+import { clock, instant } from "./format.js";
+
+const PAD = { left: 56, right: 12, top: 12, bottom: 26 };
+const HOUR = 3600000;
+const cursors = new Set();
+
+/** Draws into `host` and keeps up with its size. `spec`: series, shortage, format, now, from, to, label. */
+export function chart(host, spec) {
+  host.replaceChildren();
+  const canvas = element("canvas", { role: "img", tabindex: "0", "aria-label": spec.label });
+  const line = element("div", { class: "cursor", hidden: "" });
+  const tip = element("div", { class: "tip", hidden: "" });
+  const legend = element("ul", { class: "legend" });
+  for (const one of spec.series.filter((one) => one.label)) {
+    const mark = element("i", { class: `mark ${one.kind}${one.dash ? " dashed" : ""}` });
+    mark.style.color = `var(--${one.colour})`;
+    legend.append(element("li", {}, mark, one.label));
+  }
+  if (spec.shortage) legend.append(element("li", {}, element("i", { class: "mark short" }), spec.shortage.label));
+  const frame = element("div", { class: "frame" }, canvas, line, tip);
+  host.append(frame, legend);
+  const view = { host, canvas, line, tip, spec };
+  for (const other of cursors) if (!other.canvas.isConnected) cursors.delete(other);
+  cursors.add(view);
+  const draw = () => paint(view);
+  new ResizeObserver(draw).observe(frame);
+  frame.addEventListener("pointermove", (event) => point(view, timeAt(view, event.offsetX)));
+  frame.addEventListener("pointerleave", () => point(view, null));
+  canvas.addEventListener("blur", () => point(view, null));
+  canvas.addEventListener("keydown", (event) => {
+    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (by) { event.preventDefault(); event.stopPropagation(); point(view, (view.at ?? spec.now) + by * 300000); }
+  });
+}
+
+const values = (one) => one.points.flatMap((point) => point.slice(1)).filter((value) => value !== null && Number.isFinite(value));
+
+/** The end of an axis and its step: 1, 2 or 5 times a power of ten, four steps at most. */
+function nice(top, whole) {
+  if (!(top > 0)) return { top: 1, step: 1 };
+  const raw = top / 4;
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = Math.max([1, 2, 5, 10].find((n) => n * power >= raw) * power, whole ? 1 : 0);
+  return { top: Math.ceil(top / step) * step, step };
+}
+
+function paint(view) {
+  const { canvas, spec } = view;
+  const ratio = Math.min(devicePixelRatio || 1, 2);
+  const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+  if (!width) return;
+  [canvas.width, canvas.height] = [width * ratio, height * ratio];
+  const draw = canvas.getContext("2d");
+  draw.setTransform(ratio, 0, 0, ratio, 0, 0);
+  const scale = nice(Math.max(0, ...spec.series.flatMap(values)) * 1.06, spec.whole);
+  const x = (ms) => PAD.left + ((ms - spec.from) / (spec.to - spec.from)) * (width - PAD.left - PAD.right);
+  const y = (value) => height - PAD.bottom - (value / scale.top) * (height - PAD.top - PAD.bottom);
+  Object.assign(view, { x, y, width, height });
+  axes(draw, view, scale);
+  for (const one of spec.series.filter((one) => one.kind === "band")) band(draw, view, one);
+  if (spec.shortage) shortage(draw, view);
+  for (const one of spec.series.filter((one) => one.kind !== "band")) path(draw, view, one);
+  if (spec.now < spec.to) upright(draw, view, spec.now, "now");
+}
+
+function axes(draw, { x, y, width, height, spec }, { top, step }) {
+  draw.font = `12px ${getComputedStyle(document.body).fontFamily}`;
+  draw.lineWidth = 1;
+  draw.textBaseline = "middle";
+  draw.textAlign = "right";
+  for (let value = 0; value <= top * 1.0001; value += step) {
+    draw.strokeStyle = colour(value ? "grid" : "axis");
+    draw.beginPath();
+    draw.moveTo(PAD.left, Math.round(y(value)) + 0.5);
+    draw.lineTo(width - PAD.right, Math.round(y(value)) + 0.5);
+    draw.stroke();
+    draw.fillStyle = colour("faint");
+    draw.fillText(spec.format(value), PAD.left - 8, y(value));
+  }
+  draw.textAlign = "center";
+  draw.textBaseline = "alphabetic";
+  const hours = (spec.to - spec.from) / HOUR;
+  const every = [0.25, 0.5, 1, 2, 3, 6, 12].find((n) => hours / n <= Math.max(3, width / 90)) * HOUR;
+  for (let at = Math.ceil(spec.from / every) * every; at <= spec.to; at += every) draw.fillText(clock(at), Math.min(x(at), width - 24), height - 8);
+}
+
+function upright(draw, { x, height }, at, label) {
+  draw.strokeStyle = colour("axis");
+  draw.lineWidth = 1;
+  draw.setLineDash([2, 3]);
+  draw.beginPath();
+  draw.moveTo(Math.round(x(at)) + 0.5, PAD.top);
+  draw.lineTo(Math.round(x(at)) + 0.5, height - PAD.bottom);
+  draw.stroke();
+  draw.setLineDash([]);
+  draw.fillStyle = colour("faint");
+  draw.textAlign = "right";
+  draw.fillText(label, x(at) - 4, PAD.top + 8);
+}
+
+/** Goes along points, a stretch without gaps after the other. */
+function trace(draw, { x, y }, points, step, column = 1) {
+  let before = null;
+  for (const point of points) {
+    const value = point[column];
+    if (value === null || !Number.isFinite(value)) { before = null; continue; }
+    if (before === null) draw.moveTo(x(point[0]), y(value));
+    else {
+      if (step) draw.lineTo(x(point[0]), y(before));
+      draw.lineTo(x(point[0]), y(value));
+    }
+    before = value;
+  }
+}
+
+function path(draw, view, one) {
+  draw.strokeStyle = colour(one.colour);
+  draw.lineWidth = one.width ?? 2;
+  draw.lineJoin = "round";
+  draw.setLineDash(one.dash ?? []);
+  draw.beginPath();
+  trace(draw, view, one.points, one.kind === "step");
+  draw.stroke();
+  draw.setLineDash([]);
+}
+
+function band(draw, { x, y }, one) {
+  const there = one.points.filter(([, low, high]) => Number.isFinite(low) && Number.isFinite(high) && low !== null);
+  draw.beginPath();
+  for (const [at, , high] of there) draw.lineTo(x(at), y(high));
+  for (const [at, low] of [...there].reverse()) draw.lineTo(x(at), y(low));
+  draw.closePath();
+  draw.fillStyle = colour(one.colour);
+  draw.fill();
+}
+
+/** What lies below the demand, seen through a window above the capacity. */
+function shortage(draw, view) {
+  const { x, y, spec, width } = view;
+  const { demand, capacity } = spec.shortage;
+  const room = new Map(capacity);
+  draw.save();
+  draw.fillStyle = colour("shortage");
+  for (let i = 1; i < demand.length; i += 1) {
+    const [[t0, d0], [t1, d1]] = [demand[i - 1], demand[i]];
+    const level = room.get(t0);
+    if (![d0, d1, level].every((value) => value !== null && value !== undefined && Number.isFinite(value)) || Math.max(d0, d1) <= level) continue;
+    draw.save();
+    draw.beginPath();
+    draw.rect(x(t0), 0, Math.min(x(t1), width) - x(t0) + 0.5, y(level));
+    draw.clip();
+    draw.beginPath();
+    draw.moveTo(x(t0), y(d0));
+    draw.lineTo(x(t1), y(d1));
+    draw.lineTo(x(t1), y(0));
+    draw.lineTo(x(t0), y(0));
+    draw.fill();
+    draw.restore();
+  }
+  draw.restore();
+}
+
+const timeAt = ({ spec, width }, offset) => spec.from + ((offset - PAD.left) / (width - PAD.left - PAD.right)) * (spec.to - spec.from);
+
+/** Moves the cursor of every chart of the page to a time; null takes it away. */
+function point(from, at) {
+  for (const view of cursors) {
+    const { spec } = view;
+    view.at = at === null ? null : Math.min(Math.max(Math.round(at / 300000) * 300000, spec.from), spec.to);
+    view.line.hidden = view.tip.hidden = view.at === null || !view.x;
+    if (!view.line.hidden) place(view, view === from);
+  }
+}
+
+function place(view, speaks) {
+  const { spec, at, line, tip, x, width } = view;
+  line.style.transform = `translateX(${x(at)}px)`;
+  const rows = spec.series.filter((one) => one.label).map((one) => {
+    const found = one.points.find(([time]) => Math.abs(time - at) < 150001);
+    if (!found || found[1] === null || !Number.isFinite(found[1])) return null;
+    const text = one.kind === "band" ? `${spec.format(found[1])} to ${spec.format(found[2])}` : spec.format(found[1]);
+    return element("li", {}, element("span", {}, one.label), element("b", {}, text));
+  });
+  tip.replaceChildren(element("p", {}, `${instant(at)} UTC`), element("ul", {}, ...rows));
+  tip.hidden = !speaks && !rows.some(Boolean);
+  tip.style.transform = x(at) > width / 2 ? `translateX(calc(${x(at)}px - 100% - 12px))` : `translateX(${x(at) + 12}px)`;
+}

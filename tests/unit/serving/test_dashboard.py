@@ -1,0 +1,247 @@
+"""The dashboard over HTTP: one page without names, columns that equal the table, nothing for a browser to run."""
+
+from __future__ import annotations
+
+import base64
+import re
+import struct
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import numpy as np
+import pytest
+
+from forecaster.domain.decision import Reason
+from forecaster.domain.policies import Policies
+from forecaster.domain.policy import Policy
+from forecaster.domain.signal import BUILT_IN, CPU
+from forecaster.domain.window import MINUTE, Window
+from forecaster.publish.health import HealthBook, shown_settings
+from forecaster.publish.pictures import POINTS, PictureFile
+from forecaster.publish.publisher import OfferPublisher
+from forecaster.publish.reader import TableReader
+from forecaster.publish.table import pictures_path
+from forecaster.publish.table_file import TableFile
+from forecaster.serving.app import create_app
+from forecaster.serving.dashboard import STATIC
+from tests.support.asgi import Client
+from tests.support.recommendations import NOON, recommendation, workload_id
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from forecaster.domain.decision import Recommendation
+    from forecaster.domain.signal import Signal
+
+HOSTILE = '<img src=x onerror="alert(1)">'
+ROWS = (
+    recommendation(workload_id("api"), replicas=5),
+    recommendation(workload_id(HOSTILE), replicas=None, reason=Reason.NO_DATA),
+    recommendation(workload_id("web", namespace="other", kind="StatefulSet"), replicas=3, reason=Reason.REACTIVE),
+)
+
+
+def window(signal: Signal, step: timedelta) -> Window:
+    """Of two of the workloads: the first had 1 core, 2, 3 ... by five minutes, the other nothing."""
+    ids = (ROWS[2].id, ROWS[0].id)
+    values = np.full((2, 200), np.nan, np.float32)
+    if signal == CPU:
+        values[1] = np.arange(200) + 1
+    return Window(ids, NOON - 199 * step, step, values)
+
+
+def publish(path: Path, *rows: Recommendation, at: datetime = NOON, pictures: bool = True) -> None:
+    given: dict[str, Any] = {"interval": MINUTE, "version": "1.2.3", "signals": BUILT_IN}
+    table = TableFile(path, health=HealthBook({"policy.mode": "publish"}), **given)
+    drawn = {"pictures": PictureFile(pictures_path(path), window=window, **given)} if pictures else {}
+    OfferPublisher(Policies(Policy()), {"table": table, **drawn}).publish(at, rows)
+
+
+def client_of(path: Path) -> Client:
+    readers = TableReader(path), TableReader(pictures_path(path))
+    for reader in readers:
+        reader.refresh()
+    return Client(create_app(readers[0], clock=lambda: NOON + timedelta(seconds=10), pictures=readers[1]))
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Client:
+    publish(tmp_path / "table", *ROWS)
+    return client_of(tmp_path / "table")
+
+
+def test_the_page_lets_nothing_run_but_its_own_files(client: Client) -> None:
+    page = client.get("/")
+    assert page.headers["content-type"].startswith("text/html")
+    policy = page.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert "http" not in policy
+    assert re.findall(r"<script(?![^>]*src=)|\sstyle=|\son\w+=|https?://", page.text) == []
+
+
+def test_no_script_or_style_asks_another_host_or_makes_html_of_text() -> None:
+    for file in STATIC.iterdir():
+        text = file.read_text().replace("http://www.w3.org/2000/svg", "")
+        assert re.findall(r"https?://|innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(", text) == [], (
+            file.name
+        )
+
+
+@pytest.mark.parametrize("file", sorted(STATIC.iterdir()), ids=lambda file: file.name)
+def test_every_file_that_is_named_is_served(client: Client, file: Path) -> None:
+    assert client.get(f"/static/{file.name}").status_code == 200
+    for named in re.findall(r'(?:from|src|href)=? ?"(?:\./|static/)([\w.]+)"', file.read_text()):
+        assert client.get(f"/static/{named}").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["none.js", "..%2f__init__.py", "%2e%2e/app.py"])
+def test_no_other_file_is(client: Client, path: str) -> None:
+    assert client.get(f"/static/{path}").status_code == 404
+
+
+def test_the_columns_are_those_of_the_table(client: Client) -> None:
+    fleet = client.get("/dashboard/fleet").json()
+    listed = client.get("/api/v1/recommendations").json()["items"]
+    for row, item in enumerate(listed):
+        assert fleet["name"][row] == item["name"]
+        assert fleet["namespaces"][fleet["namespace"][row]] == item["namespace"]
+        assert fleet["kinds"][fleet["kind"][row]] == item["kind"]
+        assert fleet["current"][row] == item["replicas"]["now"]
+        assert fleet["recommended"][row] == (item["replicas"]["recommended"] or -1)
+        assert fleet["reasons"][fleet["reason"][row]] == item["replicas"]["reason"]
+        assert fleet["measured"][row] == 1.235
+        assert fleet["peak"][row] == 1.75
+    rows = ",".join(map(str, range(len(listed))))
+    said = client.get(f"/dashboard/sentences?of=2026-03-01T12:00:00Z&rows={rows}").json()
+    assert said["messages"] == [item["replicas"]["message"] for item in listed]
+
+
+def test_what_has_not_changed_is_not_sent_again(client: Client) -> None:
+    etag = client.get("/dashboard/fleet").headers["etag"]
+    again = httpx.Headers({"If-None-Match": etag})
+    assert client.get("/dashboard/fleet", headers=again).status_code == 304
+    assert client.get("/static/app.js").headers["etag"] != etag
+
+
+def test_sentences_of_another_table_are_not_taken_for_those_of_this_one(client: Client) -> None:
+    assert client.get("/dashboard/sentences?of=2026-03-01T11:59:00Z&rows=0").json() == {"messages": []}
+
+
+@pytest.mark.parametrize("rows", ["", "x", "-1", "3", "0,1,99999999999", ",".join(["0"] * 101)])
+def test_rows_that_are_not_there_are_refused(client: Client, rows: str) -> None:
+    assert client.get(f"/dashboard/sentences?of=2026-03-01T12:00:00Z&rows={rows}").status_code == 400
+
+
+def series_of(page: dict[str, Any]) -> dict[str, tuple[float, ...]]:
+    names, raw = page["series"]["names"], base64.b64decode(page["series"]["values"])
+    return {
+        name: struct.unpack(f"<{POINTS}f", raw[place * POINTS * 4 : (place + 1) * POINTS * 4])
+        for place, name in enumerate(names)
+    }
+
+
+def test_a_workload_has_its_history_its_decision_and_the_sentences_of_explain(client: Client) -> None:
+    page = client.get("/dashboard/workloads/shop/Deployment/api").json()
+    explained = client.get("/api/v1/namespaces/shop/workloads/Deployment/api/explanation").json()
+    assert page["lines"] == explained["lines"]
+    assert page["recommendation"] == client.get("/api/v1/recommendations/shop/api").json()["recommendation"]
+    assert page["series"]["until"] == "2026-03-01T12:00:00Z"
+    series = series_of(page)
+    assert series["cpu"] == tuple(range(200 - POINTS + 1, 201))
+    assert all(value != value for value in series["memory"])  # noqa: PLR0124  NaN
+    assert (series["recommended"][-1], series["peak"][-1]) == (5.0, 1.75)
+
+
+def test_a_workload_that_is_held_has_no_count_in_its_history(client: Client) -> None:
+    page = client.get(f"/dashboard/workloads/shop/Deployment/{HOSTILE.replace('/', '%2F')}").json()
+    assert page["recommendation"]["name"] == HOSTILE
+    assert all(value != value for value in series_of(page)["recommended"])  # noqa: PLR0124  NaN
+
+
+def test_an_unknown_workload_is_said_to_be_unknown(client: Client) -> None:
+    answer = client.get("/dashboard/workloads/shop/Deployment/none")
+    assert (answer.status_code, answer.json()["detail"]) == (404, "no Deployment shop/none in the table")
+
+
+def test_health_comes_with_the_settings_that_were_changed(client: Client) -> None:
+    assert client.get("/dashboard/health").json()["settings"] == {"policy.mode": "publish"}
+
+
+def test_without_pictures_the_fleet_is_shown_without_them(tmp_path: Path) -> None:
+    publish(tmp_path / "table", *ROWS, pictures=False)
+    fleet = client_of(tmp_path / "table").get("/dashboard/fleet").json()
+    assert (fleet["name"], fleet["spark"], fleet["shown"]) == (["web", HOSTILE, "api"], "", [-1, -1, -1])
+
+
+def test_pictures_of_other_workloads_are_found_by_name(tmp_path: Path) -> None:
+    """A workload that came after the last pictures has none, and the others keep theirs."""
+    publish(tmp_path / "table", *ROWS)
+    publish(tmp_path / "table", recommendation(workload_id("aaa")), *ROWS, at=NOON + MINUTE, pictures=False)
+    fleet = client_of(tmp_path / "table").get("/dashboard/fleet").json()
+    assert dict(zip(fleet["name"], fleet["shown"], strict=True)) == {"aaa": -1, "api": 0, "web": 0, HOSTILE: 0}
+    sparks, size = base64.b64decode(fleet["spark"]), fleet["spark_size"]
+    row = fleet["name"].index("api")
+    assert sparks[row * size] == 1 + round(254 * 165 / 200)
+    assert not any(sparks[fleet["name"].index("aaa") * size :][:size])
+
+
+def test_without_a_dashboard_nothing_is_at_the_root(tmp_path: Path) -> None:
+    publish(tmp_path / "table", *ROWS)
+    reader = TableReader(tmp_path / "table")
+    reader.refresh()
+    assert Client(create_app(reader, clock=lambda: NOON)).get("/").status_code == 404
+
+
+def test_before_the_first_table_the_page_is_there_and_its_answers_say_what_is_missing(tmp_path: Path) -> None:
+    client = client_of(tmp_path / "table")
+    assert client.get("/").status_code == 200
+    assert client.get("/dashboard/now").status_code == 503
+
+
+def test_secrets_are_not_among_the_settings() -> None:
+    given = {
+        "prometheus": {"url": "https://me:word@prometheus", "headers": {"X-Token": "word"}},
+        "state": {"database": "postgresql://me:word@db/x", "directory": "/state"},
+        "cycle": {"interval": "PT1M"},
+    }
+    shown = shown_settings(given)
+    assert "word" not in str(shown)
+    assert shown == {"prometheus.url": "https://…@prometheus", "state.directory": "/state", "cycle.interval": "PT1M"}
+
+
+def drawn(path: Path, minutes: range) -> None:
+    """A new process publishes the pictures of these minutes; the count of each is its number."""
+    file = PictureFile(path, interval=MINUTE, version="1", signals=BUILT_IN, window=window)
+    publisher = OfferPublisher(Policies(Policy()), {"pictures": file})
+    for minute in minutes:
+        at = NOON + minute * MINUTE
+        publisher.publish(at, [recommendation(at=at, replicas=minute + 1)])
+
+
+def recommended_in(path: Path) -> list[float]:
+    reader = TableReader(path, clock=lambda: NOON + timedelta(days=2))
+    reader.refresh()
+    assert reader.table is not None, reader.fault
+    values = np.frombuffer(reader.table.text("decided", 0), np.float32).reshape(-1, POINTS)[0]
+    assert np.isnan(values[:-4]).all()
+    return values[-4:].tolist()
+
+
+def test_half_a_day_of_decisions_moves_on_by_five_minutes_and_outlives_the_process(tmp_path: Path) -> None:
+    drawn(tmp_path / "p", range(8))
+    drawn(tmp_path / "p", range(8, 16))  # the new one decides at once
+    assert recommended_in(tmp_path / "p") == [1.0, 9.0, 11.0, 16.0]
+
+
+def test_what_was_decided_half_a_day_ago_is_gone(tmp_path: Path) -> None:
+    drawn(tmp_path / "p", range(1))
+    drawn(tmp_path / "p", range(12 * 60, 12 * 60 + 1))
+    assert recommended_in(tmp_path / "p")[-1] == 721.0
+
+
+def test_a_damaged_file_is_no_past_and_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "p").write_bytes(b"no table")
+    drawn(tmp_path / "p", range(1))
+    assert recommended_in(tmp_path / "p")[-1] == 1.0
