@@ -1,0 +1,66 @@
+"""A real Chromium in front of a real serving process. What is missing for it is said, and the tests are skipped."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from forecaster.app.child import ServingProcess
+from forecaster.serving.options import Address, ServingOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+QUIET = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update"),
+)
+"""What keeps the browser itself from asking its maker's hosts."""
+FOR_EVER = timedelta(days=36_500).total_seconds()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="playwright is not installed: ./dev test installs it"
+    )
+    program = next(filter(None, map(shutil.which, NAMES)), None)
+    if program is None:
+        pytest.skip("there is no Chromium: .ci/chromium installs it")
+    with playwright.sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=program, args=[*QUIET])
+        yield chromium
+        chromium.close()
+
+
+@contextmanager
+def served(table: Path) -> Iterator[str]:
+    """The address of a serving process in front of a table of any age."""
+    serving = ServingProcess(table, Address("127.0.0.1", 0), options=ServingOptions(stale_after_seconds=FOR_EVER))
+    serving.start()
+    try:
+        yield f"http://{serving.address}/"
+    finally:
+        serving.stop()
+
+
+@contextmanager
+def opened(browser: Any, address: str, *, width: int = 1440, dark: bool = False) -> Iterator[Any]:
+    """A page in which nothing may go wrong: no error in its console, no request to another host."""
+    context = browser.new_context(
+        viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light", reduced_motion="reduce"
+    )
+    page, faults = context.new_page(), []
+    page.on("console", lambda said: faults.append(said.text) if said.type in {"error", "warning"} else None)
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("request", lambda asked: None if asked.url.startswith((address, "about:")) else faults.append(asked.url))
+    page.goto(address)
+    yield page
+    context.close()
+    assert faults == []

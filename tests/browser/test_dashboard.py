@@ -1,0 +1,198 @@
+"""The dashboard as a reader has it: pictures are drawn, filters and keys work, new tables come by themselves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from forecaster.domain.decision import Reason
+from forecaster.domain.outlook import StepForecast
+from forecaster.domain.policies import Policies
+from forecaster.domain.policy import Policy
+from forecaster.domain.signal import BUILT_IN, CPU, PODS
+from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window
+from forecaster.publish.pictures import PictureFile
+from forecaster.publish.publisher import OfferPublisher
+from forecaster.publish.table import pictures_path
+from forecaster.publish.table_file import TableFile
+from tests.browser.conftest import opened, served
+from tests.support.recommendations import NOON, recommendation, workload_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import timedelta
+    from pathlib import Path
+
+    from forecaster.domain.decision import Recommendation
+    from forecaster.domain.signal import Signal
+
+pytestmark = pytest.mark.browser
+HOSTILE = '<img src=x onerror="document.title=1">'
+PAGES = ["", "#/workloads/shop/Deployment/web", "#/accuracy", "#/health"]
+INTERACTIVE_MS = 1500
+POLLED_MS = 8000
+
+
+def publisher(path: Path, rows: Sequence[Recommendation]) -> OfferPublisher:
+    """Publishes tables with half a day of history, and the hour ahead of each workload."""
+    ids = tuple(one.id for one in rows)
+    wave = 2.0 + np.sin(np.arange(200) / 20.0, dtype=np.float32)
+
+    def window(signal: Signal, step: timedelta) -> Window:
+        values = {CPU: wave, PODS: np.round(wave * 3.0)}.get(signal, np.full(200, np.nan, np.float32))
+        return Window(ids, NOON - 199 * step, step, np.tile(values.astype(np.float32), (len(ids), 1)))
+
+    ahead = StepForecast(NOON, NOON, FIVE_MINUTES, (0.1, 0.5, 0.9), ((1.0, 1.5, 2.0),) * 12, "ridge")
+    paths = {id_: {CPU: ahead} for id_ in ids}
+    given: dict[str, Any] = {"interval": MINUTE, "version": "1", "signals": BUILT_IN, "paths": lambda: paths}
+    table = TableFile(path, **given)
+    pictures = PictureFile(pictures_path(path), window=window, **given)
+    return OfferPublisher(Policies(Policy()), {"table": table, "pictures": pictures})
+
+
+FEW = (
+    recommendation(now=3, replicas=5),
+    recommendation(workload_id("api"), now=6, replicas=2, reason=Reason.REACTIVE),
+    recommendation(workload_id("batch", namespace="data"), replicas=None, reason=Reason.NO_DATA),
+    recommendation(workload_id(HOSTILE), replicas=3),
+)
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    path = tmp_path_factory.mktemp("few") / "table"
+    publisher(path, FEW).publish(NOON, FEW)
+    with served(path) as address:
+        yield address
+
+
+def names(page: Any) -> list[str]:
+    found: list[str] = page.locator(".row .who b").all_inner_texts()
+    return found
+
+
+def inked(page: Any, canvas: str) -> int:
+    """How many pixels of a canvas have a colour."""
+    found: int = page.eval_on_selector(
+        canvas,
+        "one => { const all = one.getContext('2d').getImageData(0, 0, one.width, one.height).data;"
+        " return all.filter((byte, i) => i % 4 == 3 && byte).length; }",
+    )
+    return found
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1440, 900, 390])
+@pytest.mark.parametrize("path", PAGES, ids=["fleet", "workload", "accuracy", "health"])
+def test_every_page_fits_every_width_and_says_nothing_in_the_console(
+    browser: Any, few: str, path: str, width: int, *, dark: bool
+) -> None:
+    with opened(browser, few, width=width, dark=dark) as page:
+        page.goto(few + path)
+        page.wait_for_selector("main h1")
+        page.wait_for_load_state("networkidle")
+        assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
+
+
+def test_the_fleet_names_first_what_needs_a_person(browser: Any, few: str) -> None:
+    with opened(browser, few) as page:
+        page.wait_for_selector(".row .why")
+        assert names(page) == ["batch", "web", HOSTILE, "api"]
+        assert page.inner_text("#causes") == "1 no data no sample of a signal: see what its sentence names"
+        assert inked(page, ".row canvas") > 200
+
+
+def test_the_reason_is_the_sentence_of_the_decision(browser: Any, few: str) -> None:
+    with opened(browser, few) as page:
+        page.wait_for_selector(".row .why:text('no samples for 20 min')")
+
+
+def test_filters_are_part_of_the_address(browser: Any, few: str) -> None:
+    with opened(browser, few) as page:
+        page.wait_for_selector(".row .why")
+        page.keyboard.press("/")
+        page.keyboard.type("we")
+        assert names(page) == ["web"]
+        page.reload()
+        page.wait_for_selector(".row .why")
+        assert names(page) == ["web"]
+        page.fill("input[type=search]", "")
+        page.select_option("select[name=show]", "down")
+        assert names(page) == ["api"]
+        page.select_option("select[name=show]", "")
+        page.check("input[name=group]")
+        assert names(page) == ["data", "batch", "shop", "web", HOSTILE, "api"]
+
+
+def test_keys_lead_to_a_workload_and_back(browser: Any, few: str) -> None:
+    with opened(browser, few) as page:
+        page.wait_for_selector(".row .why")
+        page.keyboard.press("j")
+        page.keyboard.press("j")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#chain li")
+        assert page.inner_text("h1") == "web"
+        page.keyboard.press("Escape")
+        page.wait_for_selector(".row .why")
+
+
+def test_a_workload_shows_demand_replicas_and_the_chain_of_its_decision(browser: Any, few: str) -> None:
+    with opened(browser, few) as page:
+        page.goto(few + PAGES[1])
+        page.wait_for_selector("#chain li")
+        assert min(inked(page, "#demand canvas"), inked(page, "#replicas canvas")) > 2000
+        steps = page.locator("#chain li").all_inner_texts()
+        assert steps[0].split()[0] == "3"
+        assert steps[-1].split()[0] == "5"
+        assert "peak at 12:10" in steps[-1]
+        box = page.locator("#demand canvas").bounding_box()
+        page.mouse.move(box["x"] + box["width"] * 0.8, box["y"] + 60)
+        assert "demand" in page.inner_text("#demand .tip")
+        assert page.is_visible("#replicas .cursor")
+
+
+def test_a_hostile_name_is_text(browser: Any, few: str) -> None:
+    with opened(browser, few) as page:
+        page.wait_for_selector(".row .why")
+        page.click(f"text={HOSTILE}")
+        page.wait_for_selector("#chain li")
+        assert page.inner_text("h1") == HOSTILE
+        assert page.title().startswith("shop/<img")
+
+
+def test_the_theme_stays_as_it_was_chosen(browser: Any, few: str) -> None:
+    with opened(browser, few) as page:
+        page.wait_for_selector(".row .why")
+        before = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        page.click("#theme")
+        after = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        page.reload()
+        assert before != after == page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+
+def test_a_new_table_comes_by_itself(browser: Any, tmp_path: Path) -> None:
+    publish = publisher(tmp_path / "table", FEW).publish
+    publish(NOON, FEW)
+    with served(tmp_path / "table") as address, opened(browser, address) as page:
+        page.wait_for_selector(".row .why")
+        publish(NOON + MINUTE, [recommendation(now=3, replicas=9, at=NOON + MINUTE), *FEW[1:]])
+        page.wait_for_selector("text=3 → 9", timeout=POLLED_MS)
+
+
+def test_ten_thousand_workloads_are_there_in_a_second_and_a_half(browser: Any, tmp_path: Path) -> None:
+    rows = [recommendation(workload_id(f"web-{i:05}", namespace=f"team-{i % 100:02}")) for i in range(10_000)]
+    publisher(tmp_path / "table", rows).publish(NOON, rows)
+    with served(tmp_path / "table") as address, opened(browser, address) as page:
+        took = []
+        for _ in range(3):
+            page.goto("about:blank")
+            page.goto(address)
+            page.wait_for_selector(".row .why")
+            took.append(page.evaluate("performance.now()"))
+        assert min(took) <= INTERACTIVE_MS
+        assert page.inner_text("#count") == "10,000 of 10,000"
+        assert page.locator(".row").count() < 60
+        page.evaluate("scrollTo(0, document.body.scrollHeight)")
+        page.wait_for_selector(".row :text('web-09999')")
