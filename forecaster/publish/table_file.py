@@ -50,8 +50,8 @@ class TableFile:
     """`OfferReceiver` into one file.
 
     `history` is what was known before this process; `note` is shown on every page of the dashboard. `paths`, `metrics`
-    and `last_report` are asked at every publication, and so is `live`: the kinds of which the API server told counts and
-    targets at that instant. The report of a cycle exists only when the cycle has ended, so a table carries the one
+    and `last_report` are asked at every publication, and so is `live`: the kinds of which the API server told counts
+    and targets at that instant. The report of a cycle exists only when the cycle has ended, so a table carries the one
     before.
     """
 
