@@ -51,8 +51,7 @@ DECIDED = ("recommended", "reactive", "peak")
 class PictureFile:
     """`OfferReceiver` into the file of pictures, at the first cycle of every five minutes.
 
-    `window` is asked for the histories of all `signals` but those of single containers, `paths` for the coming hour step
-    by step.
+    `window` is asked for the histories of all `signals` but those of single containers, `paths` for the coming hour.
     """
 
     def __init__(
