@@ -2,7 +2,7 @@
 
 Less exact than the objects themselves (`cluster_objects`): affinity, spread and the values of priority classes are not
 exported, and labels of nodes only those that kube-state-metrics was told to (`--metric-labels-allowlist=nodes=[*]`).
-Seventeen queries, asked for a proof or a forecast of nodes, never in the cycle.
+Eighteen queries, asked for a proof or a forecast of nodes, never in the cycle.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from forecaster.domain.workload import WorkloadId
 from forecaster.sources.blocks import workload_of
+from forecaster.sources.promql import CONTAINER_FACTS
 from forecaster.vertical.admission.cluster import Cluster, name_of
 from forecaster.vertical.admission.context import Rollout
 from forecaster.vertical.cluster_rules.limit_range import LimitRange, LimitRangeItem
@@ -37,6 +38,17 @@ _NODE = 'node!=""$labels'
 _ANYWHERE = 'namespace!=""$labels'
 """Nodes are shared: pods of every namespace take room on them."""
 
+
+def _running_requests(selected: str) -> str:
+    """Requests of each container that runs beside the others: app containers and native sidecars."""
+    app, init = (
+        f"max by (namespace, pod, container, resource) (kube_pod_{kind}_resource_requests{{{selected}}})"
+        for kind in ("container", "init_container")
+    )
+    sidecars = f'kube_pod_init_container_info{{restart_policy="Always",{selected}}}'
+    return f"{app} or ({init} and on (namespace, pod, container) {sidecars})"
+
+
 QUERIES: dict[str, str] = {
     "node_allocatable": f"max by (node, resource) (kube_node_status_allocatable{{{_NODE}}})",
     "node_memory_capacity": f'max by (node) (kube_node_status_capacity{{resource="memory",{_NODE}}})',
@@ -48,26 +60,21 @@ QUERIES: dict[str, str] = {
         f"group by (namespace, pod, node, created_by_kind, created_by_name) (kube_pod_info{{{_ANYWHERE}}})"
         f' and on (namespace, pod) (kube_pod_status_phase{{phase=~"Pending|Running",{_ANYWHERE}}} == 1)'
     ),
-    "pod_node_requests": (
-        "sum by (namespace, pod, resource) (max by (namespace, pod, container, resource) "
-        f"(kube_pod_container_resource_requests{{{_ANYWHERE}}}))"
-    ),
+    "pod_node_requests": f"sum by (namespace, pod, resource) ({_running_requests(_ANYWHERE)})",
     "pod_owners": "$owners",
     "pod_memory": (
         "sum by (namespace, pod) (max by (namespace, pod, container) "
         f'(container_memory_working_set_bytes{{container!="",container!="POD",{_ANYWHERE}}}))'
     ),
-    "container_requests": (
-        "max by (namespace, workload_kind, workload, container, resource) ("
-        f"max by (namespace, pod, container, resource) (kube_pod_container_resource_requests{{{_IN}}}) {_OWNED})"
-    ),
-    "container_limits": (
-        "max by (namespace, workload_kind, workload, container, resource) ("
-        f"max by (namespace, pod, container, resource) (kube_pod_container_resource_limits{{{_IN}}}) {_OWNED})"
-    ),
+    "container_requests": CONTAINER_FACTS["container_requests"],
+    "container_limits": CONTAINER_FACTS["container_limits"],
     "containers": (
         "group by (namespace, workload_kind, workload, container) ("
         f"group by (namespace, pod, container) (kube_pod_container_info{{{_IN}}}) {_OWNED})"
+    ),
+    "sidecars": (
+        "group by (namespace, workload_kind, workload, container) (group by (namespace, pod, container) "
+        f'(kube_pod_init_container_info{{restart_policy="Always",{_IN}}}) {_OWNED})'
     ),
     "limit_ranges": f"max by (namespace, limitrange, type, resource, constraint) (kube_limitrange{{{_IN}}})",
     "quotas": f"max by (namespace, resourcequota, resource, type) (kube_resourcequota{{{_IN}}})",
@@ -166,18 +173,23 @@ def _residents(rows: Mapping[str, Sequence[InstantRow]]) -> Iterable[Resident]:
 
 
 def _templates(rows: Mapping[str, Sequence[InstantRow]]) -> dict[WorkloadId, Pod]:
-    """One container each as it is stated; of init containers only their names are exported, so they are left out."""
+    """Containers and sidecars as they are stated; init containers that end before the load comes are left out."""
+    requests, limits = _by_container(rows["container_requests"]), _by_container(rows["container_limits"])
+
+    def stated(id_: WorkloadId, names: Iterable[str], *, sidecar: bool = False) -> tuple[Container, ...]:
+        blocks = ((name, Requirements(requests[id_, name], limits[id_, name])) for name in sorted(names))
+        return tuple(Container(name, block, sidecar) for name, block in blocks)
+
+    names, sidecars = _names(rows["containers"]), _names(rows["sidecars"])
+    return {id_: Pod(stated(id_, names[id_]), stated(id_, sidecars[id_], sidecar=True)) for id_ in list(names)}
+
+
+def _names(rows: Sequence[InstantRow]) -> dict[WorkloadId, list[str]]:
     names: dict[WorkloadId, list[str]] = defaultdict(list)
-    for row in rows["containers"]:
+    for row in rows:
         if one := workload_of(row.labels):
             names[one].append(row.labels.get("container", ""))
-    requests, limits = _by_container(rows["container_requests"]), _by_container(rows["container_limits"])
-    return {
-        id_: Pod(
-            tuple(Container(name, Requirements(requests[id_, name], limits[id_, name])) for name in sorted(containers))
-        )
-        for id_, containers in names.items()
-    }
+    return names
 
 
 def _by_container(rows: Sequence[InstantRow]) -> dict[tuple[WorkloadId, str], dict[str, int]]:

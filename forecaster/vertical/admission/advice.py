@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import ContainerSize, Target, Workload
     from forecaster.vertical.admission.cluster import Cluster
     from forecaster.vertical.admission.context import ProposedRequirements
+    from forecaster.vertical.cluster_rules.pod import Pod
 
 _GIB = 2**30
 HOURS_A_MONTH = 730
@@ -89,6 +90,8 @@ class Advice:
     """None while it holds, or where a pod's sum cannot be split over its containers."""
     unproved: str = ""
     """Why there is no proof."""
+    sidecars: frozenset[str] = frozenset()
+    """Containers that are init containers of the template and run beside the others."""
     baselines: Mapping[str, Resources | None] = field(default_factory=dict)
     previous: Resources | None = None
 
@@ -143,7 +146,12 @@ def advise(
         targets=decided.targets,
         proof=proof,
         unproved=unproved,
+        sidecars=frozenset(_sidecars(cluster.template_of(workload))),
     )
+
+
+def _sidecars(template: Pod) -> set[str]:
+    return {one.name for one in template.init_containers if one.sidecar}
 
 
 def _proved(
@@ -158,7 +166,8 @@ def _proved(
     context = cluster.context_of(
         workload, replicas, memory_usage, {name: one.now for name, one in named.items()}, terms
     )
-    if named.keys() and named.keys() <= {one.name for one in context.template.containers}:
+    running = {one.name for one in context.template.containers} | _sidecars(context.template)
+    if named.keys() and named.keys() <= running:
         by_container: ProposedRequirements | str = {
             name: requirements_of(rounded(one.recommended)) for name, one in named.items()
         }

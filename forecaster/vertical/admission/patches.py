@@ -29,15 +29,23 @@ def patchable(advice: Advice) -> bool:
 
 
 def patch(advice: Advice) -> dict[str, Any]:
-    """Changes nothing but requests and limits of cpu and memory; a limit that goes away is null, which removes it."""
+    """Changes nothing but requests and limits of cpu and memory; a limit that goes away is null, which removes it.
+
+    Sidecars are among the init containers of a template.
+    """
     values = advice.values or {}
+    lists = {"containers": values.keys() - advice.sidecars, "initContainers": values.keys() & advice.sidecars}
     return {
         "apiVersion": API_VERSIONS[advice.id.kind],
         "kind": advice.id.kind,
         "metadata": {"name": advice.id.name, "namespace": advice.id.namespace},
         "spec": {
             "template": {
-                "spec": {"containers": [{"name": name, "resources": _block(of)} for name, of in values.items()]}
+                "spec": {
+                    kind: [{"name": name, "resources": _block(of)} for name, of in values.items() if name in names]
+                    for kind, names in lists.items()
+                    if names
+                }
             }
         },
     }

@@ -47,6 +47,10 @@ def small(cluster: World, node: str = "n1") -> None:
         who = {"namespace": namespace, "pod": pod}
         cluster.gauge("kube_pod_info", 1, node=node, created_by_kind=kind, created_by_name="agent", **who)
         cluster.gauge("kube_pod_container_resource_requests", 0.5, container="app", resource="cpu", **who)
+    mesh = {"namespace": "shop", "pod": "web-7d-a"}
+    for container, policy in (("mesh", "Always"), ("setup", "")):
+        cluster.gauge("kube_pod_init_container_info", 1, container=container, restart_policy=policy, **mesh)
+        cluster.gauge("kube_pod_init_container_resource_requests", 0.2, container=container, resource="cpu", **mesh)
     cluster.gauge("kube_deployment_spec_strategy_rollingupdate_max_surge", 2, namespace="shop", deployment="web")
     limit = {"namespace": "shop", "limitrange": "l", "type": "Container", "resource": "cpu"}
     cluster.gauge("kube_limitrange", 2, constraint="max", **limit)
@@ -83,7 +87,7 @@ def test_nodes_are_those_of_our_cluster(cluster: Cluster) -> None:
 def test_pods_of_every_namespace_take_room(cluster: Cluster) -> None:
     found = {one.workload: (one.requests, one.daemon, one.memory_bytes) for one in cluster.residents}
     assert found == {
-        "shop/Deployment/web": ({"cpu": 500}, False, 1000),
+        "shop/Deployment/web": ({"cpu": 700}, False, 1000),
         "kube-system/DaemonSet/agent": ({"cpu": 500}, True, 1000),
     }
 
@@ -94,3 +98,8 @@ def test_a_namespace_s_rules_and_a_workload_s_containers(cluster: Cluster) -> No
     assert [one.name for one in cluster.templates[WEB].containers] == ["app"]
     assert cluster.templates[WEB].containers[0].resources.requests == {"cpu": 500}
     assert cluster.rollouts[WEB].surge == 2
+
+
+def test_a_sidecar_is_an_init_container_that_runs_beside_the_app(cluster: Cluster) -> None:
+    (mesh,) = cluster.templates[WEB].init_containers
+    assert (mesh.name, mesh.sidecar, mesh.resources.requests) == ("mesh", True, {"cpu": 200})

@@ -117,6 +117,23 @@ class TestPatches:
         }
         assert proxy["name"] == "proxy"
 
+    def test_a_sidecar_is_patched_where_the_template_has_it(self) -> None:
+        """Under `containers` its name would be a second one, without an image: the API server refuses that."""
+        pod = Pod(
+            (Container("app", block("750m", "768Mi")),), (Container("mesh", block("250m", "256Mi"), sidecar=True),)
+        )
+        sizes = tuple(
+            ContainerSize(name, NOW, Resources(cpu, None, GIB, GIB), None, None, "")
+            for name, cpu in (("app", 1.5), ("mesh", 0.1))
+        )
+        decided = Resize(Resources(1.6, None, 2 * GIB, 2 * GIB), Reason.SIZED, "sized", sizes)
+        one = Recommendation(WEB, NOON, 3, Scale(4, Reason.REACTIVE, ""), NOW, decided)
+        said = patch(advise(Workload(WEB, 3, 3, NOW), one, Cluster(templates={WEB: pod})))["spec"]["template"]["spec"]
+        assert [(one["name"], one["resources"]["requests"]["cpu"]) for one in said["containers"]] == [("app", "1500m")]
+        assert [(one["name"], one["resources"]["requests"]["cpu"]) for one in said["initContainers"]] == [
+            ("mesh", "100m")
+        ]
+
     def test_containers_whose_names_nobody_knows_have_no_patch(self) -> None:
         assert not patchable(advice(Resources(2.0, None, 2 * GIB, 2 * GIB)))
 
