@@ -31,7 +31,7 @@ from forecaster.kube.config import client_config_source, is_pod
 from forecaster.kube.lease import REQUEST_SECONDS, Election, ElectionThread, lease_path
 from forecaster.publish.overlay import OverlayWriter, PresentWorkload, overlay_path
 from forecaster.publish.rows import metric_readers
-from forecaster.sources.factory import source_of
+from forecaster.sources.factory import origins_of, source_of
 from forecaster.sources.live import LiveCluster, LiveSource
 from forecaster.sources.live_objects import BUILT_IN_KINDS, ScalableKind
 from forecaster.sources.prometheus import PrometheusSource
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from forecaster.ports import Actuator, Changes, Histories, Ledger, Publisher, Source, Watch
     from forecaster.publish.rows import OfferedCycle
     from forecaster.sources.live import WatchState
+    from forecaster.sources.request_origins import Origins
 
 ALL_AT_ONCE = 1_000_000
 JUDGED_AT_ONCE = 100
@@ -91,9 +92,13 @@ def single_cycle(
     observed.gates = ForecastGates(JUDGED_AT_ONCE, shown, settings.forecast.model)
     with suppress(StoreError):  # whose file that is says so itself
         observed_file(settings, observed).load()
+    source = source or looked_at(settings, source_of(settings))
+    with suppress(StoreError):
+        if (origins := origins_file(settings, source)) is not None:
+            origins.load()
     return build_cycle(
         settings,
-        source or looked_at(settings, source_of(settings)),
+        source,
         HistoryStore(settings.signal_table.measured, settings.history, now=now),
         publisher=Nowhere(),
         ledger=Nowhere(),
@@ -161,6 +166,12 @@ def nothing_observed(settings: Settings) -> Observed:
 def observed_file(settings: Settings, observed: Observed) -> ObservedFile[Observed]:
     """Where the service keeps it."""
     return ObservedFile(settings.state.directory / "observed.json", observed)
+
+
+def origins_file(settings: Settings, source: Source) -> ObservedFile[Origins] | None:
+    """Where the service keeps which mesh or ingress tells whose requests; None where that is not found out."""
+    origins = origins_of(source)
+    return None if origins is None else ObservedFile(settings.state.directory / "request-origins.json", origins)
 
 
 def prepare_process() -> None:

@@ -11,7 +11,7 @@ import threading
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from forecaster import __version__
@@ -25,6 +25,7 @@ from forecaster.app.compose import (
     live_cluster,
     nothing_observed,
     observed_file,
+    origins_file,
 )
 from forecaster.app.ledger_recall import recalled
 from forecaster.app.service import Persistence, Service
@@ -56,11 +57,11 @@ if TYPE_CHECKING:
 
     from forecaster.app.child import ChildExit
     from forecaster.config.settings import Settings, StateSettings
-    from forecaster.cycle.observed import Observed
     from forecaster.ports import Ledger, Source
     from forecaster.publish.publisher import OfferReceiver
     from forecaster.publish.rows import OfferedCycle
     from forecaster.serving.settings import ServingSettings, UpstreamSettings
+    from forecaster.sources.request_origins import Origins
     from forecaster.store.state import ObservedFile
 
 OBSERVED_EVERY = timedelta(minutes=5)
@@ -176,6 +177,10 @@ def build_service(
     if actuator:
         receivers["floor"] = actuator
     receivers |= pictures(settings, table.path, history, paths)
+    persisted = [Persistence(snapshots, settings.cycle.snapshot_every), Persistence(observed, OBSERVED_EVERY)]
+    if (origins := origins_file(settings, source)) is not None:
+        restore(origins, log)
+        persisted.append(Persistence(OnChange(origins), timedelta(0)))
     parts.callback(close_ledger, ledger, log)
     metrics.watch_history((one for one in settings.signal_table.measured if not one.of_container), history.missing)
     told = beginning(settings, history, now, observed=observed.observed) if settings.state.tape else b""
@@ -191,7 +196,6 @@ def build_service(
     )
     if settings.serving.forecast_path:
         cycle.forecaster.paths = paths
-    persisted = (Persistence(snapshots, settings.cycle.snapshot_every), Persistence(observed, OBSERVED_EVERY))
     service = Service(cycle, settings.cycle, metrics, persisted, log, clock)
     return service
 
@@ -307,7 +311,22 @@ def recall(ledger: SqlLedger, now: datetime, log: telemetry.Log) -> DecisionHist
         return DecisionHistory()
 
 
-def restore(snapshots: Snapshots | ObservedFile[Observed], log: telemetry.Log) -> None:
+@dataclass(slots=True)
+class OnChange:
+    """A file that is written in the cycle in which there is something new to keep."""
+
+    file: ObservedFile[Origins]
+    written: bytes = b""
+
+    def save(self) -> None:
+        """Write it where it differs from what was written last. Raises `StoreError`."""
+        kept = self.file.observed.kept()
+        if kept != self.written:
+            self.file.save()
+            self.written = kept
+
+
+def restore(snapshots: Snapshots | ObservedFile[Any], log: telemetry.Log) -> None:
     """Take over what the last run kept; without its history, everything is asked for again."""
     try:
         found = snapshots.load()

@@ -69,6 +69,8 @@ def log_report(log: Log, report: CycleReport) -> None:
         log.warning("cycle_starts_late", at=report.at, late_starts=report.late_starts)
     if report.gates:
         log.info("gates_moved", at=report.at, moved=len(report.gates), gates=report.gates[:SHOWN])
+    if report.moved:
+        log.warning("request_origin_changed", at=report.at, moved=len(report.moved), workloads=report.moved[:SHOWN])
     if report.failures:
         log.warning("cycle_incomplete", **facts, failed=len(report.failures), failures=report.failures[:SHOWN])
     else:
@@ -109,6 +111,11 @@ class Metrics:
         )
         self._fleet = FleetMetrics(registry)
         self._failures = Counter("forecaster_failures", "Lines of failure in cycle reports.", registry=registry)
+        self._moved = Counter(
+            "forecaster_request_origin_changes",
+            "Workloads whose requests came from another mesh or ingress from then on.",
+            registry=registry,
+        )
         self._store = Counter("forecaster_store_failures", "Writes that failed, by part.", ["part"], registry=registry)
         self._missing = Gauge(
             "forecaster_history_missing_points",
@@ -129,6 +136,7 @@ class Metrics:
         self._at.set(report.at.timestamp())
         self._late.inc(report.late_starts)
         self._failures.inc(len(report.failures))
+        self._moved.inc(len(report.moved))
         for step in report.late_steps:
             self._late_steps.labels(step).inc()
         for step, seconds in report.steps.items():

@@ -91,11 +91,14 @@ class Completeness:
     """Workloads with an incomplete latest value in this cycle, by signal and cause."""
     sentences: dict[str, None] = field(default_factory=dict)
     """What is incomplete in this cycle."""
+    moved: list[str] = field(default_factory=list)
+    """Workloads of which something else is measured from this cycle on."""
 
     def begin(self, now: datetime) -> None:
         """A cycle begins."""
         self.counts.clear()
         self.sentences.clear()
+        self.moved.clear()
         self.away = {at: one for at, one in self.away.items() if now - FORGOTTEN <= at <= now}
         for book in self.books.values():
             book.ended(now)
@@ -105,6 +108,9 @@ class Completeness:
         self.sentences.update(dict.fromkeys(block.warnings))
         if block.partial:
             self.sentences[f"{block.signal}: the answer is partial: {block.partial}"] = None
+        if block.moved:
+            self.moved += [f"{id_.kind} {id_}: {why}; its past is read again" for id_, why in block.moved.items()]
+            history.ask_again(block.signal, block.moved)
         verdict = self._judged(block, history, workloads, now)
         if block.step == MINUTE:
             self.books[block.signal].write(block, acting(block, verdict), verdict)

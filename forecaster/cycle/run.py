@@ -130,6 +130,7 @@ class Cycle:
             standings=self.decider.observed.gates.standings(),
             late_steps=tuple(steps.late),
             effected=effected,
+            moved=tuple(self.completeness.moved),
         )
         return Outcome(targets.inventory, decided, report)
 

@@ -92,6 +92,8 @@ class CycleReport:
     """Workloads whose policy asks for a gate by standing, and by whose forecast is used."""
     masked: tuple[MaskedShare, ...] = ()
     """What forecasts do not learn from as it was measured; only workloads of which there is some."""
+    moved: tuple[str, ...] = ()
+    """Workloads whose requests come from elsewhere from this cycle on, one sentence each."""
     late_steps: tuple[str, ...] = ()
     """Optional steps that found no time in this cycle and wait for the next."""
     effected: Effected | None = None

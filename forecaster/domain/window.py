@@ -23,6 +23,7 @@ FIVE_MINUTES = timedelta(minutes=5)
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+NOTHING_PARTLY: Mapping[WorkloadId, str] = MappingProxyType({})
 
 
 def last_multiple(at: datetime, step: timedelta) -> datetime:
@@ -110,15 +111,14 @@ class Block:
     """The server's own words where it says that something is missing from its answer."""
     rated: bool = False
     """Whether each value is a rate over a window, which samples may cover in part only."""
+    moved: Mapping[WorkloadId, str] = field(default_factory=lambda: NOTHING_PARTLY)
+    """Workloads whose values mean something else from now on, and why: what was kept of them is not comparable."""
 
     @property
     def end(self) -> datetime:
         """Instant of the latest column; `start - step` when there is none."""
         columns: int = self.values.shape[1]
         return self.start + (columns - 1) * self.step
-
-
-NOTHING_PARTLY: Mapping[WorkloadId, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)

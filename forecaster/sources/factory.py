@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from forecaster.ports import Source
     from forecaster.sources.prometheus import PrometheusSource
     from forecaster.sources.queries import Queries
+    from forecaster.sources.request_origins import Origins
     from forecaster.sources.settings import PrometheusSettings, SignalSettings
 
 NO_SIGNALS: Mapping[str, SignalSettings] = MappingProxyType({})
@@ -82,6 +83,11 @@ def close(source: Source) -> None:
     release = getattr(source, "close", None)
     if release is not None:
         release()
+
+
+def origins_of(source: Source) -> Origins | None:
+    """Where the requests of workloads come from, in a source that finds that out; None in another."""
+    return getattr(getattr(source, "source", source), "request_origins", None)
 
 
 def prometheus(

@@ -312,6 +312,8 @@ class LiveSource:
         kinds = frozenset() if past else self.live.kinds() & set(self.source.queries.kinds)
         self.told = (at, kinds)
         found = self._with_others(self.live.inventory(at, kinds, self._namespaces)) if kinds else None
+        if found:
+            self.source.follow(found)
         found = found or self.source.inventory(at)
         return found if past or not self._tells else replace(found, faults=(*found.faults, *self.live.faults()))
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 from forecaster.domain.amounts import duration_text
 from forecaster.domain.report import Check
-from forecaster.domain.signal import CPU, REQUESTS
+from forecaster.domain.signal import CPU
 from forecaster.errors import SourceError, SourceUnavailable
 from forecaster.sources import factory
 from forecaster.sources.prometheus import PrometheusSource
+from forecaster.sources.request_origins import several
 from forecaster.sources.wire import Denied, at_instant, by_its_own_clock, shown_url
 
 if TYPE_CHECKING:
@@ -158,11 +159,14 @@ def _count(source: PrometheusSource, selector: str, at: datetime) -> float:
 
 
 def _detected(source: PrometheusSource, at: datetime) -> Check:
-    series = len(source.latest(REQUESTS, at).ids)
-    origin = source.queries.requests_from
-    if origin == "auto":
+    """Which origins of request rates have data, of how many workloads."""
+    found = source.origins_at(at)
+    if not found:
         return Check("query requests", ok=True, detail=f"no series: {_OPTIONAL['requests']}")
-    return Check("query requests", ok=True, detail=f"{series} series, found as preset {origin!r}")
+    told = ", ".join(f"{len(ids)} workloads from {name}" for name, ids in found.items())
+    both = several(found)
+    doubled = f"; {len(both)} have several and take the first of these, which they keep" if both else ""
+    return Check("query requests", ok=True, detail=told + doubled)
 
 
 def _age(source: PrometheusSource, at: datetime) -> Check:

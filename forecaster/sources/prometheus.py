@@ -21,11 +21,12 @@ from forecaster.sources.blocks import block_of, of_containers, pod_samples, samp
 from forecaster.sources.client import PrometheusClient
 from forecaster.sources.facts import NEEDED_OF_CONTAINERS, by_workload, container_block, facts_of, rows_of
 from forecaster.sources.inventory import HPA_COUNT, MOST_FAILED, Rotation, inventory_of
+from forecaster.sources.request_origins import Origins
 from forecaster.sources.slices import Grid, Slices, grid_between, read_ahead
 from forecaster.sources.wire import MalformedAnswer, TooMuch, at_instant, shown_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
     from forecaster.domain.window import Inventory
@@ -41,6 +42,7 @@ _FIRST_SLICE = 12
 
 LONGEST_OF_SIGNAL = timedelta(minutes=5)
 """Pause of a signal whose query takes too long; what was not asked for is a gap, and asked for then."""
+NOTHING_ANSWERED: Mapping[str, Block] = MappingProxyType({})
 NOTHING_NAMED: Mapping[WorkloadId, str] = MappingProxyType({})
 _NOT_KNOWN = "whether pods lack samples, and which are starting, is not known"
 
@@ -65,6 +67,8 @@ class PrometheusSource:
         self._slow_signals = BackOff(LONGEST_OF_SIGNAL)
         self._container_rows: dict[str, tuple[InstantRow, ...]] = {}
         self._made_of: _MadeOf | None = None
+        self.request_origins = Origins()
+        """Where the request rate of each workload comes from, unless the settings say it."""
         self._named: dict[Signal, Mapping[WorkloadId, str]] = {}
         """The container that the HPA of a workload names, by signal."""
 
@@ -98,15 +102,22 @@ class PrometheusSource:
         replicas, ready = counts("replicas"), counts("ready_replicas")
         specified = self._rotation.specifications(at, replicas, ask)
         inventory = inventory_of(at, replicas, ready, specified, self._queries.kinds)
-        self._named = {one: _containers_of(inventory, one) for one in OF_CONTAINER.values()}
+        self.follow(inventory)
         return inventory
+
+    def follow(self, inventory: Inventory) -> None:
+        """Ask for the containers that the HPAs of this inventory name from now on."""
+        self._named = {one: _containers_of(inventory, one) for one in OF_CONTAINER.values()}
 
     def latest(self, signal: Signal, at: datetime) -> Block:
         """The demand of every workload at exactly `at`: one column."""
-        query = self._query(signal, MINUTE, at)
-        if not query:
-            return _nothing(signal, Grid(at, MINUTE, 1))
         grid = Grid(at, MINUTE, 1)
+        if signal == REQUESTS and self._queries.detects_requests:
+            with self._patient(signal, at):
+                return self._of_origins(grid, self._origins(at), at)
+        query = self._query(signal, MINUTE)
+        if not query:
+            return _nothing(signal, grid)
         with self._patient(signal, at):
             answer = self._client.custom_query(query, at, name=str(signal))
             return self._complete(self._block(signal, answer, grid), signal, grid)
@@ -114,7 +125,8 @@ class PrometheusSource:
     def history(self, signal: Signal, start: datetime, end: datetime, step: timedelta) -> Iterator[Block]:
         """Demand at every multiple of `step` from `start` to `end`, in slices of about `samples_per_answer`."""
         grid = grid_between(start, end, step)
-        query = self._query(signal, step, end)
+        first, *others = self._origins_of(signal, end)
+        query = self._queries.requests_of(first, step) if first else self._query(signal, step)
         if not query:
             yield _nothing(signal, grid)
             return
@@ -122,7 +134,12 @@ class PrometheusSource:
         slices = Slices(grid, first=_FIRST_SLICE, most=chosen.max_points, samples=chosen.samples_per_answer)
         with self._patient(signal, end):
             for piece, answer in read_ahead(slices, partial(self._ask_range, signal, query)):
-                yield self._complete(self._block(signal, answer, piece), signal, piece)
+                block = self._block(signal, answer, piece)
+                yield (
+                    self._of_origins(piece, others, end, {first: block})
+                    if first
+                    else self._complete(block, signal, piece)
+                )
 
     def containers(self, at: datetime) -> ContainerFacts:
         """What is told about every container at `at`; nothing where they are not asked for."""
@@ -223,18 +240,39 @@ class PrometheusSource:
         except MalformedAnswer as error:
             raise SourceRefused(f"query {name!r} to {shown_url(self._settings.url)}: {error}") from error
 
-    def _query(self, signal: Signal, step: timedelta, at: datetime) -> str:
-        if signal == REQUESTS and self._queries.detects_requests:
-            self._detect_requests(at)
+    def _query(self, signal: Signal, step: timedelta) -> str:
         named = set(self._containers(signal).values())
         return self._queries.signal(signal, step, named) if named or not signal.of_container else ""
 
-    def _detect_requests(self, at: datetime) -> None:
-        """Find out where request rates come from; while nothing is found, it is asked again every time."""
+    def origins_at(self, at: datetime) -> dict[str, tuple[WorkloadId, ...]]:
+        """The workloads of which each origin of request rates has data."""
         rows = self.rows(at_instant("request origins", self._queries.detection(), at))
-        preset = request_rates.preferred({row.labels.get("preset", "") for row in rows})
-        if preset:
-            self._queries = self._queries.with_requests_from(preset)
+        there = {row.labels.get("preset", "") for row in rows}
+        grid = Grid(at, MINUTE, 1)
+        return {name: self._of_origin(name, grid).ids for name in request_rates.PREFERRED if name in there}
+
+    def _origins_of(self, signal: Signal, at: datetime) -> tuple[str, ...]:
+        """The origins that are asked for a signal; one without a name where that is no question."""
+        if signal != REQUESTS or not self._queries.detects_requests:
+            return ("",)
+        return self._origins(at, past=True) or ("",)
+
+    def _origins(self, at: datetime, *, past: bool = False) -> tuple[str, ...]:
+        """The origins that workloads have, after a look where one is due."""
+        if self.request_origins.due(at, past=past):
+            self.request_origins.look(self.origins_at(at), at)
+        return self.request_origins.active
+
+    def _of_origins(
+        self, grid: Grid, names: Sequence[str], at: datetime, answered: Mapping[str, Block] = NOTHING_ANSWERED
+    ) -> Block:
+        """Request rates of every workload from its own origin; some may be answered already."""
+        blocks = {**answered, **{name: self._of_origin(name, grid) for name in names}}
+        return self.request_origins.merged(blocks, at) if blocks else _nothing(REQUESTS, grid)
+
+    def _of_origin(self, name: str, grid: Grid) -> Block:
+        answer = self._ask_grid(f"requests of {name}", self._queries.requests_of(name, grid.step), grid)
+        return replace(self._block(REQUESTS, answer, grid), rated=True)
 
 
 def _containers_of(inventory: Inventory, signal: Signal) -> dict[WorkloadId, str]:

@@ -203,6 +203,10 @@ class Queries(BaseModel):
         """The same queries with request rates from this preset."""
         return self.model_copy(update={"requests_from": preset, "requests": PRESETS[preset].query})
 
+    def requests_of(self, preset: str, step: timedelta = timedelta(0)) -> str:
+        """The query for the request rates of one origin at points `step` apart."""
+        return self.rendered(PRESETS[preset].query, self.window(step))
+
     def window(self, step: timedelta) -> timedelta:
         """Range of a rate for points `step` apart."""
         return max(self.rate_window, step)

@@ -209,8 +209,3 @@ def detection() -> str:
     return "\nor\n".join(
         f'label_replace(group({preset.evidence}), "preset", "{name}", "", "")' for name, preset in PRESETS.items()
     )
-
-
-def preferred(found: set[str]) -> str | None:
-    """The preset to use when these have data; None when none has."""
-    return next((name for name in PREFERRED if name in found), None)

@@ -53,6 +53,7 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     warnings: list[str] = []
     partial: str = ""
     rated: bool = False
+    moved: list[tuple[tuple[str, ...], str]] = []
     layers: int = 1
     """Arrays of [row, column] in the body: the values, and those of `domain.window.PodSamples` where they are known."""
     tells_containers: bool = False
@@ -234,6 +235,7 @@ def _block_frame(block: Block | ContainerBlock, signal: Signal) -> tuple[Head, b
         warnings=list(of_pods.warnings) if of_pods else [],
         partial=of_pods.partial if of_pods else "",
         rated=of_pods is not None and of_pods.rated,
+        moved=[(tuple(id_), why) for id_, why in of_pods.moved.items()] if of_pods else [],
         layers=len(layers),
     )
     return head, b"".join(np.ascontiguousarray(one, TAPE_FLOAT).tobytes() for one in layers)

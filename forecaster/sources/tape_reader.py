@@ -203,6 +203,7 @@ def _block(head: Head, body: bytes) -> Block:
         PodSamples(*of_pods) if of_pods else None,
         head.partial,
         head.rated,
+        {WorkloadId(*id_): why for id_, why in head.moved},
     )
 
 

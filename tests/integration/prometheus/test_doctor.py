@@ -26,7 +26,7 @@ def test_a_filled_week_is_in_good_order(filled_week: FilledWeek, prometheus_bina
     # The week may have been filled minutes ago, and its `now` is the clock that is compared.
     assert {check.name for check in found if not check.ok} <= {"clock"}
     assert details["query cpu"] == details["query replicas"] == "33 series"
-    assert details["query requests"] == "33 series, found as preset 'istio'"
+    assert details["query requests"] == "33 workloads from istio"
     assert details["scrape interval"] == "one sample every 1m, rates over 2m"
     assert details["sample age"] == "the newest sample is 53s old"
     assert prometheus_binaries.version.split("+")[0] in details["version"]

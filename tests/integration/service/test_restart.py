@@ -5,8 +5,11 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from forecaster.app.compose import single_cycle
+from forecaster.config.settings import parse
 from forecaster.horizontal.standing import Standing
-from tests.support.builders import NOON, after, minutes
+from forecaster.sources import factory
+from tests.support.builders import NOON, after, minutes, workload
 from tests.support.composed import composed, published, recorded_cluster, scale, tick
 
 if TYPE_CHECKING:
@@ -105,3 +108,18 @@ def test_a_start_after_noon_of_a_clock_that_was_ahead_is_written_at_once(tmp_pat
         first = (tmp_path / "observed.json").stat().st_mtime_ns
         tick(service, NOON)
         assert (tmp_path / "observed.json").stat().st_mtime_ns != first
+
+
+def test_where_requests_come_from_is_written_when_it_is_known_and_read_at_the_start(tmp_path: Path) -> None:
+    """Not five minutes later with the rest: a kill could turn an ingress controller's rate into a mesh's."""
+    web = workload("web").id
+    with recorded_cluster() as cluster:
+        with composed(cluster, tmp_path) as first:
+            first.cycle.source.request_origins.of[web] = "nginx-ingress"  # type: ignore[attr-defined]
+            tick(first, NOON)
+        with composed(cluster, tmp_path) as second:
+            assert second.cycle.source.request_origins.of == {web: "nginx-ingress"}  # type: ignore[attr-defined]
+        settings = parse({"prometheus": {"url": cluster.url}, "state": {"directory": str(tmp_path)}}, "test")
+        once = single_cycle(settings, NOON).source
+        assert once.request_origins.of == {web: "nginx-ingress"}  # type: ignore[attr-defined]
+        factory.close(once)

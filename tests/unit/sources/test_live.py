@@ -237,11 +237,15 @@ class Told:
         self.queries = Queries()
         self.workloads = workloads
         self.down: SourceUnavailable | None = None
+        self.followed: Inventory | None = None
 
     def inventory(self, at: datetime) -> Inventory:
         if self.down:
             raise self.down
         return Inventory(at, self.workloads)
+
+    def follow(self, inventory: Inventory) -> None:
+        self.followed = inventory
 
 
 def over(prometheus: Any, live: LiveCluster, clock: Clock, *, tells: bool = False) -> LiveSource:

@@ -125,7 +125,7 @@ def test_the_origin_of_requests_is_asked_for_until_it_is_known() -> None:
         before = source.latest(REQUESTS, NOON)
         found.append(({"preset": "linkerd"}, "1"))
         after = [source.latest(REQUESTS, NOON) for _ in range(2)]
-        assert source.queries.requests_from == "linkerd"
+        assert source.request_origins.active == ("linkerd",)
     assert before.ids == ()
     assert [block.ids for block in after] == [(WorkloadId("shop", "Deployment", "web"),)] * 2
     assert sum("group(" in asked.form["query"] for asked in server.asked) == 2

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from forecaster.domain.signal import CPU, REQUESTS
 from forecaster.sources.queries import Queries
-from forecaster.sources.request_rates import PREFERRED, PRESETS, preferred
+from forecaster.sources.request_rates import PREFERRED, PRESETS
 
 MINUTE = timedelta(minutes=1)
 
@@ -101,14 +101,6 @@ def test_every_preset_has_a_rank_and_the_same_output_labels() -> None:
     for name, preset in PRESETS.items():
         by_workload = preset.query.startswith("sum by (namespace, workload_kind, workload) (")
         assert by_workload or name == "recorded", name
-
-
-def test_a_mesh_is_preferred_to_an_ingress_controller() -> None:
-    assert preferred({"nginx-ingress", "linkerd"}) == "linkerd"
-
-
-def test_nothing_known_is_preferred_to_nothing() -> None:
-    assert preferred(set()) is None
 
 
 class TestAbout:

@@ -1,0 +1,145 @@
+"""Where the request rate of each workload comes from: found by asking, remembered, changed only when it falls silent.
+
+A mesh sees every request of a workload, an ingress controller those from outside: the same name would mean another
+amount. So a workload keeps its origin through restarts and whatever is installed later; where it has been silent for
+`SILENT` and another one has data, it is moved there, and that is said.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from forecaster.domain.window import HOUR
+from forecaster.domain.workload import WorkloadId
+from forecaster.sources.request_rates import PREFERRED
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from datetime import datetime
+
+    from forecaster.domain.window import Block
+
+LOOK_EVERY = timedelta(minutes=15)
+"""From one look at which origins have data to the next."""
+SILENT = HOUR
+"""After so long without data a workload takes another origin: a restart of a mesh takes minutes."""
+SETTLES = 2 * LOOK_EVERY
+"""For so long a new workload may still turn to a preferred origin, whose first counter came later."""
+FORGOTTEN = timedelta(days=14)
+"""A workload without any data for so long chooses anew."""
+
+
+class PersistedOrigins(msgspec.Struct, frozen=True):
+    """Workloads by the name of their origin."""
+
+    origins: dict[str, tuple[tuple[str, str, str], ...]]
+
+
+@dataclass(slots=True)
+class Origins:
+    """The origin of each workload, when it last had data, and the moves that were not told yet."""
+
+    of: dict[WorkloadId, str] = field(default_factory=dict)
+    seen: dict[WorkloadId, datetime] = field(default_factory=dict)
+    looked_at: datetime | None = None
+    since: dict[WorkloadId, datetime] = field(default_factory=dict)
+    """When a new workload chose first."""
+    moved: dict[WorkloadId, str] = field(default_factory=dict)
+
+    def due(self, at: datetime, *, past: bool) -> bool:
+        """Whether to look which origins have data: at once while none has, then now and then, the past not again."""
+        if not self.of or self.looked_at is None:
+            return True
+        return at - self.looked_at >= LOOK_EVERY or (at < self.looked_at and not past)
+
+    @property
+    def active(self) -> tuple[str, ...]:
+        """The origins that any workload has, the preferred ones first."""
+        used = set(self.of.values())
+        return tuple(name for name in PREFERRED if name in used)
+
+    def look(self, found: Mapping[str, Collection[WorkloadId]], at: datetime) -> None:
+        """Choose for new workloads, and for those that are silent where they were, by what each origin has."""
+        self.looked_at = at
+        having: dict[WorkloadId, list[str]] = defaultdict(list)
+        for name in PREFERRED:
+            for id_ in found.get(name, ()):
+                having[id_].append(name)
+        for id_, names in having.items():
+            before = self.of.get(id_)
+            if before in names and (names[0] == before or not self._settles(id_, at)):
+                self.seen[id_] = at
+            elif before is None or self._settles(id_, at) or at - self.seen.setdefault(id_, at) >= SILENT:
+                self._take(id_, names[0], at)
+        gone = [id_ for id_ in self.of if at - self.seen.setdefault(id_, at) >= FORGOTTEN]
+        for id_ in gone:
+            del self.of[id_], self.seen[id_]
+        self.since = {id_: since for id_, since in self.since.items() if at - since <= SETTLES}
+
+    def _take(self, id_: WorkloadId, name: str, at: datetime) -> None:
+        before = self.of.get(id_)
+        if before is not None:
+            why = "had data first" if self._settles(id_, at) else f"is silent since {self.seen[id_]:%H:%M} UTC"
+            self.moved[id_] = f"requests come from {name} now, {before} {why}"
+        else:
+            self.since[id_] = at
+        self.of[id_], self.seen[id_] = name, at
+
+    def _settles(self, id_: WorkloadId, at: datetime) -> bool:
+        """Whether a workload is so new that what came first is not yet what it keeps."""
+        return id_ in self.since and at - self.since[id_] <= SETTLES
+
+    def merged(self, blocks: Mapping[str, Block], at: datetime) -> Block:
+        """One block of those of several origins, each workload from its own; one that is new takes the first."""
+        parts = []
+        for name, block in blocks.items():
+            for id_ in block.ids:
+                if id_ not in self.of:
+                    self._take(id_, name, at)
+            parts.append(self._own(name, block, at))
+        first = next(iter(blocks.values()))
+        moved, self.moved = self.moved, {}
+        return replace(
+            first,
+            ids=tuple(id_ for part in parts for id_ in part.ids),
+            values=np.concatenate([part.values for part in parts]),
+            warnings=tuple(dict.fromkeys(one for part in parts for one in part.warnings)),
+            partial=next((part.partial for part in parts if part.partial), ""),
+            moved=moved,
+        )
+
+    def _own(self, name: str, block: Block, at: datetime) -> Block:
+        rows = [row for row, id_ in enumerate(block.ids) if self.of.get(id_) == name]
+        last = at - timedelta(minutes=1)
+        for row in rows if block.end >= last else ():
+            if not np.isnan(block.values[row, -1]):
+                self.seen[block.ids[row]] = at
+        return replace(block, ids=tuple(block.ids[row] for row in rows), values=block.values[rows])
+
+    def kept(self) -> bytes:
+        """As JSON."""
+        origins: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
+        for id_, name in sorted(self.of.items()):
+            origins[name].append((id_.namespace, id_.kind, id_.name))
+        return msgspec.json.encode(PersistedOrigins({name: tuple(ids) for name, ids in origins.items()}))
+
+    def restore(self, kept: bytes) -> None:
+        """Take over what an earlier process chose; what is no known origin is left out.
+
+        Raises:
+            msgspec.MsgspecError: it is no such JSON; nothing was taken over.
+        """
+        known = msgspec.json.decode(kept, type=PersistedOrigins).origins
+        self.of = {WorkloadId(*id_): name for name, ids in known.items() if name in PREFERRED for id_ in ids}
+
+
+def several(found: Mapping[str, Collection[WorkloadId]]) -> list[WorkloadId]:
+    """Workloads of which more than one origin has data."""
+    count = Counter(id_ for ids in found.values() for id_ in ids)
+    return sorted(id_ for id_, many in count.items() if many > 1)
