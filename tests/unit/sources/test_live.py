@@ -263,6 +263,7 @@ class TestSource:
         found = source.inventory(NOW)
         assert [(one.id.name, one.replicas) for one in found.workloads] == [("web", 30), ("batch", 3)]
         assert found.whole == {"Deployment", "StatefulSet"}
+        assert prometheus.followed == found, "the containers that live HPAs name are asked for"
         assert source.live_kinds(NOW) == found.whole
         assert source.live_kinds(NOW + timedelta(minutes=1)) == frozenset()
 
