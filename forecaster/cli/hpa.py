@@ -56,9 +56,28 @@ Instant = Annotated[
 ScaleToZero = Annotated[bool, typer.Option("--scale-to-zero", help="The gate HPAScaleToZero is on.")]
 
 
-@app.command()
+EXPLAIN_EPILOG = """\b
+Examples:
+  forecaster hpa explain hpa.yaml --replicas 4 --usage cpu=5.2 --request cpu=500m
+  kubectl get hpa -A -o yaml | forecaster hpa explain -
+  helm template ./chart | forecaster hpa explain -"""
+SIMULATE_EPILOG = """\b
+Examples:
+  forecaster hpa simulate --hpa hpa.yaml --replicas 4 --usage cpu=5.2 --request cpu=500m --passes 20"""
+
+
+@app.command(epilog=EXPLAIN_EPILOG)
 def explain(
-    hpa: Manifest,
+    manifests: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[FILE]...",
+            help="Manifests, or - for standard input: streams, lists, Helm's output; HPAs, and ScaledObjects of KEDA.",
+        ),
+    ] = None,
+    hpa: Annotated[
+        Path | None, typer.Option("--hpa", metavar="FILE", exists=True, dir_okay=False, help="The same, one file.")
+    ] = None,
     pods: Pods = None,
     metrics: Metrics = None,
     replicas: Replicas = None,
@@ -69,18 +88,32 @@ def explain(
     at: Instant = None,
     scale_to_zero: ScaleToZero = False,
 ) -> None:
-    """Say what this HPA aims at, what it will do at the next sync and why, and what to beware of."""
-    from forecaster.cli.hpa_inputs import controller_with, look, specs_of
-    from forecaster.cli.hpa_report import explained
+    """Say what an HPA aims at, what it will do at the next sync and why, and what to beware of.
+
+    A ScaledObject is explained as the HPA that KEDA makes of it. Without pods or replicas only the aims are said, and
+    what to beware of.
+    """
+    from forecaster.cli.hpa_inputs import controller_with, look, specs_of, streamed
+    from forecaster.cli.hpa_report import aims_and_cautions, explained
+    from forecaster.report.printed import print_text
 
     controller = controller_with(scale_to_zero=scale_to_zero)
-    spec, *others = specs_of([hpa, *(other or [])], controller)
-    seen, now = look(spec, pods, metrics, replicas, usage or [], request or [], at)
-    for line in explained(spec, seen, now, controller, others, frozenset(vertical or ())):
-        typer.echo(line)
+    found = streamed([*(manifests or []), *([hpa] if hpa else [])], controller)
+    beside = specs_of(other or [], controller)
+    for one in found:
+        if len(found) > 1 or one.note:
+            print_text(f"{one.title}:")
+        others = [each.spec for each in found if each is not one and each.spec.namespace == one.spec.namespace]
+        others += beside
+        if pods is None and replicas is None and not (usage or request or metrics):
+            lines = aims_and_cautions(one.spec, controller, others, frozenset(vertical or ()))
+        else:
+            seen, now = look(one.spec, pods, metrics, replicas, usage or [], request or [], at)
+            lines = explained(one.spec, seen, now, controller, others, frozenset(vertical or ()))
+        print_text(*lines)
 
 
-@app.command()
+@app.command(epilog=SIMULATE_EPILOG)
 def simulate(
     hpa: Manifest,
     pods: Pods = None,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import sys
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import yaml
 from forecaster.domain.quantity import QuantityError, parse_quantity, right_spelling
 from forecaster.errors import ForecasterError
 from forecaster.hpa.documents import DocumentError, answers_of, newest_sample, pods_of
-from forecaster.hpa.manifest import RefusedManifest, read_manifest
+from forecaster.hpa.manifest import KIND, RefusedManifest, read_manifest
 from forecaster.hpa.observation import POD_LABELS, SELECTOR, Observation, ScaleSubresource, observe_totals
 from forecaster.hpa.spec import Controller, FeatureGates
 
@@ -29,6 +30,112 @@ class InputError(ForecasterError):
 def controller_with(*, scale_to_zero: bool) -> Controller:
     """The shipped controller, with the one gate that changes what a manifest may say."""
     return Controller(gates=FeatureGates(scale_to_zero=scale_to_zero))
+
+
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """One HPA of a stream, and where it is not written as one, what it was made of."""
+
+    spec: HpaSpec
+    note: str = ""
+
+    @property
+    def title(self) -> str:
+        """Its name, and its origin."""
+        name = f"{self.spec.namespace}/{self.spec.name}" if self.spec.namespace else self.spec.name
+        return f"HPA {name}" + (f", which KEDA makes of {self.note}" if self.note else "")
+
+
+def streamed(paths: Sequence[Path], controller: Controller) -> list[Streamed]:
+    """The HPAs of manifests, lists, streams and Helm's output; objects of other kinds are passed over.
+
+    Raises:
+        InputError: with every fault where the API server would refuse one, or where there is none.
+    """
+    if not paths:
+        raise InputError("name a manifest, or - for standard input")
+    found, faults, kinds = [], [], set()
+    for path in paths:
+        for document in (part for one in _documents(path) for part in _items(one)):
+            kind = document.get("kind") if isinstance(document, dict) else None
+            scaled = kind == "ScaledObject"
+            if kind not in {KIND, "ScaledObject", None}:
+                kinds.add(str(kind))
+                continue
+            manifest = hpa_of_scaled_object(document) if scaled else document
+            spec = read_manifest(manifest, scale_to_zero=controller.gates.scale_to_zero)
+            if isinstance(spec, RefusedManifest):
+                faults += [f"{path}: {fault}" for fault in spec.faults]
+            else:
+                found.append(Streamed(spec, f"ScaledObject {document['metadata'].get('name')}" if scaled else ""))
+    if faults:
+        raise InputError("the API server would refuse this\n  " + "\n  ".join(faults))
+    if not found:
+        others = f"; there are {', '.join(sorted(kinds))}" if kinds else ""
+        raise InputError(f"{', '.join(map(str, paths))}: no {KIND} and no ScaledObject is in it{others}")
+    return found
+
+
+def _items(document: Any) -> list[Any]:
+    """The objects of a list, or the object itself."""
+    if isinstance(document, dict) and str(document.get("kind", "")).endswith("List"):
+        kind = str(document["kind"]).removesuffix("List")
+        return [{"kind": kind, "apiVersion": document.get("apiVersion"), **one} for one in document.get("items") or ()]
+    return [document]
+
+
+THRESHOLDS = ("threshold", "value", "targetValue", "lagThreshold", "queueLength", "target", "desiredReplicas")
+"""What KEDA's scalers call the amount of a pod, the most usual first."""
+
+
+def hpa_of_scaled_object(document: dict[str, Any]) -> dict[str, Any]:
+    """The HPA that KEDA makes of a ScaledObject (keda.sh, "Scaling Deployments"): one metric a trigger.
+
+    Of 0 replicas KEDA itself takes care: the HPA begins at 1. A trigger without an amount counts as 1 a pod.
+    """
+    metadata, spec = document.get("metadata") or {}, document.get("spec") or {}
+    own = ((spec.get("advanced") or {}).get("horizontalPodAutoscalerConfig")) or {}
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", **(spec.get("scaleTargetRef") or {})}
+    name = str(metadata.get("name", ""))
+    made = {
+        "scaleTargetRef": {key: target.get(key) for key in ("apiVersion", "kind", "name")},
+        "minReplicas": max(1, spec.get("minReplicaCount") or 0),
+        "maxReplicas": spec.get("maxReplicaCount", 100),
+        "metrics": [_metric_of(i, one, name) for i, one in enumerate(spec.get("triggers") or ())],
+    }
+    if own.get("behavior"):
+        made["behavior"] = own["behavior"]
+    named = {**metadata, "name": own.get("name") or f"keda-hpa-{name}"}
+    return {"apiVersion": "autoscaling/v2", "kind": KIND, "metadata": named, "spec": made}
+
+
+def _metric_of(place: int, trigger: dict[str, Any], scaled_object: str) -> dict[str, Any]:
+    kind, said = str(trigger.get("type", "")), trigger.get("metadata") or {}
+    if kind in {"cpu", "memory"}:
+        utilization = (trigger.get("metricType") or said.get("type") or "Utilization") == "Utilization"
+        amount = int(said.get("value", 0)) if utilization else str(said.get("value", "0"))
+        aim: dict[str, object] = (
+            {"type": "Utilization", "averageUtilization": amount} if utilization else average(amount)
+        )
+        container = said.get("containerName")
+        block = {"name": kind, "target": aim} | ({"container": container} if container else {})
+        return (
+            {"type": "ContainerResource", "containerResource": block}
+            if container
+            else {"type": "Resource", "resource": block}
+        )
+    amount = str(next((said[key] for key in THRESHOLDS if key in said), "1"))
+    aim = {"type": "Value", "value": amount} if trigger.get("metricType") == "Value" else average(amount)
+    selector = {"matchLabels": {"scaledobject.keda.sh/name": scaled_object}}
+    return {
+        "type": "External",
+        "external": {"metric": {"name": f"s{place}-{kind}", "selector": selector}, "target": aim},
+    }
+
+
+def average(amount: object) -> dict[str, object]:
+    """A target of so much a pod."""
+    return {"type": "AverageValue", "averageValue": amount}
 
 
 def specs_of(paths: Sequence[Path], controller: Controller) -> list[HpaSpec]:
@@ -102,10 +209,18 @@ def remedy_of(error: QuantityError, text: str) -> str:
 def _documents(path: Path) -> list[Any]:
     """The YAML or JSON documents of a file, empty ones left out."""
     try:
-        with path.open("rb") as stream:
-            return [document for document in yaml.safe_load_all(stream) if document is not None]
+        text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
+        return [document for document in yaml.safe_load_all(_manifests(text)) if document is not None]
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is no YAML: {error}") from error
+
+
+def _manifests(text: str) -> str:
+    """The manifests of what `helm install --dry-run` prints, without its head and notes; other text as it is."""
+    _, head, behind = text.partition("\nMANIFEST:\n")
+    return behind.partition("\nNOTES:\n")[0] if head else text
 
 
 def _instant(text: str) -> datetime:

@@ -42,6 +42,17 @@ def explained(
     yield from (f"! {caution}" for caution in found)
 
 
+def aims_and_cautions(
+    spec: HpaSpec, controller: Controller, others: Sequence[HpaSpec], vertical: frozenset[str]
+) -> Iterator[str]:
+    """What can be said of a manifest without pods: at its lowest count."""
+    yield f"Aims: {'; '.join(aims(spec))}. The largest proposal wins."
+    yield "Give --replicas N and --usage METRIC=QUANTITY, or --pods FILE, for what it does at the next sync."
+    lowest = max(1, spec.bounds.min_replicas)
+    found = cautions(spec, lowest, controller=controller, others=others, vertical_resources=vertical)
+    yield from (f"! {caution}" for caution in found)
+
+
 def rows_of(steps: Iterable[SimulatedPass]) -> list[Row]:
     """One row of plain values a pass."""
     return [_row(number, step) for number, step in enumerate(steps, start=1)]

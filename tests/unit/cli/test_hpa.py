@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from forecaster.cli.hpa import app
@@ -144,8 +145,7 @@ def test_the_gate_lets_minimum_zero_pass(tmp_path: Path) -> None:
         (HPA.replace("behavior: {}", "behaviour: {}"), 'unknown field "spec.behaviour"'),
         ("{", "is no YAML"),
         ("\x00", "is no YAML"),
-        ("", "expected one HPA a file, got 0"),
-        (f"{HPA}---{HPA}", "expected one HPA a file, got 2"),
+        ("", "no HorizontalPodAutoscaler and no ScaledObject is in it"),
         ("[1, 2]", "a manifest is a mapping"),
     ],
 )
@@ -158,7 +158,7 @@ def test_a_manifest_that_cannot_be_used_says_why(tmp_path: Path, text: str, told
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ([], "give --pods FILE, or --replicas N"),
+        (["--usage", "cpu=1"], "give --pods FILE, or --replicas N"),
         (["--replicas", 1, "--usage", "cpu"], "--usage cpu: '': quantities are"),
         (["--replicas", 1, "--request", "cpu=x"], "--request cpu=x: 'x'"),
         (["--replicas", 1, "--at", "noon"], "--at noon: must be an RFC 3339 time"),
@@ -178,3 +178,45 @@ def test_pods_that_are_no_pods_say_why(hpa: Path, tmp_path: Path) -> None:
 
 def test_a_file_that_is_not_there_is_an_error_of_usage(tmp_path: Path) -> None:
     assert run("explain", "--hpa", tmp_path / "nowhere.yaml", "--replicas", 1).exit_code == 2
+
+
+SCALED = """
+# Source: chart/templates/scaled.yaml
+apiVersion: keda.sh/v1alpha1
+kind: ScaledObject
+metadata: {name: orders, namespace: web}
+spec:
+  scaleTargetRef: {name: orders}
+  maxReplicaCount: 30
+  triggers:
+  - {type: prometheus, metadata: {serverAddress: "http://p", query: q, threshold: "50"}}
+  - {type: cpu, metricType: Utilization, metadata: {value: "60"}}
+"""
+SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: shop}\n"
+
+
+def typed(text: str, *arguments: str) -> Result:
+    return CliRunner().invoke(app, ["explain", "-", *arguments], input=text, catch_exceptions=True)
+
+
+class TestStreams:
+    def test_every_hpa_of_a_stream_is_explained_and_other_kinds_are_passed_over(self) -> None:
+        said = typed(f"{SERVICE}---{HPA}---{SCALED}").stdout
+        assert "HPA web/shop:" in said
+        assert "HPA web/keda-hpa-orders, which KEDA makes of ScaledObject orders:" in said
+        assert "s0-prometheus" in said
+
+    def test_a_list_is_what_kubectl_prints(self) -> None:
+        items = [yaml.safe_load(HPA)]
+        assert "Aims: " in typed(yaml.safe_dump({"kind": "List", "apiVersion": "v1", "items": items})).stdout
+
+    def test_of_a_helm_run_only_the_manifests_are_read(self) -> None:
+        said = typed(f"NAME: x\nSTATUS: {{pending\nMANIFEST:\n---{HPA}\nNOTES:\n: not {{yaml")
+        assert "Aims: " in said.stdout
+
+    def test_a_scaled_object_does_what_its_hpa_would(self) -> None:
+        usage = ("--usage", "s0-prometheus=400", "--usage", "cpu=1", "--request", "cpu=500m", "--replicas", "4")
+        assert "8 pods" in typed(SCALED, *usage).stdout
+
+    def test_a_stream_without_any_says_what_there_is(self) -> None:
+        assert "there are Service" in str(typed(SERVICE).exception)
