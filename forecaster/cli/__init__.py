@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 EXIT_CODES = """\b
 Exit codes:
   0    done
-  1    refused, not found or not well, and a message says what; `doctor`: a check is BAD; `tune`: no proposal
+  1    refused, not found or not well: a message says what
+       (doctor: a check is BAD; tune: no proposal; replay: nothing to replay)
   2    the command line itself is wrong
   130  Ctrl-C: what was known until then is printed
   141  the reader of standard output has gone"""
@@ -87,13 +88,30 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
 }
 
 
+SHORT = {
+    "once": "Recommendations for all workloads, once.",
+    "run": "The service: a cycle a minute, until SIGTERM.",
+    "explain": "How the numbers of a workload came about.",
+    "doctor": "What is missing, and what to do about it.",
+    "demo": "The main job on recorded load, no cluster needed.",
+    "recommend": "Requests and limits, their risk and cost.",
+    "nodes": "Node pools ahead: nodes needed, and when.",
+    "replay": "What would have happened, against the HPA.",
+    "tune": "Which policy would have been better.",
+    "outcome": "What last week's decisions were worth.",
+    "models": "The forecasting models there are.",
+    "settings": "All settings, one explained, a file checked.",
+    "certificates": "Our own certificate for the aggregated API.",
+}
+
+
 def examples(*lines: str) -> str:
     """The end of a command's help."""
     return "\n".join(["\b", "Examples:", *(f"  forecaster {line}" for line in lines)])
 
 
 for name, (command, lines) in COMMANDS.items():
-    app.command(name, epilog=examples(*lines))(command)
+    app.command(name, short_help=SHORT[name], epilog=examples(*lines))(command)
 app.add_typer(backtest.app, name="backtest")
 app.add_typer(hpa.app, name="hpa")
 

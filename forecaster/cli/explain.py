@@ -119,7 +119,7 @@ class Told:
         offered = values_for(offers.offer(place, encoded_readers(one.targets)), one.targets, one.at, signal)
         behavior, origins = _live_facts(self.cycle, target)
         following = next_sync(target, one, offered, behavior)
-        return [*following, *origins, *self.prove(target, one), *self.together.get(one.id, ())]
+        return [*_recommended_only(one), *following, *origins, *self.prove(target, one), *self.together.get(one.id, ())]
 
 
 def _live_facts(cycle: Cycle, workload: Workload) -> tuple[Behavior | None, list[str]]:
@@ -130,6 +130,18 @@ def _live_facts(cycle: Cycle, workload: Workload) -> tuple[Behavior | None, list
         return None, []
     scalers = cycle.source.live.scalers(workload.id) if workload.autoscaler else []
     return scalers[0][1].spec.behavior if scalers else None, cycle.source.origins(workload.id)
+
+
+def _recommended_only(one: Recommendation) -> list[str]:
+    """Why the HPA will not do what is recommended, where it cannot know it."""
+    from forecaster.domain.decision import Reason
+    from forecaster.domain.published import own_metric
+
+    reads = any(own_metric(target.metric) for target in one.targets)
+    if not one.autoscaler or reads or one.replicas.reason is not Reason.FORECAST:
+        return []
+    alone = f"HPA {one.autoscaler} reads no metric of ours and goes by measured demand alone"
+    return [f"This is a recommendation: {alone}; docs/integrate.md lets it read the forecast."]
 
 
 def with_changes(policies: Policies, changed: Sequence[str]) -> Policies:

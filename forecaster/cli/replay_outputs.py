@@ -71,8 +71,10 @@ def _print(one: Comparison, *, wide: bool) -> None:
     print_text(*(f"Left out: {id_}, {reason}" for id_, reason in one.left_out.items()))
     if not one.workloads:
         return
-    took = ", ".join(f"{step} {seconds:.1f} s" for step, seconds in one.seconds.items())
-    print_text(f"It took: {took}.", f"Beware: {LIMITS[0]} (--html and --json say more.)", style="dim")
+    if wide:
+        took = ", ".join(f"{step} {seconds:.1f} s" for step, seconds in one.seconds.items())
+        print_text(f"It took: {took}.", style="dim")
+    print_text(f"Beware: {LIMITS[0]} (--html and --json say more.)", style="dim")
 
 
 def _write(path: Path, text: str) -> None:

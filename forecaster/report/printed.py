@@ -141,7 +141,7 @@ def print_text(*lines: str, style: str = "") -> None:
 
 def wrapped(line: str, width: int) -> str:
     """A line that goes on below its own beginning."""
-    indent = " " * (len(line) - len(line.lstrip(" -!=")))
+    indent = " " * (len(line) - len(line.lstrip()) + 2) if line.startswith((" ", "!")) else ""
     return textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 

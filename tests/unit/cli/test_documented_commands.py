@@ -1,0 +1,83 @@
+"""The page of the command line shows what the commands print, at 80 columns, on the recorded load.
+
+`WRITE_DOCS=1 pytest tests/unit/cli/test_documented_commands.py` writes it anew.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from forecaster.__main__ import main
+from forecaster.app.demo import HISTORY
+from forecaster.config.settings import Settings
+from forecaster.domain.window import MINUTE
+from forecaster.sources.embedded import EmbeddedPrometheus
+from forecaster.sources.recorded import load_recording
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PAGE = Path(__file__).parents[3] / "docs" / "command-line.md"
+BLOCK = re.compile(r"```console\n\$ (.+)\n(?:[^`]*\n)??```")
+FILES = {
+    "settings.yaml": "policy: {horizontal: {requests_metric: http_requests_per_second}}\nstate: {directory: state}\n",
+    "mistakes.yaml": "policy:\n  horizontal: {lead_tme: 3m, lead_time: 3}\n  vertical: {min_memory: 64MB}\n",
+    "scaled.yaml": """\
+apiVersion: keda.sh/v1alpha1
+kind: ScaledObject
+metadata: {name: orders, namespace: shop}
+spec:
+  scaleTargetRef: {name: orders}
+  maxReplicaCount: 30
+  triggers: [{type: prometheus, metadata: {serverAddress: "http://p", query: q, threshold: "50"}}]
+""",
+}
+MEASURED = {"once", "explain", "recommend"}
+"""Commands that read a Prometheus."""
+
+
+@pytest.fixture(scope="module")
+def measured() -> Iterator[list[str]]:
+    """The options of a Prometheus with the demo's load, at the demo's beginning."""
+    recording = load_recording()
+    begin = recording.start - MINUTE + HISTORY
+    with EmbeddedPrometheus(recording, Settings().queries, recording.fleet(begin)) as served:
+        yield ["--prometheus", served.url, "--config", "settings.yaml", "--at", begin.isoformat()]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    return tmp_path
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("line", BLOCK.findall(PAGE.read_text(encoding="utf-8")))
+def test_the_page_shows_what_the_command_prints(
+    line: str, measured: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = shlex.split(line)
+    monkeypatch.setattr("sys.argv", [*words, *(measured if words[1] in MEASURED else [])])
+    with pytest.raises(SystemExit):
+        main()
+    shown = capsys.readouterr()
+    printed = "\n".join(text.rstrip() for text in (shown.out + shown.err).splitlines())
+    printed = re.sub(r"http://127[^ ]+?:\d+|http://127\.0\.0\.1:\d+", "http://prometheus:9090", printed)
+    printed = "\n".join(text for text in printed.splitlines() if not text.startswith("! the cluster is not known"))
+    block = f"```console\n$ {line}\n{printed}\n```"
+    if os.environ.get("WRITE_DOCS"):
+        page = PAGE.read_text(encoding="utf-8")
+        (old,) = (found[0] for found in BLOCK.finditer(page) if found[1] == line)
+        PAGE.write_text(page.replace(old, block), encoding="utf-8")
+    assert block in PAGE.read_text(encoding="utf-8")
+    if not line.endswith("mistakes.yaml"):
+        assert max(map(len, shown.out.splitlines()), default=0) <= 80
