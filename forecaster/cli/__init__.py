@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -49,69 +49,88 @@ app = typer.Typer(
 )
 
 AT = "--prometheus http://prometheus:9090"
-COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
-    "once": (
+
+
+class Command(NamedTuple):
+    """A command: its line in the list of all, and examples for its own help."""
+
+    function: Callable[..., None]
+    summary: str
+    examples: tuple[str, ...]
+
+
+COMMANDS = {
+    "once": Command(
         once.once,
+        "Recommendations for all workloads, once.",
         (f"once {AT}", f"once {AT} -n shop -o wide", f"once {AT} shop/checkout -o json"),
     ),
-    "run": (run.run, (f"run {AT}", "run --config /etc/forecaster")),
-    "explain": (
+    "run": Command(
+        run.run, "The service: a cycle a minute, until SIGTERM.", (f"run {AT}", "run --config /etc/forecaster")
+    ),
+    "explain": Command(
         explain.explain,
+        "How the numbers of a workload came about.",
         (f"explain {AT} shop/checkout", f"explain {AT} shop/checkout --set quantile=0.95 --set lead_time=5m"),
     ),
-    "doctor": (doctor.doctor, (f"doctor {AT}", "doctor --config settings.yaml")),
-    "demo": (demo.demo, ("demo", "demo --once -o json")),
-    "recommend": (
+    "doctor": Command(
+        doctor.doctor, "What is missing, and what to do about it.", (f"doctor {AT}", "doctor --config settings.yaml")
+    ),
+    "demo": Command(
+        demo.demo,
+        "The main job on recorded load, no cluster needed.",
+        ("demo", "demo --serve", "demo --once -o json"),
+    ),
+    "recommend": Command(
         recommend.recommend,
+        "Requests and limits, their risk and cost.",
         (
             f"recommend {AT} 'shop/*' --price-core-hour 0.03 --price-gib-hour 0.004",
             f"recommend {AT} --severity WARNING -o patches | kubectl diff -f -",
         ),
     ),
-    "nodes": (nodes.nodes, (f"nodes {AT}", f"nodes {AT} --quantile 0.9 -o json")),
-    "replay": (
+    "nodes": Command(
+        nodes.nodes, "Node pools ahead: nodes needed, and when.", (f"nodes {AT}", f"nodes {AT} --quantile 0.9 -o json")
+    ),
+    "replay": Command(
         replay.replay,
+        "What would have happened, against the HPA.",
         ("replay", f"replay 'shop/*' --from-prometheus {AT} --length 14d --html replay.html"),
     ),
-    "tune": (tune.tune, (f"tune 'shop/*' --from-prometheus {AT} --length 14d >overrides.yaml",)),
-    "outcome": (outcome.outcome, ("outcome --config settings.yaml --length 7d",)),
-    "models": (catalogue.models, ("models", "models adaptive")),
-    "settings": (
+    "tune": Command(
+        tune.tune,
+        "Which policy would have been better.",
+        (f"tune 'shop/*' --from-prometheus {AT} --length 14d >overrides.yaml",),
+    ),
+    "outcome": Command(
+        outcome.outcome, "What last week's decisions were worth.", ("outcome --config settings.yaml --length 7d",)
+    ),
+    "models": Command(catalogue.models, "The forecasting models there are.", ("models", "models adaptive")),
+    "settings": Command(
         settings.settings,
+        "All settings, one explained, a file checked.",
         ("settings policy.horizontal.lead_time", "settings --config settings.yaml --origin", "settings --schema"),
     ),
-    "release": (run.release, ("release", "release 'shop/*' --dry-run", "release --expired")),
-    "certificates": (
+    "release": Command(
+        run.release,
+        "Put raised minReplicas back.",
+        ("release", "release 'shop/*' --dry-run", "release --expired"),
+    ),
+    "certificates": Command(
         certificates.certificates,
+        "Our own certificate for the aggregated API.",
         ("certificates --service monitoring/forecaster --secret monitoring/forecaster-tls",),
     ),
 }
 
 
-SHORT = {
-    "once": "Recommendations for all workloads, once.",
-    "run": "The service: a cycle a minute, until SIGTERM.",
-    "explain": "How the numbers of a workload came about.",
-    "doctor": "What is missing, and what to do about it.",
-    "demo": "The main job on recorded load, no cluster needed.",
-    "recommend": "Requests and limits, their risk and cost.",
-    "nodes": "Node pools ahead: nodes needed, and when.",
-    "replay": "What would have happened, against the HPA.",
-    "tune": "Which policy would have been better.",
-    "outcome": "What last week's decisions were worth.",
-    "models": "The forecasting models there are.",
-    "settings": "All settings, one explained, a file checked.",
-    "certificates": "Our own certificate for the aggregated API.",
-}
-
-
-def examples(*lines: str) -> str:
+def examples(lines: tuple[str, ...]) -> str:
     """The end of a command's help."""
     return "\n".join(["\b", "Examples:", *(f"  forecaster {line}" for line in lines)])
 
 
-for name, (command, lines) in COMMANDS.items():
-    app.command(name, short_help=SHORT[name], epilog=examples(*lines))(command)
+for name, one in COMMANDS.items():
+    app.command(name, short_help=one.summary, epilog=examples(one.examples))(one.function)
 app.add_typer(backtest.app, name="backtest")
 app.add_typer(hpa.app, name="hpa")
 
