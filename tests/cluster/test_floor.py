@@ -33,6 +33,7 @@ from tests.support.waiting import PATIENCE, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from forecaster.domain.report import Effected
     from tests.support.control_plane.api import Api, Document
@@ -261,6 +262,14 @@ def test_a_dry_run_changes_nothing_and_is_judged_by_the_api_server(plane: Contro
     assert plane.api.read(HPA, "web", web) == before
 
 
+def other_namespace(plane: ControlPlane, beside: str) -> str:
+    """Another namespace with the same HPA, and nothing for it to scale."""
+    name = f"{beside}-other"
+    plane.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    plane.api.create(external_hpa("web", target="1", most=10), name)
+    return name
+
+
 class CutOff:
     """An API server that does not answer one replica."""
 
@@ -305,6 +314,39 @@ class TestElection:
         assert leader.cycle(web, 5).writes["raise", "written"] == 1
 
 
+def test_the_service_itself_leads_undoes_what_is_no_longer_wanted_and_gives_the_lease_back(
+    plane: ControlPlane, leader: Replica, web: str, tmp_path: Path
+) -> None:
+    """`forecaster run` with the settings of the component, and no Prometheus: it knows nothing, and lowers nothing."""
+    leader.cycle(web, 5)
+    other = other_namespace(plane, web)
+    leader.cycle(other, 5)
+    plane.api.merge(HPA, "web", {"metadata": {"annotations": {MODE: "publish"}}}, other)
+    component = yaml.safe_load((ROOT / "deploy" / "components" / "floor" / "settings.yaml").read_text())
+    here = {"kubeconfig": str(plane.account("forecaster", NAMESPACE))}
+    settings = {
+        "floor": component["floor"] | here,
+        "policy": {"mode": "floor"},
+        "prometheus": {"url": "http://127.0.0.1:9", "retries": 0},
+        "serving": {"enabled": False},
+        "state": {"directory": str(tmp_path / "state")},
+    }
+    (tmp_path / "settings.yaml").write_text(yaml.safe_dump(settings))
+    command = [sys.executable, "-m", "forecaster", "run", "--config", str(tmp_path / "settings.yaml")]
+    fence = leader.actuator.fence
+    assert isinstance(fence, Election)
+    reached, fence.leases = fence.leases, CutOff()
+    with (tmp_path / "log").open("wb") as log, subprocess.Popen(command, stderr=log) as process:
+        wait_until(lambda: told(plane.api, other)["spec"]["minReplicas"] == 1, what="the undo")
+        process.terminate()
+    assert process.returncode == 0, (tmp_path / "log").read_text()
+    assert plane.api.read(HPA, "web", web)["spec"]["minReplicas"] == 5
+    assert "holderIdentity" not in plane.api.read("Lease", "forecaster", NAMESPACE)["spec"]
+    assert b'"event": "floor_write"' in (tmp_path / "log").read_bytes()
+    fence.leases = reached
+    leader.until_leading()
+
+
 class TestRights:
     @pytest.fixture
     def account(self, plane: ControlPlane) -> Iterator[Api]:
@@ -339,6 +381,12 @@ class TestRights:
         leader.cycle(web, 6)
         with pytest.raises(RefusedError, match="must not be below"):
             account.merge(HPA, "web", {"spec": {"minReplicas": 2}, "metadata": {"annotations": {BEFORE: "2"}}}, web)
+
+    def test_the_account_of_the_release_puts_back_and_raises_nothing(self, plane: ControlPlane, web: str) -> None:
+        raised = {"spec": {"minReplicas": 5}, "metadata": {"annotations": {BEFORE: "1"}}}
+        token = plane.token("forecaster-release", NAMESPACE)
+        with closing(plane.client(token=token)) as account, pytest.raises(RefusedError, match="writes no others"):
+            account.merge(HPA, "web", raised, web)
 
     def test_nothing_else_may_be_written(self, account: Api, web: str) -> None:
         for forbidden in (
