@@ -29,6 +29,10 @@ ATTEMPTS = 3
 """Of `release`, where an HPA is written by its controller meanwhile."""
 
 
+SHOWN = 5
+"""Refusals of a cycle that are written out in the log; the gauge `forecaster_floors` counts all."""
+
+
 class Fence(Protocol):
     """Whether this replica may write."""
 
@@ -169,9 +173,11 @@ class FloorActuator:
         return replace(write, reason=f"{write.reason}. {self.offered.recommendations[row].replicas.message}")
 
     def _say_refusals(self, refusals: Sequence[Refusal]) -> None:
-        for one in refusals:
-            if self.refused.get(one.autoscaler.key) != one.code:
-                self.log.info("floor_refused", code=str(one.code), reason=one.message)
+        """One line for all that are new, with the first of them in words."""
+        new = [one for one in refusals if self.refused.get(one.autoscaler.key) != one.code]
+        if new:
+            codes = dict(Counter(str(one.code) for one in new))
+            self.log.info("floors_refused", codes=codes, first=[one.message for one in new[:SHOWN]])
         self.refused = {one.autoscaler.key: str(one.code) for one in refusals}
 
 

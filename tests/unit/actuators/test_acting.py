@@ -190,8 +190,9 @@ class TestOtherWriters:
         assert replica.cycle(7).states == {"owned": 1}
         replica.cycle(7)
         ((event, facts),) = replica.log.lines
-        assert event == "floor_refused"
-        assert facts["reason"] == "HPA shop/web is made from ScaledObject web; state its minimum there"
+        assert event == "floors_refused"
+        assert facts["codes"] == {"owned": 1}
+        assert facts["first"] == ["HPA shop/web is made from ScaledObject web; state its minimum there"]
 
     def test_two_hpas_of_one_workload_are_refused(self) -> None:
         twin = replace(live_hpa("twin"), target=live_hpa().target)

@@ -13,7 +13,7 @@ import structlog
 
 from forecaster.app import telemetry
 from forecaster.app.telemetry import CountedLedger, Metrics
-from forecaster.domain.report import CycleReport, ForecastScore, MaskedShare
+from forecaster.domain.report import CycleReport, Effected, ForecastScore, MaskedShare
 from forecaster.domain.signal import CPU
 from forecaster.errors import StoreError
 from tests.support.recommendations import workload_id
@@ -183,6 +183,17 @@ def test_for_a_person_the_log_is_text(capsys: pytest.CaptureFixture[str]) -> Non
     telemetry.configure(json=False, level="debug")
     telemetry.log_report(telemetry.logger(), report())
     assert "cycle_complete" in capsys.readouterr().err
+
+
+def test_floors_are_counted_by_what_became_of_them() -> None:
+    before = Effected(leading=True, writes=Counter({("raise", "written"): 2}), states=Counter(raised=3, owned=1))
+    after = Effected(leading=False, writes=Counter({("raise", "written"): 1}), states=Counter(raised=2))
+    text = recorded(report(effected=before), report(effected=after))
+    assert 'forecaster_floor_writes_total{change="raise",outcome="written"} 3.0' in text
+    assert 'forecaster_floors{state="raised"} 2.0' in text
+    assert 'state="owned"' not in text
+    assert "forecaster_leader 0.0" in text
+    assert "forecaster_leader 1.0" in recorded(report(effected=before))
 
 
 def test_every_metric_is_documented() -> None:

@@ -65,6 +65,10 @@ class TestFaults:
             ("policy: {max_sample_age: yesterday}", "policy.max_sample_age", "1h30m"),
             ("policy: {max_sample_age: 99999999999d}", "policy.max_sample_age", "must be a duration"),
             ("state: {database: a, database_file: b}", "state.database_file", "either"),
+            ("policy: {mode: floor}", "policy", "floor.enabled: true"),
+            ("overrides: [{policy: {mode: floor}}]", "overrides", "floor.enabled: true"),
+            ("{cycle: {interval: 5m}, floor: {expires_after: 20m}}", "floor", "five times cycle.interval"),
+            ("floor: {lease: forecaster}", "floor.lease", "pattern"),
         ],
     )
     def test_each_names_what_is_allowed(self, text: str, path: str, allowed: str) -> None:

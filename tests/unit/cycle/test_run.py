@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -13,12 +14,14 @@ from forecaster.cycle.sizes import PodSizes
 from forecaster.domain.decision import Hold, Reason, Resize, Scale
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import HorizontalPolicy, Policy, PolicySelector
+from forecaster.domain.report import Effected
 from forecaster.domain.signal import CPU, DEMAND, MEMORY, REQUESTS
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.domain.workload import Resources
 from forecaster.errors import SourceRefused
 from forecaster.forecasting.shards import Shards
 from forecaster.horizontal.explain import explanation
+from forecaster.kube.client import ApiError
 from tests.support.builders import GIB, NOON, after, minutes, workload
 from tests.support.fakes import CycleOnFakes, Load, kept, load, named, nobody_answers, steady
 
@@ -372,6 +375,42 @@ class TestKeeping:
         assert named(back, "web").signals[0].measured_at == after(1)
         assert settled.report.failures == ()
         assert not np.isnan(kept(stage.history, CPU, WEB)).any()
+
+
+@dataclass
+class Hands:
+    """An actuator that notes how many tables were published before it acted."""
+
+    stage: CycleOnFakes
+    fault: str = ""
+    seen: list[int] = field(default_factory=list)
+
+    def act(self, now: datetime) -> Effected:
+        self.seen.append(len(self.stage.publisher.published))
+        if self.fault:
+            raise ApiError(self.fault)
+        return Effected(
+            leading=True, writes=Counter({("raise", "failed"): 1}), states=Counter(), failures=("HPA a: no",)
+        )
+
+
+class TestEffects:
+    def test_they_come_after_the_offers_and_what_failed_is_in_the_report(self) -> None:
+        stage = CycleOnFakes(load())
+        stage.cycle.effects.actuator = hands = Hands(stage)
+        report = stage.run().report
+        assert hands.seen == [1]
+        assert report.failures == ("HPA a: no",)
+        assert report.effected is not None
+        assert report.effected.writes == {("raise", "failed"): 1}
+
+    def test_acting_that_fails_as_a_whole_is_one_line_and_costs_nothing_else(self) -> None:
+        stage = CycleOnFakes(load())
+        stage.cycle.effects.actuator = Hands(stage, fault="GET hpas: 403")
+        outcome = stage.run()
+        assert outcome.report.failures == ("effects: ApiError: GET hpas: 403",)
+        assert outcome.report.effected is None
+        assert len(stage.ledger.recorded) == 1
 
 
 class TestScores:

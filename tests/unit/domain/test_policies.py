@@ -134,3 +134,14 @@ class TestPolicy:
     def test_is_frozen(self) -> None:
         with pytest.raises(ValidationError, match="frozen"):
             Policy().min_history = timedelta(hours=2)  # type: ignore[misc]
+
+
+def test_the_mode_that_an_hpa_is_annotated_with_stands_over_overrides_until_it_is_gone() -> None:
+    policies = Policies(Policy(), ((PolicySelector(name="web"), {"mode": "publish", **horizontal(quantile=0.95)}),))
+    before = policies.of(WEB)
+    policies.annotate({WEB: "floor"})
+    assert policies.of(WEB).mode == "floor"
+    assert policies.of(WEB).horizontal.quantile == 0.95
+    assert policies.of(DATABASE).mode == "observe"
+    policies.annotate({})
+    assert policies.of(WEB) is before

@@ -1,0 +1,141 @@
+"""What is read of an HPA's document, and what is sent."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from forecaster.actuators.autoscalers import (
+    BACK_OFF,
+    BEFORE,
+    EXPIRES,
+    LABEL,
+    LONG_AGO,
+    MODE,
+    HorizontalPodAutoscaler,
+    applied,
+    event_of,
+    live,
+)
+from forecaster.actuators.values import Change, Floor, LiveAutoscaler, Write
+from forecaster.domain.workload import WorkloadId
+from tests.support.autoscalers import live_hpa
+from tests.support.recommendations import NOON
+
+
+def fields(manager: str, *names: str, subresource: str = "") -> dict[str, Any]:
+    spec = {f"f:{name}": {} for name in names}
+    return {"manager": manager, "operation": "Apply", "subresource": subresource, "fieldsV1": {"f:spec": spec}}
+
+
+def read(*managed: dict[str, Any], annotations: dict[str, str] | None = None, **metadata: Any) -> LiveAutoscaler:
+    """An HPA of web with minReplicas 7."""
+    document = {
+        "metadata": {
+            "name": "web-hpa",
+            "namespace": "shop",
+            "uid": "1",
+            "resourceVersion": "9",
+            "annotations": annotations or {},
+            "managedFields": list(managed) or [fields("kubectl", "minReplicas")],
+            **metadata,
+        },
+        "spec": {"minReplicas": 7, "maxReplicas": 20, "scaleTargetRef": {"kind": "Deployment", "name": "web"}},
+        "status": {"currentReplicas": 4},
+    }
+    return live(msgspec.json.decode(msgspec.json.encode(document), type=HorizontalPodAutoscaler))
+
+
+RAISED = {BEFORE: "2", EXPIRES: "2026-03-01T12:15:00Z"}
+
+
+def test_a_floor_is_read_with_all_that_undoes_it() -> None:
+    found = read(fields("forecaster", "minReplicas"), annotations=RAISED, labels={LABEL: "raised"})
+    assert found.floor == Floor(2, NOON + timedelta(minutes=15))
+    assert (found.target, found.replicas, found.version) == (WorkloadId("shop", "Deployment", "web"), 4, "9")
+    assert (found.marked, found.fault, found.other_writers) == (True, "", "")
+
+
+def test_writers_are_those_of_min_replicas_and_not_of_the_status() -> None:
+    found = read(
+        fields("argocd", "minReplicas", "maxReplicas"),
+        fields("helm", "maxReplicas"),
+        fields("kube-controller-manager", "minReplicas", subresource="status"),
+        fields("forecaster", "minReplicas"),
+    )
+    assert found.other_writers == "argocd"
+
+
+@pytest.mark.parametrize(
+    ("annotations", "fault"),
+    [
+        ({BEFORE: "two"}, "annotation forecaster.dev/min-replicas-before is 'two', not a count"),
+        ({BEFORE: "-1"}, "is '-1', not a count"),
+        ({BACK_OFF: "tomorrow"}, "is 'tomorrow', not an instant; remove it"),
+        ({MODE: "flor"}, "annotation forecaster.dev/mode is 'flor'; use one of observe, publish, floor"),
+    ],
+    ids=str,
+)
+def test_annotations_that_cannot_be_read_are_faults_with_a_remedy(annotations: dict[str, str], fault: str) -> None:
+    assert fault in read(annotations=annotations).fault
+
+
+@pytest.mark.parametrize("text", ["", "later", "99999-01-01T00:00:00Z"])
+def test_a_floor_without_a_readable_expiry_has_expired(text: str) -> None:
+    assert read(annotations={BEFORE: "2", EXPIRES: text}).floor == Floor(2, LONG_AGO)
+
+
+def test_an_instant_without_a_zone_is_utc() -> None:
+    assert read(annotations={BACK_OFF: "2026-03-01T12:00:00"}).backed_off_until == NOON
+
+
+def test_a_value_of_ours_without_the_owners_beside_it_is_a_fault() -> None:
+    ours = fields("forecaster", "minReplicas")
+    assert "annotation forecaster.dev/min-replicas-before is gone" in read(ours).fault
+    assert read(ours, labels={LABEL: "restored"}).fault == ""
+
+
+def test_the_object_it_is_made_from_is_named() -> None:
+    owners = [{"kind": "Team", "name": "a"}, {"kind": "ScaledObject", "name": "web", "controller": True}]
+    assert read(ownerReferences=owners).controller == "ScaledObject web"
+
+
+def sent(change: Change, count: int, **after: Any) -> dict[str, Any]:
+    write = Write(live_hpa(), change, count, "", **after)
+    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(applied(write)))
+    return found
+
+
+def test_what_is_applied_names_the_object_and_version_that_was_decided_on() -> None:
+    body = sent(Change.RAISE, 7, floor=Floor(2, datetime(2026, 3, 1, 12, 15, tzinfo=UTC)))
+    assert body == {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {
+            "name": "web",
+            "namespace": "shop",
+            "uid": "uid-web",
+            "resourceVersion": "1",
+            "labels": {LABEL: "raised"},
+            "annotations": RAISED,
+        },
+        "spec": {"minReplicas": 7},
+    }
+
+
+def test_what_yields_names_no_value_and_what_restores_no_annotation() -> None:
+    yielded = sent(Change.YIELD, 7, backed_off_until=NOON)
+    assert "spec" not in yielded
+    assert yielded["metadata"]["annotations"] == {BACK_OFF: "2026-03-01T12:00:00Z"}
+    restored = sent(Change.RESTORE, 2)
+    assert (restored["spec"], restored["metadata"]["annotations"]) == ({"minReplicas": 2}, {})
+
+
+def test_an_event_that_is_sent_twice_is_one() -> None:
+    write = Write(live_hpa(), Change.RAISE, 7, "the forecast asks for 7")
+    first, again = event_of(write, NOON), event_of(write, NOON + timedelta(seconds=3))
+    assert first.metadata.name == again.metadata.name
+    assert first.message == "minReplicas 2 → 7: the forecast asks for 7"
