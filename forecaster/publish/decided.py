@@ -15,7 +15,7 @@ from forecaster.horizontal.codes import INCOMPLETE, SCALED
 from forecaster.horizontal.codes import KNOWN as SAMPLED
 from forecaster.horizontal.codes import REASONS as DECIDED_REASONS
 from forecaster.publish.offer import BLOCKED, DECIDED, FROZEN, HELD, NO_COUNT, DecidedColumns
-from forecaster.publish.record import ABSTAIN, REASON_WORDS, recommended_count
+from forecaster.publish.record import ABSTAIN, MODES, REASON_WORDS, recommended_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -149,6 +149,7 @@ def _nothing(at: float, signals: tuple[str, ...], policies: Sequence[Policy]) ->
         reason=np.zeros(rows, np.int8),
         current=np.zeros(rows, np.int64),
         recommended=np.full(rows, NO_COUNT, np.int64),
+        mode=stated((MODES.index(policy.mode) for policy in each), np.int8),
         published=stated((policy.mode != "observe" for policy in each), np.bool_),
         abstain=stated((ABSTAIN.index(policy.publish.abstain) for policy in each), np.int8),
         acting=np.zeros(rows, np.bool_),

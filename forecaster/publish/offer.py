@@ -53,6 +53,8 @@ class DecidedColumns:
     """[row] `spec.replicas`."""
     recommended: Counts
     """[row] with stabilization and bounds; `UNKNOWN` where the count is held."""
+    mode: Codes
+    """[row] of the policy, a position in `record.MODES`."""
     published: Flags
     """[row] whether the policy offers anything."""
     abstain: Codes

@@ -30,6 +30,8 @@ SOURCES = ("", "measured", "forecast")
 """What a code of the source of a number means."""
 ABSTAIN = ("auto", "neutral", "hold", "last", "fail")
 """What a code of abstaining means."""
+MODES = ("observe", "publish", "floor")
+"""What a code of the mode of a policy means."""
 REASON_WORDS = tuple(str(reason) for reason in Reason)
 """What a code of the reason of a decision means."""
 

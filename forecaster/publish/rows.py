@@ -47,7 +47,7 @@ class OfferedCycle:
         found: dict[str, NDArray[Any]] = {
             name: getattr(decided, name)
             for name in (
-                *("reason", "recommended", "published", "abstain", "last_for", "lead"),
+                *("reason", "recommended", "mode", "published", "abstain", "last_for", "lead"),
                 *("measured", "measured_at", "peak", "low", "median", "high"),
             )
         }

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from forecaster.domain.signal import BUILT_IN
-from forecaster.publish.record import REASON_WORDS
+from forecaster.publish.record import MODES, REASON_WORDS
 from forecaster.publish.table import TEXTS
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ ACTS, WATCHED, NONE = range(3)
 class FleetView(msgspec.Struct, frozen=True):
     """All rows in the order of the table, column by column. Amounts are in `units`, counts -1 where unknown.
 
-    `kind` and `namespace` are positions in `kinds` and `namespaces`, `reason` in `reasons`, `shown` in `signals`, -1
+    `kind` is a position in `kinds`, and so are `namespace`, `reason` and `mode`; `shown` is one in `signals`, -1
     where none is shown; `forecast` is 0 where it has its say, 1 where it is only watched, 2 where there is none.
     `spark` has `spark_size` bytes a row, in base64.
     """
@@ -47,7 +47,8 @@ class FleetView(msgspec.Struct, frozen=True):
     hour_ago: list[int]
     reasons: tuple[str, ...]
     reason: list[int]
-    publishes: list[int]
+    modes: tuple[str, ...]
+    mode: list[int]
     forecast: list[int]
     signals: tuple[str, ...]
     units: tuple[str, ...]
@@ -82,7 +83,8 @@ def fleet_view(table: PublishedTable, pictures: PublishedTable | None) -> FleetV
         hour_ago=[int(count) for count in _taken(pictures, "hour_ago", rows, UNKNOWN)],
         reasons=REASON_WORDS,
         reason=table.columns["reason"][0].tolist(),
-        publishes=[int(flag) for flag in table.columns["published"][0].tolist()],
+        modes=MODES,
+        mode=table.columns["mode"][0].tolist(),
         forecast=_forecasts(table, peak),
         signals=signals,
         units=tuple(_unit(signal) for signal in signals),

@@ -4,6 +4,8 @@ import { get } from "./api.js";
 import { byId, colour, element, show, table } from "./dom.js";
 import { count, instant, percent } from "./format.js";
 
+let health = {};
+
 export async function open() {
   show("accuracy-page");
   document.title = "Accuracy · forecaster";
@@ -11,7 +13,11 @@ export async function open() {
 }
 
 export async function renew() {
-  const health = await get("dashboard/health");
+  health = await get("dashboard/health");
+  redraw();
+}
+
+export function redraw() {
   const groups = health.accuracy ?? [];
   byId("dots").replaceChildren(...groups.map(dot));
   byId("models").replaceChildren(table(

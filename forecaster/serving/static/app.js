@@ -1,4 +1,5 @@
-// Which page is shown, how old its table is, light or dark. Pages are modules with `open(parts, query)` and `renew()`.
+// Which page is shown, how old its table is, light or dark. Pages are modules: `open(parts, query)` fills the page, `renew()`
+// asks for what is newer, `redraw(paper)` draws the same again.
 
 import { Left, Refused, get, leave } from "./api.js";
 import { byId, element, forgetColours } from "./dom.js";
@@ -12,6 +13,7 @@ const PAGES = { "": fleet, accuracy, health, workloads: workload };
 const POLL_MS = 5000;
 let page = null;
 let table = null;
+let before;
 
 /** `#/workloads/shop/Deployment/web?x=y` as parts and query. */
 function route() {
@@ -69,16 +71,28 @@ function tellAge(now) {
 
 function switchTheme() {
   const dark = matchMedia("(prefers-color-scheme: dark)").matches;
-  const before = document.documentElement.dataset.theme ?? (dark ? "dark" : "light");
-  const next = before === "dark" ? "light" : "dark";
+  const next = (document.documentElement.dataset.theme ?? (dark ? "dark" : "light")) === "dark" ? "light" : "dark";
   document.documentElement.dataset.theme = next;
   localStorage.setItem("theme", next);
   repaint();
 }
 
-function repaint() {
+function repaint(paper = false) {
   forgetColours();
-  if (page) shown(() => page.renew());
+  page?.redraw(paper);
+}
+
+/** Paper is light, whatever the screen is. */
+function toPaper() {
+  before = document.documentElement.dataset.theme;
+  document.documentElement.dataset.theme = "light";
+  repaint(true);
+}
+
+function fromPaper() {
+  if (before) document.documentElement.dataset.theme = before;
+  else delete document.documentElement.dataset.theme;
+  repaint();
 }
 
 function pressed(event) {
@@ -95,7 +109,9 @@ function pressed(event) {
 
 addEventListener("hashchange", open);
 addEventListener("keydown", pressed);
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => repaint());
+addEventListener("beforeprint", toPaper);
+addEventListener("afterprint", fromPaper);
 byId("theme").addEventListener("click", switchTheme);
 document.addEventListener("visibilitychange", () => { if (!document.hidden) look(); });
 setInterval(() => { if (!document.hidden) look(); }, POLL_MS);

@@ -39,6 +39,11 @@ export function chart(host, spec) {
   });
 }
 
+/** All charts of the page once more, e.g. in other colours. */
+export function repaint() {
+  for (const view of cursors) if (view.canvas.isConnected) paint(view);
+}
+
 const values = (one) => one.points.flatMap((point) => point.slice(1)).filter((value) => value !== null && Number.isFinite(value));
 
 /** The end of an axis and its step: 1, 2 or 5 times a power of ten, four steps at most. */

@@ -4,6 +4,9 @@ import { get } from "./api.js";
 import { byId, colour, element, show, table, total } from "./dom.js";
 import { DASH, clock, count, duration, instant, words } from "./format.js";
 
+let health = {};
+let now = {};
+
 export async function open() {
   show("health-page");
   document.title = "Health · forecaster";
@@ -11,7 +14,11 @@ export async function open() {
 }
 
 export async function renew() {
-  const [health, now] = await Promise.all([get("dashboard/health"), get("dashboard/now")]);
+  [health, now] = await Promise.all([get("dashboard/health"), get("dashboard/now")]);
+  redraw();
+}
+
+export function redraw() {
   const cycles = health.cycles ?? [];
   const seconds = (cycle) => Object.values(cycle.steps).reduce((sum, one) => sum + one, 0);
   const failed = cycles.flatMap((cycle) => cycle.failures.map((text) => [instant(Date.parse(cycle.at)), text]));

@@ -1,7 +1,7 @@
 // One workload: demand and what was forecast, replicas and what the HPA's formula asks for, and how the count came about.
 
 import { decoded, get } from "./api.js";
-import { chart } from "./chart.js";
+import { chart, repaint } from "./chart.js";
 import { byId, element, show, table } from "./dom.js";
 import { DASH, amount, count, duration, instant, percent, signed, spoken, words } from "./format.js";
 
@@ -28,6 +28,8 @@ export async function renew(fresh = false) {
   sizes();
   past();
 }
+
+export const redraw = () => repaint();
 
 /** Series by name as lists of [ms, value], null where nothing is known. */
 function unpacked({ names, until, values }) {

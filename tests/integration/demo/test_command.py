@@ -5,21 +5,26 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from contextlib import suppress
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 import yaml
 from typer.testing import CliRunner
 
-from forecaster.app.demo import REQUESTS_METRIC, play, setups_of, staged
+from forecaster.app.demo import NOTE, REQUESTS_METRIC, on_dashboard, play, setups_of, staged
 from forecaster.cli import app
 from forecaster.domain.decision import Scale
 from forecaster.report.demo import show_one_cycle, show_play
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from forecaster.domain.decision import Recommendation
 
 COMMAND = Path(sys.executable).with_name("forecaster")
@@ -96,3 +101,36 @@ def test_the_play_for_people_ends_with_the_table_the_outcome_and_what_to_do_next
     for part in ("0.5 h of recorded load", "shop/search", "PLAIN HPA", "RECOMMENDED FLOOR", "data/reports, no HPA"):
         assert part in text
     assert "forecaster once --prometheus" in text.splitlines()[-1]
+
+
+def test_the_dashboard_shows_the_cycle_that_was_played_last() -> None:
+    with staged() as stage, on_dashboard(stage, 0) as address:
+        setups, _ = setups_of(stage)
+        *_, last = play(stage, setups, timedelta(minutes=6))
+        fleet = answered(address, "dashboard/fleet", lambda said: said["published_at"] == "2021-10-19T00:05:00Z")
+        now = answered(address, "dashboard/now")
+        page = answered(address, "dashboard/workloads/shop/Deployment/checkout")
+        health = answered(address, "dashboard/health")
+    counts = {
+        one.id.name: one.replicas.replicas for one in last.outcome.recommendations if isinstance(one.replicas, Scale)
+    }
+    assert dict(zip(fleet["name"], fleet["recommended"], strict=True)) == counts
+    assert (now["stale"], now["note"]) == (False, NOTE)
+    assert page["series"]["until"] == "2021-10-19T00:05:00Z"
+    assert page["outlooks"][0]["path"]["steps"]
+    assert health["cycles"][0]["at"] == "2021-10-19T00:04:00Z"
+
+
+def answered(address: str, path: str, known: Callable[[Any], bool] = lambda _said: True) -> Any:
+    """The answer of a serving process that starts, or takes up another table, meanwhile."""
+
+    said: list[Any] = []
+
+    def is_there() -> bool:
+        with suppress(httpx.TransportError):
+            answer = httpx.get(address + path)
+            said[:] = [answer.json()] if answer.status_code == 200 else []
+        return bool(said) and known(said[0])
+
+    wait_until(is_there, what=path)
+    return said[0]

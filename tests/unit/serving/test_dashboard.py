@@ -111,6 +111,7 @@ def test_the_columns_are_those_of_the_table(client: Client) -> None:
         assert fleet["current"][row] == item["replicas"]["now"]
         assert fleet["recommended"][row] == (item["replicas"]["recommended"] or -1)
         assert fleet["reasons"][fleet["reason"][row]] == item["replicas"]["reason"]
+        assert fleet["modes"][fleet["mode"][row]] == "observe"
         assert fleet["measured"][row] == 1.235
         assert fleet["peak"][row] == 1.75
     rows = ",".join(map(str, range(len(listed))))
