@@ -186,6 +186,8 @@ def prepare_process() -> None:
 
 LISTED_SECONDS = 30.0
 """How long a command waits for the lists of the API server; 100,000 pods take a few seconds."""
+STARTED_SECONDS = 10.0
+"""The same of the start of the service."""
 SILENT_SECONDS = 10.0
 """So long a watch may be away before a line says so: a restart of an API server takes less."""
 
@@ -209,10 +211,8 @@ def looked_at(settings: Settings, source: Source) -> Source:
     found = live_cluster(settings)
     if found is None or not isinstance(source, PrometheusSource):
         return source
-    client, cluster = found
-    cluster.start(client)
-    cluster.wait(LISTED_SECONDS)
-    return LiveSource(source, cluster, tells=True)
+    cluster = listed_once(*found)
+    return LiveSource(source, cluster, tells=True, signals=[*settings.signal_table.by_name])
 
 
 def live_checks(settings: Settings) -> list[Check]:
@@ -221,11 +221,6 @@ def live_checks(settings: Settings) -> list[Check]:
     if found is None:
         told = "not asked for: this is no pod, and kubernetes.kubeconfig names no file; or kubernetes.live is off"
         return [Check("live facts", ok=True, detail=told)]
-    client, cluster = found
-    cluster.start(client)
-    cluster.wait(LISTED_SECONDS)
-    states = cluster.states()
-    cluster.stop(client)
     return [
         Check(
             f"live facts {one.path}",
@@ -233,8 +228,16 @@ def live_checks(settings: Settings) -> list[Check]:
             detail=f"{one.objects} objects" if one.confirmed else one.fault or f"no list in {LISTED_SECONDS:g} s",
             remedy="grant list and watch on it as deploy/base/rights.yaml does; kube-state-metrics tells it till then",
         )
-        for one in states
+        for one in listed_once(*found).states()
     ]
+
+
+def listed_once(client: ApiClient, cluster: LiveCluster) -> LiveCluster:
+    """The cluster with everything listed that may be, no longer followed."""
+    cluster.start(client)
+    cluster.wait(LISTED_SECONDS)
+    cluster.stop(client)
+    return cluster
 
 
 class LiveFacts:
@@ -249,12 +252,14 @@ class LiveFacts:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._overlay.run, args=(self._stop, self._tell), daemon=True)
         self._away: dict[str, bool] = {}
+        self._fault = ""
         self._began = time.time()
 
     def start(self) -> None:
-        """Begin to watch."""
+        """Begin to watch. Returns when everything is listed or refused, or not so soon: the first cycle is live."""
         self._cluster.start(self._client)
         self._thread.start()
+        self._cluster.wait(STARTED_SECONDS)
 
     def close(self) -> None:
         """End it; what is not confirmed any more is not believed by readers."""
@@ -279,8 +284,11 @@ class LiveFacts:
     def _tell(self) -> None:
         """One line whenever a collection is away for long, or back."""
         now = time.time()
+        if self._overlay.fault and not self._fault:
+            self._log.warning("overlay_not_written", error=self._overlay.fault)
+        self._fault = self._overlay.fault
         for state in self.states():
-            away = now - max(state.confirmed, self._began) > SILENT_SECONDS
+            away = state.refused or now - max(state.confirmed, self._began) > SILENT_SECONDS
             if (not away and not state.confirmed) or away is self._away.get(state.path):
                 continue
             self._away[state.path] = away

@@ -168,10 +168,10 @@ def build_service(
     publisher = OfferPublisher(
         settings.policies, receivers, before=last_offers(table.path), counting=metrics.counting_failures
     )
-    source, live = service_source(settings, table.path, log, parts)
+    source, live = service_source(settings, table.path, log, parts, clock)
     if live:
         receivers["live"] = live
-        metrics.watch_live(live.states)
+        metrics.watch_live(live.states, live.source.misread)
     receivers |= remote_writers(settings, parts)
     actuator = floor_actuator(settings, log, parts)
     if actuator:
@@ -201,7 +201,7 @@ def build_service(
 
 
 def service_source(
-    settings: Settings, table: Path, log: telemetry.Log, parts: ExitStack
+    settings: Settings, table: Path, log: telemetry.Log, parts: ExitStack, clock: Callable[[], datetime]
 ) -> tuple[Source, LiveFacts | None]:
     """What is read, with live facts over it where the settings ask for them; `parts` closes both."""
     source = factory.source_of(settings)
@@ -210,7 +210,8 @@ def service_source(
     if found is None or not isinstance(source, PrometheusSource):
         return source, None
     client, cluster = found
-    live = LiveFacts(LiveSource(source, cluster), client, table, log)
+    over = LiveSource(source, cluster, lambda: clock().timestamp(), signals=[*settings.signal_table.by_name])
+    live = LiveFacts(over, client, table, log)
     live.start()
     parts.callback(live.close)
     return live.source, live

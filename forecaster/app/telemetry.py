@@ -154,9 +154,9 @@ class Metrics:
         for signal in signals:
             self._missing.labels(signal).set_function(partial(missing, signal))
 
-    def watch_live(self, states: Callable[[], Iterable[WatchState]]) -> None:
-        """Ask for the collections that are watched at the API server, whenever the metrics are read."""
-        self._registry.register(LiveMetrics(states))
+    def watch_live(self, states: Callable[[], Iterable[WatchState]], misread: Callable[[], Sequence[str]]) -> None:
+        """Ask for what is watched at the API server, and for HPAs without an answer, whenever the metrics are read."""
+        self._registry.register(LiveMetrics(states, misread))
 
     @contextmanager
     def counting_failures(self, part: str) -> Iterator[None]:
@@ -171,8 +171,8 @@ class Metrics:
 class LiveMetrics(Collector):
     """What is watched at the API server, by the path of the collection."""
 
-    def __init__(self, states: Callable[[], Iterable[WatchState]]) -> None:
-        self._states = states
+    def __init__(self, states: Callable[[], Iterable[WatchState]], misread: Callable[[], Sequence[str]]) -> None:
+        self._states, self._misread = states, misread
 
     def collect(self) -> Iterator[Metric]:
         """A collection that was never known has no age: absent, not zero."""
@@ -186,7 +186,10 @@ class LiveMetrics(Collector):
                 age.add_metric([state.path], max(time.time() - state.confirmed, 0.0))
             objects.add_metric([state.path], state.objects)
             requests.add_metric([state.path], state.requests)
-        yield from (age, objects, requests)
+        misread = GaugeMetricFamily(
+            "forecaster_misread_hpas", "HPAs that read our demand in a way that has no answer.", len(self._misread())
+        )
+        yield from (age, objects, requests, misread)
 
 
 class FleetMetrics:

@@ -26,6 +26,7 @@ from forecaster.sources.live_objects import (
     REPLICA_SETS,
     hpa_of_object,
     mean_resources,
+    misread,
     owner_of_object,
     pod_of_object,
     workload_id,
@@ -200,6 +201,11 @@ class LiveCluster:
         found.sort(key=lambda one: one.id)
         return Inventory(at, tuple(found), (*faults, *self._pointless(namespaces)), whole=frozenset(kinds))
 
+    def misread(self, signals: Sequence[str]) -> list[str]:
+        """HPAs that read our demand in a way that has no answer, and what to mend; `signals` are those there are."""
+        reasons = ((key, misread(hpa.targets, signals)) for key, hpa in list(self.hpas.objects.items()))
+        return [f"HPA {namespace}/{name}: {why}" for (namespace, name), why in reasons if why]
+
     def _autoscaler(self, id_: WorkloadId, faults: list[str]) -> Autoscaler | None:
         """The HPA of a workload; several are named in `faults`, and none is used."""
         scalers = self.scalers(id_)
@@ -298,8 +304,10 @@ class LiveSource:
         clock: Callable[[], float] = time.time,
         *,
         tells: bool = False,
+        signals: Sequence[str] = (),
     ) -> None:
         self.source, self.live, self._tells = source, live, tells
+        self._signals = signals
         self.told: tuple[datetime, frozenset[str]] | None = None
         """Of the last inventory, its instant and the kinds that were live."""
         self._clock = clock
@@ -311,11 +319,17 @@ class LiveSource:
         past = self._clock() - at.timestamp() > PAST_SECONDS
         kinds = frozenset() if past else self.live.kinds() & set(self.source.queries.kinds)
         self.told = (at, kinds)
-        found = self._with_others(self.live.inventory(at, kinds, self._namespaces)) if kinds else None
-        if found:
+        if not kinds:
+            found = self.source.inventory(at)
+        else:
+            found = self._with_others(self.live.inventory(at, kinds, self._namespaces))
             self.source.follow(found)
-        found = found or self.source.inventory(at)
-        return found if past or not self._tells else replace(found, faults=(*found.faults, *self.live.faults()))
+        faults = (*(self.misread() if kinds else ()), *(self.live.faults() if self._tells and not past else ()))
+        return replace(found, faults=(*found.faults, *faults)) if faults else found
+
+    def misread(self) -> list[str]:
+        """HPAs that read our demand in a way that has no answer; a sentence each."""
+        return self.live.misread(self._signals)
 
     def live_kinds(self, at: datetime) -> frozenset[str]:
         """Kinds that were live in the inventory of that instant."""

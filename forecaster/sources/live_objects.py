@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from forecaster.domain.published import DEMAND, own_metric
+from forecaster.domain.published import DEMAND, OwnMetric, own_metric
 from forecaster.domain.quantity import QuantityError, parse_quantity
 from forecaster.domain.workload import Resources, Target, TargetType, WorkloadId
 from forecaster.hpa.manifest import spec_from_wire
@@ -16,7 +17,7 @@ from forecaster.hpa.selectors import SelectorError, parse_selector, selector_tex
 from forecaster.hpa.spec import HpaSpec  # noqa: TC001  a field of a Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from forecaster.hpa.spec import MetricSpec
     from forecaster.kube.objects import (
@@ -288,6 +289,18 @@ def _named(metric: MetricSpec, id_: WorkloadId) -> tuple[str, str]:
         return f"{metric.name}{{{metric.selector}}}", ""
     named = [one.values for one in requirements if one.key == "signal" and one.operator == "in"]
     return metric.name, next(iter(named[0])) if metric.name == DEMAND and named and len(named[0]) == 1 else ""
+
+
+def misread(targets: Sequence[Target], signals: Collection[str]) -> str:
+    """Why the targets of an HPA on our demand have no answer, and what to do; empty where they have one."""
+    demands = [one for one in targets if own_metric(one.metric) == OwnMetric(DEMAND)]
+    unknown = [one.signal for one in demands if one.signal and one.signal not in signals]
+    named = Counter(one.signal for one in demands)
+    if unknown:
+        return f"its selector names signal {unknown[0]}, which is not measured; there are {', '.join(sorted(signals))}"
+    if (named and max(named.values()) > 1) or (len(named) > 1 and "" in named):
+        return f"{len(demands)} targets of {DEMAND} of which a selector names no signal, or the same; name one in each"
+    return ""
 
 
 def mean_resources(pods: Sequence[tuple[Resources, int]]) -> Resources:

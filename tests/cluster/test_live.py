@@ -3,21 +3,40 @@
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager
-from datetime import UTC, datetime
+import time
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pytest
+
+from forecaster.app import telemetry
+from forecaster.app.serve import build_service, state_directory
+from forecaster.config.settings import Settings, parse
+from forecaster.domain.signal import CPU, MEMORY, PODS, REQUESTS
+from forecaster.domain.window import DAY, MINUTE, last_multiple
 from forecaster.domain.workload import Target, TargetType, WorkloadId
 from forecaster.kube.client import ApiClient
 from forecaster.kube.config import client_config_source
-from forecaster.sources.live import LiveCluster
+from forecaster.publish.reader import TableReader
+from forecaster.serving.answers import MetricRequest, answer, moment_at
+from forecaster.sources.embedded import EmbeddedPrometheus
+from forecaster.sources.factory import prometheus
+from forecaster.sources.live import LiveCluster, LiveSource
+from forecaster.sources.queries import Queries
+from forecaster.sources.recorded import Recording
+from forecaster.sources.settings import PrometheusSettings
+from tests.support.builders import GIB, workload
 from tests.support.control_plane.workloads import deployment, external_hpa
+from tests.support.ports import free_ports
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from forecaster.app.service import Service
     from tests.support.control_plane.deployed import Deployed
 
 
@@ -77,3 +96,107 @@ def test_without_rights_each_collection_says_which_one_is_missing(deployed: Depl
     with watched(deployed.cluster.user("nobody-in-particular")) as cluster:
         assert cluster.kinds() == frozenset()
         assert all("is forbidden" in state.fault and state.refused for state in cluster.states())
+
+
+SYNCS = 4
+"""Syncs of the HPA, a second each, in which a count has to stand."""
+TRIES = 4
+"""The HPA may read in the very moment between a change and our knowing of it; it does so every second here."""
+AT_ONCE = 2.0
+"""Seconds from a change to its being served."""
+SILENT = timedelta(minutes=4)
+TARGET = 0.5
+
+
+@contextmanager
+def steady_load(namespace: str, now: datetime, cores: float) -> Iterator[str]:
+    """A Prometheus with two days of constant CPU of one workload; its address."""
+    minutes = 2 * DAY // MINUTE + 10
+    present = workload(id=WorkloadId(namespace, "Deployment", "web"), replicas=10)
+    ones = np.ones((1, minutes))
+    values = {CPU: cores * ones, MEMORY: GIB * ones, REQUESTS: np.nan * ones, PODS: 10 * ones}
+    recording = Recording(now - 2 * DAY, (present,), values)
+    with EmbeddedPrometheus(recording, Settings().queries, recording.fleet(now)) as served:
+        yield served.url
+
+
+def served_value(deployed: Deployed, namespace: str) -> str:
+    """What an HPA reads, or why it reads nothing."""
+    reader = TableReader(deployed.table)
+    reader.refresh()
+    assert reader.table
+    asked = MetricRequest(namespace, "web", signal="cpu")
+    found = answer(reader.table, asked, moment_at(reader.table, datetime.now(UTC), timedelta(hours=12)))
+    return f"{found.source} {found.value:g}" if hasattr(found, "source") else found.message
+
+
+def service_on(deployed: Deployed, namespace: str, url: str, parts: ExitStack) -> Service:
+    """The computing side with live facts, publishing to the process that serves."""
+    given = {
+        "prometheus": {"url": url, "retries": 0},
+        "queries": {"namespaces": namespace, "requests_from": "none"},
+        "kubernetes": {"kubeconfig": str(deployed.account("forecaster"))},
+        "state": {"directory": str(deployed.table.parent)},
+        "policy": {"mode": "publish", "max_sample_age": "1m", "publish": {"abstain": "neutral"}},
+    }
+    settings = parse(given, "test")
+    return build_service(settings, state_directory(settings.state), telemetry.logger(), parts)
+
+
+def cycle_at(service: Service, at: datetime) -> None:
+    service.clock = lambda: at + service.settings.delay
+    service.tick()
+
+
+def ends(service: Service) -> None:
+    """Prometheus is away: nothing listens where it was."""
+    live = service.cycle.source
+    assert isinstance(live, LiveSource)
+    live.source.close()
+    live.source = prometheus(PrometheusSettings(url=f"http://127.0.0.1:{free_ports(1)[0]}", retries=0), Queries())
+
+
+def stands(deployed: Deployed, namespace: str, change: Callable[[], object], value: str, count: int) -> float:
+    """Let a person change something, and the HPA keep that; seconds until the value followed."""
+    for _ in range(TRIES):
+        change()
+        begin = time.monotonic()
+        wait_until(lambda: served_value(deployed, namespace) == value, what=value, timeout=AT_ONCE)
+        late = time.monotonic() - begin
+        seen = {wanted(deployed, namespace) for _ in range(SYNCS) if time.sleep(1.0) is None}
+        if seen == {count}:
+            return late
+    raise AssertionError(f"the count did not stand at {count}: {seen}")
+
+
+def wanted(deployed: Deployed, namespace: str) -> int:
+    found: int = deployed.cluster.api.read("Deployment", "web", namespace)["spec"]["replicas"]
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("serving")
+def test_what_a_person_does_while_prometheus_is_away_is_not_undone(deployed: Deployed, namespace: str) -> None:
+    """10 -> 30 as mitigation stands, though nothing is known of the demand; so does a target that an owner raises."""
+    api, now = deployed.cluster.api, last_multiple(datetime.now(UTC), MINUTE)
+    api.create(deployment("web", 10), namespace)
+    api.create(external_hpa("web", target="500m"), namespace)
+    with ExitStack() as parts:
+        service = service_on(deployed, namespace, parts.enter_context(steady_load(namespace, now, 10 * TARGET)), parts)
+        cycle_at(service, now - SILENT)
+        assert served_value(deployed, namespace) in {"measured 5", "forecast 5"}
+        ends(service)
+        cycle_at(service, now)
+        assert served_value(deployed, namespace) == "neutral 5"
+        late = stands(deployed, namespace, lambda: scale(deployed, namespace, 30), "neutral 15", 30)
+        assert late < AT_ONCE
+
+        def raised() -> None:
+            """Once more with the next try: the count, then the target."""
+            scale(deployed, namespace, 30)
+            target = {"type": "AverageValue", "averageValue": "1"}
+            external = api.read("HorizontalPodAutoscaler", "web", namespace)["spec"]["metrics"][0]["external"]
+            metrics = [{"type": "External", "external": external | {"target": target}}]
+            api.merge("HorizontalPodAutoscaler", "web", {"spec": {"metrics": metrics}}, namespace)
+
+        stands(deployed, namespace, raised, "neutral 30", 30)

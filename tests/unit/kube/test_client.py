@@ -27,7 +27,7 @@ from forecaster.kube.client import (
     UnreachableError,
 )
 from forecaster.kube.config import ClientConfig, ClientConfigError
-from forecaster.kube.connections import BODY_MAX, RawRequest
+from forecaster.kube.connections import BODY_MAX, RawAnswer, RawRequest
 from forecaster.kube.objects import ConfigMap
 from forecaster.kube.reviews import NonResourceAttributes, ResourceAttributes, User, is_allowed, token_user
 from tests.support.control_plane.authority import Authority
@@ -140,6 +140,47 @@ def reviewer(reviews: ReviewServer) -> Iterator[AsyncApiClient]:
     found = AsyncApiClient(ApiClient(reviews.config, timeout=5))
     yield found
     found.close()
+
+
+class TestStream:
+    """What a watch rests on."""
+
+    REQUEST = RawRequest("GET", "/apis/apps/v1/deployments?watch=1")
+
+    def test_gives_the_pieces_of_a_body_and_its_place_back(self, cluster: Cluster, clock: Clock) -> None:
+        """With one connection: a stream whose place was lost would make the next request wait for ever."""
+        client = ApiClient(cluster.source, connections=1, timeout=5, clock=clock)
+        for _ in range(3):
+            with client.stream(self.REQUEST, 5) as answer:
+                assert not isinstance(answer, RawAnswer)
+                next(answer)
+        assert client.exchange(self.REQUEST).status == 200
+        client.close()
+
+    def test_that_is_refused_for_its_token_is_asked_with_another_one(
+        self, cluster: Cluster, client: ApiClient, clock: Clock
+    ) -> None:
+        cluster.token = cluster.config_token = "second"
+        clock.now += RELOAD_SECONDS
+        with client.stream(self.REQUEST, 5) as answer:
+            assert isinstance(answer, RawAnswer)
+            assert answer.status == 401
+        with client.stream(self.REQUEST, 5) as answer:
+            assert not isinstance(answer, RawAnswer)
+
+    def test_ends_with_the_client(self, cluster: Cluster, client: ApiClient) -> None:
+        cluster.held.clear()
+        ending = threading.Timer(0.2, client.close)
+        ending.start()
+        with pytest.raises(UnreachableError), client.stream(self.REQUEST, PATIENCE):
+            pass
+        cluster.held.set()
+
+    def test_on_which_nothing_comes_is_an_error(self, cluster: Cluster, client: ApiClient) -> None:
+        cluster.held.clear()
+        with pytest.raises(UnreachableError, match=r"[Tt]imed? ?out"), client.stream(self.REQUEST, 0.2):
+            pass
+        cluster.held.set()
 
 
 def test_a_token_has_a_user(reviewer: AsyncApiClient) -> None:

@@ -153,6 +153,29 @@ class TestTargets:
         assert (after.version, after.spec is before.spec) == ("2", True)
 
 
+class TestMisread:
+    OF_WEB = {"workload": "web", "kind": "Deployment"}  # noqa: RUF012  a constant
+
+    def sentences(self, *signals: str) -> list[str]:
+        """Of an HPA with a target for each of these signals; an empty one is not named."""
+        named = [{"signal": one} if one else {} for one in signals]
+        metrics = [external("forecaster_demand", "1", **self.OF_WEB, **one) for one in named]
+        return cluster(horizontalpodautoscalers=[hpa(*metrics)]).misread(["cpu", "requests"])
+
+    @pytest.mark.parametrize("signals", [("cpu",), ("",), ("cpu", "requests"), ()])
+    def test_is_nothing_that_has_an_answer(self, signals: tuple[str, ...]) -> None:
+        assert self.sentences(*signals) == []
+
+    def test_is_a_signal_that_is_not_measured(self) -> None:
+        (why,) = self.sentences("cpus")
+        assert why == "HPA shop/web: its selector names signal cpus, which is not measured; there are cpu, requests"
+
+    @pytest.mark.parametrize("signals", [("", ""), ("cpu", ""), ("cpu", "cpu")])
+    def test_are_several_targets_without_a_signal_each(self, signals: tuple[str, ...]) -> None:
+        (why,) = self.sentences(*signals)
+        assert why.startswith("HPA shop/web: 2 targets of forecaster_demand of which")
+
+
 class TestResources:
     def test_of_a_template_count_native_sidecars_and_no_other_init_container(self) -> None:
         sidecar = container("proxy", "100m", "64Mi", restartPolicy="Always")

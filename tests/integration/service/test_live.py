@@ -1,0 +1,131 @@
+"""The service as it is composed, beside an API server that tells all, refuses all, or is not there."""
+
+from __future__ import annotations
+
+import json
+import ssl
+from typing import TYPE_CHECKING
+
+import pytest
+
+from forecaster.cli.explain import explain
+from forecaster.domain.window import MINUTE
+from tests.support.api_objects import Document, deployment, external, hpa, page, refusal
+from tests.support.builders import NOON, workload
+from tests.support.composed import composed, published, recorded_cluster, tick
+from tests.support.control_plane.authority import Authority, kubeconfig
+from tests.support.http_server import Asked, Reply, Running, answering
+from tests.support.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+
+class LiveServer(Running):
+    """Lists `objects` by plural; a watch ends at once, without events. `refuses` gives 403 for these plurals."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir()
+        authority = Authority(folder, "ca")
+        tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        identity = authority.issue("api-server", "localhost", "127.0.0.1")
+        tls.load_cert_chain(identity.certificate, identity.key)
+        super().__init__(answering(self._respond), tls, lazy=True)
+        self.kubeconfig = kubeconfig(folder / "config", self.url, authority, authority.issue("us", common_name="us"))
+        self.objects: Mapping[str, list[Document]] = {}
+        self.refuses: set[str] = set()
+
+    def _respond(self, asked: Asked) -> Reply:
+        path, _, query = asked.path.partition("?")
+        plural = path.rpartition("/")[2]
+        if plural in self.refuses:
+            return Reply(403, refusal(403, f"{plural} is forbidden").body)
+        if "watch=1" in query:
+            return Reply(200, b"")
+        return Reply(200, page(*self.objects.get(plural, ())).body)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[LiveServer]:
+    with LiveServer(tmp_path / "api") as running:
+        yield running
+
+
+def counted(server: LiveServer, directory: Path) -> tuple[int, tuple[str, ...]]:
+    """The count of shop/web in the table of a cycle, and the kinds that were live in it."""
+    with (
+        recorded_cluster([workload("web", replicas=4)]) as cluster,
+        composed(cluster, directory, kubernetes={"kubeconfig": str(server.kubeconfig)}) as service,
+    ):
+        tick(service, NOON)
+        table = published(directory)
+        (row,) = [one for one in table.entries if one.name == "web"]
+        return int(table.number("current", row.row)), table.meta.live
+
+
+def test_the_count_of_the_api_server_is_that_of_the_table(server: LiveServer, tmp_path: Path) -> None:
+    server.objects = {"deployments": [deployment("web", 30)]}
+    assert counted(server, tmp_path / "state") == (30, ("Deployment", "StatefulSet"))
+
+
+def test_without_rights_everything_is_as_without_it_and_a_line_for_each_says_so(
+    server: LiveServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.refuses = {"deployments", "statefulsets", "replicasets", "pods", "horizontalpodautoscalers"}
+    printed: list[str] = []
+
+    def said() -> bool:
+        printed.append(capsys.readouterr().out)
+        return all(f"{one} is forbidden" in "".join(printed) for one in server.refuses)
+
+    with (
+        recorded_cluster([workload("web", replicas=4)]) as cluster,
+        composed(cluster, tmp_path / "state", kubernetes={"kubeconfig": str(server.kubeconfig)}) as service,
+    ):
+        tick(service, NOON)
+        table = published(tmp_path / "state")
+        assert (table.number("current", 0), table.meta.live) == (4, ())
+        wait_until(said, what="the lines")
+        tick(service, NOON + MINUTE)
+    assert "".join(printed).count("live_facts_missing") == len(server.refuses)
+
+
+def test_a_kind_that_may_not_be_listed_is_told_by_prometheus(server: LiveServer, tmp_path: Path) -> None:
+    server.refuses = {"deployments"}
+    assert counted(server, tmp_path / "state") == (4, ("StatefulSet",))
+
+
+def test_live_facts_that_are_off_ask_nothing(server: LiveServer, tmp_path: Path) -> None:
+    with (
+        recorded_cluster([workload("web")]) as cluster,
+        composed(
+            cluster, tmp_path / "state", kubernetes={"kubeconfig": str(server.kubeconfig), "live": "off"}
+        ) as service,
+    ):
+        assert "forecaster_live" not in service.metrics.text()
+
+
+def test_an_hpa_without_an_answer_is_a_failure_with_a_sentence_and_a_metric(server: LiveServer, tmp_path: Path) -> None:
+    of_web = {"workload": "web", "kind": "Deployment", "signal": "cpus"}
+    server.objects = {
+        "deployments": [deployment("web", 4)],
+        "horizontalpodautoscalers": [hpa(external("forecaster_demand", "500m", **of_web))],
+    }
+    given = {"kubeconfig": str(server.kubeconfig)}
+    with recorded_cluster([workload("web")]) as cluster, composed(cluster, tmp_path / "s", kubernetes=given) as service:
+        tick(service, NOON)
+        assert service.report is not None
+        assert any("HPA shop/web: its selector names signal cpus" in one for one in service.report.failures)
+        assert "forecaster_misread_hpas 1.0" in service.metrics.text()
+
+
+def test_explain_says_which_source_told_what(
+    server: LiveServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.objects = {"deployments": [deployment("web", 30, version=77)]}
+    file = tmp_path / "settings.yaml"
+    with recorded_cluster([workload("web")]) as cluster:
+        file.write_text(json.dumps({"kubernetes": {"kubeconfig": str(server.kubeconfig)}}))
+        explain("shop/web", prometheus=cluster.url, config=file, at=NOON.isoformat())
+    assert "Count, HPA and requests are those of kube-state-metrics" in capsys.readouterr().out

@@ -1,0 +1,242 @@
+"""What readers get of a table while the API server tells of changes between two cycles, and while it is silent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from forecaster.domain.decision import Reason
+from forecaster.domain.policies import Policies
+from forecaster.domain.policy import Policy
+from forecaster.domain.workload import Target, TargetType, WorkloadId
+from forecaster.publish.overlay import LAPSED, OverlayWriter, PresentWorkload, overlay_path
+from forecaster.publish.publisher import table_publisher
+from forecaster.publish.reader import TableReader
+from forecaster.publish.rows import metric_readers
+from forecaster.publish.table_file import TableFile
+from forecaster.publish.values import MetricTarget
+from forecaster.serving.app import create_app
+from tests.support.asgi import Client
+from tests.support.recommendations import NOON, recommendation, workload_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+    from pathlib import Path
+
+    from httpx import Response
+
+    from forecaster.domain.decision import Recommendation
+
+WEB = workload_id()
+VALUE = "/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/forecaster_demand?labelSelector=workload=web,signal="
+SOON = timedelta(seconds=2)
+DEPLOYMENTS = ("Deployment",)
+
+
+def demand(target: float, signal: str = "") -> Target:
+    return Target("forecaster_demand", TargetType.AVERAGE_VALUE, target, signal=signal)
+
+
+def held(now: int = 10, *targets: Target, at: datetime = NOON, reason: Reason = Reason.NO_DATA) -> Recommendation:
+    """Nothing is known of it but the count and the HPA."""
+    return replace(recommendation(replicas=None, reason=reason, now=now, at=at), signals=(), targets=targets)
+
+
+@dataclass
+class Story:
+    """A table of one workload that is held, its overlay, and a clock."""
+
+    folder: Path
+    now: datetime = NOON
+    present: dict[WorkloadId, PresentWorkload] = field(default_factory=dict)
+    confirmed: Callable[[], float] | None = None
+
+    def __post_init__(self) -> None:
+        self.path = self.folder / "recommendations.table"
+        self.writer = OverlayWriter(
+            overlay_path(self.path),
+            lambda id_: self.present.get(id_, PresentWorkload(0)),
+            lambda: self.confirmed() if self.confirmed else self.now.timestamp(),
+            self._seconds,
+        )
+
+    def _seconds(self) -> float:
+        return self.now.timestamp()
+
+    def publish(self, *rows: Recommendation, live: Collection[str] = DEPLOYMENTS, abstain: str = "neutral") -> None:
+        table = TableFile(self.path, interval=timedelta(minutes=1), version="1", live=lambda _at: live)
+        policies = Policies(Policy.model_validate({"mode": "publish", "publish": {"abstain": abstain}}))
+        table_publisher(table, policies).publish(self.now, rows)
+        if live:
+            self.writer.published(self.now)
+
+    def happens(self, replicas: int, *targets: Target, id_: WorkloadId = WEB) -> None:
+        """A change, and the moment in which it is written."""
+        self.present[id_] = PresentWorkload(replicas, metric_readers(targets))
+        self.writer.changed(id_)
+        self.writer.step()
+
+    def asked(self, signal: str = "cpu") -> Response:
+        """What the HPA controller gets."""
+        reader = TableReader(self.path, lambda: self.now)
+        reader.refresh()
+        return Client(create_app(reader, clock=lambda: self.now)).get(VALUE + signal)
+
+    def value(self, signal: str = "cpu") -> str:
+        answer = self.asked(signal)
+        assert answer.status_code == 200, answer.text
+        found: str = answer.json()["items"][0]["value"]
+        return found
+
+
+@pytest.fixture
+def story(tmp_path: Path) -> Story:
+    return Story(tmp_path)
+
+
+class TestPerson:
+    def test_who_scales_between_two_cycles_is_not_asked_back(self, story: Story) -> None:
+        """10 -> 30 as mitigation, while nothing is known of the demand."""
+        story.publish(held(10, demand(0.5)))
+        story.writer.step()
+        assert story.value() == "5"
+        story.now += SOON
+        story.happens(30, demand(0.5))
+        assert story.value() == "15"
+
+    def test_who_raises_the_target_gets_the_count_there_is(self, story: Story) -> None:
+        story.publish(held(10, demand(0.5)))
+        story.happens(10, demand(1.0))
+        assert story.value() == "10"
+
+    def test_who_deletes_the_workload_or_its_hpa_gets_an_error(self, story: Story) -> None:
+        story.publish(held(10, demand(0.5)))
+        story.happens(10)
+        assert story.asked().status_code == 503
+        del story.present[WEB]
+        story.writer.changed(WEB)
+        story.writer.step()
+        assert story.asked().status_code == 503
+
+    def test_is_followed_while_the_table_is_stale_too(self, story: Story) -> None:
+        story.publish(held(10, demand(0.5)))
+        story.now += timedelta(hours=1)
+        story.happens(30, demand(0.5))
+        assert story.value() == "15"
+
+    def test_is_followed_while_the_workloads_cannot_be_listed_by_prometheus(self, story: Story) -> None:
+        story.publish(held(10, demand(0.5), reason=Reason.SOURCE_DOWN))
+        story.happens(30, demand(0.5))
+        assert story.value() == "15"
+
+
+class TestSilence:
+    def test_of_the_api_server_ends_what_is_known_after_seconds(self, story: Story) -> None:
+        story.publish(held(10, demand(0.5)))
+        story.writer.step()
+        until = story.now.timestamp()
+        story.confirmed = lambda: until
+        story.now += LAPSED
+        story.writer.step()
+        assert story.value() == "5"
+        story.now += timedelta(seconds=1)
+        story.writer.step()
+        answer = story.asked()
+        assert answer.status_code == 503
+        assert "the API server has not been heard of lately" in answer.json()["message"]
+
+    def test_of_the_computing_process_is_the_same(self, story: Story) -> None:
+        story.publish(held(10, demand(0.5)))
+        story.happens(30, demand(0.5))
+        story.now += LAPSED + timedelta(seconds=1)
+        assert story.asked().status_code == 503
+
+    def test_is_over_with_the_next_confirmation(self, story: Story) -> None:
+        story.publish(held(10, demand(0.5)))
+        story.now += timedelta(minutes=1)
+        story.writer.step()
+        assert story.value() == "5"
+
+    def test_without_an_overlay_is_no_count_either(self, story: Story) -> None:
+        story.publish(held(10, demand(0.5)))
+        story.writer.step()
+        story.writer.close()
+        assert story.asked().status_code == 503
+
+    def test_says_nothing_of_kinds_that_were_not_live(self, story: Story) -> None:
+        """As it is without rights: the count of the inventory of this cycle."""
+        story.publish(held(10, demand(0.5)), live=())
+        assert story.value() == "5"
+
+    def test_takes_no_number_away_that_is_known(self, story: Story) -> None:
+        story.publish(replace(recommendation(), targets=(demand(0.5),)))
+        assert story.value() == "1750m"
+
+
+class TestFile:
+    def test_that_is_damaged_says_nothing(self, story: Story) -> None:
+        story.publish(held(10, demand(0.5)))
+        story.happens(30, demand(0.5))
+        file = overlay_path(story.path)
+        file.write_bytes(file.read_bytes()[:-3])
+        assert story.asked().status_code == 503
+
+    def test_is_small_again_once_tables_have_its_changes(self, story: Story) -> None:
+        for number in range(50):
+            story.happens(3, id_=workload_id(f"web-{number}"))
+        sizes = []
+        for _ in range(3):
+            story.now += timedelta(minutes=1)
+            story.publish(held(10, demand(0.5)))
+            story.writer.step()
+            sizes.append(overlay_path(story.path).stat().st_size)
+        assert sizes[0] > 10 * sizes[-1]
+
+    def test_keeps_a_change_for_readers_of_the_table_before(self, story: Story) -> None:
+        """A reader takes a moment to see a new table."""
+        story.publish(held(10, demand(0.5)))
+        story.now += SOON
+        story.happens(30, demand(0.5))
+        old = story.path.read_bytes()
+        story.now += timedelta(minutes=1)
+        story.publish(held(30, demand(0.5)))
+        story.writer.step()
+        story.path.write_bytes(old)
+        assert story.value() == "15"
+
+    def test_without_the_changes_since_an_old_table_says_nothing_of_it(self, story: Story) -> None:
+        story.publish(held(10, demand(0.5)))
+        old = story.path.read_bytes()
+        for _ in range(3):
+            story.now += timedelta(minutes=1)
+            story.publish(held(30, demand(0.5)))
+        story.writer.step()
+        story.path.write_bytes(old)
+        assert story.asked().status_code == 503
+
+    def test_that_cannot_be_written_is_a_fault_until_it_can(self, story: Story) -> None:
+        story.publish(held(10, demand(0.5)))
+        blocked = overlay_path(story.path).with_name(".recommendations.live.new")
+        blocked.mkdir()
+        story.happens(30, demand(0.5))
+        assert "recommendations.live" in story.writer.fault
+        assert story.asked().status_code == 503
+        blocked.rmdir()
+        story.writer.step()
+        assert (story.writer.fault, story.value()) == ("", "15")
+
+
+class TestSelectors:
+    def test_of_two_targets_answer_each_its_own(self, story: Story) -> None:
+        """Without them two targets of the same metric are an error: a request could be taken for a core."""
+        targets = (demand(0.5, "cpu"), demand(100.0, "requests"))
+        story.publish(held(10, *targets))
+        story.writer.step()
+        assert metric_readers(targets) == (
+            MetricTarget("forecaster_demand", "AverageValue", 0.5, "cpu"),
+            MetricTarget("forecaster_demand", "AverageValue", 100.0, "requests"),
+        )
+        assert (story.value("cpu"), story.value("requests")) == ("5", "1000")
