@@ -154,6 +154,7 @@ def with_changes(policies: Policies, changed: Sequence[str]) -> Policies:
     from pydantic import ValidationError
 
     from forecaster.config.faults import faults_of
+    from forecaster.config.settings import with_spelling
     from forecaster.domain.policies import Policies, merged
     from forecaster.domain.policy import Policy, PolicySelector
     from forecaster.errors import ConfigError, Fault
@@ -171,7 +172,7 @@ def with_changes(policies: Policies, changed: Sequence[str]) -> Policies:
     try:
         Policy.model_validate(merged(policies.defaults.model_dump(), fragment))
     except ValidationError as error:
-        raise ConfigError("--set", faults_of(error)) from error
+        raise ConfigError("--set", [with_spelling(one, "policy.") for one in faults_of(error)]) from error
     return Policies(policies.defaults, (*policies.overrides, (PolicySelector(), fragment)), signals=policies.signals)
 
 

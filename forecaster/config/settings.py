@@ -288,7 +288,7 @@ def parse(value: Mapping[str, object], origin: str) -> Settings:
         faults += faults_of(error)
     faults += faults_of_overrides(value)
     if faults or settings is None:
-        raise ConfigError(origin, [_with_spelling(fault) for fault in faults])
+        raise ConfigError(origin, [with_spelling(fault) for fault in faults])
     return settings
 
 
@@ -300,11 +300,11 @@ def setting_paths(section: type[BaseModel] = Settings, before: str = "") -> Iter
             yield from setting_paths(field.annotation, f"{before}{name}.")
 
 
-def _with_spelling(fault: Fault) -> Fault:
-    """The fault of a setting that there is not, with those that are spelt like it."""
+def with_spelling(fault: Fault, within: str = "") -> Fault:
+    """The fault of a setting that there is not, with those that are spelt like it; `within` is the section it is of."""
     if not fault.allowed.startswith(UNKNOWN_SETTING):
         return fault
-    section, _, name = re.sub(r"^overrides\[\d+\]\.", "", fault.path).rpartition(".")
+    section, _, name = (within + re.sub(r"^overrides\[\d+\]\.", "", fault.path)).rpartition(".")
     beside = {path for path, _ in setting_paths() if path.rpartition(".")[0] == section}
     near = [f"{section}.{one}".lstrip(".") for one in nearest(name, [path.rpartition(".")[2] for path in beside])]
     near = near or [path for path, _ in setting_paths() if path.startswith("policy.") and path.endswith(f".{name}")]

@@ -43,7 +43,9 @@ class Asked:
     """The source, asked about one world."""
 
     def __init__(self, url: str, name: str, **queries: Any) -> None:
+        about = queries.pop("about", None)
         chosen = Queries(labels={"cluster": name}, **queries)
+        chosen = chosen.about(*about) if about else chosen
         self._source = PrometheusSource(PrometheusSettings(url=url), chosen)
 
     def latest(self, signal: Signal) -> dict[WorkloadId, float]:
@@ -398,3 +400,16 @@ def two_autoscalers(cluster: World) -> None:
 def test_two_hpas_of_one_workload_are_named_and_neither_is_believed(asked: Callable[..., Asked]) -> None:
     (fault,) = asked(two_autoscalers).faults()
     assert "shop/web: scaled by more than one HPA (web, web-copy)" in fault
+
+
+@pytest.mark.parametrize("id_", EVERY_KIND, ids=str)
+def test_one_workload_alone_is_what_it_is_among_all(asked: Callable[..., Asked], id_: WorkloadId) -> None:
+    one, every = asked(every_kind, about=(id_.namespace, id_.name)), asked(every_kind)
+    assert one.latest(CPU) == {id_: EVERY_KIND[id_]}
+    assert one.workloads() == {id_: every.workloads()[id_]}
+    assert one.latest(PODS) == {id_: every.latest(PODS)[id_]}
+
+
+def test_a_pattern_of_names_is_a_part_of_the_whole(asked: Callable[..., Asked]) -> None:
+    assert {one.name for one in asked(every_kind, about=("sh*", "bare-*")).workloads()} == {"bare-old", "bare-new"}
+    assert asked(every_kind, about=("elsewhere", "*")).workloads() == {}
