@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import re
+from datetime import UTC, datetime, timedelta
 
 from forecaster.errors import ConfigError, Fault
+
+_TIME_OF_DAY = re.compile(r"([01]\d|2[0-3]):[0-5]\d", re.ASCII)
 
 
 def current() -> datetime:
@@ -20,10 +23,22 @@ def instant(text: str | None, option: str = "--at") -> datetime:
     """
     if text is None:
         return current()
+    if _TIME_OF_DAY.fullmatch(text):
+        return _latest(text)
     try:
         value = datetime.fromisoformat(text)
         if value.tzinfo is not None:
             return value.astimezone(UTC)
     except (ValueError, OverflowError):
         pass
-    raise ConfigError("command line", [Fault(option, text, "an RFC 3339 instant like 2026-03-01T12:00:00Z")])
+    raise ConfigError(
+        "command line", [Fault(option, text, "an RFC 3339 instant like 2026-03-01T12:00:00Z, or 09:02 (UTC)")]
+    )
+
+
+def _latest(time_of_day: str) -> datetime:
+    """The last instant at which it was so late, UTC as everything that is printed."""
+    now = current()
+    hour, minute = map(int, time_of_day.split(":"))
+    today = now.replace(hour=hour, minute=minute, second=0, microsecond=0)
+    return today if today <= now else today - timedelta(days=1)

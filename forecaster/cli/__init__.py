@@ -11,6 +11,7 @@ from forecaster.cli import (
     backtest,
     catalogue,
     certificates,
+    decisions,
     demo,
     doctor,
     explain,
@@ -72,6 +73,21 @@ COMMANDS = {
         explain.explain,
         "How the numbers of a workload came about.",
         (f"explain {AT} shop/checkout", f"explain {AT} shop/checkout --set quantile=0.95 --set lead_time=5m"),
+    ),
+    "why-not": Command(
+        decisions.why_not,
+        "Why a workload did not scale, and what came.",
+        (f"why-not {AT} shop/checkout --at 09:02",),
+    ),
+    "history": Command(
+        decisions.history,
+        "Changes of recorded decisions.",
+        ("history shop/checkout --config settings.yaml --length 7d",),
+    ),
+    "diff": Command(
+        decisions.diff,
+        "What two policies decide differently.",
+        (f"diff settings.yaml tuned.yaml {AT}",),
     ),
     "doctor": Command(
         doctor.doctor, "What is missing, and what to do about it.", (f"doctor {AT}", "doctor --config settings.yaml")

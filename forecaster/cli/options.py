@@ -48,7 +48,8 @@ Namespace = Annotated[
     typer.Option("--namespace", "-n", metavar="NAMES", help="Only these namespaces, e.g. shop or 'shop,team-*'."),
 ]
 Instant = Annotated[
-    str | None, typer.Option("--at", metavar="TIME", help="Evaluate at this instant (RFC 3339) instead of now.")
+    str | None,
+    typer.Option("--at", metavar="TIME", help="Evaluate at this instant (RFC 3339, or 09:02 UTC) instead of now."),
 ]
 Pattern = Annotated[
     str,

@@ -27,6 +27,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "command-line.md"
 BLOCK = re.compile(r"```console\n\$ (.+)\n(?:[^`]*\n)??```")
 FILES = {
     "settings.yaml": "policy: {horizontal: {requests_metric: http_requests_per_second}}\nstate: {directory: state}\n",
+    "critical.yaml": "policy: {horizontal: {requests_metric: http_requests_per_second, availability: critical}}\n",
     "mistakes.yaml": "policy:\n  horizontal: {lead_tme: 3m, lead_time: 3}\n  vertical: {min_memory: 64MB}\n",
     "scaled.yaml": """\
 apiVersion: keda.sh/v1alpha1
@@ -38,7 +39,7 @@ spec:
   triggers: [{type: prometheus, metadata: {serverAddress: "http://p", query: q, threshold: "50"}}]
 """,
 }
-MEASURED = {"once", "explain", "recommend"}
+MEASURED = {"once", "explain", "recommend", "why-not"}
 """Commands that read a Prometheus."""
 
 
@@ -66,7 +67,11 @@ def test_the_page_shows_what_the_command_prints(
     line: str, measured: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = shlex.split(line)
-    monkeypatch.setattr("sys.argv", [*words, *(measured if words[1] in MEASURED else [])])
+    monkeypatch.setattr(
+        "sys.argv",
+        [*words, *(measured if words[1] in MEASURED else [])]
+        + ([*measured[:2], *measured[4:]] if words[1] == "diff" else []),
+    )
     with pytest.raises(SystemExit):
         main()
     shown = capsys.readouterr()

@@ -1,0 +1,298 @@
+"""`forecaster why-not`, `history`, `diff`: decisions beside what came, over time, and under other policies."""
+
+from __future__ import annotations
+
+import math
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from forecaster.cli.options import (
+    ConfigFile,
+    Instant,
+    Namespace,
+    OutputForm,
+    Pattern,
+    PrometheusUrl,
+    chosen,
+    finished,
+    narrowed,
+    settings_of,
+    workload_names,
+)
+from forecaster.errors import ConfigError, Fault, SourceError
+from forecaster.report.formats import Output
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from forecaster.config.settings import Settings
+    from forecaster.domain.decision import Recommendation, SignalView
+    from forecaster.domain.policy import Policy
+    from forecaster.domain.workload import Workload, WorkloadId
+    from forecaster.ports import Source
+    from forecaster.report.printed import Column
+    from forecaster.store.ledger import Decision
+
+AFTER = timedelta(minutes=30)
+"""How far `why-not` looks for what came."""
+Named = Annotated[
+    str, typer.Argument(metavar="NAMESPACE/NAME", help="The workload; shell patterns.", autocompletion=workload_names)
+]
+
+
+def why_not(
+    workload: Named,
+    prometheus: PrometheusUrl = None,
+    config: ConfigFile = None,
+    namespace: Namespace = None,
+    at: Instant = None,
+) -> None:
+    """Say why a workload did not scale at an instant: demand, forecast, gate, clamps, bounds, mode, HPA; and what came.
+
+    The decision is made again of what Prometheus has of that instant, by the policy of --config.
+    """
+    from forecaster.cli.once import cycle_run, workloads_of
+    from forecaster.report.printed import print_text
+    from forecaster.report.progress import shown_progress
+    from forecaster.sources.factory import opened
+
+    settings = settings_of(config, prometheus, namespace)
+    with shown_progress("why-not") as shown:
+        cycle, outcome = cycle_run(settings, at, workload, shown)
+    ours = workloads_of(outcome, workload, settings)
+    for failure in outcome.report.failures:
+        typer.echo(f"! {failure}", err=True)
+    if not ours:
+        raise typer.Exit(1)
+    with opened(narrowed(settings, workload)) as source:
+        for target, one in zip(outcome.inventory.workloads, outcome.recommendations, strict=True):
+            if target.id in ours:
+                policy = cycle.policies.of(one.id)
+                print_text(*why_lines(target, one, policy), *(f"  - {line}" for line in what_came(source, one)))
+    finished(shown)
+
+
+def why_lines(target: Workload, one: Recommendation, policy: Policy) -> list[str]:
+    """The count that was recommended, and each thing that kept it from being higher, in the order of the decision."""
+    wanted = one.wanted_replicas
+    word = "more" if wanted > one.replicas_now else "fewer" if wanted < one.replicas_now else "as many"
+    head = f"{one.id} at {one.at:%Y-%m-%d %H:%M} UTC: {_pods(one.replicas_now)}, {wanted} recommended ({word})"
+    return [head, *(f"  - {line}" for line in (*_decision(one), *_effect(target, one, policy)))]
+
+
+def _decision(one: Recommendation) -> Iterator[str]:
+    from forecaster.domain.amounts import amount
+
+    for view in one.signals:
+        if view.measured is not None and view.reactive_replicas is not None:
+            few = "no more" if view.reactive_replicas <= one.replicas_now else "more"
+            asked = f"for {_pods(view.reactive_replicas)}: {few} than there are"
+            yield f"{view.signal} measured {amount(view.measured, view.unit)}, {asked}"
+        if view.forecast is not None and view.forecast_replicas is not None:
+            said = (
+                f"{view.signal} forecast {amount(view.forecast.peak, view.unit)}, for {_pods(view.forecast_replicas)}"
+            )
+            yield said + ("; it is watched and has no say yet" if one.watched else "")
+        if view.note:
+            yield f"{view.signal}: {view.note}"
+    yield from (f"{clamp.rule}: {clamp.before} → {clamp.after}, {clamp.why}" for clamp in one.clamps)
+    yield f"{one.replicas.reason}: {one.replicas.message}"
+
+
+def _effect(target: Workload, one: Recommendation, policy: Policy) -> Iterator[str]:
+    """What lies between a recommendation and pods."""
+    from forecaster.domain.published import own_metric
+
+    hpa = target.autoscaler
+    if hpa is None:
+        yield "no HPA scales it: the recommendation is for its owner"
+        return
+    if one.wanted_replicas >= hpa.max_replicas:
+        yield f"HPA {hpa.name}: maxReplicas is {hpa.max_replicas}"
+    if policy.mode == "observe":
+        yield "mode observe: nothing reads the number; `mode: publish` or `floor` lets it act"
+    elif policy.mode == "publish" and not any(own_metric(each.metric) for each in hpa.targets):
+        yield f"HPA {hpa.name} reads no metric of ours: docs/integrate.md"
+
+
+def _pods(count: int) -> str:
+    return "1 pod" if count == 1 else f"{count} pods"
+
+
+def what_came(source: Source, one: Recommendation) -> list[str]:
+    """The largest demand of the half hour after it, signal by signal, and the pods that it would have filled."""
+    return [line for view in one.signals if (line := _peak_after(source, view, one.id, one.at))]
+
+
+def _peak_after(source: Source, view: SignalView, id_: WorkloadId, at: datetime) -> str:
+    import numpy as np
+
+    from forecaster.app.clock import current
+    from forecaster.domain.amounts import amount
+    from forecaster.domain.signal import BUILT_IN
+    from forecaster.domain.window import MINUTE, last_multiple
+
+    signal = BUILT_IN.by_name.get(view.signal)
+    end = min(at + AFTER, last_multiple(current() - MINUTE, MINUTE))
+    if signal is None or not view.pod or end <= at:
+        return ""
+    try:
+        blocks = list(source.history(signal, at + MINUTE, end, MINUTE))
+    except SourceError:
+        return ""
+    own = [block.values[block.ids.index(id_)] for block in blocks if id_ in block.ids]
+    values = np.concatenate(own) if own else np.zeros(0)
+    known = values[np.isfinite(values)]
+    if not known.size:
+        return ""
+    pods = math.ceil(float(known.max()) / view.pod)
+    until = f"until {end:%H:%M} UTC"
+    return f"what came {until}: {view.signal} {amount(float(known.max()), view.unit)}, which fills {_pods(pods)}"
+
+
+def history(
+    workload: Pattern = "*",
+    config: ConfigFile = None,
+    length: Annotated[str, typer.Option("--length", metavar="DURATION", help="How far to look back.")] = "1d",
+    output: OutputForm = Output.TABLE,
+) -> None:
+    """List the changes of recorded decisions: when, from how many pods to how many, and why.
+
+    They are read from the database of --config, in which the service keeps them.
+    """
+    from forecaster.app.clock import current
+    from forecaster.app.serve import database_address
+    from forecaster.domain.settings import parse_duration
+    from forecaster.report.printed import Column, Printable, print_as, print_table, print_text
+    from forecaster.store.ledger import SqlLedger
+
+    settings = settings_of(config, None, None)
+    span = parse_duration(length)
+    if not isinstance(span, timedelta) or not span:
+        raise ConfigError("command line", [Fault("--length", length, "must be a duration like 90m, 5h or 7d")])
+    ledger = SqlLedger(database_address(settings.state), keep=settings.state.keep)
+    try:
+        ids = sorted(chosen(ledger.newest(), workload))
+        since = current() - span
+        found = sorted(
+            ((one.at, id_, one) for id_ in ids for one in ledger.decisions_of(id_, since)), key=lambda each: each[:2]
+        )
+    finally:
+        ledger.close()
+    rows = [_recorded(id_, one) for _, id_, one in found]
+
+    def table(wide: bool) -> None:  # noqa: FBT001  as `Printable` has it
+        if not rows:
+            print_text(f"Nothing changed within {length}.")
+            return
+        columns = [
+            Column("AT (UTC)", [f"{at:%Y-%m-%d %H:%M}" for at, _, _ in found]),
+            Column("WORKLOAD", [str(id_) for _, id_, _ in found]),
+            Column("REPLICAS", [f"{row['replicas_now']} → {row['replicas'] or row['verdict']}" for row in rows]),
+            Column("REASON", [str(row["reason"]) for row in rows]),
+            Column("WHY", [str(row["message"]) for row in rows], rank=1, words=True),
+        ]
+        print_table(columns, wide=wide)
+
+    print_as(output, Printable(table, lambda: {"decisions": rows}, lambda: rows, lambda: ids))
+
+
+def _recorded(id_: WorkloadId, one: Decision) -> dict[str, object]:
+    from forecaster.publish.views import verdict_of
+
+    return {
+        "at": one.at.isoformat(),
+        **id_._asdict(),
+        "replicas_now": one.decided.replicas_now,
+        "replicas": one.decided.replicas,
+        "verdict": verdict_of(one.decided.replicas_now, one.decided.replicas),
+        "reason": one.decided.reason,
+        "message": one.message,
+    }
+
+
+def diff(
+    config: Annotated[Path, typer.Argument(metavar="FROM", help="Settings or a folder of them.")],
+    other: Annotated[Path, typer.Argument(metavar="TO", help="The same with other policies.")],
+    prometheus: PrometheusUrl = None,
+    namespace: Namespace = None,
+    workload: Annotated[
+        str, typer.Option("--workload", metavar="PATTERN", help="Only these.", autocompletion=workload_names)
+    ] = "*",
+    output: OutputForm = Output.TABLE,
+    at: Instant = None,
+) -> None:
+    """Decide once under the policies of two files, and print what they decide differently. Exit code 1 if anything is.
+
+    Signals and queries are those of the first file; both decide on what was read once.
+    """
+    from forecaster.cli.once import cycle_run, workloads_of
+    from forecaster.report.printed import Printable, print_as, print_table, print_text
+    from forecaster.report.progress import shown_progress
+
+    settings, second = (settings_of(one, prometheus, namespace) for one in (config, other))
+    _same_signals(settings, second)
+    with shown_progress("diff") as shown:
+        cycle, outcome = cycle_run(settings, at, workload, shown)
+        otherwise = cycle.what_if(second.policies, outcome.report.at)
+    ours = workloads_of(outcome, workload, settings)
+    pairs = [
+        (one, two)
+        for one, two in zip(outcome.recommendations, otherwise, strict=True)
+        if one.id in ours and (one.replicas, one.resources) != (two.replicas, two.resources)
+    ]
+    rows = [_difference(one, two) for one, two in pairs]
+
+    def table(wide: bool) -> None:  # noqa: FBT001  as `Printable` has it
+        if pairs:
+            print_table(_differences(pairs), wide=wide)
+        print_text(f"{len(pairs)} of {len(ours)} workloads would be decided differently.")
+
+    print_as(
+        output, Printable(table, lambda: {"differences": rows}, lambda: rows, lambda: [one.id for one, _ in pairs])
+    )
+    finished(shown)
+    if pairs:
+        raise typer.Exit(1)
+
+
+Pair = tuple["Recommendation", "Recommendation"]
+
+
+def _difference(one: Recommendation, two: Recommendation) -> dict[str, object]:
+    return {
+        **one.id._asdict(),
+        "replicas_now": one.replicas_now,
+        "replicas_from": one.wanted_replicas,
+        "replicas_to": two.wanted_replicas,
+        "reason_from": str(one.replicas.reason),
+        "reason_to": str(two.replicas.reason),
+        "resources_differ": one.resources != two.resources,
+    }
+
+
+def _differences(pairs: Sequence[Pair]) -> list[Column]:
+    from forecaster.report.printed import Column, change
+
+    return [
+        Column("WORKLOAD", [str(one.id) for one, _ in pairs]),
+        Column("NOW", [str(one.replicas_now) for one, _ in pairs], right=True),
+        Column("FROM", [str(one.wanted_replicas) for one, _ in pairs], right=True),
+        Column("TO", [str(two.wanted_replicas) for _, two in pairs], right=True),
+        Column("REASON", [change(str(one.replicas.reason), str(two.replicas.reason)) for one, two in pairs], rank=1),
+        Column("SIZES", ["differ" if one.resources != two.resources else "" for one, two in pairs], rank=2),
+    ]
+
+
+def _same_signals(first: Settings, second: Settings) -> None:
+    """Both files decide on the same observations.
+
+    Raises:
+        ConfigError: the second one measures something else.
+    """
+    if first.signals != second.signals:
+        raise ConfigError("command line", [Fault("TO", "signals", "the signals of both files have to be the same")])

@@ -1,0 +1,72 @@
+"""`history` on a ledger, and times of day; `why-not` and `diff` are tried by the page of the command line."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from typer.testing import CliRunner
+
+from forecaster.app.clock import current, instant
+from forecaster.cli import app
+from forecaster.domain.decision import Reason
+from forecaster.errors import UnknownName
+from forecaster.store.ledger import SqlLedger
+from tests.support.recommendations import recommendation, workload_id
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from click.testing import Result
+
+WEB = workload_id("web")
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """A service that has decided twice within the hour."""
+    ledger = SqlLedger(f"sqlite:///{tmp_path / 'ledger.sqlite'}", keep=timedelta(days=1))
+    now = current().replace(microsecond=0)
+    for ago, wanted in ((50, 5), (40, 5), (10, None)):
+        at = now - timedelta(minutes=ago)
+        reason = Reason.FORECAST if wanted else Reason.NO_DATA
+        ledger.record(at, [recommendation(WEB, at=at, replicas=wanted, reason=reason)])
+    ledger.close()
+    file = tmp_path / "settings.yaml"
+    file.write_text(f"state: {{directory: {tmp_path}}}")
+    return file
+
+
+def history(config: Path, *words: str) -> Result:
+    return CliRunner().invoke(app, ["history", *words, "--config", str(config)])
+
+
+def test_lists_the_changes_oldest_first(config: Path) -> None:
+    found = json.loads(history(config, "shop/web", "-o", "json").stdout)["decisions"]
+    assert [(one["replicas"], one["verdict"], one["reason"]) for one in found] == [
+        (5, "up", "forecast"),
+        (None, "hold", "no-data"),
+    ]
+
+
+def test_says_when_nothing_changed(config: Path) -> None:
+    assert history(config, "--length", "5m").stdout == "Nothing changed within 5m.\n"
+
+
+def test_a_table_has_a_line_for_each(config: Path) -> None:
+    assert "3 → hold" in history(config).stdout
+
+
+def test_a_name_that_was_never_decided_about_is_answered(config: Path) -> None:
+    error = history(config, "shop/wbe").exception
+    assert isinstance(error, UnknownName)
+    assert "did you mean shop/web?" in str(error)
+
+
+def test_a_time_of_day_is_the_last_one_utc() -> None:
+    now = datetime.now(UTC)
+    found = instant("09:02")
+    assert timedelta() <= now - found < timedelta(days=1, minutes=1)
+    assert (found.hour, found.minute, found.second) == (9, 2, 0)
