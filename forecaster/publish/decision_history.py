@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from datetime import UTC, datetime, timedelta
+from heapq import nlargest
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -22,6 +23,10 @@ HALF_LIFE = timedelta(days=1)
 """A forecast that matured a day ago counts half of one that matured now."""
 FORGOTTEN_AFTER = timedelta(days=1)
 """A workload that failed or could not be seen for some cycles is no new one when it is back."""
+
+
+LEAST_SCORED = 5.0
+"""Forecasts that have to have matured before they are said to be worse than others."""
 
 
 class DecisionChange(msgspec.Struct, frozen=True, gc=False):
@@ -127,6 +132,12 @@ class DecisionHistory:
         known = self._encoded
         return [known.get(id_) or self._encode(id_) for id_ in ids]
 
+    def worst(self, count: int) -> list[tuple[WorkloadId, AccuracyView]]:
+        """So many signals of workloads whose forecasts erred most, by share of their peaks; those with few left out."""
+        known = ((id_, signal, one) for id_, sums in self._sums.items() for signal, one in sums.items())
+        erred = nlargest(count, (one for one in known if one[2].error_ratio >= 0.0), key=lambda one: one[2].error_ratio)
+        return [(id_, sums.view(signal)) for id_, signal, sums in erred]
+
     def _encode(self, id_: WorkloadId) -> bytes:
         encoded = self._encoded[id_] = _encoder.encode(self._past(id_))
         return encoded
@@ -183,6 +194,11 @@ class FadingSums:
         self._quantiles = self._quantiles * kept + amounts.quantiles
         self._absolute_error = self._absolute_error * kept + amounts.absolute_error
         self._actual = self._actual * kept + amounts.actual
+
+    @property
+    def error_ratio(self) -> float:
+        """Sum of absolute errors by sum of peaks; negative where too little is known to speak of it."""
+        return self._absolute_error / self._actual if self._actual > 0 and self._count >= LEAST_SCORED else -1.0
 
     def view(self, signal: str) -> AccuracyView:
         """The ratios."""

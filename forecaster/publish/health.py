@@ -10,18 +10,20 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from forecaster.domain.window import MINUTE
-from forecaster.publish.decision_history import FadingSums
+from forecaster.publish.decision_history import AccuracyView, FadingSums
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from forecaster.domain.report import CycleReport, ForecastScore
+    from forecaster.publish.decision_history import DecisionHistory
 
 CYCLES_KEPT = 60
 MOVES_KEPT = 20
 """Promotions and demotions."""
 FAILURES_KEPT = 5
 """Of each cycle; all of them are in its log."""
+WORST_KEPT = 20
 GROUPS_KEPT = 200
 """Signals, models and leads that are told apart; more are not followed."""
 
@@ -62,6 +64,15 @@ class LeadAccuracy(msgspec.Struct, frozen=True, gc=False):
     error_ratio: float | None
 
 
+class WorstForecast(msgspec.Struct, frozen=True, gc=False):
+    """A workload whose forecasts of one signal erred most."""
+
+    namespace: str
+    kind: str
+    name: str
+    accuracy: AccuracyView
+
+
 class MoveView(msgspec.Struct, frozen=True, gc=False):
     """A forecast that was promoted or demoted on a workload."""
 
@@ -79,6 +90,8 @@ class HealthView(msgspec.Struct, frozen=True):
     standings: tuple[tuple[str, str, int], ...] = ()
     moves: tuple[MoveView, ...] = ()
     accuracy: tuple[LeadAccuracy, ...] = ()
+    worst: tuple[WorstForecast, ...] = ()
+    """The largest error first."""
     settings: dict[str, str] = {}
     """Those that are not the default, by path; secrets are left out."""
 
@@ -110,11 +123,11 @@ class HealthBook:
         self._moves.extend(MoveView(report.at, said) for said in report.gates)
         self._score(report.scores)
 
-    def encoded(self) -> bytes:
+    def encoded(self, history: DecisionHistory) -> bytes:
         """What is known now, as JSON."""
-        return msgspec.json.encode(self.view())
+        return msgspec.json.encode(self.view(history))
 
-    def view(self) -> HealthView:
+    def view(self, history: DecisionHistory) -> HealthView:
         """What is known now, the newest cycles and moves first."""
         report = self._latest
         if report is None:
@@ -127,6 +140,7 @@ class HealthBook:
             standings=tuple((*key, count) for key, count in report.standings.most_common()),
             moves=tuple(reversed(self._moves)),
             accuracy=tuple(_accuracy(group, sums) for group, sums in sorted(self._sums.items())),
+            worst=tuple(WorstForecast(*id_, accuracy) for id_, accuracy in history.worst(WORST_KEPT)),
             settings=self._settings,
         )
 

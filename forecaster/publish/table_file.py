@@ -112,7 +112,7 @@ class TableFile:
         yield from self._records(cycle, places)
         yield from text_columns("history", self._history.encoded(self._order.sorted))
         yield from text_columns("steps", self._paths.of(self._order.sorted))
-        yield "health", Column.of("B", 0, self._health.encoded())
+        yield "health", Column.of("B", 0, self._health.encoded(self._history))
 
     def _records(self, cycle: OfferedCycle, places: Sequence[int]) -> Iterator[tuple[str, Column]]:
         """Records as numbers and words; as a whole where a cycle hands over single ones."""

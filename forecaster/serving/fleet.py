@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from forecaster.publish.reader import PublishedTable
 
 UNKNOWN = -1
-"""In place of a count, or of a row."""
+"""In place of a count, of a row, or of a mode, which a table of an older version does not have."""
 ACTS, WATCHED, NONE = range(3)
 """Whether the forecast of a row had its say, is only watched, or is not there."""
 
@@ -84,7 +84,7 @@ def fleet_view(table: PublishedTable, pictures: PublishedTable | None) -> FleetV
         reasons=REASON_WORDS,
         reason=table.columns["reason"][0].tolist(),
         modes=MODES,
-        mode=table.columns["mode"][0].tolist(),
+        mode=table.columns["mode"][0].tolist() if "mode" in table.columns else [UNKNOWN] * table.rows,
         forecast=_forecasts(table, peak),
         signals=signals,
         units=tuple(_unit(signal) for signal in signals),

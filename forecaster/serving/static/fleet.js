@@ -95,7 +95,7 @@ function tellTotals() {
     total("Workloads", count(size), `${count(columns.namespaces.length)} namespaces`),
     total("Replicas", `${count(before)} → ${count(after)}`, after === before ? "no change" : signed(after - before)),
     total("To go up, down", `${count(number("up"))}, ${count(number("down"))}`, `${count(number("changed"))} changed in the last hour`),
-    total("Forecast has its say", count(number("acts")), `${count(columns.mode.filter((code) => columns.modes[code] !== "observe").length)} beyond mode observe`),
+    total("Forecast has its say", count(number("acts")), `${count(columns.mode.filter((code) => code > 0).length)} beyond mode observe`),
     total("Over target", count(number("over")), "more than 10 %"),
   );
 }
@@ -126,7 +126,7 @@ function fillRow(one, item) {
   const [unit, recommended] = [columns.units[columns.shown[item]], columns.recommended[item]];
   one.href = `#/workloads/${[namespace, kind, columns.name[item]].map(encodeURIComponent).join("/")}`;
   parts["who b"].textContent = columns.name[item];
-  parts["who small"].textContent = `${namespace} · ${kind} · ${columns.modes[columns.mode[item]]}`;
+  parts["who small"].textContent = `${namespace} · ${kind} · ${columns.modes[columns.mode[item]] ?? DASH}`;
   spark(parts.spark, fleet.spark.subarray(item * columns.spark_size, (item + 1) * columns.spark_size));
   parts.amounts.textContent = `${amount(columns.measured[item], unit)} → ${amount(columns.peak[item], unit)}`;
   parts["load u"].style.width = `${Math.min(load[item] || 0, 1.5) / 1.5 * 100}%`;

@@ -120,7 +120,7 @@ function chain() {
   for (const one of signals) {
     if (!one.target) { steps.push(step(DASH, one.signal, one.note)); continue; }
     steps.push(step(count(one.reactive_replicas), `${one.signal} measured`, one.measured === null ? one.note : `${spoken(one.measured, one.unit)}; target ${one.target}`));
-    if (one.forecast) steps.push(step(count(one.forecast_replicas), `${one.signal} forecast`, `${percent(one.forecast.quantile)} of the peak from ${one.forecast.begin.slice(11, 16)} to ${one.forecast.until.slice(11, 16)} is at most ${spoken(one.forecast.peak, one.unit)} (${one.forecast.model})`));
+    if (one.forecast) steps.push(step(count(one.forecast_replicas), `${one.signal} forecast`, `the peak from ${one.forecast.begin.slice(11, 16)} to ${one.forecast.until.slice(11, 16)} is at or below ${spoken(one.forecast.peak, one.unit)} with ${percent(one.forecast.quantile)} (${one.forecast.model})`));
     if (one.note) steps.push(step(DASH, "note", one.note));
   }
   if (lead && signals.some((one) => one.forecast)) steps.push(step(duration(lead.seconds), "lead time", lead.origin));

@@ -149,6 +149,24 @@ def test_a_record_is_made_and_explained_without_arrays(tmp_path: Path) -> None:
     assert FORBIDDEN.isdisjoint(loaded.split())
 
 
+def test_the_fleet_is_put_together_without_arrays(tmp_path: Path) -> None:
+    table = TableFile(tmp_path / "table", interval=timedelta(minutes=1), version="1")
+    table_publisher(table, Policies(Policy(mode="publish"))).publish(NOON, fleet_of_one(2.0, 50.0))
+    program = textwrap.dedent(f"""
+        import pathlib, sys
+        from forecaster.publish.reader import TableReader
+        from forecaster.serving.fleet import fleet_view
+        reader = TableReader(pathlib.Path({str(table.path)!r}))
+        reader.refresh()
+        print(*fleet_view(reader.table, None).name)
+        print(*sys.modules)
+    """)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    named, loaded = done.stdout.splitlines()
+    assert named == "web"
+    assert FORBIDDEN.isdisjoint(loaded.split())
+
+
 def test_arguments_that_are_no_address_are_refused_in_a_sentence() -> None:
     command = [sys.executable, "-m", "forecaster.serving", "--table", "x", "--address", "localhost:http"]
     refused = subprocess.run(command, capture_output=True, text=True, check=False)

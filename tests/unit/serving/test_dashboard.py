@@ -23,13 +23,17 @@ from forecaster.publish.publisher import OfferPublisher
 from forecaster.publish.reader import TableReader
 from forecaster.publish.table import pictures_path
 from forecaster.publish.table_file import TableFile
-from forecaster.serving.app import create_app
+from forecaster.serving.access_control import AccessControl
+from forecaster.serving.app import FrontApplication, create_app
 from forecaster.serving.dashboard import STATIC
+from forecaster.serving.external_metrics import MetricsApi
 from tests.support.asgi import Client
 from tests.support.recommendations import NOON, recommendation, workload_id
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from starlette.types import ASGIApp
 
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.signal import Signal
@@ -246,3 +250,25 @@ def test_a_damaged_file_is_no_past_and_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "p").write_bytes(b"no table")
     drawn(tmp_path / "p", range(1))
     assert recommended_in(tmp_path / "p")[-1] == 1.0
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/static/app.js", "/dashboard/fleet", "/dashboard/workloads/shop/Deployment/api"]
+)
+def test_where_there_is_a_secure_port_the_plain_one_shows_nothing(path: str) -> None:
+    async def unused(_scope: Any, _receive: Any, _send: Any) -> None:
+        raise AssertionError("it was answered")
+
+    front = FrontApplication(
+        MetricsApi(lambda: None), unused, lambda _handler, _status: None, AccessControl(None, None, None)
+    )
+    assert Client(plain(front)).get(path).status_code == 403
+
+
+def plain(front: FrontApplication) -> ASGIApp:
+    """Requests as they come from the plain port."""
+
+    async def answered(scope: Any, receive: Any, send: Any) -> None:
+        await front({**scope, "state": {"secure": False}}, receive, send)
+
+    return answered

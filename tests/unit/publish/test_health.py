@@ -1,0 +1,89 @@
+"""How the computing process fares, as the dashboard reads it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from forecaster.domain.report import CycleReport, ForecastScore
+from forecaster.domain.signal import CPU
+from forecaster.publish.decision_history import DecisionHistory
+from forecaster.publish.health import CYCLES_KEPT, HealthBook
+from tests.support.recommendations import NOON, workload_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MINUTE = timedelta(minutes=1)
+
+
+def score(name: str = "web", *, error: float = 0.5, lead: int = 5, model: str = "ridge") -> ForecastScore:
+    """Of a peak of 2 cores."""
+    return ForecastScore(workload_id(name), CPU, NOON - lead * MINUTE, NOON, model, 0.9, 2.0 - error, 2.0, 2.0)
+
+
+def report(minute: int, scores: Iterable[ForecastScore] = (), failures: tuple[str, ...] = ()) -> CycleReport:
+    return CycleReport(
+        at=NOON + minute * MINUTE,
+        steps={"targets": 0.1, "decisions": 0.2},
+        series={CPU: 7},
+        newest_sample_age={CPU: 12.0},
+        incomplete=Counter({("cpu", "silent-pods"): 2, ("memory", "partial-answer"): 1}),
+        verdicts=Counter({("scale", "forecast"): 3, ("hold", "no-data"): 4}),
+        failures=failures,
+        scores=tuple(scores),
+        gates=("shop/web: observe to acting",),
+    )
+
+
+def test_the_last_cycles_are_told_newest_first() -> None:
+    book = HealthBook()
+    for minute in range(CYCLES_KEPT + 5):
+        book.follow(report(minute, failures=(f"minute {minute}",)))
+    view = book.view(DecisionHistory())
+    assert len(view.cycles) == CYCLES_KEPT
+    assert view.cycles[0].failures == (f"minute {CYCLES_KEPT + 4}",)
+    assert (view.since, view.cycles[0].steps["decisions"]) == (NOON, 0.2)
+
+
+def test_a_report_counts_once() -> None:
+    """A table is written again while no new cycle has ended."""
+    book = HealthBook()
+    for _ in range(3):
+        book.follow(report(0, [score()]))
+    view = book.view(DecisionHistory())
+    assert (len(view.cycles), len(view.moves), view.accuracy[0].forecasts) == (1, 1, 1.0)
+
+
+def test_a_source_is_told_with_its_age_and_what_is_incomplete() -> None:
+    book = HealthBook()
+    book.follow(report(0))
+    (cpu,) = book.view(DecisionHistory()).sources
+    assert msgspec.structs.astuple(cpu) == ("cpu", 7, 12.0, {"silent-pods": 2})
+
+
+def test_forecasts_are_told_apart_by_model_and_lead() -> None:
+    book = HealthBook()
+    book.follow(report(0, [score(lead=5), score(lead=5, error=1.0), score(lead=9), score(model="theta")]))
+    found = {
+        (one.model, one.minutes): (one.forecasts, one.error_ratio) for one in book.view(DecisionHistory()).accuracy
+    }
+    assert found == {("ridge", 5): (2.0, 0.375), ("ridge", 9): (1.0, 0.25), ("theta", 5): (1.0, 0.25)}
+
+
+def test_the_workload_that_errs_most_is_named_first_and_one_with_few_forecasts_not_at_all() -> None:
+    history, book = DecisionHistory(), HealthBook()
+    scores = [*(score("bad", error=1.5),) * 6, *(score("good", error=0.25),) * 6, *(score("new", error=9.0),) * 4]
+    cycle = report(0, scores)
+    history.follow(NOON, [workload_id(name) for name in ("bad", "good", "new")], [], cycle)
+    book.follow(cycle)
+    found = [(one.name, one.accuracy.error_ratio) for one in book.view(history).worst]
+    assert found == [("bad", 0.75), ("good", 0.125)]
+
+
+def test_before_the_first_cycle_nothing_is_made_up() -> None:
+    said = msgspec.json.decode(HealthBook({"a.b": "1"}).encoded(DecisionHistory()))
+    assert (said["since"], said["cycles"], said["settings"]) == (None, [], {"a.b": "1"})
