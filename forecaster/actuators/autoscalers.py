@@ -9,18 +9,18 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, get_args
 from urllib.parse import quote
 
-import msgspec
-
 from forecaster.actuators.values import MANAGER, Change, Floor, LiveAutoscaler, Write
 from forecaster.domain.policy import Mode
 from forecaster.domain.workload import WorkloadId
-from forecaster.kube.client import ApiError
-from forecaster.kube.objects import ObjectMeta, Wire
+from forecaster.hpa.limits import ReplicaBounds
+from forecaster.kube.client import ApiError, decoder_of
+from forecaster.kube.objects import HorizontalPodAutoscaler, ObjectMeta, Wire
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from forecaster.kube.client import ApiClient
+    from forecaster.kube.objects import HorizontalPodAutoscalerMeta
 
 LABEL = "forecaster.dev/floor"
 """`kubectl get hpa -A -l forecaster.dev/floor` lists what is ours, and so does `forecaster release`."""
@@ -35,42 +35,6 @@ PAGE = 500
 AUTOSCALERS = "/apis/autoscaling/v2/horizontalpodautoscalers"
 
 
-class OwnedSpec(msgspec.Struct, frozen=True):
-    """Fields of `spec` that a manager owns, as far as they matter here."""
-
-    min_replicas: dict[str, Any] | None = msgspec.field(name="f:minReplicas", default=None)
-
-
-class OwnedFields(msgspec.Struct, frozen=True):
-    """`fieldsV1` of a manager."""
-
-    spec: OwnedSpec = msgspec.field(name="f:spec", default=OwnedSpec())
-
-
-class ManagedFields(Wire, frozen=True):
-    """Fields of one manager."""
-
-    manager: str = ""
-    subresource: str = ""
-    fields_v1: OwnedFields = OwnedFields()
-
-
-class OwnerReference(Wire, frozen=True):
-    """An object that an object belongs to."""
-
-    kind: str = ""
-    name: str = ""
-    controller: bool = False
-
-
-class Meta(ObjectMeta, frozen=True):
-    """Metadata with what says who else writes."""
-
-    owner_references: tuple[OwnerReference, ...] = ()
-    managed_fields: tuple[ManagedFields, ...] = ()
-    deletion_timestamp: str = ""
-
-
 class TargetReference(Wire, frozen=True):
     """What an HPA scales."""
 
@@ -79,25 +43,11 @@ class TargetReference(Wire, frozen=True):
 
 
 class Spec(Wire, frozen=True):
-    """Of an HPA."""
+    """What is needed of an HPA's specification."""
 
     scale_target_ref: TargetReference = TargetReference()
     min_replicas: int = 1
     max_replicas: int = 1
-
-
-class Status(Wire, frozen=True):
-    """Of an HPA."""
-
-    current_replicas: int = 0
-
-
-class HorizontalPodAutoscaler(Wire, frozen=True):
-    """autoscaling/v2."""
-
-    metadata: Meta = Meta()
-    spec: Spec = Spec()
-    status: Status = Status()
 
 
 class ListMeta(Wire, frozen=True, rename={"remaining": "continue"}):
@@ -173,25 +123,36 @@ MESSAGE_MAX = 1000
 class Autoscalers:
     """The HPAs of a cluster with the rights of an account."""
 
-    def __init__(self, client: ApiClient, *, dry_run: bool = False) -> None:
+    def __init__(
+        self,
+        client: ApiClient,
+        *,
+        dry_run: bool = False,
+        watched: Callable[[], list[LiveAutoscaler] | None] = lambda: None,
+    ) -> None:
+        """`watched` has them where they are watched anyway, and None while they must be listed."""
         self._client = client
         self._dry_run = "&dryRun=All" if dry_run else ""
+        self._watched = watched
 
     def listed(self, *, marked: bool = False) -> list[LiveAutoscaler]:
         """All of them, or those with a mark of ours. Raises ApiError."""
+        watched = self._watched()
+        if watched is not None:
+            return [one for one in watched if one.marked or not marked]
         selector = f"&labelSelector={quote(LABEL)}" if marked else ""
         found: list[LiveAutoscaler] = []
         after = ""
         while True:
             page = self._client.get(f"{AUTOSCALERS}?limit={PAGE}{selector}{after}", AutoscalerList)
-            found += map(live, page.items)
+            found += map(listed_autoscaler, page.items)
             if not page.metadata.remaining:
                 return found
             after = f"&continue={quote(page.metadata.remaining)}"
 
     def again(self, one: LiveAutoscaler) -> LiveAutoscaler:
         """The same one as it is now. Raises ApiError."""
-        return live(self._client.get(path_of(one), HorizontalPodAutoscaler))
+        return listed_autoscaler(self._client.get(path_of(one), HorizontalPodAutoscaler))
 
     def write(self, write: Write) -> None:
         """Carry out one change of the version that it was decided on. Raises ApiError, 409 for another version."""
@@ -284,31 +245,38 @@ def path_of(one: LiveAutoscaler) -> str:
     return f"/apis/autoscaling/v2/namespaces/{one.namespace}/horizontalpodautoscalers/{one.name}"
 
 
-def live(one: HorizontalPodAutoscaler) -> LiveAutoscaler:
+def listed_autoscaler(one: HorizontalPodAutoscaler) -> LiveAutoscaler:
+    """An HPA of a list."""
+    meta, spec = one.metadata, decoder_of(Spec).decode(one.spec)
+    target = WorkloadId(meta.namespace, spec.scale_target_ref.kind, spec.scale_target_ref.name)
+    return autoscaler_of(meta, target, ReplicaBounds(spec.min_replicas, spec.max_replicas), one.status.current_replicas)
+
+
+def autoscaler_of(
+    meta: HorizontalPodAutoscalerMeta, target: WorkloadId, bounds: ReplicaBounds, replicas: int
+) -> LiveAutoscaler:
     """What is needed of an HPA."""
-    meta, spec = one.metadata, one.spec
     floor, backed_off_until, mode, fault = None, None, None, ""
     try:
         floor, backed_off_until = _floor(meta.annotations), _instant(meta.annotations, BACK_OFF)
         mode = _mode(meta.annotations)
     except ValueError as error:
         fault = str(error)
-    managers = (each for each in meta.managed_fields if not each.subresource)
-    writers = frozenset(each.manager for each in managers if each.fields_v1.spec.min_replicas is not None)
+    writers, controller = meta.writers(), meta.controller()
     if not fault and floor is None and MANAGER in writers and meta.labels.get(LABEL) != RESTORED:
-        fault = f"minReplicas {spec.min_replicas} is ours and annotation {BEFORE} is gone; apply your minReplicas"
+        fault = f"minReplicas {bounds.min_replicas} is ours and annotation {BEFORE} is gone; apply your minReplicas"
     return LiveAutoscaler(
         namespace=meta.namespace,
         name=meta.name,
         uid=meta.uid,
         version=meta.resource_version,
-        target=WorkloadId(meta.namespace, spec.scale_target_ref.kind, spec.scale_target_ref.name),
-        min_replicas=spec.min_replicas,
-        max_replicas=spec.max_replicas,
-        replicas=one.status.current_replicas,
+        target=target,
+        min_replicas=bounds.min_replicas,
+        max_replicas=bounds.max_replicas,
+        replicas=replicas,
         writers=writers,
-        controller=next((f"{each.kind} {each.name}" for each in meta.owner_references if each.controller), ""),
-        deleted=bool(meta.deletion_timestamp),
+        controller=f"{controller.kind} {controller.name}" if controller else "",
+        deleted=meta.deletion_timestamp is not None,
         mode=mode,
         floor=floor,
         backed_off_until=backed_off_until,

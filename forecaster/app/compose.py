@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from threadpoolctl import threadpool_limits
 
 from forecaster.actuators.acting import FloorActuator
-from forecaster.actuators.autoscalers import Autoscalers
+from forecaster.actuators.autoscalers import Autoscalers, autoscaler_of
 from forecaster.app.clock import current
 from forecaster.cycle.decide import Decider
 from forecaster.cycle.gates import ForecastGates
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.actuators.acting import Audit
+    from forecaster.actuators.values import LiveAutoscaler
     from forecaster.app.telemetry import Log
     from forecaster.config.settings import Settings
     from forecaster.domain.decision import Recommendation
@@ -139,7 +140,9 @@ def build_cycle(
     )
 
 
-def floor_actuator(settings: Settings, log: Audit, parts: ExitStack) -> FloorActuator | None:
+def floor_actuator(
+    settings: Settings, log: Audit, parts: ExitStack, live: LiveCluster | None = None
+) -> FloorActuator | None:
     """What raises floors, taking part in the election of the replica that writes; None where it is not enabled.
 
     Raises:
@@ -155,7 +158,16 @@ def floor_actuator(settings: Settings, log: Audit, parts: ExitStack) -> FloorAct
     election = Election(client, lease_path(*floor.lease.split("/")), identity, time.monotonic, current)
     thread = ElectionThread(election)
     parts.callback(thread.close)
-    return FloorActuator(Autoscalers(client, dry_run=floor.dry_run), election, settings.policies, floor, log)
+    autoscalers = Autoscalers(client, dry_run=floor.dry_run, watched=lambda: watched_autoscalers(live))
+    return FloorActuator(autoscalers, election, settings.policies, floor, log)
+
+
+def watched_autoscalers(live: LiveCluster | None) -> list[LiveAutoscaler] | None:
+    """The HPAs that are watched; None where none are, or not all are known now."""
+    found = live.autoscalers() if live else None
+    if found is None:
+        return None
+    return [autoscaler_of(one.meta, one.scaled, one.spec.bounds, one.current) for one in found]
 
 
 def nothing_observed(settings: Settings) -> Observed:

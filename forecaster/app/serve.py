@@ -173,7 +173,7 @@ def build_service(
         receivers["live"] = live
         metrics.watch_live(live.states, live.source.misread)
     receivers |= remote_writers(settings, parts)
-    actuator = floor_actuator(settings, log, parts)
+    actuator = floor_actuator(settings, log, parts, live.source.live if live else None)
     if actuator:
         receivers["floor"] = actuator
     receivers |= pictures(settings, table.path, history, paths)

@@ -191,10 +191,37 @@ class Scalable(Wire, frozen=True):
     status: ScalableStatus = ScalableStatus()
 
 
-class HorizontalPodAutoscalerMeta(WatchedMeta, frozen=True):
-    """Annotations may hold the value of an owner that a floor has raised."""
+class OwnedSpec(msgspec.Struct, frozen=True):
+    """Fields of `spec` that a manager owns, as far as they matter here."""
 
+    min_replicas: dict[str, Any] | None = msgspec.field(name="f:minReplicas", default=None)
+
+
+class OwnedFields(msgspec.Struct, frozen=True):
+    """`fieldsV1` of a manager."""
+
+    spec: OwnedSpec = msgspec.field(name="f:spec", default=OwnedSpec())
+
+
+class ManagedFields(Wire, frozen=True):
+    """Fields of one manager."""
+
+    manager: str = ""
+    subresource: str = ""
+    fields_v1: OwnedFields = OwnedFields()
+
+
+class HorizontalPodAutoscalerMeta(WatchedMeta, frozen=True):
+    """Annotations and label may tell of a floor, and the managed fields of its writers."""
+
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
     annotations: dict[str, str] = msgspec.field(default_factory=dict)
+    managed_fields: tuple[ManagedFields, ...] = ()
+
+    def writers(self) -> frozenset[str]:
+        """Field managers that own `spec.minReplicas`."""
+        managers = (each for each in self.managed_fields if not each.subresource)
+        return frozenset(each.manager for each in managers if each.fields_v1.spec.min_replicas is not None)
 
 
 class HorizontalPodAutoscalerStatus(Wire, frozen=True):

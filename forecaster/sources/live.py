@@ -246,11 +246,15 @@ class LiveCluster:
             return owner
         return self.replica_sets.objects.get((owner.namespace, owner.name), owner)
 
+    def autoscalers(self) -> list[LiveHpa] | None:
+        """All HPAs as they are now; None while that is not known."""
+        return list(self.hpas.objects.values()) if self._young(self.hpas) else None
+
     def _reduced(self, one: HorizontalPodAutoscaler) -> LiveHpa:
         return hpa_of_object(one, self.hpas.objects.get((one.metadata.namespace, one.metadata.name)))
 
     def _hpa_changed(self, key: Key, before: LiveHpa | None, after: LiveHpa | None) -> None:
-        scaled = [_scaled(key, one) for one in (before, after) if one is not None]
+        scaled = [one.scaled for one in (before, after) if one is not None]
         if before is not None and after is not None and before.spec == after.spec:
             return
         if before is not None:
@@ -285,10 +289,6 @@ def _named_containers(one: LiveWorkload, scaler: Autoscaler | None) -> tuple[Nam
     """The containers that an HPA names, with what the template states."""
     named = {target.container for target in scaler.targets} if scaler else set()
     return tuple(NamedContainer(each.name, each.resources) for each in one.containers if each.name in named)
-
-
-def _scaled(key: Key, hpa: LiveHpa) -> WorkloadId:
-    return workload_id(key[0], hpa.spec.scale_target.kind, hpa.spec.scale_target.name)
 
 
 class LiveSource:

@@ -15,6 +15,7 @@ from forecaster.domain.workload import Resources, Target, TargetType, WorkloadId
 from forecaster.hpa.manifest import spec_from_wire
 from forecaster.hpa.selectors import SelectorError, parse_selector, selector_text
 from forecaster.hpa.spec import HpaSpec  # noqa: TC001  a field of a Struct
+from forecaster.kube.objects import HorizontalPodAutoscalerMeta  # noqa: TC001  a field of a Struct
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -85,13 +86,21 @@ class LiveHpa(msgspec.Struct, frozen=True):
     spec: HpaSpec
     targets: tuple[Target, ...]
     """In the order of the inventory, as the workload that it scales reads them."""
-    annotations: dict[str, str]
+    meta: HorizontalPodAutoscalerMeta
     current: int
     desired: int
-    version: str
-    """resourceVersion."""
     written: int
     """Tells one text of a specification from others."""
+
+    @property
+    def version(self) -> str:
+        """ResourceVersion."""
+        return self.meta.resource_version
+
+    @property
+    def scaled(self) -> WorkloadId:
+        """The workload whose count it sets."""
+        return workload_id(self.meta.namespace, self.spec.scale_target.kind, self.spec.scale_target.name)
 
 
 class LivePod(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -137,7 +146,7 @@ def hpa_of_object(one: HorizontalPodAutoscaler, before: LiveHpa | None = None) -
         scaled = workload_id(meta.namespace, spec.scale_target.kind, spec.scale_target.name)
         targets = targets_of_hpa(spec, scaled)
     desired = (status.current_replicas, status.desired_replicas)
-    return LiveHpa(spec, targets, meta.annotations, *desired, meta.resource_version, written)
+    return LiveHpa(spec, targets, meta, *desired, written)
 
 
 _wire = msgspec.json.Decoder(dict[str, Any])

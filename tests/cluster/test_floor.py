@@ -326,6 +326,7 @@ def test_the_service_itself_leads_undoes_what_is_no_longer_wanted_and_gives_the_
     here = {"kubeconfig": str(plane.account("forecaster", NAMESPACE))}
     settings = {
         "floor": component["floor"] | here,
+        "kubernetes": here,  # HPAs are watched
         "policy": {"mode": "floor"},
         "prometheus": {"url": "http://127.0.0.1:9", "retries": 0},
         "serving": {"enabled": False},

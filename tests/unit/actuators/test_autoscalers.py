@@ -18,7 +18,7 @@ from forecaster.actuators.autoscalers import (
     HorizontalPodAutoscaler,
     applied,
     event_of,
-    live,
+    listed_autoscaler,
 )
 from forecaster.actuators.values import Change, Floor, LiveAutoscaler, Write
 from forecaster.domain.workload import WorkloadId
@@ -46,7 +46,7 @@ def read(*managed: dict[str, Any], annotations: dict[str, str] | None = None, **
         "spec": {"minReplicas": 7, "maxReplicas": 20, "scaleTargetRef": {"kind": "Deployment", "name": "web"}},
         "status": {"currentReplicas": 4},
     }
-    return live(msgspec.json.decode(msgspec.json.encode(document), type=HorizontalPodAutoscaler))
+    return listed_autoscaler(msgspec.json.decode(msgspec.json.encode(document), type=HorizontalPodAutoscaler))
 
 
 RAISED = {BEFORE: "2", EXPIRES: "2026-03-01T12:15:00Z"}

@@ -6,12 +6,17 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
+from forecaster.actuators.autoscalers import BEFORE, EXPIRES, LABEL, listed_autoscaler
+from forecaster.actuators.values import Floor
+from forecaster.app.compose import watched_autoscalers
 from forecaster.domain.window import Inventory
 from forecaster.domain.workload import NamedContainer, Resources, Target, TargetType, Workload, WorkloadId
 from forecaster.errors import SourceUnavailable
 from forecaster.kube.client import ApiError, UnreachableError
+from forecaster.kube.objects import HorizontalPodAutoscaler
 from forecaster.sources.live import AGED_SECONDS, LiveCluster, LiveSource
 from forecaster.sources.live_objects import BUILT_IN_KINDS, ScalableKind
 from forecaster.sources.queries import Queries
@@ -174,6 +179,32 @@ class TestMisread:
     def test_are_several_targets_without_a_signal_each(self, signals: tuple[str, ...]) -> None:
         (why,) = self.sentences(*signals)
         assert why.startswith("HPA shop/web: 2 targets of forecaster_demand of which")
+
+
+class TestAutoscalers:
+    """What mode floor writes by: the same whether HPAs are watched or listed."""
+
+    def test_a_watched_hpa_tells_what_a_listed_one_does(self) -> None:
+        document = hpa(external("queue", "30"))
+        document["metadata"] |= {
+            "uid": "1",
+            "labels": {LABEL: "raised"},
+            "annotations": {BEFORE: "2", EXPIRES: "2026-11-22T12:15:00Z"},
+            "ownerReferences": [{"kind": "ScaledObject", "name": "web", "controller": True}],
+            "managedFields": [{"manager": "argocd", "fieldsV1": {"f:spec": {"f:minReplicas": {}}}}],
+        }
+        listed = msgspec.json.decode(msgspec.json.encode(document), type=HorizontalPodAutoscaler)
+        (watched,) = watched_autoscalers(cluster(horizontalpodautoscalers=[document])) or ()
+        assert watched == listed_autoscaler(listed)
+        assert watched.floor == Floor(2, NOW + timedelta(minutes=15))
+        assert (watched.other_writers, watched.controller) == ("argocd", "ScaledObject web")
+
+    def test_while_the_watch_is_away_they_are_not_known(self) -> None:
+        clock = Clock()
+        found = cluster(clock, horizontalpodautoscalers=[hpa(external("queue", "30"))])
+        clock.now += AGED_SECONDS + 1.0
+        assert watched_autoscalers(found) is None
+        assert watched_autoscalers(None) is None
 
 
 class TestResources:
