@@ -332,9 +332,10 @@ class PublishPolicy(_Frozen):
     abstain: Literal["auto", "neutral", "hold", "last", "fail"] = Field(
         "auto",
         description=(
-            "auto: the last value for `last_for`, then neutral. neutral: keeps the count that there is. hold: the "
-            "count that there was when knowledge ended. last: the last value for `last_for`. fail: an error. Whatever "
-            "cannot be answered is an error, never 0."
+            "auto: the last value for `last_for` where it asks for no fewer than there are, else neutral. neutral: "
+            "keeps the count that there is. hold: the count that there was when knowledge ended. last: the last value "
+            "for `last_for`, which may undo what a person did. fail: an error. Whatever cannot be answered is an "
+            "error, never 0."
         ),
     )
     last_for: Positive = Field(

@@ -34,12 +34,17 @@ CLOCK_SKEW = timedelta(seconds=30)
 
 LAST: Final = "last"
 """The last value that was known, while its newest sample is young enough."""
+RAISE: Final = "raise"
+"""The same where it asks for no fewer replicas than there are."""
 NEUTRAL: Final = "neutral"
 """The value that keeps the current count: the reader's target times that count."""
 HOLD: Final = "hold"
 """The value that asks for the count to keep: that of the instant at which knowledge ended, or of a frozen workload."""
-ORDER: Final = {"auto": (LAST, NEUTRAL), LAST: (LAST,), NEUTRAL: (NEUTRAL,), HOLD: (HOLD,), "fail": ()}
-"""What each policy tries in turn. What none of them can answer is an error."""
+ORDER: Final = {"auto": (RAISE, NEUTRAL), LAST: (LAST,), NEUTRAL: (NEUTRAL,), HOLD: (HOLD,), "fail": ()}
+"""What each policy tries in turn. What none of them can answer is an error.
+
+By itself nothing that is not known lowers a count: a person may have raised it, because of a load that is not seen.
+"""
 
 
 class OfferedNumber(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -295,13 +300,19 @@ def abstained(policy: str, inputs: AbstainInputs) -> AbstainedValue | None:
     for word in ORDER[policy]:
         value = _VALUES[word](inputs)
         if value is not None:
-            return AbstainedValue(word, value)
+            return AbstainedValue(LAST if word == RAISE else word, value)
     return None
 
 
 def _last(inputs: AbstainInputs) -> float | None:
     """A sample from the future would be young for ever."""
     return inputs.last if -CLOCK_SKEW <= inputs.age <= inputs.last_for else None
+
+
+def _raising(inputs: AbstainInputs) -> float | None:
+    """At 0 replicas there is nothing to lower."""
+    last, kept = _last(inputs), 0.0 if inputs.replicas_now == 0 else _neutral(inputs)
+    return None if last is None or kept is None or last < kept else last
 
 
 def _neutral(inputs: AbstainInputs) -> float | None:
@@ -320,4 +331,4 @@ def _keeping(replicas: int | None, reader: MetricReader | None) -> float | None:
     return reader.target * replicas if reader.per_replica else reader.target
 
 
-_VALUES = {LAST: _last, NEUTRAL: _neutral, HOLD: _hold}
+_VALUES = {LAST: _last, RAISE: _raising, NEUTRAL: _neutral, HOLD: _hold}

@@ -240,7 +240,7 @@ class TestAbstaining:
         self, serving: ClusterServing, namespace: str
     ) -> None:
         """Nothing is published any more: known, then last, then an error; then there is a table again."""
-        self.prepared(serving, namespace, "auto")
+        self.prepared(serving, namespace, "last")
         serving.publish(known(namespace, "web", 2.0, 4, aged=LAST_FOR - timedelta(seconds=20)))
         wait_until(lambda: source(serving, namespace) == "last", what="a stale table")
         wait_until(lambda: value(serving, namespace).status_code == 503, what="its limit")

@@ -22,6 +22,8 @@ OLD = YOUNG._replace(age=timedelta(minutes=11))
     [
         ("auto", YOUNG, AbstainedValue("last", 6.4)),
         ("auto", OLD, AbstainedValue("neutral", 3.5)),
+        ("auto", YOUNG._replace(replicas_now=13), AbstainedValue("neutral", 6.5)),
+        ("auto", YOUNG._replace(replicas_now=0), AbstainedValue("last", 6.4)),
         ("last", YOUNG, AbstainedValue("last", 6.4)),
         ("last", OLD, None),
         ("neutral", YOUNG, AbstainedValue("neutral", 3.5)),
@@ -61,4 +63,5 @@ def test_at_no_replicas_nothing_is_said_rather_than_0(policy: str) -> None:
 def test_a_count_out_of_date_is_not_kept_but_one_that_was_pinned_is() -> None:
     unseen = OLD._replace(replicas_now=None)
     assert abstained("auto", unseen) is None
+    assert abstained("auto", YOUNG._replace(replicas_now=None)) is None, "it may be lower than what a person asked for"
     assert abstained("hold", unseen) == AbstainedValue("hold", 4.5)

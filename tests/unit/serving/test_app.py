@@ -189,10 +189,11 @@ def test_without_a_table_its_age_is_not_a_number(empty: Client) -> None:
 def test_a_computing_process_that_starts_blind_goes_on_from_what_the_last_one_published(
     tmp_path: Path, clock: Clock
 ) -> None:
-    publisher(tmp_path / "table").publish(NOON, [recommendation()])
+    repeating = {"publish": {"abstain": "last"}}
+    publisher(tmp_path / "table", **repeating).publish(NOON, [recommendation()])
     later = NOON + timedelta(minutes=2)
     blind = recommendation(at=later, replicas=None, reason=Reason.SOURCE_DOWN)
-    publisher(tmp_path / "table").publish(later, [replace(blind, signals=())])
+    publisher(tmp_path / "table", **repeating).publish(later, [replace(blind, signals=())])
     clock.now = later
     path = "/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/forecaster_demand"
     (item,) = client_of(tmp_path / "table", clock).get(f"{path}?labelSelector=workload=web,signal=cpu").json()["items"]

@@ -286,7 +286,7 @@ def test_a_known_value_is_repeated_until_the_next_table(tmp_path: Path) -> None:
 
 
 def test_a_value_that_is_no_longer_known_is_not_repeated(tmp_path: Path) -> None:
-    table = table_of(tmp_path / "table")
+    table = table_of(tmp_path / "table", publish={"abstain": "last"})
     moments = iter([LATER, LATER._replace(fresh=False)])
     api = MetricsApi(lambda: (table, next(moments)))
     known, stale = (ask(api, f"{SHOP}/forecaster_replicas", "workload=web") for _ in range(2))
