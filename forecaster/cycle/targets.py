@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 PATIENCE = timedelta(minutes=15)
 """For how long workloads that vanished together are held: a rollout of kube-state-metrics takes minutes, an owner who
 deletes a namespace sees its last answers a quarter of an hour longer."""
+EMPTY_PATIENCE = timedelta(days=1)
+"""The same while nothing at all is listed: that is no inventory of a cluster, however long it lasts, and a clock that
+is hours ahead makes every answer empty. As long as what is learned of a workload is kept."""
 COLLAPSED = 0.5
 """Of a fleet, a namespace or a kind: so many gone at once are a source that is incomplete."""
 LEAST = 3
@@ -70,12 +73,13 @@ class Roster:
         return Targets(Inventory(now, tuple(workload for workload, _ in self.listed.values())), down)
 
     def _lost(self, inventory: Inventory) -> dict[WorkloadId, str]:
-        """The workloads that vanished together with others not longer than `PATIENCE` ago, and which others."""
+        """The workloads that vanished together with others within our patience, and which others."""
         here = set(inventory.ids)
+        patience = PATIENCE if here else EMPTY_PATIENCE
         missing = [
             id_
             for id_, (_, at) in self.listed.items()
-            if id_ not in here and id_.kind not in inventory.whole and inventory.at - at <= PATIENCE
+            if id_ not in here and id_.kind not in inventory.whole and inventory.at - at <= patience
         ]
         if not missing:
             return {}
@@ -84,7 +88,7 @@ class Roster:
         for id_ in missing:
             for group in _groups(id_):
                 if _collapsed(group, gone[group], known[group]):
-                    listed, until = known[group] - gone[group], self.listed[id_][1] + PATIENCE
+                    listed, until = known[group] - gone[group], self.listed[id_][1] + patience
                     lost[id_] = f"{listed} of {known[group]} workloads {group} are listed; held until {until:%H:%M} UTC"
                     break
         return lost

@@ -74,8 +74,15 @@ class TestCollapse:
     def test_is_believed_after_a_quarter_of_an_hour(self) -> None:
         roster, source = Roster(), FakeSource(list(FLEET))
         roster.find(source, NOON)
+        source.loads = list(FLEET[5:])
+        assert [len(listed(roster, source, minute)) for minute in (1, 15, 16)] == [10, 10, 5]
+
+    def test_of_everything_is_believed_after_a_day(self) -> None:
+        """A kube-state-metrics that stays away, or a clock that is hours ahead: 404 would say that it was deleted."""
+        roster, source = Roster(), FakeSource(list(FLEET))
+        roster.find(source, NOON)
         source.loads = []
-        assert [len(listed(roster, source, minute)) for minute in (1, 15, 16)] == [10, 10, 0]
+        assert [len(listed(roster, source, hours * 60)) for hours in (1, 24, 25)] == [10, 10, 0]
 
     @pytest.mark.parametrize(("gone", "held"), [(1, 0), (2, 0), (3, 0), (5, 5)])
     def test_is_no_name_for_a_few_that_were_deleted(self, gone: int, held: int) -> None:
