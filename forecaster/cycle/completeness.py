@@ -19,7 +19,7 @@ from forecaster.demand.completeness import (
     COMPLETE,
     INCOMPLETE_CAUSES,
     PARTIAL_ANSWER,
-    STARTING_PODS,
+    PASSING,
     CompletenessVerdict,
     Expected,
     acting,
@@ -130,8 +130,9 @@ class Completeness:
         if block.signal == PODS or not block.values.size:
             shape = block.values.shape
             return CompletenessVerdict(np.zeros(shape, np.int8), np.full(shape, np.nan), np.full(shape, np.nan))
-        ready, before = _ready(block, history.window(PODS, MINUTE))
-        expected = Expected(ready, before, self._usual(block, now), _most(block, ready, workloads), self._away(block))
+        ready = _ready(block, history.window(PODS, MINUTE))
+        most = _most(block, ready[0], workloads)
+        expected = Expected(*ready, self._usual(block, now), most, self._away(block))
         verdict = judged(block, expected)
         if block.signal == CPU and block.rated and block.made_of is not None:
             found = away(covered(block, expected.samples), verdict)
@@ -168,7 +169,7 @@ class Completeness:
 
     def _remember(self, block: Block, verdict: CompletenessVerdict, vanished: int, now: datetime) -> None:
         """Which instants are worth another question."""
-        weighty = np.count_nonzero(~np.isin(verdict.code, (COMPLETE, BEYOND_USE, STARTING_PODS)), axis=0)
+        weighty = np.count_nonzero(~np.isin(verdict.code, (COMPLETE, BEYOND_USE, *PASSING)), axis=0)
         weighty[-1:] += vanished
         least = max(1.0, NOTABLE_SHARE * len(block.ids))
         again = self.again[block.signal]
@@ -182,7 +183,7 @@ class Completeness:
         for code in np.unique(codes[codes != COMPLETE]).tolist():
             rows = np.flatnonzero(codes == code)
             self.counts[str(block.signal), INCOMPLETE_CAUSES[code]] = len(rows)
-            if code not in {PARTIAL_ANSWER, STARTING_PODS}:
+            if code not in {PARTIAL_ANSWER, *PASSING}:
                 first = int(rows[0])
                 said = why(code, float(verdict.seen[first, -1]), float(verdict.of[first, -1]))
                 others = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
@@ -223,8 +224,8 @@ class Again:
         return [Gap(signal, settled, settled, MINUTE)] if settled in before and not paused else []
 
 
-def _ready(block: Block, pods: Window) -> tuple[Floats, Floats]:
-    """Ready pods, and the fewest of the last `YOUNG` minutes, [row, column] each; NaN where they are not known."""
+def _ready(block: Block, pods: Window) -> tuple[Floats, Floats, Floats]:
+    """Ready pods, and the fewest and most of the last `YOUNG` minutes, [row, column] each; NaN where not known."""
     columns = int(block.values.shape[1])
     known: Floats = np.full((len(block.ids), columns + YOUNG), np.nan)
     first = (block.start - pods.start) // MINUTE - YOUNG
@@ -233,10 +234,11 @@ def _ready(block: Block, pods: Window) -> tuple[Floats, Floats]:
         at = np.fromiter((pods.row.get(id_, -1) for id_ in block.ids), np.intp, len(block.ids))
         there = pods.values[:, low:high][at].astype(np.float64)
         known[:, low - first : high - first] = np.where(at[:, None] >= 0, there, np.nan)
-    fewest = known[:, YOUNG:]
+    fewest = most = known[:, YOUNG:]
     for earlier in range(YOUNG):
-        fewest = np.fmin(fewest, known[:, earlier : earlier + columns])
-    return known[:, YOUNG:], fewest
+        before = known[:, earlier : earlier + columns]
+        fewest, most = np.fmin(fewest, before), np.fmax(most, before)
+    return known[:, YOUNG:], fewest, most
 
 
 def _most(block: Block, ready: Floats, workloads: Mapping[WorkloadId, Workload]) -> Floats:

@@ -4,7 +4,8 @@ A value is incomplete where the server says that a part is missing, where sample
 only (after an outage of Prometheus, of a target, of a container), or where ready pods have no samples. It is a lower
 bound then, and not learned from. What pods use to start is no demand: while ready pods are too young to count, the
 usage of the others is a lower bound, too (HPA rules §6); what all of them use is learned from, and warm-up is taken out
-of that. An amount that the pods cannot use is none at all.
+of that. Pods that leave hand their load to the others, whose rates show it a window later: until then a sum sags, and
+would ask for the next scale-in. An amount that the pods cannot use is none at all.
 """
 
 from __future__ import annotations
@@ -21,10 +22,20 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Codes = NDArray[np.int8]
 
-COMPLETE, PARTIAL_ANSWER, UNCOVERED, SILENT_PODS, BEYOND_USE, STARTING_PODS = range(6)
+COMPLETE, PARTIAL_ANSWER, UNCOVERED, SILENT_PODS, BEYOND_USE, STARTING_PODS, LEAVING_PODS = range(7)
 """Why a value is not all there is; `BEYOND_USE` is no measurement."""
-INCOMPLETE_CAUSES = ("", "partial-answer", "uncovered-window", "silent-pods", "beyond-limit", "starting-pods")
+INCOMPLETE_CAUSES = (
+    "",
+    "partial-answer",
+    "uncovered-window",
+    "silent-pods",
+    "beyond-limit",
+    "starting-pods",
+    "leaving-pods",
+)
 """The codes as labels of metrics."""
+PASSING = (STARTING_PODS, LEAVING_PODS)
+"""What comes of every change of a count: over within minutes, and asking again would show no more."""
 LEAST_COVERED = 0.05
 """Share of a window that may lack samples: scrapes are late or dropped now and then."""
 ROUNDING_OF_SHARE = 1e-9
@@ -52,6 +63,8 @@ class Expected(NamedTuple):
     """[row, column] ready pods."""
     ready_before: Floats
     """[row, column] the fewest ready pods within the window of a rate: those that can have one."""
+    ready_most: Floats
+    """[row, column] the most ready pods within the window of a rate."""
     samples: Floats
     """[row] samples of a pod within the window of a rate."""
     most: Floats
@@ -65,6 +78,8 @@ def judged(block: Block, expected: Expected) -> CompletenessVerdict:
     shape = block.values.shape
     verdict = CompletenessVerdict(np.zeros(shape, np.int8), np.full(shape, np.nan), np.full(shape, np.nan))
     most = np.broadcast_to(expected.most[:, None], shape)
+    left = expected.ready < (1.0 - LEAST_COVERED) * expected.ready_most
+    _put(verdict, LEAVING_PODS, left & block.rated, expected.ready, expected.ready_most)
     if block.made_of is not None:
         few = block.made_of.pods < expected.ready
         starting = (block.made_of.starting > 0) | (block.made_of.pods >= expected.ready_before)
@@ -94,7 +109,7 @@ def acting(block: Block, verdict: CompletenessVerdict) -> Floats:
 
 def learned(block: Block, verdict: CompletenessVerdict) -> Floats:
     """The amounts that are kept as history [row, column]; NaN where they are incomplete."""
-    return np.where((verdict.code == COMPLETE) | (verdict.code == STARTING_PODS), block.values, np.nan)
+    return np.where(np.isin(verdict.code, (COMPLETE, *PASSING)), block.values, np.nan)
 
 
 def covered(block: Block, usual: Floats) -> Floats:
@@ -131,5 +146,7 @@ def sentence(code: int, seen: float, of: float) -> str:
             return f"{seen:.0f} of {of:.0f} ready pods have samples"
         case 4:
             return f"{seen:g} is more than its pods can use ({of:g})"
-        case _:
+        case 5:
             return f"{seen:.0f} of {of:.0f} ready pods are past their start"
+        case _:
+            return f"{of - seen:.0f} of {of:.0f} pods have left within the window of its rate"

@@ -8,6 +8,7 @@ import pytest
 from forecaster.demand.completeness import (
     BEYOND_USE,
     COMPLETE,
+    LEAVING_PODS,
     PARTIAL_ANSWER,
     SILENT_PODS,
     STARTING_PODS,
@@ -44,8 +45,9 @@ def block(
 
 
 def expected(ready: float = 10.0, before: float | None = None, usual: float = 8.0, most: float = 80.0) -> Expected:
-    fewest = ready if before is None else before
-    return Expected(one(ready), one(fewest), np.array([usual]), np.array([most]), np.zeros(1, np.bool_))
+    there = one(ready if before is None else before)
+    fewest, highest = np.fmin(there, ready), np.fmax(there, ready)
+    return Expected(one(ready), fewest, highest, np.array([usual]), np.array([most]), np.zeros(1, np.bool_))
 
 
 @pytest.mark.parametrize(
@@ -55,6 +57,9 @@ def expected(ready: float = 10.0, before: float | None = None, usual: float = 8.
         pytest.param(block(pods=6.0), expected(), SILENT_PODS, id="four of ten pods have no samples"),
         pytest.param(block(pods=10.0), expected(ready=13.0, before=10.0), STARTING_PODS, id="three are ready just now"),
         pytest.param(block(4.0, pods=10.0, starting=1.0), expected(ready=13.0), STARTING_PODS, id="three use some"),
+        pytest.param(block(), expected(before=30.0), LEAVING_PODS, id="twenty of thirty have left"),
+        pytest.param(block(pods=30.0), expected(ready=30.0, before=31.0), COMPLETE, id="one of 31 has left"),
+        pytest.param(block(pods=6.0), expected(before=30.0), SILENT_PODS, id="some left, and others are silent"),
         pytest.param(block(4.0, starting=1.0), expected(), COMPLETE, id="a surge that is not ready"),
         pytest.param(block(samples=4.0), expected(), UNCOVERED, id="half a window"),
         pytest.param(block(pods=1.0, samples=7.0), expected(ready=1.0), COMPLETE, id="one lost sample of one pod"),

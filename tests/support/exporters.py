@@ -1,0 +1,170 @@
+"""cAdvisor and kube-state-metrics of a played cluster, as a Prometheus that scrapes them would have their samples.
+
+What was scraped last time and is not there any more gets the marker of Prometheus for that, so nothing is looked back
+to; the same happens to a target that is away.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+import cramjam
+import httpx
+import numpy as np
+
+from forecaster.publish.remote_write import HEADERS, SeriesSample, write_request
+from tests.support.prometheus import Span, head
+from tests.support.waiting import PATIENCE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from datetime import datetime
+
+    from numpy.typing import NDArray
+
+NAMESPACE = "shop"
+SCRAPE = timedelta(seconds=30)
+(GONE,) = struct.unpack("<d", struct.pack("<Q", 0x7FF0_0000_0000_0002))
+"""The value of a series that a scrape did not find again (Prometheus: model/value, StaleNaN)."""
+GIB = 2.0**30
+REQUEST = 0.5
+"""Cores, of each pod."""
+
+
+class ScrapedPod(NamedTuple):
+    """One pod as its exporters see it."""
+
+    name: str
+    replicaset: str
+    cores: float
+    ready: bool = True
+
+
+class ScrapedWorkload(NamedTuple):
+    """A Deployment with its pods, and its HPA on `forecaster_demand` where it has a target."""
+
+    name: str
+    replicas: int
+    pods: Sequence[ScrapedPod]
+    target: float = 0.0
+    """Cores of a pod."""
+    most: int = 0
+
+
+Labels = tuple[tuple[str, str], ...]
+
+
+def state_of(one: ScrapedWorkload) -> Iterator[tuple[Labels, float]]:
+    """What kube-state-metrics says of a workload."""
+    deployed = {"deployment": one.name}
+    yield _series("kube_deployment_spec_replicas", one.replicas, **deployed)
+    yield _series("kube_deployment_status_replicas_ready", sum(pod.ready for pod in one.pods), **deployed)
+    yield from _hpa_of(one) if one.target else ()
+    for replicaset in {pod.replicaset for pod in one.pods}:
+        owned = {"owner_kind": "Deployment", "owner_name": one.name, "owner_is_controller": "true"}
+        yield _series("kube_replicaset_owner", 1, replicaset=replicaset, **owned)
+
+
+def _hpa_of(one: ScrapedWorkload) -> Iterator[tuple[Labels, float]]:
+    hpa = {"horizontalpodautoscaler": one.name}
+    scales = {"scaletargetref_kind": "Deployment", "scaletargetref_name": one.name}
+    yield _series("kube_horizontalpodautoscaler_info", 1, **hpa, **scales)
+    yield _series("kube_horizontalpodautoscaler_spec_min_replicas", 1, **hpa)
+    yield _series("kube_horizontalpodautoscaler_spec_max_replicas", one.most, **hpa)
+    reads = {"metric_name": "forecaster_demand", "metric_target_type": "average"}
+    yield _series("kube_horizontalpodautoscaler_spec_target_metric", one.target, **hpa, **reads)
+
+
+def state_of_pod(pod: ScrapedPod) -> Iterator[tuple[Labels, float]]:
+    """What kube-state-metrics says of a pod."""
+    app = {"pod": pod.name, "container": "app"}
+    owned = {"owner_kind": "ReplicaSet", "owner_name": pod.replicaset, "owner_is_controller": "true"}
+    yield _series("kube_pod_owner", 1, pod=pod.name, **owned)
+    yield _series("kube_pod_status_phase", 1, pod=pod.name, phase="Running")
+    yield _series("kube_pod_status_ready", float(pod.ready), pod=pod.name, condition="true")
+    yield _series("kube_pod_container_info", 1, image="app", **app)
+    yield _series("kube_pod_container_resource_requests", REQUEST, resource="cpu", **app)
+    yield _series("kube_pod_container_resource_limits", 4 * GIB, resource="memory", **app)
+
+
+def usage_of(pod: ScrapedPod, used: float) -> Iterator[tuple[Labels, float]]:
+    """What cAdvisor says of a pod that used so many core-seconds."""
+    app = {"pod": pod.name, "container": "app", "id": f"/kubepods/{pod.name}/app"}
+    yield _series("container_cpu_usage_seconds_total", used, **app)
+    yield _series("container_memory_working_set_bytes", GIB, **app)
+
+
+def _series(name: str, value: float, **labels: str) -> tuple[Labels, float]:
+    return (("__name__", name), *sorted({"namespace": NAMESPACE, **labels}.items())), value
+
+
+def none_of(_pod: str) -> bool:
+    """All is well."""
+    return False
+
+
+@dataclass
+class Exporters:
+    """Scraped into the Prometheus at `url`."""
+
+    url: str
+    used: Counter[str] = field(default_factory=Counter)
+    """Core-seconds of each pod."""
+    state_away: bool = False
+    unseen: Callable[[str], bool] = none_of
+    """Pods whose node does not answer: cAdvisor says nothing of them."""
+    unlisted: Callable[[str], bool] = none_of
+    """Pods of a shard of kube-state-metrics that is away."""
+    _scraped: set[Labels] = field(default_factory=set)
+
+    def scrape(self, workloads: Sequence[ScrapedWorkload], at: datetime) -> None:
+        """One scrape of both, after the pods used what they use until then."""
+        pods = [pod for one in workloads for pod in one.pods]
+        for pod in pods:
+            self.used[pod.name] += pod.cores * SCRAPE.total_seconds()
+        found = dict(self._found(workloads, pods))
+        gone = dict.fromkeys(self._scraped - found.keys(), GONE)
+        self._scraped = set(found)
+        self._write([SeriesSample(labels, value, at) for labels, value in (found | gone).items()])
+
+    def _found(self, workloads: Sequence[ScrapedWorkload], pods: list[ScrapedPod]) -> Iterator[tuple[Labels, float]]:
+        for one in workloads if not self.state_away else ():
+            yield from state_of(one)
+        for pod in pods:
+            if not self.state_away and not self.unlisted(pod.name):
+                yield from state_of_pod(pod)
+            if not self.unseen(pod.name):
+                yield from usage_of(pod, self.used[pod.name])
+
+    def _write(self, samples: list[SeriesSample]) -> None:
+        packed = bytes(cramjam.snappy.compress_raw(write_request(samples)))
+        httpx.post(f"{self.url}/api/v1/write", content=packed, headers=HEADERS, timeout=PATIENCE).raise_for_status()
+
+    def history(
+        self, workloads: Sequence[ScrapedWorkload], times: NDArray[np.float64], share: dict[str, NDArray[np.float64]]
+    ) -> Iterator[Span]:
+        """The same pods at earlier scrapes; `share` is what each pod of a workload used [time], in cores."""
+        for one in workloads:
+            for labels, value in state_of(one):
+                yield _constant(labels, times[::4], value)
+            for pod in one.pods:
+                for labels, value in state_of_pod(pod):
+                    yield _constant(labels, times[::4], value)
+                used = np.cumsum(share[one.name]) * SCRAPE.total_seconds()
+                self.used[pod.name] = float(used[-1])
+                (cpu, _), (memory, amount) = usage_of(pod, 0.0)
+                yield Span(_head(cpu), times, used)
+                yield _constant(memory, times, amount)
+
+
+def _constant(labels: Labels, times: NDArray[np.float64], value: float) -> Span:
+    return Span(_head(labels), times, np.full(times.size, float(value)))
+
+
+def _head(labels: Labels) -> str:
+    (_, name), *rest = labels
+    return head(name, dict(rest))
