@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 BACKOFF_SECONDS = (0.2, 1.0, 5.0, 30.0)
 """Waits before the first, second, ... restart; the last one repeats."""
+SERVING = (sys.executable, "-m", "forecaster.serving")
+"""The serving process, before its options."""
 HEALTHY_SECONDS = 60.0
 """After this long alive, the next death counts as the first again."""
 
@@ -148,8 +150,10 @@ class ServingProcess:
         secure_address: Address | None = None,
         options: ServingOptions | None = None,
         on_death: Callable[[ChildExit], None] = lambda _death: None,
+        program: Sequence[str] = SERVING,
     ) -> None:
         self._table = table
+        self._program = program
         self.address = address
         """Where it answers; once started, with the port that the system chose."""
         self.secure_address = secure_address
@@ -174,7 +178,7 @@ class ServingProcess:
         descriptors = {"--fd": plain}
         if self.secure_address is not None:
             self.secure_address, descriptors["--secure-fd"] = self._listen(self.secure_address)
-        command = _serving_command(self._table, descriptors, self._options)
+        command = [*self._program, *_serving_options(self._table, descriptors, self._options)]
         self._kept = SupervisedChild("serving", command, descriptors=[*descriptors.values()], on_death=self._on_death)
         self._kept.start()
 
@@ -204,11 +208,10 @@ class ServingProcess:
             self._sockets.pop().close()
 
 
-def _serving_command(table: Path, descriptors: Mapping[str, int], options: ServingOptions) -> list[str]:
+def _serving_options(table: Path, descriptors: Mapping[str, int], options: ServingOptions) -> list[str]:
     sockets = [text for option, number in descriptors.items() for text in (option, str(number))]
     told = msgspec.json.encode(options).decode()
-    given = ["--with-parent", "--table", str(table), *sockets, "--options", told]
-    return [sys.executable, "-m", "forecaster.serving", *given]
+    return ["--with-parent", "--table", str(table), *sockets, "--options", told]
 
 
 class ScalerOptions(NamedTuple):

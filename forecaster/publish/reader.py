@@ -179,14 +179,15 @@ class TableEntries(Sequence[TableEntry]):
         return self._table.entry(range(len(self))[index])
 
 
-def _now() -> datetime:
+def now() -> datetime:
+    """The clock, aware UTC."""
     return datetime.now(UTC)
 
 
 class TableReader:
     """Watches one path. `table` is the newest good table, None before the first."""
 
-    def __init__(self, path: Path, clock: Callable[[], datetime] = _now) -> None:
+    def __init__(self, path: Path, clock: Callable[[], datetime] = now) -> None:
         self.path = path
         self.table: PublishedTable | None = None
         self.fault = f"no table has been published at {path} yet"

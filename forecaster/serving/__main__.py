@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from forecaster.kube.config import ClientConfigError
+from forecaster.publish.reader import now
 from forecaster.serving.app import assemble
 from forecaster.serving.options import WRITTEN, Address, ServingOptions, address_argument, listen
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
 
     import uvicorn
 
@@ -30,14 +32,14 @@ SWITCH_SECONDS = 0.0005
 """How long a thread that loads a table or asks for rights may keep requests waiting; Python's own is ten times that."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, *, clock: Callable[[], datetime] = now) -> int:
     """Serve until told to stop; the exit code is 1 if that cannot even begin."""
     given = _parser().parse_args(arguments)
     try:
         plain = _socket(given.fd, given.address)
         secure = _socket(given.secure_fd, given.secure_address) if given.options.secure else None
         writes: Counter[str] = Counter()
-        server = assemble(given.table, given.options, plain, secure, writes)
+        server = assemble(given.table, given.options, plain, secure, writes, clock)
     except (OSError, ClientConfigError) as error:
         sys.stderr.write(f"forecaster serving: {error}\n")
         return 1

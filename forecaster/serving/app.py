@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from forecaster import __version__
-from forecaster.publish.reader import TableReader, watching
+from forecaster.publish.reader import TableReader, now, watching
 from forecaster.publish.table import pictures_path
 from forecaster.serving.access_control import PROBE_PATHS
 from forecaster.serving.answers import moment_at
@@ -33,6 +33,7 @@ from forecaster.serving.workloads import Workloads
 if TYPE_CHECKING:
     import socket
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from datetime import datetime
     from pathlib import Path
 
     from starlette.requests import Request
@@ -202,6 +203,7 @@ def assemble(
     plain: socket.socket,
     secure: socket.socket | None = None,
     writes: Mapping[str, int] = NO_WRITES,
+    clock: Callable[[], datetime] = now,
 ) -> HttpServer:
     """The server with all its parts. `writes` counts the tables that could be written, and could not, by outcome.
 
@@ -209,22 +211,18 @@ def assemble(
         OSError: there is no good serving certificate.
         ClientConfigError: there is no way to the API server.
     """
-    reader, audit = TableReader(table), Audit()
+    reader, audit = TableReader(table, clock), Audit()
     stale_after = None if options.stale_after_seconds is None else timedelta(seconds=options.stale_after_seconds)
-    metrics = ServingMetrics(reader, _now, stale_after, audit.denials)
+    metrics = ServingMetrics(reader, clock, stale_after, audit.denials)
     metrics.writes = writes
-    pictures = TableReader(pictures_path(table)) if options.dashboard else None
+    pictures = TableReader(pictures_path(table), clock) if options.dashboard else None
     if options.secure is None or secure is None:
-        app = create_app(reader, clock=_now, stale_after=stale_after, metrics=metrics, pictures=pictures)
+        app = create_app(reader, clock=clock, stale_after=stale_after, metrics=metrics, pictures=pictures)
         return HttpServer(app, plain, refused=audit.refused)
     secured = SecureListening(options.secure, audit)
-    app = create_app(reader, clock=_now, stale_after=stale_after, metrics=metrics, secured=secured, pictures=pictures)
+    app = create_app(reader, clock=clock, stale_after=stale_after, metrics=metrics, secured=secured, pictures=pictures)
     server = HttpServer(app, plain, secure, secured.certificates.current, audit.refused, secured.ready)
     secured.drop_peers = server.drop_peers
     if secured.owners:
         metrics.owners = secured.owners.owners
     return server
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

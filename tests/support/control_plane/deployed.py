@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from forecaster.app.child import ServingProcess
+from forecaster.app.child import SERVING, ServingProcess
 from forecaster.serving.options import Address, SecureOptions, ServingOptions
 from tests.support.waiting import PATIENCE, wait_until
 
@@ -41,7 +41,7 @@ class Deployed:
         self.cluster = cluster
         self.folder = folder
         self.table = table
-        self.stale_after_seconds = 12 * 3600.0
+        self.stale_after_seconds: float | None = 12 * 3600.0
         """Recorded days are played in the past of the real clock: a table of the future is not served."""
         cluster.kubectl("apply", "-k", str(ROOT / "deploy" / "base"))
         self._until_bound()
@@ -72,8 +72,8 @@ class Deployed:
             os.replace(fresh, file)  # noqa: PTH105  as kubelets do it
         return files
 
-    def serve(self) -> Iterator[ServingProcess]:
-        """The serving process on the address of the Service."""
+    def serve(self, *program: str) -> Iterator[ServingProcess]:
+        """The serving process on the address of the Service, or a `program` that is one by another clock."""
         certificate, key = self.mounted_certificates()
         secure = SecureOptions(
             certificate=str(certificate),
@@ -86,6 +86,7 @@ class Deployed:
             Address("127.0.0.1", 0),
             secure_address=self.address,
             options=ServingOptions(secure=secure, stale_after_seconds=self.stale_after_seconds),
+            program=program or SERVING,
         )
         process.start()
         try:

@@ -1,0 +1,191 @@
+"""What every integration says of a workload, over the network, and the replicas that its reader would ask for."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import math
+import ssl
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import httpx
+from prometheus_client.parser import text_string_to_metric_families
+
+from forecaster.domain.quantity import parse_quantity
+from forecaster.publish.reader import TableReader
+from forecaster.serving.keda import externalscaler_pb2 as wire
+from forecaster.serving.keda.service import ScalerService
+from forecaster.serving.keda.trigger import TriggerValues
+from tests.support.control_plane.deployed import EXTERNAL, NAMESPACE, SERVICE
+from tests.support.waiting import PATIENCE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from tests.support.control_plane.deployed import Deployed
+    from tests.support.exporters import ScrapedWorkload
+    from tests.support.played_time import PlayedTime
+
+DEMAND, REPLICAS, FLOOR = METRICS = ("forecaster_demand", "forecaster_replicas", "forecaster_floor")
+SHOP = "shop"
+
+
+class Said(NamedTuple):
+    """What one integration says of one workload, in replicas; None with the reason where it is an error or nothing."""
+
+    way: str
+    metric: str
+    count: int | None
+    why: str
+
+
+class EveryWay:
+    """The integrations of a serving process, read with the rights of an account of the shop."""
+
+    def __init__(self, deployed: Deployed, clock: PlayedTime) -> None:
+        self._cluster, self._clock = deployed.cluster, clock
+        self._reader = TableReader(deployed.table, clock)
+        self._scaler = ScalerService(TriggerValues(self._reader, clock, None))
+        self._client = httpx.Client(
+            base_url=f"https://{deployed.address.host}:{deployed.address.port}",
+            headers={"Authorization": f"Bearer {_token(deployed)}"},
+            verify=_trust(deployed),
+            timeout=PATIENCE,
+        )
+
+    def close(self) -> None:
+        """The connections."""
+        self._client.close()
+
+    def published_at(self) -> datetime:
+        """The instant of the newest table that may be served."""
+        self._reader.refresh()
+        assert self._reader.table, self._reader.fault
+        return self._reader.table.meta.published_at
+
+    def say(self, workload: ScrapedWorkload) -> list[Said]:
+        """All of them, now."""
+        self._reader.refresh()
+        return [*self._read(workload)]
+
+    def _read(self, one: ScrapedWorkload) -> Iterator[Said]:
+        for metric in METRICS:
+            selector = f"workload={one.name},kind=Deployment" + (",signal=cpu" if metric == DEMAND else "")
+            group = "/apis/external.metrics.k8s.io/v1beta1/namespaces/shop"
+            answer = self._cluster.api.ask("GET", f"{group}/{metric}?{httpx.QueryParams(labelSelector=selector)}")
+            yield _of_list("external metrics", metric, one, answer)
+            group = f"/apis/custom.metrics.k8s.io/v1beta2/namespaces/shop/deployments.apps/{one.name}"
+            selector = "?metricLabelSelector=signal%3Dcpu" if metric == DEMAND else ""
+            yield _of_list("custom metrics", metric, one, self._get(f"{group}/{metric}{selector}"))
+            yield self._keda(metric, one)
+            yield self._rest(metric, one)
+        yield from self._gauges(one)
+        yield self._watermark(one)
+        yield self._kapacity(one)
+        yield self._recommendation(one)
+
+    def _get(self, path: str) -> httpx.Response:
+        return self._client.get(path, extensions={"sni_hostname": f"{SERVICE}.{NAMESPACE}.svc"})
+
+    def _keda(self, metric: str, one: ScrapedWorkload) -> Said:
+        metadata = {"metric": metric.removeprefix("forecaster_"), "workload": one.name}
+        metadata |= {"signal": "cpu", "target": str(one.target)} if metric == DEMAND else {}
+        reference = wire.ScaledObjectRef(name=one.name, namespace=SHOP, scalerMetadata=metadata)
+        context = _Context()
+        try:
+            answer = asyncio.run(self._scaler.get_metrics(reference, cast("Any", context)))
+        except _AbortedError:
+            return Said("KEDA scaler", metric, None, context.said)
+        return Said("KEDA scaler", metric, _replicas(metric, answer.metricValues[0].metricValueFloat, one), "value")
+
+    def _rest(self, metric: str, one: ScrapedWorkload) -> Said:
+        signal = "?signal=cpu" if metric == DEMAND else ""
+        answer = self._get(f"{_place(one)}/metrics/{metric}/forecast{signal}")
+        if not answer.is_success:
+            return Said("KEDA metrics-api", metric, None, answer.text)
+        return Said("KEDA metrics-api", metric, _replicas(metric, answer.json()["value"], one), "value")
+
+    def _gauges(self, one: ScrapedWorkload) -> Iterator[Said]:
+        families = text_string_to_metric_families(self._get("/metrics").text)
+        samples = [sample for family in families if family.name in METRICS for sample in family.samples]
+        for metric in METRICS:
+            found = [each.value for each in samples if (each.name, each.labels["workload"]) == (metric, one.name)]
+            yield Said("gauges", metric, _replicas(metric, found[0], one) if found else None, "value" if found else "")
+
+    def _watermark(self, one: ScrapedWorkload) -> Said:
+        asked = {"targetRef": {"kind": "Deployment", "name": one.name, "namespace": SHOP}}
+        names = {"sni_hostname": f"{SERVICE}.{NAMESPACE}.svc"}
+        answer = self._client.post("/api/v1/recommenders/watermark", json=asked, extensions=names).json()
+        return Said("WatermarkPodAutoscaler", REPLICAS, answer.get("targetReplicas"), answer.get("reason", "error"))
+
+    def _kapacity(self, one: ScrapedWorkload) -> Said:
+        answer = self._get(f"{_place(one)}/kapacity/{one.name}")
+        if not answer.is_success:
+            return Said("Kapacity", REPLICAS, None, answer.text)
+        (count,) = json.loads(answer.json()["data"]["timeSeries"]).values()
+        return Said("Kapacity", REPLICAS, count, "value")
+
+    def _recommendation(self, one: ScrapedWorkload) -> Said:
+        answer = self._get(f"/api/v1/recommendations/{SHOP}/{one.name}").json()
+        replicas = answer["recommendation"]["replicas"] if "recommendation" in answer else {}
+        if answer.get("stale"):
+            return Said("REST", REPLICAS, None, "stale")
+        return Said("REST", REPLICAS, replicas.get("recommended"), replicas.get("reason", "error"))
+
+
+class _AbortedError(Exception):
+    """A call that ended with an error."""
+
+
+class _Context:
+    said = ""
+
+    async def abort(self, _code: object, said: str) -> None:
+        self.said = said
+        raise _AbortedError
+
+
+def _place(one: ScrapedWorkload) -> str:
+    return f"/api/v1/namespaces/{SHOP}/workloads/Deployment/{one.name}"
+
+
+def _replicas(metric: str, value: float, one: ScrapedWorkload) -> int:
+    """What a reader without tolerance asks for: an average value, in milli-units."""
+    return math.ceil(round(value / (one.target if metric == DEMAND else 1.0), 6))
+
+
+def _of_list(way: str, metric: str, one: ScrapedWorkload, answer: httpx.Response) -> Said:
+    if not answer.is_success:
+        return Said(way, metric, None, f"{answer.status_code} {answer.json().get('message', '')}")
+    (item,) = answer.json()["items"]
+    word = item.get("metricLabels", {}).get("source", "value")
+    return Said(way, metric, _replicas(metric, parse_quantity(item["value"]).as_float(), one), word)
+
+
+def _trust(deployed: Deployed) -> ssl.SSLContext:
+    """The authority that the certificates' own Job told the API server of."""
+    bundle = deployed.cluster.api.read("APIService", EXTERNAL)["spec"]["caBundle"]
+    return ssl.create_default_context(cadata=base64.b64decode(bundle).decode())
+
+
+def _token(deployed: Deployed) -> str:
+    """Of an account that may read everything here."""
+    cluster, version = deployed.cluster, "rbac.authorization.k8s.io/v1"
+    rules = [
+        {"nonResourceURLs": ["/api/v1/*", "/metrics"], "verbs": ["get", "post"]},
+        {"apiGroups": ["custom.metrics.k8s.io"], "resources": ["*"], "verbs": ["get", "list"]},
+    ]
+    cluster.api.put({"apiVersion": version, "kind": "ClusterRole", "metadata": {"name": "reads-all"}, "rules": rules})
+    binding = {
+        "apiVersion": version,
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "reads-all"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "reads-all"},
+        "subjects": [{"kind": "ServiceAccount", "namespace": SHOP, "name": "default"}],
+    }
+    cluster.api.put(binding)
+    token = cluster.token("default", SHOP)
+    cluster.until_allowed(f"{SHOP}/default", "list", "forecaster_demand.custom.metrics.k8s.io", namespace=SHOP)
+    return token
