@@ -29,9 +29,9 @@ from forecaster.forecasting.forecaster import FITS, Forecaster
 from forecaster.kube.client import ApiClient
 from forecaster.kube.config import client_config_source, is_pod
 from forecaster.kube.lease import REQUEST_SECONDS, Election, ElectionThread, lease_path
-from forecaster.publish.overlay import OverlayWriter, PresentWorkload, overlay_path
+from forecaster.publish.overlay import GONE, OverlayWriter, PresentWorkload, overlay_path
 from forecaster.publish.rows import metric_readers
-from forecaster.sources.factory import origins_of, source_of
+from forecaster.sources.factory import close, origins_of, source_of
 from forecaster.sources.live import LiveCluster, LiveSource
 from forecaster.sources.live_objects import BUILT_IN_KINDS, ScalableKind
 from forecaster.sources.prometheus import PrometheusSource
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import WorkloadId
     from forecaster.ports import Actuator, Changes, Histories, Ledger, Publisher, Source, Watch
     from forecaster.publish.rows import OfferedCycle
-    from forecaster.sources.live import WatchState
+    from forecaster.sources.live_objects import WatchState
     from forecaster.sources.request_origins import Origins
 
 ALL_AT_ONCE = 1_000_000
@@ -291,7 +291,9 @@ class LiveFacts:
 
     def _present(self, id_: WorkloadId) -> PresentWorkload:
         found = self._cluster.present(id_)
-        return PresentWorkload(0) if found is None else PresentWorkload(found.replicas, metric_readers(found.targets))
+        return (
+            PresentWorkload(GONE) if found is None else PresentWorkload(found.replicas, metric_readers(found.targets))
+        )
 
     def _tell(self) -> None:
         """One line whenever a collection is away for long, or back."""
@@ -308,3 +310,20 @@ class LiveFacts:
                 self._log.warning("live_facts_missing", path=state.path, fault=state.fault or "it is being listed")
             else:
                 self._log.info("live_facts", path=state.path, objects=state.objects)
+
+
+def service_source(
+    settings: Settings, table: Path, log: Log, parts: ExitStack, clock: Callable[[], datetime]
+) -> tuple[Source, LiveFacts | None]:
+    """What is read, with live facts over it where the settings ask for them; `parts` closes both."""
+    source = source_of(settings)
+    parts.callback(close, source)
+    found = live_cluster(settings)
+    if found is None or not isinstance(source, PrometheusSource):
+        return source, None
+    client, cluster = found
+    over = LiveSource(source, cluster, lambda: clock().timestamp(), signals=[*settings.signal_table.by_name])
+    live = LiveFacts(over, client, table, log)
+    live.start()
+    parts.callback(live.close)
+    return live.source, live

@@ -19,13 +19,12 @@ from forecaster.app import telemetry
 from forecaster.app.child import ScalerOptions, ServingProcess, scaler_process
 from forecaster.app.clock import current
 from forecaster.app.compose import (
-    LiveFacts,
     build_cycle,
     floor_actuator,
-    live_cluster,
     nothing_observed,
     observed_file,
     origins_file,
+    service_source,
 )
 from forecaster.app.ledger_recall import recalled
 from forecaster.app.service import Persistence, Service
@@ -42,9 +41,6 @@ from forecaster.publish.remote_write import RemoteWriter
 from forecaster.publish.table import pictures_path
 from forecaster.publish.table_file import TableFile
 from forecaster.serving.options import Address, SecureOptions, ServingOptions, UpstreamOptions
-from forecaster.sources import factory
-from forecaster.sources.live import LiveSource
-from forecaster.sources.prometheus import PrometheusSource
 from forecaster.sources.tape import Tape, TapedLedger, taped
 from forecaster.store.history import HistoryStore
 from forecaster.store.ledger import SqlLedger
@@ -198,23 +194,6 @@ def build_service(
         cycle.forecaster.paths = paths
     service = Service(cycle, settings.cycle, metrics, persisted, log, clock)
     return service
-
-
-def service_source(
-    settings: Settings, table: Path, log: telemetry.Log, parts: ExitStack, clock: Callable[[], datetime]
-) -> tuple[Source, LiveFacts | None]:
-    """What is read, with live facts over it where the settings ask for them; `parts` closes both."""
-    source = factory.source_of(settings)
-    parts.callback(factory.close, source)
-    found = live_cluster(settings)
-    if found is None or not isinstance(source, PrometheusSource):
-        return source, None
-    client, cluster = found
-    over = LiveSource(source, cluster, lambda: clock().timestamp(), signals=[*settings.signal_table.by_name])
-    live = LiveFacts(over, client, table, log)
-    live.start()
-    parts.callback(live.close)
-    return live.source, live
 
 
 def pictures(settings: Settings, table: Path, history: HistoryStore, paths: Paths) -> dict[str, OfferReceiver]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from forecaster.domain.report import CycleReport, Effected, ForecastScore
     from forecaster.domain.signal import Signal
     from forecaster.ports import Changes, Ledger
-    from forecaster.sources.live import WatchState
+    from forecaster.sources.live_objects import WatchState
 
 Log: TypeAlias = structlog.stdlib.BoundLogger
 SHOWN = 5

@@ -32,13 +32,14 @@ TOGETHER_SECONDS = 0.05
 LOOK_SECONDS = 0.02
 """How often the file is looked at: one stat and sixteen bytes."""
 NUMBER = 16
+GONE = -1
 
 
 class PresentWorkload(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The count and the readers of a workload as they are now."""
 
     replicas: int
-    """0 of a workload that is gone."""
+    """`GONE` of a workload that is."""
     readers: tuple[MetricTarget, ...] = ()
 
 
@@ -183,6 +184,8 @@ class OverlayReader:
         if found is None:
             live = row.kind in kinds
             return msgspec.structs.replace(offer, live=live, confirmed=state.confirmed if live else None)
+        if found.replicas == GONE:
+            return msgspec.structs.replace(offer, live=True)
         return msgspec.structs.replace(
             offer, replicas_now=found.replicas, consumers=found.readers, live=True, confirmed=state.confirmed
         )

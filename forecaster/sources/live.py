@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections import defaultdict
-from dataclasses import dataclass, replace
+from collections import Counter, defaultdict
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from forecaster.domain.amounts import duration_text
 from forecaster.domain.window import Inventory
-from forecaster.domain.workload import Autoscaler, NamedContainer, Resources, Target, Workload, WorkloadId
+from forecaster.domain.workload import Autoscaler, Resources, Target, Workload, WorkloadId
 from forecaster.errors import SourceError
 from forecaster.kube.objects import HorizontalPodAutoscaler, MetadataOnly, Pod, Scalable
 from forecaster.kube.watch import Collection, Watch
@@ -24,9 +24,11 @@ from forecaster.sources.live_objects import (
     HPAS,
     PODS,
     REPLICA_SETS,
+    WatchState,
     hpa_of_object,
     mean_resources,
     misread,
+    named_containers,
     owner_of_object,
     pod_of_object,
     workload_id,
@@ -55,19 +57,6 @@ class Present(NamedTuple):
 
 AGED_SECONDS = 60.0
 """Facts that were confirmed longer ago are no longer used: kube-state-metrics tells newer ones then."""
-
-
-@dataclass(frozen=True, slots=True)
-class WatchState:
-    """One collection, for logs and metrics."""
-
-    path: str
-    confirmed: float
-    """Seconds since 1970; 0 where nothing is known."""
-    objects: int
-    requests: int
-    fault: str
-    refused: bool
 
 
 class LiveCluster:
@@ -139,17 +128,7 @@ class LiveCluster:
 
     def states(self) -> list[WatchState]:
         """Each collection."""
-        return [
-            WatchState(
-                watch.path,
-                watch.confirmed(),
-                len(watch.objects),
-                watch.health.requests,
-                watch.health.fault,
-                watch.health.refused,
-            )
-            for watch in self.watches
-        ]
+        return [WatchState.of(one) for one in self.watches]
 
     def present(self, id_: WorkloadId) -> Present | None:
         """A workload as it is now; None where it is not there. With several HPAs, none of their targets counts."""
@@ -164,14 +143,6 @@ class LiveCluster:
         """The HPAs that scale a workload, by name."""
         keys = sorted(self._scalers.get(id_, ()))
         return [(key, hpa) for key in keys if (hpa := self.hpas.objects.get(key))]
-
-    def ids(self) -> list[WorkloadId]:
-        """Every workload that is known."""
-        return [
-            WorkloadId(namespace, kind, name)
-            for kind, watch in self.workloads.items()
-            for namespace, name in list(watch.objects)
-        ]
 
     def faults(self) -> list[str]:
         """Collections that are not followed, and why; one sentence each."""
@@ -196,14 +167,15 @@ class LiveCluster:
                     id_ = workload_id(namespace, kind, name)
                     scaler = self._autoscaler(id_, faults)
                     resources = by_pods.get(id_, one.resources)
-                    named = _named_containers(one, scaler)
+                    named = named_containers(one, scaler)
                     found.append(Workload(id_, one.replicas, one.ready, resources, scaler, named))
         found.sort(key=lambda one: one.id)
         return Inventory(at, tuple(found), (*faults, *self._pointless(namespaces)), whole=frozenset(kinds))
 
-    def misread(self, signals: Sequence[str]) -> list[str]:
+    def misread(self, signals: Sequence[str], namespaces: re.Pattern[str]) -> list[str]:
         """HPAs that read our demand in a way that has no answer, and what to mend; `signals` are those there are."""
-        reasons = ((key, misread(hpa.targets, signals)) for key, hpa in list(self.hpas.objects.items()))
+        here = [(key, hpa) for key, hpa in list(self.hpas.objects.items()) if namespaces.fullmatch(key[0])]
+        reasons = ((key, misread(hpa.targets, signals)) for key, hpa in here)
         return [f"HPA {namespace}/{name}: {why}" for (namespace, name), why in reasons if why]
 
     def _autoscaler(self, id_: WorkloadId, faults: list[str]) -> Autoscaler | None:
@@ -285,12 +257,6 @@ class LiveCluster:
         return True
 
 
-def _named_containers(one: LiveWorkload, scaler: Autoscaler | None) -> tuple[NamedContainer, ...]:
-    """The containers that an HPA names, with what the template states."""
-    named = {target.container for target in scaler.targets} if scaler else set()
-    return tuple(NamedContainer(each.name, each.resources) for each in one.containers if each.name in named)
-
-
 class LiveSource:
     """A source with live facts over its inventory; histories, and kinds that are not watched, are its own.
 
@@ -319,17 +285,18 @@ class LiveSource:
         past = self._clock() - at.timestamp() > PAST_SECONDS
         kinds = frozenset() if past else self.live.kinds() & set(self.source.queries.kinds)
         self.told = (at, kinds)
-        if not kinds:
-            found = self.source.inventory(at)
-        else:
+        if kinds:
             found = self._with_others(self.live.inventory(at, kinds, self._namespaces))
+            self.told = (at, found.whole)
             self.source.follow(found)
+        else:
+            found = self.source.inventory(at)
         faults = (*(self.misread() if kinds else ()), *(self.live.faults() if self._tells and not past else ()))
         return replace(found, faults=(*found.faults, *faults)) if faults else found
 
     def misread(self) -> list[str]:
         """HPAs that read our demand in a way that has no answer; a sentence each."""
-        return self.live.misread(self._signals)
+        return self.live.misread(self._signals, self._namespaces)
 
     def live_kinds(self, at: datetime) -> frozenset[str]:
         """Kinds that were live in the inventory of that instant."""
@@ -345,10 +312,11 @@ class LiveSource:
         except SourceError as error:
             faults, partly = (*live.faults, str(error)), {one.id: f"not listed: {error}" for one in self._others}
             return replace(live, workloads=_ordered(live, self._others), faults=faults, partly=partly)
+        live, foreign = _without_foreign(live, told)
         self._others = tuple(one for one in told.workloads if one.id.kind not in live.whole)
         ids = {one.id for one in self._others}
         partly = {id_: why for id_, why in told.partly.items() if id_ in ids}
-        return replace(live, workloads=_ordered(live, self._others), partly=partly)
+        return replace(live, workloads=_ordered(live, self._others), faults=(*live.faults, *foreign), partly=partly)
 
     def origins(self, id_: WorkloadId) -> list[str]:
         """Sentences: which source told which fact of a workload, and by which labels it is found."""
@@ -391,9 +359,27 @@ class LiveSource:
         self.source.close()
 
 
+FOREIGN_LEAST = 3
+"""Workloads of a kind that Prometheus tells and the API server does not: fewer may have been deleted just now."""
 PAST_SECONDS = 300.0
 """An inventory of longer ago is that of Prometheus."""
 
 
 def _ordered(live: Inventory, others: Sequence[Workload]) -> tuple[Workload, ...]:
     return tuple(sorted((*live.workloads, *others), key=lambda one: one.id))
+
+
+def _without_foreign(live: Inventory, told: Inventory) -> tuple[Inventory, list[str]]:
+    """Live facts without the kinds of which they have no workload that Prometheus has, and a sentence for each.
+
+    Then the API server is that of another cluster, or has lost its store, and its silence is no deletion.
+    """
+    counts = Counter(one.id.kind for one in told.workloads)
+    shared = {id_.kind for id_ in set(live.ids) & set(told.ids)}
+    foreign = {kind for kind in live.whole if counts[kind] >= FOREIGN_LEAST and kind not in shared}
+    if not foreign:
+        return live, []
+    ours = tuple(one for one in live.workloads if one.id.kind not in foreign)
+    why = "none is at the API server; does kubernetes.kubeconfig, or queries.labels, name another cluster?"
+    faults = [f"live facts: of {counts[kind]} workloads of kind {kind} in Prometheus {why}" for kind in sorted(foreign)]
+    return replace(live, workloads=ours, whole=live.whole - foreign), faults

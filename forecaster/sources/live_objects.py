@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,7 +12,7 @@ import msgspec
 
 from forecaster.domain.published import DEMAND, OwnMetric, own_metric
 from forecaster.domain.quantity import QuantityError, parse_quantity
-from forecaster.domain.workload import Resources, Target, TargetType, WorkloadId
+from forecaster.domain.workload import NamedContainer, Resources, Target, TargetType, WorkloadId
 from forecaster.hpa.manifest import spec_from_wire
 from forecaster.hpa.selectors import SelectorError, parse_selector, selector_text
 from forecaster.hpa.spec import HpaSpec  # noqa: TC001  a field of a Struct
@@ -20,6 +21,7 @@ from forecaster.kube.objects import HorizontalPodAutoscalerMeta  # noqa: TC001  
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
+    from forecaster.domain.workload import Autoscaler
     from forecaster.hpa.spec import MetricSpec
     from forecaster.kube.objects import (
         Container,
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
         ResourceRequirements,
         Scalable,
     )
+    from forecaster.kube.watch import Watch
 
 HPAS = "/apis/autoscaling/v2/horizontalpodautoscalers"
 PODS = "/api/v1/pods"
@@ -57,6 +60,25 @@ BUILT_IN_KINDS = (
     ScalableKind("Deployment", "apps", "v1", "deployments"),
     ScalableKind("StatefulSet", "apps", "v1", "statefulsets"),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class WatchState:
+    """One collection, for logs and metrics."""
+
+    path: str
+    confirmed: float
+    """Seconds since 1970; 0 where nothing is known."""
+    objects: int
+    requests: int
+    fault: str
+    refused: bool
+
+    @classmethod
+    def of(cls, watch: Watch[Any, Any]) -> WatchState:
+        """Of one watch."""
+        health = watch.health
+        return cls(watch.path, watch.confirmed(), len(watch.objects), health.requests, health.fault, health.refused)
 
 
 class LiveContainer(msgspec.Struct, frozen=True, gc=False):
@@ -310,6 +332,12 @@ def misread(targets: Sequence[Target], signals: Collection[str]) -> str:
     if (named and max(named.values()) > 1) or (len(named) > 1 and "" in named):
         return f"{len(demands)} targets of {DEMAND} of which a selector names no signal, or the same; name one in each"
     return ""
+
+
+def named_containers(one: LiveWorkload, scaler: Autoscaler | None) -> tuple[NamedContainer, ...]:
+    """The containers that an HPA names, with what the template states."""
+    named = {target.container for target in scaler.targets} if scaler else set()
+    return tuple(NamedContainer(each.name, each.resources) for each in one.containers if each.name in named)
 
 
 def mean_resources(pods: Sequence[tuple[Resources, int]]) -> Resources:

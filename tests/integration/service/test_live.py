@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from forecaster.app.compose import live_checks
 from forecaster.cli.explain import explain
+from forecaster.config.settings import parse
 from forecaster.domain.window import MINUTE
 from tests.support.api_objects import Document, deployment, external, hpa, page, refusal
 from tests.support.builders import NOON, workload
@@ -118,6 +120,17 @@ def test_an_hpa_without_an_answer_is_a_failure_with_a_sentence_and_a_metric(serv
         assert service.report is not None
         assert any("HPA shop/web: its selector names signal cpus" in one for one in service.report.failures)
         assert "forecaster_misread_hpas 1.0" in service.metrics.text()
+
+
+def test_the_doctor_names_what_may_not_be_listed(server: LiveServer) -> None:
+    server.refuses = {"pods"}
+    server.objects = {"deployments": [deployment("web", 4)]}
+    checks = live_checks(parse({"kubernetes": {"kubeconfig": str(server.kubeconfig)}}, "test"))
+    told = {one.name.rpartition("/")[2]: (one.ok, one.detail) for one in checks}
+    assert told["deployments"] == (True, "1 objects")
+    assert told["pods"] == (False, "GET /api/v1/pods?limit=500: 403 pods is forbidden")
+    (off,) = live_checks(parse({"kubernetes": {"live": "off"}}, "test"))
+    assert off.ok
 
 
 def test_explain_says_which_source_told_what(

@@ -12,7 +12,7 @@ from forecaster.domain.decision import Reason
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.workload import Target, TargetType, WorkloadId
-from forecaster.publish.overlay import LAPSED, OverlayWriter, PresentWorkload, overlay_path
+from forecaster.publish.overlay import GONE, LAPSED, OverlayWriter, PresentWorkload, overlay_path
 from forecaster.publish.publisher import table_publisher
 from forecaster.publish.reader import TableReader
 from forecaster.publish.rows import metric_readers
@@ -58,7 +58,7 @@ class Story:
         self.path = self.folder / "recommendations.table"
         self.writer = OverlayWriter(
             overlay_path(self.path),
-            lambda id_: self.present.get(id_, PresentWorkload(0)),
+            lambda id_: self.present.get(id_, PresentWorkload(GONE)),
             lambda: self.confirmed() if self.confirmed else self.now.timestamp(),
             self._seconds,
         )

@@ -165,7 +165,7 @@ class TestMisread:
         """Of an HPA with a target for each of these signals; an empty one is not named."""
         named = [{"signal": one} if one else {} for one in signals]
         metrics = [external("forecaster_demand", "1", **self.OF_WEB, **one) for one in named]
-        return cluster(horizontalpodautoscalers=[hpa(*metrics)]).misread(["cpu", "requests"])
+        return cluster(horizontalpodautoscalers=[hpa(*metrics)]).misread(["cpu", "requests"], EVERYWHERE)
 
     @pytest.mark.parametrize("signals", [("cpu",), ("",), ("cpu", "requests"), ()])
     def test_is_nothing_that_has_an_answer(self, signals: tuple[str, ...]) -> None:
@@ -330,6 +330,15 @@ class TestSource:
         assert [(one.id.name, one.replicas) for one in found.workloads] == [("web", 30), ("batch", 3)]
         assert dict(found.partly) == {told("batch", "ReplicaSet").id: "not listed: no connection in time"}
         assert found.faults == ("no connection in time",)
+
+    def test_of_another_cluster_is_not_believed(self) -> None:
+        """Three Deployments that Prometheus tells are not gone because a kubeconfig names the wrong cluster."""
+        prometheus = Told(*(told(f"web-{number}") for number in range(3)))
+        source = over(prometheus, cluster(deployments=[deployment("elsewhere", 9)]), Clock())
+        found = source.inventory(NOW)
+        assert [one.id.name for one in found.workloads] == ["web-0", "web-1", "web-2"]
+        assert (found.whole, source.live_kinds(NOW)) == ({"StatefulSet"}, {"StatefulSet"})
+        assert found.faults[0].startswith("live facts: of 3 workloads of kind Deployment in Prometheus none is")
 
     def test_is_that_of_prometheus_once_the_api_server_is_away_for_long(self) -> None:
         clock = Clock()
