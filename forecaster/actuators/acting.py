@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -197,34 +198,46 @@ def floor_offers(cycle: OfferedCycle | None, now: datetime) -> dict[WorkloadId, 
 
 def release(
     autoscalers: LiveAutoscalers, now: datetime, *, expired: bool, chosen: Callable[[LiveAutoscaler], bool]
-) -> Iterator[str]:
-    """Give owners their values back, and one line for each HPA. Without `expired`, also those still asked for.
+) -> Iterator[Released]:
+    """Give owners their values back, and tell of each HPA. Without `expired`, also of those that are still asked for.
 
     Raises:
-        ApiError: the HPAs cannot be read, or one cannot be written.
+        ApiError: the HPAs cannot be read, or the API server does not answer.
     """
     for one in autoscalers.listed(marked=True):
-        if chosen(one):
-            yield from _released(autoscalers, one, now, expired=expired, attempts=ATTEMPTS)
+        found = _released(autoscalers, one, now, expired=expired, attempts=ATTEMPTS) if chosen(one) else None
+        if found is not None:
+            yield found
+
+
+class Released(NamedTuple):
+    """One HPA of a release."""
+
+    line: str
+    done: bool = True
+    """False: its owner's value is not back."""
 
 
 def _released(
     autoscalers: LiveAutoscalers, one: LiveAutoscaler, now: datetime, *, expired: bool, attempts: int
-) -> Iterator[str]:
+) -> Released | None:
+    """What became of one; None where there is nothing to do."""
+    if one.fault:
+        return Released(f"{one}: left at minReplicas {one.min_replicas}: {one.fault}", done=False)
     write = released(one, now, expired=expired)
     if write is None:
-        if one.fault:
-            yield f"{one}: left at minReplicas {one.min_replicas}: {one.fault}"
-        return
+        return None
     try:
         autoscalers.write(write)
+    except UnreachableError:
+        raise
     except ApiError as error:
-        if error.status != HTTPStatus.CONFLICT or attempts == 1:
-            raise
-        yield from _released(autoscalers, autoscalers.again(one), now, expired=expired, attempts=attempts - 1)
-        return
-    autoscalers.record(write, now)
-    yield f"{one}: minReplicas {write.min_replicas}, was {one.min_replicas}: {write.reason}"
+        if error.status == HTTPStatus.CONFLICT and attempts > 1:
+            return _released(autoscalers, autoscalers.again(one), now, expired=expired, attempts=attempts - 1)
+        return Released(f"{one}: left at minReplicas {one.min_replicas}: {error}", done=False)
+    with suppress(ApiError):  # the value is back; its Event is told by this line, too
+        autoscalers.record(write, now)
+    return Released(f"{one}: minReplicas {write.min_replicas}, was {one.min_replicas}: {write.reason}")
 
 
 def _same(fresh: LiveAutoscaler, decided: LiveAutoscaler) -> bool:

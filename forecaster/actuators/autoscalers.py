@@ -256,12 +256,7 @@ def autoscaler_of(
     meta: HorizontalPodAutoscalerMeta, target: WorkloadId, bounds: ReplicaBounds, replicas: int
 ) -> LiveAutoscaler:
     """What is needed of an HPA."""
-    floor, backed_off_until, mode, fault = None, None, None, ""
-    try:
-        floor, backed_off_until = _floor(meta.annotations), _instant(meta.annotations, BACK_OFF)
-        mode = _mode(meta.annotations)
-    except ValueError as error:
-        fault = str(error)
+    (floor, fault), (mode, misread) = _floor(meta.annotations), _mode(meta.annotations)
     writers, controller = meta.writers(), meta.controller()
     if not fault and floor is None and MANAGER in writers and meta.labels.get(LABEL) != RESTORED:
         fault = f"minReplicas {bounds.min_replicas} is ours and annotation {BEFORE} is gone; apply your minReplicas"
@@ -278,40 +273,35 @@ def autoscaler_of(
         controller=f"{controller.kind} {controller.name}" if controller else "",
         deleted=meta.deletion_timestamp is not None,
         mode=mode,
+        misread=misread,
         floor=floor,
-        backed_off_until=backed_off_until,
+        backed_off_until=_instant(meta.annotations, BACK_OFF),
         marked=LABEL in meta.labels,
         fault=fault,
     )
 
 
-def _mode(annotations: Mapping[str, str]) -> Mode | None:
-    """Raises ValueError."""
+def _mode(annotations: Mapping[str, str]) -> tuple[Mode | None, str]:
+    """The mode that an HPA is annotated with. One that is none of ours is taken for `observe`, and said."""
     found = annotations.get(MODE)
-    if found is None:
-        return None
-    for mode in get_args(Mode):
-        if found == mode:
-            return mode  # type: ignore[no-any-return]  # one of the literals
-    raise ValueError(f"annotation {MODE} is {found!r:.40}; use one of {', '.join(get_args(Mode))}")
+    known: tuple[Mode | None, ...] = (None, *get_args(Mode))
+    if found in known:
+        return known[known.index(found)], ""
+    return "observe", f"annotation {MODE} is {found!r:.40}; use one of {', '.join(get_args(Mode))}"
 
 
-def _floor(annotations: Mapping[str, str]) -> Floor | None:
-    """The floor that annotations tell; one without a readable expiry has expired. Raises ValueError."""
+def _floor(annotations: Mapping[str, str]) -> tuple[Floor | None, str]:
+    """The floor that annotations tell, or why they cannot be read; one without a readable expiry has expired."""
     before = annotations.get(BEFORE)
     if before is None:
-        return None
+        return None, ""
     if not before.isdecimal():
-        raise ValueError(f"annotation {BEFORE} is {before[:40]!r}, not a count; write the owner's minReplicas there")
-    try:
-        expires = _instant(annotations, EXPIRES)
-    except ValueError:
-        expires = None
-    return Floor(int(before), expires or LONG_AGO)
+        return None, f"annotation {BEFORE} is {before[:40]!r}, not a count; write the owner's minReplicas there"
+    return Floor(int(before), _instant(annotations, EXPIRES) or LONG_AGO), ""
 
 
 def _instant(annotations: Mapping[str, str], name: str) -> datetime | None:
-    """Raises ValueError."""
+    """An instant that cannot be read is past."""
     text = annotations.get(name)
     if text is None:
         return None
@@ -319,7 +309,7 @@ def _instant(annotations: Mapping[str, str], name: str) -> datetime | None:
         at = datetime.fromisoformat(text)
         return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
-        raise ValueError(f"annotation {name} is {text[:40]!r}, not an instant; remove it") from None
+        return LONG_AGO
 
 
 def _text(at: datetime) -> str:

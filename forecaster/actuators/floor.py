@@ -70,14 +70,14 @@ def floor_plan(
         match _decided(one, offer, seen, _unfit(one, targets[one.target], floored=ours), now, rules):
             case Write() as write:
                 writes.append(write)
-            case Refusal() as refusal if ours or one.fault:
+            case Refusal() as refusal if ours or one.fault or one.misread:
                 refusals.append(refusal)
     moderate = _within_limits(writes, [one for one in concerned if floored(one.target)], rules)
     return FloorPlan(moderate.writes, refusals + moderate.refusals, remembered)
 
 
 def _marked(one: LiveAutoscaler) -> bool:
-    return one.marked or one.floor is not None or bool(one.fault)
+    return one.marked or one.floor is not None or bool(one.fault or one.misread)
 
 
 def _looked(before: Seen | None, one: LiveAutoscaler, offer: FloorOffer, now: datetime, rules: FloorSettings) -> Seen:
@@ -92,6 +92,8 @@ def _looked(before: Seen | None, one: LiveAutoscaler, offer: FloorOffer, now: da
 
 def _unfit(one: LiveAutoscaler, autoscalers: int, *, floored: bool) -> Refusal | None:
     """Why this HPA is to have no floor."""
+    if one.misread:
+        return Refusal(one, Refused.UNREADABLE, f"{one}: {one.misread}")
     if one.controller:
         return Refusal(one, Refused.OWNED, f"{one} is made from {one.controller}; state its minimum there")
     if autoscalers > 1:
@@ -142,7 +144,7 @@ def undone(one: LiveAutoscaler, why: str) -> Write | None:
 
 def released(one: LiveAutoscaler, now: datetime, *, expired: bool) -> Write | None:
     """What `forecaster release` does to one HPA; with `expired` only what has run out. None where that is nothing."""
-    if one.fault or (expired and not _run_out(one, now)):
+    if expired and not _run_out(one, now):
         return None
     if one.floor and one.other_writers:
         return Write(one, Change.FORGET, one.min_replicas, f"{one.other_writers} wrote minReplicas since")

@@ -125,12 +125,14 @@ class LiveAutoscaler:
     deleted: bool = False
     mode: Mode | None = None
     """By its annotation."""
+    misread: str = ""
+    """Why that is not a mode."""
     floor: Floor | None = None
     backed_off_until: datetime | None = None
     marked: bool = False
     """Whether it has a label of ours."""
     fault: str = ""
-    """Why its annotations cannot be read."""
+    """Why the owner's value is not known."""
 
     @property
     def key(self) -> tuple[str, str]:

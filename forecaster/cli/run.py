@@ -44,5 +44,9 @@ def release(
         return fnmatchcase(f"{one.namespace}/{one.name}", wanted)
 
     autoscalers = Autoscalers(ApiClient(client_config_source(kubeconfig)).configured(), dry_run=dry_run)
-    for line in releasing(autoscalers, current(), expired=expired, chosen=chosen):
-        typer.echo(line)
+    left = 0
+    for one in releasing(autoscalers, current(), expired=expired, chosen=chosen):
+        typer.echo(one.line, err=not one.done)
+        left += not one.done
+    if left:
+        raise typer.Exit(1)

@@ -211,12 +211,29 @@ class ManagedFields(Wire, frozen=True):
     fields_v1: OwnedFields = OwnedFields()
 
 
+OURS = "forecaster.dev/"
+"""How labels and annotations begin that this project writes or reads."""
+
+
+def _ours(marks: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in marks.items() if name.startswith(OURS)}
+
+
 class HorizontalPodAutoscalerMeta(WatchedMeta, frozen=True):
     """Annotations and label may tell of a floor, and the managed fields of its writers."""
 
     labels: dict[str, str] = msgspec.field(default_factory=dict)
     annotations: dict[str, str] = msgspec.field(default_factory=dict)
     managed_fields: tuple[ManagedFields, ...] = ()
+
+    def ours(self) -> HorizontalPodAutoscalerMeta:
+        """Without what other tools note: of 10,000 HPAs that is 20 MiB."""
+        return msgspec.structs.replace(
+            self,
+            labels=_ours(self.labels),
+            annotations=_ours(self.annotations),
+            managed_fields=tuple(each for each in self.managed_fields if each.fields_v1.spec.min_replicas is not None),
+        )
 
     def writers(self) -> frozenset[str]:
         """Field managers that own `spec.minReplicas`."""

@@ -168,7 +168,7 @@ def hpa_of_object(one: HorizontalPodAutoscaler, before: LiveHpa | None = None) -
         scaled = workload_id(meta.namespace, spec.scale_target.kind, spec.scale_target.name)
         targets = targets_of_hpa(spec, scaled)
     desired = (status.current_replicas, status.desired_replicas)
-    return LiveHpa(spec, targets, meta, *desired, written)
+    return LiveHpa(spec, targets, meta.ours(), *desired, written)
 
 
 _wire = msgspec.json.Decoder(dict[str, Any])

@@ -237,8 +237,9 @@ class TestUndo:
         everything = {"chosen": lambda _: True}
         assert list(release(replica.cluster, NOON, expired=True, **everything)) == []
         late = NOON + 15 * MINUTE
-        (line,) = release(replica.cluster, late, expired=True, **everything)
-        assert line == "HPA shop/web: minReplicas 2, was 7: its expiry has passed"
+        assert list(release(replica.cluster, late, expired=True, **everything)) == [
+            ("HPA shop/web: minReplicas 2, was 7: its expiry has passed", True)
+        ]
         assert list(release(replica.cluster, late, expired=False, **everything)) == []
 
     def test_release_keeps_the_value_of_another_writer(self, replica: Replica) -> None:
@@ -246,6 +247,21 @@ class TestUndo:
         replica.cluster.owner_sets(4)
         assert len(list(release(replica.cluster, NOON, expired=False, chosen=lambda _: True))) == 1
         assert (replica.cluster.only().min_replicas, replica.cluster.only().marked) == (4, False)
+
+    def test_one_that_cannot_be_released_does_not_keep_the_others(self) -> None:
+        cluster = FakeAutoscalers.of(live_hpa("a"), live_hpa("b"), live_hpa("c"))
+        for name in ("a", "b", "c"):
+            cluster.change(name, marked=True, fault="the owner's value is gone" if name == "a" else "")
+        cluster.fails = [ApiError("denied by a webhook", 403)]
+        found = list(release(cluster, NOON, expired=False, chosen=lambda _: True))
+        assert [one.done for one in found] == [False, False, True]
+        assert found[1].line == "HPA shop/b: left at minReplicas 2: denied by a webhook"
+
+    def test_a_mode_that_cannot_be_read_ends_the_floor_and_is_said(self, replica: Replica) -> None:
+        replica.cycle(7)
+        replica.cluster.change(mode="observe", misread="annotation is 'off'")
+        assert replica.cycle(7).writes == {("restore", "written"): 1}
+        assert replica.cycle(7).states == {"unreadable": 1}
 
     def test_release_looks_again_where_the_hpa_is_written_meanwhile(self, replica: Replica) -> None:
         replica.cycle(7)

@@ -74,13 +74,23 @@ def test_writers_are_those_of_min_replicas_and_not_of_the_status() -> None:
     [
         ({BEFORE: "two"}, "annotation forecaster.dev/min-replicas-before is 'two', not a count"),
         ({BEFORE: "-1"}, "is '-1', not a count"),
-        ({BACK_OFF: "tomorrow"}, "is 'tomorrow', not an instant; remove it"),
-        ({MODE: "flor"}, "annotation forecaster.dev/mode is 'flor'; use one of observe, publish, floor"),
     ],
     ids=str,
 )
-def test_annotations_that_cannot_be_read_are_faults_with_a_remedy(annotations: dict[str, str], fault: str) -> None:
+def test_an_owners_value_that_cannot_be_read_is_a_fault_with_a_remedy(annotations: dict[str, str], fault: str) -> None:
     assert fault in read(annotations=annotations).fault
+
+
+def test_a_mode_that_is_none_is_taken_for_observe_and_said() -> None:
+    found = read(annotations={MODE: "off", **RAISED})
+    assert found.mode == "observe"
+    assert found.misread == "annotation forecaster.dev/mode is 'off'; use one of observe, publish, floor"
+    assert (found.fault, found.floor) == ("", Floor(2, NOON + timedelta(minutes=15)))
+    assert read(annotations={MODE: "floor"}).mode == "floor"
+
+
+def test_a_back_off_until_no_instant_is_over() -> None:
+    assert read(annotations={BACK_OFF: "tomorrow"}).backed_off_until == LONG_AGO
 
 
 @pytest.mark.parametrize("text", ["", "later", "99999-01-01T00:00:00Z"])
