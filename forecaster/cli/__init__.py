@@ -66,6 +66,7 @@ COMMANDS = {
         "Recommendations for all workloads, once.",
         (f"once {AT}", f"once {AT} -n shop -o wide", f"once {AT} shop/checkout -o json"),
     ),
+    "top": Command(once.top, "Recommendations live, what changes most first.", (f"top {AT}", f"top {AT} -n shop")),
     "run": Command(
         run.run, "The service: a cycle a minute, until SIGTERM.", (f"run {AT}", "run --config /etc/forecaster")
     ),

@@ -19,6 +19,7 @@ def doctor(prometheus: PrometheusUrl = None, config: ConfigFile = None, namespac
     """Try address, authentication, every query, sample age, history length, clock and store; say what is wrong."""
     from forecaster.app.clock import current
     from forecaster.app.compose import live_checks
+    from forecaster.report.printed import print_text
     from forecaster.sources.probe import probe
     from forecaster.store.state import probe_state
 
@@ -29,7 +30,7 @@ def doctor(prometheus: PrometheusUrl = None, config: ConfigFile = None, namespac
         *probe_state(settings.state.directory),
         *([] if namespace else _overrides(settings)),
     ]
-    typer.echo("\n".join(_lines(checks)))
+    print_text(*_lines(checks), hang=7)
     if not all(check.ok for check in checks):
         raise typer.Exit(1)
 
@@ -40,8 +41,10 @@ def _overrides(settings: Settings) -> list[Check]:
     from forecaster.errors import SourceError
 
     policies = settings.policies
+    if not policies.overrides:
+        return []
     try:
-        idle = policies.without_a_workload(known_workloads(settings)) if policies.overrides else []
+        idle = policies.without_a_workload(known_workloads(settings))
     except SourceError:
         return []
     remedy = "mend namespace, kind and name of its `match`, or drop it; `forecaster once -o name` lists the workloads"

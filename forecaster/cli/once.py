@@ -1,8 +1,8 @@
-"""`forecaster once`: one cycle, printed."""
+"""`forecaster once`: one cycle, printed; `forecaster top`: one after the other, in place."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -101,3 +101,37 @@ def borrows(cycle: Cycle, ids: set[WorkloadId]) -> bool:
         if (known.any(axis=1) & ~known[:, : -YOUNG_DAYS * (DAY // FIVE_MINUTES)].any(axis=1)).any():
             return True
     return False
+
+
+def top(
+    prometheus: PrometheusUrl = None,
+    config: ConfigFile = None,
+    namespace: Namespace = None,
+    workload: Pattern = "*",
+    rows: Annotated[int | None, typer.Option("--rows", min=1, help="At most so many; default: the terminal's.")] = None,
+    once_only: Annotated[bool, typer.Option("--once", help="One picture, then stop.")] = False,
+) -> None:
+    """Watch recommendations live, what changes most first: a cycle each interval of the settings, until Ctrl-C."""
+    import time
+
+    from forecaster.app.clock import current
+    from forecaster.app.compose import single_cycle
+    from forecaster.domain.window import last_multiple
+    from forecaster.report.progress import shown_progress
+    from forecaster.report.recommendations import Picture
+
+    settings = narrowed(settings_of(config, prometheus, namespace), workload)
+    interval, delay = settings.cycle.interval, settings.cycle.delay
+    now = last_multiple(current() - delay, interval)
+    with shown_progress("top") as shown:
+        cycle = single_cycle(settings, now, shown=lambda id_: bool(matching([id_], workload)), watch=shown)
+        outcome = cycle.run(now)
+    cycle.watch = None
+    with Picture(rows) as picture:
+        while True:
+            picture.show(outcome, workloads_of(outcome, workload, settings))
+            if once_only:
+                return
+            time.sleep(max(0.0, (now + interval + delay - current()).total_seconds()))
+            now = last_multiple(current() - delay, interval)
+            outcome = cycle.run(now)

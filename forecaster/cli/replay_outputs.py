@@ -28,6 +28,8 @@ def check_writable(*paths: Path | None) -> None:
         StoreError: its folder is missing, or it may not be written.
     """
     for path in filter(None, paths):
+        if str(path) == "-":
+            raise StoreError("-: standard output is printed with -o json; --json and --html name files")
         folder = path.parent
         if not folder.is_dir():
             raise StoreError(f"{path}: there is no folder {folder}; {REMEDY}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -60,8 +61,11 @@ def _risk(size: ContainerSize) -> Json:
 
 
 def amounts(resources: Resources | None) -> Json | None:
-    """Cores and bytes; null where none is set."""
-    return None if resources is None else {name: getattr(resources, name) for name in AMOUNTS}
+    """Cores and whole bytes; null where none is set."""
+    if resources is None:
+        return None
+    named = {name: getattr(resources, name) for name in AMOUNTS}
+    return {name: math.ceil(of) if of is not None and name.startswith("memory") else of for name, of in named.items()}
 
 
 def totals(advices: Sequence[Advice], prices: ResourcePrices | None) -> Json:

@@ -131,17 +131,18 @@ def print_table(columns: Sequence[Column], styles: Sequence[str] = (), *, wide: 
         sys.stderr.write(f"({missing} more columns: -o wide)\n")
 
 
-def print_text(*lines: str, style: str = "") -> None:
-    """Sentences, each from the beginning of a line; a terminal's lines end between words."""
+def print_text(*lines: str, style: str = "", hang: int | None = None) -> None:
+    """Sentences, each from the beginning of a line; they end between words, and go on `hang` further in."""
     width = terminal_width()
     for line in lines:
-        whole = line if width is None else wrapped(line, width)
+        whole = line if width is None else wrapped(line, width, hang)
         _Output(width=UNBOUNDED).print(Text(whole, style=style), highlight=False, soft_wrap=True)
 
 
-def wrapped(line: str, width: int) -> str:
+def wrapped(line: str, width: int, hang: int | None = None) -> str:
     """A line that goes on below its own beginning."""
-    indent = " " * (len(line) - len(line.lstrip()) + 2) if line.startswith((" ", "!")) else ""
+    own = len(line) - len(line.lstrip()) + 2 if line.startswith((" ", "!")) else 0
+    indent = " " * (own if hang is None else hang)
     return textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 

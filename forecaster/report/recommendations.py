@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, Self
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
 
 from forecaster.domain.amounts import UNKNOWN, amount
 from forecaster.domain.decision import Hold, Reason, Resize, Scale
-from forecaster.publish.views import recommendation_view
+from forecaster.publish.views import recommendation_view, verdict_of
 from forecaster.report.formats import Output
 from forecaster.report.printed import (
     Column,
@@ -20,12 +25,11 @@ from forecaster.report.printed import (
     print_table,
     print_text,
     table_text,
+    terminal_width,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from rich.text import Text
 
     from forecaster.cycle.run import Outcome
     from forecaster.domain.decision import Recommendation, SignalView
@@ -171,3 +175,47 @@ def _flat(view: RecommendationView) -> dict[str, object]:
         **{f"{name}_now": getattr(now, name) for name in _AMOUNTS},
         **{name: getattr(wanted, name) if wanted else None for name in _AMOUNTS},
     }
+
+
+# The same live: one table that is drawn again in its place.
+
+
+class Picture:
+    """Recommendations on a terminal, those that change most first; where there is no terminal one below the other."""
+
+    def __init__(self, rows: int | None = None) -> None:
+        self._rows = rows
+        self._live = Live(console=Console(), auto_refresh=False, screen=False)
+
+    def __enter__(self) -> Self:
+        self._live.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._live.__exit__(None, None, None)
+
+    def show(self, outcome: Outcome, chosen: set[WorkloadId]) -> None:
+        """The present outcome."""
+        ours = sorted((one for one in outcome.recommendations if one.id in chosen), key=_urgency)
+        most = self._rows or max(1, self._live.console.height - 4)
+        table = table_of(ours[:most], terminal_width()) if ours else Text("No workload was found.")
+        failures = [Text(f"! {line}", no_wrap=True, overflow="ellipsis") for line in outcome.report.failures[:2]]
+        self._live.update(Group(Text(headline(outcome, ours), style="bold"), table, *failures), refresh=True)
+
+
+def headline(outcome: Outcome, ours: Sequence[Recommendation]) -> str:
+    """When, and how many there are of each verdict."""
+    counts = Counter(verdict_of(one.replicas_now, _recommended(one)) for one in ours)
+    told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in ("up", "down", "keep", "hold") if counts[verdict])
+    return f"{outcome.report.at:%Y-%m-%d %H:%M} UTC: {len(ours)} workloads, {told or 'nothing to show'}; Ctrl-C ends it"
+
+
+def _urgency(one: Recommendation) -> tuple[float, WorkloadId]:
+    """Large changes first, as shares of what there is; holds before what stays."""
+    wanted = _recommended(one)
+    moved = 0.001 if wanted is None else abs(wanted - one.replicas_now) / max(1, one.replicas_now)
+    return -moved, one.id
+
+
+def _recommended(one: Recommendation) -> int | None:
+    return one.replicas.replicas if isinstance(one.replicas, Scale) else None

@@ -206,6 +206,14 @@ class TestOnce:
         assert row["at"] == (NOON + minutes(20)).isoformat()
 
 
+class TestTop:
+    def test_shows_one_picture_and_stops_when_told_to(self, terminal: Terminal) -> None:
+        told = terminal.types_exactly(
+            "top", "shop/*", "--once", "--prometheus", terminal.url, "--config", str(terminal.config)
+        )
+        assert (told.code, "2 workloads, " in told.out, "shop/web" in told.out) == (0, True, True)
+
+
 class TestExplain:
     def test_prints_the_record_of_one_workload(self, terminal: Terminal) -> None:
         told = terminal.types("explain", "shop/cart")
