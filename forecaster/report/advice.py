@@ -80,6 +80,8 @@ def _print_table(advices: Sequence[Advice], prices: ResourcePrices | None, *, fi
     print_table(columns_of(advices, prices), styles_of(advices), wide=wide)
     print_text("", *totals_lines(advices, prices))
     print_text(" ".join(LEGEND), style="dim")
+    if any(one.refused for one in advices) and not findings:
+        print_text("CLUSTER refuses: --findings says by which rule, -o wide has the nearest values that pass.")
     if findings:
         print_text("", *proof_lines(advices))
 

@@ -93,7 +93,7 @@ def off_by(one: Advice) -> str:
 LEGEND = (
     "SEVERITY as KRR has it, by the worst of requests and limits, too much and too little alike: CRITICAL from half a",
     "core or 500Mi off, WARNING from 250m or 250Mi, OK from 100m or 100Mi, GOOD below; UNKNOWN while it holds.",
-    "OFF BY, in one pod: requested and not needed (idle), needed and not requested (short). CLUSTER: what it answers.",
+    "OFF BY, in one pod: requested and not needed (idle), or needed and not requested (short).",
 )
 
 
