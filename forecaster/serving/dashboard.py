@@ -14,6 +14,7 @@ from datetime import datetime  # noqa: TC003  msgspec resolves the annotations w
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+from weakref import ref
 
 import msgspec
 from starlette.responses import Response
@@ -32,6 +33,7 @@ from forecaster.serving.workloads import OutlookView, outlook_view
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import timedelta
+    from weakref import ReferenceType
 
     from starlette.requests import Request
 
@@ -102,6 +104,18 @@ class _Body(NamedTuple):
         return cls(f'"{tag}"', raw, gzip.compress(raw, 1, mtime=0))
 
 
+class _Fleet(NamedTuple):
+    """A body, and what it was made of; a file that was replaced is not kept open for it."""
+
+    table: ReferenceType[PublishedTable]
+    pictures: ReferenceType[PublishedTable] | None
+    body: _Body
+
+    def is_of(self, table: PublishedTable, pictures: PublishedTable | None) -> bool:
+        """Whether it was made of these."""
+        return self.table() is table and (self.pictures() if self.pictures else None) is pictures
+
+
 class Dashboard:
     """The handlers; they share the table, the pictures and the clock."""
 
@@ -119,7 +133,7 @@ class Dashboard:
         self._clock = clock
         self._stale_after = stale_after
         self._files = {file.name: _Body.of(file.read_bytes()) for file in STATIC.iterdir() if file.suffix in TYPES}
-        self._fleet: tuple[PublishedTable, PublishedTable | None, _Body] | None = None
+        self._fleet: _Fleet | None = None
         self._making = asyncio.Lock()
 
     def routes(self) -> list[Route]:
@@ -167,9 +181,10 @@ class Dashboard:
         table, pictures = self._table(), self.pictures.table
         async with self._making:
             known = self._fleet
-            if known is None or known[0] is not table or known[1] is not pictures:
-                known = self._fleet = (table, pictures, await asyncio.to_thread(_fleet_body, table, pictures))
-        return _answer(request, known[2], "application/json")
+            if known is None or not known.is_of(table, pictures):
+                body = await asyncio.to_thread(_fleet_body, table, pictures)
+                known = self._fleet = _Fleet(ref(table), ref(pictures) if pictures else None, body)
+        return _answer(request, known.body, "application/json")
 
     async def sentences(self, request: Request) -> Response:
         """Why each of some rows of the table of one instant is decided as it is; nothing of another table."""

@@ -15,10 +15,19 @@ let page = null;
 let table = null;
 let before;
 
+/** A part of an address; one that is spelled wrong names nothing. */
+function named(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 /** `#/workloads/shop/Deployment/web?x=y` as parts and query. */
 function route() {
   const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
-  return { parts: path.split("/").map(decodeURIComponent), query: new URLSearchParams(query) };
+  return { parts: path.split("/").map(named), query: new URLSearchParams(query) };
 }
 
 async function open() {

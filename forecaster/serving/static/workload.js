@@ -98,7 +98,9 @@ function demand({ now, from, to, steps }) {
   ].filter((one) => one && one.points.some(([, value]) => value !== null && value !== undefined));
   byId("signal-title").textContent = `Demand: ${[signal, unit].join(", ")}`;
   if (!series.length) return byId("demand").replaceChildren(element("p", { class: "empty" }, "No history of this signal is known yet."));
-  const shortage = capacity.length ? { label: "shortage", demand: measured, capacity } : null;
+  const room = new Map(capacity);
+  const short = measured.some(([at, value]) => value !== null && room.get(at) !== null && value > room.get(at));
+  const shortage = short ? { label: "shortage", demand: measured, capacity } : null;
   return chart(byId("demand"), { series, shortage, now, from, to, format: (value) => amount(value, unit), label: `${signal} of ${page.recommendation.name}: demand, forecast and capacity over time` });
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import signal
 import subprocess
@@ -76,9 +77,19 @@ def test_the_service_answers_stops_in_order_and_starts_where_it_was(server: Real
     assert 'forecaster_cycle_step_seconds_count{step="observations"}' in first["metrics"]
     assert first["exit"] == 0
     assert (tmp_path / "history.snapshot").stat().st_size > 1_000_000
+    assert drawn(first, "cpu") > 100
+    assert drawn(first, "recommended") == 1
     again = run_until_ready(server.url, tmp_path)
     assert "snapshot_restored" in again["log"]
+    assert drawn(again, "recommended") >= 1
     assert again["exit"] == 0
+
+
+def drawn(answers: dict[str, Any], name: str) -> int:
+    """How many five minutes of half a day the dashboard draws of a workload's series."""
+    series = answers["page"]["series"]
+    values = np.frombuffer(base64.b64decode(series["values"]), np.float32).reshape(len(series["names"]), -1)
+    return int(np.isfinite(values[series["names"].index(name)]).sum())
 
 
 def run_until_ready(url: str, directory: Path, *, with_metrics: bool = False) -> dict[str, Any]:
@@ -120,7 +131,14 @@ def served(base: str, *, with_metrics: bool) -> dict[str, Any]:
         "workloads": len(found["items"]),
         "recommendation": json.loads(read(f"{base}/api/v1/recommendations/shop/checkout")),
         "metrics": read(f"{base}/metrics"),
+        "page": page_of(f"{base}/dashboard/workloads/shop/Deployment/checkout"),
     }
+
+
+def page_of(url: str) -> Any:
+    """What the dashboard says of a workload, once its pictures, which come after the table, are there, too."""
+    wait_until(lambda: json.loads(read(url))["series"] is not None, what="the first pictures")
+    return json.loads(read(url))
 
 
 def read(url: str) -> str:
