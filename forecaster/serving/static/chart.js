@@ -145,29 +145,26 @@ function band(draw, { x, y }, one) {
   draw.fill();
 }
 
-/** What lies below the demand, seen through a window above the capacity. */
+/** What lies below the demand, seen through windows above the capacity. */
 function shortage(draw, view) {
-  const { x, y, spec, width } = view;
+  const { x, y, spec } = view;
   const { demand, capacity } = spec.shortage;
   const room = new Map(capacity);
+  const area = new Path2D();
   draw.save();
-  draw.fillStyle = colour("shortage");
+  draw.beginPath();
   for (let i = 1; i < demand.length; i += 1) {
-    const [[t0, d0], [t1, d1]] = [demand[i - 1], demand[i]];
-    const level = room.get(t0);
-    if (![d0, d1, level].every((value) => value !== null && value !== undefined && Number.isFinite(value)) || Math.max(d0, d1) <= level) continue;
-    draw.save();
-    draw.beginPath();
-    draw.rect(x(t0), 0, Math.min(x(t1), width) - x(t0) + 0.5, y(level));
-    draw.clip();
-    draw.beginPath();
-    draw.moveTo(x(t0), y(d0));
-    draw.lineTo(x(t1), y(d1));
-    draw.lineTo(x(t1), y(0));
-    draw.lineTo(x(t0), y(0));
-    draw.fill();
-    draw.restore();
+    const [[from, first], [to, second]] = [demand[i - 1], demand[i]];
+    const level = room.get(from) ?? null;
+    if (first === null || second === null || level === null) continue;
+    draw.rect(x(from), 0, x(to) - x(from), y(level));
+    area.moveTo(x(from), y(0));
+    for (const [at, value] of [[from, first], [to, second]]) area.lineTo(x(at), y(value));
+    area.lineTo(x(to), y(0));
   }
+  draw.clip();
+  draw.fillStyle = colour("shortage");
+  draw.fill(area);
   draw.restore();
 }
 
