@@ -200,7 +200,7 @@ def summary(costs: list[Cost], steady: int, history: HistoryStore) -> dict[str, 
             "server_cpu_s": [one.server_cpu for one in last],
             "server_alone_s": [one.alone for one in last],
             "server_alone_cpu_s": [one.alone_cpu for one in last],
-            **{f"{step}_s": [one.steps[step] for one in last] for step in first.steps},
+            **{f"{step}_s": [one.steps.get(step, 0.0) for one in last] for step in first.steps},
         }.items()
     }
     return {
