@@ -9,6 +9,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from threadpoolctl import threadpool_limits
@@ -26,8 +27,9 @@ from forecaster.cycle.steps import expect_records
 from forecaster.domain.report import Check
 from forecaster.errors import StoreError
 from forecaster.forecasting.forecaster import FITS, Forecaster
-from forecaster.kube.client import ApiClient
+from forecaster.kube.client import ApiClient, UnreachableError
 from forecaster.kube.config import client_config_source, is_pod
+from forecaster.kube.connections import RawRequest
 from forecaster.kube.lease import REQUEST_SECONDS, Election, ElectionThread, lease_path
 from forecaster.publish.overlay import GONE, OverlayWriter, PresentWorkload, overlay_path
 from forecaster.publish.rows import metric_readers
@@ -200,6 +202,10 @@ LISTED_SECONDS = 30.0
 """How long a command waits for the lists of the API server; 100,000 pods take a few seconds."""
 STARTED_SECONDS = 10.0
 """The same of the start of the service."""
+PROBE_SECONDS = 3.0
+"""How often the API server is asked whether it is there. A refusal is an answer."""
+UNANSWERED_SECONDS = 7.0
+"""So long after its last answer, what it streamed since is no longer taken for all there is."""
 SILENT_SECONDS = 10.0
 """So long a watch may be away before a line says so: a restart of an API server takes less."""
 
@@ -259,10 +265,14 @@ class LiveFacts:
         self.source = source
         self._client, self._log = client, log
         self._cluster = source.live
-        self._overlay = OverlayWriter(overlay_path(table), self._present, self._cluster.confirmed)
+        self._overlay = OverlayWriter(overlay_path(table), self._present, self.confirmed)
         self._cluster.changed = self._overlay.changed
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._overlay.run, args=(self._stop, self._tell), daemon=True)
+        self._threads = (
+            threading.Thread(target=self._overlay.run, args=(self._stop, self._tell), name="overlay", daemon=True),
+            threading.Thread(target=self._probe, name="api-server-probe", daemon=True),
+        )
+        self._answered = 0.0
         self._away: dict[str, bool] = {}
         self._fault = ""
         self._began = time.time()
@@ -270,14 +280,16 @@ class LiveFacts:
     def start(self) -> None:
         """Begin to watch. Returns when everything is listed or refused, or not so soon: the first cycle is live."""
         self._cluster.start(self._client)
-        self._thread.start()
+        for thread in self._threads:
+            thread.start()
         self._cluster.wait(STARTED_SECONDS)
 
     def close(self) -> None:
         """End it; what is not confirmed any more is not believed by readers."""
         self._stop.set()
         self._cluster.stop(self._client)
-        self._thread.join()
+        for thread in self._threads:
+            thread.join()
         self._overlay.close()
 
     def states(self) -> list[WatchState]:
@@ -288,6 +300,20 @@ class LiveFacts:
         """A table was written: where it has live facts, older changes are in it."""
         if self.source.live_kinds(cycle.at):
             self._overlay.published(cycle.at)
+
+    def confirmed(self) -> float:
+        """The instant up to which counts and HPAs are known, seconds since 1970."""
+        told = self._cluster.confirmed()
+        return told if time.time() - self._answered <= UNANSWERED_SECONDS else min(told, self._answered)
+
+    def _probe(self) -> None:
+        """Ask the API server whether it is there: on the streams of one that hangs nothing comes, as of a quiet one."""
+        while not self._stop.is_set():
+            with suppress(UnreachableError):
+                answer = self._client.exchange(RawRequest("GET", "/readyz"))
+                if answer.status < HTTPStatus.INTERNAL_SERVER_ERROR:
+                    self._answered = time.time()
+            self._stop.wait(PROBE_SECONDS)
 
     def _present(self, id_: WorkloadId) -> PresentWorkload:
         found = self._cluster.present(id_)

@@ -44,6 +44,8 @@ PAUSES = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 """Seconds before another attempt, the last one repeated; between half and all of it is waited."""
 REFUSED_PAUSE = 60.0
 """After a refusal that a person has to mend: a right, or a kind that is not there."""
+SHORTEST_SECONDS = 1.0
+"""A watch that ends sooner is begun again after this time: there may be a server that ends every one."""
 REFUSED = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND})
 
 Key = tuple[str, str]
@@ -251,7 +253,7 @@ class Watch(Generic[T, V]):
         self._until = 0.0
         self._seen: set[Key] = set()
         self._failures = 0
-        self._followed = False
+        self._begun = 0.0
 
     @property
     def path(self) -> str:
@@ -270,24 +272,21 @@ class Watch(Generic[T, V]):
     def step(self, client: ApiClient, stop: threading.Event) -> float:
         """One page, or one watch until it ends; the seconds to wait before the next."""
         self.health.requests += 1
-        began = time.monotonic()
+        began, follows = time.monotonic(), not self.progress.listing
         try:
-            self._page(client) if self.progress.listing else self._follow(client, stop)
+            self._follow(client, stop) if follows else self._page(client)
         except ApiError as error:
             return self._failed(str(error), error.status)
         except Exception as error:  # noqa: BLE001  the boundary of a thread: it goes on, and the fault is told
             self.progress.restart()
             return self._failed(f"{self.progress.collection.path}: {type(error).__name__}: {error}", 0)
         self._failures, self.health.fault, self.health.refused = 0, "", False
-        return 0.0 if self.progress.listing or not self._ended_at_once(began) else PAUSES[2]
-
-    def _ended_at_once(self, began: float) -> bool:
-        """Whether a watch ended before anything can have happened: a server that does so is not asked without pause."""
-        return self._followed and time.monotonic() - began < PAUSES[2]
+        return SHORTEST_SECONDS if follows and time.monotonic() - began < SHORTEST_SECONDS else 0.0
 
     def _page(self, client: ApiClient) -> None:
-        self._followed = False
         request = self.progress.request()
+        if not self.progress.begun:
+            self._begun = self._clock()
         answer = client.exchange(request)
         if answer.status != HTTPStatus.OK:
             raise _refusal(request, answer)
@@ -298,11 +297,10 @@ class Watch(Generic[T, V]):
             for key in self.objects.keys() - self._seen:
                 self._drop(key)
             self._seen = set()
-            self._until = self._clock()
+            self._until = self._begun  # pages are of the version of the first one
             self.synced.set()
 
     def _follow(self, client: ApiClient, stop: threading.Event) -> None:
-        self._followed = True
         low, high = WATCH_SECONDS
         seconds = int(low + (high - low) * self._drawn())
         request = self.progress.request(seconds)

@@ -113,11 +113,12 @@ class LiveCluster:
         return all(self._decided(watch, until) for watch in self.watches)
 
     def confirmed(self) -> float:
-        """The instant up to which counts and HPAs are known, seconds since 1970; kinds that are refused are left out.
+        """The instant up to which counts and HPAs are known, seconds since 1970; 0 where that is never.
 
-        0 where that is never.
+        A kind that is refused, and has been for so long that no table has its facts, is left out.
         """
-        told = [watch.confirmed() for watch in self.workloads.values() if not watch.health.refused]
+        lost = self._clock() - PAST_SECONDS
+        told = [one.confirmed() for one in self.workloads.values() if not one.health.refused or one.confirmed() > lost]
         return min([self.hpas.confirmed(), *told]) if told else 0.0
 
     def kinds(self) -> frozenset[str]:

@@ -284,6 +284,27 @@ class TestChanges:
         assert found.scalers(WEB) == []
 
 
+class TestConfirmed:
+    def test_a_kind_that_was_never_told_keeps_no_other_from_being_known(self) -> None:
+        found = LiveCluster(clock=Clock())
+        for watch in found.watches:
+            played(watch, refusal(403) if watch.path.endswith("statefulsets") else page())
+        assert found.confirmed() == NOW.timestamp()
+
+    def test_a_right_that_is_taken_away_ends_what_is_known_until_no_table_has_it(self) -> None:
+        clock = Clock()
+        found = cluster(clock)
+        played(found.workloads["StatefulSet"], refusal(403))
+        clock.now += 30
+        for watch in (found.hpas, found.workloads["Deployment"]):
+            played(watch, [])
+        assert found.confirmed() == NOW.timestamp()
+        clock.now += 600
+        for watch in (found.hpas, found.workloads["Deployment"]):
+            played(watch, [])
+        assert found.confirmed() == clock.now
+
+
 class Told:
     """Prometheus, as far as an inventory needs it."""
 
