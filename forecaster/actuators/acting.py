@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 3
 """Of `release`, where an HPA is written by its controller meanwhile."""
-
-
+BUDGET_SECONDS = 20.0
+"""Of a cycle for its writes; what is left then waits for the next one."""
 SHOWN = 5
 """Refusals of a cycle that are written out in the log; the gauge `forecaster_floors` counts all."""
 
@@ -82,6 +83,8 @@ class FloorActuator:
     policies: Policies
     rules: FloorSettings
     log: Audit
+    seconds: Callable[[], float] = time.monotonic
+    """For durations only."""
     offered: OfferedCycle | None = None
     rows: Mapping[WorkloadId, int] = field(default_factory=dict)
     memory: Memory = field(default_factory=dict)
@@ -117,8 +120,9 @@ class FloorActuator:
         if self.fence.fault:
             return [f"floor: {self.fence.fault}"]
         failures: list[str] = []
+        until = self.seconds() + BUDGET_SECONDS
         for done, write in enumerate(writes):
-            if not self.fence.valid():
+            if self.seconds() > until or not self.fence.valid():
                 return failures + _left(writes[done:], leads=self.fence.leading())
             error = self._written(self._explained(write), now)
             outcomes[write.change, _outcome(error, dry_run=self.rules.dry_run)] += 1

@@ -128,10 +128,14 @@ class Autoscalers:
         client: ApiClient,
         *,
         dry_run: bool = False,
+        reader: ApiClient | None = None,
         watched: Callable[[], list[LiveAutoscaler] | None] = lambda: None,
     ) -> None:
-        """`watched` has them where they are watched anyway, and None while they must be listed."""
-        self._client = client
+        """`watched` has them where they are watched anyway, and None while they must be listed, by the `reader`.
+
+        A page may take longer than a client may wait that writes under a Lease.
+        """
+        self._client, self._reader = client, reader or client
         self._dry_run = "&dryRun=All" if dry_run else ""
         self._watched = watched
 
@@ -144,7 +148,7 @@ class Autoscalers:
         found: list[LiveAutoscaler] = []
         after = ""
         while True:
-            page = self._client.get(f"{AUTOSCALERS}?limit={PAGE}{selector}{after}", AutoscalerList)
+            page = self._reader.get(f"{AUTOSCALERS}?limit={PAGE}{selector}{after}", AutoscalerList)
             found += map(listed_autoscaler, page.items)
             if not page.metadata.remaining:
                 return found
@@ -170,7 +174,8 @@ class Autoscalers:
         if write.change not in EVENTS or self._dry_run:
             return
         namespace = write.autoscaler.namespace
-        self._client.create(f"/api/v1/namespaces/{namespace}/events", event_of(write, at), Event)
+        with suppress_conflict():  # it is there already
+            self._client.create(f"/api/v1/namespaces/{namespace}/events", event_of(write, at), Event)
 
     def _forget(self, one: LiveAutoscaler) -> None:
         self._give_back(one, self._client.get(path_of(one), RawAutoscaler), version=one.version)

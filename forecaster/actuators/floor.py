@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 LEAST_WORKLOADS, LEAST_PODS, LEAST_GROWTH = 5, 10, 4
 """What a cycle may change whatever its shares say: in a small fleet a share would be nothing."""
+MOST_WORKLOADS = 500
+"""Whatever the share says: each is two requests, one after the other, and other steps of the cycle wait."""
 
 
 class Seen(NamedTuple):
@@ -213,7 +215,7 @@ def _within_limits(writes: Sequence[Write], fleet: Sequence[LiveAutoscaler], rul
     """
     moves = [one for one in writes if one.change in {Change.RAISE, Change.LOWER}]
     found = _Moderate([one for one in writes if one.change not in {Change.RAISE, Change.LOWER}], [])
-    workloads = max(LEAST_WORKLOADS, int(rules.most_workloads * len(fleet)))
+    workloads = min(max(LEAST_WORKLOADS, int(rules.most_workloads * len(fleet))), MOST_WORKLOADS)
     pods = max(LEAST_PODS, int(rules.most_pods * sum(one.replicas for one in fleet)))
     for write in sorted(moves, key=_urgency):
         one, there = write.autoscaler, max(write.autoscaler.min_replicas, write.autoscaler.replicas)

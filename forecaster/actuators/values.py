@@ -60,7 +60,8 @@ class FloorSettings(Section):
         timedelta(hours=1), description="How long an HPA is left alone whose minReplicas another writer changed."
     )
     most_workloads: Ratio = Field(
-        0.2, description="Share of the workloads in mode floor that one cycle may change, and five at least; ratio."
+        0.2,
+        description="Share of the workloads in mode floor that one cycle may change, 5 at least, 500 at most; ratio.",
     )
     most_pods: Ratio = Field(
         0.2, description="Pods that one cycle may add, as a share of those there are, and ten at least; ratio."

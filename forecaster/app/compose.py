@@ -154,13 +154,14 @@ def floor_actuator(
     if not floor.enabled:
         return None
     source = client_config_source(floor.kubeconfig)
-    client = ApiClient(source, timeout=REQUEST_SECONDS).configured()
+    client, reader = ApiClient(source, timeout=REQUEST_SECONDS).configured(), ApiClient(source, connections=1)
     parts.callback(client.close)
+    parts.callback(reader.close)
     identity = f"{socket.gethostname()}_{secrets.token_hex(4)}"
     election = Election(client, lease_path(*floor.lease.split("/")), identity, time.monotonic, current)
     thread = ElectionThread(election)
     parts.callback(thread.close)
-    autoscalers = Autoscalers(client, dry_run=floor.dry_run, watched=lambda: watched_autoscalers(live))
+    autoscalers = Autoscalers(client, dry_run=floor.dry_run, reader=reader, watched=lambda: watched_autoscalers(live))
     return FloorActuator(autoscalers, election, settings.policies, floor, log)
 
 

@@ -105,7 +105,7 @@ class Election:
                 self._step()
                 self.fault = ""
             except ApiError as error:
-                self.fault = _remedy(self.path, error)
+                self.fault = "" if error.status == HTTPStatus.CONFLICT else _remedy(self.path, error)
 
     def release(self) -> None:
         """Write nothing more and let another replica take over at once; for good."""

@@ -138,7 +138,9 @@ def test_pods_are_there_within_one_sync_although_the_metric_cannot_be_read(
     assert leader.cycle(web, 6).writes == {("raise", "written"): 1}
     wait_until(lambda: replicas(plane.api, "web", web).wanted == 5, what="the first step")
     print(f"asked to scaled: {time.monotonic() - began:.2f} s")  # noqa: T201
+    began = time.monotonic()
     leader.cycle(web, 6)
+    print(f"a look, a write and its Event: {time.monotonic() - began:.3f} s")  # noqa: T201
     wait_until(lambda: replicas(plane.api, "web", web).ready == 6, what="six pods")
     found = plane.api.read(HPA, "web", web)
     assert found["metadata"]["annotations"][BEFORE] == "1"
@@ -363,6 +365,7 @@ class TestRights:
             ({"spec": {"scaleTargetRef": {"name": "other"}}}, "changes minReplicas only"),
             ({"spec": {"behavior": {"scaleUp": {"stabilizationWindowSeconds": 9}}}}, "changes minReplicas only"),
             ({"metadata": {"annotations": {"argocd.argoproj.io/sync": "no"}}}, "changes its own only"),
+            ({"metadata": {"labels": {"team": "other"}}}, "labels forecaster changes its own only"),
             ({"metadata": {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": None}}}, "its own only"),
         ],
         ids=lambda each: each if isinstance(each, str) else None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecaster.actuators.floor import LEAST_GROWTH, LEAST_PODS, LEAST_WORKLOADS, Memory, floor_plan, released
-from forecaster.actuators.values import Change, FloorOffer, FloorSettings
+from forecaster.actuators.values import MANAGER, Change, Floor, FloorOffer, FloorSettings
 from tests.support.autoscalers import FakeAutoscalers, live_hpa
 from tests.support.builders import NOON
 
@@ -193,3 +194,13 @@ def added(write: object) -> int:
     """Pods that a write makes the HPA add."""
     one: LiveAutoscaler = write.autoscaler  # type: ignore[attr-defined]
     return max(0, write.min_replicas - max(one.replicas, one.min_replicas))  # type: ignore[attr-defined]
+
+
+def test_a_large_fleet_is_moved_by_500_in_a_cycle_and_undone_at_once() -> None:
+    hpas = [live_hpa(f"w{number}", replicas=40) for number in range(4000)]
+    asked = {one.target: FloorOffer(5) for one in hpas}
+    assert len(floor_plan(hpas, asked, lambda _: True, {}, NOON, RULES).writes) == 500
+    raised = [replace(one, marked=True, floor=Floor(2, NOON), writers=frozenset({MANAGER})) for one in hpas]
+    undone = floor_plan(raised, asked, lambda _: False, {}, NOON, RULES).writes
+    assert {(one.change, one.min_replicas) for one in undone} == {(Change.RESTORE, 2)}
+    assert len(undone) == 4000
