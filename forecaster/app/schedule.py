@@ -99,4 +99,5 @@ def give_way() -> None:
 def _aligned(interval: timedelta, delay: timedelta) -> CronTrigger:
     """Whole minutes only, as the settings promise."""
     minutes = int(interval.total_seconds() // 60)
-    return CronTrigger(minute=f"*/{minutes}", second=int(delay.total_seconds()), timezone=UTC)
+    late, second = divmod(int(delay.total_seconds()), 60)
+    return CronTrigger(minute=f"{late % minutes}-59/{minutes}", second=second, timezone=UTC)

@@ -25,7 +25,7 @@ def doctor(prometheus: PrometheusUrl = None, config: ConfigFile = None, namespac
 
     settings = settings_of(config, prometheus, namespace)
     checks = [
-        *probe(settings.prometheus, settings.queries, current(), settings.signals),
+        *probe(settings.prometheus, settings.queries, current(), settings.signals, settings.cycle.delay),
         *live_checks(settings),
         *probe_state(settings.state.directory),
         *([] if namespace else _overrides(settings)),

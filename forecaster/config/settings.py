@@ -72,8 +72,9 @@ class CycleSettings(Section):
     delay: Duration = Field(
         timedelta(seconds=5),
         ge=timedelta(0),
-        lt=timedelta(minutes=1),
-        description="How long after the full minute to start, so that its scrapes have arrived.",
+        le=timedelta(seconds=90),
+        description="How long after the full minute to start, so that its scrapes have arrived: longer where they come "
+        "by remote write. `forecaster doctor` measures how late they are.",
     )
     grace: Positive = Field(
         timedelta(seconds=30), description="On SIGTERM, how long the running cycle may take to finish."

@@ -46,6 +46,7 @@ def catch_up(
         return [str(error)]
     asked = [gap for gap in gaps if gap.signal != PODS or gap.start != now]
     asked = [gap for gap in asked if named.get(gap.signal, True)]
+    asked = completeness.looked_back(asked, now)
     failures = _ask(_pods_first(asked), history, source, targets, now, completeness)
     if not failures:
         again = completeness.asked_again(history.signals, now)

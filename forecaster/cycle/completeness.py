@@ -57,6 +57,12 @@ FORGOTTEN = HOUR
 """An instant is asked for no longer than this."""
 FUTILE = 3
 """After so many instants that were asked for again and were no more complete, they are not for `LAST_ASKED`."""
+LATE = 3
+"""After so many such instants in a row it is not an outage."""
+ARRIVE_LATE = (
+    "samples arrive late: minutes are incomplete at first and complete two minutes later, and decided by then; set "
+    "cycle.delay to what `forecaster doctor` measures"
+)
 NOTABLE_SHARE = 0.01
 """Share of the workloads whose incomplete values make an instant worth asking for again: with thousands of workloads
 some pod has just become ready at any time."""
@@ -91,6 +97,8 @@ class Completeness:
     """Workloads with an incomplete latest value in this cycle, by signal and cause."""
     sentences: dict[str, None] = field(default_factory=dict)
     """What is incomplete in this cycle."""
+    begun: bool = False
+    """Whether a cycle has been; the first one looks back to learn what is usual."""
     moved: list[str] = field(default_factory=list)
     """Workloads of which something else is measured from this cycle on."""
 
@@ -120,6 +128,20 @@ class Completeness:
         if block.end == now:
             self._tell(block, verdict)
 
+    def looked_back(self, gaps: Sequence[Gap], now: datetime) -> list[Gap]:
+        """The gaps of a cycle; in the first one CPU is asked for some minutes at least, to see which samples are usual.
+
+        A process that goes on from a snapshot asks for its latest minute only, and where samples come late that shows
+        fewer than there will be.
+        """
+        if self.begun:
+            return list(gaps)
+        self.begun, back = True, now - MANY_COLUMNS * MINUTE
+        newest = {
+            gap for gap in gaps if gap.signal == CPU and gap.step == MINUTE and gap.end == now and gap.start > back
+        }
+        return [replace(gap, start=back) if gap in newest else gap for gap in gaps]
+
     def asked_again(self, signals: Sequence[Signal], now: datetime) -> list[Gap]:
         """Instants that were incomplete and are worth another question."""
         return [gap for signal in signals for gap in self.again[signal].due(signal, now)]
@@ -140,15 +162,15 @@ class Completeness:
         return verdict
 
     def _usual(self, block: Block, now: datetime) -> Floats:
-        """Samples of a pod that are usual for each row, from what was and what this block shows; NaN where unknown."""
+        """Samples of a pod that are usual for each row, from what was and what this block shows; NaN where unknown.
+
+        Of a workload that is new it is what others have: where samples come late, it has never had more.
+        """
         if block.made_of is None or not block.rated or block.step != MINUTE:
             return np.full(len(block.ids), np.nan)
-        shown = block.made_of.per_pod
-        if shown.shape[1] >= MANY_COLUMNS:
-            shown = np.sort(np.nan_to_num(shown, nan=0.0), axis=1)[:, [int(UPPER_SHARE * (shown.shape[1] - 1))]]
-        highest = np.fmax.reduce(shown, axis=1, initial=0.0)
-        known = self.usual[block.signal]
-        before = np.fromiter((known.get(id_, 0.0) for id_ in block.ids), np.float64, len(block.ids))
+        highest, known = _upper(block.made_of.per_pod), self.usual[block.signal]
+        others = float(np.median(list(known.values()))) if known else 0.0
+        before = np.fromiter((known.get(id_, others) for id_ in block.ids), np.float64, len(block.ids))
         usual = np.fmax(highest, FADING * before if block.end == now else before)
         if len(known) > 2 * len(block.ids) + SPARE_ROWS:
             known.clear()
@@ -179,6 +201,8 @@ class Completeness:
 
     def _tell(self, block: Block, verdict: CompletenessVerdict) -> None:
         """Count what is incomplete now, and name one workload for each cause."""
+        if self.again[block.signal].late >= LATE:
+            self.sentences[f"{block.signal}: {ARRIVE_LATE}"] = None
         codes = verdict.code[:, -1]
         for code in np.unique(codes[codes != COMPLETE]).tolist():
             rows = np.flatnonzero(codes == code)
@@ -195,6 +219,8 @@ class Again:
     """Instants of one signal that were incomplete."""
 
     open: set[datetime] = field(default_factory=set)
+    late: int = 0
+    """Instants in a row that were incomplete at first and complete when they were asked for again."""
     futile: int = 0
     paused_until: datetime | None = None
     whole_since: datetime | None = None
@@ -203,6 +229,7 @@ class Again:
     def answered(self, at: datetime, now: datetime, *, incomplete: bool) -> None:
         """What a question about an instant brought."""
         if at != now and at in self.open:
+            self.late += not incomplete
             self.futile = self.futile + 1 if incomplete else 0
             if self.futile >= FUTILE:
                 self.futile, self.paused_until = 0, now + LAST_ASKED
@@ -211,6 +238,7 @@ class Again:
         else:
             self.open.discard(at)
         if at == now:
+            self.late = self.late if incomplete else 0
             self.whole_since = None if incomplete else self.whole_since or now
 
     def due(self, signal: Signal, now: datetime) -> list[Gap]:
@@ -222,6 +250,19 @@ class Again:
         settled = now - SETTLED_AFTER
         paused = self.paused_until is not None and now < self.paused_until <= now + LAST_ASKED
         return [Gap(signal, settled, settled, MINUTE)] if settled in before and not paused else []
+
+
+def _ends_with(gap: Gap, newest: Gap) -> bool:
+    return (gap.signal, gap.end, gap.step) == (newest.signal, newest.end, newest.step)
+
+
+def _upper(shown: Floats) -> Floats:
+    """[row] the highest of some columns; of many an upper one, since a pod that starts anew has more for a while."""
+    known = np.count_nonzero(~np.isnan(shown), axis=1)
+    if shown.shape[1] < MANY_COLUMNS:
+        return np.asarray(np.fmax.reduce(shown, axis=1, initial=0.0))
+    at = (UPPER_SHARE * np.maximum(known - 1, 0)).astype(np.intp)
+    return np.nan_to_num(np.take_along_axis(np.sort(shown, axis=1), at[:, None], axis=1)[:, 0], nan=0.0)
 
 
 def _ready(block: Block, pods: Window) -> tuple[Floats, Floats, Floats]:

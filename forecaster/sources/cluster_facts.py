@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from forecaster.domain.workload import WorkloadId
 from forecaster.sources.blocks import workload_of
-from forecaster.sources.promql import CONTAINER_FACTS
+from forecaster.sources.container_queries import CONTAINER_FACTS
 from forecaster.vertical.admission.cluster import Cluster, name_of
 from forecaster.vertical.admission.context import Rollout
 from forecaster.vertical.cluster_rules.limit_range import LimitRange, LimitRangeItem

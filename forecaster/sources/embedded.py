@@ -261,6 +261,7 @@ FACTS: dict[str, Callable[[Iterable[Workload]], Iterable[Fact]]] = {
     "hpa_max_replicas": lambda workloads: [(labels, hpa.max_replicas) for labels, _, hpa in _scaled(workloads)],
     "hpa_metric_targets": _target_rows,
     "hpa_containers": lambda _workloads: [],
+    "identity": lambda _workloads: [],
     "state_metrics": lambda _workloads: [],
     "container_images": lambda workloads: [
         (_identity(one) | _APP | {"image": f"recorded/{one.id.name}"}, 1.0) for one in workloads

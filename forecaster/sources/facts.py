@@ -54,6 +54,16 @@ class HpaName(NamedTuple):
         return f"{self.namespace}/{self.name}"
 
 
+class Identity(NamedTuple):
+    """Whose the series are."""
+
+    several: frozenset[WorkloadId] = frozenset()
+    """Workloads that are told as more than one object: their sums are those of all of them."""
+    exported: int = 0
+    """Pods that are told under the names of what exports them."""
+    clusters: int = 1
+
+
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What the queries of these names say about specifications; empty until they are asked."""
@@ -67,6 +77,7 @@ class Facts:
     hpa_containers: Mapping[WorkloadId, tuple[NamedContainer, ...]] | None = None
     """None until it is told."""
     state_metrics: Sequence[str] = ()
+    identity: Identity = field(default_factory=Identity)
 
     @property
     def named(self) -> frozenset[str]:
@@ -145,6 +156,14 @@ def _versions(rows: Sequence[InstantRow]) -> tuple[str, ...]:
     return tuple(sorted(version for row in rows if (version := row.labels.get("version"))))
 
 
+def identity_of(rows: Sequence[InstantRow]) -> Identity:
+    """The answer to the query `identity`."""
+    of = {what: [row for row in rows if row.labels.get("what") == what] for what in ("several", "exported", "clusters")}
+    several = frozenset(id_ for row in of["several"] if (id_ := workload_of(row.labels)))
+    exported, clusters = (sum(round(row.value) for row in of[what]) for what in ("exported", "clusters"))
+    return Identity(several, exported, max(clusters, 1))
+
+
 _READ: Mapping[str, Callable[[Sequence[InstantRow]], Any]] = {
     "hpa_max_replicas": _by_hpa,
     "hpa_metric_targets": _targets,
@@ -153,10 +172,11 @@ _READ: Mapping[str, Callable[[Sequence[InstantRow]], Any]] = {
     "pod_limits": _by_resource,
     "pod_requests": _by_resource,
     "hpa_containers": _stated_by_container,
+    "identity": identity_of,
     "state_metrics": _versions,
 }
-WITH_TARGETS = ("hpa_containers", "state_metrics")
-"""Names of the queries that say what targets of HPAs mean: asked together with those."""
+WITH_TARGETS = ("hpa_containers", "identity", "state_metrics")
+"""Names of the queries that say what targets of HPAs, and other series, mean: asked together with the targets."""
 SPECIFICATIONS = tuple(name for name in _READ if name not in WITH_TARGETS)
 """Names of the queries with answers that change with a specification, and not by themselves."""
 

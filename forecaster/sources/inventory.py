@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from datetime import datetime, timedelta
 
-    from forecaster.sources.facts import HpaName, InstantRow
+    from forecaster.sources.facts import HpaName, Identity, InstantRow
 
 
 HPA_COUNT = "hpa_count"
@@ -48,7 +48,31 @@ def specifications_of(facts: Facts) -> Specifications:
     faults: list[str] = []
     partly: dict[WorkloadId, str] = {}
     autoscalers = _autoscalers(facts, faults, partly)
+    faults += _foreign(facts.identity)
+    partly |= dict.fromkeys(facts.identity.several, SEVERAL_OBJECTS)
     return Specifications(_resources(facts), autoscalers, facts.hpa_containers or {}, tuple(faults), partly)
+
+
+SEVERAL_OBJECTS = (
+    "its series are those of several objects, of more than one cluster: state the one that is meant in queries.labels"
+)
+
+NOT_HONOURED = "those of kube-state-metrics itself (label exported_pod): scrape it with honor_labels: true"
+
+
+def of_series(told: Inventory) -> tuple[tuple[str, ...], dict[WorkloadId, str]]:
+    """Its faults, and what is told in part, that concern usage: they stand whatever else tells counts and HPAs."""
+    faults = tuple(one for one in told.faults if one.endswith((SEVERAL_OBJECTS, NOT_HONOURED)))
+    return faults, {id_: why for id_, why in told.partly.items() if why == SEVERAL_OBJECTS}
+
+
+def _foreign(identity: Identity) -> Iterator[str]:
+    """What makes series those of something else."""
+    if identity.several:
+        first = min(identity.several)
+        yield f"{len(identity.several)} workloads are held, {first.kind} {first} among them: {SEVERAL_OBJECTS}"
+    if identity.exported:
+        yield f"{identity.exported} pods are told as {NOT_HONOURED}"
 
 
 def inventory_of(

@@ -19,6 +19,7 @@ from forecaster.domain.workload import Autoscaler, Resources, Target, Workload, 
 from forecaster.errors import SourceError
 from forecaster.kube.objects import HorizontalPodAutoscaler, MetadataOnly, Pod, Scalable
 from forecaster.kube.watch import Collection, Watch
+from forecaster.sources.inventory import of_series
 from forecaster.sources.live_objects import (
     BUILT_IN_KINDS,
     HPAS,
@@ -316,8 +317,10 @@ class LiveSource:
         live, foreign = _without_foreign(live, told)
         self._others = tuple(one for one in told.workloads if one.id.kind not in live.whole)
         ids = {one.id for one in self._others}
-        partly = {id_: why for id_, why in told.partly.items() if id_ in ids}
-        return replace(live, workloads=_ordered(live, self._others), faults=(*live.faults, *foreign), partly=partly)
+        faults, mixed = of_series(told)
+        partly = mixed | {id_: why for id_, why in told.partly.items() if id_ in ids}
+        faults = (*live.faults, *foreign, *faults)
+        return replace(live, workloads=_ordered(live, self._others), faults=faults, partly=partly)
 
     def origins(self, id_: WorkloadId) -> list[str]:
         """Sentences: which source told which fact of a workload, and by which labels it is found."""

@@ -5,6 +5,7 @@ First the address, then the data: do the queries have series, how fresh, how den
 
 from __future__ import annotations
 
+import math
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -15,6 +16,8 @@ from forecaster.domain.report import Check
 from forecaster.domain.signal import CPU
 from forecaster.errors import SourceError, SourceUnavailable
 from forecaster.sources import factory
+from forecaster.sources.facts import Identity, identity_of
+from forecaster.sources.inventory import WITH_FRACTIONS, older
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.sources.request_origins import several
 from forecaster.sources.wire import Denied, at_instant, by_its_own_clock, shown_url
@@ -43,13 +46,15 @@ def probe(
     queries: Queries,
     now: datetime,
     signals: Mapping[str, SignalSettings] = factory.NO_SIGNALS,
+    delay: timedelta = timedelta(seconds=5),
 ) -> list[Check]:
-    """Try the address first, and everything else only if it answers. `now` is our own clock."""
+    """Try the address first, and everything else only if it answers. `now` is our own clock, `delay` of the cycle."""
     with closing(factory.prometheus(settings, queries, signals)) as source:
         reached = _reached(source, settings, now)
         if reached[-1].name != "clock":
             return reached
-        return [*reached, _version(source), *probe_data(source, whole_minute(now))]
+        late = _guarded("sample lag", partial(_lag, source, now, delay))
+        return [*reached, _version(source), *probe_data(source, whole_minute(now)), late]
 
 
 def whole_minute(now: datetime) -> datetime:
@@ -103,6 +108,16 @@ _OWN_QUERY = "the configuration can replace this query (queries.NAME) by one tha
 _SHORT = "wait, or read from a store with longer retention; until then forecasts fall back to what is measured"
 _NO_SCALING = "no HorizontalPodAutoscaler is known"
 
+_TO_SPARE = 2.0
+"""Seconds beside the measured lag."""
+LONGEST_DELAY = timedelta(seconds=90)
+_ASKED_AGAIN = "minutes are asked for again after two minutes, and decided by then"
+_UNTOLD = {
+    WITH_FRACTIONS: "targets of HPAs with a fraction are not told, workloads with an HPA are held",
+    (2, 7): "targets on one container (ContainerResource) are not told",
+    (2, 19): "targets on one container look like those on the pod",
+}
+
 _OPTIONAL = {
     "requests": "no known counter of requests has data; queries.requests can state a query of your own",
     "cpu_pods": "whether pods lack samples is not known",
@@ -111,6 +126,9 @@ _OPTIONAL = {
     "hpa_scale_targets": _NO_SCALING,
     "hpa_min_replicas": _NO_SCALING,
     "hpa_max_replicas": _NO_SCALING,
+    "hpa_containers": "no container states requests or limits",
+    "identity": "nothing tells when workloads were created",
+    "state_metrics": "the version of kube-state-metrics is not known",
     "hpa_metric_targets": "no target of a HorizontalPodAutoscaler is known",
 }
 """What it means that one of these has no series: worth knowing, and no fault."""
@@ -122,7 +140,16 @@ def probe_data(source: PrometheusSource, at: datetime) -> Iterator[Check]:
         yield _guarded(f"query {name}", partial(_series, source, name, query, at))
     if source.queries.detects_requests:
         yield _guarded("query requests", partial(_detected, source, at))
-    for title, look in (("sample age", _age), ("scrape interval", _interval), ("history", _history)):
+    looks = (
+        ("sample age", _age),
+        ("scrape interval", _interval),
+        ("history", _history),
+        ("copies", _copies),
+        ("clusters", _clusters),
+        ("honor_labels", _honoured),
+        ("kube-state-metrics", _state_metrics),
+    )
+    for title, look in looks:
         yield _guarded(title, partial(look, source, at))
 
 
@@ -194,6 +221,69 @@ def _interval(source: PrometheusSource, at: datetime) -> Check:
         source.queries.preset == "recorded" or window >= _RATES_PER_WINDOW * interval,
         f"one sample every {duration_text(interval)}, rates over {duration_text(window)}",
         f"set queries.rate_window to {duration_text(_RATES_PER_WINDOW * interval)}",
+    )
+
+
+def _lag(source: PrometheusSource, now: datetime, delay: timedelta) -> Check:
+    """How late samples can be asked for: if they came at once, the median one would be half an interval old."""
+    selector = _selector(source.queries)
+    age = _number(source, f"quantile(0.5, time() - timestamp({selector}))", now)
+    samples = _number(source, f"quantile(0.5, count_over_time({selector}[10m]))", now)
+    if age is None or not samples or source.queries.preset == "recorded":
+        return Check("sample lag", ok=True, detail="not measured: no CPU sample, or recorded series")
+    interval = 600 / samples
+    late = max(age - interval / 2, 0.0)
+    enough = timedelta(seconds=math.ceil((late + _TO_SPARE) / 5) * 5)
+    remedy = f"set cycle.delay to {duration_text(enough)}"
+    if enough > LONGEST_DELAY:
+        remedy = f"samples come too late for cycle.delay, at most {duration_text(LONGEST_DELAY)}: {_ASKED_AGAIN}"
+    return Check(
+        "sample lag",
+        late <= delay.total_seconds() + interval / 4,
+        f"samples can be asked for after {late:.0f} s; cycles start {duration_text(delay)} after the minute",
+        remedy,
+    )
+
+
+def _copies(source: PrometheusSource, at: datetime) -> Check:
+    """Whether pods are told more than once, and by which labels."""
+    told = []
+    for label in ("instance", *source.queries.copies):
+        each = source.queries.rendered(f"group by (namespace, pod, {label}) ({_PODS})")
+        pods = _number(source, f"count(count by (namespace, pod) ({each}) > 1)", at)
+        if pods:
+            told.append(f"{pods:.0f} pods are told more than once, by {label}")
+    return Check("copies", ok=True, detail="; ".join([*told, "they count once"]) if told else "each pod is told once")
+
+
+def _identity(source: PrometheusSource, at: datetime) -> Identity:
+    return identity_of(source.rows(at_instant("identity", source.queries.fact("identity"), at)))
+
+
+def _clusters(source: PrometheusSource, at: datetime) -> Check:
+    found = _identity(source, at)
+    detail = f"{found.clusters} cluster{'s' if found.clusters > 1 else ''}"
+    if found.several:
+        detail += f"; {len(found.several)} workloads are told as several objects, {min(found.several)} among them"
+    return Check("clusters", not found.several, detail, "state which is meant in queries.labels, e.g. {cluster: prod}")
+
+
+def _honoured(source: PrometheusSource, at: datetime) -> Check:
+    pods = _identity(source, at).exported
+    detail = f"{pods} pods have the label exported_pod" if pods else "pods have their own names"
+    return Check("honor_labels", not pods, detail, "scrape kube-state-metrics with honor_labels: true")
+
+
+def _state_metrics(source: PrometheusSource, at: datetime) -> Check:
+    """What versions of kube-state-metrics do not tell of HPAs."""
+    rows = source.rows(at_instant("state_metrics", source.queries.fact("state_metrics"), at))
+    versions = sorted({row.labels.get("version", "") for row in rows})
+    if not versions:
+        return Check("kube-state-metrics", ok=True, detail="its version is not known: its own port is not scraped")
+    lacks = [what for than, what in _UNTOLD.items() if any(older(version, than) for version in versions)]
+    detail = "; ".join([", ".join(versions), *lacks])
+    return Check(
+        "kube-state-metrics", not any(older(one, WITH_FRACTIONS) for one in versions), detail, "use 2.19 or later"
     )
 
 

@@ -1,15 +1,14 @@
 """The PromQL that describes a cluster: one query per signal and one per fact of the inventory, never one per workload.
 
 Every signal query answers with the labels `namespace`, `workload_kind` and `workload` and nothing else, in the unit of
-its signal, as the total over all pods of the workload. A query of the configuration keeps to that. Usage of containers
-is that of the hottest pod at each instant, never a mean over pods: a hot shard is what a size has to carry; those
-queries answer with `container` as well.
+its signal, as the total over all pods of the workload. A query of the configuration keeps to that.
 
 Placeholders, usable in any query:
 
 - `$window`      range of a rate, e.g. `2m`
 - `$namespaces`  regular expression for the label `namespace`
 - `$labels`      further matchers with a leading comma, e.g. `,cluster="prod"`, or nothing
+- `$copies`      labels in which copies of a series differ, for `max without`
 - `$kinds`       regular expression of the kinds that count as workloads
 - `$containers`  regular expression of the containers that HPAs name (ContainerResource)
 - `$owners`      one series per pod, value 1, with `workload_kind` and `workload`: to multiply pod series with
@@ -117,13 +116,13 @@ def _of_name(found: re.Match[str], name: str) -> str:
             return f"pod=~{quoted(f'({name})-.+')}," if len(name) <= _LONGEST_NAME else ""
 
 
-_SELECTED = 'namespace=~"$namespaces"$labels'
+SELECTED = 'namespace=~"$namespaces"$labels'
 
 _REPLICASET_OWNERS = f"""\
 topk by (namespace, replicaset) (1,
     group by (namespace, replicaset, workload_kind, workload) (
       label_replace(label_replace(label_replace(label_replace(
-        kube_replicaset_owner{{owner_is_controller!="false",owner_kind=~"$kinds|<none>|",{_SELECTED}}},
+        kube_replicaset_owner{{owner_is_controller!="false",owner_kind=~"$kinds|<none>|",{SELECTED}}},
         "workload_kind", "ReplicaSet", "", ""), "workload", "$1", "replicaset", "(.+)"),
         "workload_kind", "$1", "owner_kind", "([^<].*)"), "workload", "$1", "owner_name", "([^<].*)")
     )
@@ -134,11 +133,11 @@ OWNERS = f"""\
 topk by (namespace, pod) (1,
   group by (namespace, pod, workload_kind, workload) (
     label_replace(label_replace(
-      kube_pod_owner{{owner_is_controller="true",owner_kind=~"$kinds",owner_kind!="ReplicaSet",{_SELECTED}}},
+      kube_pod_owner{{owner_is_controller="true",owner_kind=~"$kinds",owner_kind!="ReplicaSet",{SELECTED}}},
       "workload_kind", "$1", "owner_kind", "(.+)"), "workload", "$1", "owner_name", "(.+)")
     or
     label_replace(
-      kube_pod_owner{{owner_is_controller="true",owner_kind="ReplicaSet",{_SELECTED}}},
+      kube_pod_owner{{owner_is_controller="true",owner_kind="ReplicaSet",{SELECTED}}},
       "replicaset", "$1", "owner_name", "(.+)")
     * on (namespace, replicaset) group_left (workload_kind, workload)
     {_REPLICASET_OWNERS}
@@ -149,7 +148,7 @@ topk by (namespace, pod) (1,
 def _counted(deployment: str, statefulset: str, daemonset: str, replicaset: str) -> str:
     """A count of pods per workload; behind other kinds than Deployment, the sum over their ReplicaSets."""
     named = "\n  or\n".join(
-        f'  label_replace(label_replace({metric}{{{_SELECTED}}}, "workload_kind", "{kind}", "", ""),'
+        f'  label_replace(label_replace({metric}{{{SELECTED}}}, "workload_kind", "{kind}", "", ""),'
         f' "workload", "$1", "{kind.lower()}", "(.+)")'
         for kind, metric in (("Deployment", deployment), ("StatefulSet", statefulset), ("DaemonSet", daemonset))
     )
@@ -162,18 +161,18 @@ max by (namespace, workload_kind, workload) (
 )
 or
 sum by (namespace, workload_kind, workload) (
-  max by (namespace, replicaset) ({replicaset}{{{_SELECTED}}})
+  max by (namespace, replicaset) ({replicaset}{{{SELECTED}}})
   * on (namespace, replicaset) group_left (workload_kind, workload)
   {owners}
 )"""
 
 
 _SIDECARS = f"""\
-group by (namespace, pod, container) (kube_pod_init_container_info{{restart_policy="Always",{_SELECTED}}})"""
+group by (namespace, pod, container) (kube_pod_init_container_info{{restart_policy="Always",{SELECTED}}})"""
 """Native sidecars: init containers that are restarted, and so run beside the app (HPA rules §7)."""
 
 
-def _stated_by_pod(what: str, selected: str = _SELECTED) -> str:
+def stated_by_pod(what: str, selected: str = SELECTED) -> str:
     """Requests or limits of each container that runs beside the others: app containers and native sidecars."""
     app, init = (
         f'max by (namespace, pod, container, resource) ({metric}{{resource=~"cpu|memory",{selected}}})'
@@ -187,7 +186,7 @@ def _per_pod(what: str) -> str:
 
     The mean, because the HPA divides the usage of all pods by the requests of all pods.
     """
-    stated = _stated_by_pod(what)
+    stated = stated_by_pod(what)
     return f"""\
 avg by (namespace, workload_kind, workload, resource) (
   (
@@ -196,20 +195,20 @@ avg by (namespace, workload_kind, workload, resource) (
     count by (namespace, pod, resource) ({stated})
       == on (namespace, pod) group_left ()
     count by (namespace, pod) (
-        group by (namespace, pod, container) (kube_pod_container_info{{{_SELECTED}}}) or {_SIDECARS}
+        group by (namespace, pod, container) (kube_pod_container_info{{{SELECTED}}}) or {_SIDECARS}
       )
     and on (namespace, pod)
-    (kube_pod_status_phase{{phase=~"Pending|Running",{_SELECTED}}} == 1)
+    (kube_pod_status_phase{{phase=~"Pending|Running",{SELECTED}}} == 1)
   )
   * on (namespace, pod) group_left (workload_kind, workload)
   $owners
 )"""
 
 
-_CONTAINERS = f'container!="",container!="POD",{_SELECTED}'
-_NAMED = f'container=~"$containers",{_SELECTED}'
+CONTAINERS = f'container!="",container!="POD",{SELECTED}'
+_NAMED = f'container=~"$containers",{SELECTED}'
 """Containers that HPAs name."""
-_READY = f'kube_pod_status_ready{{condition="true",{_SELECTED}}}'
+_READY = f'kube_pod_status_ready{{condition="true",{SELECTED}}}'
 _STARTING = f"""\
 (
       group by (namespace, pod) ({_READY})
@@ -260,23 +259,49 @@ sum by (namespace, workload_kind, workload{by}) (
 
 def _stated_by_named() -> str:
     """Mean over a workload's live pods, as the HPA divides the usage of all by the requests of all (rules §7)."""
-    requests, limits = (_stated_by_pod(what, _NAMED) for what in ("requests", "limits"))
+    requests, limits = (stated_by_pod(what, _NAMED) for what in ("requests", "limits"))
     return f"""\
 avg by (namespace, workload_kind, workload, container, resource, what) (
   (
     (label_replace({requests}, "what", "request", "", "") or label_replace({limits}, "what", "limit", "", ""))
     and on (namespace, pod)
-    (kube_pod_status_phase{{phase=~"Pending|Running",{_SELECTED}}} == 1)
+    (kube_pod_status_phase{{phase=~"Pending|Running",{SELECTED}}} == 1)
   )
   * on (namespace, pod) group_left (workload_kind, workload)
   $owners
 )"""
 
 
+def _identity() -> str:
+    """Workloads that are told as several objects: one of each cluster in the store, by their times of creation.
+
+    Copies of kube-state-metrics tell the same time. Beside them, how many pods are told under other names, because
+    `honor_labels` is not set, and how many clusters there are, by the time at which kube-system was created.
+    """
+    twins = "\n  or\n".join(
+        f"""\
+  label_replace(label_replace(
+    max by (namespace, {label}) (kube_{label}_created{{{SELECTED}}})
+    != min by (namespace, {label}) (kube_{label}_created{{{SELECTED}}}),
+    "workload_kind", "{kind}", "", ""), "workload", "$1", "{label}", "(.+)")"""
+        for kind, label in (("Deployment", "deployment"), ("StatefulSet", "statefulset"), ("DaemonSet", "daemonset"))
+    )
+    return f"""\
+label_replace(max by (namespace, workload_kind, workload) (
+{twins}
+), "what", "several", "", "")
+or
+label_replace(count(kube_pod_owner{{exported_pod!="",namespace!=""$labels}}), "what", "exported", "", "")
+or
+label_replace(
+  count(count_values("created", kube_namespace_created{{namespace="kube-system"$labels}})), "what", "clusters", "", ""
+)"""
+
+
 RAW: dict[str, str] = {
-    "cpu": _cpu(_CONTAINERS),
-    "cpu_pods": _cpu_pods(_CONTAINERS),
-    "memory": _memory(_CONTAINERS),
+    "cpu": _cpu(CONTAINERS),
+    "cpu_pods": _cpu_pods(CONTAINERS),
+    "memory": _memory(CONTAINERS),
     "replicas": _counted(
         "kube_deployment_spec_replicas",
         "kube_statefulset_replicas",
@@ -293,17 +318,18 @@ RAW: dict[str, str] = {
     "pod_limits": _per_pod("limits"),
     "hpa_scale_targets": f"""\
 group by (namespace, horizontalpodautoscaler, scaletargetref_kind, scaletargetref_name) (
-  kube_horizontalpodautoscaler_info{{{_SELECTED}}}
+  kube_horizontalpodautoscaler_info{{{SELECTED}}}
 )""",
     "hpa_min_replicas": f"""\
-max by (namespace, horizontalpodautoscaler) (kube_horizontalpodautoscaler_spec_min_replicas{{{_SELECTED}}})""",
+max by (namespace, horizontalpodautoscaler) (kube_horizontalpodautoscaler_spec_min_replicas{{{SELECTED}}})""",
     "hpa_max_replicas": f"""\
-max by (namespace, horizontalpodautoscaler) (kube_horizontalpodautoscaler_spec_max_replicas{{{_SELECTED}}})""",
+max by (namespace, horizontalpodautoscaler) (kube_horizontalpodautoscaler_spec_max_replicas{{{SELECTED}}})""",
     "hpa_metric_targets": f"""\
 max by (namespace, horizontalpodautoscaler, metric_name, metric_target_type, container) (
-  kube_horizontalpodautoscaler_spec_target_metric{{{_SELECTED}}}
+  kube_horizontalpodautoscaler_spec_target_metric{{{SELECTED}}}
 )""",
     "hpa_containers": _stated_by_named(),
+    "identity": _identity(),
     "state_metrics": 'group by (version) (kube_state_metrics_build_info{version!=""$labels})',
 }
 """Queries over what cAdvisor and kube-state-metrics export, nothing else needed."""
@@ -316,94 +342,14 @@ OF_NAMED: dict[str, str] = {
 """Usage of the containers that HPAs name, asked only where there are such."""
 
 RECORDED: dict[str, str] = {
-    "cpu": f"forecaster:workload_cpu_cores:rate$window{{{_SELECTED}}}",
-    "cpu_pods": f"forecaster:workload_cpu_pods:rate$window{{{_SELECTED}}}",
-    "memory": f"forecaster:workload_memory_bytes:sum{{{_SELECTED}}}",
-    "replicas": f"forecaster:workload_replicas:spec{{{_SELECTED}}}",
-    "ready_replicas": f"forecaster:workload_replicas:ready{{{_SELECTED}}}",
-    "pod_requests": f"forecaster:workload_pod_requests:avg{{{_SELECTED}}}",
-    "pod_limits": f"forecaster:workload_pod_limits:avg{{{_SELECTED}}}",
+    "cpu": f"forecaster:workload_cpu_cores:rate$window{{{SELECTED}}}",
+    "cpu_pods": f"forecaster:workload_cpu_pods:rate$window{{{SELECTED}}}",
+    "memory": f"forecaster:workload_memory_bytes:sum{{{SELECTED}}}",
+    "replicas": f"forecaster:workload_replicas:spec{{{SELECTED}}}",
+    "ready_replicas": f"forecaster:workload_replicas:ready{{{SELECTED}}}",
+    "pod_requests": f"forecaster:workload_pod_requests:avg{{{SELECTED}}}",
+    "pod_limits": f"forecaster:workload_pod_limits:avg{{{SELECTED}}}",
 }
 """The same answers from the series that deploy/rules records; what is missing here is cheap enough as it is."""
 
-OWNERS_RECORDED = f"forecaster:pod_workload:owner{{{_SELECTED}}}"
-
-
-def _hottest(per_container: str) -> str:
-    """The highest value of any pod."""
-    return f"""\
-max by (namespace, workload_kind, workload, container) (
-  {per_container}
-  * on (namespace, pod) group_left (workload_kind, workload)
-  $owners
-)"""
-
-
-_ENDED = f"""\
-unless on (namespace, pod) (kube_pod_status_phase{{phase=~"Failed|Succeeded",{_SELECTED}}} == 1)"""
-"""Pods that failed or were evicted are no part of the workload any more, and may be of an older template."""
-
-
-def _stated(what: str) -> str:
-    return f"""\
-max by (namespace, workload_kind, workload, container, resource) (
-  ({_stated_by_pod(what)} {_ENDED})
-  * on (namespace, pod) group_left (workload_kind, workload)
-  $owners
-)"""
-
-
-def _named_containers(extra: str, *selectors: str) -> str:
-    named = " or ".join(f"group by (namespace, pod, container, {extra}) ({selector})" for selector in selectors)
-    return f"""\
-group by (namespace, workload_kind, workload, container, {extra}) (
-  (({named}) {_ENDED})
-  * on (namespace, pod) group_left (workload_kind, workload)
-  $owners
-)"""
-
-
-CONTAINER_USAGE: dict[str, str] = {
-    "container_cpu": _hottest(
-        "sum by (namespace, pod, container) (max by (namespace, pod, container, id) "
-        f"(rate(container_cpu_usage_seconds_total{{{_CONTAINERS}}}[$window])))"
-    ),
-    "container_memory": _hottest(
-        "max by (namespace, pod, container) "
-        f"(max_over_time(container_memory_working_set_bytes{{{_CONTAINERS}}}[$window]))"
-    ),
-}
-"""Usage by container: cores over the window, the highest bytes within it."""
-
-CONTAINER_FACTS: dict[str, str] = {
-    "container_images": _named_containers(
-        "image",
-        f"kube_pod_container_info{{{_SELECTED}}}",
-        f'kube_pod_init_container_info{{restart_policy="Always",{_SELECTED}}}',
-    ),
-    "init_containers": _named_containers("restart_policy", f"kube_pod_init_container_info{{{_SELECTED}}}"),
-    "container_requests": _stated("requests"),
-    "container_limits": _stated("limits"),
-    "oom_kills": _hottest(
-        f"""\
-max_over_time((
-    max by (namespace, pod, container) (kube_pod_container_resource_limits{{resource="memory",{_SELECTED}}})
-    and on (namespace, pod, container)
-    max by (namespace, pod, container)
-      (kube_pod_container_status_last_terminated_reason{{reason="OOMKilled",{_SELECTED}}}) == 1
-    and on (namespace, pod, container)
-    max by (namespace, pod, container) (increase(kube_pod_container_status_restarts_total{{{_SELECTED}}}[15m])) > 0
-  )[1w:15m])"""
-    ),
-    "held_back": _hottest(
-        f"""\
-(
-    sum by (namespace, pod, container) (increase(container_cpu_cfs_throttled_periods_total{{{_CONTAINERS}}}[1h]))
-    / sum by (namespace, pod, container) (increase(container_cpu_cfs_periods_total{{{_CONTAINERS}}}[1h]))
-    or
-    max by (namespace, pod, container) (rate(container_pressure_cpu_waiting_seconds_total{{{_CONTAINERS}}}[1h]))
-  )"""
-    ),
-}
-"""What is told about containers. An OOM kill is told by the restart that follows it and the limit of that time, so
-that a limit raised in place later is not taken for the one that was too low."""
+OWNERS_RECORDED = f"forecaster:pod_workload:owner{{{SELECTED}}}"

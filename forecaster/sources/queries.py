@@ -13,9 +13,8 @@ from forecaster.domain.settings import Duration
 from forecaster.domain.signal import CPU, CPU_CONTAINER, DEMAND, MEMORY, MEMORY_CONTAINER, PODS, REQUESTS
 from forecaster.errors import nearest
 from forecaster.sources import promql
+from forecaster.sources.container_queries import CONTAINER_FACTS, CONTAINER_USAGE
 from forecaster.sources.promql import (
-    CONTAINER_FACTS,
-    CONTAINER_USAGE,
     OF_NAMED,
     OWNERS,
     OWNERS_RECORDED,
@@ -67,6 +66,12 @@ class Queries(BaseModel):
     labels: dict[Annotated[str, Field(pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*$")], str] = Field(
         default_factory=dict,
         description="Labels that every series must carry, e.g. the cluster where one Prometheus holds several.",
+    )
+    copies: tuple[Annotated[str, Field(pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*$")], ...] = Field(
+        ("job", "prometheus", "prometheus_replica", "replica"),
+        min_length=1,
+        description="Labels in which copies of one series differ: of replicas of Prometheus, of two jobs that scrape "
+        "the same target. Request rates count them once; everything else is told apart by pod and container.",
     )
     kinds: tuple[_Kind, ...] = Field(
         ("Deployment", "ReplicaSet", "Rollout", "StatefulSet"),
@@ -121,6 +126,11 @@ class Queries(BaseModel):
         "",
         description="Requests and limits of the containers that HPAs name, labels `container`, `resource` and `what`, "
         "which is `request` or `limit`. Empty: our own.",
+    )
+    identity: str = Field(
+        "",
+        description="What makes series those of something else, label `what`: `several` for workloads that are told as "
+        "more than one object, `exported`, pods under other names, and `clusters`. Empty: our own.",
     )
     state_metrics: str = Field("", description="Versions of kube-state-metrics, label `version`. Empty: our own.")
 
@@ -282,6 +292,7 @@ class Queries(BaseModel):
         return {
             "namespaces": promql.escaped(self.namespaces),
             "labels": promql.equalities(self.labels),
+            "copies": ", ".join(self.copies),
             "kinds": "|".join(self.kinds),
             "window": promql.duration(window),
         }

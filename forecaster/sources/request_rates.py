@@ -31,7 +31,7 @@ class Preset:
 def _by_pod(selector: str) -> str:
     return f"""\
 sum by (namespace, workload_kind, workload) (
-  sum by (namespace, pod) (rate({selector}[$window]))
+  sum by (namespace, pod) (max without ($copies) (rate({selector}[$window])))
   * on (namespace, pod) group_left (workload_kind, workload)
   $owners
 )"""
@@ -57,7 +57,7 @@ def _renamed(inner: str, *steps: tuple[str, str, str]) -> str:
 
 
 def _proxied(labels: str, metric: str, *steps: tuple[str, str, str], narrow: str) -> str:
-    inner = f"sum by ({labels}) (rate({metric}{{{narrow}$labels}}[$window]))"
+    inner = f"sum by ({labels}) (max without ($copies) (rate({metric}{{{narrow}$labels}}[$window])))"
     return _by_name(_renamed(inner, *steps))
 
 
@@ -175,7 +175,9 @@ PRESETS: dict[str, Preset] = {
 sum by (namespace, workload_kind, workload) (
   sum by (joined) (
     label_replace(
-      sum by (service) (rate(traefik_service_requests_total{service=~".+-[^-@]+@kubernetes.*"$labels}[$window])),
+      sum by (service) (max without ($copies) (
+        rate(traefik_service_requests_total{service=~".+-[^-@]+@kubernetes.*"$labels}[$window])
+      )),
       "joined", "$1", "service", "(.+)-[^-@]+@kubernetes.*"
     )
   )

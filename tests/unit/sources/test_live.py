@@ -17,6 +17,7 @@ from forecaster.domain.workload import NamedContainer, Resources, Target, Target
 from forecaster.errors import SourceUnavailable
 from forecaster.kube.client import ApiError, UnreachableError
 from forecaster.kube.objects import HorizontalPodAutoscaler
+from forecaster.sources.inventory import SEVERAL_OBJECTS
 from forecaster.sources.live import AGED_SECONDS, LiveCluster, LiveSource
 from forecaster.sources.live_objects import BUILT_IN_KINDS, ScalableKind
 from forecaster.sources.queries import Queries
@@ -341,6 +342,16 @@ class TestSource:
         assert prometheus.followed == found, "the containers that live HPAs name are asked for"
         assert source.live_kinds(NOW) == found.whole
         assert source.live_kinds(NOW + timedelta(minutes=1)) == frozenset()
+
+    def test_holds_what_the_series_of_several_clusters_are_told_as(self) -> None:
+        """Count and HPA are those of one object; the usage is that of all."""
+        prometheus = Told(told("web"))
+        why = {told("web").id: SEVERAL_OBJECTS}
+        said = (f"1 workloads are held, Deployment shop/web among them: {SEVERAL_OBJECTS}", "HPA shop/web: no series")
+        prometheus.inventory = lambda at: Inventory(at, prometheus.workloads, said, why)  # type: ignore[method-assign]
+        found = over(prometheus, cluster(deployments=[deployment(replicas=30)]), Clock()).inventory(NOW)
+        assert found.partly == why
+        assert found.faults == said[:1]
 
     def test_still_lists_while_prometheus_is_away_and_holds_what_only_prometheus_tells(self) -> None:
         prometheus = Told(told("web"), told("batch", "ReplicaSet"))

@@ -46,6 +46,7 @@ def test_every_query_is_visible_as_it_is_asked() -> None:
         "hpa_max_replicas",
         "hpa_metric_targets",
         "hpa_containers",
+        "identity",
         "state_metrics",
     }
 
