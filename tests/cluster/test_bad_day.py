@@ -55,6 +55,17 @@ AHEAD = timedelta(minutes=10)
 """As far as forecasts of the policy look: a lead time and its window."""
 RAISE = 1.25
 """What the policy lets a forecast that acts add: a p90 of the peak lies above the peak of most days."""
+WAYS = {
+    "external metrics",
+    "custom metrics",
+    "KEDA scaler",
+    "KEDA metrics-api",
+    "remote write",
+    "gauges",
+    "WatermarkPodAutoscaler",
+    "Kapacity",
+    "REST",
+}
 LOOKS = (timedelta(seconds=5), timedelta(minutes=1, seconds=4))
 """After a cycle: as soon as its table is served, and just before the next one."""
 POLICY = {
@@ -125,6 +136,8 @@ class Watch:
     lines: list[Line] = field(default_factory=list)
     unsafe: list[str] = field(default_factory=list)
     looks: int = 0
+    numbers: int = 0
+    ways_heard: set[str] = field(default_factory=set)
     fault: str = ""
     when: str = ""
     counts_before: dict[str, int] = field(default_factory=dict)
@@ -163,6 +176,8 @@ class Watch:
         for one in said:
             if one.count is None:
                 continue
+            self.numbers += 1
+            self.ways_heard.add(one.way)
             asked = max(one.count, present[0]) if one.metric == FLOOR else one.count  # a floor alone lowers nothing
             if not any(safe(asked, truth, there) for there in present):
                 self._note(f"{played.name} {one}, {truth}, {present}")
@@ -319,7 +334,8 @@ def test_at_no_second_of_a_bad_day_is_an_unsafe_number_published(watch: Watch) -
     for fault, play in STORIES.items():
         with watch.story(fault):
             play(watch)
-    print(f"\n{watch.table()}\n\n{watch.looks} numbers were read.")  # noqa: T201
+    print(f"\n{watch.table()}\n\n{watch.looks} answers were read, {watch.numbers} of them numbers.")  # noqa: T201
+    assert watch.ways_heard == WAYS, "an integration has said nothing all day"
     assert not watch.unsafe, "\n".join(watch.unsafe)
     web, _, cart = map(watch.present, watch.day.workloads)
     assert (web, cart) == (10, 10), "when all is over the counts are those of the demand"
@@ -346,7 +362,7 @@ def watch(deployed: Deployed, tmp_path: Path) -> Iterator[Watch]:
         day.minute()
         with contextmanager(deployed.serve)(*clock.serving) as process:
             deployed.cluster.until_available()
-            ways = EveryWay(deployed, clock)
+            ways = EveryWay(deployed, clock, day.exporters.url)
             scaled_by_hpas(day)
             yield Watch(day, incident, ways, ProcessCounts(process))
             ways.close()

@@ -44,8 +44,9 @@ class Said(NamedTuple):
 class EveryWay:
     """The integrations of a serving process, read with the rights of an account of the shop."""
 
-    def __init__(self, deployed: Deployed, clock: PlayedTime) -> None:
-        self._cluster, self._clock = deployed.cluster, clock
+    def __init__(self, deployed: Deployed, clock: PlayedTime, store: str) -> None:
+        """`store` is the Prometheus that takes our remote writes."""
+        self._cluster, self._clock, self._store = deployed.cluster, clock, store
         self._reader = TableReader(deployed.table, clock)
         self._scaler = ScalerService(TriggerValues(self._reader, clock, None))
         self._client = httpx.Client(
@@ -81,6 +82,7 @@ class EveryWay:
             yield _of_list("custom metrics", metric, one, self._get(f"{group}/{metric}{selector}"))
             yield self._keda(metric, one)
             yield self._rest(metric, one)
+            yield self._stored(metric, one)
         yield from self._gauges(one)
         yield self._watermark(one)
         yield self._kapacity(one)
@@ -107,8 +109,16 @@ class EveryWay:
             return Said("KEDA metrics-api", metric, None, answer.text)
         return Said("KEDA metrics-api", metric, _replicas(metric, answer.json()["value"], one), "value")
 
+    def _stored(self, metric: str, one: ScrapedWorkload) -> Said:
+        """What remote write has left in a store, which repeats it for minutes."""
+        asked = {"query": f'{metric}{{namespace="{SHOP}",workload="{one.name}"}}', "time": self._clock().timestamp()}
+        answer = httpx.get(f"{self._store}/api/v1/query", params=asked, timeout=PATIENCE).raise_for_status()
+        found = [float(each["value"][1]) for each in answer.json()["data"]["result"]]
+        return Said("remote write", metric, _replicas(metric, found[0], one) if found else None, "value")
+
     def _gauges(self, one: ScrapedWorkload) -> Iterator[Said]:
-        families = text_string_to_metric_families(self._get("/metrics").text)
+        lines = [line for line in self._get("/metrics").text.splitlines() if line.startswith(METRICS)]
+        families = text_string_to_metric_families("\n".join([*lines, ""]))
         samples = [sample for family in families if family.name in METRICS for sample in family.samples]
         for metric in METRICS:
             found = [each.value for each in samples if (each.name, each.labels["workload"]) == (metric, one.name)]

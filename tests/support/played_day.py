@@ -116,6 +116,7 @@ class PlayedDay:
             "queries": {"requests_from": "none", "specifications_every": "0s"},
             "state": {"directory": str(self.deployed.table.parent)},
             "serving": {"workload_metrics": "all"},
+            "remote_write": {"url": f"{self.exporters.url}/api/v1/write", "timestamps": "evaluation"},
             **self.policy,
         }
         settings = parse(given, "test")
