@@ -25,8 +25,9 @@ QUIET = (
 FOR_EVER = timedelta(days=36_500).total_seconds()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
+    """Ends with the module: playwright's event loop runs in this thread, and other tests have one of their own."""
     playwright = pytest.importorskip(
         "playwright.sync_api", reason="playwright is not installed: ./dev test installs it"
     )

@@ -6,8 +6,7 @@ export const byId = (id) => document.getElementById(id);
 export function element(tag, attributes = {}, ...children) {
   const one = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
-    if (name === "class") one.className = value;
-    else if (value !== undefined && value !== null) one.setAttribute(name, value);
+    if (value !== undefined && value !== null) one.setAttribute(name, value);
   }
   one.append(...children.filter((child) => child !== null && child !== undefined).map((child) => typeof child === "number" ? String(child) : child));
   return one;
