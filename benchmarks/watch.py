@@ -2,7 +2,7 @@
 
 Deployments, HPAs, ReplicaSets and pods as an API server lists them, with managed fields and last-applied annotations,
 page by page without a network: seconds of decoding and reducing, and the memory that stays. `record` writes the figures
-to benchmarks/results.
+to benchmarks/results; `cluster` measures a real API server, too.
 """
 
 from __future__ import annotations
@@ -10,21 +10,34 @@ from __future__ import annotations
 import argparse
 import gc
 import re
+import statistics
+import tempfile
+import threading
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from benchmarks.procfs import peak_mib, rss_mib
 from benchmarks.record import record
+from forecaster.kube.client import ApiClient
+from forecaster.kube.config import client_config_source
 from forecaster.kube.connections import RawAnswer, RawRequest
 from forecaster.kube.watch import PAGE, Watch
+from forecaster.publish.overlay import GONE, OverlayReader, OverlayWriter, PresentWorkload, overlay_path
+from forecaster.publish.values import WorkloadOffer
 from forecaster.sources.live import LiveCluster
 from forecaster.sources.live_objects import HPAS, PODS, REPLICA_SETS
+from tests.support.control_plane.plane import ControlPlane
+from tests.support.control_plane.workloads import deployment as plain_deployment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from forecaster.domain.workload import WorkloadId
 
 DEPLOYMENTS = "/apis/apps/v1/deployments"
 NAMESPACES = 100
@@ -67,6 +80,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--workloads", type=int, default=10_000)
     parser.add_argument("--pods", type=int, default=100_000)
+    parser.add_argument("--cluster", type=float, default=0.0, metavar="SECONDS", help="also on a real API server, idle")
     parser.add_argument("--record", action="store_true")
     options = parser.parse_args()
     cluster = LiveCluster()
@@ -84,11 +98,14 @@ def main() -> None:
         rows.append(listed(name, watch, Listing(count, made), begin))
     cluster.workloads["StatefulSet"].synced.set()
     rows += inventory_lines(cluster, options.workloads)
+    if options.cluster:
+        rows += on_control_plane(options.cluster)
     rows.append(f"\nPeak of the process {peak_mib():.0f} MiB, of which {begin:.0f} were there before.")
     text = "\n".join(rows)
     print(text)
     if options.record:
-        command = f"python -m benchmarks.watch --workloads {options.workloads} --pods {options.pods} --record"
+        sizes = f"--workloads {options.workloads} --pods {options.pods} --cluster {options.cluster:g}"
+        command = f"python -m benchmarks.watch {sizes} --record"
         print(record("watch", "Watching a cluster", command, text))
 
 
@@ -112,6 +129,60 @@ def inventory_lines(cluster: LiveCluster, workloads: int) -> list[str]:
     assert len(found.workloads) == workloads
     assert all(one.autoscaler and one.resources.cpu_request for one in found.workloads)
     return [f"\nThe inventory of a cycle is made of them in {seconds:.2f} s of CPU."]
+
+
+CHANGES = 40
+DEPLOYED = 50
+
+
+def on_control_plane(seconds: float) -> list[str]:
+    """How long a changed count takes to a reader of the overlay, and the requests of watches while nothing happens."""
+    with tempfile.TemporaryDirectory() as folder, ControlPlane(Path(folder), services="127.121") as plane:
+        for i in range(DEPLOYED):
+            plane.api.create(plain_deployment(f"web-{i}", 1))
+        client, stop = ApiClient(client_config_source(plane.kubeconfig), connections=8), threading.Event()
+        cluster, path = LiveCluster(), overlay_path(Path(folder) / "table")
+        writer = OverlayWriter(path, partial(present, cluster), cluster.confirmed)
+        cluster.changed = writer.changed
+        cluster.start(client)
+        cluster.wait(60)
+        threading.Thread(target=writer.run, args=[stop], daemon=True).start()
+        reader = OverlayReader(path, lambda: datetime.now(UTC))
+        delays = [delay(plane, reader, number % 7 + 1) for number in range(CHANGES)]
+        before = sum(one.requests for one in cluster.states())
+        time.sleep(seconds)
+        asked = sum(one.requests for one in cluster.states()) - before
+        stop.set()
+        cluster.stop(client)
+    told = f"{statistics.median(delays):.2f} s in the median, {max(delays):.2f} s at most, of {CHANGES} changes"
+    rate = f"{len(cluster.watches)} watches take {asked / seconds * 60:.1f} requests a minute"
+    return [
+        f"\nOn a real API server with {DEPLOYED} Deployments, from asking for another count to a reader of the overlay:",
+        f"{told}. While nothing happens, {rate} ({seconds:g} s);",
+        "the service asks 20 times a minute whether the API server is there.",
+    ]
+
+
+def present(cluster: LiveCluster, id_: WorkloadId) -> PresentWorkload:
+    found = cluster.present(id_)
+    return PresentWorkload(GONE if found is None else found.replicas)
+
+
+class Row(NamedTuple):
+    namespace: str
+    kind: str
+    name: str
+
+
+def delay(plane: ControlPlane, reader: OverlayReader, replicas: int) -> float:
+    """Seconds from a change of `web-0` until a reader has it."""
+    row, offer = Row("default", "Deployment", "web-0"), WorkloadOffer(0, 0, (), None, None, (), "neutral", 0.0)
+    time.sleep(0.3)
+    begin = time.monotonic()
+    plane.api.merge("Deployment", "web-0", {"spec": {"replicas": replicas}})
+    while reader.over(offer, row, ["Deployment"], datetime.now(UTC)).replicas_now != replicas:
+        time.sleep(0.005)
+    return time.monotonic() - begin
 
 
 def metadata(kind: str, name: str, i: int) -> dict[str, Any]:

@@ -167,7 +167,7 @@ def build_service(
     source, live = service_source(settings, table.path, log, parts, clock)
     if live:
         receivers["live"] = live
-        metrics.watch_live(live.states, live.source.misread)
+        metrics.watch_live(live.states, lambda: live.source.misread)
     receivers |= remote_writers(settings, parts)
     actuator = floor_actuator(settings, log, parts, live.source.live if live else None)
     if actuator:

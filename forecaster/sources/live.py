@@ -278,6 +278,8 @@ class LiveSource:
         self._signals = signals
         self.told: tuple[datetime, frozenset[str]] | None = None
         """Of the last inventory, its instant and the kinds that were live."""
+        self.misread: list[str] = []
+        """Of the last inventory, HPAs that read our demand in a way that has no answer; a sentence each."""
         self._clock = clock
         self._namespaces = re.compile(source.queries.namespaces)
         self._others: tuple[Workload, ...] = ()
@@ -293,12 +295,9 @@ class LiveSource:
             self.source.follow(found)
         else:
             found = self.source.inventory(at)
-        faults = (*(self.misread() if kinds else ()), *(self.live.faults() if self._tells and not past else ()))
+        self.misread = self.live.misread(self._signals, self._namespaces) if kinds else []
+        faults = (*self.misread, *(self.live.faults() if self._tells and not past else ()))
         return replace(found, faults=(*found.faults, *faults)) if faults else found
-
-    def misread(self) -> list[str]:
-        """HPAs that read our demand in a way that has no answer; a sentence each."""
-        return self.live.misread(self._signals, self._namespaces)
 
     def live_kinds(self, at: datetime) -> frozenset[str]:
         """Kinds that were live in the inventory of that instant."""
