@@ -33,13 +33,14 @@ def documents(folder: Path) -> list[tuple[str, dict[str, Any]]]:
 
 
 BASE = [each for _, each in documents(DEPLOY / "base")]
+FLOOR = [each for _, each in documents(DEPLOY / "components" / "floor")]
 PODS = [each["spec"]["template"]["spec"] for each in BASE if each["kind"] in {"Deployment", "Job"}] + [
-    each["spec"]["jobTemplate"]["spec"]["template"]["spec"] for each in BASE if each["kind"] == "CronJob"
+    each["spec"]["jobTemplate"]["spec"]["template"]["spec"] for each in BASE + FLOOR if each["kind"] == "CronJob"
 ]
 
 
 # The aggregator's own kind is in no published schema; the cluster tests apply it.
-IN_A_SCHEMA = [each for each in BASE if each["kind"] != "APIService"]
+IN_A_SCHEMA = [each for each in BASE + FLOOR if each["kind"] != "APIService"]
 
 
 def test_the_base_needs_nothing_that_not_every_cluster_has() -> None:
@@ -86,6 +87,17 @@ def test_what_is_watched_may_be_listed_and_watched_and_no_more() -> None:
     }
     paths = [watch.path.split("/") for watch in LiveCluster().watches]
     assert granted == {(parts[2] if parts[1] == "apis" else "", parts[-1]) for parts in paths}
+
+
+def test_mode_floor_adds_three_rights() -> None:
+    rules = [rule for role in FLOOR if role["kind"] in {"Role", "ClusterRole"} for rule in role["rules"]]
+    granted = {(*rule["resources"], *rule["verbs"]) for rule in rules}
+    assert granted == {
+        ("leases", "get", "patch"),
+        ("horizontalpodautoscalers", "get", "list", "patch"),
+        ("events", "create"),
+    }
+    assert next(rule for rule in rules if rule["resources"] == ["leases"])["resourceNames"] == ["forecaster"]
 
 
 def test_settings_of_base_and_components_are_good() -> None:
