@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from forecaster.publish.rows import OfferedCycle
 
     Floats32 = NDArray[np.float32]
-    Rows = NDArray[np.intp]
 
 POINTS = 144
 """Twelve hours by five minutes: 0.6 kB a series and workload."""

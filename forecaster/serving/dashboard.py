@@ -99,9 +99,8 @@ class _Body(NamedTuple):
     packed: bytes
 
     @classmethod
-    def of(cls, raw: bytes, etag: str = "") -> _Body:
-        tag = etag or hashlib.sha256(raw).hexdigest()[:16]
-        return cls(f'"{tag}"', raw, gzip.compress(raw, 1, mtime=0))
+    def of(cls, raw: bytes) -> _Body:
+        return cls(f'"{hashlib.sha256(raw).hexdigest()[:16]}"', raw, gzip.compress(raw, 1, mtime=0))
 
 
 class _Fleet(NamedTuple):

@@ -192,6 +192,12 @@ def test_pictures_of_other_workloads_are_found_by_name(tmp_path: Path) -> None:
     assert not any(sparks[fleet["name"].index("aaa") * size :][:size])
 
 
+def test_a_cluster_without_workloads_is_an_empty_fleet(tmp_path: Path) -> None:
+    publish(tmp_path / "table")
+    fleet = client_of(tmp_path / "table").get("/dashboard/fleet").json()
+    assert (fleet["name"], fleet["spark"]) == ([], "")
+
+
 def test_without_a_dashboard_nothing_is_at_the_root(tmp_path: Path) -> None:
     publish(tmp_path / "table", *ROWS)
     reader = TableReader(tmp_path / "table")
