@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from forecaster.domain.window import Inventory
@@ -14,7 +15,7 @@ from forecaster.sources.facts import SPECIFICATIONS, WITH_TARGETS, Facts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-    from datetime import datetime, timedelta
+    from datetime import datetime
 
     from forecaster.sources.facts import HpaName, Identity, InstantRow
 
@@ -24,6 +25,8 @@ HPA_COUNT = "hpa_count"
 MOST_FAILED = 2
 """Queries about specifications that may fail in one cycle; the others wait for the next, each failure may be a
 time-out."""
+WHOLE_WITHIN = timedelta(minutes=10)
+"""For so long an HPA that is told in part is asked for in every cycle: its other series come with the next scrape."""
 _DEFAULT_MIN_REPLICAS = 1
 """`spec.minReplicas` of autoscaling/v2 when it is absent."""
 
@@ -174,8 +177,9 @@ class Rotation:
     """The last answer to each query about specifications, none older than `every` when it is used.
 
     All are asked at first and whenever a workload appears, which has an HPA and requests from its first cycle on; those
-    about HPAs whenever there are more or fewer of them. From then on they fall due one after the other, so that no
-    cycle carries all of them. One that fails keeps its last answer, is named, and is asked again after a pause.
+    about HPAs whenever there are more or fewer of them, and for some minutes while one is told in part. From then on
+    they fall due one after the other, so that no cycle carries all of them. One that fails keeps its last answer, is
+    named, and is asked again after a pause.
     """
 
     def __init__(self, every: timedelta) -> None:
@@ -187,6 +191,8 @@ class Rotation:
         self._familiar: frozenset[WorkloadId] = frozenset()
         self._facts = Facts()
         self._made = Specifications()
+        self._in_part: dict[WorkloadId, datetime] = {}
+        """Since when workloads have an HPA that is told in part."""
 
     @property
     def named(self) -> frozenset[str]:
@@ -204,6 +210,7 @@ class Rotation:
             told |= self._renewed([name for name in with_targets if not self._back_off.waits(name, at)], at, ask)
         if told:
             self._made = specifications_of(self._facts)
+            self._in_part = {id_: self._in_part.get(id_, at) for id_ in self._made.partly}
         self._familiar = frozenset(ids)
         return replace(self._made, faults=(*self._made.faults, *self._old()), untold=self._untold())
 
@@ -241,6 +248,7 @@ class Rotation:
             return list(SPECIFICATIONS)
         before, self._hpas = self._hpas, self._counted(at, ask)
         changed = self._hpas is not None and self._hpas != before
+        changed |= any(timedelta() <= at - since < WHOLE_WITHIN for since in self._in_part.values())
         return [
             name
             for name in SPECIFICATIONS

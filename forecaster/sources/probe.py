@@ -108,8 +108,6 @@ _OWN_QUERY = "the configuration can replace this query (queries.NAME) by one tha
 _SHORT = "wait, or read from a store with longer retention; until then forecasts fall back to what is measured"
 _NO_SCALING = "no HorizontalPodAutoscaler is known"
 
-_TO_SPARE = 2.0
-"""Seconds beside the measured lag."""
 LONGEST_DELAY = timedelta(seconds=90)
 _ASKED_AGAIN = "minutes are asked for again after two minutes, and decided by then"
 _UNTOLD = {
@@ -225,21 +223,21 @@ def _interval(source: PrometheusSource, at: datetime) -> Check:
 
 
 def _lag(source: PrometheusSource, now: datetime, delay: timedelta) -> Check:
-    """How late samples can be asked for: if they came at once, the median one would be half an interval old."""
+    """How late samples can be asked for, at least: the newest one of a series is at most an interval old by itself."""
     selector = _selector(source.queries)
-    age = _number(source, f"quantile(0.5, time() - timestamp({selector}))", now)
+    age = _number(source, f"quantile(0.9, time() - timestamp({selector}))", now)
     samples = _number(source, f"quantile(0.5, count_over_time({selector}[10m]))", now)
     if age is None or not samples or source.queries.preset == "recorded":
         return Check("sample lag", ok=True, detail="not measured: no CPU sample, or recorded series")
     interval = 600 / samples
-    late = max(age - interval / 2, 0.0)
-    enough = timedelta(seconds=math.ceil((late + _TO_SPARE) / 5) * 5)
+    late = max(age - interval, 0.0)
+    enough = timedelta(seconds=math.ceil((late + interval) / 5) * 5)
     remedy = f"set cycle.delay to {duration_text(enough)}"
     if enough > LONGEST_DELAY:
         remedy = f"samples come too late for cycle.delay, at most {duration_text(LONGEST_DELAY)}: {_ASKED_AGAIN}"
     return Check(
         "sample lag",
-        late <= delay.total_seconds() + interval / 4,
+        late <= delay.total_seconds(),
         f"samples can be asked for after {late:.0f} s; cycles start {duration_text(delay)} after the minute",
         remedy,
     )

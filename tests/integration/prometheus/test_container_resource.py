@@ -51,6 +51,11 @@ def meshed(cluster: World, *targets: dict[str, str | float]) -> None:
         cluster.gauge("kube_pod_init_container_info", 1, container="proxy", restart_policy="Always", **who)
         cluster.gauge("kube_pod_init_container_resource_requests", 1.0, container="proxy", resource="cpu", **who)
         cluster.gauge("kube_pod_container_resource_requests", 0.5, container="app", resource="cpu", **who)
+    # Evicted long ago with an older template: it is no part of the workload any more.
+    gone = {"namespace": "shop", "pod": "web-5d8f-gone"}
+    cluster.owner("shop", "web-5d8f-gone", "ReplicaSet", "web-5d8f")
+    cluster.gauge("kube_pod_status_phase", 1, phase="Failed", **gone)
+    cluster.gauge("kube_pod_container_resource_requests", 64.0, container="app", resource="cpu", **gone)
     hpa = {"namespace": "shop", "horizontalpodautoscaler": "web"}
     scales = {"scaletargetref_kind": "Deployment", "scaletargetref_name": "web"}
     cluster.gauge("kube_horizontalpodautoscaler_info", 1, **scales, **hpa)

@@ -36,3 +36,20 @@ def test_a_clock_that_was_ahead_by_hours_does_not_stop_the_schedule() -> None:
     assert not schedule.follow_clock(now)
     assert schedule.follow_clock(now - timedelta(hours=6))
     assert not schedule.follow_clock(now - timedelta(hours=6))
+
+
+@pytest.mark.parametrize(
+    ("interval", "delay", "starts"),
+    [
+        (1, 5, ["12:00:05", "12:01:05"]),
+        (1, 75, ["12:00:15", "12:01:15"]),
+        (5, 75, ["12:01:15", "12:06:15"]),
+    ],
+)
+def test_cycles_start_a_delay_after_each_interval(interval: int, delay: int, starts: list[str]) -> None:
+    """Samples by remote write are there more than a minute later: the cycle of 12:00 starts then."""
+    schedule = Schedule(lambda: None, interval=timedelta(minutes=interval), delay=timedelta(seconds=delay))
+    trigger, noon = schedule._due.trigger, datetime(2026, 3, 1, 12, tzinfo=UTC)  # noqa: SLF001  what it waits for
+    first = trigger.get_next_fire_time(None, noon)
+    second = trigger.get_next_fire_time(first, first + timedelta(seconds=1))
+    assert [f"{one:%H:%M:%S}" for one in (first, second)] == starts

@@ -185,6 +185,16 @@ def test_for_a_person_the_log_is_text(capsys: pytest.CaptureFixture[str]) -> Non
     assert "cycle_complete" in capsys.readouterr().err
 
 
+def test_requests_that_come_from_elsewhere_are_a_warning_and_a_counter(capsys: pytest.CaptureFixture[str]) -> None:
+    moved = report(moved=("Deployment shop/web: requests come from istio now",))
+    assert "forecaster_request_origin_changes_total 1.0" in recorded(moved)
+    telemetry.configure(json=True)
+    telemetry.log_report(telemetry.logger(), moved)
+    (line,) = map(json.loads, capsys.readouterr().err.splitlines())
+    assert (line["event"], line["level"], line["moved"]) == ("request_origin_changed", "warning", 1)
+    assert line["workloads"] == ["Deployment shop/web: requests come from istio now"]
+
+
 def test_floors_are_counted_by_what_became_of_them() -> None:
     before = Effected(leading=True, writes=Counter({("raise", "written"): 2}), states=Counter(raised=3, owned=1))
     after = Effected(leading=False, writes=Counter({("raise", "written"): 1}), states=Counter(raised=2))

@@ -120,6 +120,21 @@ def test_a_new_hpa_is_read_whole_in_the_cycle_in_which_it_is_there() -> None:
     assert {name for name in SPECIFICATIONS if name.startswith("hpa_")} <= set(cluster.asked)
 
 
+def test_an_hpa_that_stays_in_part_is_not_asked_for_all_the_time() -> None:
+    cluster, rotation = Cluster(), Rotation(6 * MINUTE)
+
+    def ask(name: str) -> list[InstantRow]:
+        rows = cluster.ask(name)
+        return [] if name == "hpa_max_replicas" else rows
+
+    asked = []
+    for minute in range(30):
+        rotation.specifications(NOON + minute * MINUTE, [WEB], ask)
+        asked.append(len(cluster.asked_since()))
+    assert min(asked[1:10]) >= 4
+    assert max(asked[11:]) <= 2
+
+
 class TestContainersOfTargets:
     """An HPA that looks at one container is used with what that container requests, or not at all."""
 
