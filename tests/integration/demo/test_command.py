@@ -20,6 +20,7 @@ from forecaster.app.demo import NOTE, REQUESTS_METRIC, on_dashboard, play, setup
 from forecaster.cli import app
 from forecaster.domain.decision import Scale
 from forecaster.report.demo import show_one_cycle, show_play
+from forecaster.report.formats import Output
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def test_one_cycle_for_machines_is_a_list_of_recommendations_and_nothing_else() 
 def test_one_cycle_is_what_once_prints_against_the_same_endpoint(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    show_one_cycle(as_json=True)
+    show_one_cycle(Output.JSON)
     shown = json.loads(capsys.readouterr().out)
     config = tmp_path / "settings.yaml"
     config.write_text(yaml.safe_dump({"policy": {"horizontal": {"requests_metric": REQUESTS_METRIC}}}))
@@ -58,7 +59,8 @@ def test_one_cycle_is_what_once_prints_against_the_same_endpoint(
 
 def test_one_cycle_loads_no_library_that_it_does_not_need() -> None:
     probe = (
-        "import sys; from forecaster.report.demo import show_one_cycle; show_one_cycle(as_json=True); "
+        "import sys; from forecaster.report.demo import show_one_cycle; from forecaster.report.formats import Output; "
+        "show_one_cycle(Output.JSON); "
         f"print(sorted({SLOW_TO_IMPORT!r} & set(sys.modules)), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
@@ -81,7 +83,7 @@ def forecast_of(one: Recommendation) -> bool:
 
 
 def test_the_play_adds_up(capsys: pytest.CaptureFixture[str]) -> None:
-    show_play(as_json=True, length=HALF_AN_HOUR)
+    show_play(Output.JSON, length=HALF_AN_HOUR)
     shown = capsys.readouterr()
     answer = json.loads(shown.out)
     assert len(answer["recommendations"]) == 11
@@ -96,11 +98,11 @@ def test_the_play_adds_up(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_play_for_people_ends_with_the_table_the_outcome_and_what_to_do_next(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    show_play(as_json=False, length=HALF_AN_HOUR)
+    show_play(Output.TABLE, length=HALF_AN_HOUR)
     text = capsys.readouterr().out
     for part in ("0.5 h of recorded load", "shop/search", "PLAIN HPA", "RECOMMENDED FLOOR", "data/reports, no HPA"):
         assert part in text
-    assert "forecaster once --prometheus" in text.splitlines()[-1]
+    assert "forecaster once --prometheus" in "".join(text.splitlines()[-2:])
 
 
 def test_the_dashboard_shows_the_cycle_that_was_played_last() -> None:
