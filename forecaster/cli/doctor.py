@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from forecaster.cli.options import ConfigFile, Namespace, PrometheusUrl, known_workloads, settings_of
+from forecaster.report.formats import DocumentOutput
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -15,11 +16,16 @@ if TYPE_CHECKING:
     from forecaster.domain.report import Check
 
 
-def doctor(prometheus: PrometheusUrl = None, config: ConfigFile = None, namespace: Namespace = None) -> None:
+def doctor(
+    prometheus: PrometheusUrl = None,
+    config: ConfigFile = None,
+    namespace: Namespace = None,
+    output: Annotated[DocumentOutput, typer.Option("--output", "-o", help="How to print.")] = DocumentOutput.TEXT,
+) -> None:
     """Try address, authentication, every query, sample age, history length, clock and store; say what is wrong."""
     from forecaster.app.clock import current
     from forecaster.app.compose import live_checks
-    from forecaster.report.printed import print_text
+    from forecaster.report.printed import print_json, print_text, print_yaml
     from forecaster.sources.probe import probe
     from forecaster.store.state import probe_state
 
@@ -30,7 +36,10 @@ def doctor(prometheus: PrometheusUrl = None, config: ConfigFile = None, namespac
         *probe_state(settings.state.directory),
         *([] if namespace else _overrides(settings)),
     ]
-    print_text(*_lines(checks), hang=7)
+    if output is DocumentOutput.TEXT:
+        print_text(*_lines(checks), hang=7)
+    else:
+        (print_json if output is DocumentOutput.JSON else print_yaml)({"checks": checks})
     if not all(check.ok for check in checks):
         raise typer.Exit(1)
 

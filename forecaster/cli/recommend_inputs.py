@@ -10,7 +10,7 @@ import typer
 
 from forecaster.app.serve import database_address
 from forecaster.domain.workload import Resources
-from forecaster.errors import StoreError
+from forecaster.errors import StoreError, UnknownName
 from forecaster.report.advice_view import read_previous
 from forecaster.store.ledger import SqlLedger
 from forecaster.vertical.admission.advice import ResourcePrices
@@ -81,8 +81,14 @@ def _from_ledger(settings: Settings) -> dict[WorkloadId, Resources]:
 def filtered(
     advices: Sequence[Advice], chosen: set[WorkloadId], kind: str | None, least: str | None, *, refused: bool
 ) -> list[Advice]:
-    """Those that were asked for, the worst first."""
-    wanted = _at_least(least)
+    """Those that were asked for, the worst first.
+
+    Raises:
+        UnknownName: no workload is of this kind.
+    """
+    wanted, kinds = _at_least(least), {one.id.kind for one in advices}
+    if kind is not None and kind not in kinds:
+        raise UnknownName("kind", kind, kinds)
     ours = [
         one
         for one in advices

@@ -30,7 +30,16 @@ class ReplicasView(msgspec.Struct, frozen=True, gc=False):
     message: str
 
 
-class AmountsView(msgspec.Struct, frozen=True, gc=False):
+AMOUNTS = {
+    "cpu_request": "cpu_request_cores",
+    "cpu_limit": "cpu_limit_cores",
+    "memory_request": "memory_request_bytes",
+    "memory_limit": "memory_limit_bytes",
+}
+"""Amounts of `Resources` by their public names."""
+
+
+class AmountsView(msgspec.Struct, frozen=True, gc=False, rename=AMOUNTS):
     """Requests and limits of one pod, in cores and whole bytes; null where none is set."""
 
     cpu_request: float | None

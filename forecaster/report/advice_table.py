@@ -105,7 +105,7 @@ def totals_lines(advices: Sequence[Advice], prices: ResourcePrices | None) -> li
     amounts = "; ".join(
         f"{found[f'{key}_now'] / one:.1f} → {found[key] / one:.1f} {unit} ({found[f'{key}_freed'] / one:.1f} freed, "
         f"{found[f'{key}_added'] / one:.1f} added)"
-        for key, one, unit in (("cpu_request", 1, "cores"), ("memory_request", 2**30, "GiB of memory"))
+        for key, one, unit in (("cpu_request_cores", 1, "cores"), ("memory_request_bytes", 2**30, "GiB of memory"))
     )
     known, all_ = found["with_a_recommendation"], found["workloads"]
     lines = [f"All pods of {known} of {all_} workloads that have a recommendation request: {amounts}."]

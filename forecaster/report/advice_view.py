@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from forecaster.domain.workload import Resources, WorkloadId
+from forecaster.publish.views import AMOUNTS
 from forecaster.vertical.cluster_rules.resource_list import texts
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from forecaster.vertical.admission.advice import Advice, ResourcePrices
     from forecaster.vertical.admission.proof import Proof
 
-AMOUNTS = ("cpu_request", "cpu_limit", "memory_request", "memory_limit")
 Json = dict[str, Any]
 
 
@@ -64,8 +64,13 @@ def amounts(resources: Resources | None) -> Json | None:
     """Cores and whole bytes; null where none is set."""
     if resources is None:
         return None
-    named = {name: getattr(resources, name) for name in AMOUNTS}
-    return {name: math.ceil(of) if of is not None and name.startswith("memory") else of for name, of in named.items()}
+    return {public: _public(resources, name) for name, public in AMOUNTS.items()}
+
+
+def _public(resources: Resources | None, name: str) -> float | int | None:
+    """Whole bytes, rounded up, or cores."""
+    value = None if resources is None else getattr(resources, name)
+    return math.ceil(value) if value is not None and name.startswith("memory") else value
 
 
 def totals(advices: Sequence[Advice], prices: ResourcePrices | None) -> Json:
@@ -75,10 +80,11 @@ def totals(advices: Sequence[Advice], prices: ResourcePrices | None) -> Json:
     for name in ("cpu_request", "memory_request"):
         pairs = [(getattr(one.now, name), getattr(one.recommended, name), one.replicas) for one in known]
         both = [(before, after, count) for before, after, count in pairs if before is not None and after is not None]
-        found[f"{name}_now"] = sum(before * count for before, _, count in both)
-        found[name] = sum(after * count for _, after, count in both)
-        found[f"{name}_freed"] = sum(max(before - after, 0.0) * count for before, after, count in both)
-        found[f"{name}_added"] = sum(max(after - before, 0.0) * count for before, after, count in both)
+        public = AMOUNTS[name]
+        found[f"{public}_now"] = sum(before * count for before, _, count in both)
+        found[public] = sum(after * count for _, after, count in both)
+        found[f"{public}_freed"] = sum(max(before - after, 0.0) * count for before, after, count in both)
+        found[f"{public}_added"] = sum(max(after - before, 0.0) * count for before, after, count in both)
     if prices is not None:
         costs = [cost for one in known if (cost := _cost(one, prices)) and None not in cost.values()]
         found["cost_a_month_now"] = round(sum(cost["now"] for cost in costs), 2)
@@ -126,7 +132,7 @@ def flat(one: Advice, prices: ResourcePrices | None) -> Json:
     """One row of a CSV file."""
     cost = _cost(one, prices) or {"now": None, "recommended": None}
     others = {
-        f"{name}_{amount}": None if said is None else getattr(said, amount)
+        f"{name}_{AMOUNTS[amount]}": _public(said, amount)
         for name, said in one.baselines.items()
         for amount in ("cpu_request", "memory_request")
     }
@@ -134,14 +140,14 @@ def flat(one: Advice, prices: ResourcePrices | None) -> Json:
         **one.id._asdict(),
         "replicas": one.replicas,
         "severity": str(one.severity),
-        **{f"{name}_now": getattr(one.now, name) for name in AMOUNTS},
-        **{name: None if one.recommended is None else getattr(one.recommended, name) for name in AMOUNTS},
+        **{f"{public}_now": _public(one.now, name) for name, public in AMOUNTS.items()},
+        **{public: _public(one.recommended, name) for name, public in AMOUNTS.items()},
         "cost_a_month_now": cost["now"],
         "cost_a_month": cost["recommended"],
         "accepted": None if one.proof is None else one.proof.accepted,
         "refused_because": "; ".join(str(finding) for finding in one.proof.refusals) if one.proof else "",
         **others,
-        **{f"previous_{name}": None if one.previous is None else getattr(one.previous, name) for name in AMOUNTS},
+        **{f"previous_{public}": _public(one.previous, name) for name, public in AMOUNTS.items()},
         "reason": one.reason,
         "message": one.message,
     }
@@ -151,7 +157,9 @@ def read_previous(value: Any) -> dict[WorkloadId, Resources]:
     """What an earlier document recommended; raises ValueError where it is none."""
     try:
         return {
-            WorkloadId(one["namespace"], one["kind"], one["name"]): Resources(**one["recommended"])
+            WorkloadId(one["namespace"], one["kind"], one["name"]): Resources(
+                **{name: one["recommended"][public] for name, public in AMOUNTS.items()}
+            )
             for one in value["recommendations"]
             if one.get("recommended")
         }

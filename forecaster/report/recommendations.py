@@ -12,7 +12,7 @@ from rich.text import Text
 
 from forecaster.domain.amounts import UNKNOWN, amount
 from forecaster.domain.decision import Hold, Reason, Resize, Scale
-from forecaster.publish.views import recommendation_view, verdict_of
+from forecaster.publish.views import AMOUNTS, recommendation_view, verdict_of
 from forecaster.report.formats import Output
 from forecaster.report.printed import (
     Column,
@@ -155,9 +155,6 @@ def _print_table(ours: list[Recommendation], outcome: Outcome, *, wide: bool) ->
         print_text("No workload was found. `forecaster doctor` says which series are missing.")
 
 
-_AMOUNTS = ("cpu_request", "cpu_limit", "memory_request", "memory_limit")
-
-
 def _flat(view: RecommendationView) -> dict[str, object]:
     """One row: numbers in base units, empty where they are not known."""
     now, wanted = view.resources.now, view.resources.recommended
@@ -172,8 +169,8 @@ def _flat(view: RecommendationView) -> dict[str, object]:
         "verdict": view.replicas.verdict,
         "reason": view.replicas.reason,
         "message": view.replicas.message,
-        **{f"{name}_now": getattr(now, name) for name in _AMOUNTS},
-        **{name: getattr(wanted, name) if wanted else None for name in _AMOUNTS},
+        **{f"{public}_now": getattr(now, name) for name, public in AMOUNTS.items()},
+        **{public: getattr(wanted, name) if wanted else None for name, public in AMOUNTS.items()},
     }
 
 

@@ -138,7 +138,7 @@ function sizes() {
   const { resources } = page.recommendation;
   const named = resources.containers.length ? resources.containers : [{ name: "pod", now: resources.now, recommended: resources.recommended }];
   const cell = (of, name) => of ? amount(of[name], name.startsWith("cpu") ? "cores" : "bytes") : DASH;
-  const rows = named.flatMap((one) => ["cpu_request", "cpu_limit", "memory_request", "memory_limit"].map((name) => [one.name || "pod", words(name.replace("_", "-")), cell(one.now, name), cell(one.recommended, name)]));
+  const rows = named.flatMap((one) => ["cpu_request_cores", "cpu_limit_cores", "memory_request_bytes", "memory_limit_bytes"].map((name) => [one.name || "pod", words(name.split("_").slice(0, 2).join("-")), cell(one.now, name), cell(one.recommended, name)]));
   byId("sizes").replaceChildren(table([["Container"], ["Amount"], ["Now", "right"], ["Recommended", "right"]], rows, ""), element("p", { class: "lead" }, `${words(resources.reason)}: ${resources.message}`));
 }
 

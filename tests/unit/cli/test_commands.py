@@ -143,7 +143,7 @@ class TestOnce:
     def test_prints_numbers_of_base_units_as_csv(self, terminal: Terminal) -> None:
         _, cart, web = rows(terminal.types("once", "-o", "csv"))
         assert (cart["replicas_now"], cart["replicas"], cart["reason"]) == ("4", "10", "gated")
-        assert (web["memory_request_now"], web["cpu_limit_now"]) == (str(int(GIB)), "2.0")
+        assert (web["memory_request_bytes_now"], web["cpu_limit_cores_now"]) == (str(int(GIB)), "2.0")
 
     @pytest.mark.parametrize(
         ("pattern", "found"),

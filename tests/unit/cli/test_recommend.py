@@ -78,7 +78,7 @@ class TestCommand:
 
     def test_a_previous_run_shows_what_has_changed(self, tmp_path: Path) -> None:
         earlier = json.loads(run("recommend", "--demo", "data/reports", "-o", "json").stdout)
-        earlier["recommendations"][0]["recommended"]["memory_request"] = 2.0**30
+        earlier["recommendations"][0]["recommended"]["memory_request_bytes"] = 2**30
         path = tmp_path / "earlier.json"
         path.write_text(json.dumps(earlier))
         said = run("recommend", "--demo", "data/reports", "--previous", str(path)).output
@@ -123,7 +123,7 @@ class TestAdvice:
         print_advice(advices, AdviceOutput.JSON, ResourcePrices(0.03, 0.004))
         said = json.loads(capsys.readouterr().out)
         reports = next(one for one in said["recommendations"] if one["name"] == "reports")
-        assert reports["now"]["memory_request"] == 2**31
+        assert reports["now"]["memory_request_bytes"] == 2**31
         assert said["totals"]["workloads"] == len(advices)
         assert said["totals"]["cost_a_month"] > 0
 
@@ -131,7 +131,7 @@ class TestAdvice:
         print_advice(advices, AdviceOutput.CSV, None)
         rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
         assert [row["name"] for row in rows] == [one.id.name for one in advices]
-        assert all(row["vpa_memory_request"] is not None for row in rows)
+        assert all(row["vpa_memory_request_bytes"] is not None for row in rows)
 
     def test_filters_by_severity_and_refusal(self, advices: list[Advice]) -> None:
         everybody = {one.id for one in advices}
