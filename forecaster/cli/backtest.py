@@ -22,8 +22,12 @@ from forecaster.cli.options import (
 from forecaster.report.formats import Output
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from forecaster.domain.policy import VerticalPolicy
     from forecaster.replay.size_compare import SizeOutcome
     from forecaster.replay.size_replay import Load
+    from forecaster.report.progress import Shown
 
 app = typer.Typer(
     help="What a policy would have done over measured history.", no_args_is_help=True, rich_markup_mode=None
@@ -52,7 +56,6 @@ def vertical(
     """
     from forecaster.cli.look import look, look_at_demo
     from forecaster.cycle.advice import pod_usage
-    from forecaster.replay.size_compare import backtested_sizes
     from forecaster.replay.size_replay import measured_load
     from forecaster.report.progress import shown_progress
     from forecaster.report.sizes_backtest import print_backtest
@@ -65,25 +68,31 @@ def vertical(
             raise typer.Exit(1)
         ids = sorted(chosen(seen.outcome.inventory.ids, workload, None if demo else settings))
         usage, names = pod_usage(seen.cycle.history, ids), [str(id_) for id_ in ids]
-        found: dict[str, Load] = {}
-        results: dict[str, list[SizeOutcome]] = {}
-        loads = (measured_load("cpu", names, usage.cpu), measured_load("memory", names, usage.memory))
-        for load in filter(None, loads):
-            name = load.resource
-            shown.began(f"sizes of {name}", 0.5 + 0.5 * len(results))
-            try:
-                results[name] = backtested_sizes(load, settings.policy.vertical)
-            except KeyboardInterrupt:
-                if not (results and shown.interrupted(name)):
-                    raise
-                break
-            found[name] = load
-    if not found:
+        found = [measured_load("cpu", names, usage.cpu), measured_load("memory", names, usage.memory)]
+        loads: dict[str, Load] = {load.resource: load for load in found if load is not None}
+        results = _replayed(loads, settings.policy.vertical, shown)
+    if not loads:
         typer.echo("no workload has a day of usage per pod; half is read first, half a day is the least", err=True)
         raise typer.Exit(1)
     heads = {
         name: f"{name}: {len(load.names)} workloads, {(load.wanted.shape[1] - load.warm) / 288:.1f} days"
-        for name, load in found.items()
+        for name, load in loads.items()
     }
     print_backtest(results, heads, output, ids)
     finished(shown)
+
+
+def _replayed(loads: Mapping[str, Load], policy: VerticalPolicy, shown: Shown) -> dict[str, list[SizeOutcome]]:
+    """The outcomes of each resource; after Ctrl-C of those that are done."""
+    from forecaster.replay.size_compare import backtested_sizes
+
+    results: dict[str, list[SizeOutcome]] = {}
+    for name, load in loads.items():
+        shown.began(f"sizes of {name}", 0.5 + 0.5 * len(results) / len(loads))
+        try:
+            results[name] = backtested_sizes(load, policy)
+        except KeyboardInterrupt:
+            if results and shown.interrupted(name):
+                break
+            raise
+    return results

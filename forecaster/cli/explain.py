@@ -49,14 +49,13 @@ def explain(
 ) -> None:
     """Say how the numbers of a workload came about: inputs, model, quantile, every clamp in order, and why."""
     from forecaster.cli.once import cycle_run, workloads_of
-    from forecaster.report.printed import print_json, print_text, print_yaml
     from forecaster.report.progress import shown_progress
 
     cluster = _cluster(objects, server_version)
     settings = settings_of(config, prometheus, namespace)
+    changes = with_changes(settings.policies, changed) if changed else None
     with shown_progress("explain") as shown:
         cycle, outcome = cycle_run(settings, at, workload, shown)
-        changes = with_changes(cycle.policies, changed) if changed else None
         ours = workloads_of(outcome, workload, settings)
         told = Told(
             cycle,
@@ -70,11 +69,7 @@ def explain(
         typer.echo(f"! {failure}", err=True)
     if not ours:
         raise typer.Exit(1)
-    if output is DocumentOutput.TEXT:
-        print_text(*(line for id_ in sorted(ours) for line in told.lines(id_)))
-    else:
-        document = {"explanations": [told.document(id_) for id_ in sorted(ours)]}
-        (print_json if output is DocumentOutput.JSON else print_yaml)(document)
+    told.print(sorted(ours), output)
     finished(shown)
 
 
@@ -88,6 +83,16 @@ class Told:
     together: Mapping[WorkloadId, list[str]]
     otherwise: Sequence[Recommendation] | None
     changed: Sequence[str]
+
+    def print(self, ids: Sequence[WorkloadId], output: DocumentOutput) -> None:
+        """All of it, one workload after the other."""
+        from forecaster.report.printed import print_json, print_text, print_yaml
+
+        if output is DocumentOutput.TEXT:
+            print_text(*(line for id_ in ids for line in self.lines(id_)))
+        else:
+            document = {"explanations": [self.document(id_) for id_ in ids]}
+            (print_json if output is DocumentOutput.JSON else print_yaml)(document)
 
     def lines(self, id_: WorkloadId) -> list[str]:
         """Inputs, steps, decision; what the HPA does with it; what else was asked for."""
