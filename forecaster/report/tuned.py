@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from typing import TYPE_CHECKING
 
 import yaml
@@ -39,9 +40,9 @@ def tuned_view(tuning: Tuning) -> dict[str, object]:
             {
                 "override": override_of(one),
                 "days": one.days,
-                "cost_ratio": one.cost,
-                "pod_hours_ratio": one.pod_hours,
-                "missing_ratio": one.missing,
+                "cost_ratio": one.cost._asdict(),
+                "pod_hours_ratio": one.pod_hours._asdict(),
+                "missing_ratio": one.missing._asdict() if one.missing else None,
                 "agreed_ratio": one.agreed,
                 "hpa_target_share": one.chosen.share,
             }
@@ -58,14 +59,23 @@ def tuned_text(tuning: Tuning) -> str:
     changed = [(one, entry) for one, entry in zip(tuning.proposals, overrides, strict=True) if entry["policy"] != EMPTY]
     lines += ["overrides:" if changed else "overrides: []"]
     for one, entry in changed:
-        lines += [f"  # {line}" for line in _expected(one)]
-        text = yaml.safe_dump([entry], sort_keys=False, default_flow_style=None, width=110)
+        lines += [line for text in _expected(one) for line in _comment(text, "  # ")]
+        text = yaml.safe_dump([entry], sort_keys=False, default_flow_style=None, width=EIGHTY - 2)
         lines += [f"  {line}" for line in text.rstrip().splitlines()]
     for one, entry in zip(tuning.proposals, overrides, strict=True):
         if entry["policy"] == EMPTY:
-            lines += [f"# {line}" for line in _expected(one)]
-    lines += [f"# {id_}: no proposal, {reason}." for id_, reason in tuning.refused.items()]
+            lines += [line for text in _expected(one) for line in _comment(text)]
+    lines += [line for id_, why in tuning.refused.items() for line in _comment(f"{id_}: no proposal, {why}.")]
     return "\n".join(lines) + "\n"
+
+
+EIGHTY = 80
+
+
+def _comment(text: str, begin: str = "# ") -> list[str]:
+    """One remark as lines that fit a terminal."""
+    whole = {"break_long_words": False, "break_on_hyphens": False}
+    return textwrap.wrap(text, EIGHTY, initial_indent=begin, subsequent_indent=f"{begin}  ", **whole)
 
 
 EMPTY: dict[str, object] = {"horizontal": {}}

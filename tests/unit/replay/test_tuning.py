@@ -117,3 +117,7 @@ def test_what_is_printed_is_a_policy_that_the_settings_take() -> None:
     assert policy.scale_down_stabilization == proposal.chosen.stabilization
     assert "confidence" in text
     assert "another target of its HPA: cpu 0.65 instead of 0.5" in text
+
+
+def test_remarks_fit_a_terminal() -> None:
+    assert max(map(len, tuned_text(tuned(3)).splitlines())) <= 80
