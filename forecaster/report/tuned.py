@@ -74,8 +74,9 @@ EIGHTY = 80
 
 def _comment(text: str, begin: str = "# ") -> list[str]:
     """One remark as lines that fit a terminal."""
-    whole = {"break_long_words": False, "break_on_hyphens": False}
-    return textwrap.wrap(text, EIGHTY, initial_indent=begin, subsequent_indent=f"{begin}  ", **whole)
+    whole = textwrap.TextWrapper(EIGHTY, break_long_words=False, break_on_hyphens=False)
+    whole.initial_indent, whole.subsequent_indent = begin, f"{begin}  "
+    return whole.wrap(text)
 
 
 EMPTY: dict[str, object] = {"horizontal": {}}
