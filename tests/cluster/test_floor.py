@@ -252,6 +252,30 @@ def test_a_leader_that_dies_within_a_restoring_loses_no_value(plane: ControlPlan
     assert "forecaster" not in managers(plane.api, web)
 
 
+class Mute(ApiClient):
+    """A client whose process dies after its write has arrived and before the answer has."""
+
+    def apply(self, path: str, fields: Any, kind: Any) -> Any:
+        super().apply(path, fields, kind)
+        raise UnreachableError("died")
+
+
+def test_a_leader_that_dies_before_the_answer_loses_no_value_and_is_not_repeated(
+    plane: ControlPlane, leader: Replica, web: str
+) -> None:
+    source = client_config_source(plane.account("forecaster", NAMESPACE))
+    before, autoscalers = told(plane.api, web), leader.actuator.autoscalers
+    leader.actuator.autoscalers = Autoscalers(Mute(source).configured())
+    assert leader.cycle(web, 5).writes["raise", "failed"] == 1
+    leader.actuator.autoscalers, leader.actuator.memory = autoscalers, {}
+    marks = plane.api.read(HPA, "web", web)["metadata"]["annotations"]
+    assert ("raise", "written") not in leader.cycle(web, 5).writes
+    found = plane.api.read(HPA, "web", web)
+    assert (found["spec"]["minReplicas"], found["metadata"]["annotations"]) == (5, marks)
+    run_release(plane, "release", f"{web}/web")
+    assert told(plane.api, web) == before
+
+
 def test_a_dry_run_changes_nothing_and_is_judged_by_the_api_server(plane: ControlPlane, web: str) -> None:
     before = plane.api.read(HPA, "web", web)
     source = client_config_source(plane.account("forecaster", NAMESPACE))

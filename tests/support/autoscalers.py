@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from forecaster.actuators.values import MANAGER, Change, LiveAutoscaler, Write
 from forecaster.domain.workload import WorkloadId
-from forecaster.kube.client import ApiError
+from forecaster.kube.client import ApiError, UnreachableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,6 +38,8 @@ class FakeAutoscalers:
     hpas: dict[tuple[str, str], LiveAutoscaler]
     fails: list[ApiError | None] = field(default_factory=list)
     dies: bool = False
+    mute: bool = False
+    """What is written is not answered."""
     before_write: Callable[[], None] | None = None
     written: list[Write] = field(default_factory=list)
     recorded: list[Write] = field(default_factory=list)
@@ -81,6 +83,8 @@ class FakeAutoscalers:
             raise ApiError("maxReplicas must be greater than or equal to minReplicas", 422)
         self.written.append(write)
         self.change(one.name, **_after(write, one, dies=self.dies))
+        if self.mute:
+            raise UnreachableError("no answer")
 
     def record(self, write: Write, at: datetime) -> None:
         self.recorded.append(write)

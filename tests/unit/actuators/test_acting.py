@@ -313,6 +313,16 @@ class TestFailures:
         replica.cluster.fails = [ApiError("forbidden", 403)]
         assert replica.cycle(7).writes == {("forget", "failed"): 1, ("forget", "written"): 1}
 
+    def test_a_leader_that_dies_before_the_answer_leaves_what_the_next_one_goes_on_with(self, replica: Replica) -> None:
+        replica.cluster.mute = True
+        assert replica.cycle(7).writes == {("raise", "failed"): 1}
+        replica.cluster.mute = False
+        other = Replica(replica.cluster)
+        other.now = replica.now
+        assert other.cycle(7).writes == {}
+        hpa = replica.cluster.only()
+        assert (hpa.min_replicas, hpa.floor and hpa.floor.before) == (7, 2)
+
     def test_a_lost_event_is_said_and_nothing_else(self, replica: Replica, monkeypatch: pytest.MonkeyPatch) -> None:
         def lost(*_: object) -> None:
             raise ApiError("forbidden", 403)
