@@ -39,7 +39,13 @@ def backtest() -> None:
     """What a policy would have done over measured history."""
 
 
-@app.command()
+EPILOG = """\b
+Examples:
+  forecaster backtest vertical --demo
+  forecaster backtest vertical 'shop/*' --prometheus http://prometheus:9090 -o json"""
+
+
+@app.command(epilog=EPILOG)
 def vertical(
     prometheus: PrometheusUrl = None,
     config: ConfigFile = None,

@@ -119,15 +119,15 @@ def _columns(outcome: RealisedOutcome) -> list[Column]:
     def pair(head: str, accounts: Sequence[Account | None], rank: int) -> list[Column]:
         hours = [UNKNOWN if one is None else f"{one.pod_hours:.1f}" for one in accounts]
         return [
-            Column(f"{head} pod-h", hours, rank=rank, right=True),
-            Column("short", [_percent(one) for one in accounts], rank=rank, right=True),
+            Column(f"{head} POD-H", hours, rank=rank and rank + 1, right=True),
+            Column(f"{head} SHORT", [_percent(one) for one in accounts], rank=rank, right=True),
         ]
 
     return [
         Column("WORKLOAD", [str(one.workload.id) for one in rows]),
         *pair("HPA", [one.plain for one in rows], 0),
         *pair("DECIDED", [one.decided for one in rows], 0),
-        Column("EQUAL COST short", [_percent(one.equal) for one in rows], rank=1, right=True),
+        Column("EQUAL COST SHORT", [_percent(one.equal) for one in rows], rank=1, right=True),
         *pair("MEASURED", [one.measured for one in rows], 2),
         Column("", ["worse" if one.worse else "" for one in rows]),
     ]

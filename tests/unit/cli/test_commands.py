@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import Workload
 
 COMMANDS = (
-    *("once", "run", "explain", "doctor", "demo", "models", "settings", "hpa"),
+    *("once", "run", "explain", "doctor", "demo", "models", "settings", "hpa", "top", "why-not", "history", "diff"),
     *("recommend", "nodes", "replay", "tune", "outcome", "backtest", "certificates"),
 )
 WEB, CART = workload("web"), workload("cart", autoscaler=replace(hpa(), name="cart-hpa"))
@@ -122,6 +122,18 @@ class TestHelp:
 
     def test_is_what_a_bare_command_shows(self) -> None:
         assert "Usage:" in CliRunner().invoke(app, []).output
+
+    def test_as_a_plugin_it_has_the_name_that_was_typed(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("sys.argv", ["/usr/local/bin/kubectl-forecaster", "once", "-h"])
+        with pytest.raises(SystemExit):
+            main()
+        assert capsys.readouterr().out.startswith("Usage: kubectl forecaster once ")
+
+    def test_every_command_has_examples(self) -> None:
+        told = {name: CliRunner().invoke(app, [name, "-h"]).output for name in COMMANDS}
+        assert [name for name, text in told.items() if "Examples:" not in text] == ["hpa", "backtest"]
 
 
 class TestOnce:
