@@ -18,7 +18,7 @@ from forecaster.domain.signal import CPU
 from forecaster.domain.window import MINUTE
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.forecasting.peaks import LEVELS
-from forecaster.horizontal.coverage import Coverage
+from forecaster.horizontal.quantile import Coverage
 from forecaster.replay.forecasts import ForecastRequest, forecast_minutes
 from forecaster.replay.traces import measurements_of
 

@@ -157,7 +157,7 @@ def on_control_plane(seconds: float) -> list[str]:
     told = f"{statistics.median(delays):.2f} s in the median, {max(delays):.2f} s at most, of {CHANGES} changes"
     rate = f"{len(cluster.watches)} watches take {asked / seconds * 60:.1f} requests a minute"
     return [
-        f"\nOn a real API server with {DEPLOYED} Deployments, from asking for another count to a reader of the overlay:",
+        f"\nOn a real API server with {DEPLOYED} Deployments, from a change of a count to a reader of the overlay:",
         f"{told}. While nothing happens, {rate} ({seconds:g} s);",
         "the service asks 20 times a minute whether the API server is there.",
     ]

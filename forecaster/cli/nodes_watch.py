@@ -16,7 +16,7 @@ from forecaster.app.serve import stop_on_signals
 from forecaster.cli.look import Look, Observer
 from forecaster.domain.window import last_multiple
 from forecaster.errors import StoreError
-from forecaster.report.nodes_metrics import metrics_text
+from forecaster.report.nodes import metrics_text
 from forecaster.serving.node_load import NodeLoad, Snapshot
 from forecaster.serving.options import listen
 

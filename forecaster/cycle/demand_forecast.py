@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.cycle.usage import usage_of
+from forecaster.cycle.forecasts import usage_of
 from forecaster.demand.fresh import values_of
 from forecaster.domain.signal import CPU, MEMORY, Signal
 from forecaster.domain.window import FIVE_MINUTES
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from forecaster.forecasting.peaks import PeakForecasts
     from forecaster.ports import Histories
     from forecaster.vertical.nodes.joint_samples import Floats
+
 
 _EDGES = tuple(timedelta(minutes=minutes) for minutes in (0, 15, 30, 60, 120, 240, 480, 720, 1440))
 SPANS = tuple(PeakSpan(begin, until - begin) for begin, until in pairwise(_EDGES))

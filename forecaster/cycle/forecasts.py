@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 
 from forecaster.cycle.rows import corrects
-from forecaster.cycle.usage import usage_of
 from forecaster.demand.completeness import COMPLETE
+from forecaster.demand.fresh import DemandContext, fresh
 from forecaster.demand.latest import DayAgo, Latest, LatestBook, latest
 from forecaster.domain.amounts import duration_text
 from forecaster.domain.outlook import PeakForecast, SignalForecast, Unknown
+from forecaster.domain.signal import PODS, Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.forecasting.peaks import LEVELS, LOW
 from forecaster.horizontal.codes import INCOMPLETE, KNOWN, NO_SAMPLE, STALE
 from forecaster.horizontal.columns import mixed
-from forecaster.horizontal.coverage import Coverage, Level
-from forecaster.horizontal.quantile import stated_quantile
+from forecaster.horizontal.quantile import Coverage, Level, stated_quantile
 from forecaster.horizontal.standing import GateForecaster
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
 
     from numpy.typing import NDArray
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from forecaster.demand.censored import ThrottledTime
     from forecaster.demand.fresh import FreshHistory
     from forecaster.domain.signal import Signal
-    from forecaster.domain.workload import WorkloadId
+    from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.forecasting.forecaster import Forecaster, PeakSpan
     from forecaster.forecasting.peaks import PeakForecasts
     from forecaster.ports import Histories
@@ -299,3 +299,18 @@ class SignalForecasts(Mapping[str, SignalForecast]):
         return PeakForecast(
             "seasonal-naive-day", quantile, peak, peak, peak, peak, peaks.begin, peaks.until, "", LEVELS, same
         )
+
+
+def usage_of(
+    history: Histories,
+    signals: Iterable[Signal],
+    workloads: Iterable[Workload],
+    throttled: Mapping[WorkloadId, Sequence[ThrottledTime]],
+) -> dict[Signal, FreshHistory]:
+    """Weeks up to the newest minute of these signals."""
+    pods, here = _cut(history, PODS), {one.id: one for one in workloads}
+    return {signal: _cut(history, signal, DemandContext(signal, pods, here, throttled)) for signal in signals}
+
+
+def _cut(history: Histories, signal: Signal, around: DemandContext | None = None) -> FreshHistory:
+    return fresh(history.window(signal, FIVE_MINUTES), history.window(signal, MINUTE), around)

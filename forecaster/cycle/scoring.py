@@ -12,8 +12,7 @@ from forecaster.cycle.rows import corrects
 from forecaster.domain.outlook import PeakForecast
 from forecaster.domain.report import ForecastScore
 from forecaster.domain.window import MINUTE
-from forecaster.horizontal.coverage import Coverage
-from forecaster.horizontal.quantile import stated_quantile
+from forecaster.horizontal.quantile import Coverage, stated_quantile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

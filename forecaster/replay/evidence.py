@@ -50,6 +50,8 @@ UNIT = 1000.0
 TOGETHER = 256
 """Workloads of one replay: their forecasts are some hundred megabytes."""
 DEMAND = "demand"
+EXPECTS = ("nothing", "model", "yesterday")
+"""What a strategy may expect; where it takes a whole distribution, nothing beside it."""
 
 
 class Setting(NamedTuple):
@@ -74,7 +76,7 @@ class Strategies(NamedTuple):
     setting: Sequence[Setting | None]
     """Of newsvendor sizing; None where the target speaks."""
     expects: Sequence[str]
-    """`nothing`, `model` or `yesterday`."""
+    """Of `EXPECTS`."""
 
 
 class Bill(NamedTuple):
@@ -166,10 +168,13 @@ class _PastReplay:
         self._targets = _targets(strategies, self._series)
         self._demand = np.ascontiguousarray(days.demand.T) * UNIT
         self._seen = np.ascontiguousarray(days.seen.T) * UNIT
-        self._peaks = np.ascontiguousarray(np.moveaxis(days.peaks, 0, -1)) * UNIT
-        """[minute, level, series]."""
-        self._expected = self._peak(days, levels, policies)
-        """[minute, strategy, series]; NaN where nothing is expected, or a whole distribution."""
+        peaks = np.ascontiguousarray(np.moveaxis(days.peaks, 0, -1)) * UNIT
+        self._expected = self._peak(peaks, days, levels, policies)
+        """[minute, what is expected, series], in the order of `EXPECTS`."""
+        pairs = zip(strategies.expects, strategies.setting, strict=True)
+        self._expects = np.array([0 if setting else EXPECTS.index(name) for name, setting in pairs])
+        self._peaks = peaks if self._sized.any() else None
+        """[minute, level, series] where whole distributions are asked for: they are the most of what a replay holds."""
         first = np.maximum(
             ceil_counts(self._tiled(self._seen[0]) / UNIT / np.repeat(strategies.target, self._series)), 1
         )
@@ -183,15 +188,14 @@ class _PastReplay:
     def _tiled(self, series: Floats) -> Floats:
         return np.tile(series, len(self._strategies.target))
 
-    def _peak(self, days: Backtest, levels: Sequence[float], policies: Sequence[HorizontalPolicy]) -> Floats:
+    def _peak(
+        self, peaks: Floats, days: Backtest, levels: Sequence[float], policies: Sequence[HorizontalPolicy]
+    ) -> Floats:
         """What is expected, at least what is measured: the HPA's formula at the larger demand is its larger answer."""
         quantiles = np.array([stated_quantile(policy) for policy in policies])
-        model = np.maximum(quantile_of(levels, self._peaks, quantiles), self._seen)
+        model = np.maximum(quantile_of(levels, peaks, quantiles), self._seen)
         yesterday = np.maximum(np.ascontiguousarray(days.yesterday.T) * UNIT, self._seen)
-        nothing = np.full_like(model, np.nan)
-        by_name = {"nothing": nothing, "model": model, "yesterday": yesterday}
-        pairs = zip(self._strategies.expects, self._strategies.setting, strict=True)
-        return np.stack([nothing if setting else by_name[name] for name, setting in pairs], axis=1)
+        return np.stack([np.full_like(model, np.nan), model, yesterday], axis=1)
 
     def minutes(self) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """[minute, row] pods asked for, and demand above what the ready ones carry."""
@@ -216,7 +220,7 @@ class _PastReplay:
             measured=self._tiled(self._seen[minute])[None],
             unseen=self._known,
             age=self._untold,
-            peak=self._expected[minute].reshape(1, -1),
+            peak=self._expected[minute][self._expects].reshape(1, -1),
             low=self._untold,
             quantiles=self._distributions(minute),
             acting=self._always,
@@ -226,7 +230,7 @@ class _PastReplay:
         )
 
     def _distributions(self, minute: int) -> list[Floats]:
-        if self._rules.sizing == "quantile":
+        if self._peaks is None:
             return []
         found = self._quantiles.reshape(len(self._quantiles), -1, self._series)
         found[:, self._sized] = self._peaks[minute][:, None]

@@ -22,8 +22,8 @@ from forecaster.domain.policy import Policy
 from forecaster.domain.signal import CPU, DEMAND
 from forecaster.domain.window import MINUTE
 from forecaster.forecasting.peaks import LEVELS, PeakForecasts
-from forecaster.horizontal.coverage import Coverage, Held
 from forecaster.horizontal.lead_time import Watch, lead_time
+from forecaster.horizontal.quantile import Coverage, Held
 from forecaster.horizontal.standing import Gate, GateForecaster, Standing
 from forecaster.publish.publisher import OfferPublisher
 from forecaster.publish.reader import TableReader

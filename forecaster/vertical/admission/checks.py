@@ -6,7 +6,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from forecaster.vertical.admission.rollout import least_needed, most_needed, pods_until_stall
+from forecaster.vertical.admission.context import least_needed, most_needed, pods_until_stall
 from forecaster.vertical.cluster_rules import limit_range
 from forecaster.vertical.cluster_rules.qos import computed_qos, exclusive_cpus
 from forecaster.vertical.cluster_rules.quota import charge, matches, unstated, usage

@@ -10,9 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from forecaster.vertical.admission.context import compute_only, with_values
+from forecaster.vertical.admission.context import compute_only, most_charged_per_pod, with_values
 from forecaster.vertical.admission.free_capacity import empty_capacities
-from forecaster.vertical.admission.rollout import most_charged_per_pod
 from forecaster.vertical.cluster_rules.limit_range import CONTAINER, POD
 from forecaster.vertical.cluster_rules.pod import Requirements
 from forecaster.vertical.cluster_rules.pod_resources import total

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.domain.window import DAY
-from forecaster.vertical.recommenders.crane import CRANE_CPU, CRANE_MEMORY, crane_requests
+from forecaster.vertical.recommenders.baselines import CRANE_CPU, CRANE_MEMORY, crane_requests
 from forecaster.vertical.recommenders.krr import CPU_FLOOR_MILLICORES, MEBIBYTE, MEMORY_FLOOR_MIB
 from forecaster.vertical.recommenders.krr import KRR_DEFAULTS as KRR
 from forecaster.vertical.recommenders.vpa import VpaPanel

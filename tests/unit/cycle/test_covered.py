@@ -9,8 +9,8 @@ from forecaster.cycle.observed import Observed
 from forecaster.domain.policies import Policies
 from forecaster.domain.signal import CPU, PODS
 from forecaster.domain.window import MINUTE
-from forecaster.horizontal.coverage import Held
 from forecaster.horizontal.explain import explanation
+from forecaster.horizontal.quantile import Held
 from tests.support.builders import NOON, policy, workload
 from tests.support.fakes import CycleOnFakes, Load, named
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecaster.domain.signal import CPU as CPU_SIGNAL
-from forecaster.horizontal.coverage import LEAST, Coverage, Held, Level
+from forecaster.horizontal.quantile import LEAST, Coverage, Held, Level
 from tests.support.recommendations import workload_id
 
 if TYPE_CHECKING:
