@@ -15,9 +15,8 @@ from forecaster.horizontal.numbers import milli
 from forecaster.hpa.cautions import counts_out_of_reach
 from forecaster.hpa.explain import explain
 from forecaster.hpa.observation import observe_totals
-from forecaster.hpa.proposals import DEFAULT_TOLERANCE
 from forecaster.hpa.reconcile import reconcile
-from forecaster.hpa.spec import CrossVersionObjectReference, HpaMetricTarget, HpaSpec, MetricSpec
+from forecaster.hpa.spec import SHIPPED, CrossVersionObjectReference, HpaMetricTarget, HpaSpec, MetricSpec, tolerance_of
 from forecaster.hpa.state import HpaState
 
 if TYPE_CHECKING:
@@ -46,23 +45,26 @@ def next_sync(
     hpa = workload.autoscaler
     if hpa is None or not hpa.targets:
         return []
-    totals = _totals(hpa, recommendation, offered)
+    totals, lost = _totals(hpa, recommendation, offered), _lost(hpa, recommendation, behavior)
     unknown = [_unread(target.metric) for target in hpa.targets if target.metric not in totals]
     names = Counter(target.metric for target in hpa.targets)
     unknown += [f"{name} is read {count} times" for name, count in names.items() if count > 1 and own_metric(name)]
     if unknown:
         why = f"What HPA {hpa.name} does next is not known: {', '.join(unknown)}."
-        return [why, *_lost(hpa, recommendation)]
+        return [why, *lost]
     containers = {target.container for target in hpa.targets if target.metric in RESOURCES}
     if len(containers) > 1:
         mixed = " and ".join(f"container {one}" if one else "the pod" for one in sorted(containers))
-        return [f"What HPA {hpa.name} does next is not told: it looks at {mixed}.", *_lost(hpa, recommendation)]
+        return [
+            f"What HPA {hpa.name} does next is not told: it looks at {mixed}.",
+            *_lost(hpa, recommendation, behavior),
+        ]
     stated = _stated(workload, containers.pop() if containers else "")
     spec = replace(_spec(workload, hpa), behavior=behavior)
     requests, at = _requests(stated), recommendation.at
     seen = observe_totals(spec, workload.replicas, totals, requests, at, pods=workload.ready_replicas)
     told = explain(spec, seen, UNSEEN, reconcile(spec, seen, UNSEEN, at), at)
-    return [told.summary, *told.steps, *_lost(hpa, recommendation)]
+    return [told.summary, *told.steps, *lost]
 
 
 def _spec(workload: Workload, hpa: Autoscaler) -> HpaSpec:
@@ -108,15 +110,16 @@ def _unread(metric: str) -> str:
     return f"{metric} is not {'offered' if own_metric(metric) else 'measured here'}"
 
 
-def _lost(hpa: Autoscaler, recommendation: Recommendation) -> list[str]:
+def _lost(hpa: Autoscaler, recommendation: Recommendation, behavior: Behavior | None) -> list[str]:
     """A count that no value can lead to: the tolerance holds for the metrics that are read from here, too."""
     now, wanted = recommendation.replicas_now, recommendation.wanted_replicas
     reads = [target.metric for target in hpa.targets if own_metric(target.metric)]
-    if not reads or wanted not in counts_out_of_reach(now, DEFAULT_TOLERANCE):
+    if not reads or wanted not in counts_out_of_reach(now, tolerance_of(behavior, SHIPPED)):
         return []
     kept = f"HPA {hpa.name} keeps {now} replicas where {wanted} are wanted, whatever {reads[0]} says"
     remedy = "Set behavior.scaleUp.tolerance and scaleDown.tolerance lower where the cluster has it."
-    return [f"{kept}: that is within the default tolerance of 10 %. {remedy}"]
+    which = "the default tolerance of 10 %" if behavior is None else "its tolerance"
+    return [f"{kept}: that is within {which}. {remedy}"]
 
 
 def _requests(resources: Resources) -> dict[str, int]:

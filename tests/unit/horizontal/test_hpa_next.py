@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from forecaster.domain.decision import Reason, Recommendation
 from forecaster.domain.policy import Policy
+from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import Target, TargetType, Workload
 from forecaster.horizontal import hpa_next
 from forecaster.horizontal.record import held
 from forecaster.horizontal.standing import Gate
+from forecaster.hpa.behavior import Behavior, ScalingPolicy, ScalingRules
 from forecaster.publish.values import values_for
 from tests.support.builders import CPU_HALF, NO_SAMPLE, NOON, hpa, outlooks, policy, workload
 from tests.support.horizontal import decided
@@ -17,10 +21,12 @@ QUEUE = Target("queue_length", TargetType.AVERAGE_VALUE, 30.0)
 RATE = Target("http_requests", TargetType.AVERAGE_VALUE, 50.0)
 
 
-def next_sync(of: Workload, one: Recommendation, *, mode: str = "publish") -> list[str]:
+def next_sync(
+    of: Workload, one: Recommendation, *, mode: str = "publish", behavior: Behavior | None = None
+) -> list[str]:
     """What the HPA does with what is offered of this recommendation."""
     offer = offer_of(one, Policy.model_validate({"mode": mode}))
-    return hpa_next.next_sync(of, one, values_for(offer, one.targets, one.at))
+    return hpa_next.next_sync(of, one, values_for(offer, one.targets, one.at), behavior)
 
 
 def test_without_an_hpa_there_is_nothing_to_tell() -> None:
@@ -91,6 +97,23 @@ def test_a_step_that_the_tolerance_swallows_is_told_where_our_metric_is_read() -
     told = next_sync(follower, decided(outlooks(cpu=5.0, cpu_ahead=5.4), of=follower, under=policy(tolerance=0.0)))
     assert "keeps 10 replicas where 11 are wanted" in told[-1]
     assert "behavior.scaleUp.tolerance" in told[-1]
+
+
+def test_an_hpa_whose_behavior_is_known_keeps_to_its_policies_and_its_tolerance() -> None:
+    """Two pods a minute, and no tolerance: 10 -> 12 of 18 that are wanted, and nothing is swallowed."""
+    slow = ScalingRules((ScalingPolicy("Pods", 2, MINUTE),), tolerance=0.0)
+    follower = workload(autoscaler=hpa(FORECAST), replicas=10)
+    ahead = decided(outlooks(cpu=5.0, cpu_ahead=9.0), of=follower)
+    told = next_sync(follower, ahead, behavior=Behavior(slow, slow))
+    assert "from 10 to 12" in told[0]
+    near = decided(outlooks(cpu=5.0, cpu_ahead=5.4), of=follower, under=policy(tolerance=0.0))
+    assert "keeps 10 replicas" not in "\n".join(next_sync(follower, near, behavior=Behavior(slow, slow)))
+
+
+def test_two_targets_of_our_demand_leave_open_what_the_hpa_reads() -> None:
+    twice = workload(autoscaler=hpa(*(replace(FORECAST, signal=one) for one in ("cpu", "memory"))))
+    told = next_sync(twice, decided(outlooks(cpu=3.0), of=twice))
+    assert "forecaster_demand is read 2 times" in told[0]
 
 
 def test_a_step_beyond_the_tolerance_is_not_warned_of() -> None:

@@ -85,6 +85,22 @@ def test_several_targets_of_our_demand_cannot_be_told_apart() -> None:
     assert [isinstance(one, Unusable) for one in found] == [True, True, False, False]
 
 
+def test_several_targets_whose_selectors_are_known_are_each_their_signal() -> None:
+    ours = [
+        Target("forecaster_demand", TargetType.AVERAGE_VALUE, 0.5, signal="cpu"),
+        Target("forecaster_demand", TargetType.AVERAGE_VALUE, 100.0, signal="requests"),
+    ]
+    found = targets_of(workload(autoscaler=hpa(*ours)), HORIZONTAL)
+    assert found == (AmountTarget(CPU, 0.5), AmountTarget(REQUESTS, 100.0))
+
+
+def test_a_selector_that_names_no_signal_there_is_says_so() -> None:
+    wrong = Target("forecaster_demand", TargetType.AVERAGE_VALUE, 0.5, signal="cpus")
+    (found,) = targets_of(workload(autoscaler=hpa(wrong)), HORIZONTAL)
+    assert isinstance(found, Unusable)
+    assert found.note == "its selector names signal cpus, which is not measured; mend the HPA"
+
+
 def test_an_hpa_that_only_follows_our_count_leaves_what_a_pod_carries_to_the_policy() -> None:
     follower = hpa(Target("forecaster_replicas", TargetType.AVERAGE_VALUE, 1))
     answer, own = targets_of(workload(autoscaler=follower), HORIZONTAL)
