@@ -89,7 +89,8 @@ class Roster:
             for group in _groups(id_):
                 if _collapsed(group, gone[group], known[group]):
                     listed, until = known[group] - gone[group], self.listed[id_][1] + patience
-                    lost[id_] = f"{listed} of {known[group]} workloads {group} are listed; held until {until:%H:%M} UTC"
+                    missed = f"{listed} of {known[group]} workloads {group} are listed"
+                    lost[id_] = f"{missed}; held until {until:%Y-%m-%d %H:%M} UTC"
                     break
         return lost
 

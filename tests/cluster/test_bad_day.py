@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import signal
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
@@ -362,10 +362,12 @@ def watch(deployed: Deployed, tmp_path: Path) -> Iterator[Watch]:
         day.minute()
         with contextmanager(deployed.serve)(*clock.serving) as process:
             deployed.cluster.until_available()
-            ways = EveryWay(deployed, clock, day.exporters.url)
             scaled_by_hpas(day)
-            yield Watch(day, incident, ways, ProcessCounts(process))
-            ways.close()
+            with (
+                closing(EveryWay(deployed, clock, day.exporters.url)) as ways,
+                closing(ProcessCounts(process)) as counts,
+            ):
+                yield Watch(day, incident, ways, counts)
 
 
 def wave(passed: timedelta) -> float:

@@ -46,7 +46,8 @@ class EveryWay:
 
     def __init__(self, deployed: Deployed, clock: PlayedTime, store: str) -> None:
         """`store` is the Prometheus that takes our remote writes."""
-        self._cluster, self._clock, self._store = deployed.cluster, clock, store
+        self._cluster, self._clock = deployed.cluster, clock
+        self._store = httpx.Client(base_url=store, timeout=PATIENCE)
         self._reader = TableReader(deployed.table, clock)
         self._scaler = ScalerService(TriggerValues(self._reader, clock, None))
         self._client = httpx.Client(
@@ -59,6 +60,7 @@ class EveryWay:
     def close(self) -> None:
         """The connections."""
         self._client.close()
+        self._store.close()
 
     def published_at(self) -> datetime:
         """The instant of the newest table that may be served."""
@@ -112,7 +114,7 @@ class EveryWay:
     def _stored(self, metric: str, one: ScrapedWorkload) -> Said:
         """What remote write has left in a store, which repeats it for minutes."""
         asked = {"query": f'{metric}{{namespace="{SHOP}",workload="{one.name}"}}', "time": self._clock().timestamp()}
-        answer = httpx.get(f"{self._store}/api/v1/query", params=asked, timeout=PATIENCE).raise_for_status()
+        answer = self._store.get("/api/v1/query", params=asked).raise_for_status()
         found = [float(each["value"][1]) for each in answer.json()["data"]["result"]]
         return Said("remote write", metric, _replicas(metric, found[0], one) if found else None, "value")
 

@@ -120,6 +120,11 @@ class Exporters:
     unlisted: Callable[[str], bool] = none_of
     """Pods of a shard of kube-state-metrics that is away."""
     _scraped: set[Labels] = field(default_factory=set)
+    _client: httpx.Client = field(default_factory=lambda: httpx.Client(timeout=PATIENCE, headers=HEADERS))
+
+    def close(self) -> None:
+        """The connections."""
+        self._client.close()
 
     def scrape(self, workloads: Sequence[ScrapedWorkload], at: datetime) -> None:
         """One scrape of both, after the pods used what they use until then."""
@@ -142,7 +147,7 @@ class Exporters:
 
     def _write(self, samples: list[SeriesSample]) -> None:
         packed = bytes(cramjam.snappy.compress_raw(write_request(samples)))
-        httpx.post(f"{self.url}/api/v1/write", content=packed, headers=HEADERS, timeout=PATIENCE).raise_for_status()
+        self._client.post(f"{self.url}/api/v1/write", content=packed).raise_for_status()
 
     def history(
         self, workloads: Sequence[ScrapedWorkload], times: NDArray[np.float64], share: dict[str, NDArray[np.float64]]

@@ -124,8 +124,9 @@ class PlayedDay:
         self._service = build_service(settings, kept, telemetry.logger(), self._parts, clock=self.clock)
 
     def close(self) -> None:
-        """What is open of the computing process."""
+        """What is open of the computing process, and the exporters."""
         self._parts.close()
+        self.exporters.close()
 
     def cluster(self) -> list[ScrapedWorkload]:
         """As it is now."""
@@ -245,10 +246,17 @@ def until_hpas_have_read(day: PlayedDay, serving: ProcessCounts) -> None:
     wait_until(lambda: serving.lists() >= before + rounds, what="two rounds of the HPA controller")
 
 
-class ProcessCounts(NamedTuple):
-    """What a serving process counts."""
+@dataclass(frozen=True)
+class ProcessCounts:
+    """What a serving process counts. Connections are not kept: it is killed now and then."""
 
     process: ServingProcess
+    _client: httpx.Client = field(
+        default_factory=lambda: httpx.Client(timeout=PATIENCE, headers={"Connection": "close"})
+    )
+
+    def close(self) -> None:
+        self._client.close()
 
     def lists(self) -> int:
         """External metrics that were asked for."""
@@ -265,4 +273,4 @@ class ProcessCounts(NamedTuple):
         return at.isoformat().replace("+00:00", "Z") in self._text("/readyz")
 
     def _text(self, path: str) -> str:
-        return httpx.get(f"http://{self.process.address}{path}", timeout=PATIENCE).text
+        return self._client.get(f"http://{self.process.address}{path}").text

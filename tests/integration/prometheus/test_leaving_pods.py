@@ -65,9 +65,9 @@ def test_take_no_load_with_them_and_leave_none(
 
 def play(server: RealPrometheus, pods: Callable[[float], list[ScrapedPod]]) -> list[Recommendation]:
     """A cycle a minute, from the second one before the change on."""
-    exporters, found = Exporters(server.url), []
-    settings = PrometheusSettings(url=server.url, retries=0)
-    with closing(PrometheusSource(settings, Queries(requests_from="none"))) as source:
+    found: list[Recommendation] = []
+    source = PrometheusSource(PrometheusSettings(url=server.url, retries=0), Queries(requests_from="none"))
+    with closing(source), closing(Exporters(server.url)) as exporters:
         stage = CycleOnFakes(start=NOON + 5 * MINUTE, learns_first=False)
         stage.cycle.source = source
         for number in range(1, (END + 4) * (MINUTE // SCRAPE) + 1):
