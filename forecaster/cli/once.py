@@ -92,13 +92,16 @@ def borrows(cycle: Cycle, ids: set[WorkloadId]) -> bool:
     import numpy as np
 
     from forecaster.domain.window import DAY, FIVE_MINUTES
-    from models.donors import YOUNG_DAYS
+    from models.donors import GROWN_DAYS, YOUNG_DAYS
 
+    day = DAY // FIVE_MINUTES
     for signal in cycle.history.signals:
         weeks = cycle.history.window(signal, FIVE_MINUTES)
+        if weeks.values.shape[1] < GROWN_DAYS * day:
+            continue
         rows = [row for row, id_ in enumerate(weeks.keys) if id_ in ids]
         known = ~np.isnan(weeks.values[rows])
-        if (known.any(axis=1) & ~known[:, : -YOUNG_DAYS * (DAY // FIVE_MINUTES)].any(axis=1)).any():
+        if (known.any(axis=1) & ~known[:, : -YOUNG_DAYS * day].any(axis=1)).any():
             return True
     return False
 
