@@ -45,9 +45,11 @@ def _printable(ahead: NodeForecast) -> Printable:
 
 
 def _flat(one: PoolWindow) -> dict[str, Any]:
-    sums = ("requested_cpu", "requested_memory", "used_cpu", "used_memory")
-    plain = {name: value for name, value in _window(one).items() if name not in {*sums, "replicas"}}
-    return plain | {name: getattr(one, name).value for name in sums}
+    view = _window(one)
+    return {name: of["value"] if name in SUMS else of for name, of in view.items() if name != "replicas"}
+
+
+SUMS = ("requested_cpu_cores", "requested_memory_bytes", "used_cpu_cores", "used_memory_bytes")
 
 
 def headroom_manifests(ahead: NodeForecast, image: str) -> list[dict[str, Any]]:
@@ -70,8 +72,8 @@ def document(ahead: NodeForecast) -> dict[str, Any]:
             {
                 "pool": one.pool,
                 "replicas": one.replicas,
-                "cpu": one.cpu,
-                "memory": one.memory,
+                "cpu_cores": one.cpu,
+                "memory_bytes": one.memory,
                 "until": one.until.isoformat() if one.until else None,
                 "reason": one.reason,
             }
@@ -90,8 +92,8 @@ def _pool(one: PoolForecast) -> dict[str, Any]:
         "nodes": len(one.pool.nodes),
         "nodes_needed": one.nodes_needed,
         "needed_from": peak.begin.isoformat() if peak and peak.packing.new_nodes else None,
-        "requested": {"cpu": one.requested_cpu, "memory": one.requested_memory},
-        "allocatable": {"cpu": one.allocatable_cpu, "memory": one.allocatable_memory},
+        "requested": {"cpu_cores": one.requested_cpu, "memory_bytes": one.requested_memory},
+        "allocatable": {"cpu_cores": one.allocatable_cpu, "memory_bytes": one.allocatable_memory},
         "windows": [_window(each) for each in one.windows],
         "workloads_without_a_forecast": list(one.unforecast),
     }
@@ -101,10 +103,10 @@ def _window(one: PoolWindow) -> dict[str, Any]:
     return {
         "begin": one.begin.isoformat(),
         "until": one.until.isoformat(),
-        "requested_cpu": _sum(one.requested_cpu),
-        "requested_memory": _sum(one.requested_memory),
-        "used_cpu": _sum(one.used_cpu),
-        "used_memory": _sum(one.used_memory),
+        "requested_cpu_cores": _sum(one.requested_cpu),
+        "requested_memory_bytes": _sum(one.requested_memory),
+        "used_cpu_cores": _sum(one.used_cpu),
+        "used_memory_bytes": _sum(one.used_memory),
         "new_nodes": one.packing.new_nodes,
         "pods_that_no_node_takes": one.packing.unplaced,
         "replicas": dict(one.replicas),
@@ -127,9 +129,9 @@ def _pressure(one: Pressure) -> dict[str, Any]:
         "node": one.node,
         "risk": one.risk,
         "free_bytes": one.free,
-        "used_now": one.used_now,
-        "used_median": one.used_median,
-        "used_p95": one.used_high,
+        "used_now_bytes": one.used_now,
+        "used_median_bytes": one.used_median,
+        "used_p95_bytes": one.used_high,
         "evicted_first": list(one.first),
         "pods_without_usage": one.unmeasured,
     }

@@ -1,4 +1,4 @@
-"""What VPA, KRR and crane would say on the same history, as far as it is kept: the usage of one pod, five minutes apart.
+"""What VPA, KRR and crane would say on the same history, as far as it is kept: usage of one pod, five minutes apart.
 
 These tools look at containers of single pods; here the mean over a workload's pods stands for one of them. None sees
 OOM kills here. VPA starts empty at the beginning of the history, with its defaults; KRR is its strategy `simple`.

@@ -185,9 +185,9 @@ def said(ahead: NodeForecast, capsys: pytest.CaptureFixture[str]) -> Callable[[N
 
 def test_pools_ahead_in_json(said: Callable[[NodesOutput], str]) -> None:
     (pool,) = json.loads(said(NodesOutput.JSON))["pools"]
-    assert (pool["nodes"], pool["allocatable"]["cpu"]) == (3, 24.0)
+    assert (pool["nodes"], pool["allocatable"]["cpu_cores"]) == (3, 24.0)
     assert len(pool["windows"]) == 8
-    first = pool["windows"][0]["used_cpu"]
+    first = pool["windows"][0]["used_cpu_cores"]
     assert 0 < first["if_independent"] <= first["value"] <= first["if_all_at_once"] * 1.001
 
 
