@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -26,6 +27,7 @@ from forecaster.serving.answers import MetricRequest, answer, moment_at
 from forecaster.sources.embedded import EmbeddedPrometheus
 from forecaster.sources.factory import prometheus
 from forecaster.sources.live import LiveCluster, LiveSource
+from forecaster.sources.live_objects import ScalableKind
 from forecaster.sources.queries import Queries
 from forecaster.sources.recorded import Recording
 from forecaster.sources.settings import PrometheusSettings
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.app.service import Service
+    from tests.support.control_plane.api import Document
     from tests.support.control_plane.deployed import Deployed
 
 
@@ -92,6 +95,50 @@ def test_a_watch_survives_a_restart_that_forgets_its_version(deployed: Deployed,
         wait_until(lambda: count(cluster, web) == 3 and count(cluster, gone) == -1, what="what happened since")
         wait_until(lambda: not cluster.faults(), what="all collections to be followed")
         assert sum(watch.health.restarts for watch in cluster.watches) > 0
+
+
+ROLLOUTS = ScalableKind("Rollout", "example.test", "v1alpha1", "rollouts")
+
+
+def definition() -> Document:
+    """A custom resource of the form of a Deployment, of which the API server checks nothing."""
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": anything, "status": anything}}}
+    scale = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+    version = {"name": ROLLOUTS.version, "served": True, "storage": True, "schema": schema}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{ROLLOUTS.plural}.{ROLLOUTS.group}"},
+        "spec": {
+            "group": ROLLOUTS.group,
+            "scope": "Namespaced",
+            "names": {"kind": ROLLOUTS.kind, "plural": ROLLOUTS.plural},
+            "versions": [version | {"subresources": {"status": {}, "scale": scale}}],
+        },
+    }
+
+
+def test_a_custom_kind_is_watched_and_scaled_like_a_deployment(
+    deployed: Deployed, namespace: str, tmp_path: Path
+) -> None:
+    """A workload of a CRD that is installed while everything runs."""
+    plane, web = deployed.cluster, WorkloadId(namespace, "Rollout", "web")
+    client, cluster = ApiClient(client_config_source(plane.kubeconfig), connections=8), LiveCluster([ROLLOUTS])
+    (tmp_path / "crd.json").write_text(json.dumps(definition()))
+    plane.install(tmp_path)
+    cluster.start(client)
+    try:
+        spec = deployment("web", 2)["spec"]
+        rollout = {"apiVersion": f"{ROLLOUTS.group}/{ROLLOUTS.version}", "kind": "Rollout", "metadata": {"name": "web"}}
+        plane.kubectl("create", "-f", "-", f"--namespace={namespace}", given=json.dumps(rollout | {"spec": spec}))
+        wait_until(lambda: count(cluster, web) == 2, what="the Rollout")
+        plane.kubectl("scale", f"rollouts.{ROLLOUTS.group}/web", "--replicas=5", f"--namespace={namespace}")
+        wait_until(lambda: count(cluster, web) == 5, what="its count")
+        (found,) = cluster.inventory(datetime.now(UTC), ["Rollout"], re.compile(namespace)).workloads
+        assert found.resources.cpu_request == 0.1
+    finally:
+        cluster.stop(client)
 
 
 def test_without_rights_each_collection_says_which_one_is_missing(deployed: Deployed) -> None:
