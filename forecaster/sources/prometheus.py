@@ -125,21 +125,20 @@ class PrometheusSource:
     def history(self, signal: Signal, start: datetime, end: datetime, step: timedelta) -> Iterator[Block]:
         """Demand at every multiple of `step` from `start` to `end`, in slices of about `samples_per_answer`."""
         grid = grid_between(start, end, step)
-        first, *others = self._origins_of(signal, end)
-        query = self._queries.requests_of(first, step) if first else self._query(signal, step)
-        if not query:
-            yield _nothing(signal, grid)
-            return
-        chosen = self._settings
-        slices = Slices(grid, first=_FIRST_SLICE, most=chosen.max_points, samples=chosen.samples_per_answer)
         with self._patient(signal, end):
+            first, *others = self._origins_of(signal, end)
+            query = self._queries.requests_of(first, step) if first else self._query(signal, step)
+            if not query:
+                yield _nothing(signal, grid)
+                return
+            chosen = self._settings
+            slices = Slices(grid, first=_FIRST_SLICE, most=chosen.max_points, samples=chosen.samples_per_answer)
             for piece, answer in read_ahead(slices, partial(self._ask_range, signal, query)):
                 block = self._block(signal, answer, piece)
-                yield (
-                    self._of_origins(piece, others, end, {first: block})
-                    if first
-                    else self._complete(block, signal, piece)
-                )
+                if first:
+                    yield self._of_origins(piece, others, end, {first: block})
+                else:
+                    yield self._complete(block, signal, piece)
 
     def containers(self, at: datetime) -> ContainerFacts:
         """What is told about every container at `at`; nothing where they are not asked for."""
@@ -272,7 +271,7 @@ class PrometheusSource:
 
     def _of_origin(self, name: str, grid: Grid) -> Block:
         answer = self._ask_grid(f"requests of {name}", self._queries.requests_of(name, grid.step), grid)
-        return replace(self._block(REQUESTS, answer, grid), rated=True)
+        return self._block(REQUESTS, answer, grid)
 
 
 def _containers_of(inventory: Inventory, signal: Signal) -> dict[WorkloadId, str]:

@@ -111,6 +111,7 @@ class Origins:
             values=np.concatenate([part.values for part in parts]),
             warnings=tuple(dict.fromkeys(one for part in parts for one in part.warnings)),
             partial=next((part.partial for part in parts if part.partial), ""),
+            rated=True,
             moved=moved,
         )
 

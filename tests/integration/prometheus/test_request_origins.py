@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from forecaster.domain.signal import REQUESTS
+from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import WorkloadId
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.sources.queries import Queries
@@ -113,6 +114,14 @@ def test_a_mesh_that_is_installed_later_changes_nothing_for_who_has_an_ingress(
     assert requests(stage, API) == pytest.approx(MESH, rel=0.02)
     assert not outcome.report.moved
     assert named(outcome, "web")
+
+
+def test_rates_are_known_as_such_now_and_in_the_past(started: Callable[..., CycleOnFakes]) -> None:
+    """What is a rate over a window may be covered in part, after an outage of Prometheus."""
+    source = started("stays").cycle.source
+    blocks = [source.latest(REQUESTS, at(INSTALLED + 5)), *source.history(REQUESTS, at(5), at(45), MINUTE)]
+    assert len(blocks) > 1
+    assert all(block.rated for block in blocks)
 
 
 def test_nor_does_a_restart(started: Callable[..., CycleOnFakes]) -> None:
