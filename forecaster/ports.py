@@ -64,7 +64,7 @@ class Histories(Protocol):
         """Drop workloads that have been silent for long; how many series that were."""
 
 
-class Watch(Protocol):
+class StageWatch(Protocol):
     """Looks on at something long, and says what becomes of it after Ctrl-C."""
 
     def began(self, stage: str, share: float) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from forecaster.actuators.floor import floor_plan, released
-from forecaster.actuators.values import Change, FloorOffer
+from forecaster.actuators.values import FloorChange, FloorOffer
 from forecaster.domain.report import Effected
 from forecaster.kube.client import ApiError, UnreachableError
 from forecaster.publish.offer import FORECAST
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from forecaster.actuators.floor import FloorPlan, Memory
-    from forecaster.actuators.values import FloorSettings, LiveAutoscaler, Refusal, Write
+    from forecaster.actuators.values import FloorRefusal, FloorSettings, LiveAutoscaler, Write
     from forecaster.domain.policies import Policies
     from forecaster.domain.workload import WorkloadId
     from forecaster.publish.rows import OfferedCycle
@@ -64,7 +64,7 @@ class LiveAutoscalers(Protocol):
         """The Event of a change."""
 
 
-class Audit(Protocol):
+class AuditLog(Protocol):
     """Where writes are noted."""
 
     def info(self, event: str, **facts: object) -> object:
@@ -82,7 +82,7 @@ class FloorActuator:
     fence: Fence
     policies: Policies
     rules: FloorSettings
-    log: Audit
+    log: AuditLog
     seconds: Callable[[], float] = time.monotonic
     """For durations only."""
     offered: OfferedCycle | None = None
@@ -173,11 +173,11 @@ class FloorActuator:
     def _explained(self, write: Write) -> Write:
         """With the sentence of the decision behind it."""
         row = self.rows.get(write.autoscaler.target)
-        if self.offered is None or row is None or write.change not in {Change.RAISE, Change.LOWER}:
+        if self.offered is None or row is None or write.change not in {FloorChange.RAISE, FloorChange.LOWER}:
             return write
         return replace(write, reason=f"{write.reason}. {self.offered.recommendations[row].replicas.message}")
 
-    def _say_refusals(self, refusals: Sequence[Refusal]) -> None:
+    def _say_refusals(self, refusals: Sequence[FloorRefusal]) -> None:
         """One line for all that are new, with the first of them in words."""
         new = [one for one in refusals if self.refused.get(one.autoscaler.key) != one.code]
         if new:

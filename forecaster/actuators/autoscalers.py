@@ -9,7 +9,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, get_args
 from urllib.parse import quote
 
-from forecaster.actuators.values import MANAGER, Change, Floor, LiveAutoscaler, Write
+from forecaster.actuators.values import MANAGER, FloorChange, LiveAutoscaler, Write, WrittenFloor
 from forecaster.domain.policy import Mode
 from forecaster.domain.workload import WorkloadId
 from forecaster.hpa.limits import ReplicaBounds
@@ -50,7 +50,7 @@ class Spec(Wire, frozen=True):
     max_replicas: int = 1
 
 
-class ListMeta(Wire, frozen=True, rename={"remaining": "continue"}):
+class PageMeta(Wire, frozen=True, rename={"remaining": "continue"}):
     """Of a page."""
 
     remaining: str = ""
@@ -60,7 +60,7 @@ class ListMeta(Wire, frozen=True, rename={"remaining": "continue"}):
 class AutoscalerList(Wire, frozen=True):
     """One page."""
 
-    metadata: ListMeta = ListMeta()
+    metadata: PageMeta = PageMeta()
     items: tuple[HorizontalPodAutoscaler, ...] = ()
 
 
@@ -96,7 +96,7 @@ class InvolvedObject(Wire, frozen=True):
     kind: str
 
 
-class Event(Wire, frozen=True):
+class EventObject(Wire, frozen=True):
     """v1."""
 
     metadata: ObjectMeta
@@ -111,10 +111,10 @@ class Event(Wire, frozen=True):
 
 
 EVENTS = {
-    Change.RAISE: "FloorRaised",
-    Change.LOWER: "FloorLowered",
-    Change.RESTORE: "FloorRestored",
-    Change.YIELD: "FloorBackedOff",
+    FloorChange.RAISE: "FloorRaised",
+    FloorChange.LOWER: "FloorLowered",
+    FloorChange.RESTORE: "FloorRestored",
+    FloorChange.YIELD: "FloorBackedOff",
 }
 """Reasons of Events by change; renewals and removed marks change no number and have none."""
 MESSAGE_MAX = 1000
@@ -160,12 +160,12 @@ class Autoscalers:
 
     def write(self, write: Write) -> None:
         """Carry out one change of the version that it was decided on. Raises ApiError, 409 for another version."""
-        if write.change == Change.FORGET:
+        if write.change == FloorChange.FORGET:
             self._forget(write.autoscaler)
             return
         target = f"{path_of(write.autoscaler)}?fieldManager={MANAGER}&force=true{self._dry_run}"
         raw = self._client.apply(target, applied(write), RawAutoscaler)
-        if write.change == Change.RESTORE and not self._dry_run:
+        if write.change == FloorChange.RESTORE and not self._dry_run:
             with suppress_conflict():  # the value is back; marks that are left are seen at the next look
                 self._give_back(write.autoscaler, raw)
 
@@ -175,7 +175,7 @@ class Autoscalers:
             return
         namespace = write.autoscaler.namespace
         with suppress_conflict():  # it is there already
-            self._client.create(f"/api/v1/namespaces/{namespace}/events", event_of(write, at), Event)
+            self._client.create(f"/api/v1/namespaces/{namespace}/events", event_of(write, at), EventObject)
 
     def _forget(self, one: LiveAutoscaler) -> None:
         self._give_back(one, self._client.get(path_of(one), RawAutoscaler), version=one.version)
@@ -222,17 +222,17 @@ def applied(write: Write) -> Applied:
         "labels": {LABEL: label},
         "annotations": annotations,
     }
-    spec = None if write.change == Change.YIELD else {"minReplicas": write.min_replicas}
+    spec = None if write.change == FloorChange.YIELD else {"minReplicas": write.min_replicas}
     return Applied(metadata, spec, "autoscaling/v2", "HorizontalPodAutoscaler")
 
 
-def event_of(write: Write, at: datetime) -> Event:
+def event_of(write: Write, at: datetime) -> EventObject:
     """What `kubectl describe hpa` shows of a change. Its name is made of the change: sent twice it is one."""
     one, now = write.autoscaler, at.strftime("%Y-%m-%dT%H:%M:%SZ")
     digest = hashlib.sha256(f"{one.uid} {one.version} {write.change}".encode()).hexdigest()[:16]
-    warns = write.change == Change.YIELD
+    warns = write.change == FloorChange.YIELD
     moved = f"minReplicas {one.min_replicas} → {write.min_replicas}: "
-    return Event(
+    return EventObject(
         ObjectMeta(name=f"{one.name}.{digest}", namespace=one.namespace),
         InvolvedObject(one.namespace, one.name, one.uid, "autoscaling/v2", "HorizontalPodAutoscaler"),
         reason=EVENTS[write.change],
@@ -295,14 +295,14 @@ def _mode(annotations: Mapping[str, str]) -> tuple[Mode | None, str]:
     return "observe", f"annotation {MODE} is {found!r:.40}; use one of {', '.join(get_args(Mode))}"
 
 
-def _floor(annotations: Mapping[str, str]) -> tuple[Floor | None, str]:
+def _floor(annotations: Mapping[str, str]) -> tuple[WrittenFloor | None, str]:
     """The floor that annotations tell, or why they cannot be read; one without a readable expiry has expired."""
     before = annotations.get(BEFORE)
     if before is None:
         return None, ""
     if not before.isdecimal():
         return None, f"annotation {BEFORE} is {before[:40]!r}, not a count; write the owner's minReplicas there"
-    return Floor(int(before), _instant(annotations, EXPIRES) or LONG_AGO), ""
+    return WrittenFloor(int(before), _instant(annotations, EXPIRES) or LONG_AGO), ""
 
 
 def _instant(annotations: Mapping[str, str], name: str) -> datetime | None:

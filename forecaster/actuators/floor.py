@@ -11,7 +11,7 @@ from collections import Counter
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from forecaster.actuators.values import Change, Floor, FloorOffer, Refusal, Refused, Write
+from forecaster.actuators.values import FloorChange, FloorOffer, FloorRefusal, RefusalReason, Write, WrittenFloor
 from forecaster.domain.amounts import duration_text
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class FloorPlan(NamedTuple):
     """What to do now."""
 
     writes: list[Write]
-    refusals: list[Refusal]
+    refusals: list[FloorRefusal]
     memory: Memory
 
 
@@ -72,7 +72,7 @@ def floor_plan(
         match _decided(one, offer, seen, _unfit(one, targets[one.target], floored=ours), now, rules):
             case Write() as write:
                 writes.append(write)
-            case Refusal() as refusal if ours or one.fault or one.misread:
+            case FloorRefusal() as refusal if ours or one.fault or one.misread:
                 refusals.append(refusal)
     moderate = _within_limits(writes, [one for one in concerned if floored(one.target)], rules)
     return FloorPlan(moderate.writes, refusals + moderate.refusals, remembered)
@@ -92,20 +92,22 @@ def _looked(before: Seen | None, one: LiveAutoscaler, offer: FloorOffer, now: da
     return before._replace(asked=(*asked, (now, offer.floor)), known_at=now)
 
 
-def _unfit(one: LiveAutoscaler, autoscalers: int, *, floored: bool) -> Refusal | None:
+def _unfit(one: LiveAutoscaler, autoscalers: int, *, floored: bool) -> FloorRefusal | None:
     """Why this HPA is to have no floor."""
     if one.misread:
-        return Refusal(one, Refused.UNREADABLE, f"{one}: {one.misread}")
+        return FloorRefusal(one, RefusalReason.UNREADABLE, f"{one}: {one.misread}")
     if one.controller:
-        return Refusal(one, Refused.OWNED, f"{one} is made from {one.controller}; state its minimum there")
+        return FloorRefusal(one, RefusalReason.OWNED, f"{one} is made from {one.controller}; state its minimum there")
     if autoscalers > 1:
-        return Refusal(one, Refused.AMBIGUOUS, f"{one}: {autoscalers} HPAs scale {one.target}; remove all but one")
-    return None if floored else Refusal(one, Refused.OWNED, f"the policy of {one.target} has no mode floor")
+        return FloorRefusal(
+            one, RefusalReason.AMBIGUOUS, f"{one}: {autoscalers} HPAs scale {one.target}; remove all but one"
+        )
+    return None if floored else FloorRefusal(one, RefusalReason.OWNED, f"the policy of {one.target} has no mode floor")
 
 
 def _decided(
-    one: LiveAutoscaler, offer: FloorOffer, seen: Seen, unfit: Refusal | None, now: datetime, rules: FloorSettings
-) -> Write | Refusal | None:
+    one: LiveAutoscaler, offer: FloorOffer, seen: Seen, unfit: FloorRefusal | None, now: datetime, rules: FloorSettings
+) -> Write | FloorRefusal | None:
     """The write, or why there is none; None where there is nothing to do."""
     if settled := _settled(one, unfit, now, rules):
         return settled
@@ -114,19 +116,23 @@ def _decided(
     return _moved(one, offer, seen, now, rules)
 
 
-def _settled(one: LiveAutoscaler, unfit: Refusal | None, now: datetime, rules: FloorSettings) -> Write | Refusal | None:
+def _settled(
+    one: LiveAutoscaler, unfit: FloorRefusal | None, now: datetime, rules: FloorSettings
+) -> Write | FloorRefusal | None:
     """What is done whatever is offered."""
     if one.fault:
-        return Refusal(one, Refused.UNREADABLE, f"{one}: {one.fault}")
+        return FloorRefusal(one, RefusalReason.UNREADABLE, f"{one}: {one.fault}")
     if one.floor and one.other_writers:
         return _yielded(one, now, rules)
     if unfit is not None:
         return undone(one, unfit.message) or unfit
     if one.backed_off_until and now < one.backed_off_until:
         until = f"{one.backed_off_until:%H:%M} UTC"
-        return Refusal(one, Refused.SECOND_WRITER, f"{one}: minReplicas had another writer; left alone until {until}")
+        return FloorRefusal(
+            one, RefusalReason.SECOND_WRITER, f"{one}: minReplicas had another writer; left alone until {until}"
+        )
     if one.marked and not one.floor:
-        return Write(one, Change.FORGET, one.min_replicas, "a back-off or a restoring is over")
+        return Write(one, FloorChange.FORGET, one.min_replicas, "a back-off or a restoring is over")
     return None
 
 
@@ -134,14 +140,14 @@ def _yielded(one: LiveAutoscaler, now: datetime, rules: FloorSettings) -> Write:
     """The other writer's value is the owner's from now on."""
     until = now + rules.back_off
     reason = f"{one.other_writers} wrote minReplicas {one.min_replicas}; left alone for {duration_text(rules.back_off)}"
-    return Write(one, Change.YIELD, one.min_replicas, reason, backed_off_until=until)
+    return Write(one, FloorChange.YIELD, one.min_replicas, reason, backed_off_until=until)
 
 
 def undone(one: LiveAutoscaler, why: str) -> Write | None:
     """The owner's value again, whatever is offered; None where nothing of ours is on this HPA."""
     if one.floor:
-        return Write(one, Change.RESTORE, min(one.floor.before, one.max_replicas), why)
-    return Write(one, Change.FORGET, one.min_replicas, why) if one.marked else None
+        return Write(one, FloorChange.RESTORE, min(one.floor.before, one.max_replicas), why)
+    return Write(one, FloorChange.FORGET, one.min_replicas, why) if one.marked else None
 
 
 def released(one: LiveAutoscaler, now: datetime, *, expired: bool) -> Write | None:
@@ -149,7 +155,7 @@ def released(one: LiveAutoscaler, now: datetime, *, expired: bool) -> Write | No
     if expired and not _run_out(one, now):
         return None
     if one.floor and one.other_writers:
-        return Write(one, Change.FORGET, one.min_replicas, f"{one.other_writers} wrote minReplicas since")
+        return Write(one, FloorChange.FORGET, one.min_replicas, f"{one.other_writers} wrote minReplicas since")
     return undone(one, "its expiry has passed" if expired else "released by command")
 
 
@@ -159,12 +165,12 @@ def _run_out(one: LiveAutoscaler, now: datetime) -> bool:
     return one.backed_off_until is None or one.backed_off_until <= now
 
 
-def _held(one: LiveAutoscaler, floor: Floor, seen: Seen, now: datetime, rules: FloorSettings) -> Write | None:
+def _held(one: LiveAutoscaler, floor: WrittenFloor, seen: Seen, now: datetime, rules: FloorSettings) -> Write | None:
     """While nothing is known the floor stays, and ends by its expiry once that has lasted for `held_for`."""
     if floor.expires <= now:
         return undone(one, "its expiry has passed")
     if now - seen.known_at < rules.held_for and _renewal_due(floor, now, rules):
-        return _floored(one, Change.RENEW, one.min_replicas, "nothing is known: hold", now, rules)
+        return _floored(one, FloorChange.RENEW, one.min_replicas, "nothing is known: hold", now, rules)
     return None
 
 
@@ -177,35 +183,37 @@ def _moved(one: LiveAutoscaler, offer: FloorOffer, seen: Seen, now: datetime, ru
     asked = bounded(offer.floor or 0)
     if asked > one.min_replicas:
         beyond = f", of which maxReplicas allows {asked}" if (offer.floor or 0) > asked else ""
-        return _floored(one, Change.RAISE, asked, f"the forecast asks for {offer.floor}{beyond}", now, rules)
+        return _floored(one, FloorChange.RAISE, asked, f"the forecast asks for {offer.floor}{beyond}", now, rules)
     kept = bounded(max(count for _, count in seen.asked))
     if one.floor and offer.may_lower and now - seen.since >= rules.lower_after:
         window = duration_text(rules.lower_after)
         if kept <= owner:
-            return Write(one, Change.RESTORE, kept, f"the forecast has asked for no more than {owner} for {window}")
+            return Write(
+                one, FloorChange.RESTORE, kept, f"the forecast has asked for no more than {owner} for {window}"
+            )
         if kept < one.min_replicas:
-            return _floored(one, Change.LOWER, kept, f"no more was asked for in {window}", now, rules)
+            return _floored(one, FloorChange.LOWER, kept, f"no more was asked for in {window}", now, rules)
     if one.floor and _renewal_due(one.floor, now, rules):
-        return _floored(one, Change.RENEW, one.min_replicas, "still asked for", now, rules)
+        return _floored(one, FloorChange.RENEW, one.min_replicas, "still asked for", now, rules)
     return None
 
 
 def _floored(
-    one: LiveAutoscaler, change: Change, count: int, reason: str, now: datetime, rules: FloorSettings
+    one: LiveAutoscaler, change: FloorChange, count: int, reason: str, now: datetime, rules: FloorSettings
 ) -> Write:
     """A write after which a floor is on, with a new expiry; the owner's value is kept as it is."""
     owner = one.floor.before if one.floor else one.min_replicas
-    return Write(one, change, count, reason, Floor(owner, now + rules.expires_after))
+    return Write(one, change, count, reason, WrittenFloor(owner, now + rules.expires_after))
 
 
-def _renewal_due(floor: Floor, now: datetime, rules: FloorSettings) -> bool:
+def _renewal_due(floor: WrittenFloor, now: datetime, rules: FloorSettings) -> bool:
     """In the second half of its time; also where it ends later than it should, by another clock or setting."""
     return not rules.expires_after / 2 <= floor.expires - now <= rules.expires_after + timedelta(minutes=1)
 
 
 class _Moderate(NamedTuple):
     writes: list[Write]
-    refusals: list[Refusal]
+    refusals: list[FloorRefusal]
 
 
 def _within_limits(writes: Sequence[Write], fleet: Sequence[LiveAutoscaler], rules: FloorSettings) -> _Moderate:
@@ -213,17 +221,17 @@ def _within_limits(writes: Sequence[Write], fleet: Sequence[LiveAutoscaler], rul
 
     The floor acts within one sync of the HPA and past every policy of its `behavior`, so it has limits of its own.
     """
-    moves = [one for one in writes if one.change in {Change.RAISE, Change.LOWER}]
-    found = _Moderate([one for one in writes if one.change not in {Change.RAISE, Change.LOWER}], [])
+    moves = [one for one in writes if one.change in {FloorChange.RAISE, FloorChange.LOWER}]
+    found = _Moderate([one for one in writes if one.change not in {FloorChange.RAISE, FloorChange.LOWER}], [])
     workloads = min(max(LEAST_WORKLOADS, int(rules.most_workloads * len(fleet))), MOST_WORKLOADS)
     pods = max(LEAST_PODS, int(rules.most_pods * sum(one.replicas for one in fleet)))
     for write in sorted(moves, key=_urgency):
         one, there = write.autoscaler, max(write.autoscaler.min_replicas, write.autoscaler.replicas)
         growth = max(LEAST_GROWTH, int(rules.most_growth * there))
         count = min(write.min_replicas, there + min(growth, pods))
-        if workloads == 0 or (write.change == Change.RAISE and count <= one.min_replicas):
+        if workloads == 0 or (write.change == FloorChange.RAISE and count <= one.min_replicas):
             said = f"{one}: {write.min_replicas} waits for the next cycle, this one has changed enough"
-            found.refusals.append(Refusal(one, Refused.RATE_LIMIT, said))
+            found.refusals.append(FloorRefusal(one, RefusalReason.RATE_LIMIT, said))
             continue
         workloads, pods = workloads - 1, pods - max(0, count - there)
         found.writes.append(write if count == write.min_replicas else _limited(write, count))

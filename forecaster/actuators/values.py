@@ -72,7 +72,7 @@ class FloorSettings(Section):
     )
 
 
-class Change(StrEnum):
+class FloorChange(StrEnum):
     """What a write does. Few values: they are labels of metrics."""
 
     RAISE = "raise"
@@ -87,7 +87,7 @@ class Change(StrEnum):
     """Marks of ours without a floor are removed."""
 
 
-class Refused(StrEnum):
+class RefusalReason(StrEnum):
     """Why a floor is not moved. Few values: they are labels of metrics."""
 
     SECOND_WRITER = "second-writer"
@@ -97,7 +97,7 @@ class Refused(StrEnum):
     RATE_LIMIT = "rate-limit"
 
 
-class Floor(NamedTuple):
+class WrittenFloor(NamedTuple):
     """A floor that is on, as its annotations say."""
 
     before: int
@@ -128,7 +128,7 @@ class LiveAutoscaler:
     """By its annotation."""
     misread: str = ""
     """Why that is not a mode."""
-    floor: Floor | None = None
+    floor: WrittenFloor | None = None
     backed_off_until: datetime | None = None
     marked: bool = False
     """Whether it has a label of ours."""
@@ -163,18 +163,18 @@ class Write:
     """One change of one HPA."""
 
     autoscaler: LiveAutoscaler
-    change: Change
+    change: FloorChange
     min_replicas: int
     """After the change."""
     reason: str
-    floor: Floor | None = None
+    floor: WrittenFloor | None = None
     """The floor that is on afterwards."""
     backed_off_until: datetime | None = None
 
 
-class Refusal(NamedTuple):
+class FloorRefusal(NamedTuple):
     """One HPA that is left as it is although it is in mode floor."""
 
     autoscaler: LiveAutoscaler
-    code: Refused
+    code: RefusalReason
     message: str

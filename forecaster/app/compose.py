@@ -46,14 +46,14 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from forecaster.actuators.acting import Audit
+    from forecaster.actuators.acting import AuditLog
     from forecaster.actuators.values import LiveAutoscaler
     from forecaster.app.telemetry import Log
     from forecaster.config.settings import Settings
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.report import ForecastScore
     from forecaster.domain.workload import WorkloadId
-    from forecaster.ports import Actuator, Changes, Histories, Ledger, Publisher, Source, Watch
+    from forecaster.ports import Actuator, Changes, Histories, Ledger, Publisher, Source, StageWatch
     from forecaster.publish.rows import OfferedCycle
     from forecaster.sources.live_objects import WatchState
     from forecaster.sources.request_origins import Origins
@@ -82,7 +82,7 @@ def single_cycle(
     *,
     source: Source | None = None,
     shown: Callable[[WorkloadId], bool] = lambda _: True,
-    watch: Watch | None = None,
+    watch: StageWatch | None = None,
 ) -> Cycle:
     """A cycle that fits everything at once and leaves no trace: for `once`, `explain` and tests.
 
@@ -123,7 +123,7 @@ def build_cycle(
     observed: Observed | None = None,
     actuator: Actuator | None = None,
     learns_first: bool = False,
-    watch: Watch | None = None,
+    watch: StageWatch | None = None,
 ) -> Cycle:
     """The parts of a cycle put together, in a process that is made ready for them."""
     prepare_process()
@@ -143,7 +143,7 @@ def build_cycle(
 
 
 def floor_actuator(
-    settings: Settings, log: Audit, parts: ExitStack, live: LiveCluster | None = None
+    settings: Settings, log: AuditLog, parts: ExitStack, live: LiveCluster | None = None
 ) -> FloorActuator | None:
     """What raises floors, taking part in the election of the replica that writes; None where it is not enabled.
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from forecaster.domain.policy import VerticalPolicy
     from forecaster.replay.size_compare import SizeOutcome
     from forecaster.replay.size_replay import Load
-    from forecaster.report.progress import Shown
+    from forecaster.report.progress import ShownProgress
 
 app = typer.Typer(
     help="What a policy would have done over measured history.", no_args_is_help=True, rich_markup_mode=None
@@ -88,7 +88,7 @@ def vertical(
     finished(shown)
 
 
-def _replayed(loads: Mapping[str, Load], policy: VerticalPolicy, shown: Shown) -> dict[str, list[SizeOutcome]]:
+def _replayed(loads: Mapping[str, Load], policy: VerticalPolicy, shown: ShownProgress) -> dict[str, list[SizeOutcome]]:
     """The outcomes of each resource; after Ctrl-C of those that are done."""
     from forecaster.replay.size_compare import backtested_sizes
 

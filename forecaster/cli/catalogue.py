@@ -16,7 +16,7 @@ def models(
 ) -> None:
     """List the forecasting models that `forecast.model` can name."""
     from forecaster.cli.replay_inputs import known_models
-    from forecaster.report.printed import Column, Printable, print_as, print_table
+    from forecaster.report.printed import Printable, PrintedColumn, print_as, print_table
     from models import CATALOGUE, create
 
     if name is not None:
@@ -27,7 +27,8 @@ def models(
     rows = [{"name": one, "summary": summary} for one, summary in summaries.items()]
     result = Printable(
         table=lambda wide: print_table(
-            [Column("NAME", list(summaries)), Column("SUMMARY", list(summaries.values()), words=True)], wide=wide
+            [PrintedColumn("NAME", list(summaries)), PrintedColumn("SUMMARY", list(summaries.values()), words=True)],
+            wide=wide,
         ),
         document=lambda: {"models": rows},
         rows=lambda: rows,

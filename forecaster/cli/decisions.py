@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from forecaster.domain.policy import Policy
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.ports import Source
-    from forecaster.report.printed import Column
+    from forecaster.report.printed import PrintedColumn
     from forecaster.store.ledger import Decision
 
 AFTER = timedelta(minutes=30)
@@ -167,7 +167,7 @@ def history(
     from forecaster.app.clock import current
     from forecaster.app.serve import database_address
     from forecaster.domain.settings import parse_duration
-    from forecaster.report.printed import Column, Printable, print_as, print_table, print_text
+    from forecaster.report.printed import Printable, PrintedColumn, print_as, print_table, print_text
     from forecaster.store.ledger import SqlLedger
 
     settings = settings_of(config, None, None)
@@ -190,11 +190,11 @@ def history(
             print_text(f"Nothing changed within {length}.")
             return
         columns = [
-            Column("AT (UTC)", [f"{at:%Y-%m-%d %H:%M}" for at, _, _ in found]),
-            Column("WORKLOAD", [str(id_) for _, id_, _ in found]),
-            Column("REPLICAS", [f"{row['replicas_now']} → {row['replicas'] or row['verdict']}" for row in rows]),
-            Column("REASON", [str(row["reason"]) for row in rows]),
-            Column("WHY", [str(row["message"]) for row in rows], rank=1, words=True),
+            PrintedColumn("AT (UTC)", [f"{at:%Y-%m-%d %H:%M}" for at, _, _ in found]),
+            PrintedColumn("WORKLOAD", [str(id_) for _, id_, _ in found]),
+            PrintedColumn("REPLICAS", [f"{row['replicas_now']} → {row['replicas'] or row['verdict']}" for row in rows]),
+            PrintedColumn("REASON", [str(row["reason"]) for row in rows]),
+            PrintedColumn("WHY", [str(row["message"]) for row in rows], rank=1, words=True),
         ]
         print_table(columns, wide=wide)
 
@@ -275,16 +275,18 @@ def _difference(one: Recommendation, two: Recommendation) -> dict[str, object]:
     }
 
 
-def _differences(pairs: Sequence[Pair]) -> list[Column]:
-    from forecaster.report.printed import Column, change
+def _differences(pairs: Sequence[Pair]) -> list[PrintedColumn]:
+    from forecaster.report.printed import PrintedColumn, change
 
     return [
-        Column("WORKLOAD", [str(one.id) for one, _ in pairs]),
-        Column("NOW", [str(one.replicas_now) for one, _ in pairs], right=True),
-        Column("FROM", [str(one.wanted_replicas) for one, _ in pairs], right=True),
-        Column("TO", [str(two.wanted_replicas) for _, two in pairs], right=True),
-        Column("REASON", [change(str(one.replicas.reason), str(two.replicas.reason)) for one, two in pairs], rank=1),
-        Column("SIZES", ["differ" if one.resources != two.resources else "" for one, two in pairs], rank=2),
+        PrintedColumn("WORKLOAD", [str(one.id) for one, _ in pairs]),
+        PrintedColumn("NOW", [str(one.replicas_now) for one, _ in pairs], right=True),
+        PrintedColumn("FROM", [str(one.wanted_replicas) for one, _ in pairs], right=True),
+        PrintedColumn("TO", [str(two.wanted_replicas) for _, two in pairs], right=True),
+        PrintedColumn(
+            "REASON", [change(str(one.replicas.reason), str(two.replicas.reason)) for one, two in pairs], rank=1
+        ),
+        PrintedColumn("SIZES", ["differ" if one.resources != two.resources else "" for one, two in pairs], rank=2),
     ]
 
 

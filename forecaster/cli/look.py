@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from forecaster.config.settings import Settings
     from forecaster.cycle.run import Cycle, Outcome
     from forecaster.domain.workload import Resources, WorkloadId
-    from forecaster.ports import Watch
+    from forecaster.ports import StageWatch
     from forecaster.sources.facts import InstantRow
     from forecaster.sources.prometheus import PrometheusSource
     from forecaster.vertical.admission.advice import Advice
@@ -113,7 +113,7 @@ class Observer:
         now: datetime,
         objects: Sequence[Path] | None,
         server: str | None,
-        watch: Watch | None = None,
+        watch: StageWatch | None = None,
     ) -> None:
         self._source = factory.prometheus(settings.prometheus, settings.queries, settings.signals)
         self._cycle = single_cycle(settings, now, source=self._source, watch=watch)
@@ -133,14 +133,18 @@ class Observer:
 
 
 def look(
-    settings: Settings, at: str | None, objects: Sequence[Path] | None, server: str | None, watch: Watch | None = None
+    settings: Settings,
+    at: str | None,
+    objects: Sequence[Path] | None,
+    server: str | None,
+    watch: StageWatch | None = None,
 ) -> Look:
     """One look at the last full minute, or at the instant given."""
     now = last_multiple(instant(at), settings.cycle.interval)
     return Observer(settings, now, objects, server, watch).look(now)
 
 
-def look_at_demo(objects: Sequence[Path] | None, server: str | None, watch: Watch | None = None) -> Look:
+def look_at_demo(objects: Sequence[Path] | None, server: str | None, watch: StageWatch | None = None) -> Look:
     """The recorded load; of its cluster nothing is known but what objects are given."""
     version = _version(server)
     known, why = _objects(objects, version) if objects else (Cluster(), "")
@@ -173,7 +177,7 @@ class Asked(Protocol):
         """Of the API server."""
 
 
-def look_at(settings: Settings, asked: Asked, watch: Watch | None) -> Look:
+def look_at(settings: Settings, asked: Asked, watch: StageWatch | None) -> Look:
     """What the options ask for; only those workloads, unless one is so new that donors matter."""
     if asked.demo:
         return look_at_demo(asked.objects, asked.server_version, watch)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from forecaster.config.settings import Settings
     from forecaster.cycle.run import Cycle, Outcome
     from forecaster.domain.workload import WorkloadId
-    from forecaster.report.progress import Shown
+    from forecaster.report.progress import ShownProgress
 
 
 def once(
@@ -69,7 +69,9 @@ def workloads_of(outcome: Outcome, pattern: str, settings: Settings) -> set[Work
         return set()
 
 
-def cycle_run(settings: Settings, at: str | None, pattern: str, shown: Shown | None = None) -> tuple[Cycle, Outcome]:
+def cycle_run(
+    settings: Settings, at: str | None, pattern: str, shown: ShownProgress | None = None
+) -> tuple[Cycle, Outcome]:
     """A single cycle at the last full minute, or at the instant given, and what came of it; `pattern` is asked for.
 
     A workload without two days of its own has half its forecast from others like it: then all are read.
@@ -121,7 +123,7 @@ def top(
     from forecaster.app.compose import single_cycle
     from forecaster.domain.window import last_multiple
     from forecaster.report.progress import shown_progress
-    from forecaster.report.recommendations import Picture
+    from forecaster.report.recommendations import LiveTable
 
     settings = narrowed(settings_of(config, prometheus, namespace), workload)
     interval, delay = settings.cycle.interval, settings.cycle.delay
@@ -130,7 +132,7 @@ def top(
         cycle = single_cycle(settings, now, shown=lambda id_: bool(matching([id_], workload)), watch=shown)
         outcome = cycle.run(now)
     cycle.watch = None
-    with Picture(rows) as picture:
+    with LiveTable(rows) as picture:
         while True:
             picture.show(outcome, workloads_of(outcome, workload, settings))
             if once_only:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from forecaster.config.settings import Settings
     from forecaster.domain.policies import Policies
     from forecaster.domain.workload import WorkloadId
-    from forecaster.report.progress import Shown
+    from forecaster.report.progress import ShownProgress
 
 
 def workload_names(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -133,7 +133,7 @@ def tell_idle_overrides(policies: Policies, ids: Iterable[WorkloadId]) -> None:
         typer.echo(f"! {line}", err=True)
 
 
-def finished(shown: Shown) -> None:
+def finished(shown: ShownProgress) -> None:
     """The end of a command that Ctrl-C cut short: what was known has been printed.
 
     Raises:

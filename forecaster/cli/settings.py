@@ -60,7 +60,7 @@ def _print_origins(config: Path | None, prometheus: str | None, output: Output) 
     from forecaster.config.settings import layers, parse
     from forecaster.config.text import origins
     from forecaster.domain.policies import merged
-    from forecaster.report.printed import Column, Printable, print_as, print_table
+    from forecaster.report.printed import Printable, PrintedColumn, print_as, print_table
 
     each = layers(config, {"prometheus": {"url": prometheus}} if prometheus else {})
     value: dict[str, object] = {}
@@ -71,9 +71,9 @@ def _print_origins(config: Path | None, prometheus: str | None, output: Output) 
     result = Printable(
         table=lambda wide: print_table(
             [
-                Column("SETTING", [one.path for one in found]),
-                Column("VALUE", [one.value for one in found], words=True),
-                Column("ORIGIN", [one.origin for one in found]),
+                PrintedColumn("SETTING", [one.path for one in found]),
+                PrintedColumn("VALUE", [one.value for one in found], words=True),
+                PrintedColumn("ORIGIN", [one.origin for one in found]),
             ],
             wide=wide,
         ),

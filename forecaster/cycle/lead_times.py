@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from forecaster.domain.workload import WorkloadId
-from forecaster.horizontal.lead_time import LONGEST, Watch, interrupted, lead_time, measured, watched
+from forecaster.horizontal.lead_time import LONGEST, ScaleUpWatch, interrupted, lead_time, measured, watched
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.domain.workload import Workload
 
-UNWATCHED = Watch()
+UNWATCHED = ScaleUpWatch()
 SECOND = timedelta(seconds=1)
 LONGEST_BLINK = 3
 """Intervals between two looks up to which what happened in between is still timed."""
@@ -46,7 +46,7 @@ class WrittenWatch(NamedTuple):
     text: msgspec.Raw
 
     @classmethod
-    def of(cls, id_: WorkloadId, watch: Watch) -> WrittenWatch:
+    def of(cls, id_: WorkloadId, watch: ScaleUpWatch) -> WrittenWatch:
         """What is persisted of a watch."""
         took = tuple(one / SECOND for one in watch.took)
         told = PersistedStartUps(id_, took, None if watch.rung is None else watch.rung / SECOND, watch.off)
@@ -59,7 +59,7 @@ class LeadTimes:
 
     interval: timedelta = timedelta(minutes=1)
     """From one look to the next: it is part of what a scale-up takes."""
-    watches: dict[WorkloadId, Watch] = field(default_factory=dict)
+    watches: dict[WorkloadId, ScaleUpWatch] = field(default_factory=dict)
     looked: datetime | None = None
     seen: dict[WorkloadId, tuple[int, int]] = field(default_factory=dict)
     written: dict[WorkloadId, WrittenWatch] = field(default_factory=dict)
@@ -113,7 +113,7 @@ class LeadTimes:
     def restore(self, kept: tuple[PersistedStartUps, ...]) -> None:
         """Take over what an earlier process has measured."""
         self.watches = {
-            WorkloadId(*one.id): Watch(
+            WorkloadId(*one.id): ScaleUpWatch(
                 took=tuple(seconds * SECOND for seconds in one.took),
                 rung=None if one.rung is None else min(one.rung * SECOND, LONGEST),
                 off=one.off,
@@ -121,7 +121,7 @@ class LeadTimes:
             for one in kept
         }
 
-    def _watched(self, workload: Workload, now: datetime) -> Watch:
+    def _watched(self, workload: Workload, now: datetime) -> ScaleUpWatch:
         before = self.watches.get(workload.id, UNWATCHED)
         return watched(before, workload.replicas, workload.ready_replicas, now, delay=self.interval)
 

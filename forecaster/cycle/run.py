@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from forecaster.domain.window import Inventory
     from forecaster.domain.workload import WorkloadId
     from forecaster.forecasting.forecaster import Forecaster
-    from forecaster.ports import Actuator, Histories, Ledger, Publisher, Source, Watch
+    from forecaster.ports import Actuator, Histories, Ledger, Publisher, Source, StageWatch
 
 BUDGET = timedelta(seconds=30)
 """Half of the shortest interval: optional work begun later could delay the next cycle."""
@@ -78,7 +78,7 @@ class Cycle:
     learns_first: bool = False
     """Fit, size and judge before deciding: a single cycle has no next one."""
     budget: timedelta = BUDGET
-    watch: Watch | None = None
+    watch: StageWatch | None = None
 
     def run(self, now: datetime) -> Outcome:
         """Everything for one evaluation time."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from forecaster.ports import Watch
+    from forecaster.ports import StageWatch
 
 
 LEAST = 100_000
@@ -48,7 +48,7 @@ class Steps:
     failures: list[str] = field(default_factory=list)
     late: list[str] = field(default_factory=list)
     """Optional steps that found no time and wait for the next cycle."""
-    watch: Watch | None = None
+    watch: StageWatch | None = None
     began: float = field(init=False)
 
     def __post_init__(self) -> None:

@@ -132,7 +132,7 @@ class ScaleUp(NamedTuple):
         return None
 
 
-class Watch(NamedTuple):
+class ScaleUpWatch(NamedTuple):
     """Scale-ups of one workload: those being waited for, and how long others took.
 
     `rung` is the lead time in force, None while too few were seen; `off` counts the latest scale-ups in a row after
@@ -146,7 +146,7 @@ class Watch(NamedTuple):
     off: int = 0
 
 
-def watched(watch: Watch, replicas: int, ready: int, now: datetime, *, delay: timedelta = DELAY) -> Watch:
+def watched(watch: ScaleUpWatch, replicas: int, ready: int, now: datetime, *, delay: timedelta = DELAY) -> ScaleUpWatch:
     """The same after a look at the workload: a scale-up is over when as many pods are ready as it asked for.
 
     A scale-up that is taken back before it is over says nothing. One that is over at the first look took no time that
@@ -165,12 +165,12 @@ def watched(watch: Watch, replicas: int, ready: int, now: datetime, *, delay: ti
     return seen
 
 
-def interrupted(watch: Watch) -> Watch:
+def interrupted(watch: ScaleUpWatch) -> ScaleUpWatch:
     """The watch after a gap between two looks: what was waited for may have been over long ago."""
     return watch._replace(waiting=(), asked=None)
 
 
-def _settled(watch: Watch, delay: timedelta) -> Watch:
+def _settled(watch: ScaleUpWatch, delay: timedelta) -> ScaleUpWatch:
     """The lead time in force after one more scale-up: it stays until it is clearly or repeatedly wrong."""
     found = slow(watch.took)
     if found is None:

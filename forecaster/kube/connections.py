@@ -128,7 +128,7 @@ def _ended(answer: BaseHTTPResponse) -> None:
 def _pool(config: ClientConfig, connections: int, opened: WeakSet[HTTPSConnection]) -> HTTPConnectionPool:
     """A pool of at most so many connections; `opened` has those that are there."""
 
-    class Connection(HTTPSConnection):
+    class OpenedConnection(HTTPSConnection):
         def connect(self) -> None:
             opened.add(self)
             super().connect()
@@ -139,7 +139,7 @@ def _pool(config: ClientConfig, connections: int, opened: WeakSet[HTTPSConnectio
         options["server_hostname"] = config.tls_server_name
     manager = _proxied(config.proxy, options) if config.proxy else PoolManager(**options)
     pool = manager.connection_from_url(config.server)
-    pool.ConnectionCls = Connection
+    pool.ConnectionCls = OpenedConnection
     return pool
 
 

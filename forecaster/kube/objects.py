@@ -121,7 +121,7 @@ class ResourceRequirements(Wire, frozen=True):
     limits: Quantities | None = None
 
 
-class Container(Wire, frozen=True):
+class ContainerObject(Wire, frozen=True):
     """A container; an init container that is always restarted is a native sidecar."""
 
     name: str = ""
@@ -132,14 +132,14 @@ class Container(Wire, frozen=True):
 class PodSpec(Wire, frozen=True):
     """Of a pod or of a template."""
 
-    containers: tuple[Container, ...] | None = None
-    init_containers: tuple[Container, ...] | None = None
+    containers: tuple[ContainerObject, ...] | None = None
+    init_containers: tuple[ContainerObject, ...] | None = None
     resources: ResourceRequirements | None = None
     """Of the pod as a whole, where it states them."""
     node_name: str = ""
 
 
-class PodCondition(Wire, frozen=True):
+class PodConditionObject(Wire, frozen=True):
     """PodScheduled, Ready and others."""
 
     type: str = ""
@@ -147,19 +147,19 @@ class PodCondition(Wire, frozen=True):
     last_transition_time: datetime | None = None
 
 
-class PodStatus(Wire, frozen=True):
+class PodStatusObject(Wire, frozen=True):
     """How far a pod has come."""
 
     phase: str = ""
-    conditions: tuple[PodCondition, ...] = ()
+    conditions: tuple[PodConditionObject, ...] = ()
 
 
-class Pod(Wire, frozen=True):
+class PodObject(Wire, frozen=True):
     """v1."""
 
     metadata: WatchedMeta
     spec: PodSpec = PodSpec()
-    status: PodStatus = PodStatus()
+    status: PodStatusObject = PodStatusObject()
 
 
 class PodTemplate(Wire, frozen=True):

@@ -140,7 +140,7 @@ class OverlayWriter:
         temporary.replace(self._path)
 
 
-class _TableRow(Protocol):
+class _NamedRow(Protocol):
     @property
     def namespace(self) -> str: ...
     @property
@@ -170,7 +170,7 @@ class OverlayReader:
         self._state: OverlayState | None = None
 
     def over(
-        self, offer: WorkloadOffer, row: _TableRow, kinds: Collection[str], published_at: datetime
+        self, offer: WorkloadOffer, row: _NamedRow, kinds: Collection[str], published_at: datetime
     ) -> WorkloadOffer:
         """An offer of a table, with the count and the readers that the workload has now.
 

@@ -90,7 +90,7 @@ class PictureFile:
         names = (*map(str, self._measured), *DECIDED)
         write_table(self.path, meta, len(cycle.ids), names, dict(self._columns(cycle, end, shown)))
 
-    def _columns(self, cycle: OfferedCycle, end: datetime, shown: Shown) -> Iterator[tuple[str, Column]]:
+    def _columns(self, cycle: OfferedCycle, end: datetime, shown: ShownSignals) -> Iterator[tuple[str, Column]]:
         rows = self._order.rows
         yield from self._order.identity.items()
         yield "shown", column_of(shown.signal[None], rows)
@@ -117,7 +117,7 @@ class PictureFile:
         return found
 
 
-class Shown(NamedTuple):
+class ShownSignals(NamedTuple):
     """Which signal is drawn first of each row [row]: a position in the signals of demand."""
 
     signal: NDArray[np.int8]
@@ -127,7 +127,7 @@ class Shown(NamedTuple):
     """Its forecast peak."""
 
 
-def shown_signals(cycle: OfferedCycle, signals: Sequence[Signal]) -> Shown:
+def shown_signals(cycle: OfferedCycle, signals: Sequence[Signal]) -> ShownSignals:
     """The first signal in the table of signals that decides a count; the first of all where none does."""
     decided = cycle.decided
     shown = np.zeros(len(cycle.ids), np.int8)
@@ -137,10 +137,10 @@ def shown_signals(cycle: OfferedCycle, signals: Sequence[Signal]) -> Shown:
             plane = decided.signals.index(str(signals[place]))
             here = decided.decides[plane]
             shown[here], pod[here], peak[here] = place, decided.pod[plane, here], decided.peak[plane, here]
-    return Shown(shown, pod, peak)
+    return ShownSignals(shown, pod, peak)
 
 
-def decided_now(cycle: OfferedCycle, shown: Shown) -> Floats32:
+def decided_now(cycle: OfferedCycle, shown: ShownSignals) -> Floats32:
     """`DECIDED` of a cycle [series, row]."""
     decided = cycle.decided
     known = decided.recommended != NO_COUNT

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import Workload, WorkloadId
-    from forecaster.ports import Watch
+    from forecaster.ports import StageWatch
     from forecaster.replay.forecasts import ReplayForecasts
     from forecaster.replay.gated import GateSince
     from forecaster.replay.runs import RunResult
@@ -68,7 +68,7 @@ def compare(
     assumed: Assumptions = USUAL_ASSUMPTIONS,
     forecasting: Forecasting = forecast_minutes,
     seconds: Callable[[], float] = lambda: 0.0,
-    watch: Watch | None = None,
+    watch: StageWatch | None = None,
 ) -> Comparison:
     """Replay `traces` from `begin` to `until`, by default their last day; what lies before is history.
 
@@ -96,7 +96,7 @@ def _runs_until_interrupted(
     strategies: Sequence[Strategy],
     assumed: Assumptions,
     forecasts: StrategyForecasts,
-    watch: Watch | None,
+    watch: StageWatch | None,
 ) -> dict[Point, Run]:
     """Every run; after Ctrl-C those of the strategies that were forecast, of which the HPA alone is the first."""
     runs: dict[Point, Run] = {}

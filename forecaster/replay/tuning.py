@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from forecaster.domain.policies import Policies
     from forecaster.domain.policy import Policy
     from forecaster.domain.workload import Workload, WorkloadId
-    from forecaster.ports import Watch
+    from forecaster.ports import StageWatch
     from forecaster.replay.compare import Forecasting, ReplayScope
     from forecaster.replay.forecasts import ReplayForecasts
     from forecaster.replay.runs import RunResult
@@ -119,7 +119,7 @@ def tune(
     model: str = OURS,
     assumed: Assumptions = USUAL_ASSUMPTIONS,
     forecasting: Forecasting = forecast_minutes,
-    watch: Watch | None = None,
+    watch: StageWatch | None = None,
     allow_shortage: bool = False,
 ) -> Tuning:
     """Search the settings of every workload on the whole days from `begin` on.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from forecaster.domain.amounts import UNKNOWN, cores, memory
 from forecaster.report.advice_view import changes, totals
-from forecaster.report.printed import Column, change, mebi, milli
+from forecaster.report.printed import PrintedColumn, change, mebi, milli
 from forecaster.vertical.admission.advice import whole_mebibytes
 from forecaster.vertical.admission.checks import Verdict
 from forecaster.vertical.admission.cluster import milli_of
@@ -32,24 +32,32 @@ STYLES = {
 SAME = "="
 
 
-def columns_of(advices: Sequence[Advice], prices: ResourcePrices | None) -> list[Column]:
+def columns_of(advices: Sequence[Advice], prices: ResourcePrices | None) -> list[PrintedColumn]:
     """One row per workload, by importance; columns without any value are left out."""
     risks = any(one.sizes for one in advices)
     before = any(one.previous is not None for one in advices)
     others = list(dict.fromkeys(name for one in advices for name in one.baselines))
     return [
-        Column("WORKLOAD", [str(one.id) for one in advices]),
-        Column("SEVERITY", [str(one.severity) for one in advices], rank=1),
+        PrintedColumn("WORKLOAD", [str(one.id) for one in advices]),
+        PrintedColumn("SEVERITY", [str(one.severity) for one in advices], rank=1),
         *(_sizes(advices, "request", 0)),
-        *([Column("COST A MONTH", [_cost(one, prices) for one in advices], rank=2, right=True)] if prices else []),
-        *([Column("SINCE LAST", [_since(one) for one in advices], rank=2, words=True)] if before else []),
-        Column("OFF BY", [off_by(one) for one in advices], rank=3),
-        Column("CLUSTER", [_answer(one) for one in advices], rank=4),
-        Column("PODS", [str(one.replicas) for one in advices], rank=5, right=True),
-        *([Column(f"{name} RISK", cells, rank=6, right=True) for name, cells in _risks(advices)] if risks else []),
+        *(
+            [PrintedColumn("COST A MONTH", [_cost(one, prices) for one in advices], rank=2, right=True)]
+            if prices
+            else []
+        ),
+        *([PrintedColumn("SINCE LAST", [_since(one) for one in advices], rank=2, words=True)] if before else []),
+        PrintedColumn("OFF BY", [off_by(one) for one in advices], rank=3),
+        PrintedColumn("CLUSTER", [_answer(one) for one in advices], rank=4),
+        PrintedColumn("PODS", [str(one.replicas) for one in advices], rank=5, right=True),
+        *(
+            [PrintedColumn(f"{name} RISK", cells, rank=6, right=True) for name, cells in _risks(advices)]
+            if risks
+            else []
+        ),
         *(_sizes(advices, "limit", 8)),
         *(column for name in others for column in _other(advices, name)),
-        Column("WHY", [_cluster(one) for one in advices], rank=9, words=True),
+        PrintedColumn("WHY", [_cluster(one) for one in advices], rank=9, words=True),
     ]
 
 
@@ -58,10 +66,12 @@ def styles_of(advices: Sequence[Advice]) -> list[str]:
     return [STYLES[one.severity] for one in advices]
 
 
-def _sizes(advices: Sequence[Advice], kind: str, rank: int) -> list[Column]:
+def _sizes(advices: Sequence[Advice], kind: str, rank: int) -> list[PrintedColumn]:
     """CPU and memory of one pod, now and recommended."""
     return [
-        Column(f"{name.upper()} {kind.upper()}", [_size(one, name, kind) for one in advices], rank=rank, right=True)
+        PrintedColumn(
+            f"{name.upper()} {kind.upper()}", [_size(one, name, kind) for one in advices], rank=rank, right=True
+        )
         for name in (CPU, MEMORY)
     ]
 
@@ -157,13 +167,13 @@ def _cost(one: Advice, prices: ResourcePrices | None) -> str:
     return texts[0] if wanted is None or texts[0] == texts[1] else " → ".join(texts)
 
 
-def _other(advices: Sequence[Advice], name: str) -> list[Column]:
+def _other(advices: Sequence[Advice], name: str) -> list[PrintedColumn]:
     """Requests that another recommender would set."""
     said = [one.baselines.get(name) for one in advices]
     cpu = [milli(of.cpu_request) if of else UNKNOWN for of in said]
     sums = [mebi(of.memory_request) if of else UNKNOWN for of in said]
     heads = (f"{name.upper()} CPU", f"{name.upper()} MEMORY")
-    return [Column(head, cells, rank=7, right=True) for head, cells in zip(heads, (cpu, sums), strict=True)]
+    return [PrintedColumn(head, cells, rank=7, right=True) for head, cells in zip(heads, (cpu, sums), strict=True)]
 
 
 def _since(one: Advice) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forecaster.report.printed import Column, print_table, print_text
+from forecaster.report.printed import PrintedColumn, print_table, print_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +48,7 @@ SUMS: tuple[tuple[str, Callable[[PoolWindow], JointSum], float, int], ...] = (
 )
 
 
-def window_columns(one: PoolForecast, ahead: NodeForecast) -> list[Column]:
+def window_columns(one: PoolForecast, ahead: NodeForecast) -> list[PrintedColumn]:
     """Sums of one pool by window; between which extremes they lie is the first to be left out."""
     windows = one.windows
     spans = [f"{_ahead(each.begin, ahead)}…{_ahead(each.until, ahead)}" for each in windows]
@@ -56,15 +56,15 @@ def window_columns(one: PoolForecast, ahead: NodeForecast) -> list[Column]:
         column
         for head, of, unit, rank in SUMS
         for column in (
-            Column(head, [f"{of(each).value / unit:.1f}" for each in windows], rank=rank, right=True),
-            Column("BETWEEN", [_between(of(each), unit) for each in windows], rank=6 + rank),
+            PrintedColumn(head, [f"{of(each).value / unit:.1f}" for each in windows], rank=rank, right=True),
+            PrintedColumn("BETWEEN", [_between(of(each), unit) for each in windows], rank=6 + rank),
         )
     ]
     return [
-        Column("AHEAD", spans),
+        PrintedColumn("AHEAD", spans),
         *sums,
-        Column("NEW NODES", [str(each.packing.new_nodes) for each in windows], right=True),
-        Column("UNPLACED PODS", [str(each.packing.unplaced) for each in windows], rank=4, right=True),
+        PrintedColumn("NEW NODES", [str(each.packing.new_nodes) for each in windows], right=True),
+        PrintedColumn("UNPLACED PODS", [str(each.packing.unplaced) for each in windows], rank=4, right=True),
     ]
 
 
@@ -78,14 +78,14 @@ def _between(one: JointSum, unit: float) -> str:
     return f"{one.independent / unit:.1f}…{one.together / unit:.1f}"
 
 
-def pressure_columns(ahead: NodeForecast) -> list[Column]:
+def pressure_columns(ahead: NodeForecast) -> list[PrintedColumn]:
     """The nodes whose memory is most likely to run out."""
     nodes = ahead.pressures[:MOST_NODES_SHOWN]
     return [
-        Column("NODE", [one.node for one in nodes]),
-        Column("GIB NOW", [f"{one.used_now / GIB:.1f}" for one in nodes], rank=2, right=True),
-        Column("P95 AHEAD", [f"{one.used_high / GIB:.1f}" for one in nodes], rank=1, right=True),
-        Column("GIB FREE", [f"{one.free / GIB:.1f}" for one in nodes], right=True),
-        Column("RISK", [f"{one.risk:.0%}" for one in nodes], right=True),
-        Column("EVICTED FIRST", [", ".join(one.first) if one.risk else "" for one in nodes], rank=3, words=True),
+        PrintedColumn("NODE", [one.node for one in nodes]),
+        PrintedColumn("GIB NOW", [f"{one.used_now / GIB:.1f}" for one in nodes], rank=2, right=True),
+        PrintedColumn("P95 AHEAD", [f"{one.used_high / GIB:.1f}" for one in nodes], rank=1, right=True),
+        PrintedColumn("GIB FREE", [f"{one.free / GIB:.1f}" for one in nodes], right=True),
+        PrintedColumn("RISK", [f"{one.risk:.0%}" for one in nodes], right=True),
+        PrintedColumn("EVICTED FIRST", [", ".join(one.first) if one.risk else "" for one in nodes], rank=3, words=True),
     ]

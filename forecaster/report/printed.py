@@ -32,7 +32,7 @@ UNBOUNDED = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class PrintedColumn:
     """One column; its cells in the order of the rows."""
 
     head: str
@@ -72,7 +72,7 @@ def terminal_width() -> int | None:
     return shutil.get_terminal_size().columns
 
 
-def fitting(columns: Sequence[Column], width: int | None) -> list[Column]:
+def fitting(columns: Sequence[PrintedColumn], width: int | None) -> list[PrintedColumn]:
     """The columns that have room in `width`, the least important ones left out; all where there is no width."""
     kept = list(columns)
     while width is not None and _taken(one.least for one in kept) > width and any(one.rank for one in kept):
@@ -85,7 +85,7 @@ def _taken(widths: Iterable[int]) -> int:
     return sum(each) + len(GAP) * (len(each) - 1)
 
 
-def table_rows(columns: Sequence[Column], width: int | None) -> list[list[str]]:
+def table_rows(columns: Sequence[PrintedColumn], width: int | None) -> list[list[str]]:
     """The lines of the head and of every row."""
     room = UNBOUNDED if width is None else width
     spare = room - _taken(one.least for one in columns)
@@ -95,7 +95,7 @@ def table_rows(columns: Sequence[Column], width: int | None) -> list[list[str]]:
     return [_lines(cells, columns, widths) for cells in (heads, *rows)]
 
 
-def _lines(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int]) -> list[str]:
+def _lines(cells: Sequence[str], columns: Sequence[PrintedColumn], widths: Sequence[int]) -> list[str]:
     pieces = [
         textwrap.wrap(cell, width, break_long_words=False, break_on_hyphens=False) if one.words else [cell]
         for cell, one, width in zip(cells, columns, widths, strict=True)
@@ -110,7 +110,7 @@ def _lines(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int
     ]
 
 
-def table_text(columns: Sequence[Column], width: int | None, styles: Sequence[str] = ()) -> Text:
+def table_text(columns: Sequence[PrintedColumn], width: int | None, styles: Sequence[str] = ()) -> Text:
     """The table; `styles` are those of its rows."""
     head, *rows = table_rows(columns, width)
     text = Text("\n".join(head), style="", no_wrap=True, overflow="ignore")
@@ -120,7 +120,7 @@ def table_text(columns: Sequence[Column], width: int | None, styles: Sequence[st
     return text
 
 
-def print_table(columns: Sequence[Column], styles: Sequence[str] = (), *, wide: bool = False) -> None:
+def print_table(columns: Sequence[PrintedColumn], styles: Sequence[str] = (), *, wide: bool = False) -> None:
     """Print what fits the terminal, or all of it; a terminal is told what is left out."""
     width = None if wide else terminal_width()
     kept = fitting(columns, width)

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class Shown:
-    """A `Watch`: shows stages, and lets the rest be done with what is known after the first Ctrl-C."""
+class ShownProgress:
+    """A `StageWatch`: shows stages, and lets the rest be done with what is known after the first Ctrl-C."""
 
     def __init__(self, bar: Progress | None = None, task: TaskID = TaskID(0)) -> None:  # noqa: B008  an integer
         self._bar, self._task = bar, task
@@ -32,12 +32,12 @@ class Shown:
 
 
 @contextmanager
-def shown_progress(work: str) -> Iterator[Shown]:
+def shown_progress(work: str) -> Iterator[ShownProgress]:
     """A bar for as long as the block takes; silent where standard error is no terminal."""
     if not sys.stderr.isatty():
-        yield Shown()
+        yield ShownProgress()
         return
     console = Console(stderr=True)
     columns = (TextColumn(f"{work}:"), TextColumn("{task.description}"), BarColumn(24), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False) as bar:
-        yield Shown(bar, bar.add_task("", total=1.0))
+        yield ShownProgress(bar, bar.add_task("", total=1.0))

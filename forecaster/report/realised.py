@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from forecaster.domain.amounts import UNKNOWN
-from forecaster.report.printed import Column, Printable, flat, print_as, print_table, print_text
+from forecaster.report.printed import Printable, PrintedColumn, flat, print_as, print_table, print_text
 from forecaster.report.replay_table import LIMITS
 from forecaster.report.replay_view import AccountView, LeftOutView, account_view
 
@@ -112,24 +112,24 @@ def said(outcome: RealisedOutcome) -> list[str]:
     ]
 
 
-def _columns(outcome: RealisedOutcome) -> list[Column]:
+def _columns(outcome: RealisedOutcome) -> list[PrintedColumn]:
     """Pod-hours and short demand of the HPA alone and of what was decided; `worse` is never left out."""
     rows = outcome.workloads
 
-    def pair(head: str, accounts: Sequence[Account | None], rank: int) -> list[Column]:
+    def pair(head: str, accounts: Sequence[Account | None], rank: int) -> list[PrintedColumn]:
         hours = [UNKNOWN if one is None else f"{one.pod_hours:.1f}" for one in accounts]
         return [
-            Column(f"{head} POD-H", hours, rank=rank and rank + 1, right=True),
-            Column(f"{head} SHORT", [_percent(one) for one in accounts], rank=rank, right=True),
+            PrintedColumn(f"{head} POD-H", hours, rank=rank and rank + 1, right=True),
+            PrintedColumn(f"{head} SHORT", [_percent(one) for one in accounts], rank=rank, right=True),
         ]
 
     return [
-        Column("WORKLOAD", [str(one.workload.id) for one in rows]),
+        PrintedColumn("WORKLOAD", [str(one.workload.id) for one in rows]),
         *pair("HPA", [one.plain for one in rows], 0),
         *pair("DECIDED", [one.decided for one in rows], 0),
-        Column("EQUAL COST SHORT", [_percent(one.equal) for one in rows], rank=1, right=True),
+        PrintedColumn("EQUAL COST SHORT", [_percent(one.equal) for one in rows], rank=1, right=True),
         *pair("MEASURED", [one.measured for one in rows], 2),
-        Column("", ["worse" if one.worse else "" for one in rows]),
+        PrintedColumn("", ["worse" if one.worse else "" for one in rows]),
     ]
 
 

@@ -15,8 +15,8 @@ from forecaster.domain.decision import Hold, Reason, Resize, Scale
 from forecaster.publish.views import AMOUNTS, recommendation_view, verdict_of
 from forecaster.report.formats import Output
 from forecaster.report.printed import (
-    Column,
     Printable,
+    PrintedColumn,
     change,
     fitting,
     mebi,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from forecaster.publish.views import RecommendationView
 
 
-def columns_of(recommendations: Sequence[Recommendation]) -> list[Column]:
+def columns_of(recommendations: Sequence[Recommendation]) -> list[PrintedColumn]:
     """One row per workload: demand now and ahead, replicas, reason, and what one pod requests; by importance."""
     views = [deciding(one) for one in recommendations]
     ahead = [view.forecast if view else None for view in views]
@@ -48,19 +48,19 @@ def columns_of(recommendations: Sequence[Recommendation]) -> list[Column]:
         return [table_amount(value(one) if one else None, unit) for one, unit in zip(ahead, units, strict=True)]
 
     return [
-        Column("WORKLOAD", [str(one.id) for one in recommendations]),
-        Column("SIGNAL", [view.signal if view else UNKNOWN for view in views], rank=3),
-        Column(
+        PrintedColumn("WORKLOAD", [str(one.id) for one in recommendations]),
+        PrintedColumn("SIGNAL", [view.signal if view else UNKNOWN for view in views], rank=3),
+        PrintedColumn(
             "NOW",
             [table_amount(view.measured if view else None, unit) for view, unit in zip(views, units, strict=True)],
             rank=2,
             right=True,
         ),
-        Column("FORECAST", of_each(lambda one: one.peak), rank=1, right=True),
-        Column("LOW", of_each(lambda one: one.low), rank=6, right=True),
-        Column("HIGH", of_each(lambda one: one.high), rank=6, right=True),
-        Column("REPLICAS", [_replicas(one) for one in recommendations], right=True),
-        Column("REASON", [_reason(one) for one in recommendations]),
+        PrintedColumn("FORECAST", of_each(lambda one: one.peak), rank=1, right=True),
+        PrintedColumn("LOW", of_each(lambda one: one.low), rank=6, right=True),
+        PrintedColumn("HIGH", of_each(lambda one: one.high), rank=6, right=True),
+        PrintedColumn("REPLICAS", [_replicas(one) for one in recommendations], right=True),
+        PrintedColumn("REASON", [_reason(one) for one in recommendations]),
         *_sizes(recommendations),
     ]
 
@@ -99,19 +99,19 @@ def _reason(one: Recommendation) -> str:
     return f"hold: {one.replicas.reason}" if isinstance(one.replicas, Hold) else str(one.replicas.reason)
 
 
-def _sizes(recommendations: Sequence[Recommendation]) -> list[Column]:
+def _sizes(recommendations: Sequence[Recommendation]) -> list[PrintedColumn]:
     """Requests before limits: they are what is paid for."""
     pairs = [
         (one.resources_now, one.resources.resources if isinstance(one.resources, Resize) else None)
         for one in recommendations
     ]
 
-    def column(head: str, name: str, spoken: Callable[[float | None], str], rank: int) -> Column:
+    def column(head: str, name: str, spoken: Callable[[float | None], str], rank: int) -> PrintedColumn:
         cells = [
             change(spoken(getattr(now, name)), spoken(getattr(wanted, name)) if wanted else None)
             for now, wanted in pairs
         ]
-        return Column(head, cells, rank=rank, right=True)
+        return PrintedColumn(head, cells, rank=rank, right=True)
 
     return [
         column("CPU REQUEST", "cpu_request", milli, 4),
@@ -177,7 +177,7 @@ def _flat(view: RecommendationView) -> dict[str, object]:
 # The same live: one table that is drawn again in its place.
 
 
-class Picture:
+class LiveTable:
     """Recommendations on a terminal, those that change most first; where there is no terminal one below the other."""
 
     def __init__(self, rows: int | None = None) -> None:

@@ -10,7 +10,7 @@ from forecaster.domain.amounts import UNKNOWN
 from forecaster.domain.window import HOUR, MINUTE
 from forecaster.replay.gated import acting_of
 from forecaster.replay.strategies import HPA
-from forecaster.report.printed import Column
+from forecaster.report.printed import PrintedColumn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,11 +43,11 @@ RANKS = (0, 0, 4, 0, 5, 1, 2)
 """Which columns go first where the terminal is narrow."""
 
 
-def columns_of(whole: Comparison) -> list[Column]:
+def columns_of(whole: Comparison) -> list[PrintedColumn]:
     """All workloads together, for a terminal."""
     cells = zip(*rows_of(whole), strict=True)
     return [
-        Column(name.upper(), each, rank=rank, right=bool(i))
+        PrintedColumn(name.upper(), each, rank=rank, right=bool(i))
         for i, (name, each, rank) in enumerate(zip(TERMINAL, cells, RANKS, strict=True))
     ]
 

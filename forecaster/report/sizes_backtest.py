@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forecaster.report.printed import Column, Printable, print_as, print_table, print_text
+from forecaster.report.printed import Printable, PrintedColumn, print_as, print_table, print_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ def print_backtest(
     print_as(output, result)
 
 
-def _columns(rows: Sequence[SizeOutcome]) -> list[Column]:
+def _columns(rows: Sequence[SizeOutcome]) -> list[PrintedColumn]:
     sums = [one.summary for one in rows]
     cells = (
         [f"{s.slack:.2f}" for s in sums],
@@ -46,10 +46,10 @@ def _columns(rows: Sequence[SizeOutcome]) -> list[Column]:
         [str(s.changes) for s in sums],
     )
     return [
-        Column("RECOMMENDER", [one.family for one in rows]),
-        Column("SETTING", [one.setting for one in rows]),
+        PrintedColumn("RECOMMENDER", [one.family for one in rows]),
+        PrintedColumn("SETTING", [one.setting for one in rows]),
         *(
-            Column(head, each, rank=rank, right=True)
+            PrintedColumn(head, each, rank=rank, right=True)
             for head, each, rank in zip(COLUMNS, cells, (0, 0, 1, 2, 3), strict=True)
         ),
     ]

@@ -66,7 +66,7 @@ class Now(TableAge, frozen=True, kw_only=True):
     fault: str
 
 
-class Series(msgspec.Struct, frozen=True):
+class DrawnSeries(msgspec.Struct, frozen=True):
     """Half a day of a workload: float32 [name, point] in base64, little-endian, NaN where unknown."""
 
     names: tuple[str, ...]
@@ -84,7 +84,7 @@ class WorkloadPage(msgspec.Struct, frozen=True):
     outlooks: list[OutlookView]
     decisions: tuple[DecisionChange, ...]
     accuracy: tuple[AccuracyView, ...]
-    series: Series | None
+    series: DrawnSeries | None
 
 
 class Sentences(msgspec.Struct, frozen=True):
@@ -225,12 +225,12 @@ def _fleet_body(table: PublishedTable, pictures: PublishedTable | None) -> _Body
     return _Body.of(msgspec.json.encode(fleet_view(table, pictures)))
 
 
-def _series(pictures: PublishedTable | None, namespace: str, name: str, kind: str) -> Series | None:
+def _series(pictures: PublishedTable | None, namespace: str, name: str, kind: str) -> DrawnSeries | None:
     row = None if pictures is None else pictures.row_of(namespace, name, kind)
     if pictures is None or row is None:
         return None
     values = base64.b64encode(pictures.text("series", row) + pictures.text("decided", row)).decode()
-    return Series(pictures.signals, pictures.meta.published_at, values)
+    return DrawnSeries(pictures.signals, pictures.meta.published_at, values)
 
 
 def _rows(text: str, most: int) -> list[int]:

@@ -17,7 +17,7 @@ from forecaster.domain.amounts import duration_text
 from forecaster.domain.window import Inventory
 from forecaster.domain.workload import Autoscaler, Resources, Target, Workload, WorkloadId
 from forecaster.errors import SourceError
-from forecaster.kube.objects import HorizontalPodAutoscaler, MetadataOnly, Pod, Scalable
+from forecaster.kube.objects import HorizontalPodAutoscaler, MetadataOnly, PodObject, Scalable
 from forecaster.kube.watch import Collection, Watch
 from forecaster.sources.inventory import of_series
 from forecaster.sources.live_objects import (
@@ -83,7 +83,7 @@ class LiveCluster:
         self.replica_sets = Watch(
             Collection(REPLICA_SETS, MetadataOnly, metadata_only=True), owner_of_object, clock=clock
         )
-        self.pods = Watch(Collection(PODS, Pod), pod_of_object, clock=clock)
+        self.pods = Watch(Collection(PODS, PodObject), pod_of_object, clock=clock)
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
 

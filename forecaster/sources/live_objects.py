@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import Autoscaler
     from forecaster.hpa.spec import MetricSpec
     from forecaster.kube.objects import (
-        Container,
+        ContainerObject,
         HorizontalPodAutoscaler,
         MetadataOnly,
-        Pod,
+        PodObject,
         PodSpec,
         Quantities,
         ResourceRequirements,
@@ -174,7 +174,7 @@ def hpa_of_object(one: HorizontalPodAutoscaler, before: LiveHpa | None = None) -
 _wire = msgspec.json.Decoder(dict[str, Any])
 
 
-def pod_of_object(one: Pod) -> LivePod | None:
+def pod_of_object(one: PodObject) -> LivePod | None:
     """What is kept of a pod; nothing of one that has ended, is being deleted or has no controller."""
     owner = one.metadata.controller()
     if owner is None or one.status.phase not in LIVING or one.metadata.deletion_timestamp is not None:
@@ -231,7 +231,7 @@ def _containers(spec: PodSpec) -> tuple[LiveContainer, ...]:
     return (*app, *(LiveContainer(_text(one.name), _stated(one.resources), sidecar=True) for one in _sidecars(spec)))
 
 
-def _sidecars(spec: PodSpec) -> Iterator[Container]:
+def _sidecars(spec: PodSpec) -> Iterator[ContainerObject]:
     return (one for one in spec.init_containers or () if one.restart_policy == "Always")
 
 

@@ -16,7 +16,7 @@ import structlog
 import yaml
 
 from forecaster.actuators.autoscalers import BEFORE, LABEL, MODE, Autoscalers
-from forecaster.actuators.values import Change, Floor, Write
+from forecaster.actuators.values import FloorChange, Write, WrittenFloor
 from forecaster.app.compose import floor_actuator
 from forecaster.config.settings import parse
 from forecaster.domain.decision import Reason
@@ -281,10 +281,10 @@ def test_a_dry_run_changes_nothing_and_is_judged_by_the_api_server(plane: Contro
     source = client_config_source(plane.account("forecaster", NAMESPACE))
     (one,) = [each for each in Autoscalers(ApiClient(source)).listed() if each.namespace == web]
     dry = Autoscalers(ApiClient(source), dry_run=True)
-    floor = Floor(1, datetime.now(UTC) + timedelta(minutes=15))
-    dry.write(Write(one, Change.RAISE, 4, "a test", floor))
+    floor = WrittenFloor(1, datetime.now(UTC) + timedelta(minutes=15))
+    dry.write(Write(one, FloorChange.RAISE, 4, "a test", floor))
     with pytest.raises(ApiError, match="maxReplicas"):
-        dry.write(Write(one, Change.RAISE, 11, "a test", floor))
+        dry.write(Write(one, FloorChange.RAISE, 11, "a test", floor))
     assert plane.api.read(HPA, "web", web) == before
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecaster.actuators.floor import LEAST_GROWTH, LEAST_PODS, LEAST_WORKLOADS, Memory, floor_plan, released
-from forecaster.actuators.values import MANAGER, Change, Floor, FloorOffer, FloorSettings
+from forecaster.actuators.values import MANAGER, FloorChange, FloorOffer, FloorSettings, WrittenFloor
 from tests.support.autoscalers import FakeAutoscalers, live_hpa
 from tests.support.builders import NOON
 
@@ -154,7 +154,7 @@ def test_what_was_written_is_not_written_again(happened: list[tuple[str, str, ob
         days.now = at
         again = [write.change for write in days.cycle().writes]
         # A restoring that died is finished; one whose time of backing off is over is raised after its marks went.
-        assert set(again) <= {Change.FORGET, Change.RAISE}
+        assert set(again) <= {FloorChange.FORGET, FloorChange.RAISE}
         days.now = at
         assert days.cycle().writes == [] or days.cluster.dies
 
@@ -200,7 +200,7 @@ def test_a_large_fleet_is_moved_by_500_in_a_cycle_and_undone_at_once() -> None:
     hpas = [live_hpa(f"w{number}", replicas=40) for number in range(4000)]
     asked = {one.target: FloorOffer(5) for one in hpas}
     assert len(floor_plan(hpas, asked, lambda _: True, {}, NOON, RULES).writes) == 500
-    raised = [replace(one, marked=True, floor=Floor(2, NOON), writers=frozenset({MANAGER})) for one in hpas]
+    raised = [replace(one, marked=True, floor=WrittenFloor(2, NOON), writers=frozenset({MANAGER})) for one in hpas]
     undone = floor_plan(raised, asked, lambda _: False, {}, NOON, RULES).writes
-    assert {(one.change, one.min_replicas) for one in undone} == {(Change.RESTORE, 2)}
+    assert {(one.change, one.min_replicas) for one in undone} == {(FloorChange.RESTORE, 2)}
     assert len(undone) == 4000

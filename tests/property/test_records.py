@@ -22,7 +22,7 @@ from forecaster.domain.policy import Policy
 from forecaster.domain.signal import CPU, DEMAND
 from forecaster.domain.window import MINUTE
 from forecaster.forecasting.peaks import LEVELS, PeakForecasts
-from forecaster.horizontal.lead_time import Watch, lead_time
+from forecaster.horizontal.lead_time import ScaleUpWatch, lead_time
 from forecaster.horizontal.quantile import Coverage, Held
 from forecaster.horizontal.standing import Gate, GateForecaster, Standing
 from forecaster.publish.publisher import OfferPublisher
@@ -124,12 +124,12 @@ class RandomFleet:
             self.decider.observed.gates.records[id_] = Gate(standing, forecaster, NOON, self._chosen(("new", "better")))
         if self._one_in(9):
             took = tuple(MINUTE * int(minutes) for minutes in self.random.integers(1, 20, 5))
-            self.decider.observed.lead_times.watches[id_] = Watch(took=took)
+            self.decider.observed.lead_times.watches[id_] = ScaleUpWatch(took=took)
         if self._one_in(9):
             self.sizings[id_] = self._chosen(SIZINGS)
 
     def _lead_time(self, id_: WorkloadId) -> LeadTime:
-        watch = self.decider.observed.lead_times.watches.get(id_, Watch())
+        watch = self.decider.observed.lead_times.watches.get(id_, ScaleUpWatch())
         return lead_time(self.policies.of(id_).horizontal, watch.took)
 
     def _forecasts(self, rows: Rows, at: datetime) -> Forecasts:

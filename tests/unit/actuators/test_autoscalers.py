@@ -20,7 +20,7 @@ from forecaster.actuators.autoscalers import (
     event_of,
     listed_autoscaler,
 )
-from forecaster.actuators.values import Change, Floor, LiveAutoscaler, Write
+from forecaster.actuators.values import FloorChange, LiveAutoscaler, Write, WrittenFloor
 from forecaster.domain.workload import WorkloadId
 from tests.support.autoscalers import live_hpa
 from tests.support.recommendations import NOON
@@ -54,7 +54,7 @@ RAISED = {BEFORE: "2", EXPIRES: "2026-03-01T12:15:00Z"}
 
 def test_a_floor_is_read_with_all_that_undoes_it() -> None:
     found = read(fields("forecaster", "minReplicas"), annotations=RAISED, labels={LABEL: "raised"})
-    assert found.floor == Floor(2, NOON + timedelta(minutes=15))
+    assert found.floor == WrittenFloor(2, NOON + timedelta(minutes=15))
     assert (found.target, found.replicas, found.version) == (WorkloadId("shop", "Deployment", "web"), 4, "9")
     assert (found.marked, found.fault, found.other_writers) == (True, "", "")
 
@@ -85,7 +85,7 @@ def test_a_mode_that_is_none_is_taken_for_observe_and_said() -> None:
     found = read(annotations={MODE: "off", **RAISED})
     assert found.mode == "observe"
     assert found.misread == "annotation forecaster.dev/mode is 'off'; use one of observe, publish, floor"
-    assert (found.fault, found.floor) == ("", Floor(2, NOON + timedelta(minutes=15)))
+    assert (found.fault, found.floor) == ("", WrittenFloor(2, NOON + timedelta(minutes=15)))
     assert read(annotations={MODE: "floor"}).mode == "floor"
 
 
@@ -95,7 +95,7 @@ def test_a_back_off_until_no_instant_is_over() -> None:
 
 @pytest.mark.parametrize("text", ["", "later", "99999-01-01T00:00:00Z"])
 def test_a_floor_without_a_readable_expiry_has_expired(text: str) -> None:
-    assert read(annotations={BEFORE: "2", EXPIRES: text}).floor == Floor(2, LONG_AGO)
+    assert read(annotations={BEFORE: "2", EXPIRES: text}).floor == WrittenFloor(2, LONG_AGO)
 
 
 def test_an_instant_without_a_zone_is_utc() -> None:
@@ -113,14 +113,14 @@ def test_the_object_it_is_made_from_is_named() -> None:
     assert read(ownerReferences=owners).controller == "ScaledObject web"
 
 
-def sent(change: Change, count: int, **after: Any) -> dict[str, Any]:
+def sent(change: FloorChange, count: int, **after: Any) -> dict[str, Any]:
     write = Write(live_hpa(), change, count, "", **after)
     found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(applied(write)))
     return found
 
 
 def test_what_is_applied_names_the_object_and_version_that_was_decided_on() -> None:
-    body = sent(Change.RAISE, 7, floor=Floor(2, datetime(2026, 3, 1, 12, 15, tzinfo=UTC)))
+    body = sent(FloorChange.RAISE, 7, floor=WrittenFloor(2, datetime(2026, 3, 1, 12, 15, tzinfo=UTC)))
     assert body == {
         "apiVersion": "autoscaling/v2",
         "kind": "HorizontalPodAutoscaler",
@@ -137,15 +137,15 @@ def test_what_is_applied_names_the_object_and_version_that_was_decided_on() -> N
 
 
 def test_what_yields_names_no_value_and_what_restores_no_annotation() -> None:
-    yielded = sent(Change.YIELD, 7, backed_off_until=NOON)
+    yielded = sent(FloorChange.YIELD, 7, backed_off_until=NOON)
     assert "spec" not in yielded
     assert yielded["metadata"]["annotations"] == {BACK_OFF: "2026-03-01T12:00:00Z"}
-    restored = sent(Change.RESTORE, 2)
+    restored = sent(FloorChange.RESTORE, 2)
     assert (restored["spec"], restored["metadata"]["annotations"]) == ({"minReplicas": 2}, {})
 
 
 def test_an_event_that_is_sent_twice_is_one() -> None:
-    write = Write(live_hpa(), Change.RAISE, 7, "the forecast asks for 7")
+    write = Write(live_hpa(), FloorChange.RAISE, 7, "the forecast asks for 7")
     first, again = event_of(write, NOON), event_of(write, NOON + timedelta(seconds=3))
     assert first.metadata.name == again.metadata.name
     assert first.message == "minReplicas 2 → 7: the forecast asks for 7"

@@ -15,7 +15,7 @@ from forecaster.cycle.observed import Observed
 from forecaster.domain.decision import Reason
 from forecaster.domain.signal import CPU, PODS
 from forecaster.errors import SourceRefused, StoreError
-from forecaster.horizontal.lead_time import Watch
+from forecaster.horizontal.lead_time import ScaleUpWatch
 from forecaster.sources.tape import Tape, TapedLedger, TapedSource
 from forecaster.sources.tape_reader import TapeReader
 from tests.support.builders import NOON, after, minutes, workload
@@ -158,7 +158,7 @@ def test_a_lead_time_that_is_measured_on_the_way_is_retold_too(recorded: Recorde
 
 
 def test_what_was_measured_before_the_tape_began_is_on_it(tmp_path: Path) -> None:
-    observed = Observed(LeadTimes(watches={workload("web").id: Watch(took=(minutes(9),) * 5, rung=minutes(10))}))
+    observed = Observed(LeadTimes(watches={workload("web").id: ScaleUpWatch(took=(minutes(9),) * 5, rung=minutes(10))}))
     again = Recorded(tmp_path / "again")
     again.tape.close()
     again.tape = Tape(again.path, beginning(again.settings, again.stage.history, NOON, observed=observed))

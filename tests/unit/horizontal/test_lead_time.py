@@ -15,7 +15,7 @@ from forecaster.horizontal.lead_time import (
     LADDER,
     LEAST,
     LONGEST,
-    Watch,
+    ScaleUpWatch,
     interrupted,
     lead_time,
     measured,
@@ -45,8 +45,8 @@ def test_it_is_rounded_up_to_a_step_of_the_ladder() -> None:
     assert lead_time(UNSTATED, [timedelta(minutes=5.5)] * 5).value == minutes(8)
 
 
-def watch(*seen: tuple[int, int]) -> Watch:
-    one = Watch()
+def watch(*seen: tuple[int, int]) -> ScaleUpWatch:
+    one = ScaleUpWatch()
     for minute, (replicas, ready) in enumerate(seen):
         one = watched(one, replicas, ready, after(minute))
     return one
@@ -68,9 +68,9 @@ def test_what_was_waited_for_while_nobody_looked_says_nothing() -> None:
     assert watched(interrupted(watch((2, 2), (5, 2))), 5, 5, after(60)).took == ()
 
 
-def after_scale_ups(*took: float) -> Watch:
+def after_scale_ups(*took: float) -> ScaleUpWatch:
     """One pod more each time, each ready so many minutes after it was asked for."""
-    one, now = watched(Watch(), 1, 1, NOON), NOON
+    one, now = watched(ScaleUpWatch(), 1, 1, NOON), NOON
     for pods, length in enumerate(took, 2):
         one = watched(one, pods, pods - 1, now)
         now += minutes(length)

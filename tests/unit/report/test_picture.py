@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from forecaster.cycle.run import Outcome
 from forecaster.domain.report import CycleReport
 from forecaster.domain.window import Inventory
-from forecaster.report.recommendations import Picture, headline
+from forecaster.report.recommendations import LiveTable, headline
 from tests.support.recommendations import NOON, recommendation, workload_id
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def test_what_changes_most_is_on_top_and_the_rest_waits(capsys: pytest.CaptureFi
     made = [recommendation(workload_id(name), replicas=count) for name, count in COUNTS.items()]
     outcome = Outcome(Inventory(NOON, ()), made, CycleReport(at=NOON))
     assert headline(outcome, made).startswith("2026-03-01 12:00 UTC: 4 workloads, 1 up, 1 down, 1 keep, 1 hold")
-    with Picture(rows=3) as picture:
+    with LiveTable(rows=3) as picture:
         picture.show(outcome, {one.id for one in made})
     shown = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("shop/")]
     assert shown == ["shop/more", "shop/fewer", "shop/held"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.report.printed import Column, change, fitting, mebi, milli, table_rows
+from forecaster.report.printed import PrintedColumn, change, fitting, mebi, milli, table_rows
 
-NUMBERS = Column("CPU", ["10655m", "9m"], right=True)
-REASON = Column("WHY", ["a sentence that is long enough to go on in the next line", "short"], rank=1, words=True)
-SPARE = Column("SPARE", ["1234567890", "1"], rank=2, right=True)
+NUMBERS = PrintedColumn("CPU", ["10655m", "9m"], right=True)
+REASON = PrintedColumn("WHY", ["a sentence that is long enough to go on in the next line", "short"], rank=1, words=True)
+SPARE = PrintedColumn("SPARE", ["1234567890", "1"], rank=2, right=True)
 cells = st.text("abc 0123456789m", min_size=1, max_size=30)
 
 
@@ -36,7 +36,12 @@ def test_a_pipe_has_no_width() -> None:
 def test_every_word_of_what_is_kept_is_on_some_line_in_one_piece(rows: list[tuple[str, str, str]], width: int) -> None:
     first, second, third = zip(*rows, strict=True)
     columns = fitting(
-        [Column("A", first), Column("B", second, 2, right=True), Column("C", third, 1, words=True)], width
+        [
+            PrintedColumn("A", first),
+            PrintedColumn("B", second, 2, right=True),
+            PrintedColumn("C", third, 1, words=True),
+        ],
+        width,
     )
     for i, lines in enumerate(table_rows(columns, width)[1:]):
         said = " ".join(lines).split()

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from forecaster.actuators.autoscalers import BEFORE, EXPIRES, LABEL, listed_autoscaler
-from forecaster.actuators.values import Floor
+from forecaster.actuators.values import WrittenFloor
 from forecaster.app.compose import watched_autoscalers
 from forecaster.domain.window import Inventory
 from forecaster.domain.workload import NamedContainer, Resources, Target, TargetType, Workload, WorkloadId
@@ -197,7 +197,7 @@ class TestAutoscalers:
         listed = msgspec.json.decode(msgspec.json.encode(document), type=HorizontalPodAutoscaler)
         (watched,) = watched_autoscalers(cluster(horizontalpodautoscalers=[document])) or ()
         assert watched == listed_autoscaler(listed)
-        assert watched.floor == Floor(2, NOW + timedelta(minutes=15))
+        assert watched.floor == WrittenFloor(2, NOW + timedelta(minutes=15))
         assert (watched.other_writers, watched.controller) == ("argocd", "ScaledObject web")
 
     def test_while_the_watch_is_away_they_are_not_known(self) -> None:
