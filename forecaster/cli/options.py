@@ -106,7 +106,7 @@ def chosen(
 
 
 def known_workloads(settings: Settings, at: datetime | None = None, *, patient: bool = True) -> list[WorkloadId]:
-    """Every workload, by one question; without patience where a shell waits for its completion.
+    """Every workload, of a Prometheus by one question; without patience where a shell waits for its completion.
 
     Raises:
         SourceError: there was no answer.
@@ -115,9 +115,12 @@ def known_workloads(settings: Settings, at: datetime | None = None, *, patient: 
 
     from forecaster.app.clock import current
     from forecaster.domain.workload import WorkloadId
-    from forecaster.sources.factory import prometheus
+    from forecaster.sources.factory import opened, prometheus
     from forecaster.sources.wire import at_instant
 
+    if settings.source.kind != "prometheus":
+        with opened(settings) as other:
+            return sorted(other.inventory(at or current()).ids)
     how = settings.prometheus
     if not patient:
         how = how.model_copy(update={"retries": 0, "connect_timeout_seconds": 1.0, "read_timeout_seconds": 2.0})
