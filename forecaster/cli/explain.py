@@ -57,7 +57,7 @@ def explain(
     with shown_progress("explain") as shown:
         cycle, outcome = cycle_run(settings, at, workload, shown)
         ours = workloads_of(outcome, workload, settings)
-        told = Told(
+        explanations = Explanations(
             cycle,
             outcome,
             _prover(cluster),
@@ -69,12 +69,12 @@ def explain(
         typer.echo(f"! {failure}", err=True)
     if not ours:
         raise typer.Exit(1)
-    told.print(sorted(ours), output)
+    explanations.print(sorted(ours), output)
     finished(shown)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Explanations:
     """What is said of the workloads of one cycle."""
 
     cycle: Cycle

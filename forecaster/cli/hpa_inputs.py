@@ -33,7 +33,7 @@ def controller_with(*, scale_to_zero: bool) -> Controller:
 
 
 @dataclass(frozen=True, slots=True)
-class Streamed:
+class StreamedHpa:
     """One HPA of a stream, and where it is not written as one, what it was made of."""
 
     spec: HpaSpec
@@ -46,7 +46,7 @@ class Streamed:
         return f"HPA {name}" + (f", which KEDA makes of {self.note}" if self.note else "")
 
 
-def streamed(paths: Sequence[Path], controller: Controller) -> list[Streamed]:
+def streamed(paths: Sequence[Path], controller: Controller) -> list[StreamedHpa]:
     """The HPAs of manifests, lists, streams and Helm's output; objects of other kinds are passed over.
 
     Raises:
@@ -67,7 +67,7 @@ def streamed(paths: Sequence[Path], controller: Controller) -> list[Streamed]:
             if isinstance(spec, RefusedManifest):
                 faults += [f"{path}: {fault}" for fault in spec.faults]
             else:
-                found.append(Streamed(spec, f"ScaledObject {document['metadata'].get('name')}" if scaled else ""))
+                found.append(StreamedHpa(spec, f"ScaledObject {document['metadata'].get('name')}" if scaled else ""))
     if faults:
         raise InputError("the API server would refuse this\n  " + "\n  ".join(faults))
     if not found:

@@ -153,7 +153,7 @@ def look_at_demo(objects: Sequence[Path] | None, server: str | None, watch: Stag
         return Look(stage.cycle.run(stage.begin), stage.cycle, known, why)
 
 
-class Asked(Protocol):
+class LookOptions(Protocol):
     """Options by which a command says what to look at."""
 
     @property
@@ -177,7 +177,7 @@ class Asked(Protocol):
         """Of the API server."""
 
 
-def look_at(settings: Settings, asked: Asked, watch: StageWatch | None) -> Look:
+def look_at(settings: Settings, asked: LookOptions, watch: StageWatch | None) -> Look:
     """What the options ask for; only those workloads, unless one is so new that donors matter."""
     if asked.demo:
         return look_at_demo(asked.objects, asked.server_version, watch)
