@@ -10,8 +10,7 @@ import signal
 import threading
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
 from forecaster import __version__
@@ -21,19 +20,16 @@ from forecaster.app.clock import current
 from forecaster.app.compose import (
     build_cycle,
     floor_actuator,
-    nothing_observed,
-    observed_file,
     origins_file,
     service_source,
 )
-from forecaster.app.ledger_recall import recalled
-from forecaster.app.service import Persistence, Service
-from forecaster.app.tape_replay import beginning
+from forecaster.app.restored import recall, restored
+from forecaster.app.service import Service
+from forecaster.app.tape_replay import beginning, on_tape
 from forecaster.app.telemetry import CountedLedger, Metrics
 from forecaster.domain.window import last_multiple
 from forecaster.errors import StoreError
 from forecaster.forecasting.paths import Paths
-from forecaster.publish.decision_history import DecisionHistory
 from forecaster.publish.health import HealthBook, shown_settings
 from forecaster.publish.pictures import PictureFile
 from forecaster.publish.publisher import OfferPublisher, last_offers
@@ -41,10 +37,7 @@ from forecaster.publish.remote_write import RemoteWriter
 from forecaster.publish.table import pictures_path
 from forecaster.publish.table_file import TableFile
 from forecaster.serving.options import Address, SecureOptions, ServingOptions, UpstreamOptions
-from forecaster.sources.tape import Tape, TapedLedger, taped
-from forecaster.store.history import HistoryStore
 from forecaster.store.ledger import SqlLedger
-from forecaster.store.snapshot import Snapshots
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,16 +45,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.app.child import ChildExit
+    from forecaster.app.compose import LiveFacts
     from forecaster.config.settings import Settings, StateSettings
-    from forecaster.ports import Ledger, Source
+    from forecaster.domain.report import CycleReport
+    from forecaster.publish.decision_history import DecisionHistory
     from forecaster.publish.publisher import OfferReceiver
     from forecaster.publish.rows import OfferedCycle
     from forecaster.serving.settings import ServingSettings, UpstreamSettings
-    from forecaster.sources.request_origins import Origins
-    from forecaster.store.state import ObservedFile
-
-OBSERVED_EVERY = timedelta(minutes=5)
-"""From one writing of what was earned and decided to the next; a kill loses no more. 15 ms of CPU at 10,000 rows."""
+    from forecaster.store.history import HistoryStore
 
 
 def serve(settings: Settings) -> int:
@@ -139,61 +130,66 @@ def build_service(
     `written` hears of each table whether it could be written.
     """
     now = last_multiple(clock(), settings.cycle.interval)
-    history = HistoryStore(settings.signal_table.measured, settings.history, now=now)
-    snapshots = Snapshots(directory / "history.snapshot", history)
-    restore(snapshots, log)
-    observed = observed_file(settings, nothing_observed(settings))
-    restore(observed, log)
-    metrics = Metrics(__version__)
+    kept = restored(settings, directory, now, log)
+    metrics, paths = Metrics(__version__), Paths()
     ledger = SqlLedger(database_address(settings.state), keep=settings.state.keep)
-    paths = Paths()
-    table = TableFile(
-        table_path(directory),
-        interval=settings.cycle.interval,
-        version=__version__,
-        gauges=settings.serving.workload_metrics,
-        history=recall(ledger, now, log),
-        paths=lambda: paths.kept,
-        metrics=metrics.text,
-        last_report=lambda: service.report,
-        signals=settings.signal_table,
-        live=lambda at: live.source.live_kinds(at) if live else (),
-        health=HealthBook(shown_settings(settings.model_dump(mode="json", exclude_defaults=True))),
-    )
+    source, live = service_source(settings, table_path(directory), log, parts, clock)
+    kept.follow_origins(origins_file(settings, source), log)
+    table = offer_table(settings, directory, recall(ledger, now, log), metrics, paths, live, lambda: service.report)
+    actuator = floor_actuator(settings, log, parts, live.source.live if live else None)
     receivers: dict[str, OfferReceiver] = {"table": AnnouncedTable(table, log, written)}
-    publisher = OfferPublisher(
-        settings.policies, receivers, before=last_offers(table.path), counting=metrics.counting_failures
-    )
-    source, live = service_source(settings, table.path, log, parts, clock)
     if live:
         receivers["live"] = live
         metrics.watch_live(live.states, lambda: live.source.misread)
     receivers |= remote_writers(settings, parts)
-    actuator = floor_actuator(settings, log, parts, live.source.live if live else None)
     if actuator:
         receivers["floor"] = actuator
-    receivers |= pictures(settings, table.path, history, paths)
-    persisted = [Persistence(snapshots, settings.cycle.snapshot_every), Persistence(observed, OBSERVED_EVERY)]
-    if (origins := origins_file(settings, source)) is not None:
-        restore(origins, log)
-        persisted.append(Persistence(OnChange(origins), timedelta(0)))
+    receivers |= pictures(settings, table.path, kept.history, paths)
+    publisher = OfferPublisher(
+        settings.policies, receivers, before=last_offers(table.path), counting=metrics.counting_failures
+    )
     parts.callback(close_ledger, ledger, log)
-    metrics.watch_history((one for one in settings.signal_table.measured if not one.of_container), history.missing)
-    told = beginning(settings, history, now, observed=observed.observed) if settings.state.tape else b""
+    metrics.watch_history((one for one in settings.signal_table.measured if not one.of_container), kept.history.missing)
+    told = beginning(settings, kept.history, now, observed=kept.observed) if settings.state.tape else b""
     taped = on_tape(settings, source, CountedLedger(ledger, metrics), told, parts)
     cycle = build_cycle(
         settings,
         taped.source,
-        history,
+        kept.history,
         publisher=publisher,
         ledger=taped.ledger,
-        observed=observed.observed,
+        observed=kept.observed,
         actuator=actuator,
     )
     if settings.serving.forecast_path:
         cycle.forecaster.paths = paths
-    service = Service(cycle, settings.cycle, metrics, persisted, log, clock)
+    service = Service(cycle, settings.cycle, metrics, kept.files, log, clock)
     return service
+
+
+def offer_table(
+    settings: Settings,
+    directory: Path,
+    past: DecisionHistory,
+    metrics: Metrics,
+    paths: Paths,
+    live: LiveFacts | None,
+    last_report: Callable[[], CycleReport | None],
+) -> TableFile:
+    """The table that the serving process reads, with what it tells beside the offers."""
+    return TableFile(
+        table_path(directory),
+        interval=settings.cycle.interval,
+        version=__version__,
+        gauges=settings.serving.workload_metrics,
+        history=past,
+        paths=lambda: paths.kept,
+        metrics=metrics.text,
+        last_report=last_report,
+        signals=settings.signal_table,
+        live=lambda at: live.source.live_kinds(at) if live else (),
+        health=HealthBook(shown_settings(settings.model_dump(mode="json", exclude_defaults=True))),
+    )
 
 
 def pictures(settings: Settings, table: Path, history: HistoryStore, paths: Paths) -> dict[str, OfferReceiver]:
@@ -218,26 +214,6 @@ def remote_writers(settings: Settings, parts: ExitStack) -> dict[str, OfferRecei
     writer = RemoteWriter(settings.remote_write)
     parts.callback(writer.close)
     return {"remote-write": writer}
-
-
-class Taped(NamedTuple):
-    """Source and ledger, with or without a tape between."""
-
-    source: Source
-    ledger: Ledger
-
-
-def on_tape(settings: Settings, source: Source, ledger: Ledger, told: bytes, parts: ExitStack) -> Taped:
-    """What is read and decided goes on tape, too, where the settings name one; it begins with what is `told`.
-
-    Raises:
-        StoreError: the tape cannot be begun.
-    """
-    if settings.state.tape is None:
-        return Taped(source, ledger)
-    tape = Tape(settings.state.tape, told, source)
-    parts.callback(tape.close)
-    return Taped(taped(source, tape), TapedLedger(ledger, tape))
 
 
 def state_directory(settings: StateSettings) -> Path:
@@ -280,40 +256,6 @@ def close_ledger(ledger: SqlLedger, log: telemetry.Log) -> None:
         ledger.close()
     except StoreError as error:
         log.warning("scores_lost", error=str(error))
-
-
-def recall(ledger: SqlLedger, now: datetime, log: telemetry.Log) -> DecisionHistory:
-    """What became of each workload before this start; a database that is away leaves it unknown."""
-    try:
-        return recalled(ledger, now)
-    except StoreError as error:
-        log.warning("past_not_recalled", error=str(error))
-        return DecisionHistory()
-
-
-@dataclass(slots=True)
-class OnChange:
-    """A file that is written in the cycle in which there is something new to keep."""
-
-    file: ObservedFile[Origins]
-    written: bytes = b""
-
-    def save(self) -> None:
-        """Write it where it differs from what was written last. Raises `StoreError`."""
-        kept = self.file.observed.kept()
-        if kept != self.written:
-            self.file.save()
-            self.written = kept
-
-
-def restore(snapshots: Snapshots | ObservedFile[Any], log: telemetry.Log) -> None:
-    """Take over what the last run kept; without its history, everything is asked for again."""
-    try:
-        found = snapshots.load()
-    except StoreError as error:
-        log.warning("snapshot_not_restored", error=str(error))
-    else:
-        log.info("snapshot_restored" if found else "no_snapshot", path=str(snapshots.path))
 
 
 def serving_process(settings: Settings, directory: Path, log: telemetry.Log) -> ServingProcess | None:

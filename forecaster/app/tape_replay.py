@@ -16,16 +16,18 @@ import msgspec
 from forecaster.app.compose import Nowhere, build_cycle, nothing_observed
 from forecaster.config.settings import Settings, parse
 from forecaster.forecasting.forecaster import FITS
-from forecaster.sources.tape import encoded
+from forecaster.sources.tape import Tape, TapedLedger, encoded, taped
 from forecaster.sources.tape_reader import open_tape
 from forecaster.store.history import HistoryStore
 from forecaster.store.snapshot import Snapshots
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import ExitStack
 
     from forecaster.cycle.observed import Observed
     from forecaster.cycle.run import Outcome
+    from forecaster.ports import Ledger, Source
 
 PORTABLE = ("history", "signals", "cycle", "forecast", "floor", "policy", "overrides")
 """The sections of the settings that decisions depend on, or other sections; the rest holds addresses and secrets."""
@@ -107,3 +109,23 @@ def _restored(settings: Settings, begun: Beginning) -> HistoryStore:
 
 def _name(one: dict[str, object]) -> str:
     return str(one.get("id"))
+
+
+class Taped(NamedTuple):
+    """Source and ledger, with or without a tape between."""
+
+    source: Source
+    ledger: Ledger
+
+
+def on_tape(settings: Settings, source: Source, ledger: Ledger, told: bytes, parts: ExitStack) -> Taped:
+    """What is read and decided goes on tape, too, where the settings name one; it begins with what is `told`.
+
+    Raises:
+        StoreError: the tape cannot be begun.
+    """
+    if settings.state.tape is None:
+        return Taped(source, ledger)
+    tape = Tape(settings.state.tape, told, source)
+    parts.callback(tape.close)
+    return Taped(taped(source, tape), TapedLedger(ledger, tape))

@@ -105,6 +105,8 @@ class Cycle:
             learned = self._learn(steps, targets, rows, demands, now)
         scored = steps.optional("scores", lambda: self._score(known, policies, now), Scored())
         failed = decided.failures() if isinstance(decided, FleetDecisions) else []
+        early = (*targets.inventory.faults, *missing, *learned.unread, *known.failures, *learned.gates.failures)
+        late = (*failed, *unkept, *(effected.failures if effected else ()), *scored.unkept, *steps.failures)
         report = CycleReport(
             at=now,
             steps=steps.seconds,
@@ -112,18 +114,7 @@ class Cycle:
             newest_sample_age=known.ages(),
             incomplete=Counter(self.completeness.counts),
             verdicts=verdicts_of(decided),
-            failures=(
-                *targets.inventory.faults,
-                *missing,
-                *learned.unread,
-                *known.failures,
-                *learned.gates.failures,
-                *failed,
-                *unkept,
-                *(effected.failures if effected else ()),
-                *scored.unkept,
-                *steps.failures,
-            ),
+            failures=early + late,
             scores=scored.scores,
             masked=tuple(self.forecaster.masked()),
             gates=tuple(learned.gates.moved),

@@ -29,6 +29,7 @@ from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import TargetType
 from forecaster.sources import promql
 from forecaster.sources.blocks import SAMPLES_OF_A_POD, SAMPLES_OF_PODS, SETTLED_PODS
+from forecaster.sources.recorded import RunningSums
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -44,9 +45,8 @@ if TYPE_CHECKING:
 _MOST_POINTS = 11_000
 _SERVED_PRESET = "istio"
 """The mesh that recorded request rates claim to come from when the client finds that out by itself."""
-
 _APP = {"container": "app"}
-"""A recording knows no containers: every pod of a workload has one, and all pods use the same."""
+"""A recording knows no containers: each pod has one, and all pods of a workload use the same."""
 _ROUNDING = 1e-9
 _SENTINEL = timedelta(seconds=35_999)
 """A window that no other text contains, to find where the window stands."""
@@ -90,7 +90,7 @@ class Answers:
         self._patterns = {signal: _pattern(queries.signal(signal, _SENTINEL)) for signal in recording.values}
         self._of_pods = _pattern(queries.of_pods(CPU, _SENTINEL))
         self._containers = {signal: _pattern(queries.container_usage(signal, _SENTINEL)) for signal in (CPU, MEMORY)}
-        self._sums = {signal: _RunningSums(values) for signal, values in recording.values.items()}
+        self._sums = {signal: RunningSums(values) for signal, values in recording.values.items()}
 
     def about(self, query: str) -> tuple[Answers, str]:
         """What shows only the namespaces and names that a query is narrowed to, and the query without that."""
@@ -183,26 +183,6 @@ class Answers:
         )
 
 
-class _RunningSums:
-    """Means over any window in constant time per point."""
-
-    def __init__(self, values: NDArray[np.float64]) -> None:
-        none = np.zeros((values.shape[0], 1))
-        self._sums = np.hstack([none, np.nancumsum(values, axis=1)])
-        self._counts = np.hstack([none, np.cumsum(~np.isnan(values), axis=1)])
-
-    def means(self, columns: NDArray[np.intp], window: int) -> NDArray[np.float64]:
-        """float64[row, column]: mean of the `window` minutes up to each column, of those that were recorded."""
-        minutes = self._sums.shape[1] - 1
-        after = np.clip(columns + 1, 0, minutes)
-        before = np.clip(columns + 1 - window, 0, minutes)
-        counts = self._counts[:, after] - self._counts[:, before]
-        means = np.full(counts.shape, np.nan)
-        np.divide(self._sums[:, after] - self._sums[:, before], counts, out=means, where=counts > 0)
-        means[:, columns >= minutes] = np.nan
-        return means
-
-
 def _minutes(found: re.Match[str]) -> int:
     """The window of a query."""
     window = parse_duration(found.groupdict().get("window"))
@@ -248,7 +228,9 @@ TARGET_WORDS = {
 }
 """kube-state-metrics' word for each type of target, and its unit per unit of ours."""
 
+_NOT_RECORDED = ("hpa_containers", "identity", "state_metrics", "init_containers", "oom_kills", "held_back")
 FACTS: dict[str, Callable[[Iterable[Workload]], Iterable[Fact]]] = {
+    **dict.fromkeys(_NOT_RECORDED, lambda _workloads: []),
     "replicas": lambda workloads: [(_identity(one), one.replicas) for one in workloads],
     "ready_replicas": lambda workloads: [(_identity(one), one.ready_replicas) for one in workloads],
     "pod_requests": lambda workloads: _resource_rows(workloads, "request"),
@@ -260,17 +242,11 @@ FACTS: dict[str, Callable[[Iterable[Workload]], Iterable[Fact]]] = {
     "hpa_min_replicas": lambda workloads: [(labels, hpa.min_replicas) for labels, _, hpa in _scaled(workloads)],
     "hpa_max_replicas": lambda workloads: [(labels, hpa.max_replicas) for labels, _, hpa in _scaled(workloads)],
     "hpa_metric_targets": _target_rows,
-    "hpa_containers": lambda _workloads: [],
-    "identity": lambda _workloads: [],
-    "state_metrics": lambda _workloads: [],
     "container_images": lambda workloads: [
         (_identity(one) | _APP | {"image": f"recorded/{one.id.name}"}, 1.0) for one in workloads
     ],
     "container_requests": lambda workloads: [(labels | _APP, v) for labels, v in _resource_rows(workloads, "request")],
     "container_limits": lambda workloads: [(labels | _APP, v) for labels, v in _resource_rows(workloads, "limit")],
-    "init_containers": lambda _workloads: [],
-    "oom_kills": lambda _workloads: [],
-    "held_back": lambda _workloads: [],
 }
 """How each query of the inventory is answered, by its name in `Queries`."""
 

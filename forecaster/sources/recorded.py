@@ -304,3 +304,23 @@ def _enough(cores: NDArray[np.float64], one: Composed) -> NDArray[np.float64]:
 def _origin(one: Composed) -> str:
     parts = ", ".join(f"{signal} is {part.series} × {part.factor:g}" for signal, part in one.parts.items())
     return f"{one.id}: {parts}"
+
+
+class RunningSums:
+    """Means over any window of minutes [row, minute] in constant time per point."""
+
+    def __init__(self, values: NDArray[np.float64]) -> None:
+        none = np.zeros((values.shape[0], 1))
+        self._sums = np.hstack([none, np.nancumsum(values, axis=1)])
+        self._counts = np.hstack([none, np.cumsum(~np.isnan(values), axis=1)])
+
+    def means(self, columns: NDArray[np.intp], window: int) -> NDArray[np.float64]:
+        """float64[row, column]: mean of the `window` minutes up to each column, of those that were recorded."""
+        minutes = self._sums.shape[1] - 1
+        after = np.clip(columns + 1, 0, minutes)
+        before = np.clip(columns + 1 - window, 0, minutes)
+        counts = self._counts[:, after] - self._counts[:, before]
+        means = np.full(counts.shape, np.nan)
+        np.divide(self._sums[:, after] - self._sums[:, before], counts, out=means, where=counts > 0)
+        means[:, columns >= minutes] = np.nan
+        return means

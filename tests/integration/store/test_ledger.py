@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import create_engine, text
 
-from forecaster.app.ledger_recall import recalled
+from forecaster.app.restored import recalled
 from forecaster.domain.decision import Reason
 from forecaster.domain.report import ForecastScore
 from forecaster.domain.signal import CPU

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from forecaster.app.compose import Nowhere, build_cycle
-from forecaster.app.serve import on_tape
-from forecaster.app.tape_replay import beginning, retell
+from forecaster.app.tape_replay import beginning, on_tape, retell
 from forecaster.config.settings import parse
 from forecaster.domain.signal import CPU, MEMORY, PODS, REQUESTS
 from forecaster.domain.window import MINUTE

@@ -257,7 +257,7 @@ class TestDoctor:
         remedies = [below.strip()[0] for line, below in pairwise(lines) if line.startswith("BAD")]
         assert (told.code, told.err) == (1, "")
         assert set(remedies) == {"→"}
-        assert f"ok   state directory: {terminal.config.parent} is writable" in lines
+        assert f"ok state directory: {terminal.config.parent} is writable" in " ".join(told.out.split())
 
 
 class TestFaults:

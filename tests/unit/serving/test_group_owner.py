@@ -8,7 +8,7 @@ import pytest
 
 from forecaster.kube.client import ApiError
 from forecaster.kube.objects import ApiService, ApiServiceSpec
-from forecaster.serving.group_owner import GroupOwner, GroupOwnerWatch, advice, owner_of
+from forecaster.serving.secured import GroupOwner, GroupOwnerWatch, advice, owner_of
 
 if TYPE_CHECKING:
     from forecaster.kube.objects import ServiceReference

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from forecaster.app.serve import recall
+from forecaster.app.restored import recall
 from forecaster.errors import StoreError
 from forecaster.store.ledger import Recalled
 from forecaster.store.past import FadedScores, PastDecision
