@@ -17,6 +17,7 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit, urlunsplit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -85,6 +86,15 @@ class UnknownName(ForecasterError):
             more = f" and {len(there) - MOST_NAMED} more" if len(there) > MOST_NAMED else ""
             remedy = f"; there are {', '.join(there[:MOST_NAMED])}{more}" if there else "; there are none"
         super().__init__(f"no {kind} matches {name!r}{remedy}")
+
+
+def shown_url(url: str) -> str:
+    """An address fit for messages: without credentials and query, which may carry secrets."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return f"{url.partition('://')[0]}://…"
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def nearest(name: str, known: Iterable[str], most: int = 3) -> list[str]:

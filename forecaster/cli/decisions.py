@@ -17,6 +17,7 @@ from forecaster.cli.options import (
     Pattern,
     PrometheusUrl,
     chosen,
+    duration_of,
     finished,
     narrowed,
     settings_of,
@@ -166,14 +167,11 @@ def history(
     """
     from forecaster.app.clock import current
     from forecaster.app.serve import database_address
-    from forecaster.domain.settings import parse_duration
     from forecaster.report.printed import Printable, PrintedColumn, print_as, print_table, print_text
     from forecaster.store.ledger import SqlLedger
 
     settings = settings_of(config, None, None)
-    span = parse_duration(length)
-    if not isinstance(span, timedelta) or not span:
-        raise ConfigError("command line", [Fault("--length", length, "must be a duration like 90m, 5h or 7d")])
+    span = duration_of("--length", length)
     ledger = SqlLedger(database_address(settings.state), keep=settings.state.keep)
     try:
         ids = sorted(chosen(ledger.newest(), workload))

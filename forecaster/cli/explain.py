@@ -170,7 +170,10 @@ def with_changes(policies: Policies, changed: Sequence[str]) -> Policies:
         if not (name and equals):
             raise ConfigError("--set", [Fault("--set", one, "NAME=VALUE is expected, e.g. quantile=0.95")])
         *sections, field = name.split(".") if "." in name else ("horizontal", name)
-        nested: object = yaml.safe_load(value)
+        try:
+            nested: object = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise ConfigError("--set", [Fault(name, value, "a value as in a settings file is expected")]) from error
         for key in reversed([*sections, field]):
             nested = {key: nested}
         fragment = merged(fragment, nested)  # type: ignore[arg-type]  # a mapping after at least one section

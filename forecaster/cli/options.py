@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import fields
+from datetime import timedelta
 from functools import wraps
 from inspect import Parameter, Signature
 from pathlib import Path
@@ -128,6 +129,28 @@ def known_workloads(settings: Settings, at: datetime | None = None, *, patient: 
         rows = source.rows(at_instant("replicas", settings.queries.inventory()["replicas"], at or current()))
     named = ("namespace", "workload_kind", "workload")
     return sorted({WorkloadId(*(row.labels.get(label, "") for label in named)) for row in rows})
+
+
+LONGEST = timedelta(days=36_500)
+"""Of a duration on the command line: an instant so long ago can be said."""
+
+
+def duration_of(option: str, text: str) -> timedelta:
+    """The duration that an option states; a length is longer than nothing.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    from forecaster.domain.settings import parse_duration
+    from forecaster.errors import ConfigError, Fault
+
+    try:
+        found = parse_duration(text)
+    except ValueError as error:
+        raise ConfigError("command line", [Fault(option, text, str(error))]) from error
+    if not isinstance(found, timedelta) or found > LONGEST or (option == "--length" and not found):
+        raise ConfigError("command line", [Fault(option, text, "must be a duration like 90s, 5m or 7d")])
+    return found
 
 
 def tell_idle_overrides(policies: Policies, ids: Iterable[WorkloadId]) -> None:

@@ -13,11 +13,10 @@ from forecaster import __version__
 from forecaster.app import traces
 from forecaster.app.clock import instant
 from forecaster.cli.hpa_inputs import remedy_of, specs_of
-from forecaster.cli.options import chosen, narrowed, settings_of
+from forecaster.cli.options import chosen, duration_of, narrowed, settings_of
 from forecaster.cli.replay_options import PricedOptions, ReplayOptions
 from forecaster.domain.policies import Policies, merged
 from forecaster.domain.quantity import QuantityError, parse_quantity
-from forecaster.domain.settings import parse_duration
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import Resources, Workload
@@ -68,7 +67,7 @@ def inputs_of(options: ReplayOptions) -> ReplayInputs:
         SourceError: demand could not be read.
     """
     settings = settings_of(options.config, options.prometheus, options.namespace)
-    length = _duration("--length", options.length)
+    length = duration_of("--length", options.length)
     specs = specs_of(options.hpa or (), SHIPPED)
     found = _with_hpas(_traces(options, settings, length), specs)
     until = min(found.end, instant(options.until, UNTIL)) if options.until else found.end
@@ -160,11 +159,11 @@ def _assumptions(options: ReplayOptions, found: Traces, specs: Sequence[HpaSpec]
     behaviors = {one.id: spec.behavior for one in found.workloads if (spec := _spec_for(one.id, specs, one))}
     prices = (options.core_hour, options.gib_hour) if isinstance(options, PricedOptions) else NO_PRICES
     try:
-        timing = Timing(_duration("--sync", options.sync), _duration("--metrics-delay", options.metrics_delay))
+        timing = Timing(duration_of("--sync", options.sync), duration_of("--metrics-delay", options.metrics_delay))
     except ValueError as error:
         raise ConfigError("command line", [Fault("--sync, --metrics-delay", options.sync, str(error))]) from error
     return Assumptions(
-        start_ups=tuple(_duration("--start-up", one) for one in options.start_up or ()) or (START_UP,),
+        start_ups=tuple(duration_of("--start-up", one) for one in options.start_up or ()) or (START_UP,),
         timing=timing,
         every=options.every,
         capacities={one.id: capacity for one in found.workloads} if capacity else {},
@@ -221,16 +220,6 @@ def models_version() -> str:
     for path in sorted(Path(models.__file__).parent.glob("*.[pn][yp]*")):
         digest.update(path.name.encode() + path.read_bytes())
     return f"{__version__} {digest.hexdigest()}"
-
-
-def _duration(option: str, text: str) -> timedelta:
-    try:
-        found = parse_duration(text)
-    except ValueError as error:
-        raise ConfigError("command line", [Fault(option, text, str(error))]) from error
-    if not isinstance(found, timedelta) or (option == "--length" and not found):
-        raise ConfigError("command line", [Fault(option, text, "must be a duration like 90s, 5m or 7d")])
-    return found
 
 
 def _capacity(text: str | None, known: Signals) -> Capacity | None:

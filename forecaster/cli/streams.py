@@ -7,6 +7,7 @@ import errno
 import os
 import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,8 +26,11 @@ def _spelt_out(error: UnicodeError) -> tuple[str, int]:
 
 
 def tolerant_streams() -> None:
-    """What the encoding of standard output and error does not have is spelt in ASCII."""
+    """What the encoding of standard output and error does not have is spelt in ASCII; one that is closed takes all."""
     codecs.register_error("forecaster-plain", _spelt_out)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the shell: what is said goes nowhere
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115  as long as we run
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError, ValueError, OSError):  # a stream of a test, or none at all
             stream.reconfigure(errors="forecaster-plain")  # type: ignore[union-attr]  # of text files

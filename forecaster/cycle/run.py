@@ -75,6 +75,8 @@ class Cycle:
     scoring: Scoring = field(default_factory=Scoring)
     roster: Roster = field(default_factory=Roster)
     completeness: Completeness = field(default_factory=Completeness)
+    targets: Targets | None = None
+    """Those of the last cycle, with what is held of them."""
     learns_first: bool = False
     """Fit, size and judge before deciding: a single cycle has no next one."""
     budget: timedelta = BUDGET
@@ -83,7 +85,7 @@ class Cycle:
     def run(self, now: datetime) -> Outcome:
         """Everything for one evaluation time."""
         steps = Steps(self.seconds, self.budget, watch=self.watch)
-        targets = steps.run("targets", lambda: self._targets(now), self._lost(now))
+        self.targets = targets = steps.run("targets", lambda: self._targets(now), self._lost(now))
         missing: Sequence[str] = steps.run(
             "observations", lambda: catch_up(self.history, self.source, targets, now, self.completeness), ()
         )
@@ -132,11 +134,13 @@ class Cycle:
     def what_if(self, policies: Policies, now: datetime) -> Sequence[Recommendation]:
         """What the cycle of `now`, which has just run, would have decided under other policies.
 
-        Sources are not asked again, and nothing of it is remembered.
+        Sources are not asked again, and nothing of it is remembered. What it held for want of facts stays held.
         """
-        targets = self.roster.known(now, "")
+        targets = self.targets or self._lost(now)
+        if targets.down:
+            return held_all(targets.inventory.workloads, Reason.SOURCE_DOWN, targets.down, now)
         observed = replace(self.decider.observed, state=self.decider.before)
-        rows = RowBook().rows(targets.inventory.workloads, observed.in_force(policies))
+        rows = RowBook().rows(targets.inventory.workloads, observed.in_force(policies), targets.lost)
         demands = self._demands(rows)
         known = forecasts_of(self.forecaster, rows, demands, self.history, now, observed.coverage)
         return Decider(observed).decide(rows, known, self.sizes.of, self._lead_time, now)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from forecaster.domain.window import MINUTE
+from forecaster.errors import shown_url
 from forecaster.publish.decision_history import AccuracyView, FadingSums
 
 if TYPE_CHECKING:
@@ -162,17 +163,18 @@ def _accuracy(group: _Group, sums: FadingSums) -> LeadAccuracy:
     return LeadAccuracy(*group, view.forecasts, view.coverage, view.quantile, view.error_ratio)
 
 
-SECRETS = re.compile(r"(^|\.)(headers|database|database_file|token|token_file|password|key_file)(\.|$)")
+SECRETS = re.compile(
+    r"(^|\.)(headers|database|database_file|username|kubeconfig|(\w+_)?(token|password|secret|key)(_file)?)(\.|$)"
+)
 """Settings that are, or lead to, what not every reader of the dashboard may know."""
-CREDENTIALS = re.compile(r"//[^/@\s]*@")
-"""In an address."""
+ADDRESS = re.compile(r"\w+://[^\s\"']+")
 
 
 def shown_settings(changed: Mapping[str, object], before: str = "") -> dict[str, str]:
     """Nested settings as texts by path, without secrets.
 
     >>> shown_settings({"prometheus": {"url": "http://me:secret@prometheus:9090", "headers": {"a": "b"}}})
-    {'prometheus.url': 'http://…@prometheus:9090'}
+    {'prometheus.url': 'http://prometheus:9090'}
     """
     found: dict[str, str] = {}
     for name, value in changed.items():
@@ -183,5 +185,5 @@ def shown_settings(changed: Mapping[str, object], before: str = "") -> dict[str,
             found |= shown_settings(value, f"{path}.")
         else:
             text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-            found[path] = CREDENTIALS.sub("//…@", text)
+            found[path] = ADDRESS.sub(lambda address: shown_url(address[0]), text)
     return found

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import requests
 
-from forecaster.errors import StoreError
+from forecaster.errors import StoreError, shown_url
 from forecaster.publish.values import sampled_values
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class RemoteWriter:
         self._sending = threading.Thread(target=self._send, args=[cycle], name="remote-write", daemon=True)
         self._sending.start()
         if fault:
-            raise StoreError(f"remote write to {self._settings.url}: {fault}")
+            raise StoreError(f"remote write to {shown_url(self._settings.url)}: {fault}")
 
     def settle(self, timeout: float) -> None:
         """Let what is under way arrive, if that does not take longer."""
@@ -171,8 +171,8 @@ class RemoteWriter:
                     self._fault = f"not finished within {self._settings.deadline_seconds:g} s; the rest was left out"
                     return
                 self._post(write_request(batch), headers)
-        except (OSError, requests.RequestException, _RefusedError) as error:
-            self._fault = str(error)
+        except (OSError, ValueError, requests.RequestException, _RefusedError) as error:
+            self._fault = _said(error)
 
     def _headers(self) -> dict[str, str]:
         own = {name: value.get_secret_value() for name, value in self._settings.headers.items()}
@@ -194,6 +194,15 @@ class RemoteWriter:
         if not requests.codes.ok <= answer.status_code < requests.codes.multiple_choices:
             said = " ".join(answer.text[:SHOWN].split())
             raise _RefusedError(f"{answer.status_code} {said}".strip())
+
+
+def _said(error: BaseException) -> str:
+    """The innermost reason: the layers above it name the address, which may carry secrets, or a header's value."""
+    if isinstance(error, (UnicodeError, requests.exceptions.InvalidHeader)):
+        return "the token or a header has characters that no header may have"
+    while deeper := error.__cause__ or error.__context__:
+        error = deeper
+    return str(error) or type(error).__name__
 
 
 def _batches(samples: Iterator[SeriesSample], size: int) -> Iterator[list[SeriesSample]]:

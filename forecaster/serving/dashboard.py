@@ -196,7 +196,8 @@ class Dashboard:
 
     async def health(self, _request: Request) -> Response:
         """The computing process: cycles, sources, forecasts by lead, settings."""
-        return Response(self._table().whole("health") or b"{}", media_type="application/json", headers=GUARDS)
+        headers = {**GUARDS, "Cache-Control": "no-store"}
+        return Response(self._table().whole("health") or b"{}", media_type="application/json", headers=headers)
 
     async def workload(self, request: Request) -> Response:
         """Everything about one workload."""

@@ -15,7 +15,7 @@ import msgspec
 
 from forecaster.domain.signal import BUILT_IN
 from forecaster.publish.record import MODES, REASON_WORDS
-from forecaster.publish.table import TEXTS
+from forecaster.publish.table import SIZES, TEXTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,10 +108,16 @@ def _rows_in(table: PublishedTable, pictures: PublishedTable | None) -> Sequence
     """Where each row of the table is in the pictures: at the same place, while the workloads are the same."""
     if pictures is None:
         return [UNKNOWN] * table.rows
-    if all(table.whole(name + TEXTS) == pictures.whole(name + TEXTS) for name in ("namespace", "name", "kind")):
+    if all(_same_texts(table, pictures, name) for name in ("namespace", "name", "kind")):
         return range(table.rows)
     at = {key: row for row, key in enumerate(_keys(pictures))}
     return [at.get(key, UNKNOWN) for key in _keys(table)]
+
+
+def _same_texts(table: PublishedTable, pictures: PublishedTable, name: str) -> bool:
+    """Whether each row has the same text: `ab`, `c` and `a`, `bc` are the same bytes."""
+    ours, theirs = (one.columns[name + SIZES][0] for one in (table, pictures))
+    return ours == theirs and table.whole(name + TEXTS) == pictures.whole(name + TEXTS)
 
 
 def _unit(signal: str) -> str:

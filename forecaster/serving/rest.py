@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 from bisect import bisect_right
@@ -189,6 +190,8 @@ class RecommendationPages:
         self._fault = fault
         self._clock = clock
         self._stale_after = stale_after
+        self._listing = asyncio.Lock()
+        """One list at a time is made, in a thread: thousands of rows take what an HPA would wait for."""
 
     async def readyz(self, _request: Request) -> Response:
         """200 from the first table on, however old it grows: a process that is not ready cannot abstain either."""
@@ -203,8 +206,8 @@ class RecommendationPages:
         """A page of the table, filtered."""
         query = parse_query(request.query_params)
         table = self.table()
-        rows, next_page = page(table.entries, query)
-        items = [table.record(entry) for entry in rows]
+        async with self._listing:
+            items, next_page = await asyncio.to_thread(_listed, table, query)
         return _json(RecommendationPage(*_fields(self._age(table)), items=items, next_page=next_page))
 
     async def recommendation(self, request: Request) -> Response:
@@ -223,6 +226,11 @@ class RecommendationPages:
 
     def _age(self, table: PublishedTable) -> TableAge:
         return age_of(table.meta, self._clock(), self._stale_after)
+
+
+def _listed(table: PublishedTable, query: ListQuery) -> tuple[list[msgspec.Raw], str | None]:
+    rows, next_page = page(table.entries, query)
+    return [table.record(entry) for entry in rows], next_page
 
 
 def _one(table: PublishedTable, *, namespace: str, name: str, kind: str | None) -> TableEntry:

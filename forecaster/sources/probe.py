@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 from forecaster.domain.amounts import duration_text
 from forecaster.domain.report import Check
 from forecaster.domain.signal import CPU
-from forecaster.errors import SourceError, SourceUnavailable
+from forecaster.errors import SourceError, SourceUnavailable, shown_url
 from forecaster.sources import factory
 from forecaster.sources.facts import Identity, identity_of
 from forecaster.sources.inventory import WITH_FRACTIONS, older
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.sources.request_origins import several
-from forecaster.sources.wire import Denied, at_instant, by_its_own_clock, shown_url
+from forecaster.sources.wire import Denied, at_instant, by_its_own_clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

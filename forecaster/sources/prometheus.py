@@ -14,7 +14,7 @@ import numpy as np
 from forecaster.domain.signal import CPU, MEMORY, MEMORY_CONTAINER, OF_CONTAINER, REQUESTS, Signal
 from forecaster.domain.window import MINUTE, Block, PodSamples
 from forecaster.domain.workload import ContainerFacts
-from forecaster.errors import SourceError, SourceRefused, SourceTimeout
+from forecaster.errors import SourceError, SourceRefused, SourceTimeout, shown_url
 from forecaster.sources import request_rates
 from forecaster.sources.back_off import BackOff
 from forecaster.sources.blocks import block_of, of_containers, pod_samples, samples_of
@@ -23,7 +23,7 @@ from forecaster.sources.facts import NEEDED_OF_CONTAINERS, by_workload, containe
 from forecaster.sources.inventory import HPA_COUNT, MOST_FAILED, Rotation, inventory_of
 from forecaster.sources.request_origins import Origins
 from forecaster.sources.slices import Grid, Slices, grid_between, read_ahead
-from forecaster.sources.wire import MalformedAnswer, TooMuch, at_instant, shown_url
+from forecaster.sources.wire import MalformedAnswer, TooMuch, at_instant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

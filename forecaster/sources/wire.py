@@ -12,13 +12,12 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 import requests
 from urllib3.exceptions import HTTPError, ProtocolError, ReadTimeoutError
 
-from forecaster.errors import SourceRefused, SourceTimeout, SourceUnavailable
+from forecaster.errors import SourceRefused, SourceTimeout, SourceUnavailable, shown_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -274,12 +273,6 @@ def _refusal(response: requests.Response, body: bytes, where: str) -> SourceUnav
     if verdict.kind == "timeout" or any(phrase in verdict.message for phrase in _TOO_MANY):
         return TooMuch(message)
     return SourceUnavailable(message) if status in _UNAVAILABLE else SourceRefused(message)
-
-
-def shown_url(url: str) -> str:
-    """An address fit for messages: without credentials and query, which may carry secrets."""
-    parts = urlsplit(url)
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def _quoted(body: bytes) -> str:

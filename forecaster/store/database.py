@@ -142,7 +142,7 @@ class Database:
         self._checked = False
 
     def __str__(self) -> str:
-        return self._url.render_as_string(hide_password=True)
+        return self._url.set(query={}).render_as_string(hide_password=True)
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:

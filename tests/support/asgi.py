@@ -26,9 +26,12 @@ class Client:
     def request(
         self, method: str, url: str, body: bytes | None = None, headers: httpx.Headers | None = None
     ) -> httpx.Response:
-        return asyncio.run(self._send(method, url, body, headers))
+        return asyncio.run(self.send(method, url, body, headers))
 
-    async def _send(self, method: str, url: str, body: bytes | None, headers: httpx.Headers | None) -> httpx.Response:
+    async def send(
+        self, method: str, url: str, body: bytes | None = None, headers: httpx.Headers | None = None
+    ) -> httpx.Response:
+        """One request beside others."""
         transport = httpx.ASGITransport(app=self._app)
         async with httpx.AsyncClient(transport=transport, base_url="http://serving") as client:
             return await client.request(method, url, content=body, headers=headers)

@@ -220,7 +220,7 @@ def test_scores_wait_for_a_database_that_is_away(file: Path) -> None:
 
 
 def test_a_database_that_does_not_answer_is_named_without_its_password() -> None:
-    told = failure(open_ledger("postgresql://me:secret@127.0.0.1:1/ledger"))
+    told = failure(open_ledger("postgresql://me:secret@127.0.0.1:1/ledger?password=secret"))
     assert "postgresql+psycopg://me:***@127.0.0.1:1/ledger" in told
     assert "secret" not in told
     assert "see whether the database answers" in told

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from forecaster.app.clock import current, instant
 from forecaster.cli import app
 from forecaster.domain.decision import Reason
-from forecaster.errors import UnknownName
+from forecaster.errors import ConfigError, UnknownName
 from forecaster.store.ledger import SqlLedger
 from tests.support.recommendations import recommendation, workload_id
 
@@ -70,3 +70,10 @@ def test_a_time_of_day_is_the_last_one_utc() -> None:
     found = instant("09:02")
     assert timedelta() <= now - found < timedelta(days=1, minutes=1)
     assert (found.hour, found.minute, found.second) == (9, 2, 0)
+
+
+@pytest.mark.parametrize("length", ["90x", "-5m", "0", "99999999d"])
+def test_a_length_that_is_none_is_refused(config: Path, length: str) -> None:
+    error = history(config, f"--length={length}").exception
+    assert isinstance(error, ConfigError)
+    assert f"--length: {length!r} is not allowed" in str(error)

@@ -113,9 +113,11 @@ class TestCommand:
             options = ("--prometheus", stage.url, "--at", stage.begin.isoformat())
             said = run("explain", "data/reports", *options, "--set", "max_replicas=1").output
             refused = run("explain", "data/reports", *options, "--set", "quantile=2", code=1)
+            no_value = run("explain", "data/reports", *options, "--set", "quantile=[", code=1)
         assert "what if max_replicas=1" in said
         assert "1 to 1 replicas" in said
         assert "quantile" in str(refused.exception)
+        assert "quantile: '[' is not allowed" in str(no_value.exception)
 
 
 class TestAdvice:

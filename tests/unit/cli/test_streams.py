@@ -61,3 +61,12 @@ def test_a_file_that_cannot_be_written_is_told_before_the_work(tmp_path: Path, n
     )
     assert (done.returncode, done.stdout) == (1, "")
     assert "name a file in a directory that may be written" in done.stderr
+
+
+def test_closed_streams_take_what_is_said() -> None:
+    done = subprocess.run(
+        ["sh", "-c", '"$@" >&- 2>&-', "sh", *MODELS], capture_output=True, text=True, check=False, timeout=30
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    done = subprocess.run(["sh", "-c", '"$@" >&-', "sh", *MODELS], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -494,6 +494,17 @@ class TestWhatIf:
         outcome = stage.run(after(1))
         assert list(stage.cycle.what_if(stage.cycle.policies, after(1))) == list(outcome.recommendations)
 
+    def test_what_is_held_stays_held(self) -> None:
+        stage = CycleOnFakes(load("web"), load("cart"))
+        stage.source.partly = {WEB: "no series tells the maxReplicas of its HPA web"}
+        outcome = stage.run()
+        assert isinstance(named(outcome, "web").replicas, Hold)
+        assert list(stage.cycle.what_if(stage.cycle.policies, NOON)) == list(outcome.recommendations)
+        stage.source.down = nobody_answers()
+        outcome = stage.run(after(1))
+        assert reasons(outcome) == {Reason.SOURCE_DOWN}
+        assert list(stage.cycle.what_if(stage.cycle.policies, after(1))) == list(outcome.recommendations)
+
     def test_is_not_remembered(self) -> None:
         stage, alone = CycleOnFakes(load("web")), CycleOnFakes(load("web"))
         stage.run(), alone.run()

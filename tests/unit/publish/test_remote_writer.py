@@ -100,6 +100,25 @@ def test_a_receiver_that_is_busy_is_not_waited_for() -> None:
         writer.close()
 
 
+@pytest.mark.parametrize(
+    ("url", "token"),
+    [
+        pytest.param("http://me:word@127.0.0.1:9/push?key=word", "x", id="nobody there"),
+        pytest.param("http://me:word@127.0.0.1:9/push?key=word", "word\nword", id="a token of two lines"),
+        pytest.param("http://me:word@127.0.0.1:9/push?key=word", "wörd", id="a token that is none"),
+    ],
+)
+def test_a_fault_has_no_secrets(tmp_path: Path, url: str, token: str) -> None:
+    (tmp_path / "token").write_text(token, encoding="utf-8")
+    writer = RemoteWriter(RemoteWriteSettings(url=url, bearer_token_file=tmp_path / "token"))
+    writer.receive(offered_cycle(recommendation()))
+    writer.settle(10)
+    with pytest.raises(StoreError, match=r"remote write to http://127\.0\.0\.1:9/push: ") as told:
+        writer.receive(offered_cycle())
+    assert "word" not in str(told.value)
+    writer.close()
+
+
 def test_secrets_are_not_shown() -> None:
     settings = RemoteWriteSettings.model_validate({"headers": {"X-Key": "secret"}})
     assert "secret" not in repr(settings)

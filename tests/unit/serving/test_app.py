@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+import threading
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -7,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from forecaster.domain.decision import Reason
-from forecaster.publish.reader import TableReader
+from forecaster.publish.reader import PublishedTable, TableEntry, TableReader
 from forecaster.serving.app import create_app
 from tests.support.asgi import Client
 from tests.support.published import publisher
@@ -16,6 +18,8 @@ from tests.support.tables import publish
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import msgspec
 
 
 class Clock:
@@ -136,6 +140,28 @@ def test_the_list_is_paged(client: Client) -> None:
     assert len(first["items"]) == 3
     assert [item["kind"] for item in rest["items"]] == ["StatefulSet"]
     assert rest["continue"] is None
+
+
+def test_no_other_answer_waits_for_a_long_list(path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The list is under way until another request has been answered."""
+    begun, answered, record = threading.Event(), threading.Event(), PublishedTable.record
+
+    def slowly(table: PublishedTable, entry: TableEntry) -> msgspec.Raw:
+        begun.set()
+        assert answered.wait(10)
+        return record(table, entry)
+
+    monkeypatch.setattr(PublishedTable, "record", slowly)
+
+    async def both() -> tuple[int, int]:
+        long = asyncio.create_task(client.send("GET", "/api/v1/recommendations"))
+        await asyncio.to_thread(begun.wait, 10)
+        short = await client.send("GET", "/healthz")
+        answered.set()
+        return short.status_code, (await long).status_code
+
+    client = client_of(path, clock)
+    assert asyncio.run(both()) == (200, 200)
 
 
 def test_one_name_of_two_kinds_asks_which(client: Client) -> None:

@@ -192,6 +192,20 @@ def test_pictures_of_other_workloads_are_found_by_name(tmp_path: Path) -> None:
     assert not any(sparks[fleet["name"].index("aaa") * size :][:size])
 
 
+def test_names_that_are_the_same_bytes_in_a_row_are_not_taken_for_each_other(tmp_path: Path) -> None:
+    def fleet(*names: str) -> list[Recommendation]:
+        return [recommendation(workload_id(name), replicas=5) for name in names]
+
+    publish(tmp_path / "table", *fleet("ap", "iw"))
+    publish(tmp_path / "table", *fleet("api", "w"), at=NOON + MINUTE, pictures=False)
+    assert client_of(tmp_path / "table").get("/dashboard/fleet").json()["shown"] == [-1, -1]
+
+
+def test_what_is_of_one_moment_is_kept_by_no_cache(client: Client) -> None:
+    for path in ("now", "health", "workloads/shop/Deployment/api", "sentences?of=2026-03-01T12:00:00Z&rows=0"):
+        assert client.get(f"/dashboard/{path}").headers["cache-control"] == "no-store", path
+
+
 def test_a_cluster_without_workloads_is_an_empty_fleet(tmp_path: Path) -> None:
     publish(tmp_path / "table")
     fleet = client_of(tmp_path / "table").get("/dashboard/fleet").json()
@@ -213,13 +227,24 @@ def test_before_the_first_table_the_page_is_there_and_its_answers_say_what_is_mi
 
 def test_secrets_are_not_among_the_settings() -> None:
     given = {
-        "prometheus": {"url": "https://me:word@prometheus", "headers": {"X-Token": "word"}},
+        "prometheus": {"url": "https://me:word@prometheus", "headers": {"X-Token": "word"}, "password_file": "/word"},
+        "remote_write": {"url": "https://me:pass@word@mimir/push?key=word", "bearer_token_file": "/word"},
+        "source": {"kind": "export", "options": {"api_key": "word", "files": ["s3://me:word@store/a", "b"]}},
+        "serving": {"secure": {"kubeconfig": "/word", "certificate_file": "/tls.crt", "key_file": "/word"}},
         "state": {"database": "postgresql://me:word@db/x", "directory": "/state"},
         "cycle": {"interval": "PT1M"},
     }
     shown = shown_settings(given)
     assert "word" not in str(shown)
-    assert shown == {"prometheus.url": "https://…@prometheus", "state.directory": "/state", "cycle.interval": "PT1M"}
+    assert shown == {
+        "prometheus.url": "https://prometheus",
+        "remote_write.url": "https://mimir/push",
+        "source.kind": "export",
+        "source.options.files": '["s3://store/a","b"]',
+        "serving.secure.certificate_file": "/tls.crt",
+        "state.directory": "/state",
+        "cycle.interval": "PT1M",
+    }
 
 
 def drawn(path: Path, minutes: range) -> None:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import pytest
 import trustme
 
-from forecaster.errors import SourceRefused, SourceTimeout, SourceUnavailable
+from forecaster.errors import SourceRefused, SourceTimeout, SourceUnavailable, shown_url
 from forecaster.sources.client import PrometheusClient
 from forecaster.sources.settings import PrometheusSettings
-from forecaster.sources.wire import Denied, TooMuch, shown_url
+from forecaster.sources.wire import Denied, TooMuch
 from tests.support.http_server import Reply, Running, Server, page, vector, verdict
 
 if TYPE_CHECKING:
