@@ -225,19 +225,25 @@ class Released(NamedTuple):
 def _released(
     autoscalers: LiveAutoscalers, one: LiveAutoscaler, now: datetime, *, expired: bool, attempts: int
 ) -> Released | None:
-    """What became of one; None where there is nothing to do."""
+    """What became of one; None where there is nothing to do, or it is gone."""
     if one.fault:
         return Released(f"{one}: left at minReplicas {one.min_replicas}: {one.fault}", done=False)
     write = released(one, now, expired=expired)
     if write is None:
         return None
     try:
-        autoscalers.write(write)
+        try:
+            autoscalers.write(write)
+        except ApiError as error:
+            if error.status != HTTPStatus.CONFLICT or attempts == 1:
+                raise
+            fresh = autoscalers.again(one)
+            return _released(autoscalers, fresh, now, expired=expired, attempts=attempts - 1)
     except UnreachableError:
         raise
     except ApiError as error:
-        if error.status == HTTPStatus.CONFLICT and attempts > 1:
-            return _released(autoscalers, autoscalers.again(one), now, expired=expired, attempts=attempts - 1)
+        if error.status == HTTPStatus.NOT_FOUND:
+            return None
         return Released(f"{one}: left at minReplicas {one.min_replicas}: {error}", done=False)
     with suppress(ApiError):  # the value is back; its Event is told by this line, too
         autoscalers.record(write, now)

@@ -30,6 +30,8 @@ EXPIRES = "forecaster.dev/floor-expires"
 BACK_OFF = "forecaster.dev/floor-backed-off-until"
 MODE = "forecaster.dev/mode"
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+COUNT_DIGITS = 10
+"""Of the largest `minReplicas` that the API server takes. Longer texts are no count, and some no number for Python."""
 PAGE = 500
 """HPAs in one answer: about 2 MB, of 8 that an answer may have."""
 AUTOSCALERS = "/apis/autoscaling/v2/horizontalpodautoscalers"
@@ -263,7 +265,7 @@ def autoscaler_of(
     """What is needed of an HPA."""
     (floor, fault), (mode, misread) = _floor(meta.annotations), _mode(meta.annotations)
     writers, controller = meta.writers(), meta.controller()
-    if not fault and floor is None and MANAGER in writers and meta.labels.get(LABEL) != RESTORED:
+    if not fault and floor is None and writers == {MANAGER} and meta.labels.get(LABEL) != RESTORED:
         fault = f"minReplicas {bounds.min_replicas} is ours and annotation {BEFORE} is gone; apply your minReplicas"
     return LiveAutoscaler(
         namespace=meta.namespace,
@@ -300,7 +302,7 @@ def _floor(annotations: Mapping[str, str]) -> tuple[WrittenFloor | None, str]:
     before = annotations.get(BEFORE)
     if before is None:
         return None, ""
-    if not before.isdecimal():
+    if not before.isdecimal() or len(before) > COUNT_DIGITS:
         return None, f"annotation {BEFORE} is {before[:40]!r}, not a count; write the owner's minReplicas there"
     return WrittenFloor(int(before), _instant(annotations, EXPIRES) or LONG_AGO), ""
 

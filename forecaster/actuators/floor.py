@@ -74,7 +74,7 @@ def floor_plan(
                 writes.append(write)
             case FloorRefusal() as refusal if ours or one.fault or one.misread:
                 refusals.append(refusal)
-    moderate = _within_limits(writes, [one for one in concerned if floored(one.target)], rules)
+    moderate = _within_limits(writes, [one for one in concerned if floored(one.target)], now, rules)
     return FloorPlan(moderate.writes, refusals + moderate.refusals, remembered)
 
 
@@ -216,10 +216,13 @@ class _Moderate(NamedTuple):
     refusals: list[FloorRefusal]
 
 
-def _within_limits(writes: Sequence[Write], fleet: Sequence[LiveAutoscaler], rules: FloorSettings) -> _Moderate:
-    """The writes that the limits of a cycle let through: what undoes without limit, then raises, the largest first.
+def _within_limits(
+    writes: Sequence[Write], fleet: Sequence[LiveAutoscaler], now: datetime, rules: FloorSettings
+) -> _Moderate:
+    """The writes that the limits of a cycle let through: what undoes or renews, then raises, the largest first.
 
     The floor acts within one sync of the HPA and past every policy of its `behavior`, so it has limits of its own.
+    A floor whose move waits is renewed meanwhile: where many move in every cycle, the last ones wait for long.
     """
     moves = [one for one in writes if one.change in {FloorChange.RAISE, FloorChange.LOWER}]
     found = _Moderate([one for one in writes if one.change not in {FloorChange.RAISE, FloorChange.LOWER}], [])
@@ -232,6 +235,8 @@ def _within_limits(writes: Sequence[Write], fleet: Sequence[LiveAutoscaler], rul
         if workloads == 0 or (write.change == FloorChange.RAISE and count <= one.min_replicas):
             said = f"{one}: {write.min_replicas} waits for the next cycle, this one has changed enough"
             found.refusals.append(FloorRefusal(one, RefusalReason.RATE_LIMIT, said))
+            if one.floor and _renewal_due(one.floor, now, rules):
+                found.writes.append(_floored(one, FloorChange.RENEW, one.min_replicas, "its change waits", now, rules))
             continue
         workloads, pods = workloads - 1, pods - max(0, count - there)
         found.writes.append(write if count == write.min_replicas else _limited(write, count))

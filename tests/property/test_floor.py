@@ -204,3 +204,18 @@ def test_a_large_fleet_is_moved_by_500_in_a_cycle_and_undone_at_once() -> None:
     undone = floor_plan(raised, asked, lambda _: False, {}, NOON, RULES).writes
     assert {(one.change, one.min_replicas) for one in undone} == {(FloorChange.RESTORE, 2)}
     assert len(undone) == 4000
+
+
+def test_a_floor_whose_change_waits_is_renewed_meanwhile() -> None:
+    due = WrittenFloor(2, NOON + timedelta(minutes=3))
+    raised = [
+        replace(live_hpa(f"w{number}", lowest=4), marked=True, floor=due, writers=frozenset({MANAGER}))
+        for number in range(LEAST_WORKLOADS + 2)
+    ]
+    asked = {one.target: FloorOffer(6) for one in raised}
+    plan = floor_plan(raised, asked, lambda _: True, {}, NOON, RULES)
+    assert {one.autoscaler.name for one in plan.writes} == {one.name for one in raised}
+    waiting = {one.autoscaler.name for one in plan.refusals}
+    renewed = [one for one in plan.writes if one.autoscaler.name in waiting]
+    assert {(one.change, one.min_replicas) for one in renewed} == {(FloorChange.RENEW, 4)}
+    assert all(one.floor == WrittenFloor(2, NOON + RULES.expires_after) for one in plan.writes)

@@ -52,7 +52,13 @@ class FakeAutoscalers:
         return [one for one in self.hpas.values() if one.marked or not marked]
 
     def again(self, one: LiveAutoscaler) -> LiveAutoscaler:
+        if one.key not in self.hpas:
+            raise ApiError("horizontalpodautoscalers not found", 404)
         return self.hpas[one.key]
+
+    def delete(self, name: str = "web") -> None:
+        """The HPA goes."""
+        del self.hpas["shop", name]
 
     def only(self) -> LiveAutoscaler:
         (one,) = self.hpas.values()
@@ -76,7 +82,9 @@ class FakeAutoscalers:
         failure = self.fails.pop(0) if self.fails else None
         if failure:
             raise failure
-        one = self.hpas[write.autoscaler.key]
+        one = self.hpas.get(write.autoscaler.key)
+        if one is None:
+            raise ApiError("uid mismatch: no existing object was found", 409)
         if (write.autoscaler.uid, write.autoscaler.version) != (one.uid, one.version):
             raise ApiError("the object has been modified", 409)
         if write.min_replicas > one.max_replicas:

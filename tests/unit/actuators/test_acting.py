@@ -257,6 +257,14 @@ class TestUndo:
         assert [one.done for one in found] == [False, False, True]
         assert found[1].line == "HPA shop/b: left at minReplicas 2: denied by a webhook"
 
+    def test_one_that_is_deleted_meanwhile_does_not_keep_the_others(self) -> None:
+        cluster = FakeAutoscalers.of(live_hpa("a"), live_hpa("b"))
+        cluster.change("a", marked=True)
+        cluster.change("b", marked=True)
+        cluster.before_write = lambda: cluster.delete("a")
+        assert [one.done for one in release(cluster, NOON, expired=False, chosen=lambda _: True)] == [True]
+        assert not cluster.only().marked
+
     def test_a_mode_that_cannot_be_read_ends_the_floor_and_is_said(self, replica: Replica) -> None:
         replica.cycle(7)
         replica.cluster.change(mode="observe", misread="annotation is 'off'")

@@ -74,8 +74,9 @@ def test_writers_are_those_of_min_replicas_and_not_of_the_status() -> None:
     [
         ({BEFORE: "two"}, "annotation forecaster.dev/min-replicas-before is 'two', not a count"),
         ({BEFORE: "-1"}, "is '-1', not a count"),
+        ({BEFORE: "9" * 5000}, "is '9999999999999999999999999999999999999999', not a count"),
     ],
-    ids=str,
+    ids=["a word", "negative", "longer than a number may be"],
 )
 def test_an_owners_value_that_cannot_be_read_is_a_fault_with_a_remedy(annotations: dict[str, str], fault: str) -> None:
     assert fault in read(annotations=annotations).fault
@@ -106,6 +107,11 @@ def test_a_value_of_ours_without_the_owners_beside_it_is_a_fault() -> None:
     ours = fields("forecaster", "minReplicas")
     assert "annotation forecaster.dev/min-replicas-before is gone" in read(ours).fault
     assert read(ours, labels={LABEL: "restored"}).fault == ""
+
+
+def test_it_is_none_once_the_owner_states_the_same_value() -> None:
+    found = read(fields("forecaster", "minReplicas"), fields("flux", "minReplicas"), labels={LABEL: "raised"})
+    assert (found.fault, found.floor, found.marked) == ("", None, True)
 
 
 def test_the_object_it_is_made_from_is_named() -> None:
