@@ -139,7 +139,8 @@ class Progress(Generic[T]):
     """How far a collection is known, and so what is to be asked next. Pure.
 
     A list is taken page by page; its version is where the watch begins, and every event or bookmark moves that on.
-    Where the server has forgotten the version (410 Gone), the list begins anew.
+    Where the server has forgotten the version (410 Gone), the list begins anew; so it does after a stream on which not
+    even a bookmark came, and where no attempt succeeds: after a restore of etcd no event is newer than the version.
     """
 
     def __init__(self, collection: Collection[T], page: int = PAGE) -> None:
@@ -239,6 +240,7 @@ class Watch(Generic[T, V]):
         *,
         clock: Callable[[], float] = time.time,
         drawn: Callable[[], float] = random.random,
+        seconds: Callable[[], float] = time.monotonic,
     ) -> None:
         self.progress = Progress(collection)
         self.objects: dict[Key, V] = {}
@@ -248,9 +250,9 @@ class Watch(Generic[T, V]):
         """Set once a whole list was known; from then on what is known is at most old."""
         self._reduce = reduce
         self._on_change = on_change
-        self._clock, self._drawn = clock, drawn
+        self._clock, self._drawn, self._seconds = clock, drawn, seconds
         self._streams = False
-        self._until = 0.0
+        self._until = self._heard_at = 0.0
         self._seen: set[Key] = set()
         self._failures = 0
         self._begun = 0.0
@@ -272,7 +274,7 @@ class Watch(Generic[T, V]):
     def step(self, client: ApiClient, stop: threading.Event) -> float:
         """One page, or one watch until it ends; the seconds to wait before the next."""
         self.health.requests += 1
-        began, follows = time.monotonic(), not self.progress.listing
+        began, follows = self._seconds(), not self.progress.listing
         try:
             self._follow(client, stop) if follows else self._page(client)
         except ApiError as error:
@@ -281,7 +283,7 @@ class Watch(Generic[T, V]):
             self.progress.restart()
             return self._failed(f"{self.progress.collection.path}: {type(error).__name__}: {error}", 0)
         self._failures, self.health.fault, self.health.refused = 0, "", False
-        return SHORTEST_SECONDS if follows and time.monotonic() - began < SHORTEST_SECONDS else 0.0
+        return SHORTEST_SECONDS if follows and self._seconds() - began < SHORTEST_SECONDS else 0.0
 
     def _page(self, client: ApiClient) -> None:
         request = self.progress.request()
@@ -304,20 +306,30 @@ class Watch(Generic[T, V]):
         low, high = WATCH_SECONDS
         seconds = int(low + (high - low) * self._drawn())
         request = self.progress.request(seconds)
-        latest = time.monotonic() + seconds + SPARE_SECONDS
+        latest = self._seconds() + seconds + SPARE_SECONDS
         try:
             with client.stream(request, SILENCE_SECONDS) as answer:
                 if isinstance(answer, RawAnswer):
                     raise _refusal(request, answer)
-                self._streams = True
+                self._heard(streams=True)
                 self._failures, self.health.fault = 0, ""
                 for line in lines(answer):
                     self._changed(self.progress.followed(line))
-                    if stop.is_set() or time.monotonic() > latest:
+                    self._heard(streams=True)
+                    if stop.is_set() or self._seconds() > latest:
                         return
+        except UnreachableError as error:
+            if self._streams and self._seconds() - self._heard_at >= SILENCE_SECONDS:
+                self._streams = False
+                raise ApiError(f"{error}; nothing came for {SILENCE_SECONDS:g} s", HTTPStatus.GONE) from error
+            raise
         finally:
-            self._until = self.confirmed()
-            self._streams = False
+            if self._streams:
+                self._heard(streams=False)
+
+    def _heard(self, *, streams: bool) -> None:
+        """Up to now all is known. A stream that ends by its silence may have been silent long before."""
+        self._until, self._heard_at, self._streams = self._clock(), self._seconds(), streams
 
     def _changed(self, change: Change[T] | None) -> None:
         if change is None:
@@ -347,7 +359,7 @@ class Watch(Generic[T, V]):
         if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE and self.progress.page > 1:
             self.progress.smaller()
             return 0.0
-        if status == HTTPStatus.GONE:
+        if status == HTTPStatus.GONE or self._failures >= len(PAUSES):
             self.progress.restart()
         if self.progress.listing and not self.progress.begun:
             self._seen = set()

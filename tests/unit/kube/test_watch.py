@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 from forecaster.kube.client import UnreachableError
 from forecaster.kube.connections import BODY_MAX
 from forecaster.kube.objects import MetadataOnly, Scalable
-from forecaster.kube.watch import PAGE, PAUSES, REFUSED_PAUSE, Collection, Watch, lines
+from forecaster.kube.watch import PAGE, PAUSES, REFUSED_PAUSE, SILENCE_SECONDS, Collection, Watch, lines
 from tests.support.api_objects import Answer, ScriptedServer, bookmark, deployment, event, page, played, refusal
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from forecaster.kube.watch import Key
 
 PATH = "/apis/apps/v1/deployments"
@@ -31,13 +33,14 @@ class Clock:
 
 def counts(heard: list[tuple[Key, object, object]] | None = None, clock: Clock | None = None) -> Watch[Scalable, int]:
     """Replicas by Deployment; without randomness."""
-    told = [] if heard is None else heard
+    told, clock = [] if heard is None else heard, clock or Clock()
     return Watch(
         Collection(PATH, Scalable),
         lambda one: one.spec.replicas,
         lambda *change: told.append(change),
-        clock=clock or Clock(),
+        clock=clock,
         drawn=lambda: 0.0,
+        seconds=clock,
     )
 
 
@@ -187,6 +190,47 @@ class TestFailures:
         stepped(watch, server)
         clock.now += 5
         assert (seen, watch.confirmed()) == ([1050.0], 1050.0)
+
+    def test_a_silent_stream_confirms_nothing_after_its_last_line_and_is_listed_anew(self) -> None:
+        """So it is where etcd was restored: events are older than the version of the watch, and none is sent."""
+        clock = Clock()
+        watch = counts(clock=clock)
+        played(watch, page(deployment("a", 1), version=9000))
+
+        class Silent(ScriptedServer):
+            def _pieces(self, pieces: Sequence[bytes]) -> Iterator[bytes]:
+                yield from pieces
+                clock.now += SILENCE_SECONDS
+                raise UnreachableError("Read timed out.")
+
+        stepped(watch, Silent.of([bookmark(9001)]))
+        assert watch.confirmed() == 1000.0
+        assert "nothing came for 100 s" in watch.health.fault
+        server = played(watch, page(deployment("a", 4), version=7))
+        assert "resourceVersion" not in server.asked[0].target
+        assert (watch.objects, watch.confirmed()) == ({("shop", "a"): 4}, 1100.0)
+
+    def test_a_stream_that_is_cut_was_known_until_then(self) -> None:
+        clock = Clock()
+        watch = counts(clock=clock)
+        played(watch, page())
+
+        def cut() -> None:
+            clock.now += 50
+            raise UnreachableError("reset by peer")
+
+        server = ScriptedServer.of([])
+        server.during = cut
+        stepped(watch, server)
+        assert (watch.confirmed(), watch.progress.listing) == (1050.0, False)
+
+    def test_without_end_begin_the_list_anew(self) -> None:
+        """A server that has lost its store may refuse a version for ever, and not by 410."""
+        watch = counts()
+        played(watch, page(deployment("a", 1)), *[refusal(504, "Too large resource version")] * (len(PAUSES) + 1))
+        server = played(watch, page(deployment("b", 1)))
+        assert "limit=" in server.asked[0].target
+        assert set(watch.objects) == {("shop", "b")}
 
     def test_a_server_that_ends_every_watch_at_once_is_not_asked_without_pause(self) -> None:
         watch = counts()
