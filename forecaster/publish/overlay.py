@@ -81,6 +81,7 @@ class OverlayWriter:
         self._path, self._present, self._confirmed, self._clock = path, present, confirmed, clock
         self._lock = threading.Lock()
         self._news = threading.Event()
+        self._news.set()  # a file that is there is that of another process: it is replaced before it is confirmed
         self._instants: dict[WorkloadId, float] = {}
         self._since = self._before = 0.0
         self._number = time.time_ns()
@@ -113,9 +114,9 @@ class OverlayWriter:
 
     def step(self) -> None:
         """Write the file where something changed, and confirm it. One that cannot be written lapses."""
+        confirmed = self._confirmed()  # first: what is told after this instant need not be in the file
         news = self._news.is_set()
         self._news.clear()
-        confirmed = self._confirmed()
         try:
             if news or self.fault or not self._path.exists():
                 self._write(confirmed)

@@ -248,7 +248,8 @@ class LiveCluster:
         return heard
 
     def _young(self, watch: Watch[Any, Any]) -> bool:
-        return watch.synced.is_set() and self._clock() - watch.confirmed() <= AGED_SECONDS
+        """Whether it was confirmed lately. By a clock that went back it may have been later than now."""
+        return watch.synced.is_set() and abs(self._clock() - watch.confirmed()) <= AGED_SECONDS
 
     def _decided(self, watch: Watch[Any, Any], until: float) -> bool:
         while not watch.synced.wait(0.02):

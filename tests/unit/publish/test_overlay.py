@@ -217,6 +217,26 @@ class TestFile:
         story.path.write_bytes(old)
         assert story.asked().status_code == 503
 
+    def test_of_the_process_before_is_not_confirmed_by_this_one(self, story: Story) -> None:
+        story.publish(held(10, demand(0.5)))
+        story.happens(30, demand(0.5))
+        after = Story(story.folder, story.now)
+        after.writer.step()
+        assert after.value() == "5"
+
+    def test_lacks_no_change_that_was_told_before_the_instant_of_its_confirmation(self, story: Story) -> None:
+        story.publish(held(10, demand(0.5)))
+        story.writer.step()
+
+        def told_meanwhile() -> float:
+            story.present[WEB] = PresentWorkload(30, metric_readers([demand(0.5)]))
+            story.writer.changed(WEB)
+            return story.now.timestamp()
+
+        story.confirmed = told_meanwhile
+        story.writer.step()
+        assert story.value() == "15"
+
     def test_that_cannot_be_written_is_a_fault_until_it_can(self, story: Story) -> None:
         story.publish(held(10, demand(0.5)))
         blocked = overlay_path(story.path).with_name(".recommendations.live.new")

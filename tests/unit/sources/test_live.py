@@ -200,10 +200,11 @@ class TestAutoscalers:
         assert watched.floor == WrittenFloor(2, NOW + timedelta(minutes=15))
         assert (watched.other_writers, watched.controller) == ("argocd", "ScaledObject web")
 
-    def test_while_the_watch_is_away_they_are_not_known(self) -> None:
+    @pytest.mark.parametrize("later", [AGED_SECONDS + 1.0, -3600.0], ids=["for long", "and the clock went back"])
+    def test_while_the_watch_is_away_they_are_not_known(self, later: float) -> None:
         clock = Clock()
         found = cluster(clock, horizontalpodautoscalers=[hpa(external("queue", "30"))])
-        clock.now += AGED_SECONDS + 1.0
+        clock.now += later
         assert watched_autoscalers(found) is None
         assert watched_autoscalers(None) is None
 
