@@ -389,6 +389,8 @@ class TestRights:
             ({"spec": {"scaleTargetRef": {"name": "other"}}}, "changes minReplicas only"),
             ({"spec": {"behavior": {"scaleUp": {"stabilizationWindowSeconds": 9}}}}, "changes minReplicas only"),
             ({"metadata": {"annotations": {"argocd.argoproj.io/sync": "no"}}}, "changes its own only"),
+            ({"metadata": {"annotations": {BEFORE: "0"}}}, "stays as it was found"),
+            ({"metadata": {"finalizers": ["forecaster.dev/stay"]}}, "neither finalizers nor owners"),
             ({"metadata": {"labels": {"team": "other"}}}, "labels forecaster changes its own only"),
             ({"metadata": {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": None}}}, "its own only"),
         ],
@@ -409,6 +411,8 @@ class TestRights:
         leader.cycle(web, 6)
         with pytest.raises(RefusedError, match="must not be below"):
             account.merge(HPA, "web", {"spec": {"minReplicas": 2}, "metadata": {"annotations": {BEFORE: "2"}}}, web)
+        with pytest.raises(RefusedError, match="stays as it was found"):
+            account.merge(HPA, "web", {"metadata": {"annotations": {BEFORE: "2"}}}, web)
 
     def test_the_account_of_the_release_puts_back_and_raises_nothing(self, plane: ControlPlane, web: str) -> None:
         raised = {"spec": {"minReplicas": 5}, "metadata": {"annotations": {BEFORE: "1"}}}
