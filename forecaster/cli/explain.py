@@ -53,7 +53,7 @@ def explain(
 
     cluster = _cluster(objects, server_version)
     settings = settings_of(config, prometheus, namespace)
-    changes = with_changes(settings.policies, changed) if changed else None
+    changes = with_changes(settings.policies, changed, workload) if changed else None
     with shown_progress("explain") as shown:
         cycle, outcome = cycle_run(settings, at, workload, shown)
         ours = workloads_of(outcome, workload, settings)
@@ -149,8 +149,8 @@ def _recommended_only(one: Recommendation) -> list[str]:
     return [f"This is a recommendation: {alone}; docs/integrate.md lets it read the forecast."]
 
 
-def with_changes(policies: Policies, changed: Sequence[str]) -> Policies:
-    """Policies with these settings over every workload; a name without a dot is one of `policy.horizontal`.
+def with_changes(policies: Policies, changed: Sequence[str], workload: str = "*") -> Policies:
+    """Policies with these settings over the workloads of a pattern; a name without a dot is of `policy.horizontal`.
 
     Raises:
         ConfigError: a change is not `NAME=VALUE`, or no policy can have it.
@@ -160,7 +160,7 @@ def with_changes(policies: Policies, changed: Sequence[str]) -> Policies:
 
     from forecaster.config.faults import faults_of
     from forecaster.config.settings import with_spelling
-    from forecaster.domain.policies import Policies, merged
+    from forecaster.domain.policies import Policies, merged, overlap
     from forecaster.domain.policy import Policy, PolicySelector
     from forecaster.errors import ConfigError, Fault
 
@@ -177,11 +177,14 @@ def with_changes(policies: Policies, changed: Sequence[str]) -> Policies:
         for key in reversed([*sections, field]):
             nested = {key: nested}
         fragment = merged(fragment, nested)  # type: ignore[arg-type]  # a mapping after at least one section
+    namespace, _, name = workload.rpartition("/")
+    selector = PolicySelector(namespace=namespace or "*", name=name)
     try:
-        Policy.model_validate(merged(policies.defaults.model_dump(), fragment))
+        for base in ({}, *(one for other, one in policies.overrides if overlap(other, selector))):
+            Policy.model_validate(merged(merged(policies.defaults.model_dump(), base), fragment))
     except ValidationError as error:
         raise ConfigError("--set", [with_spelling(one, "policy.") for one in faults_of(error)]) from error
-    return Policies(policies.defaults, (*policies.overrides, (PolicySelector(), fragment)), signals=policies.signals)
+    return Policies(policies.defaults, (*policies.overrides, (selector, fragment)), signals=policies.signals)
 
 
 def _cluster(objects: list[Path] | None, server: str | None) -> Cluster | None:

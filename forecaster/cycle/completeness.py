@@ -224,7 +224,9 @@ class Again:
     futile: int = 0
     paused_until: datetime | None = None
     whole_since: datetime | None = None
-    """Since when answers are complete again; None while they are not, or after the last question."""
+    """Since when answers are complete again; None while they are not."""
+    asked_last: bool = False
+    """Whether the last question has been asked since."""
 
     def answered(self, at: datetime, now: datetime, *, incomplete: bool) -> None:
         """What a question about an instant brought."""
@@ -240,12 +242,16 @@ class Again:
         if at == now:
             self.late = self.late if incomplete else 0
             self.whole_since = None if incomplete else self.whole_since or now
+            self.asked_last &= not incomplete
 
     def due(self, signal: Signal, now: datetime) -> list[Gap]:
         """The instants to ask for now, as one span or none."""
         self.open = {at for at in self.open if now - FORGOTTEN <= at <= now}
         before = self.open - {now}
-        if before and self.whole_since and now - self.whole_since in {timedelta(0), LAST_ASKED}:
+        whole = now - self.whole_since if self.whole_since else None
+        last = whole is not None and whole >= LAST_ASKED and not self.asked_last
+        self.asked_last |= last
+        if before and (last or whole == timedelta(0)):
             return [Gap(signal, min(before), max(before), MINUTE)]
         settled = now - SETTLED_AFTER
         paused = self.paused_until is not None and now < self.paused_until <= now + LAST_ASKED

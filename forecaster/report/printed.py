@@ -65,6 +65,14 @@ class _Output(Console):
         raise BrokenPipeError
 
 
+_CONTROL = dict.fromkeys([*range(32), *range(127, 160)], "?")
+
+
+def harmless(text: str) -> str:
+    """One line in which nothing is a command to a terminal: names and messages come from elsewhere."""
+    return text if text.isprintable() else text.translate(_CONTROL)
+
+
 def terminal_width() -> int | None:
     """Characters of a line; None where standard output is no terminal and `COLUMNS` says nothing either."""
     if not sys.stdout.isatty() and not os.environ.get("COLUMNS", "").isdigit():
@@ -98,7 +106,7 @@ def table_rows(columns: Sequence[PrintedColumn], width: int | None) -> list[list
 def _lines(cells: Sequence[str], columns: Sequence[PrintedColumn], widths: Sequence[int]) -> list[str]:
     pieces = [
         textwrap.wrap(cell, width, break_long_words=False, break_on_hyphens=False) if one.words else [cell]
-        for cell, one, width in zip(cells, columns, widths, strict=True)
+        for cell, one, width in zip(map(harmless, cells), columns, widths, strict=True)
     ]
     return [
         GAP.join(
@@ -134,7 +142,7 @@ def print_table(columns: Sequence[PrintedColumn], styles: Sequence[str] = (), *,
 def print_text(*lines: str, style: str = "", hang: int | None = None) -> None:
     """Sentences, each from the beginning of a line; they end between words, and go on `hang` further in."""
     width = terminal_width()
-    for line in lines:
+    for line in ("\n".join(map(harmless, one.split("\n"))) for one in lines):
         whole = line if width is None else wrapped(line, width, hang)
         _Output(width=UNBOUNDED).print(Text(whole, style=style), highlight=False, soft_wrap=True)
 
@@ -177,7 +185,7 @@ def flat(view: Mapping[str, Any], before: str = "") -> dict[str, object]:
 
 def print_names(ids: Iterable[object]) -> None:
     """One name a line, in the form that our commands take as an argument."""
-    sys.stdout.writelines(f"{id_}\n" for id_ in ids)
+    sys.stdout.writelines(f"{harmless(str(id_))}\n" for id_ in ids)
 
 
 @dataclass(frozen=True, slots=True)

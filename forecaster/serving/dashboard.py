@@ -134,6 +134,7 @@ class Dashboard:
         self._files = {file.name: _Body.of(file.read_bytes()) for file in STATIC.iterdir() if file.suffix in TYPES}
         self._fleet: _Fleet | None = None
         self._making = asyncio.Lock()
+        """One thread makes what is long: those in which tables are read stay free, however many pages are open."""
 
     def routes(self) -> list[Route]:
         """Where all this is answered."""
@@ -191,7 +192,8 @@ class Dashboard:
         if asked.get("of") != _instant(table.meta.published_at):
             return _json(Sentences([]))
         rows = _rows(asked.get("rows", ""), table.rows)
-        messages = await asyncio.to_thread(lambda: [table.view(table.entry(row)).replicas.message for row in rows])
+        async with self._making:
+            messages = await asyncio.to_thread(lambda: [table.view(table.entry(row)).replicas.message for row in rows])
         return _json(Sentences(messages))
 
     async def health(self, _request: Request) -> Response:

@@ -108,6 +108,14 @@ class TestCommand:
             said = run("explain", "data/reports", *options).output
         assert "refused  LimitRange: reports: maximum cpu per Container is 3, but the limit is" in said
 
+    def test_what_another_policy_would_be_beside_an_override_is_checked(self, tmp_path: Path) -> None:
+        file = tmp_path / "settings.yaml"
+        file.write_text("overrides: [{match: {namespace: data}, policy: {horizontal: {min_replicas: 5}}}]")
+        options = ("--prometheus", "http://127.0.0.1:9", "--config", str(file), "--set", "max_replicas=3")
+        refused = run("explain", "data/reports", *options, code=1)
+        assert "max_replicas: 3 is not allowed; must not be below min_replicas 5" in str(refused.exception)
+        assert "not be below" not in str(run("explain", "shop/cart", *options, code=1).exception)
+
     def test_explain_says_what_another_policy_would_decide(self) -> None:
         with staged() as stage:
             options = ("--prometheus", stage.url, "--at", stage.begin.isoformat())

@@ -104,6 +104,16 @@ class TestAgain:
                 again.answered(gap.start, after(minute), incomplete=True)
         assert asked == [1, 2, 11]
 
+    def test_the_last_time_comes_where_no_cycle_is_ten_minutes_after_the_first(self) -> None:
+        again, asked = Again(), []
+        again.answered(after(0), after(0), incomplete=True)
+        for minute in range(3, 60, 3):
+            again.answered(after(minute), after(minute), incomplete=False)
+            for gap in again.due(CPU, after(minute)):
+                asked.append(minute)
+                again.answered(gap.start, after(minute), incomplete=True)
+        assert asked == [3, 15]
+
 
 def test_a_glitch_is_neither_acted_on_nor_learned() -> None:
     """8,000 cores of four pods with a limit of two cores each."""

@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.report.printed import PrintedColumn, change, fitting, mebi, milli, table_rows
+from forecaster.report.printed import (
+    PrintedColumn,
+    change,
+    fitting,
+    mebi,
+    milli,
+    print_names,
+    print_table,
+    print_text,
+    table_rows,
+)
+
+if TYPE_CHECKING:
+    import pytest
 
 NUMBERS = PrintedColumn("CPU", ["10655m", "9m"], right=True)
 REASON = PrintedColumn("WHY", ["a sentence that is long enough to go on in the next line", "short"], rank=1, words=True)
@@ -47,6 +62,15 @@ def test_every_word_of_what_is_kept_is_on_some_line_in_one_piece(rows: list[tupl
         said = " ".join(lines).split()
         assert all(word in said for one in columns for word in one.cells[i].split())
         assert len(columns) == 1 or all(len(line) <= width for line in lines)
+
+
+def test_nothing_is_a_command_to_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    hostile = "web\x1b[2J\x9b1A\r\nroot"
+    print_table([PrintedColumn("NAME", [hostile])])
+    print_text(f"! {hostile}")
+    print_names([hostile])
+    said = capsys.readouterr().out
+    assert said == "NAME\nweb?[2J?1A??root\n! web?[2J?1A?\nroot\nweb?[2J?1A??root\n"
 
 
 def test_one_unit_for_one_column() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import re
 import struct
+import threading
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +22,7 @@ from forecaster.domain.window import MINUTE, Window
 from forecaster.publish.health import HealthBook, shown_settings
 from forecaster.publish.pictures import POINTS, PictureFile
 from forecaster.publish.publisher import OfferPublisher
-from forecaster.publish.reader import TableReader
+from forecaster.publish.reader import PublishedTable, TableEntry, TableReader
 from forecaster.publish.table import pictures_path
 from forecaster.publish.table_file import TableFile
 from forecaster.serving.access_control import AccessControl
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.signal import Signal
+    from forecaster.publish.views import RecommendationView
 
 HOSTILE = '<img src=x onerror="alert(1)">'
 ROWS = (
@@ -132,6 +135,27 @@ def test_what_has_not_changed_is_not_sent_again(client: Client) -> None:
 
 def test_sentences_of_another_table_are_not_taken_for_those_of_this_one(client: Client) -> None:
     assert client.get("/dashboard/sentences?of=2026-03-01T11:59:00Z&rows=0").json() == {"messages": []}
+
+
+def test_however_many_sentences_are_asked_for_tables_are_read(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """New tables are read in threads, too: pages must not take them all."""
+    begun, read, view = threading.Event(), threading.Event(), PublishedTable.view
+
+    def slowly(table: PublishedTable, entry: TableEntry) -> RecommendationView:
+        begun.set()
+        assert read.wait(10)
+        return view(table, entry)
+
+    monkeypatch.setattr(PublishedTable, "view", slowly)
+
+    async def all_at_once() -> list[int]:
+        path = "/dashboard/sentences?of=2026-03-01T12:00:00Z&rows=0"
+        asked = [asyncio.create_task(client.send("GET", path)) for _ in range(40)]
+        await asyncio.to_thread(begun.wait, 10)
+        await asyncio.to_thread(read.set)
+        return [answer.status_code for answer in await asyncio.gather(*asked)]
+
+    assert asyncio.run(all_at_once()) == [200] * 40
 
 
 @pytest.mark.parametrize("rows", ["", "x", "-1", "3", "0,1,99999999999", ",".join(["0"] * 101)])
