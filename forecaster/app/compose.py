@@ -153,6 +153,7 @@ def floor_actuator(
     floor = settings.floor
     if not floor.enabled:
         return None
+    here = live if floor.kubeconfig == watched_kubeconfig(settings) else None  # the watches may be of another cluster
     source = client_config_source(floor.kubeconfig)
     client, reader = ApiClient(source, timeout=REQUEST_SECONDS).configured(), ApiClient(source, connections=1)
     parts.callback(client.close)
@@ -161,7 +162,7 @@ def floor_actuator(
     election = Election(client, lease_path(*floor.lease.split("/")), identity, time.monotonic, current)
     thread = ElectionThread(election)
     parts.callback(thread.close)
-    autoscalers = Autoscalers(client, dry_run=floor.dry_run, reader=reader, watched=lambda: watched_autoscalers(live))
+    autoscalers = Autoscalers(client, dry_run=floor.dry_run, reader=reader, watched=lambda: watched_autoscalers(here))
     return FloorActuator(autoscalers, election, settings.policies, floor, log)
 
 
@@ -211,10 +212,14 @@ SILENT_SECONDS = 10.0
 """So long a watch may be away before a line says so: a restart of an API server takes less."""
 
 
+def watched_kubeconfig(settings: Settings) -> Path | None:
+    """The client configuration of live facts; None: the pod's own account."""
+    return settings.kubernetes.kubeconfig or settings.serving.secure.kubeconfig
+
+
 def live_cluster(settings: Settings) -> tuple[ApiClient, LiveCluster] | None:
     """The watches that the settings ask for, not yet begun; None where they ask for none."""
-    given = settings.kubernetes
-    kubeconfig = given.kubeconfig or settings.serving.secure.kubeconfig
+    given, kubeconfig = settings.kubernetes, watched_kubeconfig(settings)
     if given.live == "off" or settings.source.kind != "prometheus" or not (kubeconfig or is_pod()):
         return None
     kinds = [

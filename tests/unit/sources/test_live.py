@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
+from contextlib import ExitStack, nullcontext
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
+import structlog
 
 from forecaster.actuators.autoscalers import BEFORE, EXPIRES, LABEL, listed_autoscaler
 from forecaster.actuators.values import WrittenFloor
-from forecaster.app.compose import watched_autoscalers
+from forecaster.app.compose import floor_actuator, watched_autoscalers
+from forecaster.config.settings import parse
 from forecaster.domain.window import Inventory
 from forecaster.domain.workload import NamedContainer, Resources, Target, TargetType, Workload, WorkloadId
 from forecaster.errors import SourceUnavailable
@@ -36,6 +40,8 @@ from tests.support.api_objects import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.support.api_objects import Document
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -207,6 +213,24 @@ class TestAutoscalers:
         clock.now += later
         assert watched_autoscalers(found) is None
         assert watched_autoscalers(None) is None
+
+    def test_of_another_cluster_than_the_one_that_is_written_to_are_not_taken(self, tmp_path: Path) -> None:
+        document = {
+            "clusters": [{"name": "here", "cluster": {"server": "https://127.0.0.1:9"}}],
+            "users": [{"name": "here", "user": {"token": "a"}}],
+            "contexts": [{"name": "here", "context": {"cluster": "here", "user": "here"}}],
+        }
+        written = tmp_path / "written"
+        written.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", "current-context": "here", **document}))
+        live = cluster(horizontalpodautoscalers=[hpa(external("queue", "30"))])
+        for watched, known in ((written, True), (tmp_path / "another", False)):
+            floor = {"enabled": True, "kubeconfig": str(written)}
+            settings = parse({"floor": floor, "kubernetes": {"kubeconfig": str(watched)}}, "test")
+            with ExitStack() as parts:
+                actuator = floor_actuator(settings, structlog.get_logger(), parts, live)
+                assert actuator is not None
+                with nullcontext() if known else pytest.raises(UnreachableError):
+                    assert [one.name for one in actuator.autoscalers.listed()] == ["web"]
 
 
 class TestResources:
