@@ -376,12 +376,13 @@ def _ordered(live: Inventory, others: Sequence[Workload]) -> tuple[Workload, ...
 def _without_foreign(live: Inventory, told: Inventory) -> tuple[Inventory, list[str]]:
     """Live facts without the kinds of which they have no workload that Prometheus has, and a sentence for each.
 
-    Then the API server is that of another cluster, or has lost its store, and its silence is no deletion.
+    Then the API server is that of another cluster, or has lost its store, and its silence is no deletion: where it is
+    silent of enough workloads of one kind, that of the few of another kind is none either.
     """
     counts = Counter(one.id.kind for one in told.workloads)
     shared = {id_.kind for id_ in set(live.ids) & set(told.ids)}
-    foreign = {kind for kind in live.whole if counts[kind] >= FOREIGN_LEAST and kind not in shared}
-    if not foreign:
+    foreign = {kind for kind in live.whole if counts[kind] and kind not in shared}
+    if not any(counts[kind] >= FOREIGN_LEAST for kind in foreign):
         return live, []
     ours = tuple(one for one in live.workloads if one.id.kind not in foreign)
     why = "none is at the API server; does kubernetes.kubeconfig, or queries.labels, name another cluster?"

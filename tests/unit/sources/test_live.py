@@ -397,6 +397,14 @@ class TestSource:
         assert (found.whole, source.live_kinds(NOW)) == ({"StatefulSet"}, {"StatefulSet"})
         assert found.faults[0].startswith("live facts: of 3 workloads of kind Deployment in Prometheus none is")
 
+    def test_of_another_cluster_ends_no_workload_of_a_kind_with_few(self) -> None:
+        several = [told(f"web-{number}") for number in range(3)]
+        elsewhere = cluster(deployments=[deployment("elsewhere")])
+        source = over(Told(*several, told("db", "StatefulSet")), elsewhere, Clock())
+        found = source.inventory(NOW)
+        assert [one.id.name for one in found.workloads] == ["web-0", "web-1", "web-2", "db"]
+        assert found.whole == frozenset()
+
     def test_is_that_of_prometheus_once_the_api_server_is_away_for_long(self) -> None:
         clock = Clock()
         live = cluster(clock, deployments=[deployment(replicas=30)])
