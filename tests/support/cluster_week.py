@@ -105,7 +105,7 @@ def played_week(now: datetime) -> Week:
         for suffix, _, _ in _VARIANTS
         for one in recording.workloads
     ]
-    workloads = [sized(one, cpu) for one, cpu in zip(names, demand[CPU], strict=True)]
+    workloads = [sized(one, *used) for one, *used in zip(names, demand[CPU], demand[MEMORY], strict=True)]
     pods = np.array([pods_of(one, cpu) for one, cpu in zip(workloads, demand[CPU], strict=True)])
     current = pods[:, WEEK // timedelta(hours=1) - 1].tolist()
     return Week(
@@ -138,10 +138,14 @@ def _held(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.nan_to_num(np.take_along_axis(values, np.maximum.accumulate(columns, axis=1), axis=1))
 
 
-def sized(one: Workload, cpu: NDArray[np.float64]) -> Workload:
-    """With a request at which the highest demand needs `_MOST_PODS`, and an HPA that leaves room above."""
+def sized(one: Workload, cpu: NDArray[np.float64], memory: NDArray[np.float64]) -> Workload:
+    """With a request at which the highest demand needs `_MOST_PODS`, and an HPA that leaves room above.
+
+    One pod may hold all the memory: there are as many as the CPU asks for, and none uses more than its limit.
+    """
     request = round(float(cpu.max()) / (_MOST_PODS * _UTILIZATION), 3)
-    resources = Resources(cpu_request=request, memory_request=2.0**31, memory_limit=2.0**31)
+    limit = max(2.0**31, 2.0 ** np.ceil(np.log2(memory.max())))
+    resources = Resources(cpu_request=request, memory_request=2.0**31, memory_limit=limit)
     target = Target("cpu", TargetType.UTILIZATION, _UTILIZATION)
     scaled = Autoscaler(one.id.name, 1, 3 * _MOST_PODS, (target,)) if one.autoscaler else None
     return replace(one, resources=resources, autoscaler=scaled)

@@ -44,7 +44,7 @@ def ramp_week(now: datetime) -> Week:
     columns = slice(first, first + (WEEK + PLAYED_AHEAD) // MINUTE + 1)
     demand = completed({signal: recording.values[signal][:, columns] for signal in DEMAND})
     demand = {signal: values[row : row + 1] for signal, values in demand.items()}
-    workload = sized(recording.workloads[row], demand[CPU][0])
+    workload = sized(recording.workloads[row], demand[CPU][0], demand[MEMORY][0])
     pods = np.array([pods_of(workload, demand[CPU][0])])
     count = int(pods[0, WEEK // timedelta(hours=1) - 1])
     return Week(
