@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.domain.signal import CPU, DEMAND
+from forecaster.domain.signal import CPU, DEMAND, MEMORY
 from forecaster.sources.recorded import MINUTE, load_recording
 from tests.support.cluster_week import WEEK, Week, completed, pods_of, scraped, sized
 from tests.support.prometheus import fill
