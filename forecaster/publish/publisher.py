@@ -69,6 +69,8 @@ class OfferPublisher:
                     receiver.receive(cycle)
             except StoreError as error:
                 faults.append(str(error))
+            except Exception as error:  # noqa: BLE001  the boundary of a receiver: the others get the same offers
+                faults.append(f"{name}: {type(error).__name__}: {error}")
         if faults:
             raise StoreError("; ".join(faults))
 

@@ -247,4 +247,7 @@ async def _watch(reader: TableReader) -> None:
     """Loads new tables beside the requests: none of them waits for it."""
     while True:
         await asyncio.sleep(POLL_SECONDS)
-        await asyncio.to_thread(reader.refresh)
+        try:
+            await asyncio.to_thread(reader.refresh)
+        except Exception as error:  # noqa: BLE001  no memory, no thread: the next look may have it, and there has to be one
+            reader.fault = f"the table {reader.path} cannot be read: {type(error).__name__}: {error}"

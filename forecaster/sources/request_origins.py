@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -21,7 +21,6 @@ from forecaster.sources.request_rates import PREFERRED
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
-    from datetime import datetime
 
     from forecaster.domain.window import Block
 
@@ -36,9 +35,10 @@ FORGOTTEN = timedelta(days=14)
 
 
 class PersistedOrigins(msgspec.Struct, frozen=True):
-    """Workloads by the name of their origin."""
+    """Workloads by the name of their origin, and for each the day on which it last had data, where that is known."""
 
     origins: dict[str, tuple[tuple[str, str, str], ...]]
+    days: dict[str, tuple[date | None, ...]] = {}
 
 
 @dataclass(slots=True)
@@ -50,6 +50,8 @@ class Origins:
     looked_at: datetime | None = None
     since: dict[WorkloadId, datetime] = field(default_factory=dict)
     """When a new workload chose first."""
+    before: dict[WorkloadId, datetime] = field(default_factory=dict)
+    """When a process before this one saw those that have had no data since; else a restart would keep them for ever."""
     moved: dict[WorkloadId, str] = field(default_factory=dict)
 
     def due(self, at: datetime, *, past: bool) -> bool:
@@ -74,13 +76,18 @@ class Origins:
         for id_, names in having.items():
             before = self.of.get(id_)
             if before in names and (names[0] == before or not self._settles(id_, at)):
-                self.seen[id_] = at
+                self._see(id_, at)
             elif before is None or self._settles(id_, at) or at - self.seen.setdefault(id_, at) >= SILENT:
                 self._take(id_, names[0], at)
-        gone = [id_ for id_ in self.of if at - self.seen.setdefault(id_, at) >= FORGOTTEN]
+        gone = [id_ for id_ in self.of if at - self.before.get(id_, self.seen.setdefault(id_, at)) >= FORGOTTEN]
         for id_ in gone:
             del self.of[id_], self.seen[id_]
+            self.before.pop(id_, None)
         self.since = {id_: since for id_, since in self.since.items() if at - since <= SETTLES}
+
+    def _see(self, id_: WorkloadId, at: datetime) -> None:
+        self.seen[id_] = at
+        self.before.pop(id_, None)
 
     def _take(self, id_: WorkloadId, name: str, at: datetime) -> None:
         before = self.of.get(id_)
@@ -89,7 +96,8 @@ class Origins:
             self.moved[id_] = f"requests come from {name} now, {before} {why}"
         else:
             self.since[id_] = at
-        self.of[id_], self.seen[id_] = name, at
+        self.of[id_] = name
+        self._see(id_, at)
 
     def _settles(self, id_: WorkloadId, at: datetime) -> bool:
         """Whether a workload is so new that what came first is not yet what it keeps."""
@@ -120,15 +128,18 @@ class Origins:
         last = at - timedelta(minutes=1)
         for row in rows if block.end >= last else ():
             if not np.isnan(block.values[row, -1]):
-                self.seen[block.ids[row]] = at
+                self._see(block.ids[row], at)
         return replace(block, ids=tuple(block.ids[row] for row in rows), values=block.values[rows])
 
     def kept(self) -> bytes:
         """As JSON."""
-        origins: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
+        origins: dict[str, list[WorkloadId]] = defaultdict(list)
         for id_, name in sorted(self.of.items()):
-            origins[name].append((id_.namespace, id_.kind, id_.name))
-        return msgspec.json.encode(PersistedOrigins({name: tuple(ids) for name, ids in origins.items()}))
+            origins[name].append(id_)
+        seen = {**self.seen, **self.before}
+        days = {name: tuple(seen[id_].date() if id_ in seen else None for id_ in ids) for name, ids in origins.items()}
+        named = {name: tuple((id_.namespace, id_.kind, id_.name) for id_ in ids) for name, ids in origins.items()}
+        return msgspec.json.encode(PersistedOrigins(named, days))
 
     def restore(self, kept: bytes) -> None:
         """Take over what an earlier process chose; what is no known origin is left out.
@@ -136,8 +147,12 @@ class Origins:
         Raises:
             msgspec.MsgspecError: it is no such JSON; nothing was taken over.
         """
-        known = msgspec.json.decode(kept, type=PersistedOrigins).origins
-        self.of = {WorkloadId(*id_): name for name, ids in known.items() if name in PREFERRED for id_ in ids}
+        known = msgspec.json.decode(kept, type=PersistedOrigins)
+        self.of = {WorkloadId(*id_): name for name, ids in known.origins.items() if name in PREFERRED for id_ in ids}
+        days = (
+            pair for name, ids in known.origins.items() for pair in zip(ids, known.days.get(name, ()), strict=False)
+        )
+        self.before = {WorkloadId(*id_): datetime.combine(day, time(), UTC) for id_, day in days if day}
 
 
 def several(found: Mapping[str, Collection[WorkloadId]]) -> list[WorkloadId]:

@@ -24,6 +24,8 @@ class Received:
         self.cycles: list[OfferedCycle] = []
 
     def receive(self, cycle: OfferedCycle) -> None:
+        if self.fault == "no thread":
+            raise RuntimeError(self.fault)
         if self.fault:
             raise StoreError(self.fault)
         self.cycles.append(cycle)
@@ -38,8 +40,9 @@ def test_every_receiver_gets_the_very_same_offers() -> None:
 
 def test_one_that_fails_keeps_it_from_no_other_and_all_faults_are_said() -> None:
     received = Received()
-    receivers = {"table": Received("the disk is full"), "a": received, "b": Received("connection refused")}
-    with pytest.raises(StoreError, match="the disk is full; connection refused"):
+    faults = {"table": "the disk is full", "pictures": "no thread"}
+    receivers = {name: Received(fault) for name, fault in faults.items()} | {"a": received, "b": Received("refused")}
+    with pytest.raises(StoreError, match="the disk is full; pictures: RuntimeError: no thread; refused"):
         OfferPublisher(PUBLISH, receivers).publish(NOON, [])
     assert len(received.cycles) == 1
 

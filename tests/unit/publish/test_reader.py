@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import zlib
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -8,7 +9,7 @@ import msgspec
 import pytest
 
 from forecaster.errors import StoreError
-from forecaster.publish.reader import TableReader
+from forecaster.publish.reader import TableReader, watching
 from forecaster.publish.table import MAGIC, PREFIX
 from tests.support.full_disk import full_disk
 from tests.support.recommendations import NOON, recommendation, workload_id
@@ -173,3 +174,23 @@ def test_on_a_full_disk_the_old_table_stays(path: Path) -> None:
     assert reader.table is not None
     assert reader.table.named("shop", "web") != []
     assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_look_that_finds_no_memory_is_not_the_last(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, looks = TableReader(publish(path)), []
+
+    def refresh() -> None:
+        looks.append(reader)
+        if len(looks) == 2:
+            raise MemoryError
+        TableReader.refresh(reader)
+
+    monkeypatch.setattr(reader, "refresh", refresh)
+    monkeypatch.setattr("forecaster.publish.reader.POLL_SECONDS", 0.001)
+
+    async def served() -> None:
+        async with asyncio.timeout(10), watching(reader):
+            while len(looks) < 4:  # noqa: ASYNC110  a thread counts
+                await asyncio.sleep(0.001)
+
+    asyncio.run(served())
