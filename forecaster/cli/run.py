@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,7 +22,12 @@ def run(prometheus: PrometheusUrl = None, config: ConfigFile = None, namespace: 
     """Run a cycle a minute and serve the results, until SIGTERM."""
     from forecaster.app.serve import serve
 
-    raise SystemExit(serve(settings_of(config, prometheus, namespace)))
+    code = serve(settings_of(config, prometheus, namespace))
+    if code:  # the last cycle goes on, in a thread for which the interpreter would wait
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    raise SystemExit(code)
 
 
 def release(

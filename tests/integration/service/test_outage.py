@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import signal as signals
+import socket
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 from forecaster.app.serve import table_path
@@ -12,6 +17,7 @@ from tests.support.asgi import Client
 from tests.support.builders import NOON, after, hpa, workload
 from tests.support.composed import composed, recorded_cluster, tick
 from tests.support.fakes import FakeSource, nobody_answers
+from tests.support.waiting import PATIENCE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,3 +64,27 @@ def test_a_signal_that_decides_nothing_is_an_error_with_a_sentence(tmp_path: Pat
         answer = asked(tmp_path, 0, "requests")
     assert answer.status_code == 404
     assert "is not decided by requests; there are cpu" in answer.json()["message"]
+
+
+def test_the_service_ends_after_its_grace_although_prometheus_answers_nothing(tmp_path: Path) -> None:
+    """Nothing waits for the cycle that is cut off, which would wait ten minutes for its answer."""
+    log, config = tmp_path / "log", tmp_path / "settings.yaml"
+    with socket.create_server(("127.0.0.1", 0)) as silent, log.open("w") as errors:
+        silent.settimeout(PATIENCE)
+        settings = {
+            "prometheus": {"url": f"http://127.0.0.1:{silent.getsockname()[1]}", "read_timeout_seconds": 600},
+            "cycle": {"grace": "1s"},
+            "serving": {"enabled": False},
+            "state": {"directory": str(tmp_path)},
+        }
+        config.write_text(json.dumps(settings))
+        command = [sys.executable, "-m", "forecaster", "run", "--config", str(config)]
+        process = subprocess.Popen(command, stderr=errors)
+        try:
+            with silent.accept()[0]:
+                process.send_signal(signals.SIGTERM)
+                assert process.wait(60) == 1
+        finally:
+            process.kill()
+            process.wait()
+    assert '"finished": false' in log.read_text()
