@@ -31,7 +31,7 @@ SILENT = HOUR
 SETTLES = 2 * LOOK_EVERY
 """For so long a new workload may still turn to a preferred origin, whose first counter came later."""
 FORGOTTEN = timedelta(days=14)
-"""A workload without any data for so long chooses anew."""
+"""A workload without any data for so long chooses anew, by the days of all processes together."""
 
 
 class PersistedOrigins(msgspec.Struct, frozen=True):
