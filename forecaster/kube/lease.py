@@ -106,6 +106,8 @@ class Election:
                 self.fault = ""
             except ApiError as error:
                 self.fault = "" if error.status == HTTPStatus.CONFLICT else _remedy(self.path, error)
+            except Exception as error:  # noqa: BLE001  the boundary of a thread: without it nothing would lead again
+                self.fault = f"{self.path}: {type(error).__name__}: {error}"
 
     def release(self) -> None:
         """Write nothing more and let another replica take over at once; for good."""

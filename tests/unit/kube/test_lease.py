@@ -203,6 +203,20 @@ def test_a_lease_that_is_missing_is_said_with_the_remedy() -> None:
     assert "components/floor" in one.fault
 
 
+def test_an_error_that_is_not_the_api_servers_is_said_and_ends_nothing() -> None:
+    leases = FakeLeases()
+    one = replica(leases, "a")
+
+    def fails() -> None:
+        raise ZeroDivisionError
+
+    leases.before_patch = fails
+    one.step()
+    assert (one.valid(), one.fault.partition(": ")[2][:17]) == (False, "ZeroDivisionError")
+    one.step()
+    assert (one.valid(), one.fault) == (True, "")
+
+
 def test_the_api_server_away_and_back() -> None:
     leases = FakeLeases()
     one = replica(leases, "a")
