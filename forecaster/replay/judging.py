@@ -36,7 +36,7 @@ FARTHEST = DAY
 """What is forecast at all."""
 LEAST_HISTORY = BEFORE + 1
 """Days: one to judge, one to look back on, and one for a rhythm."""
-TOGETHER = 128
+TOGETHER = 96
 """Targets of one replay: the forecasts of their days are some tens of megabytes."""
 SMALLEST = 1e-9
 

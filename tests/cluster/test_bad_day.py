@@ -350,7 +350,7 @@ def watch(deployed: Deployed, tmp_path: Path) -> Iterator[Watch]:
     deployed.table.unlink()
     deployed.stale_after_seconds = None
     clock, start = PlayedTime(tmp_path / "now"), last_multiple(datetime.now(UTC) - PLAYED_AGO, MINUTE)
-    until_there_is_a_shop(deployed.cluster.api)
+    until_there_is_a_namespace(deployed.cluster.api)
     incident = Incident()
     workloads = (
         Played("web", 10, incident.demand),
@@ -375,6 +375,6 @@ def wave(passed: timedelta) -> float:
     return 3.5 - 1.5 * math.cos(passed / timedelta(hours=2) * 2 * math.pi)
 
 
-def until_there_is_a_shop(api: Api) -> None:
+def until_there_is_a_namespace(api: Api) -> None:
     api.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
-    wait_until(lambda: api.has("ServiceAccount", "default", NAMESPACE), what="the shop's account")
+    wait_until(lambda: api.has("ServiceAccount", "default", NAMESPACE), what="the account of the namespace")
