@@ -41,7 +41,7 @@ class Said(NamedTuple):
 
 
 class EveryWay:
-    """The integrations of a serving process, read with the rights of an account of the shop."""
+    """The integrations of a serving process, read with the rights of an account of its namespace."""
 
     def __init__(self, deployed: Deployed, clock: PlayedTime, store: str) -> None:
         """`store` is the Prometheus that takes our remote writes."""
