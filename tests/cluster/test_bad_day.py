@@ -368,6 +368,7 @@ def watch(deployed: Deployed, tmp_path: Path) -> Iterator[Watch]:
                 closing(ProcessCounts(process)) as counts,
             ):
                 yield Watch(day, incident, ways, counts)
+    deployed.cluster.kubectl("delete", "hpa,deployment", "--all", f"--namespace={NAMESPACE}")
 
 
 def wave(passed: timedelta) -> float:

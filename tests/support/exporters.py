@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-NAMESPACE = "bad-day"
+NAMESPACE = "shop"
 SCRAPE = timedelta(seconds=30)
 (GONE,) = struct.unpack("<d", struct.pack("<Q", 0x7FF0_0000_0000_0002))
 """The value of a series that a scrape did not find again (Prometheus: model/value, StaleNaN)."""
