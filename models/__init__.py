@@ -12,6 +12,9 @@ What belongs here: panels, forecasts, models, their evaluation. What does not: K
     forecast.provenance.rows(keys)                      # row per key, -1 where unknown: back to arrays over workloads
 
     freshened(weeks, minutes)                           # two resolutions: coarse weeks that end at the latest minute
+    panel["shop/checkout"].plot(), forecast.plot(panel)  # panels, forecasts and backtests show themselves in a notebook
+    Panel.from_long(frame).notes                        # ragged ends, gaps and double samples: what was done about them
+
     masked(panel, outages)                              # spans with censored demand become gaps
     lent(panel, groups).panel                           # newcomers with the past of a relative, at their own level
     Eventful(create("adaptive"), events)                # any model, told of events that are known beforehand

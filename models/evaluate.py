@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from .forecast import Forecast
     from .model import Model
     from .panel import Floats, Panel
 
@@ -63,6 +64,8 @@ def seasonal_scale(history: Floats, season: int) -> Floats:
 
 
 SCORED_LEVELS = (0.5, 0.9, 0.95)
+MEMORY = 14 * DAY
+"""What a model sees of the past, as in the service."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,7 @@ def evaluate(
     steps: int,
     at: Sequence[datetime],
     levels: Sequence[float] = SCORED_LEVELS,
-    memory: timedelta = 14 * DAY,
+    memory: timedelta = MEMORY,
 ) -> Score:
     """Fit on what was known at each origin (the latest `memory`), forecast, and score against what came.
 
@@ -111,7 +114,12 @@ def evaluate(
         QuestionError: an origin leaves fewer than `steps` bins, or the levels do not ascend.
     """
     asked = checked_levels(levels)
-    return _score(model.name, panel, asked, [_tally(model, panel, origin, steps, asked, memory) for origin in at])
+    tallies = []
+    for origin in at:
+        past = panel.until(origin).last(memory)
+        actual = actual_after(panel, origin, steps)
+        tallies.append(tally(past, actual, model.fit(past).forecast(steps, asked)))
+    return score_of(model.name, panel.keys, asked, tallies)
 
 
 def leaderboard(scores: Sequence[Score], reference: str = "seasonal-naive-day") -> pd.DataFrame:
@@ -143,15 +151,11 @@ class Tally(NamedTuple):
     unanswered: Floats
 
 
-def _tally(
-    model: Model, panel: Panel, origin: datetime, steps: int, levels: tuple[float, ...], memory: timedelta
-) -> Tally:
-    past = panel.until(origin).last(memory)
-    actual = _actual(panel, origin, steps)
-    forecast = model.fit(past).forecast(steps, levels)
-    rows = forecast.provenance.rows(panel.keys)
-    actual[rows < 0] = np.nan
-    quantiles = forecast.values[rows] if len(forecast.keys) else np.zeros((len(panel), len(levels), steps))
+def tally(past: Panel, actual: Floats, forecast: Forecast) -> Tally:
+    """The sums of one origin: of a forecast made from `past`, against what came [series, step]."""
+    levels, rows, steps = forecast.levels, forecast.provenance.rows(past.keys), actual.shape[1]
+    actual = np.where(rows[:, None] < 0, np.nan, actual)
+    quantiles = forecast.values[rows] if len(forecast.keys) else np.zeros((len(past), len(levels), steps))
     known = np.isfinite(actual)
     median = quantiles[:, np.argmin(np.abs(np.asarray(levels) - 0.5))]
     scored = known.sum(axis=1)
@@ -165,12 +169,13 @@ def _tally(
     )
 
 
-def _score(name: str, panel: Panel, levels: tuple[float, ...], tallies: Sequence[Tally]) -> Score:
+def score_of(name: str, keys: tuple[str, ...], levels: tuple[float, ...], tallies: Sequence[Tally]) -> Score:
+    """The score of all origins together."""
     total = Tally(*(np.sum(column, axis=0) for column in zip(*tallies, strict=True)))
     with np.errstate(invalid="ignore", divide="ignore"):
         return Score(
             name=name,
-            keys=panel.keys,
+            keys=keys,
             levels=levels,
             loss=2 * total.loss / total.scale,
             mase=total.error / total.scale,
@@ -179,8 +184,8 @@ def _score(name: str, panel: Panel, levels: tuple[float, ...], tallies: Sequence
         )
 
 
-def _actual(panel: Panel, origin: datetime, steps: int) -> Floats:
-    """A copy of the `steps` bins after an origin."""
+def actual_after(panel: Panel, origin: datetime, steps: int) -> Floats:
+    """[series, step] a copy of the `steps` bins after an origin."""
     first = int((origin - panel.start) // panel.step)
     if first + steps > panel.length:
         raise QuestionError(f"only {panel.length - first} bins follow {origin}; {steps} are to be scored")

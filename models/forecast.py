@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime, timedelta
 
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from .panel import Panel
+
 Float64s = npt.NDArray[np.float64]
 
 
@@ -122,6 +127,23 @@ class Forecast:
             raise QuestionError(f"{begin} to {end} lies outside this forecast of {self.steps} steps from {self.origin}")
         result: Float64s = self.values[:, :, first:last].max(axis=2)
         return result
+
+    def to_frame(self) -> pd.DataFrame:
+        """Columns (series, level), beginnings of the steps as index."""
+        from .frames import frame_of_forecast  # noqa: PLC0415  pandas takes 0.3 s to import
+
+        return frame_of_forecast(self)
+
+    def plot(self, panel: Panel | None = None, keys: Sequence[str] = ()) -> Figure:
+        """A row a series with its band; of a panel what was measured around it."""
+        from .pictures import plot_forecast  # noqa: PLC0415  a picture for people
+
+        return plot_forecast(self, panel, keys)
+
+    def _repr_html_(self) -> str:
+        from .display import forecast_html  # noqa: PLC0415  as above
+
+        return forecast_html(self)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -1,12 +1,28 @@
-"""Panels from and to pandas frames; pandas is imported with this file only."""
+"""Panels and forecasts from and to pandas frames; pandas is imported with this file only."""
 
 from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from .display import span_text
 from .errors import PanelError
-from .panel import Panel
+from .panel import LARGEST, Panel
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .forecast import Forecast
+
+COLUMNS = {"timestamp": ("timestamp", "time", "ds"), "value": ("value", "y")}
+SERIES = ("series", "workload", "series_id", "unique_id")
+"""Names of the columns of a long frame; `ds`, `y`, `unique_id` are those of other forecasting libraries."""
+ONLY_SERIES = "series"
+LONGEST_STEP = timedelta(hours=1)
+"""A daily pattern is not seen in coarser samples."""
 
 
 def panel_of(frame: pd.DataFrame) -> Panel:
@@ -31,6 +47,111 @@ def frame_of(panel: Panel) -> pd.DataFrame:
     """One column per series, bin starts as index."""
     index = pd.date_range(panel.start, periods=panel.length, freq=pd.Timedelta(panel.step))
     return pd.DataFrame(panel.values.T, index=index, columns=list(panel.keys))
+
+
+def frame_of_forecast(forecast: Forecast) -> pd.DataFrame:
+    """Columns (series, level), beginnings of the steps as index."""
+    index = pd.date_range(forecast.origin, periods=forecast.steps, freq=pd.Timedelta(forecast.step))
+    columns = pd.MultiIndex.from_product([forecast.keys, forecast.levels], names=["series", "level"])
+    return pd.DataFrame(forecast.values.reshape(-1, forecast.steps).T, index=index, columns=columns)
+
+
+def panel_of_long(frame: pd.DataFrame, step: timedelta | None = None) -> Panel:
+    """A panel of samples: means over bins of `step`, by default the coarsest usual distance of any series.
+
+    Raises:
+        PanelError: a column is missing, nothing can be read of it, or samples lie further apart than an hour.
+    """
+    samples, notes = _samples(frame)
+    steps = {str(key): _usual_step(group) for key, group in samples.groupby("series")["timestamp"]}
+    known = {key: one for key, one in steps.items() if one}
+    width = step or max(known.values(), default=None)
+    if width is None:
+        raise PanelError("no series has two samples, so nothing says how long one lasts; give `step`")
+    if width > LONGEST_STEP:
+        raise PanelError(f"a sample every {span_text(width)} says too little; an hour is the most")
+    finer = [key for key, one in known.items() if one < width]
+    if finer:
+        notes.append(f"means over {span_text(width)} of series that are sampled more often: {_named(finer)}")
+    return _binned(samples, width, notes)
+
+
+def _samples(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """timestamp, value, series of every sample that is one, and what was left out."""
+    named = {name: next((one for one in names if one in frame), None) for name, names in COLUMNS.items()}
+    for name, column in named.items():
+        if column is None:
+            raise PanelError(f"the frame has no column {name!r} among {', '.join(map(str, frame.columns))}")
+    series = next((one for one in SERIES if one in frame), None)
+    when, notes = _instants(frame[named["timestamp"]]), []
+    if when.dt.tz is None:
+        when = when.dt.tz_localize("UTC")
+        notes.append("timestamps name no time zone and were read as UTC")
+    values = pd.to_numeric(frame[named["value"]], errors="coerce").astype(float)
+    keys = frame[series].astype(str) if series else pd.Series(ONLY_SERIES, frame.index)
+    samples = pd.DataFrame({"timestamp": when.dt.tz_convert("UTC"), "value": values, "series": keys})
+    good = samples[(samples["value"] >= 0) & (samples["value"] <= LARGEST)]
+    if len(good) < len(samples):
+        notes.append(f"{len(samples) - len(good)} of {len(samples)} rows hold no demand (empty, negative, no number)")
+    if good.empty:
+        raise PanelError("the frame holds no sample of 0 or more")
+    twice = int(good.duplicated(["series", "timestamp"]).sum())
+    if twice:
+        notes.append(f"{twice} samples came twice for one instant: their mean")
+    return good, notes
+
+
+def _instants(column: pd.Series) -> pd.Series:
+    try:
+        return pd.to_datetime(column)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise PanelError(f"a timestamp is no instant ({error}); use 2026-03-01T12:00:00Z") from error
+
+
+def _usual_step(instants: pd.Series) -> timedelta | None:
+    """The distance that most samples have to the next one; None of a single one."""
+    apart = instants.drop_duplicates().sort_values().diff().dropna()
+    return apart.mode().iloc[0].to_pytimedelta() if len(apart) else None
+
+
+def _binned(samples: pd.DataFrame, step: timedelta, notes: list[str]) -> Panel:
+    bins = samples["timestamp"].dt.floor(pd.Timedelta(step))
+    off = int((bins != samples["timestamp"]).sum())
+    if off == len(samples):
+        notes.append(f"every sample lies beside the full {span_text(step)} and counts for the bin it lies in")
+    table = samples.assign(bin=bins).pivot_table(index="bin", columns="series", values="value", aggfunc="mean")
+    grid = pd.date_range(table.index[0], table.index[-1], freq=pd.Timedelta(step))
+    values = np.ascontiguousarray(table.reindex(grid).to_numpy(dtype=np.float64).T)
+    keys = tuple(map(str, table.columns))
+    notes += [*_ragged(values, keys, step), *_gaps(values)]
+    return Panel(values, grid[0].to_pydatetime(), step, keys, notes=tuple(notes))
+
+
+def _ragged(values: np.ndarray, keys: tuple[str, ...], step: timedelta) -> Iterator[str]:
+    """Series that begin after the first, or end before the last."""
+    known = np.isfinite(values)
+    late, silent = known.argmax(axis=1), known[:, ::-1].argmax(axis=1)
+    if late.any():
+        begun = [keys[i] for i in np.flatnonzero(late)]
+        yield f"gaps before series that begin up to {span_text(int(late.max()) * step)} late: {_named(begun)}"
+    if silent.any():
+        ended = [keys[i] for i in np.flatnonzero(silent)]
+        yield f"gaps after series that end up to {span_text(int(silent.max()) * step)} early: {_named(ended)}"
+
+
+def _gaps(values: np.ndarray) -> Iterator[str]:
+    """Bins without a sample between the first and the last of their series."""
+    known = np.isfinite(values)
+    begun = np.maximum.accumulate(known, axis=1)
+    going = np.maximum.accumulate(known[:, ::-1], axis=1)[:, ::-1]
+    inside = begun & going
+    missing = int((inside & ~known).sum())
+    if missing:
+        yield f"{missing} bins ({missing / inside.sum():.1%}) have no sample and stay gaps, which models carry over"
+
+
+def _named(keys: list[str]) -> str:
+    return keys[0] if len(keys) == 1 else f"{len(keys)} series ({keys[0]}, ...)"
 
 
 def _checked_index(frame: pd.DataFrame) -> pd.DatetimeIndex:

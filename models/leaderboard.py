@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from .errors import QuestionError
-from .evaluate import SCORED_LEVELS, Score, cost_of_reserve, evaluate, leaderboard, origins
+from .evaluate import MEMORY, SCORED_LEVELS, Score, cost_of_reserve, leaderboard, origins
+from .forecast import checked_levels
+from .past_forecasts import Backtest, Winner, error_bar, relative_draws, winner_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     import pandas as pd
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from .forecast import Forecast, Peak, StepWindow
@@ -37,14 +38,19 @@ class Entry:
     """One model on the board.
 
     Attributes:
-        score: loss, MASE and coverage per series, see `evaluate.Score`.
+        backtest: its forecasts beside what came.
         cost: [series] cost of reserving its highest level, a missing unit costing nineteen idle ones.
         milliseconds: time for one series at one origin, fit and forecast.
     """
 
-    score: Score
+    backtest: Backtest
     cost: Floats
     milliseconds: float
+
+    @property
+    def score(self) -> Score:
+        """All origins together, per series."""
+        return self.backtest.score
 
 
 @dataclass(frozen=True)
@@ -58,14 +64,37 @@ class Leaderboard:
         """One row per model, best first.
 
         Columns: sQL_rel and cost_rel (geometric mean over series of loss and cost relative to the reference; below 1 is
-        better), MASE, cov50, cov90, ... (share of values at or below that quantile; right is the level), unanswered
-        (share without a forecast), ms (per series and origin).
+        better), low and high (the error bar of sQL_rel: nine in ten draws of other origins lie within), MASE, cov50,
+        cov90, ... (share of values at or below that quantile; right is the level), unanswered (share without a
+        forecast of its own), ms (per series and origin).
         """
         table = leaderboard([entry.score for entry in self.entries.values()], self.reference)
-        base = self.entries[self.reference].cost
-        costs = [relative(self.entries[name].cost, base) for name in table.index]
-        table.insert(1, "cost_rel", costs)
-        return table.assign(ms=[self.entries[name].milliseconds for name in table.index])
+        base = self.entries[self.reference]
+        entries = [self.entries[name] for name in table.index]
+        bars = [error_bar(relative_draws(entry.backtest, base.backtest)) for entry in entries]
+        table.insert(1, "low", [low for low, _ in bars])
+        table.insert(2, "high", [high for _, high in bars])
+        table.insert(3, "cost_rel", [relative(entry.cost, base.cost) for entry in entries])
+        table["unanswered"] = [entry.backtest.unanswered for entry in entries]
+        return table.assign(ms=[entry.milliseconds for entry in entries])
+
+    def __getitem__(self, name: str) -> Backtest:
+        """The backtest of one model."""
+        if name not in self.entries:
+            raise QuestionError(f"{name!r} was not compared; these were: {', '.join(self.entries)}")
+        return self.entries[name].backtest
+
+    @property
+    def backtests(self) -> list[Backtest]:
+        """Of every model, in the order in which they were named."""
+        return [entry.backtest for entry in self.entries.values()]
+
+    def winner(self) -> Winner:
+        """The model to choose; none where a tenth is unanswered, or where chance explains the difference."""
+        return winner_of(self.backtests, self.reference)
+
+    def _repr_html_(self) -> str:
+        return f"<p>{self.winner()}</p>{self.table().round(3).to_html()}"
 
     def per_series(self) -> pd.DataFrame:
         """Loss (sQL) of each series (row) under each model (column): which model is best for which workload."""
@@ -75,26 +104,22 @@ class Leaderboard:
         return pd.DataFrame({score.name: score.loss for score in scores}, index=list(scores[0].keys))
 
     def plot(self) -> Figure:
-        """Losses as bars, best on top, and how far coverage is off its level."""
-        from matplotlib.figure import Figure  # noqa: PLC0415  a picture for people; half a second
+        """Losses as bars with error bars, best on top, and how far coverage is off its level."""
+        from .pictures import plot_losses  # noqa: PLC0415  a picture for people; half a second
 
-        table = self.table().iloc[::-1]
-        figure = Figure(figsize=(11, 1.5 + 0.4 * len(table)), layout="constrained")
-        losses, shares = figure.subplots(1, 2, sharey=True)
-        losses.barh(table.index, table["sQL_rel"], color="0.6")
-        losses.axvline(1, color="k", linewidth=1, linestyle=":")
-        losses.set(title=f"quantile loss, {self.reference} = 1", xlim=(0, min(3, table["sQL_rel"].max() * 1.1)))
-        self._plot_coverage(shares, table)
-        return figure
+        return plot_losses(self.table(), self.reference, self.backtests[0].levels)
 
-    def _plot_coverage(self, axes: Axes, table: pd.DataFrame) -> None:
-        levels = next(iter(self.entries.values())).score.levels
-        for level in levels:
-            off = table[f"cov{round(100 * level)}"] - level
-            axes.plot(off, table.index, "o", label=f"p{round(100 * level)}")
-        axes.axvline(0, color="k", linewidth=1, linestyle=":")
-        axes.set(title="share at or below the quantile, minus its level")
-        axes.legend(loc="best")
+    def plot_origins(self, names: Sequence[str] = ()) -> Figure:
+        """Loss at each origin, a line a model."""
+        from .pictures import plot_origins  # noqa: PLC0415  as above
+
+        return plot_origins([self[name] for name in names] or self.backtests)
+
+    def plot_calibration(self, names: Sequence[str] = ()) -> Figure:
+        """The share at or below each quantile against its level, with error bars."""
+        from .pictures import plot_calibration  # noqa: PLC0415  as above
+
+        return plot_calibration([self[name] for name in names] or self.backtests)
 
 
 def compare(
@@ -114,14 +139,16 @@ def compare(
     Raises:
         QuestionError: an unknown model, two of one name, or a panel too short for origins.
     """
-    at = origins(panel, count, steps=steps)
+    at, asked = origins(panel, count, steps=steps), checked_levels(levels)
     found = _specs(models, reference)
     entries = {}
     for model in found:
         watched = WatchedModel(model, clock)
-        score = evaluate(watched, panel, steps=steps, at=at, levels=levels)
+        for origin in at:
+            watched.fit(panel.until(origin).last(MEMORY)).forecast(steps, asked)
         spent = 1000 * watched.spent / (len(at) * max(1, len(panel)))
-        entries[model.name] = Entry(score, watched.cost(panel), spent)
+        test = Backtest(model.name, panel, tuple(watched.forecasts), MEMORY)
+        entries[model.name] = Entry(test, watched.cost(panel), spent)
     return Leaderboard(entries, reference)
 
 

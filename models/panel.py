@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pandas as pd
+    from matplotlib.figure import Figure
 
 
 Floats: TypeAlias = npt.NDArray[np.floating]
@@ -33,6 +35,7 @@ class Panel:
         start: aware instant at which the first bin begins; `values[:, t]` covers [start + t·step, start + (t+1)·step).
         step: length of one bin.
         keys: one distinct name per series.
+        notes: what was done to samples so that they lie on this grid, in sentences.
 
     Raises:
         PanelError: shapes disagree, a value is negative or above 1e38 (`Panel.cleaned` makes gaps of them), the start
@@ -43,6 +46,7 @@ class Panel:
     start: datetime
     step: timedelta
     keys: tuple[str, ...]
+    notes: tuple[str, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         """Refuse what is no panel."""
@@ -63,11 +67,52 @@ class Panel:
 
         return panel_of(frame)
 
+    @classmethod
+    def from_long(cls, frame: pd.DataFrame, step: timedelta | None = None) -> Panel:
+        """A panel of a frame with one row per sample: timestamp, value and, of several series, their name.
+
+        Series may begin and end apart, lack samples, and have steps of their own; `notes` says what was done about it.
+        """
+        from .frames import panel_of_long  # noqa: PLC0415  as above
+
+        return panel_of_long(frame, step)
+
     def to_frame(self) -> pd.DataFrame:
         """One column per series, bin starts as index."""
         from .frames import frame_of  # noqa: PLC0415  as above
 
         return frame_of(self)
+
+    def plot(self, keys: Sequence[str] = ()) -> Figure:
+        """A row a series over time, the first six unless `keys` says which."""
+        from .pictures import plot_panel  # noqa: PLC0415  a picture for people
+
+        return plot_panel(self, keys)
+
+    def _repr_html_(self) -> str:
+        from .display import panel_html  # noqa: PLC0415  as above
+
+        return panel_html(self)
+
+    def __getitem__(self, key: str) -> Panel:
+        """The panel of one series, see `key`."""
+        return self.select([self.key(key)])
+
+    def key(self, name: str) -> str:
+        """The key of one series: its own, or the only one that has these parts in this order, as `shop/checkout` has.
+
+        Raises:
+            PanelError: there is none, or there are several.
+        """
+        if name in self.keys:
+            return name
+        asked = name.split("/")
+        found = [key for key in self.keys if _parts_within(asked, key.split("/"))]
+        if len(found) == 1:
+            return found[0]
+        near = found or get_close_matches(name, self.keys, n=3, cutoff=0.4)
+        remedy = f"did you mean {' or '.join(near)}?" if near else f"its keys are {', '.join(self.keys[:3])}, ..."
+        raise PanelError(f"{len(found)} of {len(self)} series are {name!r}; {remedy}")
 
     def __len__(self) -> int:
         """Number of series."""
@@ -94,6 +139,12 @@ class Panel:
     def until(self, instant: datetime) -> Panel:
         """All bins that are over at `instant`; a view."""
         return self._columns(0, min(self.length, max(0, (instant - self.start) // self.step)))
+
+    def around(self, instant: datetime, before: timedelta, after: timedelta) -> Panel:
+        """The bins from so long before to so long after an instant, as far as the panel goes; a view."""
+        place = (instant - self.start) // self.step
+        first, last = place - self.bins(before), place + self.bins(after)
+        return self._columns(min(self.length, max(0, first)), max(0, min(self.length, last)))
 
     def take(self, rows: Sequence[int] | npt.NDArray[np.integer] | npt.NDArray[np.bool_] | slice) -> Panel:
         """Some of the series, by position or mask."""
@@ -148,7 +199,8 @@ class Panel:
 def trusted(values: Floats, start: datetime, step: timedelta, keys: tuple[str, ...]) -> Panel:
     """A panel made of parts of checked panels, without looking at every value again."""
     panel = object.__new__(Panel)
-    for name, value in (("values", values), ("start", start), ("step", step), ("keys", keys)):
+    fields = (("values", values), ("start", start), ("step", step), ("keys", keys), ("notes", ()))
+    for name, value in fields:
         object.__setattr__(panel, name, value)
     return panel
 
@@ -160,6 +212,12 @@ def _pooled(bins: Floats, how: Literal["mean", "max"]) -> Floats:
     else:
         pooled = np.nansum(bins, axis=2) / np.maximum(1, np.isfinite(bins).sum(axis=2))
     return np.where(empty, np.nan, pooled).astype(bins.dtype)
+
+
+def _parts_within(asked: Sequence[str], parts: Sequence[str]) -> bool:
+    """Whether the parts asked for come among these, in order."""
+    left = iter(parts)
+    return all(part in left for part in asked)
 
 
 def _check_shape(panel: Panel) -> None:

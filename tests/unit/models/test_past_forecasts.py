@@ -1,0 +1,120 @@
+"""Backtests: errors per origin with error bars, calibration, and the winner that is named, or is not, and why."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from models import Fitted, LastValue, Panel, QuestionError, SeasonalNaive
+from models.fitted import FittedRule
+from models.leaderboard import Leaderboard, compare
+from models.past_forecasts import error_bar, relative_draws
+from tests.support.panels import daily_waves
+
+
+@dataclass(frozen=True)
+class Shy:
+    """Speaks of every other series only; of the others its fallback does."""
+
+    name: str = "shy"
+
+    def fit(self, panel: Panel) -> FittedRule[None]:
+        return FittedRule(self, panel, None)
+
+    def paths(self, history: Panel, learned: None, steps: int, levels: tuple[float, ...]) -> np.ndarray:
+        said = np.repeat(history.values[:, -1:, None], steps, axis=2).repeat(len(levels), axis=1).astype(float)
+        said[::2] = np.nan
+        return said
+
+
+@dataclass(frozen=True)
+class Twin:
+    """Yesterday's values under another name."""
+
+    name: str = "twin"
+
+    def fit(self, panel: Panel) -> Fitted:
+        return SeasonalNaive().fit(panel)
+
+
+@pytest.fixture(scope="module")
+def board() -> Leaderboard:
+    return compare(daily_waves(3, days=10), ["last-value"], steps=6, count=8)
+
+
+def test_no_winner_is_named_when_more_than_a_tenth_is_unanswered() -> None:
+    found = compare(daily_waves(4, days=10), ["last-value", Shy()], steps=6, count=4)
+    assert found["shy"].unanswered == pytest.approx(0.5)
+    assert found.winner().name is None
+    assert found.winner().reason.startswith("no winner: unanswered by shy 50%; leave such a model out")
+
+
+def test_a_tenth_or_less_may_be_unanswered() -> None:
+    one = LastValue()
+    waves = daily_waves(10, days=10)
+    waves.values[0] = np.nan
+    found = compare(waves, [one], steps=6, count=4)
+    assert found["last-value"].unanswered == pytest.approx(0.1)
+    assert found.winner().name == "seasonal-naive-day"
+
+
+def test_no_winner_is_named_when_more_than_a_tenth_of_what_came_is_unknown() -> None:
+    waves = daily_waves(3, days=10)
+    waves.values[:, -60:][:, ::2] = np.nan
+    assert "of what came is not known" in compare(waves, ["last-value"], steps=6, count=8).winner().reason
+
+
+def test_no_winner_is_named_where_chance_explains_the_difference() -> None:
+    found = compare(daily_waves(3, days=10), [Twin()], steps=6, count=4)
+    assert found.winner().name is None
+    assert "chance" in found.winner().reason
+
+
+def test_the_better_one_wins_by_more_than_its_error_bar(board: Leaderboard) -> None:
+    winner = board.winner()
+    assert winner.name == "seasonal-naive-day"
+    assert "next best, on 8 origins" in str(winner)
+
+
+def test_error_bars_hold_the_figure_and_equal_models_have_none(board: Leaderboard) -> None:
+    table = board.table()
+    assert (table["low"] <= table["sQL_rel"]).all()
+    assert (table["sQL_rel"] <= table["high"]).all()
+    same = board["seasonal-naive-day"]
+    assert error_bar(relative_draws(same, same)) == (1.0, 1.0)
+
+
+def test_errors_of_origins_add_up_to_the_score(board: Leaderboard) -> None:
+    one = board["last-value"]
+    frame = one.to_frame()
+    assert len(frame) == 8 * 3
+    assert one.score.loss == pytest.approx(2 * one.summed("loss").sum(axis=0) / one.summed("scale").sum(axis=0))
+    assert frame["cov90"].groupby("series").mean().to_numpy() == pytest.approx(one.score.coverage[:, 1])
+
+
+def test_calibration_lies_within_its_bar(board: Leaderboard) -> None:
+    found = board["last-value"].calibration()
+    assert list(found.index) == [0.5, 0.9, 0.95]
+    assert ((found["low"] <= found["share"]) & (found["share"] <= found["high"])).all()
+
+
+def test_cut_offs_show_the_origins_of_the_largest_errors(board: Leaderboard) -> None:
+    one = board["last-value"]
+    worst = one.worst_origins("s0", 2)
+    loss = one.summed("loss")[:, 0]
+    assert min(loss[worst]) >= max(np.delete(loss, worst))
+    titles = [axes.get_title(loc="left") for axes in one.plot("s0", count=2).axes]
+    assert titles == [f"asked at {one.origins[i]:%a %d %b %H:%M} UTC" for i in worst]
+
+
+def test_every_picture_has_every_model(board: Leaderboard) -> None:
+    for figure in (board.plot_calibration(), board.plot_origins()):
+        assert len(figure.axes[0].get_legend().get_texts()) == 2
+    assert board["last-value"].plot_calibration().axes
+    assert "8 origins" in board["last-value"]._repr_html_()
+    assert "seasonal-naive-day" in board._repr_html_()
+
+
+def test_a_model_that_was_not_compared_is_named_with_those_that_were(board: Leaderboard) -> None:
+    with pytest.raises(QuestionError, match="these were: seasonal-naive-day, last-value"):
+        board["theta"]
