@@ -141,6 +141,8 @@ def build_service(
     if live:
         receivers["live"] = live
         metrics.watch_live(live.states, lambda: live.source.misread)
+    if settings.serving.secure.enabled and settings.serving.secure.certificate_file:
+        metrics.watch_certificate(settings.serving.secure.certificate_file)
     receivers |= remote_writers(settings, parts)
     if actuator:
         receivers["floor"] = actuator

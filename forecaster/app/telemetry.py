@@ -15,10 +15,12 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from forecaster.certificates.issue import end_of
 from forecaster.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from prometheus_client import Metric
     from structlog.typing import EventDict, Processor, WrappedLogger
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 Log: TypeAlias = structlog.stdlib.BoundLogger
 SHOWN = 5
 """Failures of one cycle that are written out in the log; the report holds all of them."""
+OUTCOMES = ("complete", "incomplete", "failed")
+"""All of them are there from the start: Prometheus sees no increase in a series that begins."""
 STEP_SECONDS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 
 
@@ -97,6 +101,8 @@ class Metrics:
             registry=registry,
         )
         self._cycles = Counter("forecaster_cycles", "Cycles by outcome.", ["outcome"], registry=registry)
+        for outcome in OUTCOMES:
+            self._cycles.labels(outcome)
         self._late = Counter(
             "forecaster_late_starts", "Starts skipped because a cycle was still running.", registry=registry
         )
@@ -158,6 +164,10 @@ class Metrics:
         """Ask for what is watched at the API server, and for HPAs without an answer, whenever the metrics are read."""
         self._registry.register(LiveMetrics(states, misread))
 
+    def watch_certificate(self, file: Path) -> None:
+        """Look at the end of the serving certificate whenever the metrics are read."""
+        self._registry.register(CertificateMetrics(file))
+
     @contextmanager
     def counting_failures(self, part: str) -> Iterator[None]:
         """Count a `StoreError` of this part and pass it on."""
@@ -192,6 +202,21 @@ class LiveMetrics(Collector):
         yield from (age, objects, requests, misread)
 
 
+class CertificateMetrics(Collector):
+    """When the certificate of the secure port ends; absent while its file cannot be read."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def collect(self) -> Iterator[Metric]:
+        """As the file is now."""
+        name, text = "forecaster_certificate_end_timestamp_seconds", "When the certificate of the secure port ends."
+        try:
+            yield GaugeMetricFamily(name, text, end_of(self._file.read_text(encoding="utf-8")).timestamp())
+        except (OSError, ValueError):
+            yield GaugeMetricFamily(name, text)
+
+
 class FleetMetrics:
     """What is known and decided of all workloads, as counts."""
 
@@ -209,6 +234,11 @@ class FleetMetrics:
         self._decisions = Counter("forecaster_decisions", "Decisions.", ["verdict", "reason"], registry=registry)
         self._workloads = Gauge(
             "forecaster_workloads", "Workloads by the last decision.", ["verdict", "reason"], registry=registry
+        )
+        self._at_maximum = Gauge(
+            "forecaster_at_maximum_workloads",
+            "Workloads that would be given more replicas if their maximum let them.",
+            registry=registry,
         )
         self._gates = Gauge(
             "forecaster_gates",
@@ -235,6 +265,7 @@ class FleetMetrics:
         for (verdict, reason), count in report.verdicts.items():
             self._decisions.labels(verdict, reason).inc(count)
             self._workloads.labels(verdict, reason).set(count)
+        self._at_maximum.set(report.at_maximum)
         self._moved.inc(len(report.gates))
         self._gates.clear()
         for (standing, forecaster), count in report.standings.items():

@@ -29,6 +29,15 @@ class Issued:
     key: str
 
 
+def end_of(certificate: str) -> datetime:
+    """When this PEM text, or the first certificate of its chain, ends.
+
+    Raises:
+        ValueError: it is no certificate.
+    """
+    return x509.load_pem_x509_certificate(certificate.encode()).not_valid_after_utc
+
+
 def issue(names: Sequence[str], now: datetime, valid: timedelta) -> Issued:
     """A certificate for these DNS names, the first of which is its common name."""
     authority_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())

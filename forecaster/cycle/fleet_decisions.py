@@ -211,6 +211,11 @@ class FleetDecisions(Sequence["Recommendation"]):
             {(_verdict_word(reason), reason.value): n for reason, n in zip(REASONS, counts, strict=True) if n}
         )
 
+    def at_maximum(self) -> int:
+        """Workloads whose count only their maximum keeps from being larger."""
+        held_below = (one.scales & (one.counts[-2] > one.inputs.policy.max_replicas) for _, one in self.groups)
+        return sum(int(np.count_nonzero(some)) for some in held_below)
+
     def failures(self) -> list[str]:
         """One sentence for each workload about which nothing could be computed."""
         failed = np.flatnonzero(self.reason == FAILED).tolist()

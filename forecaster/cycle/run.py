@@ -106,7 +106,7 @@ class Cycle:
         if not self.learns_first:
             learned = self._learn(steps, targets, rows, demands, now)
         scored = steps.optional("scores", lambda: self._score(known, policies, now), Scored())
-        failed = decided.failures() if isinstance(decided, FleetDecisions) else []
+        failed, at_maximum = _trouble(decided)
         early = (*targets.inventory.faults, *missing, *learned.unread, *known.failures, *learned.gates.failures)
         late = (*failed, *unkept, *(effected.failures if effected else ()), *scored.unkept, *steps.failures)
         report = CycleReport(
@@ -116,6 +116,7 @@ class Cycle:
             newest_sample_age=known.ages(),
             incomplete=Counter(self.completeness.counts),
             verdicts=verdicts_of(decided),
+            at_maximum=at_maximum,
             failures=early + late,
             scores=scored.scores,
             masked=tuple(self.forecaster.masked()),
@@ -213,6 +214,11 @@ class Cycle:
     def _score(self, sight: Forecasts, policies: Policies, now: datetime) -> Scored:
         scores = self.scoring.matured(self.history, sight, policies, now, self.decider.observed.coverage)
         return Scored(tuple(scores), record_scores(self.effects.ledger, scores))
+
+
+def _trouble(decided: Sequence[Recommendation]) -> tuple[list[str], int]:
+    """A sentence for each workload that failed, and how many ask for more than their maximum."""
+    return (decided.failures(), decided.at_maximum()) if isinstance(decided, FleetDecisions) else ([], 0)
 
 
 class OptionalResults(NamedTuple):

@@ -83,6 +83,8 @@ class CycleReport:
     """Workloads whose latest value is part of a sum only, by (signal, cause)."""
     verdicts: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Decisions about replicas by (verdict, reason)."""
+    at_maximum: int = 0
+    """Workloads that would be given more replicas if their maximum let them."""
     failures: tuple[str, ...] = ()
     scores: tuple[ForecastScore, ...] = ()
     """Forecasts that matured in this cycle."""

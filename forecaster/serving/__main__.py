@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None, *, clock: Callable[[], datetime
     try:
         plain = _socket(given.fd, given.address)
         secure = _socket(given.secure_fd, given.secure_address) if given.options.secure else None
-        writes: Counter[str] = Counter()
+        writes: Counter[str] = Counter(written=0, failed=0)
         server = assemble(given.table, given.options, plain, secure, writes, clock)
     except (OSError, ClientConfigError) as error:
         sys.stderr.write(f"forecaster serving: {error}\n")

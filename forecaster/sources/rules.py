@@ -3,6 +3,7 @@
     python -m forecaster.sources.rules deploy/rules
 
 Writes the plain rule files, and the same groups as PrometheusRule objects for clusters with the Prometheus Operator.
+Alerts are written by hand, in `forecaster-alerts.yaml`; only their object is made here.
 """
 
 from __future__ import annotations
@@ -26,6 +27,11 @@ _INTERVAL = "1m"
 _HEADER = """\
 # Recording rules for forecaster: the queries that it would ask otherwise, one series per workload.
 # Made by `python -m forecaster.sources.rules deploy/rules`; change the queries, not this file.
+"""
+ALERTS = "forecaster-alerts"
+_ALERTS_HEADER = """\
+# Recording rules and alerts about forecaster itself: docs/runbooks.md.
+# Made by `python -m forecaster.sources.rules deploy/rules` of deploy/rules/forecaster-alerts.yaml; change that.
 """
 _LEVELS = {
     "forecaster:workload_memory_bytes:sum": "memory",
@@ -75,8 +81,13 @@ def plain(groups: list[dict[str, Any]]) -> str:
 
 def prometheus_rule(name: str, groups: list[dict[str, Any]]) -> str:
     """The same as an object for the Prometheus Operator."""
-    head = {"apiVersion": "monitoring.coreos.com/v1", "kind": "PrometheusRule", "metadata": {"name": name}}
-    return _HEADER + _yaml(head | {"spec": {"groups": groups}})
+    return _HEADER + _object(name, groups)
+
+
+def _object(name: str, groups: list[dict[str, Any]], **metadata: str) -> str:
+    known_as = {"name": name} | metadata
+    head = {"apiVersion": "monitoring.coreos.com/v1", "kind": "PrometheusRule", "metadata": known_as}
+    return _yaml(head | {"spec": {"groups": groups}})
 
 
 def _rate(name: str, query: str, window: timedelta) -> dict[str, str]:
@@ -106,6 +117,12 @@ def _yaml(document: dict[str, Any]) -> str:
     return yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=1000)
 
 
+def alert_rule(folder: Path) -> str:
+    """The alerts of `folder` as an object of the namespace that deploy/base installs into."""
+    groups = yaml.safe_load((folder / f"{ALERTS}.yaml").read_text(encoding="utf-8"))["groups"]
+    return _ALERTS_HEADER + _object(ALERTS, groups, namespace="forecaster")
+
+
 def write(folder: Path) -> None:
     """Write every file, plain into `folder` and as objects into `folder/operator`."""
     (folder / "operator").mkdir(parents=True, exist_ok=True)
@@ -114,5 +131,11 @@ def write(folder: Path) -> None:
         (folder / "operator" / f"{name}.yaml").write_text(prometheus_rule(name, groups), encoding="utf-8")
 
 
+def write_alerts(folder: Path) -> None:
+    """Write the object of the alerts into their component."""
+    (folder.parent / "components" / "monitoring" / "alerts.yaml").write_text(alert_rule(folder), encoding="utf-8")
+
+
 if __name__ == "__main__":
     write(Path(sys.argv[1]))
+    write_alerts(Path(sys.argv[1]))

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 VALUES = "/apis/external.metrics.k8s.io/v1beta1/namespaces/shop"
 WEB = f"{VALUES}/forecaster_demand?labelSelector=workload%3Dweb%2Csignal%3Dcpu"
+OF_OTHERS = ("cert-manager.io/", "monitoring.coreos.com/")
 COMPONENTS = sorted(path.name for path in (ROOT / "deploy" / "components").iterdir())
 
 
@@ -151,7 +152,7 @@ class TestComponents:
         self, deployed: Deployed, component: str, tmp_path: Path
     ) -> None:
         built = self.build(deployed.cluster, tmp_path, component)
-        known = [each for each in built if not each["apiVersion"].startswith("cert-manager.io/")]
+        known = [each for each in built if not each["apiVersion"].startswith(OF_OTHERS)]
         text = yaml.safe_dump_all(known)
         deployed.cluster.kubectl("apply", "--dry-run=server", "-f-", given=text)
 
@@ -159,7 +160,8 @@ class TestComponents:
         from forecaster.config.settings import load  # noqa: PLC0415  slow, and only this test needs it
 
         built = self.build(deployed.cluster, tmp_path, *COMPONENTS)
-        (settings,) = [each["data"] for each in built if each["kind"] == "ConfigMap"]
+        maps = {each["metadata"]["name"].rpartition("-")[0]: each for each in built if each["kind"] == "ConfigMap"}
+        settings = maps["forecaster-settings"]["data"]
         for name, text in settings.items():
             (tmp_path / name).write_text(text)
         (tmp_path / "kustomization.yaml").unlink()

@@ -4,7 +4,7 @@ import json
 import logging
 import re
 from collections import Counter
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ import structlog
 
 from forecaster.app import telemetry
 from forecaster.app.telemetry import CountedLedger, Metrics
+from forecaster.certificates.issue import issue
 from forecaster.domain.report import CycleReport, Effected, ForecastScore, MaskedShare
 from forecaster.domain.signal import CPU
 from forecaster.errors import StoreError
@@ -204,6 +205,26 @@ def test_floors_are_counted_by_what_became_of_them() -> None:
     assert 'state="owned"' not in text
     assert "forecaster_leader 0.0" in text
     assert "forecaster_leader 1.0" in recorded(report(effected=before))
+
+
+def test_the_end_of_the_certificate_is_read_from_its_file_and_absent_without_it(tmp_path: Path) -> None:
+    file, metrics = tmp_path / "tls.crt", Metrics("1")
+    metrics.watch_certificate(file)
+    assert value_of(metrics, "forecaster_certificate_end_timestamp_seconds") is None
+    file.write_text(issue(["web.shop.svc"], NOON, timedelta(days=90)).certificate)
+    assert value_of(metrics, "forecaster_certificate_end_timestamp_seconds") == (NOON + timedelta(days=90)).timestamp()
+
+
+def value_of(metrics: Metrics, name: str) -> float | None:
+    return next((float(line.split()[1]) for line in metrics.text().splitlines() if line.startswith(f"{name} ")), None)
+
+
+def test_outcomes_that_have_not_come_are_there_from_the_start() -> None:
+    assert 'forecaster_cycles_total{outcome="failed"} 0.0' in Metrics("1").text()
+
+
+def test_workloads_at_their_maximum_are_counted() -> None:
+    assert "forecaster_at_maximum_workloads 2.0" in recorded(report(at_maximum=2))
 
 
 def test_every_metric_is_documented() -> None:
