@@ -1,17 +1,20 @@
-"""Histories as panels for notebooks: one line for the bundled recording, one for a Prometheus of one's own."""
+"""Histories as panels for notebooks, in one line each: the bundled recording, a Prometheus, a file."""
 
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from forecaster.app.clock import current
 from forecaster.domain.signal import BUILT_IN
 from forecaster.domain.window import MINUTE, last_multiple
 from forecaster.forecasting.peaks import key_of
 from forecaster.sources import factory
+from forecaster.sources.bundle import SUFFIX, Bundle, read_bundle
 from forecaster.sources.queries import Queries
 from forecaster.sources.recorded import load_recording
 from forecaster.sources.settings import PrometheusSettings
@@ -56,6 +59,30 @@ def measured(
     finally:
         source.close()
     return _measured(panel_of_blocks(blocks), signal)
+
+
+def exported(path: str | Path, signal: str = "cpu", *, step: timedelta = FIVE_MINUTES) -> Panel:
+    """The panel of a file: CSV, Parquet, or a bundle of `forecaster export`; `panel.notes` says what was done to it.
+
+    Raises:
+        SourceRefused: a bundle that is none.
+        PanelError: a table that has no samples of this signal.
+    """
+    path = Path(path)
+    if path.suffix == SUFFIX:
+        return _of_bundle(read_bundle(path), signal, step)
+    frame = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
+    if "signal" in frame:
+        frame = frame[frame["signal"] == signal]
+    found = Panel.from_long(frame)
+    return _measured(found if found.step >= step else found.resample(step), signal)
+
+
+def _of_bundle(found: Bundle, signal: str, step: timedelta) -> Panel:
+    keys = tuple(key_of(workload.id) for workload in found.workloads)
+    values = found.values.get(BUILT_IN.by_name[signal], np.zeros((len(keys), 0), np.float32))
+    whole = Panel.cleaned(values, found.manifest.start - MINUTE, MINUTE, keys)
+    return _measured(whole.resample(step) if whole.length else whole, signal)
 
 
 def panel_of_blocks(blocks: Sequence[Block]) -> Panel:

@@ -16,6 +16,7 @@ from forecaster.domain.window import FIVE_MINUTES, MINUTE, last_multiple
 from forecaster.errors import SourceRefused
 from forecaster.replay.traces import Traces
 from forecaster.sources import factory
+from forecaster.sources.bundle import read_bundle
 from forecaster.sources.queries import Queries
 from forecaster.sources.recorded import load_recording
 from forecaster.sources.settings import signals_of
@@ -62,6 +63,17 @@ def exported(
     found: Exported = read_export(path, known)
     workloads = tuple(described(id_, tuple(found.values)) for id_ in found.ids)
     return Traces(workloads, found.start, found.values, f"exported to {path.name}")
+
+
+def bundled(path: Path, known: Signals = BUILT_IN) -> Traces:
+    """An export bundle: demand with the workloads and HPAs that it belongs to.
+
+    Raises:
+        SourceRefused: it is no bundle, of another version, or damaged.
+    """
+    found = read_bundle(path, known)
+    values = {signal: one.astype(np.float64) for signal, one in found.values.items()}
+    return Traces(found.workloads, found.manifest.start, values, f"exported to {path.name}, {found.manifest.origin}")
 
 
 def measured(

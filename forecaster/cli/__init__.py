@@ -15,6 +15,7 @@ from forecaster.cli import (
     demo,
     doctor,
     explain,
+    export,
     hpa,
     nodes,
     once,
@@ -118,6 +119,11 @@ COMMANDS = {
         tune.tune,
         "Which policy would have been better.",
         (f"tune 'shop/*' --from-prometheus {AT} --length 14d >overrides.yaml",),
+    ),
+    "export": Command(
+        export.export,
+        "Histories and decisions as a file to take away.",
+        (f"export week.zip 'shop/*' {AT} --length 7d", "replay --export week.zip"),
     ),
     "outcome": Command(
         outcome.outcome, "What last week's decisions were worth.", ("outcome --config settings.yaml --length 7d",)

@@ -15,6 +15,7 @@ from forecaster.app.clock import instant
 from forecaster.cli.hpa_inputs import remedy_of, specs_of
 from forecaster.cli.options import chosen, duration_of, narrowed, settings_of
 from forecaster.cli.replay_options import PricedOptions, ReplayOptions
+from forecaster.config.settings import parse
 from forecaster.domain.policies import Policies, merged
 from forecaster.domain.quantity import QuantityError, parse_quantity
 from forecaster.domain.signal import Signal
@@ -25,6 +26,7 @@ from forecaster.hpa.spec import SHIPPED
 from forecaster.replay.assumptions import START_UP, Assumptions, Prices, Timing
 from forecaster.replay.forecasts import ForecastCache, cached_or_forecast, forecast_minutes
 from forecaster.replay.setup import Capacity, autoscaler_of
+from forecaster.sources.bundle import SUFFIX, read_bundle
 from forecaster.store.forecast_cache import ForecastFiles, usual_directory
 
 if TYPE_CHECKING:
@@ -66,7 +68,7 @@ def inputs_of(options: ReplayOptions) -> ReplayInputs:
         ConfigError: an option cannot be used.
         SourceError: demand could not be read.
     """
-    settings = settings_of(options.config, options.prometheus, options.namespace)
+    settings = _settings(options)
     length = duration_of("--length", options.length)
     specs = specs_of(options.hpa or (), SHIPPED)
     found = _with_hpas(_traces(options, settings, length), specs)
@@ -82,6 +84,13 @@ def inputs_of(options: ReplayOptions) -> ReplayInputs:
         assumed=_assumptions(options, found, specs, settings.signal_table),
         forecasting=_forecasting(options),
     )
+
+
+def _settings(options: ReplayOptions) -> Settings:
+    """Those of --config; of a bundle its own, unless a file is given."""
+    if options.config or not options.export or options.export.suffix != SUFFIX:
+        return settings_of(options.config, options.prometheus, options.namespace)
+    return parse(read_bundle(options.export).manifest.settings, str(options.export))
 
 
 def _when(found: Traces) -> str:
@@ -105,10 +114,17 @@ def _traces(options: ReplayOptions, settings: Settings, length: timedelta) -> Tr
             chosen=wanted,
         )
     known = settings.signal_table
-    whole = traces.exported(options.export, _describer(options), known) if options.export else traces.recorded()
+    whole = _exported(options.export, options, known) if options.export else traces.recorded()
     ids = [workload.id for workload in whole.workloads]
     ours = chosen(ids, options.workload)
     return whole.take([i for i, id_ in enumerate(ids) if id_ in ours])
+
+
+def _exported(path: Path, options: ReplayOptions, known: Signals) -> Traces:
+    """A bundle brings its workloads; a table has demand alone."""
+    if path.suffix == SUFFIX:
+        return traces.bundled(path, known)
+    return traces.exported(path, _describer(options), known)
 
 
 def _matching(ids: Iterable[WorkloadId], pattern: str, settings: Settings) -> Collection[WorkloadId]:

@@ -13,7 +13,11 @@ from forecaster.cli.options import ConfigFile, Namespace, Pattern, PrometheusUrl
 Export = Annotated[
     Path | None,
     typer.Option(
-        "--export", metavar="FILE", exists=True, dir_okay=False, help="Demand as CSV or Parquet, see docs/replay.md."
+        "--export",
+        metavar="FILE",
+        exists=True,
+        dir_okay=False,
+        help="A bundle of `forecaster export`, or CSV or Parquet.",
     ),
 ]
 FromPrometheus = Annotated[bool, typer.Option("--from-prometheus", help="The last weeks of a running cluster.")]

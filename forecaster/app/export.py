@@ -1,0 +1,69 @@
+"""What an export bundle is made of: the histories of a source, the settings, one cycle's decisions, and the ledger."""
+
+from __future__ import annotations
+
+from contextlib import closing, suppress
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from forecaster import __version__
+from forecaster.app.serve import database_address
+from forecaster.app.tape_replay import PORTABLE
+from forecaster.errors import StoreError
+from forecaster.publish.views import recommendation_view, verdict_of
+from forecaster.sources.bundle import FORMAT, Bundle, Manifest
+from forecaster.store.ledger import SqlLedger
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from forecaster.config.settings import Settings
+    from forecaster.domain.decision import Recommendation
+    from forecaster.domain.workload import WorkloadId
+    from forecaster.replay.traces import Traces
+
+
+def bundle_of(
+    traces: Traces,
+    settings: Settings,
+    decided: Sequence[Recommendation] = (),
+    changes: Sequence[dict[str, Any]] = (),
+) -> Bundle:
+    """Demand and what was decided on it, ready to be written."""
+    kept = settings.model_dump(mode="json", exclude_defaults=True)
+    manifest = Manifest(
+        format=FORMAT,
+        version=__version__,
+        origin=traces.origin,
+        start=traces.start,
+        minutes=traces.minutes,
+        signals=tuple(str(signal) for signal in traces.values),
+        workloads=traces.workloads,
+        settings={name: value for name, value in kept.items() if name in PORTABLE},
+    )
+    ids = {workload.id for workload in traces.workloads}
+    views = [msgspec.to_builtins(recommendation_view(one)) for one in decided if one.id in ids]
+    return Bundle(
+        manifest, {signal: values.astype(np.float32) for signal, values in traces.values.items()}, views, changes
+    )
+
+
+def recorded_changes(settings: Settings, ids: Sequence[WorkloadId], since: datetime) -> list[dict[str, Any]]:
+    """Changes of decisions that the service recorded; none where it has no database."""
+    ledger = SqlLedger(database_address(settings.state), keep=settings.state.keep)
+    with closing(ledger), suppress(StoreError):
+        return [
+            {
+                "at": one.at.isoformat(),
+                **id_._asdict(),
+                **one.decided._asdict(),
+                "verdict": verdict_of(one.decided.replicas_now, one.decided.replicas),
+                "message": one.message,
+            }
+            for id_ in ids
+            for one in ledger.decisions_of(id_, since)
+        ]
+    return []

@@ -1,0 +1,80 @@
+"""`forecaster export`: histories, workloads, settings and decisions as one file to take away."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from forecaster.cli.options import (
+    ConfigFile,
+    Demo,
+    Instant,
+    Namespace,
+    Pattern,
+    PrometheusUrl,
+    chosen,
+    duration_of,
+    finished,
+    narrowed,
+    settings_of,
+)
+
+Out = Annotated[Path, typer.Argument(metavar="OUT.zip", dir_okay=False, help="The file to write.")]
+Length = Annotated[str, typer.Option("--length", metavar="DURATION", help="How much, up to the end.")]
+Minutes = Annotated[
+    str, typer.Option("--minutes", metavar="DURATION", help="How much of it by the minute; before, by five minutes.")
+]
+
+
+def export(
+    out: Out,
+    workload: Pattern = "*",
+    prometheus: PrometheusUrl = None,
+    config: ConfigFile = None,
+    namespace: Namespace = None,
+    length: Length = "14d",
+    minutes: Minutes = "1d",
+    at: Instant = None,
+    demo: Demo = False,
+) -> None:
+    """Write histories, workloads with their HPAs, settings and decisions into one file.
+
+    `replay --export`, `tune --export` and the notebooks read it. It holds no address, no secret and no code.
+    """
+    from forecaster.app import traces
+    from forecaster.app.clock import instant
+    from forecaster.app.export import bundle_of, recorded_changes
+    from forecaster.cli.once import cycle_run
+    from forecaster.cli.replay_outputs import check_writable
+    from forecaster.report.progress import shown_progress
+    from forecaster.sources.bundle import write_bundle
+
+    check_writable(out)
+    settings = settings_of(config, prometheus, namespace)
+    whole, fine = duration_of("--length", length), duration_of("--minutes", minutes)
+    with shown_progress("export") as shown:
+        shown.began("history", 0.0)
+        if demo:
+            bundle = bundle_of(traces.recorded(), settings)
+        else:
+            found = traces.measured(
+                settings.prometheus,
+                narrowed(settings, workload).queries,
+                settings.signals,
+                length=min(fine, whole),
+                history=max(whole - fine, settings.cycle.interval * 5),
+                until=instant(at),
+                chosen=partial(chosen, pattern=workload),
+            )
+            outcome = cycle_run(settings, found.end.isoformat(), workload, shown)[1]
+            ids = [one.id for one in found.workloads]
+            bundle = bundle_of(found, settings, outcome.recommendations, recorded_changes(settings, ids, found.start))
+        write_bundle(out, bundle)
+    typer.echo(
+        f"{out}: {len(bundle.workloads)} workloads, {', '.join(bundle.manifest.signals)}, "
+        f"{len(bundle.decisions)} decisions, {out.stat().st_size / 2**20:.1f} MiB"
+    )
+    finished(shown)

@@ -1,0 +1,131 @@
+"""An export bundle: histories, workloads, settings and decisions in one file. Reading one runs no code.
+
+A zip file with
+
+    manifest.json         `Manifest`: version, grid, workloads with HPAs and requests, settings that decisions depend on
+    history/SIGNAL.npy    float32 [workload, minute]; minute j ends at `start` + j minutes; NaN: nothing was measured
+    decisions.json        recommendations of the last minute, as `/api/v1` has them
+    changes.json          recorded changes of decisions before it, of the ledger
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from dataclasses import dataclass
+from datetime import datetime  # noqa: TC003  msgspec resolves the annotations
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from forecaster.domain.signal import BUILT_IN, Signal, Signals
+from forecaster.domain.workload import Workload  # noqa: TC001  as above
+from forecaster.errors import SourceRefused, StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+FORMAT = "forecaster-export/1"
+SUFFIX = ".zip"
+HISTORY = "history/{}.npy"
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a bundle holds; amounts in cores, bytes and per second, ratios 0-1, instants RFC 3339 in UTC."""
+
+    format: str
+    version: str
+    """Of forecaster, which wrote it."""
+    origin: str
+    start: datetime
+    """The end of the first minute."""
+    minutes: int
+    signals: tuple[str, ...]
+    workloads: tuple[Workload, ...]
+    settings: dict[str, Any]
+    """Policies and what else decisions depend on; no address and no secret."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bundle:
+    """What was exported; `values[signal][i, j]`, float32, is of `workloads[i]` in the minute that ends at start + j."""
+
+    manifest: Manifest
+    values: Mapping[Signal, NDArray[np.float32]]
+    decisions: Sequence[dict[str, Any]] = ()
+    """Recommendations as `/api/v1` has them."""
+    changes: Sequence[dict[str, Any]] = ()
+    """What was recorded before: at, workload, replicas, verdict, reason, message."""
+
+    @property
+    def workloads(self) -> tuple[Workload, ...]:
+        """In the order of the rows."""
+        return self.manifest.workloads
+
+
+def write_bundle(path: Path, bundle: Bundle) -> None:
+    """All of it, replaced as a whole.
+
+    Raises:
+        StoreError: the file cannot be written.
+    """
+    part = path.with_name(path.name + ".part")
+    try:
+        with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("manifest.json", msgspec.json.format(msgspec.json.encode(bundle.manifest), indent=1))
+            for signal, values in bundle.values.items():
+                with archive.open(HISTORY.format(signal), "w", force_zip64=True) as file:
+                    np.lib.format.write_array(file, values.astype("<f4"), allow_pickle=False)
+            archive.writestr("decisions.json", msgspec.json.encode(bundle.decisions))
+            archive.writestr("changes.json", msgspec.json.encode(bundle.changes))
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise StoreError(f"{path}: cannot be written ({error.strerror}); name a file in a folder of yours") from error
+
+
+def read_bundle(path: Path, known: Signals = BUILT_IN) -> Bundle:
+    """What a bundle holds. Signals that are not known here are left out.
+
+    Raises:
+        SourceRefused: it is no bundle, of another version, or damaged.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            manifest = _manifest(path, archive.read("manifest.json"))
+            kept = [known.by_name[name] for name in manifest.signals if name in known.by_name]
+            values = {signal: _history(path, archive, signal, manifest) for signal in kept}
+            decisions, changes = (
+                msgspec.json.decode(archive.read(f"{name}.json"), type=list[dict[str, Any]])
+                for name in ("decisions", "changes")
+            )
+    except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile, msgspec.MsgspecError) as error:
+        raise SourceRefused(
+            f"{path}: not an export bundle, or damaged ({error}); `forecaster export` makes one"
+        ) from error
+    return Bundle(manifest, values, decisions, changes)
+
+
+def _manifest(path: Path, text: bytes) -> Manifest:
+    found = msgspec.json.decode(text, type=Manifest)
+    if found.format != FORMAT:
+        raise SourceRefused(f"{path}: of format {found.format!r}, and {FORMAT!r} is read here; export it anew")
+    return found
+
+
+def _history(path: Path, archive: zipfile.ZipFile, signal: Signal, manifest: Manifest) -> NDArray[np.float32]:
+    """Its shape is read before its values, so that a forged one does not fill memory."""
+    wanted = (len(manifest.workloads), manifest.minutes)
+    with archive.open(HISTORY.format(signal)) as file:
+        head = io.BytesIO(file.read(np.lib.format.MAGIC_LEN + 2 + 10_000))
+    np.lib.format.read_magic(head)
+    shape, _, dtype = np.lib.format.read_array_header_1_0(head)
+    if shape != wanted or dtype != np.dtype("<f4"):
+        raise SourceRefused(f"{path}: {signal} is {dtype} {shape}, and the manifest says float32 {wanted}")
+    with archive.open(HISTORY.format(signal)) as file:
+        found: NDArray[np.float32] = np.lib.format.read_array(file, allow_pickle=False)
+    return found

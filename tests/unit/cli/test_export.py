@@ -1,0 +1,93 @@
+"""`forecaster export` from a Prometheus to a file, and what reads it: replay, panels, traces."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from forecaster.app import notebook, traces
+from forecaster.cli import app
+from forecaster.config.settings import Settings
+from forecaster.sources.bundle import read_bundle
+from forecaster.sources.embedded import EmbeddedPrometheus
+from forecaster.sources.recorded import load_recording
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from click.testing import Result
+
+TWO_DAYS = timedelta(days=2)
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments, catch_exceptions=True)
+
+
+@pytest.fixture(scope="module")
+def week(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two days of one namespace, exported with settings of their own."""
+    folder = tmp_path_factory.mktemp("export")
+    (folder / "settings.yaml").write_text(
+        "policy: {horizontal: {quantile: 0.93, requests_metric: http_requests_per_second}}\n"
+        f"state: {{directory: {folder / 'state'}}}\n"
+    )
+    recording = load_recording()
+    with EmbeddedPrometheus(recording, Settings().queries, recording.fleet(recording.end)) as served:
+        done = run(
+            *("export", str(folder / "week.zip"), "shop/*", "--prometheus", served.url, "--length", "2d"),
+            *("--minutes", "6h", "--config", str(folder / "settings.yaml"), "--at", recording.end.isoformat()),
+        )
+    assert done.exit_code == 0, done.output
+    assert "4 workloads, cpu, memory, requests, " in done.output
+    return folder / "week.zip"
+
+
+def test_a_bundle_holds_demand_hpas_settings_and_decisions_and_no_address(week: Path) -> None:
+    found = read_bundle(week)
+    assert str(found.workloads[0].id) == "shop/checkout"
+    assert found.workloads[0].autoscaler is not None
+    assert found.manifest.settings["policy"]["horizontal"]["quantile"] == 0.93
+    assert set(found.manifest.settings) <= {"policy", "overrides", "history", "signals", "cycle", "forecast", "floor"}
+    assert {one["name"] for one in found.decisions} == {"checkout", "recommendations", "search", "storefront"}
+
+
+def test_it_is_a_panel_in_one_line_and_agrees_with_what_was_recorded(week: Path) -> None:
+    panel = notebook.exported(week)["shop/search"]
+    expected = notebook.recorded("cpu")["shop/search"].until(panel.end).last(panel.length * panel.step)
+    np.testing.assert_allclose(
+        panel.values[:, -60:], expected.values[:, -60:], rtol=0.05
+    )  # a minute of CPU is a rate over two
+
+
+def test_a_replay_of_a_bundle_has_its_hpas_and_policies(week: Path) -> None:
+    assert traces.bundled(week).workloads[0].autoscaler is not None
+    done = run("replay", "--export", str(week), "shop/search", "--length", "2h", "--every", "30", "--no-cache")
+    assert done.exit_code == 0, done.output
+    assert "1 workload(s) over 2 h" in done.output
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_table_is_a_panel_in_one_line(tmp_path: Path, suffix: str) -> None:
+    when = pd.date_range("2026-03-01", periods=120, freq="1min", tz="UTC")
+    rows = [
+        pd.DataFrame({"timestamp": when, "workload": "shop/web", "signal": one, "value": 2.0})
+        for one in ("cpu", "memory")
+    ]
+    frame, path = pd.concat(rows), tmp_path / f"demand{suffix}"
+    frame.to_csv(path) if suffix == ".csv" else frame.to_parquet(path)
+    panel = notebook.exported(path, "memory")
+    assert (panel.keys, panel.length, panel.step) == (("shop/web",), 24, timedelta(minutes=5))
+
+
+def test_a_name_that_matches_nothing_is_told_and_writes_nothing(tmp_path: Path) -> None:
+    recording = load_recording()
+    with EmbeddedPrometheus(recording, Settings().queries, recording.fleet(recording.end)) as served:
+        done = run("export", str(tmp_path / "x.zip"), "shop/chekout", "--prometheus", served.url, "--length", "6h")
+    assert done.exit_code == 1
+    assert not (tmp_path / "x.zip").exists()
