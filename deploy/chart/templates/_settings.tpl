@@ -1,0 +1,49 @@
+{{- /* Made by `python -m deploy.generate` from deploy/base and deploy/components; change it there. */ -}}
+{{- define "forecaster.settings" -}}
+10-base.yaml: |
+  # What differs from the defaults; `forecaster settings` prints all there is.
+  prometheus:
+    url: http://prometheus.monitoring:9090
+  serving:
+    secure:
+      enabled: true
+      certificate_file: /etc/forecaster/certificates/tls.crt
+      key_file: /etc/forecaster/certificates/tls.key
+      # By this an API group that another server has is noticed, and left alone.
+      service: {{ .Release.Namespace }}/forecaster
+  state:
+    directory: /var/lib/forecaster
+  policy:
+    mode: publish
+{{- if .Values.components.floor }}
+20-floor.yaml: |
+  floor:
+    enabled: true
+    lease: {{ .Release.Namespace }}/forecaster
+{{- end }}
+{{- if .Values.components.frontProxy }}
+20-front-proxy.yaml: |
+  serving:
+    secure:
+      upstream:
+        server: https://keda-operator-metrics-apiserver.keda.svc:443
+        ca_file: /etc/forecaster/upstream/ca.crt
+{{- end }}
+{{- if .Values.components.keda }}
+20-keda.yaml: |
+  keda:
+    enabled: true
+    certificate_file: /etc/forecaster/keda/tls.crt
+    key_file: /etc/forecaster/keda/tls.key
+    client_ca_file: /etc/forecaster/keda/ca.crt
+{{- end }}
+{{- if .Values.components.postgres }}
+20-postgres.yaml: |
+  state:
+    database_file: /etc/forecaster/database/address
+{{- end }}
+{{- with .Values.settings }}
+90-values.yaml: |
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}

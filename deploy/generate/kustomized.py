@@ -1,0 +1,61 @@
+"""The base and each component as `kubectl kustomize` builds them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+DEPLOY = Path(__file__).parents[1]
+Document = dict[str, Any]
+
+
+def components() -> list[str]:
+    """The names of all components."""
+    return sorted(folder.name for folder in (DEPLOY / "components").iterdir())
+
+
+def kubectl() -> str:
+    """The one that CI builds, or the one on PATH."""
+    cache = Path(os.environ.get("FORECASTER_CACHE") or Path.home() / ".cache" / "forecaster") / "bin"
+    found = shutil.which("kubectl", path=str(cache)) or shutil.which("kubectl")
+    if found is None:
+        raise SystemExit("no kubectl: run .ci/control-plane, or put one on PATH; it has kustomize built in")
+    return found
+
+
+def built(*names: str) -> list[Document]:
+    """The base with these components. The hash in the name of the settings is HASH."""
+    with tempfile.TemporaryDirectory() as folder:
+        parts = {
+            "resources": [within("base", folder)],
+            "components": [within(f"components/{name}", folder) for name in names],
+        }
+        head = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
+        (Path(folder) / "kustomization.yaml").write_text(yaml.safe_dump(head | parts), encoding="utf-8")
+        done = subprocess.run([kubectl(), "kustomize", folder], capture_output=True, text=True, check=False)  # noqa: S603
+    if done.returncode:
+        raise SystemExit(f"kubectl kustomize with {', '.join(names) or 'the base alone'}: {done.stderr.strip()}")
+    return list(yaml.safe_load_all(without_hash(done.stdout)))
+
+
+def without_hash(text: str) -> str:
+    """The settings are named by what is in them; two builders hash differently."""
+    return re.sub(r"\bforecaster-settings-[a-z0-9]{10}\b", "forecaster-settings-HASH", text)
+
+
+def within(part: str, folder: str) -> str:
+    """A part of deploy/ as seen from a folder: kustomize takes relative paths only."""
+    return os.path.relpath(DEPLOY / part, Path(folder).resolve())
+
+
+def key_of(document: Document) -> str:
+    """What one object is in a cluster."""
+    metadata = document["metadata"]
+    return f"{document['kind']} {metadata.get('namespace', '')}/{metadata['name']}"

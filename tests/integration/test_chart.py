@@ -1,0 +1,71 @@
+"""The Helm chart: the same objects as the kustomizations, and values that are what they say."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from deploy.generate.chart import CHART
+from deploy.generate.kustomized import DEPLOY, components
+from tests.support.packaging import helm, kustomized, namespaces_in, rendered, tool
+
+ALL = components()
+
+
+@pytest.mark.parametrize("chosen", [(), *((one,) for one in ALL), ALL], ids=lambda names: "+".join(names) or "base")
+def test_both_ways_give_the_same_objects(chosen: tuple[str, ...]) -> None:
+    assert rendered(*chosen) == kustomized(*chosen)
+
+
+def test_what_is_made_is_as_it_is_made_now() -> None:
+    tool("kubectl")
+    command = [sys.executable, "-m", "deploy.generate", "--check"]
+    done = subprocess.run(command, cwd=DEPLOY.parent, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_another_namespace_is_named_everywhere() -> None:
+    assert namespaces_in(rendered(*ALL), "forecaster"), "nothing is looked for"
+    assert namespaces_in(rendered(*ALL, release_in="scaling"), "forecaster") == []
+
+
+def test_the_namespace_is_left_to_helm_unless_it_is_asked_for() -> None:
+    assert "Namespace /forecaster" not in rendered(namespace={"create": False})
+
+
+def test_a_misspelt_value_is_refused() -> None:
+    said = helm("template", "forecaster", str(CHART), "--set=components.flor=true")
+    assert said.returncode != 0
+    assert "flor" in said.stderr
+
+
+def test_values_reach_the_objects() -> None:
+    settings = {"prometheus": {"url": "http://metrics.example:9090"}, "policy": {"mode": "observe"}}
+    resources = {"requests": {"cpu": "1", "memory": "2Gi"}, "limits": {"memory": "2Gi"}}
+    found = rendered(
+        "floor",
+        settings=settings,
+        replicas=3,
+        resources=resources,
+        image={"repository": "registry.example/forecaster", "tag": "1.2"},
+        pod={"nodeSelector": {"disk": "fast"}},
+    )
+    deployment = found["Deployment forecaster/forecaster"]["spec"]
+    pod = deployment["template"]["spec"]
+    release = found["CronJob forecaster/forecaster-release"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    assert deployment["replicas"] == 3
+    assert pod["containers"][0]["resources"] == resources
+    assert {one["containers"][0]["image"] for one in (pod, release)} == {"registry.example/forecaster:1.2"}
+    assert {one["nodeSelector"]["disk"] for one in (pod, release)} == {"fast"}
+    assert "metrics.example" in found["ConfigMap forecaster/forecaster-settings-HASH"]["data"]["90-values.yaml"]
+
+
+def test_other_settings_roll_the_deployment() -> None:
+    said = [
+        helm("template", "forecaster", str(CHART), "--show-only=templates/deployment.yaml", f"--set=settings.x={value}")
+        for value in (1, 2)
+    ]
+    assert said[0].returncode == 0, said[0].stderr
+    assert said[0].stdout != said[1].stdout

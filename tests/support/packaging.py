@@ -1,0 +1,69 @@
+"""What deploy/ is as objects: built by kustomize and rendered by Helm."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from deploy.generate.chart import CHART
+from deploy.generate.conditional import camel
+from deploy.generate.kustomized import built, key_of, without_hash
+from tests.support.control_plane.binaries import find
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Objects = dict[str, Any]
+
+
+def tool(name: str) -> str:
+    """A program that `.ci/packaging` or `.ci/control-plane` builds; the test is skipped where it is absent."""
+    found = find(name)
+    if found is None:
+        pytest.skip(f"no {name}: run .ci/packaging and .ci/control-plane")
+    return str(found)
+
+
+def kustomized(*components: str) -> Objects:
+    """Objects by kind, namespace and name."""
+    tool("kubectl")
+    return {key_of(one): in_order(one) for one in built(*components)}
+
+
+def rendered(*components: str, release_in: str = "forecaster", **values: Any) -> Objects:
+    """The same of the chart."""
+    chosen = {"namespace": {"create": True}, "components": {camel(name): True for name in components}}
+    said = helm("template", "forecaster", str(CHART), f"--namespace={release_in}", "-f-", given=chosen | values)
+    assert said.returncode == 0, said.stderr
+    documents = [one for one in yaml.safe_load_all(without_hash(said.stdout)) if one]
+    return {key_of(one): in_order(one) for one in documents}
+
+
+def helm(*arguments: str, given: Mapping[str, Any] | None = None) -> subprocess.CompletedProcess[str]:
+    """One call of Helm, with values at its standard input."""
+    text = json.dumps(given or {})
+    return subprocess.run([tool("helm"), *arguments], input=text, capture_output=True, text=True, check=False)
+
+
+def in_order(value: Any) -> Any:
+    """Lists of named things sorted by name: their order means nothing to an API server."""
+    if isinstance(value, dict):
+        return {key: in_order(one) for key, one in value.items()}
+    if not isinstance(value, list):
+        return value
+    ordered = [in_order(one) for one in value]
+    if all(isinstance(one, dict) and "name" in one for one in ordered):
+        return sorted(ordered, key=lambda one: str(one["name"]))
+    return ordered
+
+
+def namespaces_in(objects: Objects, namespace: str) -> list[str]:
+    """Texts that name a namespace, in the ways in which manifests do."""
+    named = re.compile(rf"(?:namespace: |(?<![\w./-]){namespace}/{namespace}|:{namespace}:|\.{namespace}\.svc)")
+    spelt = yaml.safe_dump(list(objects.values()))
+    return [line for line in spelt.splitlines() if named.search(line) and namespace in line]
