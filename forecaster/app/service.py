@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from forecaster.app.telemetry import Metrics
     from forecaster.config.settings import CycleSettings
     from forecaster.cycle.run import Cycle, Outcome
+    from forecaster.domain.layers import ClusterPolicies
     from forecaster.domain.report import CycleReport
 
 
@@ -53,8 +54,10 @@ class Service:
     clock: Callable[[], datetime] = current
     schedule: Schedule = field(init=False)
     report: CycleReport | None = None
-    overrides_judged: bool = False
-    """Whether it was looked once which overrides match no workload."""
+    idle: frozenset[str] = frozenset()
+    """Overrides and objects that meant no workload when it was looked last."""
+    judged: ClusterPolicies | None = None
+    """What objects of the cluster stated then."""
 
     def __post_init__(self) -> None:
         self.schedule = Schedule(self.tick, interval=self.settings.interval, delay=self.settings.delay)
@@ -90,13 +93,19 @@ class Service:
         self._save([one for one in self.persisted if one.due(now)], now)
 
     def _judge_overrides(self, outcome: Outcome) -> None:
-        """One warning, once there are workloads: an override that means none of them is mostly misspelt."""
-        if self.overrides_judged or not outcome.inventory.workloads:
+        """One warning, once there are workloads: an override that means none of them is mostly misspelt.
+
+        One more for those that are new wherever objects of the cluster state something else.
+        """
+        policies = self.cycle.policies
+        if not outcome.inventory.workloads or policies.cluster == self.judged:
             return
-        self.overrides_judged = True
-        idle = self.cycle.policies.without_a_workload(outcome.inventory.ids)
-        if idle:
-            self.log.warning("overrides_match_nothing", at=outcome.report.at, overrides=idle[: telemetry.SHOWN])
+        before, self.judged = self.idle, policies.cluster
+        idle = policies.without_a_workload(outcome.inventory.ids)
+        self.idle = frozenset(idle)
+        new = [one for one in idle if one not in before]
+        if new:
+            self.log.warning("overrides_match_nothing", at=outcome.report.at, overrides=new[: telemetry.SHOWN])
 
     def _save(self, due: Iterable[Persistence], now: datetime) -> None:
         for one in due:

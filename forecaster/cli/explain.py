@@ -123,8 +123,12 @@ class Explanations:
         signal = policies[place].horizontal.demand_signal
         offered = values_for(offers.offer(place, encoded_readers(one.targets)), one.targets, one.at, signal)
         behavior, origins = _live_facts(self.cycle, target)
-        following = next_sync(target, one, offered, behavior)
-        return [*_recommended_only(one), *following, *origins, *self.prove(target, one), *self.together.get(one.id, ())]
+        following = [
+            *next_sync(target, one, offered, behavior),
+            *origins,
+            *_policy_origins(self.cycle.policies, one.id),
+        ]
+        return [*_recommended_only(one), *following, *self.prove(target, one), *self.together.get(one.id, ())]
 
 
 def _live_facts(cycle: Cycle, workload: Workload) -> tuple[Behavior | None, list[str]]:
@@ -135,6 +139,14 @@ def _live_facts(cycle: Cycle, workload: Workload) -> tuple[Behavior | None, list
         return None, []
     scalers = cycle.source.live.scalers(workload.id) if workload.autoscaler else []
     return scalers[0][1].spec.behavior if scalers else None, cycle.source.origins(workload.id)
+
+
+def _policy_origins(policies: Policies, id_: WorkloadId) -> list[str]:
+    """What states each setting of its policy that is no default, over what, and which layers are left out."""
+    from forecaster.domain.layers import leaf_origins, origin_sentences
+
+    refused = [f"Policy: {layer.origin} is left out: {why}." for layer, why in policies.refused(id_)]
+    return [*origin_sentences(leaf_origins(policies.effective_layers(id_))), *refused]
 
 
 def _recommended_only(one: Recommendation) -> list[str]:
@@ -160,7 +172,8 @@ def with_changes(policies: Policies, changed: Sequence[str], workload: str = "*"
 
     from forecaster.config.faults import faults_of
     from forecaster.config.settings import with_spelling
-    from forecaster.domain.policies import Policies, merged, overlap
+    from forecaster.domain.layers import Layer, merged
+    from forecaster.domain.policies import Policies, overlap
     from forecaster.domain.policy import Policy, PolicySelector
     from forecaster.errors import ConfigError, Fault
 
@@ -184,7 +197,8 @@ def with_changes(policies: Policies, changed: Sequence[str], workload: str = "*"
             Policy.model_validate(merged(merged(policies.defaults.model_dump(), base), fragment))
     except ValidationError as error:
         raise ConfigError("--set", [with_spelling(one, "policy.") for one in faults_of(error)]) from error
-    return Policies(policies.defaults, (*policies.overrides, (selector, fragment)), signals=policies.signals)
+    changes = ((selector, Layer("--set", fragment)),)
+    return Policies(policies.defaults, policies.overrides, signals=policies.signals, changes=changes)
 
 
 def _cluster(objects: list[Path] | None, server: str | None) -> Cluster | None:

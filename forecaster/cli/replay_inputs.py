@@ -16,7 +16,8 @@ from forecaster.cli.hpa_inputs import remedy_of, specs_of
 from forecaster.cli.options import chosen, duration_of, narrowed, settings_of
 from forecaster.cli.replay_options import PricedOptions, ReplayOptions
 from forecaster.config.settings import parse
-from forecaster.domain.policies import Policies, merged
+from forecaster.domain.layers import merged
+from forecaster.domain.policies import Policies
 from forecaster.domain.quantity import QuantityError, parse_quantity
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import MINUTE

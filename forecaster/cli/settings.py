@@ -59,7 +59,7 @@ def _print_origins(config: Path | None, prometheus: str | None, output: Output) 
     """The layers that were put over each other; what nothing says has its default."""
     from forecaster.config.settings import layers, parse
     from forecaster.config.text import origins
-    from forecaster.domain.policies import merged
+    from forecaster.domain.layers import merged
     from forecaster.report.printed import Printable, PrintedColumn, print_as, print_table
 
     each = layers(config, {"prometheus": {"url": prometheus}} if prometheus else {})

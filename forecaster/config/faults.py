@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from forecaster.domain.amounts import duration_text
-from forecaster.domain.policies import merged, overlap
+from forecaster.domain.layers import merged
+from forecaster.domain.policies import overlap
 from forecaster.domain.policy import Policy, PolicySelector
 from forecaster.errors import Fault
 

@@ -34,7 +34,8 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError
 import models
 from forecaster.actuators.values import FloorSettings
 from forecaster.config.faults import UNKNOWN_SETTING, faults_of, faults_of_overrides
-from forecaster.domain.policies import Policies, merged
+from forecaster.domain.layers import merged
+from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy, PolicySelector
 from forecaster.domain.settings import Duration, Section
 from forecaster.domain.signal import BUILT_IN, Signals

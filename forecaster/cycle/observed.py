@@ -164,6 +164,8 @@ class Observed:
             self.shared,
             signals=stated.signals,
             modes=stated.modes,
+            cluster=stated.cluster,
+            changes=stated.changes,
         )
 
     def forget_others(self, here: Container[WorkloadId]) -> None:

@@ -135,11 +135,13 @@ class Cycle:
     def what_if(self, policies: Policies, now: datetime) -> Sequence[Recommendation]:
         """What the cycle of `now`, which has just run, would have decided under other policies.
 
-        Sources are not asked again, and nothing of it is remembered. What it held for want of facts stays held.
+        Sources are not asked again, and nothing of it is remembered. What it held for want of facts stays held; what
+        objects of the cluster state of policies counts under the other ones, too.
         """
         targets = self.targets or self._lost(now)
         if targets.down:
             return held_all(targets.inventory.workloads, Reason.SOURCE_DOWN, targets.down, now)
+        policies.take_over(self.policies.cluster)
         observed = replace(self.decider.observed, state=self.decider.before)
         rows = RowBook().rows(targets.inventory.workloads, observed.in_force(policies), targets.lost)
         demands = self._demands(rows)
@@ -148,6 +150,8 @@ class Cycle:
 
     def _targets(self, now: datetime) -> Targets:
         targets = self.roster.find(self.source, now)
+        if targets.inventory.policies is not None:
+            self.policies.take_over(targets.inventory.policies)
         expect_records(len(targets.inventory.workloads))
         self.decider.observed.lead_times.look(targets, now)
         return targets

@@ -8,7 +8,7 @@ vanishes alone is gone, and so are those of a kind that the API server lists as 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -66,7 +66,8 @@ class Roster:
         if not lost:
             return Targets(inventory, lost=partly or NOTHING_LOST)
         faults = (*inventory.faults, *_sentences(lost))
-        return Targets(Inventory(inventory.at, (*inventory.workloads, *held), faults), lost={**lost, **partly})
+        whole = replace(inventory, workloads=(*inventory.workloads, *held), faults=faults)
+        return Targets(whole, lost={**lost, **partly})
 
     def known(self, now: datetime, down: str) -> Targets:
         """The workloads that were listed last, for a cycle that could not ask."""

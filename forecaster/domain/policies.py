@@ -1,33 +1,58 @@
-"""Which policy a workload has: the defaults, then every override that selects it, the later one winning."""
+"""Which policy a workload has: the defaults and every layer over them that means it, the later one winning.
+
+From below: `policy` of the settings, PredictivePolicies of the cluster by their names, `overrides` of the settings, the
+workload's PredictiveAutoscaler, annotations of its objects. What is nearer to the workload is above: its owner states
+what differs. Overrides stand above PredictivePolicies, because both select and the settings are the service's own.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from functools import reduce
+from typing import TYPE_CHECKING, NamedTuple
 
+from pydantic import ValidationError
+
+from forecaster.domain.layers import NOTHING_STATED, Layer, merged
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import BUILT_IN, Signals
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from forecaster.domain.layers import ClusterPolicies
     from forecaster.domain.policy import Mode, PolicySelector
     from forecaster.domain.workload import WorkloadId
 
 
+class Combined(NamedTuple):
+    """A policy, and the layers that it is made without, by their position, each with why."""
+
+    policy: Policy
+    refused: tuple[tuple[int, str], ...] = ()
+
+
 @dataclass(slots=True)
 class Policies:
-    """Looks policies up, each combination of overrides built once."""
+    """Looks policies up, each combination of layers built once."""
 
     defaults: Policy
     overrides: tuple[tuple[PolicySelector, Mapping[str, object]], ...] = ()
     signals: Signals = field(default=BUILT_IN, kw_only=True)
     """What is measured; every policy knows it."""
-    built: dict[tuple[tuple[int, ...], Mode | None], Policy] = field(default_factory=dict)
-    chosen: dict[WorkloadId, Policy] = field(default_factory=dict)
+    built: dict[tuple[str, ...], Combined] = field(default_factory=dict)
+    chosen: dict[WorkloadId, Combined] = field(default_factory=dict)
     modes: Mapping[WorkloadId, Mode] = field(default_factory=dict, kw_only=True)
-    """By annotation of the HPA; it stands over every override."""
+    """By annotation of the HPA, read by what writes to HPAs; where these are watched, `cluster` has them."""
+    cluster: ClusterPolicies = field(default=NOTHING_STATED, kw_only=True)
+    changes: tuple[tuple[PolicySelector, Layer], ...] = field(default=(), kw_only=True)
+    """What is asked about on trial, above everything."""
+    _overrides: tuple[tuple[PolicySelector, Layer], ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        numbered = enumerate(self.overrides)
+        self._overrides = tuple((selector, Layer(f"overrides[{i}]", policy)) for i, (selector, policy) in numbered)
 
     def of(self, id_: WorkloadId) -> Policy:
         """The policy of one workload that is in force."""
@@ -35,41 +60,106 @@ class Policies:
 
     def stated(self, id_: WorkloadId) -> Policy:
         """The policy of one workload as its owner states it."""
-        if id_ not in self.chosen:
-            matching = tuple(i for i, (selector, _) in enumerate(self.overrides) if matches(selector, id_))
-            self.chosen[id_] = self._combined(matching, self.modes.get(id_))
-        return self.chosen[id_]
+        return self._chosen(id_).policy
+
+    def layers(self, id_: WorkloadId) -> list[Layer]:
+        """What states something of a workload's policy above the defaults, the lowest first."""
+        selected = [layer for selector, layer in self._selected() if matches(selector, id_)]
+        mode = self.modes.get(id_)
+        annotated = [Layer("annotation forecaster.dev/mode of its HPA", {"mode": mode})] if mode else []
+        on_trial = [layer for selector, layer in self.changes if matches(selector, id_)]
+        return [*selected, *annotated, *self.cluster.own.get(id_, ()), *on_trial]
+
+    def effective_layers(self, id_: WorkloadId) -> list[Layer]:
+        """The layers without those that are refused."""
+        refused = {position for position, _ in self._chosen(id_).refused}
+        return [layer for position, layer in enumerate(self.layers(id_)) if position not in refused]
+
+    def refused(self, id_: WorkloadId) -> list[tuple[Layer, str]]:
+        """The layers that a workload's policy is made without, and why: with them it would contradict itself."""
+        found = self._chosen(id_).refused
+        layers = self.layers(id_) if found else []
+        return [(layers[position], why) for position, why in found]
 
     def without_a_workload(self, ids: Iterable[WorkloadId]) -> list[str]:
-        """A sentence for each override that selects none of these workloads, and so says nothing."""
-        idle = dict(enumerate(selector for selector, _ in self.overrides))
+        """A sentence for each override or object that means none of these workloads, and so says nothing."""
+        ids = list(ids)
+        idle = {layer.origin: selector for selector, layer in self._selected()}
         for id_ in ids:
-            idle = {i: selector for i, selector in idle.items() if not matches(selector, id_)}
+            idle = {name: selector for name, selector in idle.items() if not matches(selector, id_)}
             if not idle:
                 break
-        return [f"overrides[{i}] matches no workload: {_stated(selector)}" for i, selector in idle.items()]
+        lonely = [layer for id_ in self.cluster.own.keys() - set(ids) for layer in self.cluster.own[id_]]
+        sentences = [f"{name} matches no workload: {_stated(selector)}" for name, selector in idle.items()]
+        return sentences + sorted(f"{layer.origin}: its workload is not there" for layer in lonely)
 
     def annotate(self, modes: Mapping[WorkloadId, Mode]) -> None:
-        """Take over the modes that annotations state, from the next look on."""
+        """Take over the modes that annotations state, until the objects of the cluster are read again."""
         for id_ in {id_ for id_, _ in modes.items() ^ self.modes.items()}:
             self.chosen.pop(id_, None)
         self.modes = modes
+
+    def take_over(self, cluster: ClusterPolicies) -> None:
+        """What the objects of the cluster state from now on."""
+        if cluster.defaults != self.cluster.defaults:
+            self.chosen.clear()
+        before = self.cluster.own
+        for id_ in {id_ for id_ in (*before, *cluster.own) if before.get(id_) != cluster.own.get(id_)}:
+            self.chosen.pop(id_, None)
+        self.cluster = cluster
+        self.annotate({})
 
     def forget_others(self, here: Collection[WorkloadId]) -> None:
         """Forget which policy other workloads have, where they are as many as these: it is found again."""
         if len(self.chosen) > 2 * len(here):
             for id_ in [id_ for id_ in self.chosen if id_ not in here]:
                 del self.chosen[id_]
+            used = set(map(id, self.chosen.values()))
+            self.built = {key: combined for key, combined in self.built.items() if id(combined) in used}
 
-    def _combined(self, matching: tuple[int, ...], mode: Mode | None) -> Policy:
-        key = (matching, mode)
-        if key not in self.built:
-            value = self.defaults.model_dump()
-            for i in matching:
-                value = merged(value, self.overrides[i][1])
-            policy = Policy.model_validate(value if mode is None else merged(value, {"mode": mode}))
-            self.built[key] = policy.model_copy(update={"horizontal": policy.horizontal.reading(self.signals)})
-        return self.built[key]
+    def _selected(self) -> Iterator[tuple[PolicySelector, Layer]]:
+        """Layers that name workloads by a selector, the lowest first."""
+        yield from self.cluster.defaults
+        yield from self._overrides
+
+    def _chosen(self, id_: WorkloadId) -> Combined:
+        if id_ not in self.chosen:
+            layers = self.layers(id_)
+            key = tuple(layer.text for layer in layers)
+            if key not in self.built:
+                self.built[key] = self._combined(layers)
+            self.chosen[id_] = self.built[key]
+        return self.chosen[id_]
+
+    def _combined(self, layers: Sequence[Layer]) -> Combined:
+        """All layers together; where these make no policy, each that fits to those below it."""
+        base = self.defaults.model_dump()
+        policy = self._policy(reduce(merged, (layer.policy for layer in layers), base))
+        if isinstance(policy, Policy):
+            return Combined(policy)
+        value, refused, sound = base, [], self._policy(base)
+        for position, layer in enumerate(layers):
+            tried = merged(value, layer.policy)
+            match self._policy(tried):
+                case Policy() as found:
+                    value, sound = tried, found
+                case fault:
+                    refused.append((position, fault))
+        return Combined(sound if isinstance(sound, Policy) else self.defaults, tuple(refused))
+
+    def _policy(self, value: Mapping[str, object]) -> Policy | str:
+        """The policy of these values, or what is wrong with them."""
+        try:
+            policy = Policy.model_validate(value)
+        except ValidationError as error:
+            return "; ".join(fault_sentence(one["loc"], one["msg"]) for one in error.errors(include_url=False))
+        return policy.model_copy(update={"horizontal": policy.horizontal.reading(self.signals)})
+
+
+def fault_sentence(path: Iterable[int | str], message: str) -> str:
+    """What is wrong with one setting, by its path."""
+    where = ".".join(str(part) for part in path)
+    return f"{where}: {message.removeprefix('Value error, ')}".removeprefix(": ")
 
 
 def matches(selector: PolicySelector, id_: WorkloadId) -> bool:
@@ -91,12 +181,3 @@ def overlap(first: PolicySelector, second: PolicySelector) -> bool:
 
 def _is_pattern(text: str) -> bool:
     return any(sign in text for sign in "*?[")
-
-
-def merged(base: Mapping[str, object], over: Mapping[str, object]) -> dict[str, object]:
-    """`base` with the leaves of `over` put in; neither is changed."""
-    result = dict(base)
-    for key, value in over.items():
-        old = result.get(key)
-        result[key] = merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
-    return result

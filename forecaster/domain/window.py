@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from forecaster.domain.layers import ClusterPolicies
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import Workload, WorkloadId
 
@@ -133,6 +134,8 @@ class Inventory:
     """Workloads of which too little is known to decide about them, and what is missing."""
     whole: frozenset[str] = frozenset()
     """Kinds that are listed as a whole: a workload of them that is not in the list is gone."""
+    policies: ClusterPolicies | None = None
+    """What objects of the cluster state of policies; None where that is not asked, or not known now: it stays."""
 
     @property
     def ids(self) -> tuple[WorkloadId, ...]:

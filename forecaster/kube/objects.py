@@ -183,10 +183,28 @@ class ScalableStatus(Wire, frozen=True):
     ready_replicas: int = 0
 
 
+OURS = "forecaster.dev/"
+"""How labels and annotations begin that this project writes or reads."""
+
+
+def _ours(marks: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in marks.items() if name.startswith(OURS)}
+
+
+class AnnotatedMeta(WatchedMeta, frozen=True):
+    """Metadata with annotations, of which ours may tell something."""
+
+    annotations: dict[str, str] = msgspec.field(default_factory=dict)
+
+    def ours(self) -> dict[str, str]:
+        """Those of ours."""
+        return _ours(self.annotations)
+
+
 class Scalable(Wire, frozen=True):
     """A workload with a scale subresource and a pod template."""
 
-    metadata: WatchedMeta
+    metadata: AnnotatedMeta
     spec: ScalableSpec = ScalableSpec()
     status: ScalableStatus = ScalableStatus()
 
@@ -209,14 +227,6 @@ class ManagedFields(Wire, frozen=True):
     manager: str = ""
     subresource: str = ""
     fields_v1: OwnedFields = OwnedFields()
-
-
-OURS = "forecaster.dev/"
-"""How labels and annotations begin that this project writes or reads."""
-
-
-def _ours(marks: dict[str, str]) -> dict[str, str]:
-    return {name: value for name, value in marks.items() if name.startswith(OURS)}
 
 
 class HorizontalPodAutoscalerMeta(WatchedMeta, frozen=True):

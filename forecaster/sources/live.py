@@ -19,6 +19,7 @@ from forecaster.domain.workload import Autoscaler, Resources, Target, Workload, 
 from forecaster.errors import SourceError
 from forecaster.kube.objects import HorizontalPodAutoscaler, MetadataOnly, PodObject, Scalable
 from forecaster.kube.watch import Collection, Watch
+from forecaster.resources.stated import AnnotatedObject, cluster_policies
 from forecaster.sources.inventory import of_series
 from forecaster.sources.live_objects import (
     BUILT_IN_KINDS,
@@ -35,11 +36,13 @@ from forecaster.sources.live_objects import (
     workload_id,
     workload_of_object,
 )
+from forecaster.sources.stated import StatedPolicies
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime, timedelta
 
+    from forecaster.domain.layers import ClusterPolicies
     from forecaster.domain.signal import Signal
     from forecaster.domain.window import Block
     from forecaster.domain.workload import ContainerBlock, ContainerFacts
@@ -72,7 +75,10 @@ class LiveCluster:
         kinds: Sequence[ScalableKind] = BUILT_IN_KINDS,
         changed: Callable[[WorkloadId], None] = lambda _: None,
         clock: Callable[[], float] = time.time,
+        *,
+        resources: bool = False,
     ) -> None:
+        """With `resources` also the custom ones that state policies."""
         self._clock, self.changed = clock, changed
         self._scalers: dict[WorkloadId, frozenset[Key]] = {}
         self.hpas = Watch(Collection(HPAS, HorizontalPodAutoscaler), self._reduced, self._hpa_changed, clock=clock)
@@ -84,13 +90,15 @@ class LiveCluster:
             Collection(REPLICA_SETS, MetadataOnly, metadata_only=True), owner_of_object, clock=clock
         )
         self.pods = Watch(Collection(PODS, PodObject), pod_of_object, clock=clock)
+        self.stated = StatedPolicies(clock) if resources else None
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
 
     @property
     def watches(self) -> tuple[Watch[Any, Any], ...]:
         """All of them; those without which nothing is live are first."""
-        return (self.hpas, *self.workloads.values(), self.replica_sets, self.pods)
+        stated = self.stated.watches if self.stated else ()
+        return (self.hpas, *self.workloads.values(), self.replica_sets, self.pods, *stated)
 
     def start(self, client: ApiClient) -> None:
         """Begin to watch, each collection in a thread."""
@@ -173,6 +181,22 @@ class LiveCluster:
                     found.append(Workload(id_, one.replicas, one.ready, resources, scaler, named))
         found.sort(key=lambda one: one.id)
         return Inventory(at, tuple(found), (*faults, *self._pointless(namespaces)), whole=frozenset(kinds))
+
+    def policies(self) -> ClusterPolicies:
+        """What annotations and custom resources state, as it was known last: it stays while the API server is away."""
+        hpas = [
+            AnnotatedObject(f"HPA {namespace}/{name}", hpa.scaled, hpa.meta.annotations)
+            for (namespace, name), hpa in list(self.hpas.objects.items())
+            if hpa.meta.annotations
+        ]
+        workloads = [
+            AnnotatedObject(f"{kind} {namespace}/{name}", workload_id(namespace, kind, name), one.annotations)
+            for kind, watch in self.workloads.items()
+            for (namespace, name), one in list(watch.objects.items())
+            if one.annotations
+        ]
+        defaults, autoscalers = self.stated.resources() if self.stated else ((), ())
+        return cluster_policies(defaults, autoscalers, workloads, sorted(hpas))
 
     def misread(self, signals: Sequence[str], namespaces: re.Pattern[str]) -> list[str]:
         """HPAs that read our demand in a way that has no answer, and what to mend; `signals` are those there are."""
@@ -291,13 +315,15 @@ class LiveSource:
         kinds = frozenset() if past else self.live.kinds() & set(self.source.queries.kinds)
         self.told = (at, kinds)
         if kinds:
-            found = self._with_others(self.live.inventory(at, kinds, self._namespaces))
+            live = replace(self.live.inventory(at, kinds, self._namespaces), policies=self.live.policies())
+            found = self._with_others(live)
             self.told = (at, found.whole)
             self.source.follow(found)
         else:
-            found = self.source.inventory(at)
+            found = replace(self.source.inventory(at), policies=None if past else self.live.policies())
         self.misread = self.live.misread(self._signals, self._namespaces) if kinds else []
-        faults = (*self.misread, *(self.live.faults() if self._tells and not past else ()))
+        stated = found.policies.faults if found.policies else ()
+        faults = (*self.misread, *stated, *(self.live.faults() if self._tells and not past else ()))
         return replace(found, faults=(*found.faults, *faults)) if faults else found
 
     def live_kinds(self, at: datetime) -> frozenset[str]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping  # noqa: TC003  a field of a Struct
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -89,6 +91,9 @@ class LiveContainer(msgspec.Struct, frozen=True, gc=False):
     sidecar: bool = False
 
 
+NO_ANNOTATIONS: Mapping[str, str] = MappingProxyType({})
+
+
 class LiveWorkload(msgspec.Struct, frozen=True):
     """A Deployment, StatefulSet or custom resource. Equal ones are told to nothing that waits for changes."""
 
@@ -100,6 +105,8 @@ class LiveWorkload(msgspec.Struct, frozen=True):
     """Of one pod by the template, summed."""
     version: str
     """resourceVersion."""
+    annotations: Mapping[str, str] = NO_ANNOTATIONS
+    """Those of ours."""
 
 
 class LiveHpa(msgspec.Struct, frozen=True):
@@ -151,6 +158,7 @@ def workload_of_object(one: Scalable) -> LiveWorkload:
         containers=_containers(spec.template.spec),
         resources=pod_resources(spec.template.spec),
         version=one.metadata.resource_version,
+        annotations=one.metadata.ours() or NO_ANNOTATIONS,
     )
 
 

@@ -11,13 +11,15 @@ import struct
 import zlib
 from contextlib import contextmanager
 from datetime import datetime  # noqa: TC003  msgspec resolves the annotations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
+from forecaster.domain.layers import ClusterPolicies, Layer
+from forecaster.domain.policy import PolicySelector
 from forecaster.domain.window import Block, Inventory
-from forecaster.domain.workload import ContainerBlock, ContainerFacts, ContainerId, Resources, Workload
+from forecaster.domain.workload import ContainerBlock, ContainerFacts, ContainerId, Resources, Workload, WorkloadId
 from forecaster.errors import SourceError, StoreError
 from forecaster.ports import ContainerSource
 
@@ -60,6 +62,33 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Of the beginning: whether the source tells containers apart."""
 
 
+class ToldPolicies(msgspec.Struct, frozen=True):
+    """What objects of the cluster state of policies, in types that can be read back; a layer is origin and policy."""
+
+    defaults: list[tuple[tuple[str, str, str], tuple[str, dict[str, Any]]]]
+    """By namespace, kind and name of a selector."""
+    own: list[tuple[tuple[str, str, str], list[tuple[str, dict[str, Any]]]]]
+
+    @classmethod
+    def of(cls, stated: ClusterPolicies) -> ToldPolicies:
+        """As it goes on the tape."""
+        defaults = [((by.namespace, by.kind, by.name), (one.origin, dict(one.policy))) for by, one in stated.defaults]
+        own = [
+            ((id_.namespace, id_.kind, id_.name), [(one.origin, dict(one.policy)) for one in layers])
+            for id_, layers in stated.own.items()
+        ]
+        return cls(defaults, own)
+
+    def policies(self) -> ClusterPolicies:
+        """As it was said."""
+        defaults = tuple(
+            (PolicySelector(namespace=namespace, kind=kind, name=name), Layer(*layer))
+            for (namespace, kind, name), layer in self.defaults
+        )
+        own = {WorkloadId(*id_): tuple(Layer(*layer) for layer in layers) for id_, layers in self.own}
+        return ClusterPolicies(defaults, own)
+
+
 class Inventoried(msgspec.Struct, frozen=True):
     """An inventory, in types that can be read back."""
 
@@ -68,6 +97,7 @@ class Inventoried(msgspec.Struct, frozen=True):
     faults: tuple[str, ...]
     partly: list[tuple[tuple[str, str, str], str]] = []
     whole: list[str] = []
+    policies: ToldPolicies | None = None
 
 
 class ToldContainers(msgspec.Struct, frozen=True):
@@ -127,7 +157,8 @@ class TapedSource:
         with self._told(head):
             found = self._source.inventory(at)
         partly = [((id_.namespace, id_.kind, id_.name), why) for id_, why in found.partly.items()]
-        told = Inventoried(found.at, found.workloads, found.faults, partly, sorted(found.whole))
+        stated = ToldPolicies.of(found.policies) if found.policies else None
+        told = Inventoried(found.at, found.workloads, found.faults, partly, sorted(found.whole), stated)
         self._tape.write(head, msgspec.json.encode(told))
         return found
 

@@ -67,7 +67,8 @@ class TapeReader:
         _head, body = self._answer(Head(kind="inventory", at=at))
         found = msgspec.json.decode(body, type=Inventoried)
         partly = {WorkloadId(*id_): why for id_, why in found.partly}
-        return Inventory(found.at, found.workloads, found.faults, partly, frozenset(found.whole))
+        policies = found.policies.policies() if found.policies else None
+        return Inventory(found.at, found.workloads, found.faults, partly, frozenset(found.whole), policies)
 
     def latest(self, signal: Signal, at: datetime) -> Block:
         """As it was said."""

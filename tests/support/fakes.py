@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from forecaster.cycle.run import Outcome
     from forecaster.domain.decision import Recommendation
+    from forecaster.domain.layers import ClusterPolicies
     from forecaster.domain.report import ForecastScore
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.errors import SourceError
@@ -72,6 +73,7 @@ class FakeSource:
     mute: dict[Signal, datetime] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
     partly: dict[WorkloadId, str] = field(default_factory=dict)
+    policies: ClusterPolicies | None = None
     partial: dict[datetime, float] = field(default_factory=dict)
     """Instants at which the answer says that it is partial, and the share of the demand that is in it."""
     asked: list[Question] = field(default_factory=list)
@@ -79,7 +81,7 @@ class FakeSource:
     def inventory(self, at: datetime) -> Inventory:
         self._fail(None)
         here = tuple(load.workload for load in self.loads if load.since <= at <= load.until)
-        return Inventory(at, here, self.faults, self.partly)
+        return Inventory(at, here, self.faults, self.partly, policies=self.policies)
 
     def latest(self, signal: Signal, at: datetime) -> Block:
         return self._answer(Question(signal, at, at, MINUTE))

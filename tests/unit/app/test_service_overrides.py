@@ -9,10 +9,12 @@ from forecaster.app.service import Service
 from forecaster.app.telemetry import Metrics
 from forecaster.config.settings import CycleSettings
 from forecaster.cycle.run import Outcome
+from forecaster.domain.layers import ClusterPolicies, Layer
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy, PolicySelector
 from forecaster.domain.report import CycleReport
 from forecaster.domain.window import Inventory
+from forecaster.domain.workload import WorkloadId
 from tests.support.builders import NOON, workload
 
 
@@ -54,3 +56,15 @@ def test_an_override_that_matches_nothing_is_one_warning_once_there_are_workload
         service.tick()
     idle = [facts for event, facts in log.warnings if event == "overrides_match_nothing"]
     assert idle == [["overrides[1] matches no workload: namespace 'shpo'"]]
+
+
+def test_an_object_of_the_cluster_that_matches_nothing_is_told_when_it_comes() -> None:
+    cycle, log, clock = Scripted((workload("web"),)), Log(), [NOON]
+    service = Service(cycle, CycleSettings(), Metrics("0"), (), log, clock=lambda: clock[0])  # type: ignore[arg-type]
+    stray = {WorkloadId("shop", "Deployment", "wbe"): (Layer("PredictiveAutoscaler shop/wbe", {}),)}
+    for minute, own in enumerate([{}, stray, stray], start=1):
+        clock[0] = NOON + timedelta(minutes=minute, seconds=6)
+        cycle.policies.take_over(ClusterPolicies(own=own))
+        service.tick()
+    idle = [facts for event, facts in log.warnings if event == "overrides_match_nothing"]
+    assert idle[1:] == [["PredictiveAutoscaler shop/wbe: its workload is not there"]]

@@ -13,6 +13,8 @@ from forecaster.config.settings import parse
 from forecaster.cycle.lead_times import LeadTimes
 from forecaster.cycle.observed import Observed
 from forecaster.domain.decision import Reason
+from forecaster.domain.layers import ClusterPolicies, Layer
+from forecaster.domain.policy import PolicySelector
 from forecaster.domain.signal import CPU, PODS
 from forecaster.errors import SourceRefused, StoreError
 from forecaster.horizontal.lead_time import ScaleUpWatch
@@ -115,6 +117,19 @@ def test_restraints_and_a_closed_gate_are_retold(tmp_path: Path) -> None:
     assert {"event", "stabilization"} <= steps
     reasons = {named(one.outcome, "web").replicas.reason for one in told}
     assert Reason.GATED in reasons
+
+
+def test_what_objects_of_the_cluster_state_is_on_the_tape(recorded: Recorded) -> None:
+    recorded.run(0, 3)
+    layer = Layer("PredictiveAutoscaler shop/web", {"horizontal": {"min_replicas": 12, "lead_time": "7m"}})
+    recorded.stage.source.policies = ClusterPolicies(((PolicySelector(), layer),), {workload("web").id: (layer,)})
+    recorded.run(4, 7)
+    recorded.stage.source.policies = ClusterPolicies()
+    recorded.run(8, 10)
+    told = recorded.told()
+    assert all(one.same for one in told)
+    counts = [named(one.outcome, "web").replicas.replicas for one in told]
+    assert [count >= 12 for count in counts] == [False] * 4 + [True] * 4 + [False] * 3
 
 
 def test_an_outage_of_the_source_is_on_the_tape_too(recorded: Recorded) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from forecaster.domain.policies import Policies, matches, merged
+from forecaster.domain.layers import merged
+from forecaster.domain.policies import Policies, matches
 from forecaster.domain.policy import HorizontalPolicy, Policy, PolicySelector, VerticalPolicy
 from forecaster.domain.workload import WorkloadId
 

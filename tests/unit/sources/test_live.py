@@ -357,6 +357,34 @@ def told(name: str, kind: str = "Deployment", replicas: int = 3) -> Workload:
     return Workload(WorkloadId("shop", kind, name), replicas, replicas)
 
 
+class TestPolicies:
+    def test_annotations_of_hpas_and_workloads_come_with_the_inventory(self) -> None:
+        scaler, scaled = hpa(), deployment()
+        scaler["metadata"]["annotations"] = {"forecaster.dev/mode": "floor", "team": "shop"}
+        scaled["metadata"]["annotations"] = {"forecaster.dev/quantile": "0.95", "kubectl": "x" * 100}
+        found = over(Told(), cluster(deployments=[scaled], horizontalpodautoscalers=[scaler]), Clock()).inventory(NOW)
+        assert found.policies is not None
+        assert [(one.origin, one.policy) for one in found.policies.own[WEB]] == [
+            ("annotations of Deployment shop/web", {"horizontal": {"quantile": "0.95"}}),
+            ("annotations of HPA shop/web", {"mode": "floor"}),
+        ]
+
+    def test_one_that_cannot_be_read_is_a_fault_of_the_inventory(self) -> None:
+        scaler = hpa()
+        scaler["metadata"]["annotations"] = {"forecaster.dev/mode": "flor"}
+        found = over(Told(), cluster(horizontalpodautoscalers=[scaler]), Clock()).inventory(NOW)
+        assert any("HPA shop/web: annotation forecaster.dev/mode is 'flor'" in one for one in found.faults)
+
+    def test_they_stay_while_the_api_server_is_away_and_are_not_those_of_a_past_instant(self) -> None:
+        scaler, clock = hpa(), Clock()
+        scaler["metadata"]["annotations"] = {"forecaster.dev/mode": "floor"}
+        source = over(Told(), cluster(clock, horizontalpodautoscalers=[scaler]), clock)
+        clock.now += AGED_SECONDS + 1
+        later = NOW + timedelta(seconds=AGED_SECONDS + 1)
+        assert source.inventory(later).policies == source.live.policies()
+        assert source.inventory(NOW - timedelta(hours=1)).policies is None
+
+
 class TestSource:
     def test_has_the_api_servers_facts_and_of_other_kinds_those_of_prometheus(self) -> None:
         prometheus = Told(told("web", replicas=3), told("gone"), told("batch", "ReplicaSet"))

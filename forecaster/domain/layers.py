@@ -1,0 +1,100 @@
+"""Layers of policies: what the settings, objects of the cluster and annotations each say, one put over the other."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from forecaster.domain.policy import PolicySelector
+    from forecaster.domain.workload import WorkloadId
+
+    NestedPolicy = Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A part of a policy, in the names of the settings, and what states it."""
+
+    origin: str
+    """In words, e.g. `HPA shop/web, annotation forecaster.dev/mode`."""
+    policy: NestedPolicy
+
+    @cached_property
+    def text(self) -> str:
+        """Equal for layers that say the same."""
+        return json.dumps(self.policy, sort_keys=True, default=str)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterPolicies:
+    """What objects of the cluster state of policies."""
+
+    defaults: tuple[tuple[PolicySelector, Layer], ...] = ()
+    """By selector, below the overrides of the settings; the later one wins."""
+    own: Mapping[WorkloadId, tuple[Layer, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    """Of single workloads, above them; the later one wins."""
+    faults: tuple[str, ...] = ()
+    """What could not be read, a sentence each, naming the object and the value."""
+
+
+NOTHING_STATED = ClusterPolicies()
+
+
+class Origin(NamedTuple):
+    """One setting of a workload's policy that some layer states, and what it stands over."""
+
+    path: str
+    value: object
+    origin: str
+    over: tuple[tuple[object, str], ...] = ()
+    """Other values that lower layers state, each with its origin, the lowest first."""
+
+
+def leaf_origins(layers: Iterable[Layer]) -> list[Origin]:
+    """Each setting that the layers state, by path; the last layer wins. The lowest layer comes first."""
+    found: dict[str, Origin] = {}
+    for layer in layers:
+        for path, value in leaves(layer.policy):
+            before = found.get(path)
+            over = () if before is None else before.over
+            if before is not None and before.value != value:
+                over = (*over, (before.value, before.origin))
+            found[path] = Origin(path, value, layer.origin, over)
+    return sorted(found.values(), key=lambda one: one.path)
+
+
+def leaves(policy: NestedPolicy, before: str = "") -> Iterator[tuple[str, object]]:
+    """The settings of a nested policy by their paths."""
+    for name, value in policy.items():
+        if isinstance(value, dict) and value:
+            yield from leaves(value, f"{before}{name}.")
+        else:
+            yield before + name, value
+
+
+def origin_sentences(origins: Sequence[Origin]) -> list[str]:
+    """One sentence for each setting: its value, what states it, and what it stands over."""
+    return [f"Policy: {one.path} {_shown(one.value)} by {one.origin}{_over(one)}." for one in origins]
+
+
+def _over(one: Origin) -> str:
+    return "".join(f", over {_shown(value)} by {origin}" for value, origin in one.over)
+
+
+def _shown(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, default=str)
+
+
+def merged(base: NestedPolicy, over: NestedPolicy) -> dict[str, object]:
+    """`base` with the leaves of `over` put in; neither is changed."""
+    result = dict(base)
+    for key, value in over.items():
+        old = result.get(key)
+        result[key] = merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return result

@@ -1,0 +1,43 @@
+"""Names of settings as objects of Kubernetes have them: `lead_time` is `leadTime`; values stay as they are."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_WORD = re.compile(r"_([a-z0-9])")
+_CAPITAL = re.compile(r"([A-Z])")
+
+
+def camel(name: str) -> str:
+    """The name of a setting in an object.
+
+    >>> camel("scale_in_by_forecast")
+    'scaleInByForecast'
+    """
+    return _WORD.sub(lambda found: found[1].upper(), name)
+
+
+def snake(name: str) -> str:
+    """The setting of a name in an object.
+
+    >>> snake("scaleInByForecast")
+    'scale_in_by_forecast'
+    """
+    return _CAPITAL.sub(lambda found: f"_{found[1].lower()}", name)
+
+
+def in_settings(value: Any) -> Any:
+    """A value of an object in the names of the settings, at every depth."""
+    return _renamed(value, snake)
+
+
+def in_objects(value: Any) -> Any:
+    """A value of the settings in the names of objects, at every depth."""
+    return _renamed(value, camel)
+
+
+def _renamed(value: Any, name: Any) -> Any:
+    if isinstance(value, dict):
+        return {name(key): _renamed(each, name) for key, each in value.items()}
+    return [_renamed(each, name) for each in value] if isinstance(value, list | tuple) else value

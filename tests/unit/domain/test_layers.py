@@ -1,0 +1,106 @@
+"""Which layer of a policy counts, what it stands over, and which layers a policy is made without."""
+
+from __future__ import annotations
+
+from forecaster.domain.layers import ClusterPolicies, Layer, leaf_origins, origin_sentences
+from forecaster.domain.policies import Policies
+from forecaster.domain.policy import Policy, PolicySelector
+from forecaster.domain.workload import WorkloadId
+
+WEB = WorkloadId("shop", "Deployment", "web")
+API = WorkloadId("shop", "Deployment", "api")
+EVERY = PolicySelector()
+
+
+def level(value: float) -> dict[str, object]:
+    return {"horizontal": {"quantile": value}}
+
+
+def stated(**own: dict[str, object]) -> ClusterPolicies:
+    """By PredictivePolicy `defaults` for all, by others for `web`, in this order."""
+    defaults = own.pop("defaults", None)
+    selected = ((EVERY, Layer("PredictivePolicy all", defaults)),) if defaults else ()
+    return ClusterPolicies(selected, {WEB: tuple(Layer(name, policy) for name, policy in own.items())} if own else {})
+
+
+def policies(**own: dict[str, object]) -> Policies:
+    found = Policies(Policy(), ((PolicySelector(name="web"), level(0.7)),))
+    found.take_over(stated(**own))
+    return found
+
+
+class TestPrecedence:
+    """Annotations > PredictiveAutoscaler > overrides > PredictivePolicy > defaults."""
+
+    def test_overrides_stand_over_predictive_policies_and_these_over_defaults(self) -> None:
+        found = policies(defaults=level(0.6))
+        assert (found.of(WEB).horizontal.quantile, found.of(API).horizontal.quantile) == (0.7, 0.6)
+
+    def test_an_autoscaler_stands_over_overrides_and_annotations_over_it_key_by_key(self) -> None:
+        found = policies(autoscaler={"mode": "publish", **level(0.8)}, annotations=level(0.9))
+        assert (found.of(WEB).horizontal.quantile, found.of(WEB).mode) == (0.9, "publish")
+        assert found.of(API) == Policy()
+
+    def test_what_is_gone_gives_the_policy_of_before_back(self) -> None:
+        found = policies()
+        before = found.of(WEB)
+        found.take_over(stated(autoscaler=level(0.95), defaults={"mode": "publish"}))
+        assert (found.of(WEB).horizontal.quantile, found.of(API).mode) == (0.95, "publish")
+        found.take_over(ClusterPolicies())
+        assert found.of(WEB) is before
+        assert found.of(API).mode == "observe"
+
+    def test_workloads_of_which_the_same_is_stated_share_a_policy(self) -> None:
+        found = Policies(Policy())
+        found.take_over(ClusterPolicies((), {id_: (Layer(str(id_), level(0.8)),) for id_ in (WEB, API)}))
+        assert found.of(WEB) is found.of(API)
+
+    def test_what_is_asked_about_on_trial_stands_over_all(self) -> None:
+        found = Policies(Policy(), changes=((EVERY, Layer("--set", level(0.99))),))
+        found.take_over(stated(annotations=level(0.9)))
+        assert found.of(WEB).horizontal.quantile == 0.99
+
+
+class TestRefusal:
+    def test_a_layer_that_contradicts_those_below_is_left_out_whole_and_told(self) -> None:
+        bounds = {"mode": "publish", "horizontal": {"max_replicas": 2}}
+        found = policies(defaults={"horizontal": {"min_replicas": 5}}, autoscaler=bounds)
+        assert (found.of(WEB).mode, found.of(WEB).horizontal.min_replicas) == ("observe", 5)
+        ((layer, why),) = found.refused(WEB)
+        assert layer.origin == "autoscaler"
+        assert why.startswith("horizontal.max_replicas: ")
+        assert [layer.origin for layer in found.effective_layers(WEB)] == ["PredictivePolicy all", "overrides[0]"]
+
+    def test_of_a_layer_with_a_setting_that_there_is_not_as_a_newer_definition_has_nothing_counts(self) -> None:
+        found = policies(autoscaler={"mode": "publish", "colour": "red"})
+        assert found.of(WEB).mode == "observe"
+        assert [why for _, why in found.refused(WEB)] == ["colour: Extra inputs are not permitted"]
+
+    def test_nothing_is_refused_where_all_fits(self) -> None:
+        assert policies(autoscaler=level(0.8)).refused(WEB) == []
+
+
+class TestOrigins:
+    def test_say_what_a_setting_stands_over(self) -> None:
+        found = policies(defaults={"mode": "publish"}, autoscaler=level(0.8), annotations={"mode": "floor"})
+        assert origin_sentences(leaf_origins(found.effective_layers(WEB))) == [
+            "Policy: horizontal.quantile 0.8 by autoscaler, over 0.7 by overrides[0].",
+            "Policy: mode floor by annotations, over publish by PredictivePolicy all.",
+        ]
+
+    def test_equal_values_are_no_conflict(self) -> None:
+        (one,) = leaf_origins([Layer("a", level(0.9)), Layer("b", level(0.9))])
+        assert (one.origin, one.over) == ("b", ())
+
+
+def test_objects_that_mean_no_workload_are_told() -> None:
+    found = policies(autoscaler=level(0.8))
+    found.take_over(
+        ClusterPolicies(((PolicySelector(namespace="shpo"), Layer("PredictivePolicy shop", {})),), found.cluster.own)
+    )
+    assert found.without_a_workload([API]) == [
+        "PredictivePolicy shop matches no workload: namespace 'shpo'",
+        "overrides[0] matches no workload: name 'web'",
+        "autoscaler: its workload is not there",
+    ]
+    assert len(found.without_a_workload([WEB])) == 1

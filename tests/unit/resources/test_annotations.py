@@ -1,0 +1,77 @@
+"""Annotations become layers of a policy; those that cannot be read are told."""
+
+from __future__ import annotations
+
+from forecaster.domain.workload import WorkloadId
+from forecaster.resources.annotations import NOTHING, annotated
+from forecaster.resources.stated import AnnotatedObject, cluster_policies
+
+WEB = WorkloadId("shop", "Deployment", "web")
+
+
+def said(**annotations: str) -> tuple[object, tuple[str, ...]]:
+    """The policy and the faults of an HPA with these annotations."""
+    found = annotated(
+        {f"forecaster.dev/{name.replace('_', '-')}": text for name, text in annotations.items()}, "HPA web"
+    )
+    return found.layer.policy if found.layer else None, found.faults
+
+
+def test_each_states_one_setting() -> None:
+    assert said(mode="floor", quantile="0.95", lead_time="4m", availability="critical", sizing="newsvendor") == (
+        {
+            "mode": "floor",
+            "horizontal": {"quantile": "0.95", "lead_time": "4m", "availability": "critical", "sizing": "newsvendor"},
+        },
+        (),
+    )
+
+
+def test_those_of_others_and_our_own_marks_state_nothing() -> None:
+    marks = {"forecaster.dev/min-replicas-before": "2", "forecaster.dev/floor-expires": "2026-11-22T12:00:00Z"}
+    assert annotated({"team": "shop", **marks}, "HPA web") == NOTHING
+
+
+def test_one_that_cannot_be_read_is_left_out_and_the_others_count() -> None:
+    policy, faults = said(quantile="95", availability="critical")
+    assert policy == {"horizontal": {"availability": "critical"}}
+    assert faults == (
+        "HPA web: annotation forecaster.dev/quantile is '95': Input should be less than or equal to 0.99",
+    )
+
+
+def test_a_mode_that_is_none_is_taken_for_observe() -> None:
+    policy, faults = said(mode="flor")
+    assert policy == {"mode": "observe"}
+    assert faults == (
+        "HPA web: annotation forecaster.dev/mode is 'flor': Input should be 'observe', 'publish' or 'floor'",
+    )
+
+
+def test_a_misspelt_one_is_told() -> None:
+    assert said(qantile="0.9") == (
+        None,
+        ("HPA web: there is no annotation forecaster.dev/qantile; did you mean forecaster.dev/quantile?",),
+    )
+
+
+class TestTogether:
+    def test_an_hpa_stands_over_its_workload_and_a_pause_over_both(self) -> None:
+        workload = AnnotatedObject(
+            "Deployment shop/web", WEB, {"forecaster.dev/mode": "publish", "forecaster.dev/paused": "true"}
+        )
+        hpa = AnnotatedObject("HPA shop/web", WEB, {"forecaster.dev/mode": "floor"})
+        layers = cluster_policies(workloads=[workload], hpas=[hpa]).own[WEB]
+        assert [(one.origin, one.policy["mode"]) for one in layers] == [
+            ("annotations of Deployment shop/web", "publish"),
+            ("annotations of HPA shop/web", "floor"),
+            ("annotation forecaster.dev/paused of Deployment shop/web", "observe"),
+        ]
+
+    def test_a_pause_ends_with_its_annotation_or_by_false_and_holds_while_it_is_not_understood(self) -> None:
+        def paused(text: str) -> tuple[bool, int]:
+            hpa = AnnotatedObject("HPA shop/web", WEB, {"forecaster.dev/paused": text})
+            found = cluster_policies(hpas=[hpa])
+            return WEB in found.own, len(found.faults)
+
+        assert (paused("true"), paused("false"), paused("on")) == ((True, 0), (False, 0), (True, 1))
