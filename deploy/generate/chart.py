@@ -84,7 +84,8 @@ def settings_in_a_template(made: str) -> dict[str, str]:
 
 
 def text(written: str) -> str:
-    """A text of the manifests, with what differs by release."""
+    """A text of the manifests, with what differs by release. Braces of its own, as alerts have them, stay."""
+    written = written.replace("{{", '{{ "{{" }}')
     for pattern, instead in PLACES.items():
         written = re.sub(pattern, instead, written)
     return written
