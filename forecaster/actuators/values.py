@@ -40,7 +40,8 @@ class FloorSettings(Section):
     lease: str = Field(
         "forecaster/forecaster",
         pattern=r"^[^/]+/[^/]+$",
-        description="NAMESPACE/NAME of the Lease by which one replica writes. It has to be there.",
+        description="NAMESPACE/NAME of the Lease by which one replica writes, and with `replicas.enabled` computes. "
+        "It has to be there.",
     )
     kubeconfig: Path | None = Field(
         None, description="Client configuration for the API server; default: the pod's own service account."

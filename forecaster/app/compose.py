@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import secrets
 import socket
-import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from threadpoolctl import threadpool_limits
@@ -27,13 +25,10 @@ from forecaster.cycle.steps import expect_records
 from forecaster.domain.report import Check
 from forecaster.errors import StoreError
 from forecaster.forecasting.forecaster import FITS, Forecaster
-from forecaster.kube.client import ApiClient, UnreachableError
+from forecaster.kube.client import ApiClient
 from forecaster.kube.config import client_config_source, is_pod
-from forecaster.kube.connections import RawRequest
 from forecaster.kube.lease import REQUEST_SECONDS, Election, ElectionThread, lease_path
-from forecaster.publish.overlay import GONE, OverlayWriter, PresentWorkload, overlay_path
-from forecaster.publish.rows import metric_readers
-from forecaster.sources.factory import close, origins_of, source_of
+from forecaster.sources.factory import origins_of, source_of
 from forecaster.sources.live import LiveCluster, LiveSource
 from forecaster.sources.live_objects import BUILT_IN_KINDS, ScalableKind
 from forecaster.sources.prometheus import PrometheusSource
@@ -48,14 +43,11 @@ if TYPE_CHECKING:
 
     from forecaster.actuators.acting import AuditLog
     from forecaster.actuators.values import LiveAutoscaler
-    from forecaster.app.telemetry import Log
     from forecaster.config.settings import Settings
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.report import ForecastScore
     from forecaster.domain.workload import WorkloadId
     from forecaster.ports import Actuator, Changes, Histories, Ledger, Publisher, Source, StageWatch
-    from forecaster.publish.rows import OfferedCycle
-    from forecaster.sources.live_objects import WatchState
     from forecaster.sources.request_origins import Origins
 
 ALL_AT_ONCE = 1_000_000
@@ -142,10 +134,29 @@ def build_cycle(
     )
 
 
+def election_of(settings: Settings, parts: ExitStack, address: str = "") -> Election:
+    """This replica's part in the election, begun; `address` is where others ask it. `parts` gives the Lease back.
+
+    Raises:
+        ClientConfigError: there is no way to the API server.
+    """
+    client = ApiClient(client_config_source(settings.floor.kubeconfig), timeout=REQUEST_SECONDS).configured()
+    parts.callback(client.close)
+    identity = f"{socket.gethostname()}_{secrets.token_hex(4)}"
+    path = lease_path(*settings.floor.lease.split("/"))
+    election = Election(client, path, identity, time.monotonic, current, address)
+    parts.callback(ElectionThread(election).close)
+    return election
+
+
 def floor_actuator(
-    settings: Settings, log: AuditLog, parts: ExitStack, live: LiveCluster | None = None
+    settings: Settings,
+    log: AuditLog,
+    parts: ExitStack,
+    live: LiveCluster | None = None,
+    election: Election | None = None,
 ) -> FloorActuator | None:
-    """What raises floors, taking part in the election of the replica that writes; None where it is not enabled.
+    """What raises floors, by the election of the replica that writes; None where it is not enabled.
 
     Raises:
         ClientConfigError: there is no way to the API server.
@@ -158,12 +169,8 @@ def floor_actuator(
     client, reader = ApiClient(source, timeout=REQUEST_SECONDS).configured(), ApiClient(source, connections=1)
     parts.callback(client.close)
     parts.callback(reader.close)
-    identity = f"{socket.gethostname()}_{secrets.token_hex(4)}"
-    election = Election(client, lease_path(*floor.lease.split("/")), identity, time.monotonic, current)
-    thread = ElectionThread(election)
-    parts.callback(thread.close)
     autoscalers = Autoscalers(client, dry_run=floor.dry_run, reader=reader, watched=lambda: watched_autoscalers(here))
-    return FloorActuator(autoscalers, election, settings.policies, floor, log)
+    return FloorActuator(autoscalers, election or election_of(settings, parts), settings.policies, floor, log)
 
 
 def watched_autoscalers(live: LiveCluster | None) -> list[LiveAutoscaler] | None:
@@ -202,14 +209,6 @@ def prepare_process() -> None:
 
 LISTED_SECONDS = 30.0
 """How long a command waits for the lists of the API server; 100,000 pods take a few seconds."""
-STARTED_SECONDS = 10.0
-"""The same of the start of the service."""
-PROBE_SECONDS = 3.0
-"""How often the API server is asked whether it is there. A refusal is an answer."""
-UNANSWERED_SECONDS = 7.0
-"""So long after its last answer, what it streamed since is no longer taken for all there is."""
-SILENT_SECONDS = 10.0
-"""So long a watch may be away before a line says so: a restart of an API server takes less."""
 
 
 def watched_kubeconfig(settings: Settings) -> Path | None:
@@ -262,100 +261,3 @@ def listed_once(client: ApiClient, cluster: LiveCluster) -> LiveCluster:
     cluster.wait(LISTED_SECONDS)
     cluster.stop(client)
     return cluster
-
-
-class LiveFacts:
-    """Live facts of the service: the source with them, and the overlay that tells readers of changes at once."""
-
-    def __init__(self, source: LiveSource, client: ApiClient, table: Path, log: Log) -> None:
-        self.source = source
-        self._client, self._log = client, log
-        self._cluster = source.live
-        self._overlay = OverlayWriter(overlay_path(table), self._present, self.confirmed)
-        self._cluster.changed = self._overlay.changed
-        self._stop = threading.Event()
-        self._threads = (
-            threading.Thread(target=self._overlay.run, args=(self._stop, self._tell), name="overlay", daemon=True),
-            threading.Thread(target=self._probe, name="api-server-probe", daemon=True),
-        )
-        self._answered = 0.0
-        self._away: dict[str, bool] = {}
-        self._fault = ""
-        self._began = time.time()
-
-    def start(self) -> None:
-        """Begin to watch. Returns when everything is listed or refused, or not so soon: the first cycle is live."""
-        self._cluster.start(self._client)
-        for thread in self._threads:
-            thread.start()
-        self._cluster.wait(STARTED_SECONDS)
-
-    def close(self) -> None:
-        """End it; what is not confirmed any more is not believed by readers."""
-        self._stop.set()
-        self._cluster.stop(self._client)
-        for thread in self._threads:
-            thread.join()
-        self._overlay.close()
-
-    def states(self) -> list[WatchState]:
-        """Each collection that is watched."""
-        return self._cluster.states()
-
-    def receive(self, cycle: OfferedCycle) -> None:
-        """A table was written: where it has live facts, older changes are in it."""
-        if self.source.live_kinds(cycle.at):
-            self._overlay.published(cycle.at)
-
-    def confirmed(self) -> float:
-        """The instant up to which counts and HPAs are known, seconds since 1970."""
-        told = self._cluster.confirmed()
-        return told if time.time() - self._answered <= UNANSWERED_SECONDS else min(told, self._answered)
-
-    def _probe(self) -> None:
-        """Ask the API server whether it is there: on the streams of one that hangs nothing comes, as of a quiet one."""
-        while not self._stop.is_set():
-            with suppress(UnreachableError):
-                answer = self._client.exchange(RawRequest("GET", "/readyz"))
-                if answer.status < HTTPStatus.INTERNAL_SERVER_ERROR:
-                    self._answered = time.time()
-            self._stop.wait(PROBE_SECONDS)
-
-    def _present(self, id_: WorkloadId) -> PresentWorkload:
-        found = self._cluster.present(id_)
-        return (
-            PresentWorkload(GONE) if found is None else PresentWorkload(found.replicas, metric_readers(found.targets))
-        )
-
-    def _tell(self) -> None:
-        """One line whenever a collection is away for long, or back."""
-        now = time.time()
-        if self._overlay.fault and not self._fault:
-            self._log.warning("overlay_not_written", error=self._overlay.fault)
-        self._fault = self._overlay.fault
-        for state in self.states():
-            away = state.refused or now - max(state.confirmed, self._began) > SILENT_SECONDS
-            if (not away and not state.confirmed) or away is self._away.get(state.path):
-                continue
-            self._away[state.path] = away
-            if away:
-                self._log.warning("live_facts_missing", path=state.path, fault=state.fault or "it is being listed")
-            else:
-                self._log.info("live_facts", path=state.path, objects=state.objects)
-
-
-def service_source(
-    settings: Settings, table: Path, log: Log, parts: ExitStack, clock: Callable[[], datetime]
-) -> tuple[Source, LiveFacts | None]:
-    """What is read, with live facts over it where the settings ask for them; `parts` closes both."""
-    source = source_of(settings)
-    parts.callback(close, source)
-    found = live_cluster(settings)
-    if found is None or not isinstance(source, PrometheusSource):
-        return source, None
-    client, cluster = found
-    over = LiveSource(source, cluster, lambda: clock().timestamp(), signals=[*settings.signal_table.by_name])
-    live = LiveFacts(over, client, table, log)
-    live.start()
-    parts.callback(live.close)
-    return live.source, live

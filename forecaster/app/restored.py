@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from forecaster.config.settings import Settings
     from forecaster.cycle.observed import Observed
     from forecaster.domain.workload import WorkloadId
+    from forecaster.publish.rows import OfferedCycle
     from forecaster.sources.request_origins import Origins
     from forecaster.store.ledger import SqlLedger
     from forecaster.store.past import FadedScores, PastDecision
@@ -66,6 +67,8 @@ class KeptState(NamedTuple):
     history: HistoryStore
     observed: Observed
     files: list[Persistence]
+    earned: ObservedFile[Observed]
+    """The file of `observed`."""
 
     def follow_origins(self, origins: ObservedFile[Origins] | None, log: telemetry.Log) -> None:
         """Go on with where request rates come from, as far as that is found out; a change is written at once."""
@@ -81,8 +84,20 @@ def restored(settings: Settings, directory: Path, now: datetime, log: telemetry.
     restore(snapshots, log)
     observed = observed_file(settings, nothing_observed(settings))
     restore(observed, log)
-    files = [Persistence(snapshots, settings.cycle.snapshot_every), Persistence(observed, OBSERVED_EVERY)]
-    return KeptState(history, observed.observed, files)
+    every = timedelta(0) if settings.replicas.enabled else OBSERVED_EVERY
+    files = [Persistence(snapshots, settings.cycle.snapshot_every), Persistence(observed, every)]
+    return KeptState(history, observed.observed, files, observed)
+
+
+@dataclass(frozen=True, slots=True)
+class StateBefore:
+    """Writes what was earned and decided before the table that says so: a copy of the table has its state, too."""
+
+    file: ObservedFile[Observed]
+
+    def receive(self, _cycle: OfferedCycle) -> None:
+        """A table is about to be written. Raises `StoreError`."""
+        self.file.save()
 
 
 def restore(snapshots: Snapshots | ObservedFile[Any], log: telemetry.Log) -> None:

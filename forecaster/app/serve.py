@@ -11,32 +11,35 @@ import threading
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
-from urllib.parse import urlsplit
 
 from forecaster import __version__
 from forecaster.app import telemetry
-from forecaster.app.child import ScalerOptions, ServingProcess, scaler_process
+from forecaster.app.answering import serving_process, start_answering, table_path
 from forecaster.app.clock import current
 from forecaster.app.compose import (
     build_cycle,
+    election_of,
     floor_actuator,
     origins_file,
-    service_source,
 )
-from forecaster.app.restored import recall, restored
+from forecaster.app.follower import Follower, leader_config
+from forecaster.app.live_facts import service_source
+from forecaster.app.replicas import FencedPublisher, Replica
+from forecaster.app.restored import StateBefore, recall, restored
 from forecaster.app.service import Service
 from forecaster.app.tape_replay import beginning, on_tape
 from forecaster.app.telemetry import CountedLedger, Metrics
 from forecaster.domain.window import last_multiple
 from forecaster.errors import StoreError
 from forecaster.forecasting.paths import Paths
+from forecaster.kube.config import client_config_source
 from forecaster.publish.health import HealthBook, shown_settings
 from forecaster.publish.pictures import PictureFile
-from forecaster.publish.publisher import OfferPublisher, last_offers
+from forecaster.publish.publisher import OfferPublisher, last_offers, published_at
 from forecaster.publish.remote_write import RemoteWriter
 from forecaster.publish.table import pictures_path
 from forecaster.publish.table_file import TableFile
-from forecaster.serving.options import Address, SecureOptions, ServingOptions, UpstreamOptions
+from forecaster.serving.options import Address
 from forecaster.store.ledger import SqlLedger
 
 if TYPE_CHECKING:
@@ -44,14 +47,15 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from forecaster.app.child import ChildExit
-    from forecaster.app.compose import LiveFacts
+    from forecaster.app.child import ServingProcess
+    from forecaster.app.live_facts import Facts, LiveFacts
     from forecaster.config.settings import Settings, StateSettings
     from forecaster.domain.report import CycleReport
+    from forecaster.kube.lease import Election
     from forecaster.publish.decision_history import DecisionHistory
     from forecaster.publish.publisher import OfferReceiver
     from forecaster.publish.rows import OfferedCycle
-    from forecaster.serving.settings import ServingSettings, UpstreamSettings
+    from forecaster.publish.table import TableMeta
     from forecaster.store.history import HistoryStore
 
 
@@ -67,19 +71,59 @@ def serve(settings: Settings) -> int:
     told = stop_on_signals()
     with ExitStack() as parts:
         serving = serving_process(settings, directory, log)
-        service = build_service(settings, directory, log, parts, written=serving.tell_written if serving else unheard)
-        if serving:
-            serving.start()
-        start_scaler(settings, directory, log, parts)
-        address = str(serving.address) if serving else "none"
-        log.info("started", prometheus=settings.prometheus.url, address=address, mode=settings.policy.mode)
-        service.schedule.start()
-        told.wait()
-        finished = service.stop()
+        if serving and settings.replicas.enabled:
+            finished = _one_of_several(settings, directory, log, parts, told, serving)
+        else:
+            finished = _alone(settings, directory, log, parts, told, serving)
         if serving:
             serving.stop()
         log.info("stopped", finished=finished)
     return 0 if finished else 1
+
+
+def _alone(
+    settings: Settings,
+    directory: Path,
+    log: telemetry.Log,
+    parts: ExitStack,
+    told: threading.Event,
+    serving: ServingProcess | None,
+) -> bool:
+    """Compute until told to end; whether the last cycle finished."""
+    service = build_service(settings, directory, log, parts, written=serving.tell_written if serving else unheard)
+    start_answering(settings, directory, log, parts, serving)
+    service.schedule.start()
+    told.wait()
+    return service.stop()
+
+
+def _one_of_several(
+    settings: Settings,
+    directory: Path,
+    log: telemetry.Log,
+    parts: ExitStack,
+    told: threading.Event,
+    serving: ServingProcess,
+) -> bool:
+    """Compute while this replica leads, serve what the leader computes otherwise; whether the last cycle finished."""
+    start_answering(settings, directory, log, parts, serving)
+    facts = service_source(settings, table_path(directory), log, parts, current)
+    port = serving.secure_address.port if serving.secure_address else settings.serving.secure.port
+    election = election_of(settings, parts, str(Address(settings.replicas.host, port)))
+
+    def taken(meta: TableMeta) -> None:
+        serving.tell_written(written=True)
+        if facts.live:
+            facts.live.copied(meta)
+
+    def build(own: ExitStack) -> Service:
+        return build_service(
+            settings, directory, log, own, written=serving.tell_written, facts=facts, election=election
+        )
+
+    config = leader_config(settings, client_config_source(settings.floor.kubeconfig))
+    follower = Follower(table_path(directory), config, taken, log)
+    return Replica(election, follower, build, serving.tell_role, log).run(told)
 
 
 class TableNews(Protocol):
@@ -124,20 +168,24 @@ def build_service(
     *,
     clock: Callable[[], datetime] = current,
     written: TableNews = unheard,
+    facts: Facts | None = None,
+    election: Election | None = None,
 ) -> Service:
     """The service with its real parts, its history restored; `parts` closes them.
 
-    `written` hears of each table whether it could be written.
+    `written` hears of each table whether it could be written. Where there are other replicas, their election and the
+    source with live facts are there before the service and after it.
     """
     now = last_multiple(clock(), settings.cycle.interval)
     kept = restored(settings, directory, now, log)
     metrics, paths = Metrics(__version__), Paths()
     ledger = SqlLedger(database_address(settings.state), keep=settings.state.keep)
-    source, live = service_source(settings, table_path(directory), log, parts, clock)
+    source, live = facts or service_source(settings, table_path(directory), log, parts, clock)
     kept.follow_origins(origins_file(settings, source), log)
     table = offer_table(settings, directory, recall(ledger, now, log), metrics, paths, live, lambda: service.report)
-    actuator = floor_actuator(settings, log, parts, live.source.live if live else None)
-    receivers: dict[str, OfferReceiver] = {"table": AnnouncedTable(table, log, written)}
+    actuator = floor_actuator(settings, log, parts, live.source.live if live else None, election)
+    receivers: dict[str, OfferReceiver] = {"state": StateBefore(kept.earned)} if election else {}
+    receivers["table"] = AnnouncedTable(table, log, written)
     if live:
         receivers["live"] = live
         metrics.watch_live(live.states, lambda: live.source.misread)
@@ -158,7 +206,7 @@ def build_service(
         settings,
         taped.source,
         kept.history,
-        publisher=publisher,
+        publisher=FencedPublisher(publisher, election.holds) if election else publisher,
         ledger=taped.ledger,
         observed=kept.observed,
         actuator=actuator,
@@ -166,6 +214,7 @@ def build_service(
     if settings.serving.forecast_path:
         cycle.forecaster.paths = paths
     service = Service(cycle, settings.cycle, metrics, kept.files, log, clock)
+    service.taken_over = published_at(table.path) if election else None
     return service
 
 
@@ -233,11 +282,6 @@ def state_directory(settings: StateSettings) -> Path:
     return settings.directory
 
 
-def table_path(directory: Path) -> Path:
-    """The file that computing writes and serving reads."""
-    return directory / "recommendations.table"
-
-
 def database_address(settings: StateSettings) -> str:
     """Where the ledger is.
 
@@ -258,69 +302,6 @@ def close_ledger(ledger: SqlLedger, log: telemetry.Log) -> None:
         ledger.close()
     except StoreError as error:
         log.warning("scores_lost", error=str(error))
-
-
-def serving_process(settings: Settings, directory: Path, log: telemetry.Log) -> ServingProcess | None:
-    """The process that answers, unless the settings say that none should."""
-    if not settings.serving.enabled:
-        return None
-
-    def tell(death: ChildExit) -> None:
-        log.error("serving_died", code=death.code, restart_in_seconds=death.restart_in_seconds)
-
-    given = settings.serving
-    return ServingProcess(
-        table_path(directory),
-        Address(given.host, given.port),
-        secure_address=Address(given.secure.host, given.secure.port) if given.secure.enabled else None,
-        options=serving_options(given),
-        on_death=tell,
-    )
-
-
-def serving_options(given: ServingSettings) -> ServingOptions:
-    """The settings of the serving process as it is told them."""
-    stale_after, secure = given.stale_after, given.secure
-    secured = SecureOptions(
-        certificate=str(secure.certificate_file),
-        key=str(secure.key_file),
-        kubeconfig=str(secure.kubeconfig or ""),
-        service=secure.service,
-        upstream=upstream_adapter(secure.upstream) if secure.upstream.server else None,
-    )
-    return ServingOptions(
-        stale_after_seconds=None if stale_after is None else stale_after.total_seconds(),
-        secure=secured if secure.enabled else None,
-        dashboard=given.dashboard,
-    )
-
-
-def upstream_adapter(given: UpstreamSettings) -> UpstreamOptions:
-    """The adapter behind us as the serving process is told it."""
-    address = urlsplit(given.server)
-    return UpstreamOptions(address.hostname or "", address.port or 443, str(given.ca_file), str(given.token_file))
-
-
-def start_scaler(settings: Settings, directory: Path, log: telemetry.Log, parts: ExitStack) -> None:
-    """The process that answers KEDA, where the settings ask for it; `parts` stops it."""
-    keda = settings.keda
-    if not keda.enabled:
-        return
-    options = ScalerOptions(
-        Address(keda.host, keda.port),
-        certificate=keda.certificate_file,
-        key=keda.key_file,
-        client_ca=keda.client_ca_file,
-        client_names=keda.client_names,
-        stale_after=settings.serving.stale_after,
-    )
-
-    def tell(death: ChildExit) -> None:
-        log.error("scaler_died", code=death.code, restart_in_seconds=death.restart_in_seconds)
-
-    scaler = scaler_process(table_path(directory), options, on_death=tell)
-    scaler.start()
-    parts.callback(scaler.stop)
 
 
 def stop_on_signals() -> threading.Event:

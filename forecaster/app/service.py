@@ -54,6 +54,8 @@ class Service:
     clock: Callable[[], datetime] = current
     schedule: Schedule = field(init=False)
     report: CycleReport | None = None
+    taken_over: datetime | None = None
+    """The evaluation time of the table that another replica published last: it is not decided a second time."""
     idle: frozenset[str] = frozenset()
     """Overrides and objects that meant no workload when it was looked last."""
     judged: ClusterPolicies | None = None
@@ -65,7 +67,7 @@ class Service:
     def tick(self) -> None:
         """One start of the schedule; whatever happens, the next one comes."""
         now = last_multiple(self.clock() - self.settings.delay, self.settings.interval)
-        before = self.report.at if self.report else None
+        before = self.report.at if self.report else self.taken_over
         if before is not None and before - self.settings.interval < now <= before:
             self.log.warning("evaluation_time_repeated", at=now, before=before)
             return

@@ -13,6 +13,7 @@ keda:         where KEDA's external scaler listens   (serving/keda/settings.py)
 remote_write: where forecasts are written            (remote_write/settings.py)
 state:        where snapshot, ledger and table lie
 floor:        how minReplicas is written              (actuators/values.py)
+replicas:     how others come by what one computes    (publish/settings.py)
 policy:       defaults of every workload             (domain/policy.py)
 overrides:    - match: {namespace, kind, name}; policy: {...}
 """
@@ -40,7 +41,7 @@ from forecaster.domain.policy import Policy, PolicySelector
 from forecaster.domain.settings import Duration, Section
 from forecaster.domain.signal import BUILT_IN, Signals
 from forecaster.errors import ConfigError, Fault, nearest
-from forecaster.publish.settings import RemoteWriteSettings
+from forecaster.publish.settings import RemoteWriteSettings, ReplicaSettings
 from forecaster.serving.settings import KedaSettings, ServingSettings
 from forecaster.sources.factory import SourceSettings
 from forecaster.sources.queries import Queries
@@ -167,6 +168,7 @@ class Settings(Section):
     remote_write: RemoteWriteSettings = RemoteWriteSettings()
     state: StateSettings = StateSettings()
     floor: FloorSettings = FloorSettings()
+    replicas: ReplicaSettings = ReplicaSettings()
     policy: Policy = Policy()
     overrides: tuple[Override, ...] = Field(
         (), description="Policies for some workloads: a list of {match: {namespace, kind, name}, policy: {...}}."
@@ -192,6 +194,14 @@ class Settings(Section):
         cycle = info.data.get("cycle")
         if cycle and value.expires_after < 5 * cycle.interval:
             raise ValueError(f"expires_after must be five times cycle.interval, {cycle.interval}, or longer")
+        return value
+
+    @field_validator("replicas")
+    @classmethod
+    def _leaders_are_verified(cls, value: ReplicaSettings, info: ValidationInfo) -> ReplicaSettings:
+        serving = info.data.get("serving")
+        if value.enabled and serving and not (serving.enabled and serving.secure.enabled and serving.secure.service):
+            raise ValueError("enabled needs serving.secure.enabled and serving.secure.service: replicas ask each other")
         return value
 
     @field_validator("policy", "overrides")

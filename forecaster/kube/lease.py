@@ -12,7 +12,7 @@ import random
 import threading
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 PAUSE = "forecaster.dev/pause"
 """Annotation of the Lease that stops all writes while it is there and not `false`."""
+ADDRESS = "forecaster.dev/leader-address"
+"""Annotation of the Lease: where the other replicas ask its holder, `HOST:PORT`."""
 VALID_SECONDS = 15
 """How long a Lease lasts after its last renewal."""
 WRITE_SECONDS = 7.0
@@ -35,6 +37,8 @@ WRITE_SECONDS = 7.0
 and all of that twice where a kept connection had ended: it is over before another replica may write."""
 REQUEST_SECONDS = 2.0
 """Timeout of the client that renews the Lease and writes under it."""
+HOLD_SECONDS = 12.0
+"""How long after a renewal its holder publishes: a table that is being written then is there before `VALID_SECONDS`."""
 RETRY_SECONDS = 2.0
 JITTER = 0.2
 """Share by which a pause is longer at random, so that replicas do not ask in step."""
@@ -67,6 +71,14 @@ class Leases(Protocol):
         """The object after a merge patch that names its version. Raises ApiError."""
 
 
+class Leader(NamedTuple):
+    """A replica that holds the Lease."""
+
+    identity: str
+    address: str
+    """`HOST:PORT` of its secure listener; empty where it does not say."""
+
+
 @dataclass(slots=True)
 class Election:
     """One replica's part in the election; `step` once every few seconds, in one thread, `valid` from any.
@@ -79,10 +91,14 @@ class Election:
     identity: str
     seconds: Callable[[], float]
     clock: Callable[[], datetime]
+    address: str = ""
+    """Written beside our name: where other replicas find what this one has published."""
     fault: str = ""
     """Why the Lease could not be read or written at the last step."""
     paused: bool = False
-    _until: float = float("-inf")
+    leader: Leader | None = None
+    """The other replica that holds the Lease, as it was read last; None where that is this one, or none."""
+    _renewed: float = float("-inf")
     _seen: Lease | None = None
     _seen_at: float = 0.0
     _ended: bool = False
@@ -90,11 +106,15 @@ class Election:
 
     def valid(self) -> bool:
         """Whether this replica may write at this moment."""
-        return self.seconds() < self._until and not self.paused and not self._ended
+        return self.leading() and not self.paused
 
     def leading(self) -> bool:
-        """Whether this replica holds the Lease, paused or not."""
-        return self.seconds() < self._until and not self._ended
+        """Whether this replica holds the Lease and may write, if that is not paused."""
+        return self.seconds() < self._renewed + WRITE_SECONDS and not self._ended
+
+    def holds(self) -> bool:
+        """Whether no other replica can hold the Lease yet: what this one computes is published."""
+        return self.seconds() < self._renewed + HOLD_SECONDS and not self._ended
 
     def step(self) -> None:
         """Renew the Lease, take it where it has run out, or look at it. Raises nothing: `fault` says what is wrong."""
@@ -112,7 +132,7 @@ class Election:
     def release(self) -> None:
         """Write nothing more and let another replica take over at once; for good."""
         with self._lock:
-            held, self._ended = self._seen if self.leading() else None, True
+            held, self._ended = self._seen if self.holds() else None, True
             if held is not None:
                 try:
                     self._write(held, LeaseSpec(None, 1, None, None, held.spec.lease_transitions))
@@ -125,9 +145,10 @@ class Election:
         self.paused = lease.metadata.annotations.get(PAUSE, "false") != "false"
         if lease.spec.holder_identity == self.identity or self._has_run_out(lease, began):
             self._observed(self._write(lease, self._taken(lease)), began)
-            self._until = began + WRITE_SECONDS
+            self._renewed, self.leader = began, None
         else:
-            self._until = float("-inf")
+            self._renewed = float("-inf")
+            self.leader = Leader(lease.spec.holder_identity or "", lease.metadata.annotations.get(ADDRESS, ""))
 
     def _observed(self, lease: Lease, at: float) -> Lease:
         """The Lease, with the moment at which this replica first saw it as it is now."""
@@ -150,8 +171,9 @@ class Election:
 
     def _write(self, seen: Lease, spec: LeaseSpec) -> Lease:
         """Write it over the version that was seen: of two replicas one gets a conflict."""
-        version = ObjectMeta(resource_version=seen.metadata.resource_version)
-        return self.leases.patch(self.path, Lease(version, spec), Lease)
+        found = {ADDRESS: self.address} if self.address and spec.holder_identity else {}
+        meta = ObjectMeta(resource_version=seen.metadata.resource_version, annotations=found)
+        return self.leases.patch(self.path, Lease(meta, spec), Lease)
 
 
 class ElectionThread:

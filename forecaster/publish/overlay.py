@@ -94,14 +94,16 @@ class OverlayWriter:
             self._instants[id_] = self._clock()
         self._news.set()
 
-    def published(self, at: datetime) -> None:
+    def published(self, at: datetime, since: float | None = None) -> None:
         """A table was written with the counts and targets of that instant or later.
 
-        What changed before the table before it is in both: readers take a moment to see the new one.
+        What changed before the table before it is in both: readers take a moment to see the new one. Where that is by
+        another clock, `since` is an instant by ours, from which on changes are not in both.
         """
         with self._lock:
             self._since, self._before = self._before, at.timestamp()
-            self._instants = {id_: instant for id_, instant in self._instants.items() if instant >= self._since}
+            kept = self._since if since is None else min(since, self._since)
+            self._instants = {id_: instant for id_, instant in self._instants.items() if instant >= kept}
         self._news.set()
 
     def run(self, stop: threading.Event, beat: Callable[[], None] = lambda: None) -> None:

@@ -103,3 +103,10 @@ def last_offers(path: Path) -> dict[WorkloadId, WorkloadOffer | None]:
     if table is None:
         return {}
     return {WorkloadId(one.namespace, one.kind, one.name): table.published(one) for one in table.entries}
+
+
+def published_at(path: Path) -> datetime | None:
+    """The evaluation time of the table at `path`; None where there is no good table."""
+    reader = TableReader(path)
+    reader.refresh()
+    return reader.table.meta.published_at if reader.table else None

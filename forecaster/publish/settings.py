@@ -1,11 +1,11 @@
-"""Where forecasts are written, and which."""
+"""Where forecasts are written, and which; and how other replicas come by what one has published."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 
 from forecaster.domain.settings import Section
 
@@ -50,3 +50,28 @@ class RemoteWriteSettings(Section):
         if value and not value.startswith(("http://", "https://")):
             raise ValueError("an http:// or https:// address is expected")
         return value
+
+
+class ReplicaSettings(Section):
+    """Two or more replicas: the one that holds the Lease computes, the others serve its table and keep its state."""
+
+    enabled: bool = Field(
+        default=False,
+        description="Whether there are others. Needs serving.secure, state.directory for each alone, and the Lease "
+        "`floor.lease` with the rights of deploy/components/replicas.",
+    )
+    host: str = Field(
+        "",
+        description="Name or address at which others reach the secure port of this one; in a pod its status.podIP, by "
+        "FORECASTER__REPLICAS__HOST.",
+    )
+    ca_file: Path | None = Field(
+        None,
+        description="PEM file of the authority of serving.secure.certificate_file, by which a leader is verified.",
+    )
+
+    @model_validator(mode="after")
+    def _can_be_found(self) -> Self:
+        if self.enabled and not (self.host and self.ca_file):
+            raise ValueError("enabled needs host and ca_file")
+        return self

@@ -9,7 +9,6 @@ import resource
 import socket
 import sys
 import threading
-from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +18,8 @@ import msgspec
 from forecaster.kube.config import ClientConfigError
 from forecaster.publish.reader import now
 from forecaster.serving.app import assemble
-from forecaster.serving.options import WRITTEN, Address, ServingOptions, address_argument, listen
+from forecaster.serving.metrics import Told
+from forecaster.serving.options import Address, ServingOptions, address_argument, listen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,8 +38,8 @@ def main(arguments: Sequence[str] | None = None, *, clock: Callable[[], datetime
     try:
         plain = _socket(given.fd, given.address)
         secure = _socket(given.secure_fd, given.secure_address) if given.options.secure else None
-        writes: Counter[str] = Counter(written=0, failed=0)
-        server = assemble(given.table, given.options, plain, secure, writes, clock)
+        told = Told()
+        server = assemble(given.table, given.options, plain, secure, told, clock)
     except (OSError, ClientConfigError) as error:
         sys.stderr.write(f"forecaster serving: {error}\n")
         return 1
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None, *, clock: Callable[[], datetime
     _collect_seldom()
     sys.setswitchinterval(SWITCH_SECONDS)
     if given.with_parent:
-        threading.Thread(target=_follow_parent, args=[server, writes], daemon=True).start()
+        threading.Thread(target=_follow_parent, args=[server, told], daemon=True).start()
     with suppress(KeyboardInterrupt):
         server.run()
     return 0
@@ -94,10 +94,10 @@ def _collect_seldom() -> None:
     gc.set_threshold(50_000, 20, 50)
 
 
-def _follow_parent(server: uvicorn.Server, writes: Counter[str]) -> None:
+def _follow_parent(server: uvicorn.Server, told: Told) -> None:
     """The parent writes a byte for each table; however it dies, the pipe ends and this process follows."""
     while said := os.read(0, 1):
-        writes["written" if said == WRITTEN else "failed"] += 1
+        told.hear(said)
     server.should_exit = True
 
 

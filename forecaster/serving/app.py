@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +23,9 @@ from forecaster.serving.audit import Audit
 from forecaster.serving.dashboard import Dashboard
 from forecaster.serving.external_metrics import ApiRequest, MetricsApi
 from forecaster.serving.integrations import IntegrationPages
-from forecaster.serving.metrics import NO_WRITES, CountRequests, ServingMetrics
+from forecaster.serving.metrics import CountRequests, ServingMetrics, Told
 from forecaster.serving.openapi import WORKLOAD, OpenApi
+from forecaster.serving.replicas import ReplicaFiles
 from forecaster.serving.reply import failure
 from forecaster.serving.rest import ProblemError, RecommendationPages, answer_problem, answer_refusal
 from forecaster.serving.secured import SecureListening
@@ -32,7 +34,8 @@ from forecaster.serving.workloads import Workloads
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
+    from contextlib import AbstractAsyncContextManager
     from datetime import datetime
     from pathlib import Path
 
@@ -125,11 +128,12 @@ def create_app(
     secured: SecureListening | None = None,
     metrics: ServingMetrics | None = None,
     pictures: TableReader | None = None,
+    replicas: ReplicaFiles | None = None,
 ) -> FrontApplication:
     """The application on top of a reader; where there is a secure listener, for those who may.
 
     A table is stale after `stale_after`; when that is None, after three of its own intervals. With `pictures` there is
-    a dashboard.
+    a dashboard, with `replicas` others may copy what is served.
     """
     metrics = metrics or ServingMetrics(reader, clock, stale_after)
 
@@ -141,7 +145,9 @@ def create_app(
     workloads = Workloads(api.table, clock, stale_after)
     seams = IntegrationPages(reader, clock, stale_after)
     dashboard = Dashboard(api.table, reader, pictures, clock, stale_after) if pictures else None
-    pages = _pages(reader, api, workloads, seams, metrics, secured, dashboard)
+    further = [*(dashboard.routes() if dashboard else ()), *(replicas.routes() if replicas else ())]
+    readers = [reader, *([dashboard.pictures] if dashboard else [])]
+    pages = _pages(api, workloads, [*seams.routes(), *further], metrics, lambda _app: _lifespan(readers, secured))
     metrics_api = MetricsApi(seen)
     if secured is None:
         return FrontApplication(metrics_api, pages, metrics.count)
@@ -151,13 +157,11 @@ def create_app(
 
 
 def _pages(
-    reader: TableReader,
     api: RecommendationPages,
     workloads: Workloads,
-    seams: IntegrationPages,
+    further: Sequence[Route],
     metrics: ServingMetrics,
-    secured: SecureListening | None,
-    dashboard: Dashboard | None,
+    lifespan: Callable[[Starlette], AbstractAsyncContextManager[None]],
 ) -> Starlette:
     return Starlette(
         routes=[
@@ -173,12 +177,11 @@ def _pages(
             Route(f"{WORKLOAD}/explanation", workloads.explanation),
             Route(f"{WORKLOAD}/accuracy", workloads.accuracy),
             Route(f"{WORKLOAD}/metrics/{{metric}}/forecast", workloads.value),
-            *seams.routes(),
-            *(dashboard.routes() if dashboard else ()),
+            *further,
         ],
         middleware=[Middleware(CountRequests, metrics=metrics)],
         exception_handlers={ProblemError: answer_problem, HTTPException: answer_refusal},
-        lifespan=lambda _app: _lifespan([reader, *([dashboard.pictures] if dashboard else [])], secured),
+        lifespan=lifespan,
     )
 
 
@@ -202,10 +205,10 @@ def assemble(
     options: ServingOptions,
     plain: socket.socket,
     secure: socket.socket | None = None,
-    writes: Mapping[str, int] = NO_WRITES,
+    told: Told | None = None,
     clock: Callable[[], datetime] = now,
 ) -> HttpServer:
-    """The server with all its parts. `writes` counts the tables that could be written, and could not, by outcome.
+    """The server with all its parts. `told` has what the computing process says meanwhile.
 
     Raises:
         OSError: there is no good serving certificate.
@@ -214,13 +217,13 @@ def assemble(
     reader, audit = TableReader(table, clock), Audit()
     stale_after = None if options.stale_after_seconds is None else timedelta(seconds=options.stale_after_seconds)
     metrics = ServingMetrics(reader, clock, stale_after, audit.denials)
-    metrics.writes = writes
+    metrics.told = told or Told()
     pictures = TableReader(pictures_path(table), clock) if options.dashboard else None
+    building = partial(create_app, reader, clock=clock, stale_after=stale_after, metrics=metrics, pictures=pictures)
     if options.secure is None or secure is None:
-        app = create_app(reader, clock=clock, stale_after=stale_after, metrics=metrics, pictures=pictures)
-        return HttpServer(app, plain, refused=audit.refused)
+        return HttpServer(building(), plain, refused=audit.refused)
     secured = SecureListening(options.secure, audit)
-    app = create_app(reader, clock=clock, stale_after=stale_after, metrics=metrics, secured=secured, pictures=pictures)
+    app = building(secured=secured, replicas=ReplicaFiles(table, clock) if options.replicas else None)
     server = HttpServer(app, plain, secure, secured.certificates.current, audit.refused, secured.ready)
     secured.drop_peers = server.drop_peers
     if secured.owners:

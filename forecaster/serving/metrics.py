@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
@@ -12,6 +12,7 @@ from starlette.responses import StreamingResponse
 
 from forecaster.serving.answers import age_of
 from forecaster.serving.gauges import TableGauges
+from forecaster.serving.options import FOLLOWS, LEADS, WRITTEN
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -28,7 +29,21 @@ if TYPE_CHECKING:
 ON_SECURE_PORT = b"# The gauges of the workloads are at /metrics of the secure port.\n"
 
 
-NO_WRITES: Mapping[str, int] = MappingProxyType({})
+@dataclass(slots=True)
+class Told:
+    """What the computing process has said over the standard input of this one."""
+
+    writes: Counter[str] = field(default_factory=lambda: Counter(written=0, failed=0))
+    """Tables since this process began, by outcome."""
+    follows: bool = False
+    """Whether the table is a copy of what another replica has computed."""
+
+    def hear(self, said: bytes) -> None:
+        """One byte of `serving.options`."""
+        if said in {LEADS, FOLLOWS}:
+            self.follows = said == FOLLOWS
+        else:
+            self.writes["written" if said == WRITTEN else "failed"] += 1
 
 
 class ServingMetrics:
@@ -47,8 +62,7 @@ class ServingMetrics:
         """Of the API groups, by their APIServices, where that is looked at."""
         self.names_on_plain_port = True
         """Whether the plain port has the gauges of workloads."""
-        self.writes: Mapping[str, int] = NO_WRITES
-        """Of tables by the computing process since this one began, by outcome."""
+        self.told = Told()
         self._denials = {} if denials is None else denials
         self._clock = clock
         self._gauges = TableGauges()
@@ -82,7 +96,7 @@ class ServingMetrics:
         writes = CounterMetricFamily(
             "forecaster_serving_table_writes", "Tables that computing wrote, or could not write.", labels=["outcome"]
         )
-        for outcome, count in sorted(self.writes.items()):
+        for outcome, count in sorted(self.told.writes.items()):
             writes.add_metric([outcome], count)
         yield writes
         owners = GaugeMetricFamily(
@@ -93,6 +107,8 @@ class ServingMetrics:
         for group, owner in sorted(self.owners.items()):
             owners.add_metric([group, owner], 1)
         yield owners
+        follows = "1 where the table is a copy of what another replica computes."
+        yield GaugeMetricFamily("forecaster_serving_follows", follows, self.told.follows)
 
     async def answer(self, request: Request) -> Response:
         """Both processes in one text, then the gauges of the workloads while the table is fresh."""
@@ -108,11 +124,14 @@ class ServingMetrics:
                 yield piece
 
     def _own(self, table: PublishedTable | None) -> bytes:
-        """Without a table there is no age: an absent series, not a zero."""
+        """Without a table there is no age: an absent series, not a zero.
+
+        What the table says of its computing process is that of the leader, which is asked itself.
+        """
         self._failures.set(self._reader.failures)
         self._rows.set(0 if table is None else table.rows)
         self._age.set(float("nan") if table is None else (self._clock() - table.meta.published_at).total_seconds())
-        computing = "" if table is None else table.meta.metrics
+        computing = "" if table is None or self.told.follows else table.meta.metrics
         return computing.encode() + generate_latest(self._registry)
 
 

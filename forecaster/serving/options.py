@@ -12,6 +12,8 @@ BACKLOG = 2048
 PORT_MAX = 65535
 WRITTEN, NOT_WRITTEN = b"w", b"f"
 """What the computing process says of each table over the standard input of the serving one."""
+LEADS, FOLLOWS = b"l", b"s"
+"""The same of itself, where there are other replicas: whether it computes, or copies what another one has computed."""
 
 
 class Address(NamedTuple):
@@ -88,3 +90,5 @@ class ServingOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     """None: three intervals of the table."""
     secure: SecureOptions | None = None
     dashboard: bool = True
+    replicas: bool = False
+    """Whether other replicas may copy what is served."""

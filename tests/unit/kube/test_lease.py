@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 
 from forecaster.kube.client import ApiError, UnreachableError
 from forecaster.kube.lease import (
+    HOLD_SECONDS,
     PAUSE,
     REQUEST_SECONDS,
     VALID_SECONDS,
     WRITE_SECONDS,
     Election,
     ElectionThread,
+    Leader,
     Lease,
     LeaseSpec,
     lease_path,
@@ -60,6 +62,9 @@ class FakeLeases:
         if change.metadata.resource_version != self.lease.metadata.resource_version:
             raise ApiError(f"PATCH {path}: 409 the object has been modified", 409)
         assert change.spec.holder_identity is None or change.spec.holder_identity  # the API server refuses ""
+        marks = self.lease.metadata.annotations | change.metadata.annotations
+        meta = msgspec.structs.replace(self.lease.metadata, annotations=marks)
+        self.lease = msgspec.structs.replace(self.lease, metadata=meta)
         self._put(change.spec)
         return self.lease
 
@@ -115,6 +120,32 @@ def test_a_leader_that_cannot_renew_stops_before_another_may_begin() -> None:
     second.step()
     assert second.valid()
     assert WRITE_SECONDS + 4 * REQUEST_SECONDS <= VALID_SECONDS
+
+
+def test_a_leader_that_cannot_renew_publishes_a_little_longer_than_it_writes_and_no_longer_than_it_leads() -> None:
+    leases = FakeLeases()
+    first, second = replica(leases, "a"), replica(leases, "b")
+    first.step()
+    second.step()
+    leases.now = WRITE_SECONDS
+    assert (first.leading(), first.holds()) == (False, True)
+    leases.now = HOLD_SECONDS
+    second.step()
+    assert (first.holds(), second.holds()) == (False, False)
+
+
+def test_a_follower_is_told_where_the_leader_is_asked() -> None:
+    leases = FakeLeases()
+    first, second = replica(leases, "a"), replica(leases, "b")
+    first.address, second.address = "10.0.0.1:6443", "10.0.0.2:6443"
+    first.step()
+    second.step()
+    assert first.leader is None
+    assert second.leader == Leader("a", "10.0.0.1:6443")
+    first.release()
+    second.step()
+    assert second.leading()
+    assert second.leader is None
 
 
 def test_a_clock_that_is_hours_ahead_takes_nothing_over() -> None:

@@ -1,0 +1,98 @@
+"""The processes that answer, as the settings ask for them: the serving one and KEDA's scaler."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from forecaster.app.child import ScalerOptions, ServingProcess, scaler_process
+from forecaster.serving.options import Address, SecureOptions, ServingOptions, UpstreamOptions
+
+if TYPE_CHECKING:
+    from contextlib import ExitStack
+    from pathlib import Path
+
+    from forecaster.app import telemetry
+    from forecaster.app.child import ChildExit
+    from forecaster.config.settings import Settings
+    from forecaster.serving.settings import ServingSettings, UpstreamSettings
+
+
+def start_answering(
+    settings: Settings, directory: Path, log: telemetry.Log, parts: ExitStack, serving: ServingProcess | None
+) -> None:
+    """The processes that answer."""
+    if serving:
+        serving.start()
+    start_scaler(settings, directory, log, parts)
+    address = str(serving.address) if serving else "none"
+    log.info("started", prometheus=settings.prometheus.url, address=address, mode=settings.policy.mode)
+
+
+def serving_process(settings: Settings, directory: Path, log: telemetry.Log) -> ServingProcess | None:
+    """The process that answers, unless the settings say that none should."""
+    if not settings.serving.enabled:
+        return None
+
+    def tell(death: ChildExit) -> None:
+        log.error("serving_died", code=death.code, restart_in_seconds=death.restart_in_seconds)
+
+    given = settings.serving
+    return ServingProcess(
+        table_path(directory),
+        Address(given.host, given.port),
+        secure_address=Address(given.secure.host, given.secure.port) if given.secure.enabled else None,
+        options=serving_options(given, replicas=settings.replicas.enabled),
+        on_death=tell,
+    )
+
+
+def serving_options(given: ServingSettings, *, replicas: bool = False) -> ServingOptions:
+    """The settings of the serving process as it is told them."""
+    stale_after, secure = given.stale_after, given.secure
+    secured = SecureOptions(
+        certificate=str(secure.certificate_file),
+        key=str(secure.key_file),
+        kubeconfig=str(secure.kubeconfig or ""),
+        service=secure.service,
+        upstream=upstream_adapter(secure.upstream) if secure.upstream.server else None,
+    )
+    return ServingOptions(
+        stale_after_seconds=None if stale_after is None else stale_after.total_seconds(),
+        secure=secured if secure.enabled else None,
+        dashboard=given.dashboard,
+        replicas=replicas,
+    )
+
+
+def upstream_adapter(given: UpstreamSettings) -> UpstreamOptions:
+    """The adapter behind us as the serving process is told it."""
+    address = urlsplit(given.server)
+    return UpstreamOptions(address.hostname or "", address.port or 443, str(given.ca_file), str(given.token_file))
+
+
+def start_scaler(settings: Settings, directory: Path, log: telemetry.Log, parts: ExitStack) -> None:
+    """The process that answers KEDA, where the settings ask for it; `parts` stops it."""
+    keda = settings.keda
+    if not keda.enabled:
+        return
+    options = ScalerOptions(
+        Address(keda.host, keda.port),
+        certificate=keda.certificate_file,
+        key=keda.key_file,
+        client_ca=keda.client_ca_file,
+        client_names=keda.client_names,
+        stale_after=settings.serving.stale_after,
+    )
+
+    def tell(death: ChildExit) -> None:
+        log.error("scaler_died", code=death.code, restart_in_seconds=death.restart_in_seconds)
+
+    scaler = scaler_process(table_path(directory), options, on_death=tell)
+    scaler.start()
+    parts.callback(scaler.stop)
+
+
+def table_path(directory: Path) -> Path:
+    """The file that computing writes and serving reads."""
+    return directory / "recommendations.table"

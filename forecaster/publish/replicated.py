@@ -1,0 +1,74 @@
+"""What other replicas copy of the one that computes: files of the state directory, each under a tag. No numpy.
+
+A file is replaced as a whole, so a tag stands for one content. It is read in pieces, each of which names the tag: what
+was replaced meanwhile is begun anew.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from forecaster.publish.table import pictures_path
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+PIECE_BYTES = 4 << 20
+"""Of one answer: some milliseconds of the process that serves it."""
+TABLE = "table"
+
+
+def replicated_files(table: Path) -> dict[str, Path]:
+    """By name, in the order in which they are to be taken over: what a table was decided by comes before the table.
+
+    The history comes last. It is large and seldom written, and what it lacks is asked of the source.
+    """
+    beside = table.parent
+    return {
+        "request-origins": beside / "request-origins.json",
+        "observed": beside / "observed.json",
+        TABLE: table,
+        "pictures": pictures_path(table),
+        "history": beside / "history.snapshot",
+    }
+
+
+class ReplicatedFiles(msgspec.Struct, frozen=True):
+    """What there is to be copied."""
+
+    now: float
+    """By the clock of the replica that says it, seconds since 1970."""
+    tags: dict[str, str]
+    """Of the files that are there, by name."""
+
+
+def tags(files: Mapping[str, Path]) -> dict[str, str]:
+    """Of the files that are there."""
+    found = {}
+    for name, path in files.items():
+        with suppress(OSError):
+            found[name] = _tag(path.stat())
+    return found
+
+
+def size_of(tag: str) -> int:
+    """Bytes of the whole file. Raises ValueError where it is no tag."""
+    return int(tag.rpartition("-")[2])
+
+
+def read_piece(path: Path, tag: str, at: int) -> bytes | None:
+    """A part of a file from a place on; None where the file has another tag by now. Raises OSError."""
+    with path.open("rb") as file:
+        if _tag(os.fstat(file.fileno())) != tag:
+            return None
+        return os.pread(file.fileno(), PIECE_BYTES, at)
+
+
+def _tag(status: os.stat_result) -> str:
+    """Of one content: a file that is renamed into its place is another one, however alike."""
+    return f"{status.st_mtime_ns:x}-{status.st_ino:x}-{status.st_size}"
