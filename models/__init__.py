@@ -43,6 +43,7 @@ from .hour_of_week import HourOfWeek
 from .intermittent import Intermittent
 from .last_value import LastValue
 from .model import Fitted, Forgets, Model, SeesAll, Stacks
+from .named import parsed_name, with_settings
 from .nearest_day import NearestDay
 from .panel import DAY, Panel
 from .prior import Prior
@@ -54,7 +55,7 @@ from .theta import Theta
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-CATALOGUE: Mapping[str, Callable[[], Model]] = {
+CATALOGUE: Mapping[str, Callable[..., Model]] = {
     "adaptive": Adaptive,
     "autoreg-fourier": AutoregFourier,
     "ets": Ets,
@@ -73,17 +74,21 @@ CATALOGUE: Mapping[str, Callable[[], Model]] = {
 
 
 def create(name: str) -> Model:
-    """The model of that name with its default settings; `package.module:Name` imports a model of your own.
+    """The model of that name; `package.module:Name` imports one of your own, brackets say what differs from defaults.
+
+    >>> create("nearest-day(nearest=4)").nearest
+    4
 
     Raises:
-        QuestionError: the catalogue does not know the name, or it does not import.
+        QuestionError: the catalogue does not know the name, it does not import, or it has no such setting.
         ContractError: the model of your own breaks the contract that all models keep.
     """
-    if ":" in name:
+    bare, settings = parsed_name(name)
+    if ":" in bare:
         return imported(name)
-    if name not in CATALOGUE:
-        raise QuestionError(f"there is no model {name!r}; choose one of {', '.join(CATALOGUE)}")
-    return CATALOGUE[name]()
+    if bare not in CATALOGUE:
+        raise QuestionError(f"there is no model {bare!r}; choose one of {', '.join(CATALOGUE)}")
+    return with_settings(name, CATALOGUE[bare], settings)
 
 
 __all__ = [
@@ -124,5 +129,6 @@ __all__ = [
     "freshened",
     "lent",
     "masked",
+    "parsed_name",
     "without_outliers",
 ]

@@ -34,6 +34,9 @@ ROUNDING = 2e-3
 def check_model(model: Model) -> None:
     """All checks, one after the other.
 
+    A model that says `pooled = True` learns from all series of a panel together. It need not say of a series alone what
+    it says of it among others; no unit, no order and no name of other series may matter instead.
+
     Raises:
         ContractError: the first promise that is broken.
     """
@@ -100,12 +103,35 @@ def check_update(model: Model) -> None:
     _require(model, "an update leaves the old fitted model alone", np.array_equal(before, _numbers(fitted)))
 
 
+def is_pooled(model: Model) -> bool:
+    """Whether it learns from all series of a panel together."""
+    return bool(getattr(model, "pooled", False))
+
+
 def check_series_alone(model: Model) -> None:
-    """A series gets the same forecast alone as among others."""
+    """A series gets the same forecast alone as among others, unless the model is pooled."""
+    if is_pooled(model):
+        return
     panel = ordinary()
     alone = model.fit(panel.take([1])).forecast(STEPS, CHECKED_LEVELS)
     among = model.fit(panel).forecast(STEPS, CHECKED_LEVELS)
     _require(model, "a series alone gets the forecast it gets among others", _close(alone.values[0], among.values[1]))
+
+
+def check_units_of_others(model: Model) -> None:
+    """A series in other units changes the forecast of no other: a fleet measures cores beside bytes."""
+    panel = ordinary()
+    values = panel.values * np.array([1.0, 1.0, 1e6])[:, None]
+    mixed, same = _numbers(model.fit(replace(panel, values=values))), _numbers(model.fit(panel))
+    _require(model, "other units of one series leave the others alone", _close(mixed[:2], same[:2]))
+
+
+def check_order_of_series(model: Model) -> None:
+    """Series in another order, and under other names, get the same forecasts."""
+    panel = ordinary()
+    turned = replace(panel, values=panel.values[::-1].copy(), keys=("x", "y", "z"))
+    same = _close(_numbers(model.fit(turned))[::-1], _numbers(model.fit(panel)))
+    _require(model, "order and names of the series do not matter", same)
 
 
 def check_gap(model: Model) -> None:
@@ -161,8 +187,10 @@ CHECKS: tuple[Callable[[Model], None], ...] = (
     check_fitting_repeats,
     check_gap,
     check_no_future,
+    check_order_of_series,
     check_scale,
     check_series_alone,
+    check_units_of_others,
     check_update,
     check_whole_weeks,
 )

@@ -8,14 +8,19 @@ from typing import TYPE_CHECKING, cast
 
 from .checks import check_model
 from .errors import ContractError, QuestionError
+from .named import parsed_name, with_settings
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from .model import Model
 
 
 @cache
 def imported(path: str) -> Model:
     """The model that `package.module:Name` names: a class or function without required arguments, or a spec.
+
+    `package.module:Name(days=5)` makes it with these settings.
 
     The module must be importable, so its folder is in PYTHONPATH or it is installed. Importing runs its code: the
     author of this setting is trusted like the author of the program. The contract is checked once for each process.
@@ -24,7 +29,8 @@ def imported(path: str) -> Model:
         QuestionError: the path is no path, its module does not import, or has no such name.
         ContractError: what it names cannot be made, is no model, or breaks a promise of `models.checks`.
     """
-    model = _made(path, _named(path))
+    bare, settings = parsed_name(path)
+    model = _made(path, _named(bare), settings)
     missing = [name for name in ("name", "fit") if not hasattr(model, name)]
     if missing:
         raise ContractError(
@@ -49,11 +55,15 @@ def _named(path: str) -> object:
         ) from error
 
 
-def _made(path: str, found: object) -> object:
+def _made(path: str, found: object, settings: Mapping[str, object]) -> object:
     if not callable(found):
+        if settings:
+            raise QuestionError(f"{path!r} names a model that is made already; name its class to give it settings")
         return found
     try:
-        return found()
+        return with_settings(path, found, settings)
+    except QuestionError:
+        raise
     except Exception as error:  # as above
         cause = f"{type(error).__name__}: {error}"
         raise ContractError(

@@ -142,13 +142,13 @@ def compare(
     at, asked = origins(panel, count, steps=steps), checked_levels(levels)
     found = _specs(models, reference)
     entries = {}
-    for model in found:
+    for name, model in found.items():
         watched = WatchedModel(model, clock)
         for origin in at:
             watched.fit(panel.until(origin).last(MEMORY)).forecast(steps, asked)
         spent = 1000 * watched.spent / (len(at) * max(1, len(panel)))
-        test = Backtest(model.name, panel, tuple(watched.forecasts), MEMORY)
-        entries[model.name] = Entry(test, watched.cost(panel), spent)
+        test = Backtest(name, panel, tuple(watched.forecasts), MEMORY)
+        entries[name] = Entry(test, watched.cost(panel), spent)
     return Leaderboard(entries, reference)
 
 
@@ -213,15 +213,16 @@ class WatchedFitted:
         return self.fitted.forecast_peak(window, quantiles)
 
 
-def _specs(models: Sequence[str | Model], reference: str) -> list[Model]:
+def _specs(models: Sequence[str | Model], reference: str) -> dict[str, Model]:
+    """By name, a name with settings as it was asked for."""
     from . import create  # noqa: PLC0415  the catalogue imports every model; this module is no part of it
 
-    found = [create(one) if isinstance(one, str) else one for one in models]
-    names = [model.name for model in found]
+    named = [(one, create(one)) if isinstance(one, str) else (one.name, one) for one in models]
+    names = [name for name, _ in named]
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise QuestionError(f"two models are called {twice[0]!r}; give one another name")
-    return found if reference in names else [create(reference), *found]
+    return dict(named if reference in names else [(reference, create(reference)), *named])
 
 
 def _cost(panel: Panel, forecast: Forecast) -> Floats:

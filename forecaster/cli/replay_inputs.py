@@ -196,12 +196,13 @@ def known_models(names: Iterable[str]) -> None:
         UnknownName: the catalogue has no such model.
         ConfigError: a model of one's own cannot be used.
     """
-    from models import CATALOGUE, QuestionError, create
+    from models import CATALOGUE, QuestionError, create, parsed_name
 
     for name in names:
-        if ":" not in name and name not in CATALOGUE:
-            raise UnknownName("model", name, CATALOGUE)
         try:
+            bare = parsed_name(name).name
+            if ":" not in bare and bare not in CATALOGUE:
+                raise UnknownName("model", bare, CATALOGUE)
             create(name)
         except QuestionError as error:
             raise ConfigError("command line", [Fault("--model", name, str(error))]) from error

@@ -97,7 +97,11 @@ class CycleSettings(Section):
 class ForecastSettings(Section):
     """The model."""
 
-    model: str = Field("adaptive", description="A name of the catalogue; `forecaster models` lists it.")
+    model: str = Field(
+        "adaptive",
+        description="A name of the catalogue (`forecaster models`), or module:Name of your own; with its settings in "
+        "brackets, e.g. nearest-day(nearest=4).",
+    )
     refit_after: Positive = Field(
         timedelta(hours=6),
         description="Age at which a model is fitted anew; in rotation, a part of the workloads at a time.",
