@@ -210,7 +210,7 @@ def _micro_time(at: datetime) -> str:
 
 def _remedy(path: str, error: ApiError) -> str:
     if error.status == HTTPStatus.NOT_FOUND:
-        return f"{path}: there is no such Lease; apply deploy/components/floor, which has it"
+        return f"{path}: there is no such Lease; apply deploy/base, which has it"
     if error.status == HTTPStatus.FORBIDDEN:
-        return f"{error}; bind the rights of deploy/components/floor to this account"
+        return f"{error}; bind the rights of deploy/components/floor or replicas to this account"
     return str(error)

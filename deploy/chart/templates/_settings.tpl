@@ -42,6 +42,14 @@
   state:
     database_file: /etc/forecaster/database/address
 {{- end }}
+{{- if .Values.components.replicas }}
+30-replicas.yaml: |
+  replicas:
+    enabled: true
+    ca_file: /etc/forecaster/certificates/ca.crt
+  floor:
+    lease: {{ .Release.Namespace }}/forecaster
+{{- end }}
 {{- with .Values.settings }}
 90-values.yaml: |
   {{- toYaml . | nindent 2 }}

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from forecaster.config.settings import parse
+from forecaster.domain.policies import merged
 from forecaster.sources.live import LiveCluster
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
@@ -101,8 +102,11 @@ def test_mode_floor_adds_three_rights() -> None:
 
 
 def test_settings_of_base_and_components_are_good() -> None:
-    for file in [DEPLOY / "base" / "settings.yaml", *sorted(DEPLOY.glob("components/*/settings.yaml"))]:
-        parse(yaml.safe_load(file.read_text(encoding="utf-8")), str(file))
+    base = yaml.safe_load((DEPLOY / "base" / "settings.yaml").read_text(encoding="utf-8"))
+    by_the_environment = {"replicas": {"host": "10.0.0.1"}}
+    for file in sorted(DEPLOY.glob("components/*/settings.yaml")):
+        over = merged(base, yaml.safe_load(file.read_text(encoding="utf-8")))
+        parse(merged(over, by_the_environment), str(file))
 
 
 def test_the_probes_ask_ports_that_the_pod_has() -> None:

@@ -231,7 +231,7 @@ def test_a_lease_that_is_missing_is_said_with_the_remedy() -> None:
     one = replica(leases, "a")
     one.step()
     assert not one.valid()
-    assert "components/floor" in one.fault
+    assert "deploy/base" in one.fault
 
 
 def test_an_error_that_is_not_the_api_servers_is_said_and_ends_nothing() -> None:
