@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from forecaster.app.child import ScalerOptions, ServingProcess, scaler_process
+from forecaster.app.facts import SOCKET
 from forecaster.serving.options import Address, SecureOptions, ServingOptions, UpstreamOptions
 
 if TYPE_CHECKING:
@@ -42,13 +43,13 @@ def serving_process(settings: Settings, directory: Path, log: telemetry.Log) -> 
         table_path(directory),
         Address(given.host, given.port),
         secure_address=Address(given.secure.host, given.secure.port) if given.secure.enabled else None,
-        options=serving_options(given, replicas=settings.replicas.enabled),
+        options=serving_options(given, replicas=settings.replicas.enabled, facts=str(directory / SOCKET)),
         on_death=tell,
     )
 
 
-def serving_options(given: ServingSettings, *, replicas: bool = False) -> ServingOptions:
-    """The settings of the serving process as it is told them."""
+def serving_options(given: ServingSettings, *, replicas: bool = False, facts: str = "") -> ServingOptions:
+    """The settings of the serving process as it is told them; `facts` is where what is known of a workload is told."""
     stale_after, secure = given.stale_after, given.secure
     secured = SecureOptions(
         certificate=str(secure.certificate_file),
@@ -62,6 +63,7 @@ def serving_options(given: ServingSettings, *, replicas: bool = False) -> Servin
         secure=secured if secure.enabled else None,
         dashboard=given.dashboard,
         replicas=replicas,
+        facts=facts if given.dashboard else "",
     )
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from forecaster import __version__
 from forecaster.app.child import ServingProcess
 from forecaster.app.compose import single_cycle
+from forecaster.app.facts import FactsServer
 from forecaster.app.traces import of_recording
 from forecaster.config.settings import Settings, parse
 from forecaster.domain.decision import Scale
@@ -92,12 +93,15 @@ def on_dashboard(stage: Stage, port: int) -> Iterator[str]:
     with TemporaryDirectory(prefix="forecaster-demo-") as directory:
         path = Path(directory) / "recommendations.table"
         stage.cycle.effects.publisher = _publisher(stage, path)
-        options = ServingOptions(stale_after_seconds=NEVER_STALE.total_seconds())
+        facts = FactsServer(stage.cycle, path.parent)
+        options = ServingOptions(stale_after_seconds=NEVER_STALE.total_seconds(), facts=str(facts.path))
         serving = ServingProcess(path, Address("127.0.0.1", port), options=options)
         serving.start()
+        facts.start()
         try:
             yield f"http://{serving.address}/"
         finally:
+            facts.close()
             serving.stop()
 
 

@@ -22,6 +22,7 @@ from forecaster.app.compose import (
     floor_actuator,
     origins_file,
 )
+from forecaster.app.facts import tell_facts
 from forecaster.app.follower import Follower, leader_config
 from forecaster.app.live_facts import service_source
 from forecaster.app.replicas import FencedPublisher, Replica
@@ -91,6 +92,7 @@ def _alone(
 ) -> bool:
     """Compute until told to end; whether the last cycle finished."""
     service = build_service(settings, directory, log, parts, written=serving.tell_written if serving else unheard)
+    tell_facts(settings.serving, service.cycle, directory, log, parts)
     start_answering(settings, directory, log, parts, serving)
     service.schedule.start()
     told.wait()
@@ -117,9 +119,11 @@ def _one_of_several(
             facts.live.copied(meta)
 
     def build(own: ExitStack) -> Service:
-        return build_service(
+        service = build_service(
             settings, directory, log, own, written=serving.tell_written, facts=facts, election=election
         )
+        tell_facts(settings.serving, service.cycle, directory, log, own)
+        return service
 
     config = leader_config(settings, client_config_source(settings.floor.kubeconfig))
     follower = Follower(table_path(directory), config, taken, log)

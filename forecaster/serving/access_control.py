@@ -94,6 +94,7 @@ class AccessControl:
             user = proxied or await self._token_user(scope)
             if user is None:
                 return self._unauthorized(scope)
+            scope["state"]["user"] = user.name
             return await self._forbidden(scope, user, self._proxied_rights if proxied else self._direct_rights)
         except TooManyReviewsError as error:
             return _denial(scope, HTTPStatus.TOO_MANY_REQUESTS, "too many reviews of this caller are open", str(error))

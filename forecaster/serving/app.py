@@ -30,6 +30,7 @@ from forecaster.serving.reply import failure
 from forecaster.serving.rest import ProblemError, RecommendationPages, answer_problem, answer_refusal
 from forecaster.serving.secured import SecureListening
 from forecaster.serving.server import HttpServer
+from forecaster.serving.what_if import WhatIfProcess
 from forecaster.serving.workloads import Workloads
 
 if TYPE_CHECKING:
@@ -129,6 +130,7 @@ def create_app(
     metrics: ServingMetrics | None = None,
     pictures: TableReader | None = None,
     replicas: ReplicaFiles | None = None,
+    what_if: WhatIfProcess | None = None,
 ) -> FrontApplication:
     """The application on top of a reader; where there is a secure listener, for those who may.
 
@@ -144,10 +146,10 @@ def create_app(
     api = RecommendationPages(reader, clock, stale_after, secured.fault if secured else str)
     workloads = Workloads(api.table, clock, stale_after)
     seams = IntegrationPages(reader, clock, stale_after)
-    dashboard = Dashboard(api.table, reader, pictures, clock, stale_after) if pictures else None
+    dashboard = Dashboard(api.table, reader, pictures, clock, stale_after, what_if) if pictures else None
     further = [*(dashboard.routes() if dashboard else ()), *(replicas.routes() if replicas else ())]
-    readers = [reader, *([dashboard.pictures] if dashboard else [])]
-    pages = _pages(api, workloads, [*seams.routes(), *further], metrics, lambda _app: _lifespan(readers, secured))
+    beside = partial(_lifespan, reader, secured, dashboard)
+    pages = _pages(api, workloads, [*seams.routes(), *further], metrics, lambda _app: beside())
     metrics_api = MetricsApi(seen)
     if secured is None:
         return FrontApplication(metrics_api, pages, metrics.count)
@@ -186,10 +188,15 @@ def _pages(
 
 
 @asynccontextmanager
-async def _lifespan(readers: Sequence[TableReader], secured: SecureListening | None) -> AsyncIterator[None]:
+async def _lifespan(
+    reader: TableReader, secured: SecureListening | None, dashboard: Dashboard | None
+) -> AsyncIterator[None]:
     async with AsyncExitStack() as stack:
-        for reader in readers:
-            await stack.enter_async_context(watching(reader))
+        await stack.enter_async_context(watching(reader))
+        if dashboard:
+            await stack.enter_async_context(watching(dashboard.pictures))
+            if dashboard.replaying:
+                stack.push_async_callback(dashboard.replaying.close)
         if secured:
             await stack.enter_async_context(secured.running())
         yield
@@ -219,7 +226,8 @@ def assemble(
     metrics = ServingMetrics(reader, clock, stale_after, audit.denials)
     metrics.told = told or Told()
     pictures = TableReader(pictures_path(table), clock) if options.dashboard else None
-    building = partial(create_app, reader, clock=clock, stale_after=stale_after, metrics=metrics, pictures=pictures)
+    given: dict[str, Any] = {"clock": clock, "stale_after": stale_after, "metrics": metrics, "pictures": pictures}
+    building = partial(create_app, reader, **given, what_if=WhatIfProcess(options.facts) if options.facts else None)
     if options.secure is None or secure is None:
         return HttpServer(building(), plain, refused=audit.refused)
     secured = SecureListening(options.secure, audit)

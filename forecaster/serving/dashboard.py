@@ -28,6 +28,7 @@ from forecaster.serving.answers import TableAge, age_of
 from forecaster.serving.fleet import fleet_view
 from forecaster.serving.read_back import recommendation_of
 from forecaster.serving.rest import ProblemError
+from forecaster.serving.what_if import changes_of
 from forecaster.serving.workloads import OutlookView, outlook_view
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from forecaster.publish.reader import PublishedTable, TableReader
+    from forecaster.publish.reader import PublishedTable, TableEntry, TableReader
+    from forecaster.serving.what_if import WhatIfProcess
 
 STATIC = Path(__file__).parent / "static"
 TYPES = {".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -85,6 +87,8 @@ class WorkloadPage(msgspec.Struct, frozen=True):
     decisions: tuple[DecisionChange, ...]
     accuracy: tuple[AccuracyView, ...]
     series: DrawnSeries | None
+    what_if: bool
+    """Whether other settings can be tried."""
 
 
 class Sentences(msgspec.Struct, frozen=True):
@@ -125,7 +129,10 @@ class Dashboard:
         pictures: TableReader,
         clock: Callable[[], datetime],
         stale_after: timedelta | None,
+        what_if: WhatIfProcess | None = None,
     ) -> None:
+        self.replaying = what_if
+        """None where nothing can be replayed: no computing process is beside this one."""
         self._table = table
         self._reader = reader
         self.pictures = pictures
@@ -146,6 +153,7 @@ class Dashboard:
             Route("/dashboard/sentences", self.sentences),
             Route("/dashboard/health", self.health),
             Route("/dashboard/workloads/{namespace}/{kind}/{name}", self.workload),
+            Route("/dashboard/what-if/{namespace}/{kind}/{name}", self.what_if),
         ]
 
     async def page(self, request: Request) -> Response:
@@ -203,12 +211,8 @@ class Dashboard:
 
     async def workload(self, request: Request) -> Response:
         """Everything about one workload."""
-        table, names = self._table(), request.path_params
-        row = table.row_of(names["namespace"], names["name"], names["kind"])
-        if row is None:
-            wanted = f"{names['kind']} {names['namespace']}/{names['name']}"
-            raise ProblemError(HTTPStatus.NOT_FOUND, f"no {wanted} in the table", "The dashboard lists what there is.")
-        entry = table.entry(row)
+        table = self._table()
+        entry = _entry(table, **request.path_params)
         view, paths, past = table.view(entry), decoded_paths(table.paths(entry)), table.past(entry)
         now = table.meta.published_at
         return _json(
@@ -220,8 +224,34 @@ class Dashboard:
                 decisions=past.decisions,
                 accuracy=past.accuracy,
                 series=_series(self.pictures.table, entry.namespace, entry.name, entry.kind),
+                what_if=self.replaying is not None,
             )
         )
+
+    async def what_if(self, request: Request) -> Response:
+        """The last hours of one workload under other settings, replayed."""
+        entry = _entry(self._table(), **request.path_params)
+        if self.replaying is None:
+            remedy = "Use the dashboard of `forecaster run`, or `forecaster replay`."
+            raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, "no process is there that replays", remedy)
+        changes = changes_of(request.query_params)
+        question = {"id": (entry.namespace, entry.kind, entry.name), "changes": changes}
+        answer = await self.replaying.ask(msgspec.json.encode(question), caller_of(request))
+        return Response(answer, media_type="application/json", headers={**GUARDS, "Cache-Control": "no-store"})
+
+
+def caller_of(request: Request) -> str:
+    """The user that a request was let pass for; without access control the address it came from."""
+    user: str = request.scope.get("state", {}).get("user", "")
+    return user or (request.client.host if request.client else "")
+
+
+def _entry(table: PublishedTable, *, namespace: str, kind: str, name: str) -> TableEntry:
+    row = table.row_of(namespace, name, kind)
+    if row is None:
+        wanted = f"{kind} {namespace}/{name}"
+        raise ProblemError(HTTPStatus.NOT_FOUND, f"no {wanted} in the table", "The dashboard lists what there is.")
+    return table.entry(row)
 
 
 def _fleet_body(table: PublishedTable, pictures: PublishedTable | None) -> _Body:

@@ -92,3 +92,5 @@ class ServingOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     dashboard: bool = True
     replicas: bool = False
     """Whether other replicas may copy what is served."""
+    facts: str = ""
+    """The socket on which the computing process tells what it knows of a workload; empty where it does not."""

@@ -13,7 +13,7 @@ from forecaster.app.child import ServingProcess
 from forecaster.serving.options import Address, ServingOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -41,9 +41,10 @@ def browser() -> Iterator[Any]:
 
 
 @contextmanager
-def served(table: Path) -> Iterator[str]:
+def served(table: Path, *, facts: str = "") -> Iterator[str]:
     """The address of a serving process in front of a table of any age."""
-    serving = ServingProcess(table, Address("127.0.0.1", 0), options=ServingOptions(stale_after_seconds=FOR_EVER))
+    options = ServingOptions(stale_after_seconds=FOR_EVER, facts=facts)
+    serving = ServingProcess(table, Address("127.0.0.1", 0), options=options)
     serving.start()
     try:
         yield f"http://{serving.address}/"
@@ -52,16 +53,31 @@ def served(table: Path) -> Iterator[str]:
 
 
 @contextmanager
-def opened(browser: Any, address: str, *, width: int = 1440, dark: bool = False) -> Iterator[Any]:
-    """A page in which nothing may go wrong: no error in its console, no request to another host."""
+def opened(
+    browser: Any, address: str, *, width: int = 1440, dark: bool = False, faults: Sequence[str] = ()
+) -> Iterator[Any]:
+    """A page in which nothing may go wrong: no error in its console, no request to another host.
+
+    What names one of `faults` is expected: a browser says every refusal.
+    """
     context = browser.new_context(
         viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light", reduced_motion="reduce"
     )
-    page, faults = context.new_page(), []
-    page.on("console", lambda said: faults.append(said.text) if said.type in {"error", "warning"} else None)
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on("request", lambda asked: None if asked.url.startswith((address, "about:")) else faults.append(asked.url))
+    page, found = context.new_page(), []
+    page.on("console", lambda said: found.append(said.text) if said.type in {"error", "warning"} else None)
+    page.on("pageerror", lambda error: found.append(str(error)))
+    page.on("request", lambda asked: None if asked.url.startswith((address, "about:")) else found.append(asked.url))
     page.goto(address)
     yield page
     context.close()
-    assert faults == []
+    assert [one for one in found if not any(expected in one for expected in faults)] == []
+
+
+def inked(page: Any, canvas: str) -> int:
+    """How many pixels of a canvas have a colour."""
+    found: int = page.eval_on_selector(
+        canvas,
+        "one => { const all = one.getContext('2d').getImageData(0, 0, one.width, one.height).data;"
+        " return all.filter((byte, i) => i % 4 == 3 && byte).length; }",
+    )
+    return found

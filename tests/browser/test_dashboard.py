@@ -17,7 +17,7 @@ from forecaster.publish.pictures import PictureFile
 from forecaster.publish.publisher import OfferPublisher
 from forecaster.publish.table import pictures_path
 from forecaster.publish.table_file import TableFile
-from tests.browser.conftest import opened, served
+from tests.browser.conftest import inked, opened, served
 from tests.support.recommendations import NOON, recommendation, workload_id
 
 if TYPE_CHECKING:
@@ -70,16 +70,6 @@ def few(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def names(page: Any) -> list[str]:
     found: list[str] = page.locator(".row .who b").all_inner_texts()
-    return found
-
-
-def inked(page: Any, canvas: str) -> int:
-    """How many pixels of a canvas have a colour."""
-    found: int = page.eval_on_selector(
-        canvas,
-        "one => { const all = one.getContext('2d').getImageData(0, 0, one.width, one.height).data;"
-        " return all.filter((byte, i) => i % 4 == 3 && byte).length; }",
-    )
     return found
 
 

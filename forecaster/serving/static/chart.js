@@ -9,8 +9,9 @@ import { clock, instant } from "./format.js";
 const PAD = { left: 56, right: 12, top: 12, bottom: 26 };
 const HOUR = 3600000;
 const cursors = new Set();
+const stepOf = (spec) => spec.step ?? 300000;
 
-/** Draws into `host` and keeps up with its size. `spec`: series, shortage, format, now, from, to, label. */
+/** Draws into `host` and keeps up with its size. `spec`: series, shortage, format, now, from, to, step, label. */
 export function chart(host, spec) {
   host.replaceChildren();
   const canvas = element("canvas", { role: "img", tabindex: "0", "aria-label": spec.label });
@@ -35,7 +36,7 @@ export function chart(host, spec) {
   canvas.addEventListener("blur", () => point(view, null));
   canvas.addEventListener("keydown", (event) => {
     const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (by) { event.preventDefault(); event.stopPropagation(); point(view, (view.at ?? spec.now) + by * 300000); }
+    if (by) { event.preventDefault(); event.stopPropagation(); point(view, (view.at ?? spec.now) + by * stepOf(spec)); }
   });
 }
 
@@ -174,7 +175,7 @@ const timeAt = ({ spec, width }, offset) => spec.from + ((offset - PAD.left) / (
 function point(from, at) {
   for (const view of cursors) {
     const { spec } = view;
-    view.at = at === null ? null : Math.min(Math.max(Math.round(at / 300000) * 300000, spec.from), spec.to);
+    view.at = at === null ? null : Math.min(Math.max(Math.round(at / stepOf(spec)) * stepOf(spec), spec.from), spec.to);
     view.line.hidden = view.tip.hidden = view.at === null || !view.x;
     if (!view.line.hidden) place(view, view === from);
   }
@@ -184,7 +185,7 @@ function place(view, speaks) {
   const { spec, at, line, tip, x, width } = view;
   line.style.transform = `translateX(${x(at)}px)`;
   const rows = spec.series.filter((one) => one.label).map((one) => {
-    const found = one.points.find(([time]) => Math.abs(time - at) < 150001);
+    const found = one.points.find(([time]) => Math.abs(time - at) <= stepOf(spec) / 2);
     if (!found || found[1] === null || !Number.isFinite(found[1])) return null;
     const text = one.kind === "band" ? `${spec.format(found[1])} to ${spec.format(found[2])}` : spec.format(found[1]);
     return element("li", {}, element("span", {}, one.label), element("b", {}, text));

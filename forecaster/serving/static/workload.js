@@ -3,6 +3,7 @@
 import { decoded, get } from "./api.js";
 import { chart, repaint } from "./chart.js";
 import { byId, element, show, table } from "./dom.js";
+import * as whatIf from "./what_if.js";
 import { DASH, amount, count, duration, instant, percent, signed, spoken, words } from "./format.js";
 
 const STEP = 300000;
@@ -18,7 +19,8 @@ export async function open(parts) {
 }
 
 export async function renew(fresh = false) {
-  page = await get(`dashboard/workloads/${path.map(encodeURIComponent).join("/")}`);
+  const address = path.map(encodeURIComponent).join("/");
+  page = await get(`dashboard/workloads/${address}`);
   if (fresh || !byId("demand")) show("workload-page");
   page.series = page.series && unpacked(page.series);
   head();
@@ -27,6 +29,7 @@ export async function renew(fresh = false) {
   byId("lines").textContent = page.lines.join("\n");
   sizes();
   past();
+  whatIf.offer(address, page.what_if);
 }
 
 export const redraw = () => repaint();
@@ -81,7 +84,7 @@ function demand({ now, from, to, steps }) {
   const measured = page.series?.[signal] ?? [];
   const latest = item?.measured_at ? [[Date.parse(item.measured_at), item.measured]].filter(([at]) => at > (measured.at(-1)?.[0] ?? 0)) : [];
   const pods = page.series?.pods ?? [];
-  const request = page.recommendation.resources.now[`${signal}_request`];
+  const request = page.recommendation.resources.now[{ cpu: "cpu_request_cores", memory: "memory_request_bytes" }[signal]];
   const capacity = request ? pods.map(([at, ready]) => [at, ready === null ? null : ready * request]) : [];
   const first = page.recommendation.signals.find((one) => one.target);
   const lead = (page.recommendation.lead_time?.seconds ?? 0) * 1000;

@@ -1,0 +1,117 @@
+"""The facts of single workloads, told over a local socket to the process that replays them for the dashboard."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from forecaster.cycle.workload_facts import WorkloadFacts, facts_of
+from forecaster.domain.workload import WorkloadId
+from forecaster.errors import StoreError
+
+if TYPE_CHECKING:
+    from contextlib import ExitStack
+    from pathlib import Path
+
+    from forecaster.app.telemetry import Log
+    from forecaster.cycle.run import Cycle
+    from forecaster.serving.settings import ServingSettings
+
+SOCKET = "facts.socket"
+"""In the directory of the state: who may read the history there may ask here."""
+LONGEST_PATH = 100
+"""Of a socket's name; the system takes some more."""
+SECONDS = 2.0
+"""For a question and its answer; they come from a process beside this one."""
+MOST_BYTES = 4096
+"""Of a question: three names."""
+
+
+class FactsServer:
+    """Answers one question a connection, one after the other, in a thread that reads and computes nothing.
+
+    A question is a namespace, a kind and a name as JSON; the answer is `WorkloadFacts` as msgpack, nothing where there
+    is no such workload.
+    """
+
+    def __init__(self, cycle: Cycle, directory: Path) -> None:
+        self._cycle = cycle
+        self.path = directory / SOCKET
+        self._listener: socket.socket | None = None
+
+    def start(self) -> None:
+        """Listen.
+
+        Raises:
+            StoreError: the path is too long for a socket, or cannot be written.
+        """
+        if len(os.fsencode(self.path)) > LONGEST_PATH:
+            raise StoreError(f"{self.path}: longer than {LONGEST_PATH} bytes, which no socket may be")
+        listener = self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            self.path.unlink(missing_ok=True)
+            listener.bind(str(self.path))
+            self.path.chmod(0o600)
+            listener.listen(4)
+        except OSError as error:
+            listener.close()
+            raise StoreError(f"{self.path}: {error.strerror}") from error
+        threading.Thread(target=self._serve, args=[listener], name="facts", daemon=True).start()
+
+    def close(self) -> None:
+        """Answer no more."""
+        if self._listener is None:
+            return
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self.path.unlink(missing_ok=True)
+
+    def _serve(self, listener: socket.socket) -> None:
+        while True:
+            try:
+                asking, _ = listener.accept()
+            except OSError:
+                return  # it was closed
+            with asking, suppress(OSError, msgspec.MsgspecError):  # it has gone, or that is no question
+                asking.settimeout(SECONDS)
+                asking.sendall(self._answer(asking.makefile("rb").readline(MOST_BYTES)))
+
+    def _answer(self, question: bytes) -> bytes:
+        facts = facts_of(self._cycle, msgspec.json.decode(question, type=WorkloadId))
+        return msgspec.msgpack.encode(facts) if facts else b""
+
+
+def tell_facts(serving: ServingSettings, cycle: Cycle, directory: Path, log: Log, parts: ExitStack) -> None:
+    """Tell the process that replays for the dashboard, where there is one; `parts` ends it.
+
+    What keeps it from being told is a line in the log: all else goes on.
+    """
+    if not (serving.enabled and serving.dashboard):
+        return
+    facts = FactsServer(cycle, directory)
+    try:
+        facts.start()
+    except StoreError as error:
+        log.warning("what_if_not_offered", error=str(error))
+        return
+    parts.callback(facts.close)
+
+
+def asked_facts(path: str, id_: WorkloadId) -> WorkloadFacts | None:
+    """What the computing process knows of a workload; None where it knows none of that name.
+
+    Raises:
+        OSError: it does not answer.
+    """
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+        asking.settimeout(SECONDS)
+        asking.connect(path)
+        asking.sendall(msgspec.json.encode(id_) + b"\n")
+        answer = asking.makefile("rb").read()
+    return msgspec.msgpack.decode(answer, type=WorkloadFacts) if answer else None

@@ -1,0 +1,231 @@
+"""`python -m forecaster.app.what_if FACTS`: replays single workloads for the dashboard, one question a line.
+
+A process of its own, started by the serving one when a reader first moves a slider and ended with its standard input.
+It yields to every other process: neither a cycle nor an answer to an HPA waits for it.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import select
+import sys
+import time
+from collections import OrderedDict
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+import yaml
+from pydantic import ValidationError
+from threadpoolctl import threadpool_limits
+
+from forecaster.app.facts import asked_facts
+from forecaster.cycle.workload_facts import what_if_facts
+from forecaster.domain.window import MINUTE
+from forecaster.domain.workload import WorkloadId  # noqa: TC001  msgspec resolves it when it decodes
+from forecaster.replay.setup import Setup
+from forecaster.replay.what_if import LEADS, NO_CHANGE, Change, WhatIf, override_of, settings_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from forecaster.replay.runs import RunResult
+
+NICE = 5
+KEPT = 4
+"""Workloads that are made ready: a reader looks at one."""
+KEPT_SECONDS = 300.0
+"""After which the newest hours are asked for again."""
+
+
+class Question(msgspec.Struct, frozen=True):
+    """One workload, and values by the names of `Change`; durations in seconds."""
+
+    id: WorkloadId
+    changes: dict[str, float | bool] = {}
+
+
+class StrategyView(msgspec.Struct, frozen=True):
+    """What came of one policy: pods minute by minute, and its account; shares are ratios."""
+
+    asked: list[int]
+    ready: list[int]
+    pod_hours: float
+    short_minutes: float
+    missing_share: float | None
+    changes: int
+
+
+class WhatIfView(msgspec.Struct, frozen=True):
+    """The HPA alone, the present policy and the changed one over the same minutes; `demand` in the unit of `pod`."""
+
+    begin: datetime
+    until: datetime
+    signal: str
+    unit: str
+    pod: float
+    """What fills one pod."""
+    demand: list[float | None]
+    runs: dict[str, StrategyView]
+    settings: dict[str, float | bool | None]
+    leads: list[float]
+    acting: bool
+    """Whether the forecast has its say at present, where the policy asks for a gate."""
+    targets: str
+    yaml: str
+    milliseconds: float
+    """Of the CPU, for this answer."""
+
+
+class RefusedView(msgspec.Struct, frozen=True):
+    """Why there is no answer."""
+
+    refused: str
+
+
+class PreparedWorkload(NamedTuple):
+    """One workload made ready, with what does not change from question to question."""
+
+    what_if: WhatIf
+    alone: RunResult
+    present: RunResult
+    at: float
+
+
+class Answers:
+    """Answers questions; the last few workloads stay ready."""
+
+    def __init__(self, facts: str) -> None:
+        self._facts = facts
+        self._ready: OrderedDict[WorkloadId, PreparedWorkload] = OrderedDict()
+
+    def answer(self, line: bytes) -> bytes:
+        """To one line, a line."""
+        began = time.process_time()
+        try:
+            question = msgspec.json.decode(line, type=Question)
+            view: WhatIfView | RefusedView = self._view(question, began)
+        except ValidationError as error:
+            view = RefusedView("; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()))
+        except (ValueError, msgspec.MsgspecError) as error:
+            view = RefusedView(str(error))
+        return msgspec.json.encode(view) + b"\n"
+
+    def prepare(self) -> bool:
+        """Make ready what will be asked for next; whether there was anything."""
+        return bool(self._ready) and next(reversed(self._ready.values())).what_if.prepare()
+
+    def _view(self, question: Question, began: float) -> WhatIfView:
+        ready, change = self._prepared(question.id), change_of(question.changes)
+        changed = ready.present if change == NO_CHANGE else ready.what_if.changed(change)
+        return view_of(ready, change, changed, time.process_time() - began)
+
+    def _prepared(self, id_: WorkloadId) -> PreparedWorkload:
+        known = self._ready.get(id_)
+        if known is None or time.monotonic() - known.at > KEPT_SECONDS:
+            known = self._ready[id_] = self._looked(id_)
+        self._ready.move_to_end(id_)
+        while len(self._ready) > KEPT:
+            self._ready.popitem(last=False)
+        return known
+
+    def _looked(self, id_: WorkloadId) -> PreparedWorkload:
+        try:
+            told = asked_facts(self._facts, id_)
+        except OSError as error:
+            raise ValueError(f"the computing process does not tell its history: {error.strerror or error}") from error
+        if told is None:
+            raise ValueError(f"the computing process knows no {id_.kind} {id_} yet; its first cycle may still run")
+        found = WhatIf(what_if_facts(told))
+        return PreparedWorkload(found, found.alone(), found.changed(), time.monotonic())
+
+
+def change_of(given: Mapping[str, float | bool]) -> Change:
+    """What a question asks for.
+
+    Raises:
+        ValueError: it names a setting that is none of these.
+    """
+    unknown = sorted(set(given) - set(Change._fields))
+    if unknown:
+        raise ValueError(f"{unknown[0]} is no setting that can be tried; they are {', '.join(Change._fields)}")
+    values: dict[str, object] = dict(given)
+    for name in ("stabilization", "lead_time"):
+        if name in values:
+            values[name] = timedelta(seconds=float(given[name]))
+    for name in ("min_replicas", "max_replicas"):
+        if name in values:
+            values[name] = int(given[name])
+    return Change(**values)  # type: ignore[arg-type]  # numbers, which the policy checks
+
+
+def view_of(ready: PreparedWorkload, change: Change, changed: RunResult, seconds: float) -> WhatIfView:
+    """The answer to one change."""
+    what_if = ready.what_if
+    setup, measured = what_if.setup, what_if.measurements
+    if not isinstance(setup, Setup):
+        raise TypeError("a workload without a setup was replayed")
+    signal = setup.capacity.signal
+    demand = measured.past(signal, 1, measured.minutes)[:, 0].tolist()
+    return WhatIfView(
+        begin=measured.begin,
+        until=measured.instant(measured.minutes),
+        signal=str(signal),
+        unit=signal.unit,
+        pod=setup.capacity.amount,
+        demand=[None if one != one else float(f"{one:.4g}") for one in demand],  # noqa: PLR0124  NaN
+        runs={"hpa": _strategy(ready.alone), "now": _strategy(ready.present), "changed": _strategy(changed)},
+        settings=dict(settings_of(what_if)),
+        leads=[lead.total_seconds() for lead in LEADS],
+        acting=what_if.facts.gate.standing.value == "acting",
+        targets=", ".join(map(str, setup.targets)),
+        yaml=yaml_of(what_if, change),
+        milliseconds=round(seconds * 1000, 1),
+    )
+
+
+def _strategy(result: RunResult) -> StrategyView:
+    account = result.account
+    return StrategyView(
+        asked=result.track.asked.tolist(),
+        ready=result.track.ready.tolist(),
+        pod_hours=account.pod_hours,
+        short_minutes=account.short / MINUTE,
+        missing_share=account.missing_share,
+        changes=account.changes,
+    )
+
+
+def yaml_of(what_if: WhatIf, change: Change) -> str:
+    """The change as settings take it; what an HPA states and no policy can is a remark."""
+    workload, lines = what_if.facts.workload, []
+    hpa = workload.autoscaler
+    bounds = {"minReplicas": change.min_replicas, "maxReplicas": change.max_replicas}
+    if hpa and change.target_share != 1.0:
+        lines.append(f"# In HPA {hpa.name}: every target at {change.target_share:.0%} of what it is.")
+    if hpa and (named := ", ".join(f"{name}: {value}" for name, value in bounds.items() if value is not None)):
+        lines.append(f"# In HPA {hpa.name}: {named}, where its own bounds are tighter.")
+    entry = override_of(workload, what_if.present, change)
+    if entry["policy"] == {"horizontal": {}}:
+        return "\n".join([*lines, "# No setting of the policy is changed."]) + "\n"
+    lines.append(yaml.safe_dump({"overrides": [entry]}, sort_keys=False).rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """Answer until standard input ends; while nothing is asked, forecast what will be."""
+    os.nice(NICE)
+    threadpool_limits(1)
+    gc.freeze()
+    answers, read = Answers(sys.argv[1]), sys.stdin.buffer
+    while line := read.readline():
+        sys.stdout.buffer.write(answers.answer(line))
+        sys.stdout.buffer.flush()
+        while not select.select([0], [], [], 0)[0] and answers.prepare():
+            pass
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,167 @@
+"""What another process has to know of one workload to replay its last hours: read between the writes of a cycle.
+
+It is asked for by a thread while cycles run, so it only reads, and reads again where something moved meanwhile.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from forecaster.cycle.lead_times import UNWATCHED
+from forecaster.cycle.observed import with_observed
+from forecaster.domain.policy import PodCapacity, Policy
+from forecaster.domain.signal import PODS, Signal, Signals
+from forecaster.domain.window import FIVE_MINUTES, MINUTE
+from forecaster.domain.workload import Workload, WorkloadId  # noqa: TC001  msgspec resolves the annotations
+from forecaster.horizontal.standing import Gate, GateForecaster, Standing
+from forecaster.replay.traces import Traces
+from forecaster.replay.what_if import WhatIfFacts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from forecaster.cycle.run import Cycle
+
+ATTEMPTS = 5
+
+
+class KeptPoints(msgspec.Struct, frozen=True):
+    """float32 points of one signal, the last at `end`."""
+
+    end: datetime
+    values: bytes
+
+    def points(self) -> NDArray[np.float64]:
+        """[point], NaN where nothing is known."""
+        return np.frombuffer(self.values, np.float32).astype(np.float64)
+
+
+class KeptSeries(msgspec.Struct, frozen=True):
+    """One signal as it is kept."""
+
+    minutes: KeptPoints
+    weeks: KeptPoints
+
+
+class WorkloadFacts(msgspec.Struct, frozen=True):
+    """One workload as the last cycle knew it."""
+
+    workload: Workload
+    policy: dict[str, Any]
+    """As settings state it, with what was observed in it."""
+    filled: dict[str, PodCapacity]
+    signals: list[tuple[str, dict[str, Any]]]
+    model: str
+    start_ups: list[float]
+    """Seconds."""
+    standing: str
+    forecaster: str
+    series: dict[str, KeptSeries]
+
+
+def facts_of(cycle: Cycle, id_: WorkloadId) -> WorkloadFacts | None:
+    """What is known of it; None where there is no such workload, or the cycle moves on too quickly to tell."""
+    for _ in range(ATTEMPTS):
+        targets = cycle.targets
+        found = next((one for one in targets.inventory.workloads if one.id == id_), None) if targets else None
+        if found is None:
+            return None
+        try:
+            series = dict(_kept(cycle, found))
+        except MovedError:
+            continue
+        if cycle.targets is targets:
+            return _facts(cycle, found, series)
+    return None
+
+
+class MovedError(Exception):
+    """A row moved while it was copied."""
+
+
+def _facts(cycle: Cycle, workload: Workload, series: dict[str, KeptSeries]) -> WorkloadFacts:
+    observed, stated = cycle.decider.observed, cycle.policies.stated(workload.id)
+    watch = observed.lead_times.watches.get(workload.id, UNWATCHED)
+    policy = with_observed(stated, watch.rung, observed.capacities.filled.get(workload.id) or {})
+    gate = observed.gates.of(workload.id)
+    return WorkloadFacts(
+        workload=workload,
+        policy=policy.model_dump(mode="json", exclude_defaults=True),
+        filled=dict(policy.horizontal.filled),
+        signals=[(str(one), one.properties()) for one in policy.horizontal.signals.demand],
+        model=cycle.forecaster.model,
+        start_ups=[one.total_seconds() for one in watch.took],
+        standing=gate.standing.value,
+        forecaster=gate.forecaster.value,
+        series=series,
+    )
+
+
+def _kept(cycle: Cycle, workload: Workload) -> Iterator[tuple[str, KeptSeries]]:
+    for signal in (*cycle.history.signals, PODS):
+        minutes, weeks = (_points(cycle, signal, step, workload.id) for step in (MINUTE, FIVE_MINUTES))
+        if minutes is not None and weeks is not None:
+            yield str(signal), KeptSeries(minutes, weeks)
+
+
+def _points(cycle: Cycle, signal: Signal, step: timedelta, id_: WorkloadId) -> KeptPoints | None:
+    """A copy of one row; None where it is not kept."""
+    window = cycle.history.window(signal, step)
+    if id_ not in window.keys:
+        return None
+    values = window.values[window.keys.index(id_)].tobytes()
+    after = cycle.history.window(signal, step)
+    if after.end != window.end or len(after.keys) != len(window.keys):
+        raise MovedError
+    return KeptPoints(window.end, values)
+
+
+def what_if_facts(told: WorkloadFacts) -> WhatIfFacts:
+    """The same as a replay takes it."""
+    signals = Signals(tuple(Signal(name, **_tupled(properties)) for name, properties in told.signals))
+    policy = Policy.model_validate(told.policy)
+    horizontal = policy.horizontal.reading(signals).with_observed(None, told.filled)
+    return WhatIfFacts(
+        workload=told.workload,
+        policy=policy.model_copy(update={"horizontal": horizontal}),
+        traces=_traces(told, signals),
+        model=told.model,
+        start_ups=tuple(timedelta(seconds=one) for one in told.start_ups),
+        gate=Gate(Standing(told.standing), GateForecaster(told.forecaster)),
+    )
+
+
+def _tupled(properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {**properties, "metrics": tuple(properties["metrics"])}
+
+
+def _traces(told: WorkloadFacts, signals: Signals) -> Traces:
+    """By the minute up to the newest of all signals: five equal minutes where only their mean is kept."""
+    known = {signals.by_name[name]: kept for name, kept in told.series.items() if name in signals.by_name}
+    end = max(kept.minutes.end for kept in known.values())
+    oldest = min(kept.weeks.end - kept.weeks.points().size * FIVE_MINUTES + MINUTE for kept in known.values())
+    columns = (end - oldest) // MINUTE + 1
+    values = {signal: _by_minute(kept, oldest, columns)[None] for signal, kept in known.items()}
+    return Traces((told.workload,), oldest, values)
+
+
+def _by_minute(kept: KeptSeries, start: datetime, columns: int) -> NDArray[np.float64]:
+    found = np.full(columns, np.nan)
+    five = np.repeat(kept.weeks.points(), FIVE_MINUTES // MINUTE)
+    _put(found, five, (kept.weeks.end - start) // MINUTE)
+    _put(found, kept.minutes.points(), (kept.minutes.end - start) // MINUTE)
+    return found
+
+
+def _put(into: NDArray[np.float64], points: NDArray[np.float64], last: int) -> None:
+    """Put the known ones of these points so that their last one lies in column `last`."""
+    first = last - points.size + 1
+    points = points[max(-first, 0) :]
+    there = into[max(first, 0) : last + 1]
+    np.copyto(there, points, where=~np.isnan(points))

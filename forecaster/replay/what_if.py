@@ -1,0 +1,211 @@
+"""What if: the last hours of one workload under another policy, replayed again for every change of a setting.
+
+The engine is that of every replay, and so are decisions, pods and HPA; forecasts are made once for each span and kept.
+The recommended count is the floor of the HPA, as mode `floor` has it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from forecaster.domain.amounts import duration_text
+from forecaster.domain.policy import HorizontalPolicy
+from forecaster.domain.window import MINUTE
+from forecaster.forecasting.forecaster import PeakSpan
+from forecaster.horizontal.lead_time import lead_time
+from forecaster.horizontal.quantile import stated_quantile
+from forecaster.horizontal.standing import Gate, GateForecaster, Standing
+from forecaster.replay.assumptions import START_UP, Assumptions
+from forecaster.replay.engine import replay_runs
+from forecaster.replay.forecasts import ForecastRequest, forecast_minutes
+from forecaster.replay.gated import DailyGates, GateSince, with_seasonal
+from forecaster.replay.runs import Run, with_targets_at
+from forecaster.replay.setup import Setup, setup_or_reason
+from forecaster.replay.strategies import at_share, with_horizontal
+from forecaster.replay.traces import measurements_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from forecaster.domain.policy import Policy
+    from forecaster.domain.signal import Signal
+    from forecaster.domain.workload import Workload
+    from forecaster.replay.forecasts import ReplayForecasts
+    from forecaster.replay.runs import RunResult
+    from forecaster.replay.traces import Measurements, Traces
+
+LENGTH = timedelta(hours=3)
+"""What is replayed: the hours that history keeps by the minute, and few enough that a change takes 0.08 s of CPU."""
+EVERY = 5
+"""Minutes from one forecast to the next, as history has them beyond its latest hours."""
+LEADS = tuple(timedelta(minutes=minutes) for minutes in (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30))
+"""Lead times that are offered beside the present one: forecasts of each are made before they are asked for."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WhatIfFacts:
+    """One workload, the policy in force, and what was measured of it: `traces` has this row alone and ends now."""
+
+    workload: Workload
+    policy: Policy
+    traces: Traces
+    model: str
+    start_ups: tuple[timedelta, ...] = ()
+    """As they were timed on its scale-ups; without any, the usual ones are assumed."""
+    gate: Gate = field(default_factory=Gate)
+
+
+class Change(NamedTuple):
+    """Other values of some settings; None leaves one as it is. The share is that of the HPA's targets, its owner's."""
+
+    quantile: float | None = None
+    tolerance: float | None = None
+    stabilization: timedelta | None = None
+    min_replicas: int | None = None
+    max_replicas: int | None = None
+    lead_time: timedelta | None = None
+    target_share: float = 1.0
+    gate: bool | None = None
+
+    @property
+    def policy_fields(self) -> dict[str, object]:
+        """By the names that they have in a policy."""
+        named = {
+            "quantile": self.quantile,
+            "tolerance": self.tolerance,
+            "scale_down_stabilization": self.stabilization,
+            "min_replicas": self.min_replicas,
+            "max_replicas": self.max_replicas,
+            "lead_time": self.lead_time,
+            "gate": self.gate,
+        }
+        return {name: value for name, value in named.items() if value is not None}
+
+
+NO_CHANGE = Change()
+
+
+class WhatIf:
+    """The replay of one workload, made ready for changes."""
+
+    def __init__(self, facts: WhatIfFacts) -> None:
+        self.facts = facts
+        end = facts.traces.end
+        self.measurements: Measurements = measurements_of(facts.traces, end - LENGTH, LENGTH // MINUTE)
+        self._assumed = Assumptions(start_ups=facts.start_ups or (START_UP,))
+        self.forecasts: dict[PeakSpan, ReplayForecasts] = {}
+        self.present = _stated(facts.policy, lead_time(facts.policy.horizontal).value)
+        """The policy with the lead time that is in force, measured or not."""
+        self.setup = self._setup(facts.workload, self.present)
+        """What is replayed, or why nothing can be."""
+
+    def alone(self) -> RunResult:
+        """What the HPA would have done alone."""
+        return self._replayed(self._run(self.facts.workload, self._replayable(self.setup)))
+
+    def changed(self, change: Change = NO_CHANGE) -> RunResult:
+        """What would have come of the change; without one, of the present policy.
+
+        Raises:
+            ValueError: a value is out of range, or values contradict each other.
+        """
+        policy = changed_policy(self.present, change)
+        workload = with_bounds(with_targets_at(self.facts.workload, change.target_share), change)
+        setup = self._replayable(self._setup(workload, policy))
+        return self._replayed(self._run(workload, setup, at_share(policy, change.target_share)))
+
+    def prepare(self) -> bool:
+        """Forecast for one more of `LEADS`; whether there was one left."""
+        for lead in LEADS if isinstance(self.setup, Setup) else ():
+            span = PeakSpan(lead, self.present.horizontal.window)
+            if span not in self.forecasts:
+                self._forecast(span)
+                return True
+        return False
+
+    def _setup(self, workload: Workload, policy: Policy) -> Setup | str:
+        return setup_or_reason(0, workload, policy, self.measurements, self._assumed)
+
+    def _replayable(self, setup: Setup | str) -> Setup:
+        if isinstance(setup, str):
+            raise ValueError(setup)  # noqa: TRY004  it is the value that is at fault
+        return setup
+
+    def _replayed(self, run: Run) -> RunResult:
+        return replay_runs([run], self.measurements, tracks=True)[0]
+
+    def _run(self, workload: Workload, setup: Setup, policy: Policy | None = None) -> Run:
+        replicas = self.facts.traces.pods_at(0, self.measurements.begin)
+        if policy is None:
+            return Run(0, workload, setup, replicas)
+        span = PeakSpan(lead_time(policy.horizontal).value, policy.horizontal.window)
+        acting = np.full(self.measurements.minutes, self.facts.gate.standing is Standing.ACTING)
+        forecasts = self._forecast(span)
+        if policy.horizontal.gate and acting.any() and self.facts.gate.forecaster is GateForecaster.SEASONAL:
+            gates = DailyGates(self.measurements, self._assumed, self.facts.model)
+            forecasts = with_seasonal(forecasts, {0: (GateSince(0, self.facts.gate),)}, gates)
+        return Run(0, workload, setup, replicas, policy, forecasts, acting=acting)
+
+    def _forecast(self, span: PeakSpan) -> ReplayForecasts:
+        if span not in self.forecasts:
+            request = ForecastRequest(self.facts.model, span, every=EVERY)
+            self.forecasts[span] = forecast_minutes(self.measurements, self._signals, request)
+        return self.forecasts[span]
+
+    @property
+    def _signals(self) -> list[Signal]:
+        return sorted({target.signal for target in self._replayable(self.setup).targets})
+
+
+def _stated(policy: Policy, lead: timedelta) -> Policy:
+    return with_horizontal(policy, {"lead_time": lead})
+
+
+def changed_policy(policy: Policy, change: Change) -> Policy:
+    """The policy with other values, checked as settings are.
+
+    Raises:
+        ValueError: a value is out of range, or values contradict each other.
+    """
+    before = policy.horizontal
+    checked = HorizontalPolicy.model_validate(before.model_dump() | change.policy_fields)
+    horizontal = checked.reading(before.signals).with_observed(None, before.filled)
+    return policy.model_copy(update={"horizontal": horizontal})
+
+
+def with_bounds(workload: Workload, change: Change) -> Workload:
+    """The workload with an HPA whose bounds let the changed ones be reached."""
+    hpa = workload.autoscaler
+    if hpa is None or (change.min_replicas is None and change.max_replicas is None):
+        return workload
+    least = hpa.min_replicas if change.min_replicas is None else change.min_replicas
+    most = hpa.max_replicas if change.max_replicas is None else change.max_replicas
+    return replace(workload, autoscaler=replace(hpa, min_replicas=least, max_replicas=most))
+
+
+def override_of(workload: Workload, policy: Policy, change: Change) -> dict[str, object]:
+    """The change as an entry of `overrides` in the settings: only what differs from the policy in force."""
+    before = policy.horizontal.model_dump() | {"quantile": stated_quantile(policy.horizontal)}
+    changed = {name: value for name, value in change.policy_fields.items() if value != before[name]}
+    texts = {name: duration_text(one) if isinstance(one, timedelta) else one for name, one in changed.items()}
+    return {"match": dict(workload.id._asdict()), "policy": {"horizontal": texts}}
+
+
+def settings_of(what_if: WhatIf) -> Mapping[str, float | bool | None]:
+    """The values that are in force, by the names of `Change`; durations in seconds."""
+    horizontal, hpa = what_if.present.horizontal, what_if.facts.workload.autoscaler
+    least, most = horizontal.min_replicas, horizontal.max_replicas
+    return {
+        "quantile": stated_quantile(horizontal),
+        "tolerance": horizontal.tolerance,
+        "stabilization": horizontal.scale_down_stabilization.total_seconds(),
+        "min_replicas": (hpa.min_replicas if hpa else None) if least is None else least,
+        "max_replicas": (hpa.max_replicas if hpa else None) if most is None else most,
+        "lead_time": lead_time(horizontal).value.total_seconds(),
+        "target_share": 1.0,
+        "gate": horizontal.gate,
+    }

@@ -1,0 +1,170 @@
+"""What if: questions of dashboard readers, handed to a process that replays (docs/decisions/0020).
+
+That process is started by the first question and ended when none has come for a while. One question is answered at a
+time and one may wait; a reader who asks more often than a slider moves is refused, and the page asks again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import re
+import sys
+import time
+from collections import OrderedDict
+from contextlib import suppress
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from forecaster.serving.rest import ProblemError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+PROGRAM = (sys.executable, "-m", "forecaster.app.what_if")
+ANSWER_SECONDS = 10.0
+"""The first answer loads numpy and forecasts: a second and a half. A process that takes longer than this is ended."""
+IDLE_SECONDS = 120.0
+"""Without a question; it holds some 90 MB."""
+LONGEST_ANSWER = 2**20
+PER_SECOND, AT_ONCE = 12.0, 24.0
+"""Questions of one caller, on average and in a burst: a slider moves ten times a second."""
+CALLERS_KEPT = 1000
+CHANGES_MOST = 16
+NAME = re.compile(r"[a-z_]{1,24}", re.ASCII)
+NUMBER = re.compile(r"[+-]?[0-9.]{1,20}", re.ASCII)
+FLAGS = {"true": True, "false": False}
+REFUSED = b'{"refused":'
+
+
+class CallerLimit:
+    """How often each caller may ask."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self.left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        """By caller: questions left, and when that was so."""
+
+    def allows(self, caller: str) -> bool:
+        """Whether this caller may ask now; if so, it has asked."""
+        now = self._clock()
+        left, at = self.left.pop(caller, (AT_ONCE, now))
+        left = min(AT_ONCE, left + (now - at) * PER_SECOND)
+        allowed = left >= 1.0
+        self.left[caller] = (left - allowed, now)
+        while len(self.left) > CALLERS_KEPT:
+            self.left.popitem(last=False)
+        return allowed
+
+
+class WhatIfProcess:
+    """The process that replays, for as long as it is needed; `facts` is the socket of the computing one."""
+
+    def __init__(self, facts: str, program: tuple[str, ...] = PROGRAM) -> None:
+        self._command = (*program, facts)
+        self.process: asyncio.subprocess.Process | None = None
+        self._turn = asyncio.Lock()
+        self._waiting = 0
+        self._idle: asyncio.TimerHandle | None = None
+        self.limit = CallerLimit()
+
+    async def ask(self, question: bytes, caller: str) -> bytes:
+        """The answer to one line.
+
+        Raises:
+            ProblemError: too many questions, no answer in time, or the answer is a refusal.
+        """
+        if not self.limit.allows(caller) or self._waiting > 1:
+            raise ProblemError(HTTPStatus.TOO_MANY_REQUESTS, "what-if is busy", "Ask again in a moment.")
+        self._waiting += 1
+        try:
+            async with self._turn:
+                answer = await self._answer(question)
+        finally:
+            self._waiting -= 1
+        if answer.startswith(REFUSED):
+            why = msgspec.json.decode(answer)["refused"]
+            raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, why, "")
+        return answer
+
+    async def close(self) -> None:
+        """End the process."""
+        if self._idle:
+            self._idle.cancel()
+        process, self.process = self.process, None
+        if process:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+
+    async def _answer(self, question: bytes) -> bytes:
+        if self._idle:
+            self._idle.cancel()
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                answer = await self._exchange(question)
+        except (TimeoutError, OSError, ValueError) as error:
+            await self.close()
+            raise _away("it did not answer in time") from error
+        except asyncio.CancelledError:
+            await self.close()  # its answer would be taken for that to the next question
+            raise
+        if not answer.endswith(b"\n"):
+            await self.close()
+            raise _away("it ended; the log of the serving process says why")
+        self._idle = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._end)
+        return answer
+
+    async def _exchange(self, question: bytes) -> bytes:
+        process = self.process = self.process or await self._started()
+        if process.stdin is None or process.stdout is None:
+            raise OSError("it has no pipes")
+        process.stdin.write(question + b"\n")
+        await process.stdin.drain()
+        return await process.stdout.readline()
+
+    async def _started(self) -> asyncio.subprocess.Process:
+        pipe = asyncio.subprocess.PIPE
+        return await asyncio.create_subprocess_exec(*self._command, stdin=pipe, stdout=pipe, limit=LONGEST_ANSWER)
+
+    def _end(self) -> None:
+        """Its standard input ends, and so does it."""
+        process, self.process = self.process, None
+        if process and process.stdin:
+            process.stdin.close()
+
+
+def _away(why: str) -> ProblemError:
+    return ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, f"the process that replays: {why}", "Try again.")
+
+
+def changes_of(parameters: Mapping[str, str]) -> dict[str, float | bool]:
+    """The changes that a query asks for; which of them there are, and within which range, the replay knows.
+
+    Raises:
+        ProblemError: something is no name or no number.
+    """
+    if len(parameters) > CHANGES_MOST:
+        raise _bad("too many settings")
+    return {_name(name): _value(name, text) for name, text in parameters.items()}
+
+
+def _name(text: str) -> str:
+    if not NAME.fullmatch(text):
+        raise _bad(f"{text[:24]!r} is no setting")
+    return text
+
+
+def _value(name: str, text: str) -> float | bool:
+    if text in FLAGS:
+        return FLAGS[text]
+    with suppress(ValueError):
+        if NUMBER.fullmatch(text) and math.isfinite(found := float(text)):
+            return found
+    raise _bad(f"{name} is no number")
+
+
+def _bad(detail: str) -> ProblemError:
+    return ProblemError(HTTPStatus.BAD_REQUEST, detail, "Use e.g. ?quantile=0.9&stabilization=300.")

@@ -1,0 +1,131 @@
+"""From the history of a service, over its socket, to the answer that a page draws."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+import yaml
+
+from forecaster.app.facts import FactsServer, asked_facts
+from forecaster.app.what_if import Answers
+from forecaster.config.settings import parse
+from forecaster.cycle.workload_facts import facts_of, what_if_facts
+from forecaster.domain.signal import CPU
+from forecaster.domain.window import FIVE_MINUTES, MINUTE
+from forecaster.domain.workload import WorkloadId
+from forecaster.errors import StoreError
+from tests.support.builders import NOON, workload
+from tests.support.composed import composed, recorded_cluster, tick
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from forecaster.cycle.run import Cycle
+
+WEB = WorkloadId("shop", "Deployment", "web")
+
+
+@pytest.fixture(scope="module")
+def cycle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cycle]:
+    """One that has run once."""
+    sale = {"name": "sale", "cron": "0 9 * * *", "duration": "1h", "time_zone": "Europe/Berlin", "replicas": 9}
+    policy = {"mode": "publish", "horizontal": {"price": 30, "events": [sale]}}
+    directory = tmp_path_factory.mktemp("state")
+    present = (workload("web"), workload("cart", autoscaler=None))
+    with recorded_cluster(present) as cluster, composed(cluster, directory, policy=policy) as service:
+        tick(service, NOON)
+        yield service.cycle
+
+
+@pytest.fixture(scope="module")
+def facts(cycle: Cycle, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FactsServer]:
+    server = FactsServer(cycle, tmp_path_factory.mktemp("facts"))
+    server.start()
+    yield server
+    server.close()
+
+
+def asked(facts: FactsServer, id_: WorkloadId = WEB, **changes: float) -> Any:
+    line = msgspec.json.encode({"id": id_, "changes": changes})
+    return msgspec.json.decode(Answers(str(facts.path)).answer(line))
+
+
+def test_policy_and_history_arrive_as_the_cycle_has_them(cycle: Cycle, facts: FactsServer) -> None:
+    told = asked_facts(str(facts.path), WEB)
+    assert told is not None
+    known = what_if_facts(told)
+    assert known.policy == cycle.policies.of(WEB)
+    assert known.traces.end == NOON
+    for step, every in ((MINUTE, 1), (FIVE_MINUTES, 5)):
+        window = cycle.history.window(CPU, step)
+        kept = window.values[window.row[WEB]]
+        first = known.traces.column(window.start)
+        arrived = known.traces.of(CPU)[0, max(first, 0) :: every][-len(kept) :]
+        assert abs(arrived[-20:] - kept[-20:]).max() < 1e-2 * kept[-20:].max()
+
+
+def test_an_answer_has_three_runs_over_the_same_minutes(facts: FactsServer) -> None:
+    view = asked(facts, quantile=0.99)
+    assert set(view["runs"]) == {"hpa", "now", "changed"}
+    assert {len(run["ready"]) for run in view["runs"].values()} == {len(view["demand"])} == {180}
+    assert view["settings"]["quantile"] == pytest.approx(30 / 31)
+    assert yaml.safe_load(view["yaml"])["overrides"][0]["policy"] == {"horizontal": {"quantile": 0.99}}
+
+
+def test_its_policy_is_taken_by_the_settings(facts: FactsServer) -> None:
+    changes = {"quantile": 0.9, "stabilization": 600, "min_replicas": 2, "max_replicas": 12, "lead_time": 480}
+    text = asked(facts, gate=False, target_share=0.8, **changes)["yaml"]
+    policy = parse(yaml.safe_load(text), "copied").policies.of(WEB).horizontal
+    assert (policy.quantile, policy.min_replicas, policy.max_replicas, policy.gate) == (0.9, 2, 12, False)
+    assert text.startswith("# In HPA web-hpa: every target at 80% of what it is.")
+
+
+@pytest.mark.parametrize(
+    ("id_", "changes", "why"),
+    [
+        (WEB._replace(name="nothing"), {}, "knows no Deployment shop/nothing"),
+        (WEB._replace(name="cart"), {}, "no HPA scales it"),
+        (WEB, {"quantile": 3}, "quantile: "),
+        (WEB, {"sizing": 1}, "sizing is no setting that can be tried"),
+    ],
+    ids=["unknown", "no HPA", "range", "name"],
+)
+def test_a_refusal_is_a_sentence(facts: FactsServer, id_: WorkloadId, changes: dict[str, float], why: str) -> None:
+    assert why in asked(facts, id_, **changes)["refused"]
+
+
+def test_a_computing_process_that_is_gone_is_said(tmp_path: Path) -> None:
+    line = msgspec.json.encode({"id": WEB})
+    assert b"does not tell its history" in Answers(str(tmp_path / "nothing")).answer(line)
+
+
+def test_a_path_that_no_socket_may_have_is_refused(cycle: Cycle, tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="longer than 100 bytes"):
+        FactsServer(cycle, tmp_path / ("x" * 100)).start()
+
+
+def test_facts_are_whole_while_cycles_write(cycle: Cycle) -> None:
+    """Whatever the ring does meanwhile, a point is told with its own instant."""
+    stop, moved, told = threading.Event(), [], []
+
+    def look() -> None:
+        while not stop.is_set():
+            if (facts := facts_of(cycle, WEB)) is not None:
+                points = facts.series[CPU].minutes
+                last = (NOON - points.end) // MINUTE - 1
+                told.append(points.end)
+                moved.extend([points] if points.points()[last] != noon else [])
+
+    noon = cycle.history.window(CPU, MINUTE).values[0, -1]
+    thread = threading.Thread(target=look)
+    thread.start()
+    for minute in range(1, 150):
+        cycle.history.gaps(NOON + minute * MINUTE)
+    stop.set()
+    thread.join()
+    assert told
+    assert not moved

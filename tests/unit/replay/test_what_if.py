@@ -1,0 +1,128 @@
+"""What if: the same engine as a replay, other settings, and the fragment of policy that says them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import numpy as np
+import pytest
+
+from forecaster.domain.policies import Policies
+from forecaster.domain.policy import Policy
+from forecaster.domain.signal import CPU, PODS
+from forecaster.horizontal.standing import Gate, Standing
+from forecaster.replay import Assumptions, Traces, compare
+from forecaster.replay.strategies import HPA, gated_with
+from forecaster.replay.what_if import LENGTH, Change, WhatIf, WhatIfFacts, override_of
+from tests.support.builders import NOON, hpa, minutes, workload
+
+HOURS = 72
+NAIVE = "seasonal-naive-day"
+
+
+def facts(*, standing: Standing = Standing.ACTING, alone: bool = False, **horizontal: object) -> WhatIfFacts:
+    """A workload whose demand triples every other hour, for three days."""
+    minute = np.arange(HOURS * 60)
+    cores = np.where(minute // 60 % 2, 9.0, 3.0)
+    one = workload(replicas=6, autoscaler=None if alone else hpa(highest=30))
+    traces = Traces((one,), NOON - minutes(HOURS * 60 - 1), {CPU: cores[None], PODS: np.full((1, HOURS * 60), 6.0)})
+    policy = Policy.model_validate({"horizontal": {"lead_time": "3m", **horizontal}})
+    return WhatIfFacts(one, policy, traces, NAIVE, gate=Gate(standing))
+
+
+def test_the_present_setting_is_what_a_replay_makes_of_it() -> None:
+    known = facts(standing=Standing.OBSERVE)
+    what_if = WhatIf(known)
+    replayed = compare(
+        known.traces,
+        Policies(known.policy),
+        (HPA, gated_with(NAIVE)),
+        begin=NOON - LENGTH,
+        until=NOON,
+        assumed=Assumptions(shares=(1.0,), every=5),
+    )
+    assert what_if.alone().account == replayed.own(HPA.name)
+    assert what_if.changed().account == replayed.own("gated")
+
+
+def test_a_forecast_that_has_its_say_takes_pods_and_leaves_less_short() -> None:
+    what_if = WhatIf(facts())
+    alone, present = what_if.alone().account, what_if.changed().account
+    assert present.missing < alone.missing
+    assert present.pod_hours > alone.pod_hours
+
+
+def test_a_forecast_that_is_only_watched_speaks_where_the_gate_is_taken_away() -> None:
+    what_if = WhatIf(facts(standing=Standing.OBSERVE))
+    watched, ungated = what_if.changed(), what_if.changed(Change(gate=False))
+    assert watched.account.missing == what_if.alone().account.missing
+    assert ungated.account.missing < watched.account.missing
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        Change(target_share=0.6),
+        Change(min_replicas=14),
+        Change(quantile=0.5, lead_time=minutes(20)),
+        Change(stabilization=minutes(60)),
+    ],
+    ids=["target", "least", "lead time", "stabilization"],
+)
+def test_more_safety_costs_pods(change: Change) -> None:
+    what_if = WhatIf(facts())
+    assert what_if.changed(change).account.pod_hours > what_if.changed().account.pod_hours
+
+
+def test_bounds_hold_in_the_hpa_too() -> None:
+    track = WhatIf(facts()).changed(Change(max_replicas=7)).track
+    assert track.asked.max() == 7
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        Change(quantile=0.2),
+        Change(tolerance=2.0),
+        Change(min_replicas=9, max_replicas=3),
+        Change(stabilization=-minutes(1)),
+    ],
+    ids=["quantile", "tolerance", "bounds", "stabilization"],
+)
+def test_what_settings_would_refuse_is_refused(change: Change) -> None:
+    with pytest.raises(ValueError, match=r"quantile|tolerance|max_replicas|scale_down_stabilization"):
+        WhatIf(facts()).changed(change)
+
+
+def test_without_an_hpa_there_is_nothing_to_compare_with() -> None:
+    what_if = WhatIf(facts(alone=True))
+    assert not what_if.prepare()
+    with pytest.raises(ValueError, match="no HPA scales it"):
+        what_if.changed()
+
+
+def test_a_history_that_is_too_short_is_said() -> None:
+    known = facts()
+    short = replace(known, traces=Traces(known.traces.workloads, NOON - minutes(99), {CPU: np.ones((1, 100))}))
+    with pytest.raises(ValueError, match="history"):
+        WhatIf(short).changed()
+
+
+def test_forecasts_of_lead_times_are_made_before_they_are_asked_for() -> None:
+    what_if, prepared = WhatIf(facts()), 0
+    while what_if.prepare():
+        prepared += 1
+    assert prepared == 12
+    before = what_if.forecasts.copy()
+    what_if.changed(Change(lead_time=minutes(10)))
+    assert what_if.forecasts == before
+
+
+def test_the_fragment_of_policy_names_what_differs_and_nothing_else() -> None:
+    known = facts(tolerance=0.2)
+    change = Change(quantile=0.95, tolerance=0.2, stabilization=timedelta(minutes=10))
+    assert override_of(known.workload, known.policy, change) == {
+        "match": {"namespace": "shop", "kind": "Deployment", "name": "web"},
+        "policy": {"horizontal": {"quantile": 0.95, "scale_down_stabilization": "10m"}},
+    }
