@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.cycle.catch_up import catch_up
@@ -81,14 +82,14 @@ class Cycle:
     """Fit, size and judge before deciding: a single cycle has no next one."""
     budget: timedelta = BUDGET
     watch: StageWatch | None = None
+    writing: Lock = field(default_factory=Lock)
+    """Held while history is written; another thread that reads a row of it holds it, too."""
 
     def run(self, now: datetime) -> Outcome:
         """Everything for one evaluation time."""
         steps = Steps(self.seconds, self.budget, watch=self.watch)
         self.targets = targets = steps.run("targets", lambda: self._targets(now), self._lost(now))
-        missing: Sequence[str] = steps.run(
-            "observations", lambda: catch_up(self.history, self.source, targets, now, self.completeness), ()
-        )
+        missing: Sequence[str] = steps.run("observations", lambda: self._catch_up(targets, now), ())
         policies = self.decider.observed.in_force(self.policies)
         rows = self.book.rows(targets.inventory.workloads, policies, targets.lost)
         demands = Demands() if targets.down else steps.run("demand", lambda: self._demands(rows), Demands())
@@ -159,6 +160,10 @@ class Cycle:
     def _lost(self, now: datetime) -> Targets:
         """The workloads of the cycle before, held because nothing is known of the present ones."""
         return self.roster.known(now, "the workloads could not be read")
+
+    def _catch_up(self, targets: Targets, now: datetime) -> Sequence[str]:
+        with self.writing:
+            return catch_up(self.history, self.source, targets, now, self.completeness)
 
     def _demands(self, rows: Rows) -> Demands:
         return demands_of(self.history, rows, self.throttling.hours, self.completeness.books)

@@ -1,6 +1,6 @@
 """What another process has to know of one workload to replay its last hours: read between the writes of a cycle.
 
-It is asked for by a thread while cycles run, so it only reads, and reads again where something moved meanwhile.
+It is asked for by a thread while cycles run, so it only reads, and not while history is written.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
     from forecaster.cycle.run import Cycle
 
-ATTEMPTS = 5
+PATIENCE_SECONDS = 1.5
+"""For a cycle that writes what it has just read; the first one reads weeks."""
 
 
 class KeptPoints(msgspec.Struct, frozen=True):
@@ -66,23 +67,15 @@ class WorkloadFacts(msgspec.Struct, frozen=True):
 
 
 def facts_of(cycle: Cycle, id_: WorkloadId) -> WorkloadFacts | None:
-    """What is known of it; None where there is no such workload, or the cycle moves on too quickly to tell."""
-    for _ in range(ATTEMPTS):
-        targets = cycle.targets
-        found = next((one for one in targets.inventory.workloads if one.id == id_), None) if targets else None
-        if found is None:
-            return None
-        try:
-            series = dict(_kept(cycle, found))
-        except MovedError:
-            continue
-        if cycle.targets is targets:
-            return _facts(cycle, found, series)
-    return None
-
-
-class MovedError(Exception):
-    """A row moved while it was copied."""
+    """What is known of it; None where there is no such workload, or history is being written for long."""
+    if not cycle.writing.acquire(timeout=PATIENCE_SECONDS):
+        return None
+    try:
+        known = cycle.targets.inventory.workloads if cycle.targets else ()
+        found = next((one for one in known if one.id == id_), None)
+        return None if found is None else _facts(cycle, found, dict(_kept(cycle, found)))
+    finally:
+        cycle.writing.release()
 
 
 def _facts(cycle: Cycle, workload: Workload, series: dict[str, KeptSeries]) -> WorkloadFacts:
@@ -115,11 +108,7 @@ def _points(cycle: Cycle, signal: Signal, step: timedelta, id_: WorkloadId) -> K
     window = cycle.history.window(signal, step)
     if id_ not in window.keys:
         return None
-    values = window.values[window.keys.index(id_)].tobytes()
-    after = cycle.history.window(signal, step)
-    if after.end != window.end or len(after.keys) != len(window.keys):
-        raise MovedError
-    return KeptPoints(window.end, values)
+    return KeptPoints(window.end, window.values[window.keys.index(id_)].tobytes())
 
 
 def what_if_facts(told: WorkloadFacts) -> WhatIfFacts:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -108,24 +107,15 @@ def test_a_path_that_no_socket_may_have_is_refused(cycle: Cycle, tmp_path: Path)
         FactsServer(cycle, tmp_path / ("x" * 100)).start()
 
 
-def test_facts_are_whole_while_cycles_write(cycle: Cycle) -> None:
-    """Whatever the ring does meanwhile, a point is told with its own instant."""
-    stop, moved, told = threading.Event(), [], []
+def test_facts_wait_for_a_cycle_that_writes_and_not_for_ever(cycle: Cycle, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("forecaster.cycle.workload_facts.PATIENCE_SECONDS", 0.01)
+    with cycle.writing:
+        assert facts_of(cycle, WEB) is None
+    assert facts_of(cycle, WEB) is not None
 
-    def look() -> None:
-        while not stop.is_set():
-            if (facts := facts_of(cycle, WEB)) is not None:
-                points = facts.series[CPU].minutes
-                last = (NOON - points.end) // MINUTE - 1
-                told.append(points.end)
-                moved.extend([points] if points.points()[last] != noon else [])
 
-    noon = cycle.history.window(CPU, MINUTE).values[0, -1]
-    thread = threading.Thread(target=look)
-    thread.start()
-    for minute in range(1, 150):
-        cycle.history.gaps(NOON + minute * MINUTE)
-    stop.set()
-    thread.join()
-    assert told
-    assert not moved
+def test_history_is_written_under_the_lock(cycle: Cycle, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = []
+    monkeypatch.setattr("forecaster.cycle.run.catch_up", lambda *_: written.append(cycle.writing.locked()) or ())
+    cycle.run(NOON + MINUTE)
+    assert written == [True]
