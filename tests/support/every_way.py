@@ -18,6 +18,7 @@ from forecaster.serving.keda import externalscaler_pb2 as wire
 from forecaster.serving.keda.service import ScalerService
 from forecaster.serving.keda.trigger import TriggerValues
 from tests.support.control_plane.deployed import EXTERNAL, NAMESPACE, SERVICE
+from tests.support.exporters import NAMESPACE as SHOP
 from tests.support.waiting import PATIENCE
 
 if TYPE_CHECKING:
@@ -75,10 +76,10 @@ class EveryWay:
     def _read(self, one: ScrapedWorkload) -> Iterator[Said]:
         for metric in METRICS:
             selector = f"workload={one.name},kind=Deployment" + (",signal=cpu" if metric == DEMAND else "")
-            group = f"/apis/external.metrics.k8s.io/v1beta1/namespaces/{NAMESPACE}"
+            group = f"/apis/external.metrics.k8s.io/v1beta1/namespaces/{SHOP}"
             answer = self._cluster.api.ask("GET", f"{group}/{metric}?{httpx.QueryParams(labelSelector=selector)}")
             yield _of_list("external metrics", metric, one, answer)
-            group = f"/apis/custom.metrics.k8s.io/v1beta2/namespaces/{NAMESPACE}/deployments.apps/{one.name}"
+            group = f"/apis/custom.metrics.k8s.io/v1beta2/namespaces/{SHOP}/deployments.apps/{one.name}"
             selector = "?metricLabelSelector=signal%3Dcpu" if metric == DEMAND else ""
             yield _of_list("custom metrics", metric, one, self._get(f"{group}/{metric}{selector}"))
             yield self._keda(metric, one)
@@ -95,7 +96,7 @@ class EveryWay:
     def _keda(self, metric: str, one: ScrapedWorkload) -> Said:
         metadata = {"metric": metric.removeprefix("forecaster_"), "workload": one.name}
         metadata |= {"signal": "cpu", "target": str(one.target)} if metric == DEMAND else {}
-        reference = wire.ScaledObjectRef(name=one.name, namespace=NAMESPACE, scalerMetadata=metadata)
+        reference = wire.ScaledObjectRef(name=one.name, namespace=SHOP, scalerMetadata=metadata)
         context = _Context()
         try:
             answer = asyncio.run(self._scaler.get_metrics(reference, cast("Any", context)))
@@ -113,7 +114,7 @@ class EveryWay:
     def _stored(self, metric: str, one: ScrapedWorkload) -> Said:
         """What remote write has left in a store, which repeats it for minutes."""
         asked = {
-            "query": f'{metric}{{namespace="{NAMESPACE}",workload="{one.name}"}}',
+            "query": f'{metric}{{namespace="{SHOP}",workload="{one.name}"}}',
             "time": self._clock().timestamp(),
         }
         answer = self._store.get("/api/v1/query", params=asked).raise_for_status()
@@ -129,7 +130,7 @@ class EveryWay:
             yield Said("gauges", metric, _replicas(metric, found[0], one) if found else None, "value" if found else "")
 
     def _watermark(self, one: ScrapedWorkload) -> Said:
-        asked = {"targetRef": {"kind": "Deployment", "name": one.name, "namespace": NAMESPACE}}
+        asked = {"targetRef": {"kind": "Deployment", "name": one.name, "namespace": SHOP}}
         names = {"sni_hostname": f"{SERVICE}.{NAMESPACE}.svc"}
         answer = self._client.post("/api/v1/recommenders/watermark", json=asked, extensions=names).json()
         return Said("WatermarkPodAutoscaler", REPLICAS, answer.get("targetReplicas"), answer.get("reason", "error"))
@@ -142,7 +143,7 @@ class EveryWay:
         return Said("Kapacity", REPLICAS, count, "value")
 
     def _recommendation(self, one: ScrapedWorkload) -> Said:
-        answer = self._get(f"/api/v1/recommendations/{NAMESPACE}/{one.name}").json()
+        answer = self._get(f"/api/v1/recommendations/{SHOP}/{one.name}").json()
         replicas = answer["recommendation"]["replicas"] if "recommendation" in answer else {}
         if answer.get("stale"):
             return Said("REST", REPLICAS, None, "stale")
@@ -162,7 +163,7 @@ class _Context:
 
 
 def _place(one: ScrapedWorkload) -> str:
-    return f"/api/v1/namespaces/{NAMESPACE}/workloads/Deployment/{one.name}"
+    return f"/api/v1/namespaces/{SHOP}/workloads/Deployment/{one.name}"
 
 
 def _replicas(metric: str, value: float, one: ScrapedWorkload) -> int:
@@ -197,11 +198,11 @@ def _token(deployed: Deployed) -> str:
         "kind": "ClusterRoleBinding",
         "metadata": {"name": "reads-all"},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "reads-all"},
-        "subjects": [{"kind": "ServiceAccount", "namespace": NAMESPACE, "name": "default"}],
+        "subjects": [{"kind": "ServiceAccount", "namespace": SHOP, "name": "default"}],
     }
     cluster.api.put(binding)
-    token = cluster.token("default", NAMESPACE)
+    token = cluster.token("default", SHOP)
     cluster.until_allowed(
-        f"{NAMESPACE}/default", "list", "forecaster_demand.custom.metrics.k8s.io", namespace=NAMESPACE
+        f"{SHOP}/default", "list", "forecaster_demand.custom.metrics.k8s.io", namespace=SHOP
     )
     return token
