@@ -15,7 +15,9 @@ What is expected to happen (no data, stale, too short) is a value with a reason,
 from __future__ import annotations
 
 import difflib
+import traceback
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
@@ -25,6 +27,20 @@ if TYPE_CHECKING:
 
 class ForecasterError(Exception):
     """Root of everything raised on purpose here; its text is fit for a user."""
+
+
+OURS = ("forecaster", "models")
+"""The packages whose lines a report names."""
+
+
+def unexpected(error: Exception) -> str:
+    """What a boundary reports of an error that was not raised on purpose: its text, and the line of ours behind it."""
+    told = f"{type(error).__name__}: {error}"
+    if isinstance(error, ForecasterError):
+        return told
+    places = ((Path(one.filename).parts, one.lineno) for one in traceback.extract_tb(error.__traceback__))
+    ours = [f"{'/'.join(parts[-2:])}:{line}" for parts, line in places if set(OURS) & set(parts[-3:-1])]
+    return f"{told} ({ours[-1]})" if ours else told
 
 
 @dataclass(frozen=True, slots=True)

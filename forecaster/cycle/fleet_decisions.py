@@ -12,6 +12,7 @@ import numpy as np
 
 from forecaster.cycle.learned import WithLearned
 from forecaster.domain.decision import Hold, Reason, Recommendation, Scale
+from forecaster.errors import unexpected
 from forecaster.horizontal.codes import REASONS, SCALED
 from forecaster.horizontal.columns import mixed
 from forecaster.horizontal.decide import DOWN, FAILED
@@ -158,7 +159,7 @@ class FleetDecisions(Sequence["Recommendation"]):
             words = row_words(self.groups[group][1], position, self._subject(index), lead)
             return _texts(workload, words, self._resources(index))
         except Exception as error:  # noqa: BLE001  the boundary of a record, as in `_record`
-            return _held_texts(workload, Reason.FAILED, f"{type(error).__name__}: {error}")
+            return _held_texts(workload, Reason.FAILED, unexpected(error))
 
     def resources(self, index: int) -> Resize | Hold | None:
         """What was decided about the resources of one workload; None where that cannot be told."""
@@ -227,7 +228,7 @@ class FleetDecisions(Sequence["Recommendation"]):
             return self._made(index)
         except Exception as error:  # noqa: BLE001  the boundary of a record: nothing in one workload stops the others
             workload = self._context.rows.workloads[index]
-            return held(workload, Reason.FAILED, f"{type(error).__name__}: {error}", self.at)
+            return held(workload, Reason.FAILED, unexpected(error), self.at)
 
     def _made(self, index: int) -> Recommendation:
         row = self._context.rows.rows[index]

@@ -17,6 +17,7 @@ from forecaster.domain.amounts import duration_text
 from forecaster.domain.outlook import PeakForecast, SignalForecast, Unknown
 from forecaster.domain.signal import PODS, Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
+from forecaster.errors import unexpected
 from forecaster.forecasting.peaks import LEVELS, LOW
 from forecaster.horizontal.codes import INCOMPLETE, KNOWN, NO_SAMPLE, STALE
 from forecaster.horizontal.columns import mixed
@@ -108,7 +109,7 @@ def forecasts_of(
         try:
             peaks[signal] = forecaster.peaks_by_span(signal, demands.usage[signal], wanted, now, learn=False)
         except Exception as error:  # noqa: BLE001  a boundary by signal
-            failures.append(f"forecast of {signal}: {type(error).__name__}: {error}")
+            failures.append(f"forecast of {signal}: {unexpected(error)}")
     weeks = {signal: DayAgo(history.window(signal, FIVE_MINUTES)) for signal in peaks}
     return Forecasts(demands.latest, peaks, (*failures, *forecaster.failures()), weeks, coverage)
 

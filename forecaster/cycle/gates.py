@@ -16,6 +16,7 @@ import numpy as np
 
 from forecaster.cycle.fleet import Fleet
 from forecaster.domain.window import MINUTE
+from forecaster.errors import unexpected
 from forecaster.horizontal.columns import put, taken
 from forecaster.horizontal.standing import FORECASTERS, STANDINGS, Gate, Gates
 from forecaster.replay.judging import PastDemand, cases_of, judged_gates
@@ -219,5 +220,5 @@ class ForecastGates:
 
     def _failed(self, ids: Iterable[WorkloadId], error: Exception, done: Renewed, now: datetime) -> None:
         for id_ in ids:
-            done.failures.append(f"{id_}: its decisions could not be judged: {type(error).__name__}: {error}")
+            done.failures.append(f"{id_}: its decisions could not be judged: {unexpected(error)}")
             self.due[self.fleet.row[id_]] = (now + LOOK_AGAIN).timestamp()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from forecaster.cycle.targets import NOTHING_LOST
+from forecaster.errors import unexpected
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.forecasting.peaks import LEVELS
 from forecaster.horizontal.lead_time import lead_time, peak_window
@@ -203,7 +204,7 @@ def resolved(workload: Workload, policy: Policy) -> Row:
         terms = terms_of(workload, policy.horizontal, LEVELS, policy.max_sample_age)
         return Row(policy, span, terms, frozenset(signals_of(workload, policy.horizontal)), *objects)
     except Exception as error:  # noqa: BLE001  the boundary of a row: what is wrong with one workload holds it alone
-        return Row(policy, span, NOTHING, frozenset(), *objects, failure=f"{type(error).__name__}: {error}")
+        return Row(policy, span, NOTHING, frozenset(), *objects, failure=unexpected(error))
 
 
 def corrects(policy: Policy) -> bool:

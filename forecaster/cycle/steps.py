@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
+from forecaster.errors import unexpected
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -68,7 +70,7 @@ class Steps:
             self.budget = timedelta(0)
             return otherwise
         except Exception as error:  # noqa: BLE001  the boundary of a step: what comes after it must not be lost
-            self.failures.append(f"{name}: {type(error).__name__}: {error}")
+            self.failures.append(f"{name}: {unexpected(error)}")
             return otherwise
         finally:
             self.seconds[name] = self.seconds.get(name, 0.0) + self.clock() - began

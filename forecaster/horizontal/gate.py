@@ -34,6 +34,9 @@ BETTER, WORSE = 0.97, 1.0
 LEAST_SAVING = 0.03
 NO_DIFFERENCE = (BETTER + WORSE) / 2
 """Between both: evidence that says neither leaves a forecast where it stands."""
+AS_GOOD = 0.96
+"""Enough for promotion: no worse than chance explains, for no more pods. Where both were nearly perfect there is
+nothing more to show, and what a forecast is for, a load that the days before did not have, is still to come."""
 LEAST_DAYS = 1.0
 
 
@@ -113,12 +116,12 @@ def ratio(evidence: Evidence) -> Floats:
     """What decisions left short against measured demand alone, [forecaster, target, row]; infinite without a record.
 
     Where it is no difference that matters, what they cost decides: 3 % fewer pods are better, 3 % more are worse where
-    nothing was short, and what lies between leaves a forecast where it stands.
+    nothing was short, and what lies between leaves a forecast where it stands. Chance keeps no forecast out.
     """
     saved = np.where(np.abs(evidence.saving) >= LEAST_SAVING, 1.0 - evidence.saving, NO_DIFFERENCE)
     with np.errstate(all="ignore"):
         share = np.where(evidence.reactive > 0.0, evidence.short / evidence.reactive, np.inf)
-    by_noise = np.minimum(saved, NO_DIFFERENCE)
+    by_noise = np.where(evidence.saving > -LEAST_SAVING, np.minimum(saved, AS_GOOD), NO_DIFFERENCE)
     found = np.where(_is_short(evidence), np.where(_is_noise(evidence), by_noise, share), saved)
     return np.where(np.isnan(evidence.short), np.inf, found)
 

@@ -145,7 +145,7 @@ def _nothing(
     names = ", ".join(asked.names)[:200]
     if entries and not offered:
         message = f"{namespace}/{names} is not published: set its policy to mode: publish"
-    elif asked.signals and not any(set(asked.signals) & set(offer.signals) for _, offer in offered):
+    elif offered and asked.signals and not any(set(asked.signals) & set(offer.signals) for _, offer in offered):
         there = ", ".join(sorted({signal for _, offer in offered for signal in offer.signals}))
         message = (
             f"the count of {namespace}/{names} is not decided by {', '.join(asked.signals)[:64]}; there are {there}"

@@ -202,7 +202,5 @@ def _token(deployed: Deployed) -> str:
     }
     cluster.api.put(binding)
     token = cluster.token("default", SHOP)
-    cluster.until_allowed(
-        f"{SHOP}/default", "list", "forecaster_demand.custom.metrics.k8s.io", namespace=SHOP
-    )
+    cluster.until_allowed(f"{SHOP}/default", "list", "forecaster_demand.custom.metrics.k8s.io", namespace=SHOP)
     return token

@@ -66,6 +66,13 @@ def test_a_signal_that_decides_nothing_is_an_error_with_a_sentence(tmp_path: Pat
     assert "is not decided by requests; there are cpu" in answer.json()["message"]
 
 
+def test_a_workload_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with recorded_cluster([workload("shop")]) as cluster, composed(cluster, tmp_path) as service:
+        tick(service, NOON)
+        answer = asked(tmp_path, 0)
+    assert (answer.status_code, answer.json()["message"]) == (404, "no workload web in namespace shop")
+
+
 def test_the_service_ends_after_its_grace_although_prometheus_answers_nothing(tmp_path: Path) -> None:
     """Nothing waits for the cycle that is cut off, which would wait ten minutes for its answer."""
     log, config = tmp_path / "log", tmp_path / "settings.yaml"
