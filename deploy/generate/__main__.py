@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
-from deploy.generate import chart
+from deploy.generate import chart, roles
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def main(arguments: list[str]) -> int:
     """The exit code."""
+    checked = "--check" in arguments
+    found = changed(roles.files(), checked=checked)  # the chart has the roles, too: they are written first
     made = chart.files()
-    templates = chart.CHART / "templates"
-    left = [file for file in templates.glob("*.yaml") if file not in made]
-    other = [file for file, text in made.items() if not file.exists() or file.read_text(encoding="utf-8") != text]
-    if "--check" in arguments:
-        for file in other + left:
-            sys.stderr.write(f"{file}: not as it is made; run `./dev run python -m deploy.generate`\n")
-        return int(bool(other or left))
-    for file in left:
+    found += changed(made, checked=checked)
+    left = [file for file in (chart.CHART / "templates").glob("*.yaml") if file not in made]
+    for file in [] if checked else left:
         file.unlink()
-    for file in other:
+    for file in found + left:
+        line = f"{file}: not as it is made; run `./dev run python -m deploy.generate`" if checked else str(file)
+        sys.stdout.write(f"{line}\n")
+    return int(checked and bool(found + left))
+
+
+def changed(made: dict[Path, str], *, checked: bool) -> list[Path]:
+    """The files that were not as they are made; they are now, unless it is only checked."""
+    other = [file for file, text in made.items() if not file.exists() or file.read_text(encoding="utf-8") != text]
+    for file in [] if checked else other:
         file.write_text(made[file], encoding="utf-8")
-        sys.stdout.write(f"{file}\n")
-    return 0
+    return other
 
 
 if __name__ == "__main__":

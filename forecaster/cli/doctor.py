@@ -22,9 +22,10 @@ def doctor(
     namespace: Namespace = None,
     output: Annotated[DocumentOutput, typer.Option("--output", "-o", help="How to print.")] = DocumentOutput.TEXT,
 ) -> None:
-    """Try address, authentication, every query, sample age, history length, clock and store; say what is wrong."""
+    """Try address, authentication, queries, sample age, history length, clock, rights and store; say what is wrong."""
     from forecaster.app.clock import current
     from forecaster.app.compose import live_checks
+    from forecaster.app.rights import rights_checks
     from forecaster.report.printed import print_json, print_text, print_yaml
     from forecaster.sources.probe import probe
     from forecaster.store.state import probe_state
@@ -33,6 +34,7 @@ def doctor(
     checks = [
         *probe(settings.prometheus, settings.queries, current(), settings.signals, settings.cycle.delay),
         *live_checks(settings),
+        *rights_checks(settings),
         *probe_state(settings.state.directory),
         *([] if namespace else _overrides(settings)),
     ]

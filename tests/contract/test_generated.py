@@ -17,4 +17,4 @@ def test_the_chart_and_the_roles_are_those_of_their_sources() -> None:
         pytest.skip("no kubectl: run .ci/control-plane")
     command = [sys.executable, "-m", "deploy.generate", "--check"]
     done = subprocess.run(command, cwd=DEPLOY.parent, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr

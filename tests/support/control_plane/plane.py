@@ -101,6 +101,12 @@ class ControlPlane:
         assert done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.stderr.strip()}"
         return done.stdout
 
+    def audited(self, account: str) -> list[Document]:
+        """The requests that an account of ours has made so far, as the API server's audit log has them."""
+        lines = (self.folder / commands.AUDIT_LOG).read_text(encoding="utf-8").splitlines()
+        user = f"system:serviceaccount:forecaster:{account}"
+        return [one for one in map(json.loads, lines) if one["user"]["username"] == user]
+
     def install(self, definitions: Path) -> None:
         """Custom resources from a folder, ready to be used."""
         self.kubectl("apply", "--server-side", "-f", str(definitions))
@@ -168,7 +174,7 @@ class ControlPlane:
         programs, ports = self.programs, self._ports
         who = self._identities()
         programs.start("etcd", *commands.etcd(self.folder, ports))
-        self._api_server = commands.api_server(ports, who, f"{self.services}.0.0/16")
+        self._api_server = commands.api_server(self.folder, ports, who, f"{self.services}.0.0/16")
         programs.start("kube-apiserver", *self._api_server)
         self._wait(self._answers, "the API server")
         controllers = self.user("system:kube-controller-manager")

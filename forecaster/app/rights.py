@@ -1,0 +1,50 @@
+"""Whether the account of the settings has the rights that its modes need, for `forecaster doctor`."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from forecaster.domain.report import Check
+from forecaster.errors import ForecasterError
+from forecaster.kube.client import ApiClient
+from forecaster.kube.config import client_config_source, is_pod
+from forecaster.kube.rights import SERVICE, missing, rights_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from forecaster.config.settings import Settings
+
+
+def rights_checks(settings: Settings) -> list[Check]:
+    """One line for each mode that is on, where an API server is known."""
+    return [_checked(settings, mode, kubeconfig) for mode, kubeconfig in modes_of(settings) if kubeconfig or is_pod()]
+
+
+def modes_of(settings: Settings) -> Iterator[tuple[str, Path | None]]:
+    """Modes with the client configuration by which each is carried out; None: the pod's own account."""
+    secure, floor = settings.serving.secure, settings.floor
+    if settings.kubernetes.live != "off" and settings.source.kind == "prometheus":
+        yield "observe", settings.kubernetes.kubeconfig or secure.kubeconfig
+    if secure.enabled:
+        yield "publish", secure.kubeconfig
+    if floor.enabled:
+        yield "floor", floor.kubeconfig
+
+
+def _checked(settings: Settings, mode: str, kubeconfig: Path | None) -> Check:
+    """What is missing, each with what is not done without it."""
+    name = f"rights of mode {mode}"
+    needed = rights_of(SERVICE, (mode,), namespace=settings.floor.lease.split("/")[0])
+    try:
+        with closing(ApiClient(client_config_source(kubeconfig), connections=1).configured()) as client:
+            lacking = missing(client, needed)
+    except ForecasterError as error:
+        return Check(name, ok=False, detail=str(error), remedy="mend the client configuration, or the API server")
+    if not lacking:
+        return Check(name, ok=True, detail=f"all {sum(len(one.verbs) for one in needed)} are there")
+    part = "base" if mode in {"observe", "publish"} else f"components/{mode}"
+    remedy = f"apply deploy/{part}/rights.yaml, or bind its roles to the account of this client configuration"
+    return Check(name, ok=False, detail="; ".join(map(str, lacking)), remedy=remedy)

@@ -1,0 +1,155 @@
+"""The rights of each of our accounts, by the mode that needs them: what roles and `doctor` are made of.
+
+`python -m deploy.generate` writes the roles of deploy/. tests/cluster/test_rights.py compares the table with the
+requests that the audit log of a real API server has of us, and takes each right away.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from forecaster.kube.objects import Wire
+from forecaster.kube.reviews import AccessReviewAnswer, ResourceAttributes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from forecaster.kube.client import ApiClient
+
+NAMESPACE = "forecaster"
+SERVICE, RELEASE, CERTIFICATES = "forecaster", "forecaster-release", "forecaster-certificates"
+API_SERVICES = ("v1beta1.external.metrics.k8s.io", "v1beta2.custom.metrics.k8s.io")
+SELF_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+
+class Right(NamedTuple):
+    """Verbs on a resource that an account needs in a mode."""
+
+    account: str
+    mode: str
+    """observe, publish, floor, ... of the service; each needs observe and publish, too."""
+    group: str
+    resource: str
+    verbs: tuple[str, ...]
+    needed_for: str
+    """What is not done without it."""
+    names: tuple[str, ...] = ()
+    """Of the objects; none: all of them."""
+    namespace: str = ""
+    """Where; none: in all namespaces."""
+    through: str = ""
+    """A role of Kubernetes itself that grants it; none: a role of ours."""
+
+
+RIGHTS = (
+    Right(
+        SERVICE, "observe", "autoscaling", "horizontalpodautoscalers", ("list", "watch"),
+        "HPAs are as old as kube-state-metrics tells them",
+    ),
+    *(
+        Right(
+            SERVICE, "observe", "apps", resource, ("list", "watch"),
+            "counts and owners are as old as kube-state-metrics tells them",
+        )
+        for resource in ("deployments", "statefulsets", "replicasets")
+    ),
+    Right(
+        SERVICE, "observe", "", "pods", ("list", "watch"),
+        "requests of pods are as old as kube-state-metrics tells them",
+    ),
+    Right(
+        SERVICE, "publish", "authentication.k8s.io", "tokenreviews", ("create",),
+        "tokens of callers are refused", through="system:auth-delegator",
+    ),
+    Right(
+        SERVICE, "publish", "authorization.k8s.io", "subjectaccessreviews", ("create",),
+        "callers are refused", through="system:auth-delegator",
+    ),
+    Right(
+        SERVICE, "publish", "", "configmaps", ("get",),
+        "the API server is not known by its certificate: HPAs read nothing",
+        names=("extension-apiserver-authentication",), namespace="kube-system",
+        through="extension-apiserver-authentication-reader",
+    ),
+    Right(
+        SERVICE, "publish", "apiregistration.k8s.io", "apiservices", ("get",),
+        "a metrics API that another server has is not noticed", names=API_SERVICES,
+    ),
+    Right(
+        SERVICE, "replicas", "coordination.k8s.io", "leases", ("get", "patch"),
+        "no replica computes", names=(SERVICE,), namespace=NAMESPACE,
+    ),
+    Right(
+        SERVICE, "floor", "coordination.k8s.io", "leases", ("get", "patch"),
+        "no replica writes", names=(SERVICE,), namespace=NAMESPACE,
+    ),
+    Right(
+        SERVICE, "floor", "autoscaling", "horizontalpodautoscalers", ("get", "list", "patch"),
+        "no minReplicas is raised or put back",
+    ),
+    Right(SERVICE, "floor", "", "events", ("create",), "changes leave no Event beside the HPA"),
+    Right(
+        RELEASE, "floor", "autoscaling", "horizontalpodautoscalers", ("get", "list", "patch"),
+        "floors that were not renewed do not end",
+    ),
+    Right(RELEASE, "floor", "", "events", ("create",), "floors that end leave no Event beside the HPA"),
+    Right(
+        CERTIFICATES, "publish", "", "secrets", ("get", "patch"),
+        "there is no serving certificate", names=(CERTIFICATES,), namespace=NAMESPACE,
+    ),
+    Right(
+        CERTIFICATES, "publish", "apiregistration.k8s.io", "apiservices", ("get", "patch"),
+        "the API server does not trust the certificate", names=API_SERVICES,
+    ),
+)  # fmt: skip
+
+
+class MissingRight(NamedTuple):
+    """A verb that an account may not use."""
+
+    right: Right
+    verb: str
+
+    def __str__(self) -> str:
+        named = f" {' or '.join(self.right.names)}" if self.right.names else ""
+        where = f" in {self.right.namespace}" if self.right.namespace else ""
+        resource = f"{self.right.resource}.{self.right.group}".rstrip(".")
+        return f"{self.verb} {resource}{named}{where} is not allowed: {self.right.needed_for}"
+
+
+class SelfReviewSpec(Wire, frozen=True):
+    """A right of the account that asks."""
+
+    resource_attributes: ResourceAttributes
+
+
+class SelfReview(Wire, frozen=True, tag_field="kind", tag="SelfSubjectAccessReview"):
+    """authorization.k8s.io/v1, the request; every account may make it."""
+
+    spec: SelfReviewSpec
+    api_version: str = "authorization.k8s.io/v1"
+
+
+def rights_of(account: str, modes: Sequence[str], *, namespace: str = NAMESPACE) -> tuple[Right, ...]:
+    """What an account needs in these modes, where our own objects are in that namespace."""
+    found = (one for one in RIGHTS if one.account == account and one.mode in modes)
+    return tuple(one._replace(namespace=namespace) if one.namespace == NAMESPACE else one for one in found)
+
+
+def missing(client: ApiClient, rights: Sequence[Right]) -> list[MissingRight]:
+    """Those of the rights that the client's own account has not. Raises ApiError."""
+    return [
+        MissingRight(right, verb)
+        for right in rights
+        for verb in right.verbs
+        if not all(_allowed(client, one) for one in _reviews(right, verb))
+    ]
+
+
+def _reviews(right: Right, verb: str) -> Iterator[ResourceAttributes]:
+    for name in right.names or ("",):
+        yield ResourceAttributes(verb, right.group, "*", right.resource, right.namespace, name=name)
+
+
+def _allowed(client: ApiClient, attributes: ResourceAttributes) -> bool:
+    return client.create(SELF_REVIEWS, SelfReview(SelfReviewSpec(attributes)), AccessReviewAnswer).status.allowed

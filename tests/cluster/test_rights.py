@@ -1,0 +1,275 @@
+"""The table of rights: all of it is used, nothing beside it is asked for, and each one is needed."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import httpx
+import pytest
+import yaml
+
+from deploy.generate.kustomized import within
+from forecaster.actuators.autoscalers import Autoscalers
+from forecaster.app.rights import rights_checks
+from forecaster.config.settings import parse
+from forecaster.kube.client import ApiClient
+from forecaster.kube.config import client_config_source
+from forecaster.kube.rights import RELEASE, RIGHTS, Right, missing
+from tests.cluster.test_floor import Dying, Replica, run_release
+from tests.support.control_plane.deployed import NAMESPACE, Deployed
+from tests.support.control_plane.workloads import deployment, external_hpa
+from tests.support.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.support.control_plane.api import Document
+    from tests.support.control_plane.plane import ControlPlane
+
+METHODS = {"get": "GET", "list": "GET", "watch": "GET", "create": "POST", "patch": "PATCH"}
+OF_EVERY_ACCOUNT = "selfsubjectaccessreviews"
+"""What `doctor` asks; every account may."""
+VALUE = "/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/forecaster_demand?labelSelector=workload%3Dweb"
+
+
+class Granted(NamedTuple):
+    """One verb of a right."""
+
+    right: Right
+    verb: str
+
+    def __str__(self) -> str:
+        return f"{self.right.account}-{self.right.mode}-{self.verb}-{self.right.resource}"
+
+
+GRANTED = [Granted(right, verb) for right in RIGHTS for verb in right.verbs]
+
+
+@pytest.fixture(scope="module")
+def requests(deployed: Deployed, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Document]]:
+    """What our accounts asked of the API server, by account, while everything they are for was done."""
+    plane = deployed.cluster
+    with_floor(plane, tmp_path_factory.mktemp("overlay"))
+    kubeconfig = str(deployed.account("forecaster"))
+    with deployed.run(prometheus={"url": "http://127.0.0.1:9", "retries": 0}, floor={"kubeconfig": kubeconfig}):
+        plane.until_available()
+        ask_for_a_value(deployed)
+        wait_until(lambda: {"watch", "patch"} <= verbs_of(plane, "forecaster"), what="watches and the Lease")
+    raise_and_end_floors(plane)
+    return {account: plane.audited(account) for account in {right.account for right in RIGHTS}}
+
+
+def with_floor(plane: ControlPlane, folder: Path) -> None:
+    """The base with the component `floor`."""
+    overlay = {"resources": [within("base", str(folder))], "components": [within("components/floor", str(folder))]}
+    head = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump(head | overlay))
+    plane.kubectl("apply", "-k", str(folder))
+    for right in RIGHTS:
+        for verb in right.verbs:
+            until(plane, Granted(right, verb), allowed=True)
+
+
+def ask_for_a_value(deployed: Deployed) -> None:
+    """As the HPA controller does, through the API server; and as a dashboard does, by a token."""
+    plane = deployed.cluster
+    with closing(plane.client(token=plane.token("horizontal-pod-autoscaler", "kube-system"))) as client:
+        wait_until(lambda: client.ask("GET", VALUE).status_code != HTTPStatus.SERVICE_UNAVAILABLE, what="an answer")
+    url = f"https://{deployed.address.host}:{deployed.address.port}/metrics"
+    bearer = {"Authorization": f"Bearer {plane.token('default', NAMESPACE)}"}
+    assert httpx.get(url, headers=bearer, verify=False).status_code == HTTPStatus.FORBIDDEN  # noqa: S501  not its subject
+
+
+def raise_and_end_floors(plane: ControlPlane) -> None:
+    """A floor that is raised and put back by the service, and one that is left to the CronJob."""
+    plane.api.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "rights"}})
+    wait_until(lambda: plane.api.has("ServiceAccount", "default", "rights"), what="the account of the namespace")
+    plane.api.put(deployment("web", 1), "rights")
+    plane.api.put(external_hpa("web", target="1", most=10), "rights")
+    with ExitStack() as parts:
+        replica = Replica(plane, parts)
+        replica.until_leading()
+        assert replica.cycle("rights", 4).writes == {("raise", "written"): 1}
+        plane.api.merge("HorizontalPodAutoscaler", "web", annotated("publish"), "rights")
+        die_within_a_restoring(plane, replica)
+        assert replica.cycle("rights", 4).writes["forget", "written"] == 1
+        plane.api.merge("HorizontalPodAutoscaler", "web", annotated(None), "rights")
+        replica.cycle("rights", 5, at=datetime.now(UTC) - timedelta(minutes=16))
+        assert "its expiry has passed" in run_release(plane)
+        replica.cycle("rights", 5)
+        plane.api.merge("HorizontalPodAutoscaler", "web", annotated("publish"), "rights")
+        die_within_a_restoring(plane, replica)
+        assert "rights/web" in run_release(plane, "release")
+
+
+def die_within_a_restoring(plane: ControlPlane, replica: Replica) -> None:
+    """The value is back, and the marks of ours are left to the next look."""
+    source = client_config_source(plane.account("forecaster", NAMESPACE))
+    replace(replica.actuator, autoscalers=Autoscalers(Dying(source).configured())).act(datetime.now(UTC))
+
+
+def annotated(mode: str | None) -> Document:
+    return {"metadata": {"annotations": {"forecaster.dev/mode": mode}}}
+
+
+def verbs_of(plane: ControlPlane, account: str) -> set[str]:
+    return {one["verb"] for one in plane.audited(account)}
+
+
+def is_of(one: Granted, asked: Document) -> bool:
+    """Whether that right is what a request needed."""
+    found, right = asked.get("objectRef", {}), one.right
+    return (
+        (asked["verb"], found.get("apiGroup", ""), found.get("resource")) == (one.verb, right.group, right.resource)
+        and (not right.names or found.get("name") in right.names)
+        and (not right.namespace or found.get("namespace") == right.namespace)
+    )
+
+
+def test_every_right_is_used(requests: dict[str, list[Document]]) -> None:
+    unused = [str(one) for one in GRANTED if not any(is_of(one, asked) for asked in requests[one.right.account])]
+    assert unused == []
+
+
+def test_nothing_is_asked_for_beyond_the_rights(requests: dict[str, list[Document]]) -> None:
+    """Paths that are no resources, such as /readyz, are open to every account."""
+    beyond = [
+        (account, asked["verb"], asked["requestURI"], asked["responseStatus"]["code"])
+        for account, all_asked in requests.items()
+        for asked in all_asked
+        if asked.get("objectRef", {}).get("resource") not in {None, OF_EVERY_ACCOUNT}
+        and not any(one.right.account == account and is_of(one, asked) for one in GRANTED)
+    ]
+    assert beyond == []
+
+
+def test_nothing_was_refused(requests: dict[str, list[Document]]) -> None:
+    refused = [
+        asked["requestURI"]
+        for all_asked in requests.values()
+        for asked in all_asked
+        if asked["responseStatus"]["code"] == HTTPStatus.FORBIDDEN
+    ]
+    assert refused == []
+
+
+@pytest.mark.parametrize("one", GRANTED, ids=str)
+def test_without_it_the_same_request_is_refused(
+    deployed: Deployed, requests: dict[str, list[Document]], one: Granted
+) -> None:
+    plane, account = deployed.cluster, one.right.account
+    asked = next(asked for asked in requests[account] if is_of(one, asked))
+    kubeconfig = deployed.account(account)
+    with without(plane, one), closing(plane.client(token=plane.token(account, NAMESPACE))) as client:
+        answer = client.ask(METHODS[one.verb], asked["requestURI"], {}, content_type=body_of(one.verb))
+        assert answer.status_code == HTTPStatus.FORBIDDEN, answer.text
+        with closing(ApiClient(client_config_source(kubeconfig))) as ours:
+            assert missing(ours, [one.right]) == [(one.right, one.verb)]
+
+
+def body_of(verb: str) -> str:
+    return "application/merge-patch+json" if verb == "patch" else "application/json"
+
+
+@contextmanager
+def without(plane: ControlPlane, one: Granted) -> Iterator[None]:
+    """The cluster with that verb of that right taken away, in every role that grants it to the account."""
+    taken = [each for each in granting(plane, one.right) if plane_without(plane, each, one)]
+    assert taken, "no role grants it"
+    try:
+        until(plane, one, allowed=False)
+        yield
+    finally:
+        for each in taken:
+            plane.kubectl("replace", "--force", "-f-", given=json.dumps(each))
+        until(plane, one, allowed=True)
+
+
+def granting(plane: ControlPlane, right: Right) -> list[Document]:
+    """The roles of ours, and the bindings to those of Kubernetes itself, by which an account has a right."""
+    kinds = "rolebindings" if right.through else "roles"
+    found: list[Document] = []
+    for kind in (kinds, f"cluster{kinds}"):
+        listed = json.loads(plane.kubectl("get", kind, "--all-namespaces", "-o", "json"))["items"]
+        found += [each for each in listed if each["metadata"]["name"].startswith("forecaster")]
+    return [stated(each) for each in found if grants(each, right)]
+
+
+def grants(found: Document, right: Right) -> bool:
+    if right.through:
+        return bool(found["roleRef"]["name"] == right.through)
+    mine = found["metadata"]["name"].startswith(right.account)
+    return mine and any(rule_is_of(rule, right) for rule in found["rules"])
+
+
+def rule_is_of(rule: dict[str, Any], right: Right) -> bool:
+    return right.resource in rule.get("resources", ()) and right.group in rule.get("apiGroups", ())
+
+
+def stated(found: Document) -> Document:
+    """An object without what the API server wrote into it."""
+    kept = {key: found["metadata"][key] for key in ("name", "namespace", "labels") if key in found["metadata"]}
+    return {**found, "metadata": kept}
+
+
+def plane_without(plane: ControlPlane, role: Document, one: Granted) -> bool:
+    """Take the verb out of a role, or take the binding away; whether that changed anything."""
+    if one.right.through:
+        plane.kubectl("delete", "-f-", given=json.dumps(role))
+        return True
+    rules = [less(rule, one) for rule in role["rules"]]
+    if rules == role["rules"]:
+        return False
+    plane.kubectl("replace", "-f-", given=json.dumps({**role, "rules": [rule for rule in rules if rule["verbs"]]}))
+    return True
+
+
+def less(rule: dict[str, Any], one: Granted) -> dict[str, Any]:
+    if not rule_is_of(rule, one.right):
+        return rule
+    return {**rule, "verbs": [verb for verb in rule["verbs"] if verb != one.verb]}
+
+
+def until(plane: ControlPlane, one: Granted, *, allowed: bool) -> None:
+    """Wait until the API server has learned of a role."""
+    right = one.right
+    wanted = {
+        "verb": one.verb,
+        "group": right.group,
+        "resource": right.resource,
+        "namespace": right.namespace,
+        "name": right.names[0] if right.names else "",
+    }
+    user = f"system:serviceaccount:{NAMESPACE}:{right.account}"
+    groups = ["system:serviceaccounts", f"system:serviceaccounts:{NAMESPACE}", "system:authenticated"]
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {"user": user, "groups": groups, "resourceAttributes": wanted},
+    }
+
+    def decided() -> bool:
+        answer = plane.api.ask("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
+        return bool(answer.json()["status"]["allowed"]) is allowed
+
+    wait_until(decided, what=f"{one} to be {'allowed' if allowed else 'refused'}")
+
+
+def test_doctor_names_what_is_missing_and_what_is_not_done_without_it(
+    deployed: Deployed, requests: dict[str, list[Document]]
+) -> None:
+    kubeconfig = str(deployed.account("forecaster"))
+    settings = parse({"floor": {"enabled": True, "kubeconfig": kubeconfig}, "kubernetes": {"live": "off"}}, "test")
+    (well,) = rights_checks(settings)
+    assert (well.name, well.ok) == ("rights of mode floor", True)
+    events = next(one for one in GRANTED if one.right.resource == "events" and one.right.account != RELEASE)
+    with without(deployed.cluster, events):
+        (told,) = rights_checks(settings)
+    assert told.detail == "create events is not allowed: changes leave no Event beside the HPA"
+    assert "deploy/components/floor/rights.yaml" in told.remedy
