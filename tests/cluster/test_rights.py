@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from deploy.generate.kustomized import within
+from deploy.generate.roles import IN_THE_BASE
 from forecaster.actuators.autoscalers import Autoscalers
 from forecaster.app.rights import rights_checks
 from forecaster.config.settings import parse
@@ -55,9 +56,9 @@ GRANTED = [Granted(right, verb) for right in RIGHTS for verb in right.verbs]
 def requests(deployed: Deployed, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Document]]:
     """What our accounts asked of the API server, by account, while everything they are for was done."""
     plane = deployed.cluster
-    with_floor(plane, tmp_path_factory.mktemp("overlay"))
-    kubeconfig = str(deployed.account("forecaster"))
-    with deployed.run(prometheus={"url": "http://127.0.0.1:9", "retries": 0}, floor={"kubeconfig": kubeconfig}):
+    with_all_rights(plane, tmp_path_factory.mktemp("overlay"))
+    floor, absent = {"kubeconfig": str(deployed.account("forecaster"))}, {"url": "http://127.0.0.1:9", "retries": 0}
+    with deployed.run(prometheus=absent, floor=floor, replicas={"enabled": False}):
         plane.until_available()
         ask_for_a_value(deployed)
         wait_until(lambda: {"watch", "patch"} <= verbs_of(plane, "forecaster"), what="watches and the Lease")
@@ -65,9 +66,11 @@ def requests(deployed: Deployed, tmp_path_factory: pytest.TempPathFactory) -> di
     return {account: plane.audited(account) for account in {right.account for right in RIGHTS}}
 
 
-def with_floor(plane: ControlPlane, folder: Path) -> None:
-    """The base with the component `floor`."""
-    overlay = {"resources": [within("base", str(folder))], "components": [within("components/floor", str(folder))]}
+def with_all_rights(plane: ControlPlane, folder: Path) -> None:
+    """The base with the component of each mode."""
+    modes = [f"components/{mode}" for mode in dict.fromkeys(one.mode for one in RIGHTS) if mode not in IN_THE_BASE]
+    parts = {"resources": ["base"], "components": modes}
+    overlay = {key: [within(part, str(folder)) for part in value] for key, value in parts.items()}
     head = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
     (folder / "kustomization.yaml").write_text(yaml.safe_dump(head | overlay))
     plane.kubectl("apply", "-k", str(folder))
