@@ -1,0 +1,157 @@
+"""A dashboard as Grafana's classic JSON model has it (schema version 39, Grafana 10.4 and later, which migrate it)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+SCHEMA_VERSION = 39
+COLUMNS = 24
+"""Of Grafana's grid."""
+HEIGHTS = {"stat": 4, "timeseries": 8, "table": 9}
+SOURCE = {"type": "prometheus", "uid": "${datasource}"}
+DATASOURCE = {"name": "datasource", "label": "Prometheus", "type": "datasource", "query": "prometheus", "hide": 0}
+TAG = "forecaster"
+COLOURS = {"measured": "blue", "forecast": "orange", "ready": "blue", "recommended": "orange", "aim": "text"}
+"""By legend: one meaning, one colour, as in our own dashboard."""
+
+
+class Panel(NamedTuple):
+    """One panel: expressions by legend, in one unit of Grafana's; `about` says how to read it."""
+
+    title: str
+    unit: str
+    queries: dict[str, str]
+    about: str
+    kind: str = "timeseries"
+    width: int = 12
+    stacked: bool = False
+
+
+class Variable(NamedTuple):
+    """A choice of the reader: the values of a label."""
+
+    name: str
+    query: str
+
+
+class Board(NamedTuple):
+    """One dashboard."""
+
+    uid: str
+    title: str
+    panels: tuple[Panel, ...]
+    variables: tuple[Variable, ...] = ()
+
+
+def document(board: Board) -> dict[str, Any]:
+    """The JSON of a dashboard."""
+    return {
+        "uid": board.uid,
+        "title": board.title,
+        "tags": [TAG],
+        "schemaVersion": SCHEMA_VERSION,
+        "editable": True,
+        "graphTooltip": 1,
+        "time": {"from": "now-6h", "to": "now"},
+        "refresh": "1m",
+        "timezone": "utc",
+        "links": [{"type": "dashboards", "title": TAG, "tags": [TAG], "keepTime": True, "asDropdown": False}],
+        "templating": {"list": [DATASOURCE, *map(_variable, board.variables)]},
+        "annotations": {"list": []},
+        "panels": [
+            _panel(number, panel, place)
+            for number, (panel, place) in enumerate(zip(board.panels, _places(board.panels), strict=True), 1)
+        ],
+    }
+
+
+def _variable(one: Variable) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "type": "query",
+        "datasource": SOURCE,
+        "query": {"query": one.query, "refId": one.name},
+        "refresh": 2,
+        "sort": 1,
+        "hide": 0,
+    }
+
+
+def _places(panels: tuple[Panel, ...]) -> list[dict[str, int]]:
+    """From left to right, and below where a row is full; a row is as high as its highest panel."""
+    places, x, y, high = [], 0, 0, 0
+    for panel in panels:
+        height = HEIGHTS[panel.kind]
+        if x + panel.width > COLUMNS:
+            x, y, high = 0, y + high, 0
+        places.append({"x": x, "y": y, "w": panel.width, "h": height})
+        x, high = x + panel.width, max(high, height)
+    return places
+
+
+def _panel(number: int, panel: Panel, place: dict[str, int]) -> dict[str, Any]:
+    return {
+        "id": number,
+        "type": panel.kind,
+        "title": panel.title,
+        "description": panel.about,
+        "datasource": SOURCE,
+        "gridPos": place,
+        "targets": [_target(i, legend, expr, panel) for i, (legend, expr) in enumerate(panel.queries.items())],
+        "fieldConfig": {"defaults": _defaults(panel), "overrides": [_coloured(one) for one in _named(panel)]},
+        "options": OPTIONS[panel.kind],
+        "transformations": [WITHOUT_TIME] if _table(panel) else [],
+    }
+
+
+WITHOUT_TIME = {"id": "organize", "options": {"excludeByName": {"Time": True}}}
+
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "stat": {"reduceOptions": {"calcs": ["lastNotNull"]}, "colorMode": "none", "graphMode": "area"},
+    "timeseries": {
+        "legend": {"displayMode": "list", "placement": "bottom"},
+        "tooltip": {"mode": "multi", "sort": "desc"},
+    },
+    "table": {"showHeader": True, "cellHeight": "sm"},
+}
+
+
+def _table(panel: Panel) -> bool:
+    return panel.kind == "table"
+
+
+def _target(index: int, legend: str, expr: str, panel: Panel) -> dict[str, Any]:
+    return {
+        "refId": chr(ord("A") + index),
+        "datasource": SOURCE,
+        "expr": expr,
+        "legendFormat": legend,
+        "instant": _table(panel),
+        "range": not _table(panel),
+        "format": "table" if _table(panel) else "time_series",
+    }
+
+
+def _defaults(panel: Panel) -> dict[str, Any]:
+    drawn = {"lineWidth": 1, "fillOpacity": 30 if panel.stacked else 0, "showPoints": "never"}
+    if panel.stacked:
+        drawn["stacking"] = {"mode": "normal", "group": "A"}
+    found: dict[str, Any] = {"unit": panel.unit}
+    if panel.kind == "timeseries":
+        found |= {"min": 0, "custom": drawn}
+    if _table(panel):
+        found["links"] = [{"title": "Workload", "url": LINK}]
+    return found
+
+
+LINK = "/d/forecaster-workload?var-namespace=${__data.fields.namespace}&var-workload=${__data.fields.workload}"
+
+
+def _named(panel: Panel) -> list[str]:
+    return [legend for legend in panel.queries if legend in COLOURS]
+
+
+def _coloured(legend: str) -> dict[str, Any]:
+    colour = {"mode": "fixed", "fixedColor": COLOURS[legend]}
+    return {"matcher": {"id": "byName", "options": legend}, "properties": [{"id": "color", "value": colour}]}

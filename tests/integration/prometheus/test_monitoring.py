@@ -1,0 +1,135 @@
+"""Dashboards and alerts on a real Prometheus that scrapes a running service: no panel is empty."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+import pytest
+import yaml
+from requests import get
+
+from forecaster.app.child import ServingProcess
+from forecaster.app.serve import table_path
+from forecaster.domain.window import MINUTE
+from forecaster.report.grafana.dashboards import BOARDS
+from forecaster.serving.options import Address, ServingOptions
+from tests.support.builders import NOON, hpa, workload
+from tests.support.composed import composed, recorded_cluster, tick
+from tests.support.prometheus import RealPrometheus
+from tests.support.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from forecaster.app.service import Service
+    from tests.support.prometheus import Binaries
+
+pytestmark = pytest.mark.prometheus
+
+RULES = Path(__file__).parents[3] / "deploy" / "rules" / "forecaster-alerts.yaml"
+CYCLES = 24
+"""Two rounds of scoring, of which each takes a tenth of the workloads, after the first forecasts are over."""
+FOR_EVER = timedelta(days=36_500).total_seconds()
+CHOSEN = {"namespace": "shop", "workload": "web", "signal": "cpu", "__rate_interval": "1m", "datasource": "x"}
+ONLY_OF_WHAT_THERE_IS = {"forecaster:seasonal_gates:ratio", "forecaster:incomplete_workloads:ratio"}
+"""Of five gates that are open at least, and of incomplete workloads."""
+SCRAPING = """\
+global: {{scrape_interval: 250ms}}
+scrape_configs:
+  - job_name: forecaster
+    static_configs: [{{targets: ["{address}"]}}]
+"""
+
+
+@pytest.fixture(scope="module")
+def scraped(prometheus_binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealPrometheus]:
+    """A Prometheus that has seen some cycles of a service; one of its workloads is at its maximum."""
+    folder = tmp_path_factory.mktemp("monitoring")
+    full = workload("cart", replicas=2, autoscaler=replace(hpa(), max_replicas=2))
+    given: dict[str, Any] = {"serving": {"workload_metrics": "all"}}
+    with (
+        recorded_cluster([workload("web"), full]) as cluster,
+        composed(cluster, folder / "state", **given) as service,
+    ):
+        tick(service, NOON)
+        serving = ServingProcess(
+            table_path(folder / "state"), Address("127.0.0.1", 0), options=ServingOptions(stale_after_seconds=FOR_EVER)
+        )
+        serving.start()
+        try:
+            config = SCRAPING.format(address=str(serving.address))
+            with RealPrometheus(prometheus_binaries, folder / "data", config=config) as server:
+                go_on(service, server)
+                yield server
+        finally:
+            serving.stop()
+
+
+def go_on(service: Service, server: RealPrometheus) -> None:
+    """Some cycles, each of which is scraped; a table carries the metrics of the cycle before it."""
+    for minute in range(1, CYCLES + 1):
+        before = (NOON + (minute - 1) * MINUTE).timestamp()
+        tick(service, NOON + minute * MINUTE)
+        wait_until(
+            lambda before=before: values(server, "forecaster_evaluation_timestamp_seconds") == [before],
+            what="a scrape",
+            timeout=60,
+        )
+
+
+def asked(server: RealPrometheus, path: str, **query: str) -> Any:
+    return get(f"{server.url}/api/v1/{path}?{urlencode(query)}", timeout=30).json()["data"]
+
+
+def values(server: RealPrometheus, expr: str) -> list[float]:
+    return [float(one["value"][1]) for one in asked(server, "query", query=expr)["result"]]
+
+
+def expressions() -> list[tuple[str, str]]:
+    return [
+        (f"{board.title}: {panel.title}: {legend}", expr)
+        for board in BOARDS
+        for panel in board.panels
+        for legend, expr in panel.queries.items()
+    ]
+
+
+def filled_in(expr: str) -> str:
+    return re.sub(r"\$(\w+)", lambda found: CHOSEN[found[1]], expr)
+
+
+def test_every_panel_shows_numbers(scraped: RealPrometheus) -> None:
+    empty = [name for name, expr in expressions() if not [v for v in values(scraped, filled_in(expr)) if v == v]]  # noqa: PLR0124  NaN
+    assert empty == []
+
+
+def test_every_choice_of_a_reader_has_values(scraped: RealPrometheus) -> None:
+    for one in (variable for board in BOARDS for variable in board.variables):
+        selector, label = re.fullmatch(r"label_values\((.+), (\w+)\)", filled_in(one.query)).groups()  # type: ignore[union-attr]
+        assert CHOSEN[one.name] in asked(scraped, f"label/{label}/values", **{"match[]": selector})
+
+
+def test_no_metric_is_unknown(scraped: RealPrometheus) -> None:
+    """Neither in a panel nor in an alert: those that have no series yet are declared."""
+    rules = [rule["expr"] for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
+    read = {name for _, expr in expressions() for name in metrics_of(expr)} | {n for e in rules for n in metrics_of(e)}
+    known = set(asked(scraped, "label/__name__/values")) | set(asked(scraped, "metadata"))
+    documented = (RULES.parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
+    assert {name for name in read if name not in known and f"`{name}" not in documented} == set()
+
+
+def metrics_of(expr: str) -> set[str]:
+    return set(re.findall(r"\b(?:forecaster|process)_\w+", re.sub(r'"[^"]*"', "", expr)))
+
+
+def test_every_recorded_series_has_a_value_and_every_alert_is_understood(scraped: RealPrometheus) -> None:
+    rules = [rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
+    found = {rule.get("record") or rule["alert"]: values(scraped, rule["expr"]) for rule in rules}
+    assert {name for name, some in found.items() if ":" in name and not some} == ONLY_OF_WHAT_THERE_IS
+    assert found["ForecasterAtMaximum"] == [1.0]
+    assert [name for name, some in found.items() if ":" not in name and some] == ["ForecasterAtMaximum"]

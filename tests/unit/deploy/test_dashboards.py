@@ -1,0 +1,75 @@
+"""The dashboards for Grafana are what the table of panels makes, in the shape that Grafana documents."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from forecaster.report.grafana.dashboards import BOARDS, WORKLOAD, text_of, write
+from forecaster.report.grafana.document import COLUMNS, Board, document
+
+COMPONENT = Path(__file__).parents[3] / "deploy" / "components" / "monitoring"
+UNITS = {"short", "percentunit", "s", "bytes", "reqps", "cps", "suffix: cores", "suffix: pods"}
+REQUIRED = {"uid", "title", "schemaVersion", "panels", "templating", "time", "tags"}
+
+
+@pytest.mark.parametrize("board", BOARDS, ids=lambda one: one.uid)
+def test_the_shipped_file_is_up_to_date(board: Board) -> None:
+    assert (COMPONENT / "dashboards" / f"{board.uid}.json").read_text(encoding="utf-8") == text_of(board)
+
+
+def test_writing_makes_every_file_and_no_other_is_shipped(tmp_path: Path) -> None:
+    write(tmp_path)
+    names = {file.name for file in tmp_path.iterdir()}
+    assert names == {file.name for file in (COMPONENT / "dashboards").iterdir()}
+
+
+def test_the_sidecar_finds_every_file() -> None:
+    made = yaml.safe_load((COMPONENT / "kustomization.yaml").read_text(encoding="utf-8"))["configMapGenerator"]
+    assert [one["files"] for one in made] == [[f"dashboards/{board.uid}.json"] for board in BOARDS]
+    assert {one["options"]["labels"]["grafana_dashboard"] for one in made} == {"1"}
+
+
+@pytest.mark.parametrize("board", BOARDS, ids=lambda one: one.uid)
+class TestShape:
+    """Of Grafana's classic JSON model."""
+
+    def test_what_grafana_asks_of_a_dashboard_is_there(self, board: Board) -> None:
+        made = document(board)
+        assert made.keys() >= REQUIRED
+        first = made["templating"]["list"][0]
+        assert (first["type"], first["query"]) == ("datasource", "prometheus")
+        names = {variable["name"] for variable in made["templating"]["list"]} | {"__rate_interval", "__data"}
+        assert set(re.findall(r"\$\{?(\w+)", json.dumps(made))) <= names
+
+    def test_each_panel_has_a_unit_a_sentence_and_the_chosen_source(self, board: Board) -> None:
+        for panel in document(board)["panels"]:
+            assert panel["fieldConfig"]["defaults"]["unit"] in UNITS, panel["title"]
+            assert panel["description"], panel["title"]
+            sources = [panel["datasource"], *(one["datasource"] for one in panel["targets"])]
+            assert {one["uid"] for one in sources} == {"${datasource}"}
+            assert len({one["refId"] for one in panel["targets"]}) == len(panel["targets"]) > 0
+
+    def test_panels_lie_on_the_grid_and_not_on_each_other(self, board: Board) -> None:
+        made = document(board)["panels"]
+        covered = [cell for panel in made for cell in cells(panel["gridPos"])]
+        assert len(covered) == len(set(covered))
+        assert max(x for x, _ in covered) < COLUMNS
+        assert len({panel["id"] for panel in made}) == len(made)
+
+
+def cells(place: dict[str, Any]) -> list[tuple[int, int]]:
+    across, down = range(place["x"], place["x"] + place["w"]), range(place["y"], place["y"] + place["h"])
+    return [(x, y) for x in across for y in down]
+
+
+def test_the_table_of_the_fleet_leads_to_the_workload() -> None:
+    tables = [panel for board in BOARDS for panel in document(board)["panels"] if panel["type"] == "table"]
+    links = [link["url"] for panel in tables for link in panel["fieldConfig"]["defaults"]["links"]]
+    assert links
+    assert all(link.startswith(f"/d/{WORKLOAD.uid}?") for link in links)
