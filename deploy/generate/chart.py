@@ -43,7 +43,7 @@ def files() -> dict[Path, str]:
 
 def file_of(key: str, found: Variants) -> str:
     """The file of an object: that of the base that has it, or one for each component."""
-    if key.startswith("ConfigMap "):
+    if key.startswith("ConfigMap ") and "/forecaster-settings-" in key:
         return "settings.yaml"
     if found.base is ABSENT:
         return f"{'-'.join(found.adding)}.yaml"
