@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from forecaster.store.history import HistoryStore
 
 
-def serve(settings: Settings) -> int:
+def serve(settings: Settings, clock: Callable[[], datetime] = current) -> int:
     """Run until SIGTERM or SIGINT; the exit code is 1 when the last cycle did not finish within its grace.
 
     Raises:
@@ -73,9 +73,9 @@ def serve(settings: Settings) -> int:
     with ExitStack() as parts:
         serving = serving_process(settings, directory, log)
         if serving and settings.replicas.enabled:
-            finished = _one_of_several(settings, directory, log, parts, told, serving)
+            finished = _one_of_several(settings, directory, log, parts, told, serving, clock)
         else:
-            finished = _alone(settings, directory, log, parts, told, serving)
+            finished = _alone(settings, directory, log, parts, told, serving, clock)
         if serving:
             serving.stop()
         log.info("stopped", finished=finished)
@@ -89,9 +89,11 @@ def _alone(
     parts: ExitStack,
     told: threading.Event,
     serving: ServingProcess | None,
+    clock: Callable[[], datetime],
 ) -> bool:
     """Compute until told to end; whether the last cycle finished."""
-    service = build_service(settings, directory, log, parts, written=serving.tell_written if serving else unheard)
+    written = serving.tell_written if serving else unheard
+    service = build_service(settings, directory, log, parts, written=written, clock=clock)
     tell_facts(settings.serving, service.cycle, directory, log, parts)
     start_answering(settings, directory, log, parts, serving)
     service.schedule.start()
@@ -106,10 +108,11 @@ def _one_of_several(
     parts: ExitStack,
     told: threading.Event,
     serving: ServingProcess,
+    clock: Callable[[], datetime],
 ) -> bool:
     """Compute while this replica leads, serve what the leader computes otherwise; whether the last cycle finished."""
     start_answering(settings, directory, log, parts, serving)
-    facts = service_source(settings, table_path(directory), log, parts, current)
+    facts = service_source(settings, table_path(directory), log, parts, clock)
     port = serving.secure_address.port if serving.secure_address else settings.serving.secure.port
     election = election_of(settings, parts, str(Address(settings.replicas.host, port)))
 
@@ -120,13 +123,13 @@ def _one_of_several(
 
     def build(own: ExitStack) -> Service:
         service = build_service(
-            settings, directory, log, own, written=serving.tell_written, facts=facts, election=election
+            settings, directory, log, own, clock=clock, written=serving.tell_written, facts=facts, election=election
         )
         tell_facts(settings.serving, service.cycle, directory, log, own)
         return service
 
     config = leader_config(settings, client_config_source(settings.floor.kubeconfig))
-    follower = Follower(table_path(directory), config, taken, log)
+    follower = Follower(table_path(directory), config, taken, log, lambda: clock().timestamp())
     return Replica(election, follower, build, serving.tell_role, log).run(told)
 
 

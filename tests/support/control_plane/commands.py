@@ -49,9 +49,17 @@ AUDIT_POLICY = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
     "omitStages": ["RequestReceived"],
-    "rules": [{"level": "Metadata", "userGroups": ["system:serviceaccounts:forecaster"]}, {"level": "None"}],
+    "rules": [
+        {
+            "level": "Request",
+            "userGroups": ["system:serviceaccounts:forecaster"],
+            "verbs": ["update", "patch", "delete"],
+        },
+        {"level": "Metadata", "userGroups": ["system:serviceaccounts:forecaster"]},
+        {"level": "None"},
+    ],
 }
-"""Every request of our own accounts, as it was answered."""
+"""Every request of our own accounts, as it was answered; of changes with what was sent."""
 
 
 @dataclass(frozen=True)

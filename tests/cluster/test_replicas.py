@@ -1,0 +1,263 @@
+"""Two processes of `forecaster run` on a real API server, by a clock that goes six times as fast; one is killed."""
+
+from __future__ import annotations
+
+import json
+import signal
+import ssl
+import subprocess
+import sys
+import threading
+import time
+from collections import defaultdict
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from typing import TYPE_CHECKING, NamedTuple
+
+import httpx
+import numpy as np
+import pytest
+
+from forecaster.app.serve import table_path
+from forecaster.config.settings import Settings
+from forecaster.domain.signal import CPU, MEMORY, PODS, REQUESTS
+from forecaster.domain.window import DAY, MINUTE, last_multiple
+from forecaster.kube.lease import VALID_SECONDS, WRITE_SECONDS
+from forecaster.publish.reader import TableReader
+from forecaster.sources.embedded import EmbeddedPrometheus
+from forecaster.sources.recorded import Recording
+from tests.support.builders import GIB, workload
+from tests.support.control_plane.audit import audited
+from tests.support.control_plane.authority import Authority
+from tests.support.control_plane.deployed import NAMESPACE, SERVICE, install
+from tests.support.control_plane.workloads import deployment, external_hpa
+from tests.support.ports import free_ports
+from tests.support.waiting import PATIENCE, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.support.control_plane.audit import AuditedWrite
+    from tests.support.control_plane.plane import ControlPlane
+
+SPEED = 6.0
+"""A cycle in ten seconds; the last table of a dead leader is fresh for half a minute."""
+SHOP = "shop"
+VALUE = (
+    f"/apis/external.metrics.k8s.io/v1beta1/namespaces/{SHOP}/forecaster_demand"
+    "?labelSelector=workload%3Dweb%2Ckind%3DDeployment%2Csignal%3Dcpu"
+)
+TAKING_OVER = VALID_SECONDS + 5.0
+
+
+def demand(start: datetime, minutes: int) -> np.ndarray:  # type: ignore[type-arg]
+    """Cores [minute]: on each day as many more from the fourth minute on, so that the day before tells it."""
+    past = np.arange(minutes) % (DAY // MINUTE)
+    return 2.0 + 0.25 * np.clip(past, 0, 60)
+
+
+@contextmanager
+def prometheus(now: datetime) -> Iterator[str]:
+    """Four days before `now`, and an hour after it."""
+    minutes = 4 * DAY // MINUTE + 60
+    one = workload("web", replicas=2)
+    cores = demand(now, minutes)[None]
+    values = {
+        CPU: cores,
+        MEMORY: np.full((1, minutes), 2 * GIB),
+        REQUESTS: np.full((1, minutes), np.nan),
+        PODS: np.full((1, minutes), 2.0),
+    }
+    recording = Recording(now - 4 * DAY, (one,), values)
+    with EmbeddedPrometheus(recording, Settings().queries, recording.fleet(now)) as served:
+        yield served.url
+
+
+class Answer(NamedTuple):
+    at: float
+    status: int
+    text: str
+
+
+@dataclass
+class Process:
+    """One replica."""
+
+    name: str
+    folder: Path
+    port: int
+    running: subprocess.Popen[bytes]
+    answers: list[Answer] = field(default_factory=list)
+    tables: dict[datetime, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """Digests of what it served, by evaluation time."""
+
+    @property
+    def log(self) -> list[dict[str, object]]:
+        return [json.loads(line) for line in (self.folder / "log").read_text().splitlines() if line.startswith("{")]
+
+    def said(self, event: str) -> bool:
+        return any(line["event"] == event for line in self.log)
+
+    def kill(self) -> None:
+        """As a node that is lost: the serving process ends with it."""
+        self.running.send_signal(signal.SIGKILL)
+        self.running.wait()
+
+    def look(self) -> None:
+        """Note the table that lies there now."""
+        reader = TableReader(table_path(self.folder / "state"), lambda: datetime.now(UTC) + DAY)  # its clock is ahead
+        try:
+            content = table_path(self.folder / "state").read_bytes()
+        except OSError:
+            return
+        reader.refresh()
+        if reader.table and table_path(self.folder / "state").read_bytes() == content:
+            self.tables[reader.table.meta.published_at].add(sha256(content).hexdigest())
+
+
+@dataclass
+class Watcher:
+    """Asks every replica for a metric and looks at its table, four times a second."""
+
+    processes: list[Process]
+    token: str
+    ca: Path
+    stopped: threading.Event = field(default_factory=threading.Event)
+
+    def run(self) -> None:
+        tls = ssl.create_default_context(cafile=str(self.ca))
+        headers = {"Authorization": f"Bearer {self.token}"}
+        with httpx.Client(verify=tls, headers=headers, timeout=5.0) as client:
+            while not self.stopped.wait(0.25):
+                for one in self.processes:
+                    if one.running.poll() is None:
+                        self._ask(client, one)
+
+    def _ask(self, client: httpx.Client, one: Process) -> None:
+        one.look()
+        names = {"sni_hostname": f"{SERVICE}.{NAMESPACE}.svc"}
+        try:
+            found = client.get(f"https://127.0.0.1:{one.port}{VALUE}", extensions=names)
+        except httpx.TransportError as error:
+            if one.running.poll() is None:
+                one.answers.append(Answer(time.monotonic(), 0, str(error)))
+        else:
+            one.answers.append(Answer(time.monotonic(), found.status_code, found.text))
+
+
+@pytest.fixture(scope="module")
+def plane(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> ControlPlane:
+    """The control plane with `deploy/base` and the components, and a shop."""
+    install(control_plane, tmp_path_factory.mktemp("replicas"), "floor", "replicas")
+    api = control_plane.api
+    if not api.has("Namespace", SHOP):
+        api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SHOP}})
+        wait_until(lambda: api.has("ServiceAccount", "default", SHOP), what="the shop")
+    api.put(deployment("web", 2), SHOP)
+    api.put(external_hpa("web", target="1", most=12), SHOP)
+    control_plane.until_allowed(f"{NAMESPACE}/forecaster", "patch", "horizontalpodautoscalers.autoscaling")
+    lease = {"namespace": NAMESPACE, "name": "forecaster"}
+    control_plane.until_allowed(f"{NAMESPACE}/forecaster", "patch", "leases.coordination.k8s.io", **lease)
+    return control_plane
+
+
+@contextmanager
+def processes(plane: ControlPlane, folder: Path, url: str, began: float) -> Iterator[tuple[list[Process], Authority]]:
+    issuer = Authority(folder, "serving-ca")
+    certificate = issuer.issue("serving", f"{SERVICE}.{NAMESPACE}.svc", "127.0.0.1")
+    found: list[Process] = []
+    try:
+        for name in ("one", "two"):
+            account = plane.account("forecaster", NAMESPACE)
+            own = account.rename(folder / f"{name}.kubeconfig")
+            (port,) = free_ports(1)
+            (folder / name).mkdir()
+            settings = {
+                "prometheus": {"url": url, "retries": 0},
+                "kubernetes": {"kubeconfig": str(own)},
+                "forecast": {"model": "seasonal-naive-day"},
+                "state": {"directory": str(folder / name / "state")},
+                "floor": {"enabled": True, "kubeconfig": str(own), "expires_after": "5m"},
+                "replicas": {"enabled": True, "host": "127.0.0.1", "ca_file": str(issuer.certificate)},
+                "serving": {
+                    "host": "127.0.0.1",
+                    "port": 0,
+                    "secure": {
+                        "enabled": True,
+                        "host": "127.0.0.1",
+                        "port": port,
+                        "certificate_file": str(certificate.certificate),
+                        "key_file": str(certificate.key),
+                        "kubeconfig": str(own),
+                        "service": f"{NAMESPACE}/{SERVICE}",
+                    },
+                },
+                "policy": {"mode": "floor", "horizontal": {"gate": False, "lead_time": "3m"}},
+            }
+            (folder / f"{name}.yaml").write_text(json.dumps(settings))
+            command = [sys.executable, "-m", "tests.support.replica_process", str(began), str(SPEED)]
+            with (folder / name / "log").open("wb") as log:
+                running = subprocess.Popen([*command, str(folder / f"{name}.yaml")], stderr=log, stdout=log)
+            found.append(Process(name, folder / name, port, running))
+            wait_until(lambda: found[-1].said("leads") or found[-1] is not found[0], what="the first leader")
+        yield found, issuer
+    finally:
+        for one in found:
+            one.running.terminate()
+        for one in found:
+            one.running.wait(PATIENCE)
+
+
+def test_a_leader_is_killed_and_the_other_takes_over_with_its_numbers_and_without_a_second_write(
+    plane: ControlPlane, tmp_path: Path
+) -> None:
+    now = last_multiple(datetime.now(UTC), MINUTE)
+    with ExitStack() as parts:
+        url = parts.enter_context(prometheus(now))
+        found, issuer = parts.enter_context(processes(plane, tmp_path, url, now.timestamp()))
+        one, two = found
+        token = plane.token("horizontal-pod-autoscaler", "kube-system")
+        watcher = Watcher(found, token, issuer.certificate)
+        asking = threading.Thread(target=watcher.run)
+        wait_until(lambda: two.said("started"), what="the second replica")
+        asking.start()
+        parts.callback(asking.join)
+        parts.callback(watcher.stopped.set)
+        wait_until(lambda: len(two.tables) >= 4, what="four tables", timeout=90.0)
+        wait_until(lambda: bool(floors(plane)), what="a floor", timeout=60.0)
+        killed = datetime.now(UTC)
+        one.kill()
+        wait_until(lambda: two.said("leads"), what="the next leader")
+        took = (datetime.now(UTC) - killed).total_seconds()
+        last = max(one.tables)
+        wait_until(lambda: max(two.tables) > last + MINUTE, what="tables of the next leader")
+        wait_until(lambda: floors(plane)[-1].at > killed, what="a write of the next leader", timeout=90.0)
+    print(f"from the kill to the next leader: {took:.1f} s; tables {len(one.tables)} and {len(two.tables)}")  # noqa: T201
+    assert took < TAKING_OVER
+    assert all(answer.status == 200 for answer in [*one.answers, *two.answers]), [*one.answers, *two.answers]
+    assert all('"value":"' in answer.text for answer in two.answers)
+    both = one.tables.keys() & two.tables.keys()
+    assert len(both) >= 3
+    assert all(one.tables[at] == two.tables[at] and len(one.tables[at]) == 1 for at in both)
+    assert_written_once(plane, killed)
+
+
+def floors(plane: ControlPlane) -> list[AuditedWrite]:
+    """Writes to HPAs that were carried out."""
+    return [one for one in audited(plane.folder, "horizontalpodautoscalers", SHOP) if one.status == 200]
+
+
+def assert_written_once(plane: ControlPlane, killed: datetime) -> None:
+    """Each write is of another version, and each is of the replica whose Lease it was."""
+    written = floors(plane)
+    assert len({one.version for one in written}) == len(written)
+    renewals = [one for one in audited(plane.folder, "leases", NAMESPACE) if one.status == 200]
+    for one in written:
+        held = max((each for each in renewals if each.at <= one.at), key=lambda each: each.at)
+        assert one.credential == held.credential
+        assert one.at - held.at < timedelta(seconds=WRITE_SECONDS + 1)
+    print("floors:", [(one.credential[-4:], one.min_replicas, one.at > killed) for one in written])  # noqa: T201
+    assert len({one.credential for one in written}) == 2
