@@ -61,9 +61,13 @@ def forecast_html(forecast: Forecast) -> str:
         for i, key in enumerate(forecast.keys[:ROWS])
     ]
     unknown = "".join(f"<li>{escape(f'{key}: {why}')}</li>" for key, why in forecast.unknown.items())
-    ahead = f"Forecast of {len(forecast.keys)} series from {forecast.origin:%Y-%m-%d %H:%M} UTC, "
-    ahead += f"{forecast.steps} steps of {span_text(forecast.step)}"
-    return f"<p>{escape(ahead)}</p>{table(heads, rows, len(forecast.keys))}<ul>{unknown}</ul>"
+    return f"<p>{escape(forecast_summary(forecast))}</p>{table(heads, rows, len(forecast.keys))}<ul>{unknown}</ul>"
+
+
+def forecast_summary(forecast: Forecast) -> str:
+    """A forecast in a sentence."""
+    ahead = f"{forecast.steps} steps of {span_text(forecast.step)}"
+    return f"Forecast of {len(forecast.keys)} series from {forecast.origin:%Y-%m-%d %H:%M} UTC, {ahead}"
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], count: int) -> str:

@@ -70,7 +70,7 @@ class Provenance:
         raise QuestionError(f"no forecast for series {key!r}: {self.unknown.get(key, 'it was not in the panel')}")
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Forecast:
     """Quantiles of each step for every series that can be forecast; finite, not negative, ascending with the level.
 
@@ -139,6 +139,11 @@ class Forecast:
         from .pictures import plot_forecast  # noqa: PLC0415  a picture for people
 
         return plot_forecast(self, panel, keys)
+
+    def __repr__(self) -> str:
+        from .display import forecast_summary  # noqa: PLC0415  as above
+
+        return forecast_summary(self)
 
     def _repr_html_(self) -> str:
         from .display import forecast_html  # noqa: PLC0415  as above

@@ -53,7 +53,7 @@ class Entry:
         return self.backtest.score
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Leaderboard:
     """What `compare` found; `reference` is the model against which losses are relative."""
 
@@ -92,6 +92,9 @@ class Leaderboard:
     def winner(self) -> Winner:
         """The model to choose; none where a tenth is unanswered, or where chance explains the difference."""
         return winner_of(self.backtests, self.reference)
+
+    def __repr__(self) -> str:
+        return f"{self.table().round(3).to_string()}\n{self.winner()}"
 
     def _repr_html_(self) -> str:
         return f"<p>{self.winner()}</p>{self.table().round(3).to_html()}"

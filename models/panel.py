@@ -26,7 +26,7 @@ DIMENSIONS = 2  # series, time
 LARGEST = 1e38
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Panel:
     """Demand of many series, latest last.
 
@@ -88,6 +88,11 @@ class Panel:
         from .pictures import plot_panel  # noqa: PLC0415  a picture for people
 
         return plot_panel(self, keys)
+
+    def __repr__(self) -> str:
+        from .display import summary  # noqa: PLC0415  as above
+
+        return summary(self)
 
     def _repr_html_(self) -> str:
         from .display import panel_html  # noqa: PLC0415  as above

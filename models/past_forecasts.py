@@ -29,7 +29,7 @@ OUTER = (0.05, 0.95)
 """Of the draws: nine times in ten the figure of other origins of the same days lies within."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Backtest:
     """Forecasts of one model at past origins of one panel; each saw only what was known then.
 
@@ -127,15 +127,18 @@ class Backtest:
         loss = self.summed("loss")[:, self.panel.keys.index(key)]
         return sorted(np.argsort(-loss)[:count].tolist())
 
+    def __repr__(self) -> str:
+        first = self.forecasts[0]
+        said = f"Backtest of {self.name}: {len(self.forecasts)} origins, {first.steps} steps of {span_text(first.step)}"
+        return f"{said}; {self.unanswered:.0%} unanswered"
+
     def _repr_html_(self) -> str:
         heads = ("series", "loss (sQL)", "MASE", *(f"at or below {level_text(level)}" for level in self.levels))
         rows = [
             (key, number(self.score.loss[i]), number(self.score.mase[i]), *map(number, self.score.coverage[i]))
             for i, key in enumerate(self.panel.keys[:12])
         ]
-        first = self.forecasts[0]
-        said = f"Backtest of {self.name}: {len(self.forecasts)} origins, {first.steps} steps of {span_text(first.step)}"
-        return f"<p>{said}; {self.unanswered:.0%} unanswered</p>{table(heads, rows, len(self.panel))}"
+        return f"<p>{self!r}</p>{table(heads, rows, len(self.panel))}"
 
 
 def draws(count: int) -> npt.NDArray[np.float64]:

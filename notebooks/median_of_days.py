@@ -1,6 +1,6 @@
 """A model of one's own in twenty lines; `write_your_own_model` explains it, and settings can name it."""
 
-# ruff: noqa: ANN001, ANN201, ARG002  (types are optional in a model of one's own)
+# ruff: noqa: ARG002  (types are optional in a model of one's own)
 
 from dataclasses import dataclass
 

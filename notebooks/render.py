@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from nbformat import NotebookNode
 
 HERE = Path(__file__).parent
-NAMES = ("compare_models", "look_at_a_workload", "write_your_own_model")
+NAMES = tuple(sorted(path.stem for path in HERE.glob("[0-9]_*.py")))
 SECONDS = 300
 
 

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+import yaml
 
 from forecaster.app.clock import current
+from forecaster.config.settings import parse
 from forecaster.domain.signal import BUILT_IN
 from forecaster.domain.window import MINUTE, last_multiple
 from forecaster.forecasting.peaks import key_of
@@ -21,7 +23,7 @@ from forecaster.sources.settings import PrometheusSettings
 from models import Panel, PanelError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from forecaster.domain.window import Block
@@ -83,6 +85,16 @@ def _of_bundle(found: Bundle, signal: str, step: timedelta) -> Panel:
     values = found.values.get(BUILT_IN.by_name[signal], np.zeros((len(keys), 0), np.float32))
     whole = Panel.cleaned(values, found.manifest.start - MINUTE, MINUTE, keys)
     return _measured(whole.resample(step) if whole.length else whole, signal)
+
+
+def checked_yaml(fragment: Mapping[str, object]) -> str:
+    """A fragment of settings as YAML, after the service's own validation.
+
+    Raises:
+        ConfigError: with all its faults.
+    """
+    parse(fragment, "this notebook")
+    return yaml.safe_dump(dict(fragment), sort_keys=False)
 
 
 def panel_of_blocks(blocks: Sequence[Block]) -> Panel:

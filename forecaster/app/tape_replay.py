@@ -15,6 +15,7 @@ import msgspec
 
 from forecaster.app.compose import Nowhere, build_cycle, nothing_observed
 from forecaster.config.settings import Settings, parse
+from forecaster.domain.layers import merged
 from forecaster.forecasting.forecaster import FITS
 from forecaster.sources.tape import Tape, TapedLedger, encoded, taped
 from forecaster.sources.tape_reader import open_tape
@@ -22,7 +23,7 @@ from forecaster.store.history import HistoryStore
 from forecaster.store.snapshot import Snapshots
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from contextlib import ExitStack
 
     from forecaster.cycle.observed import Observed
@@ -77,15 +78,18 @@ def beginning(
     return msgspec.msgpack.encode(Beginning(told, now, kept, fits, observed.kept() if observed else b""))
 
 
-def retell(path: Path) -> Iterator[Retold]:
-    """Every cycle of a tape, played again with its own settings.
+def retell(path: Path, changed: Mapping[str, object] | None = None) -> Iterator[Retold]:
+    """Every cycle of a tape, played again with its own settings, or with some of them changed.
+
+    With changed settings it is what the same answers would have led to. Pods are those that there were: what another
+    count would have done to them is not on the tape.
 
     Raises:
         SourceRefused: it is no tape, is damaged, or another version asks other questions.
     """
     tape = open_tape(path)
     begun = msgspec.msgpack.decode(tape.beginning, type=Beginning)
-    settings = parse(begun.settings, f"tape {path}")
+    settings = parse(merged(begun.settings, changed or {}), f"tape {path}")
     history, observed = _restored(settings, begun), nothing_observed(settings)
     if begun.observed:
         observed.restore(begun.observed)

@@ -17,29 +17,26 @@
 # because it comes at the same time every day, or because it announces itself. Both can be seen in its history.
 
 # %%
-import matplotlib.pyplot as plt
+# %matplotlib inline
 import pandas as pd
-import yaml
 
-from forecaster.app.notebook import measured, recorded  # noqa: F401  the other one is yours
-from forecaster.config.settings import parse
+from forecaster.app.notebook import checked_yaml, exported, measured, recorded  # noqa: F401  one of them is yours
 from models import StepWindow, create
+from models.pictures import dress, figure_of
 
 panel = recorded("cpu")
 # panel = measured("http://localhost:9090", "cpu")  # your own Prometheus: this line instead
-frame = panel.to_frame()
-frame.describe(percentiles=[0.5, 0.95]).T.round(2)
+# panel = exported("week.zip")  # or a bundle of `forecaster export`, CSV, Parquet
+panel
 
 # %% [markdown]
 # One of them, from here on. Total cores over all pods, means of five minutes; a gap in the line is a gap in the data.
 
 # %%
-key = "web/Deployment/space-center"
-if key not in frame:
-    key = frame.max().idxmax()
-series = frame[key]
-axes = series.plot(figsize=(11, 3), linewidth=0.8, title=f"{key}, cores")
-print(f"{series.isna().mean():.1%} of {len(series)} bins are gaps")
+key = panel.key("space-center")
+one = panel[key]
+series = one.to_frame()[key]
+one.plot()
 
 # %% [markdown]
 # ## Does it repeat?
@@ -49,10 +46,12 @@ print(f"{series.isna().mean():.1%} of {len(series)} bins are gaps")
 local = series.tz_convert("UTC")
 by_day = pd.DataFrame({"day": local.index.date, "hour": local.index.hour + local.index.minute / 60, "cores": local})
 table = by_day.pivot_table(index="hour", columns="day", values="cores")
-figure, axes = plt.subplots(figsize=(11, 3))
-axes.plot(table.index, table, color="0.75", linewidth=0.6)
-axes.plot(table.index, table.median(axis=1), color="k")
-_ = axes.set(xlabel="hour of the day", ylabel="cores", xlim=(0, 24))
+figure, (axes,) = figure_of(height=2.8)
+axes.plot(table.index, table, color="#0b5cad", alpha=0.25, linewidth=0.7)
+axes.plot(table.index, table.median(axis=1), color="#0b5cad", linewidth=2)
+axes.set(xlabel="hour of the day", xlim=(0, 24), ylim=(0, None))
+dress(axes, f"{key}, cores: each day, and their median")
+figure
 
 # %% [markdown]
 # The hour of the week shows weekends. A dark row among light ones is a day that differs.
@@ -60,9 +59,12 @@ _ = axes.set(xlabel="hour of the day", ylabel="cores", xlim=(0, 24))
 # %%
 by_hour = pd.DataFrame({"weekday": local.index.day_of_week, "hour": local.index.hour, "cores": local})
 week = by_hour.pivot_table(index="weekday", columns="hour", values="cores", aggfunc="median")
-figure, axes = plt.subplots(figsize=(11, 2.5))
-axes.imshow(week, aspect="auto", cmap="Greys")
-_ = axes.set(xlabel="hour of the day", yticks=range(len(week)), yticklabels=[list("MTWTFSS")[i] for i in week.index])
+figure, (axes,) = figure_of(height=2.4)
+dress(axes, f"{key}, median cores by hour of the week")
+axes.grid(visible=False)
+figure.colorbar(axes.imshow(week, aspect="auto", cmap="Blues"), ax=axes, pad=0.01)
+axes.set(xlabel="hour of the day", yticks=range(len(week)), yticklabels=[list("MTWTFSS")[i] for i in week.index])
+figure
 
 # %% [markdown]
 # How much of what happens within an hour could have been known? `last value` explains nothing of a change; the same
@@ -82,8 +84,10 @@ print(f"within an hour it moves by {change:.2f} cores on average; it is off yest
 # %%
 rise = (series / series.shift(2) - 1).where(series.shift(2) > series.median() / 4)
 daily = rise.groupby(rise.index.date).max()
-axes = daily.plot.bar(figsize=(11, 2.5), title="largest rise within ten minutes, share")
-_ = axes.set_xticklabels([f"{one:%a %d}" for one in daily.index], rotation=0)
+figure, (axes,) = figure_of(height=2.4)
+axes.bar([f"{day:%a %d}" for day in daily.index], daily, color="#0b5cad", alpha=0.7, width=0.6)
+dress(axes, f"{key}: largest rise within ten minutes, as a share of the load before")
+figure
 
 # %% [markdown]
 # ## What is coming?
@@ -91,16 +95,9 @@ _ = axes.set_xticklabels([f"{one:%a %d}" for one in daily.index], rotation=0)
 # of the coming ten minutes is asked for directly; it is what pods are counted by.
 
 # %%
-one = panel.select([key])
 fitted = create("nearest-day").fit(one)
 forecast = fitted.forecast(12, (0.05, 0.5, 0.95))
-ahead = pd.date_range(forecast.origin, periods=12, freq=pd.Timedelta(forecast.step))
-figure, axes = plt.subplots(figsize=(11, 3))
-axes.plot(series.index[-60:], series.iloc[-60:], color="k", label="measured")
-low, middle, high = forecast.values[0]
-axes.fill_between(ahead, low, high, alpha=0.3, label="p5 to p95")
-axes.plot(ahead, middle, label="p50")
-_ = axes.legend(loc="upper left")
+forecast.plot(panel)
 
 # %%
 peak = fitted.forecast_peak(StepWindow(1, 2), (0.5, 0.85, 0.95)).values[0]
@@ -123,5 +120,4 @@ fragment = {
         }
     ]
 }
-parse(fragment, "this notebook")  # refused with a reason if a word of it is wrong
-print(yaml.safe_dump(fragment, sort_keys=False))
+print(checked_yaml(fragment))

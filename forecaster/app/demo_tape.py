@@ -1,0 +1,50 @@
+"""A tape of the demo's cluster under its HPAs alone, for reading and playing one where no service has run yet."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from forecaster.app.compose import ALL_AT_ONCE, Nowhere, build_cycle
+from forecaster.app.demo import Stage, minutes, settings_for, setups_of, show_pods, simulation
+from forecaster.app.tape_replay import beginning
+from forecaster.domain.window import MINUTE
+from forecaster.replay.engine import NO_FLOOR
+from forecaster.sources.embedded import EmbeddedPrometheus
+from forecaster.sources.factory import close, source_of
+from forecaster.sources.recorded import load_recording
+from forecaster.sources.tape import Tape, TapedLedger, taped
+from forecaster.store.history import HistoryStore
+
+if TYPE_CHECKING:
+    from datetime import datetime, timedelta
+    from pathlib import Path
+
+
+def recorded_tape(path: Path, begin: datetime, length: timedelta) -> Path:
+    """What the service would have taped from `begin` on, a cycle a minute, while it only watched.
+
+    Raises:
+        StoreError: the file cannot be written.
+    """
+    recording = load_recording()
+    fleet = recording.fleet(begin)
+    with EmbeddedPrometheus(recording, settings_for("http://unused").queries, fleet) as endpoint:
+        settings = settings_for(endpoint.url)
+        history = HistoryStore(settings.signal_table.measured, settings.history, now=begin)
+        source = source_of(settings)
+        tape = Tape(path, beginning(settings, history, begin, fits=ALL_AT_ONCE), source)
+        with closing(tape):
+            ledger = TapedLedger(Nowhere(), tape)
+            cycle = build_cycle(
+                settings, taped(source, tape), history, publisher=Nowhere(), ledger=ledger, fits=ALL_AT_ONCE
+            )
+            stage = Stage(endpoint.url, recording, fleet, settings.policies, cycle, begin)
+            setups, _ = setups_of(stage)
+            alone = simulation(stage, setups, length)
+            for minute, now in enumerate(minutes(begin, length)):
+                cycle.run(now)
+                pods = alone.minute(minute, [NO_FLOOR] * len(setups))
+                show_pods(fleet, dict(zip(setups, pods, strict=True)), now + MINUTE)
+        close(source)
+    return path

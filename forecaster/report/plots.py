@@ -1,0 +1,119 @@
+"""Plots of replays for notebooks: cost against shortage, and pods over time. The look is that of `models.pictures`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from forecaster.domain.window import MINUTE
+from forecaster.replay.strategies import HPA
+from models.display import CAPACITY, DEMAND, FORECAST, SHORTAGE
+from models.pictures import (
+    INK,
+    SOFT,
+    by_time,
+    day_of,
+    dress,
+    figure_of,
+    instants,
+    key_of_lines,
+    model_look,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from matplotlib.figure import Figure
+
+    from forecaster.replay.comparison import Comparison
+    from forecaster.replay.traces import Traces
+
+OURS = "policy"
+COLOURS = {"hpa": CAPACITY, "pods": CAPACITY, "needed": DEMAND, OURS: FORECAST, "recommended": FORECAST}
+"""What has a colour of its own in every picture."""
+
+
+def frontier(outcome: Comparison) -> Figure:
+    """Pod-hours against demand left short, a line a strategy from lean to safe; large dots: the owner's targets."""
+    figure, (axes,) = figure_of(height=3.6)
+    for i, strategy in enumerate(outcome.strategies):
+        points = sorted((one.pod_hours, one.missing_share or 0.0) for one in outcome.curve(strategy.name).values())
+        own, look = outcome.own(strategy.name), _look(strategy.name, i)
+        axes.plot(*zip(*points, strict=True), label=strategy.title, **look)
+        axes.plot(
+            [own.pod_hours], [own.missing_share or 0.0], color=look["color"], marker=look["marker"], markersize=10
+        )
+    axes.set_yscale("symlog", linthresh=1e-4)
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("pod-hours", fontsize=8, color=SOFT)
+    dress(axes, "Share of the demand above what ready pods carry, against pod-hours: lower and further left is better")
+    key_of_lines(axes)
+    return figure
+
+
+def _look(name: str, place: int) -> dict[str, Any]:
+    own = COLOURS.get(name)
+    return {**model_look(place + 2), **({"color": own} if own else {})}
+
+
+def trajectory(outcome: Comparison, workload: str, traces: Traces, strategy: str = OURS) -> Figure:
+    """Demand in pods, ready pods under the HPA alone and under a strategy, and where demand was above them."""
+    one = outcome.named(workload)
+    place, first = traces.workloads.index(one.workload), traces.column(outcome.begin) + 1
+    filled = one.setup.capacity
+    minutes = len(one.curves[strategy].track.ready)
+    demand = traces.of(filled.signal)[place, first : first + minutes] / filled.amount
+    when = instants(outcome.begin, MINUTE, minutes)
+    figure, panels = figure_of(2, height=2.3)
+    for axes, name in zip(panels, (HPA.name, strategy), strict=True):
+        ready = one.curves[name].track.ready
+        axes.step(when, ready, where="post", color=CAPACITY, linewidth=1.1, label="ready pods")
+        axes.plot(when, demand, color=DEMAND, linewidth=0.9, label="demand, in pods")
+        axes.fill_between(
+            when, ready, demand, where=demand > ready, color=SHORTAGE, alpha=0.8, step="post", label="short"
+        )
+        title = next(each.title for each in outcome.strategies if each.name == name)
+        short = one.curves[name].own
+        dress(
+            axes,
+            f"{workload}, {title}: {short.pod_hours:.0f} pod-hours, {short.missing_share or 0.0:.2%} of demand short",
+        )
+        axes.set_ylim(bottom=0)
+        by_time(axes)
+    key_of_lines(panels[0])
+    return figure
+
+
+def counts(
+    times: Sequence[datetime],
+    lines: Mapping[str, Sequence[float | None]],
+    *,
+    title: str,
+    marks: Sequence[datetime] = (),
+) -> Figure:
+    """Counts over time as steps, and instants that are marked."""
+    figure, (axes,) = figure_of(height=3.0)
+    days = [day_of(one) for one in times]
+    for i, (name, values) in enumerate(lines.items()):
+        shown = np.array([np.nan if value is None else value for value in values], dtype=float)
+        axes.step(days, shown, where="post", label=name, **{**_look(name, i), "marker": "", "linewidth": 1.3})
+    for one in marks:
+        axes.axvline(day_of(one), color=SHORTAGE, linewidth=1, linestyle=(0, (3, 3)))
+    dress(axes, title)
+    axes.set_ylim(bottom=0)
+    by_time(axes)
+    key_of_lines(axes)
+    return figure
+
+
+def with_spans(figure: Figure, spans: Mapping[str, tuple[datetime, datetime]]) -> Figure:
+    """Named spans shaded in every row: events, incidents."""
+    for axes in figure.axes:
+        for name, (begin, end) in spans.items():
+            axes.axvspan(day_of(begin), day_of(end), color=FORECAST, alpha=0.12, linewidth=0)
+            axes.annotate(
+                name, (day_of(begin), 0.97), xycoords=("data", "axes fraction"), fontsize=8, color=INK, va="top"
+            )
+    return figure

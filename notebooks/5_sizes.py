@@ -1,0 +1,92 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # What if a container had another request and limit?
+#
+# A request is paid whether it is used or not; a limit that is passed throttles, or kills. Which size is right depends on
+# what a mishap costs you. Sizes are replayed over the usage of one pod: each was decided on what was known then.
+
+# %%
+# %matplotlib inline
+import numpy as np
+import pandas as pd
+
+from forecaster.app.notebook import checked_yaml, exported, measured, recorded  # noqa: F401  one of them is yours
+from forecaster.domain.policy import VerticalPolicy
+from forecaster.replay.size_compare import backtested_sizes, ours, size_outcomes
+from forecaster.replay.size_replay import measured_load
+from models.pictures import dress, figure_of, key_of_lines, model_look
+
+panel = recorded("memory")
+# panel = measured("http://localhost:9090", "memory")  # your own Prometheus: this line instead
+# panel = exported("week.zip", "memory")  # or a bundle of `forecaster export`, CSV, Parquet
+pods = 4  # usage is the total of all pods; sizes are those of one
+load = measured_load("memory", list(panel.keys), panel.values.astype(float) / pods)
+panel
+
+# %% [markdown]
+# ## By hand
+# The simplest what-if: one request for all time. How much of it would be idle, and how often would a pod have passed it?
+
+# %%
+per_pod = panel["web/space-center"].to_frame().iloc[:, 0].dropna() / pods / 2**30
+daily = per_pod.resample("D").max()
+sizes = np.quantile(per_pod, [0.5, 0.75, 0.9, 0.99, 1.0]).round(2)
+pd.DataFrame(
+    {
+        "request, GiB": sizes,
+        "idle, share": [1 - np.minimum(per_pod, one).mean() / one for one in sizes],
+        "time above": [(per_pod > one).mean() for one in sizes],
+        "days with a mishap": [int((daily > one).sum()) for one in sizes],
+    }
+).round(3)
+
+# %% [markdown]
+# ## Decided day by day
+# The policy of the service beside the VPA's recommender at several margins and KRR, on the second half of the days.
+# `slack` is what was requested and not used, as a ratio of what was used; `over_limit` counts kills, or throttled time
+# of CPU.
+
+# %%
+outcomes = backtested_sizes(load, VerticalPolicy())
+table = pd.DataFrame({"family": one.family, "setting": one.setting, **one.summary._asdict()} for one in outcomes)
+table.set_index(["family", "setting"]).round(3)
+
+# %% [markdown]
+# ## The price of a kill
+# `oom_price` says how many hours of the whole request a kill is worth. The curve is what you choose from.
+
+# %%
+prices = (20, 50, 150, 400, 1000)
+found = size_outcomes([load], [ours("forecaster", f"{price}", oom_price=float(price)) for price in prices])
+figure, (axes,) = figure_of(height=3.2)
+slack, mishaps = "slack_of_total", "over_limit"
+for i, (family, rows) in enumerate(table.groupby("family")):
+    axes.plot(rows[slack], rows[mishaps], label=family, linestyle="none", **{**model_look(i + 1), "markersize": 6})
+curve = [one.summary._asdict() for one in found]
+axes.plot([one[slack] for one in curve], [one[mishaps] for one in curve], label="forecaster, by price", **model_look(0))
+for price, one in zip(prices, curve, strict=True):
+    axes.annotate(f"{price}", (one[slack], one[mishaps]), textcoords="offset points", xytext=(5, 5), fontsize=8)
+axes.set(xlabel="requested and not used, as a ratio of what was used")
+dress(axes, "Kills against slack: lower and further left is better")
+key_of_lines(axes)
+figure
+
+# %% [markdown]
+# ## Settings
+# The cheapest price that leaves no mishap here, or the one with the fewest.
+
+# %%
+fewest = min(one[mishaps] for one in curve)
+price = next(price for price, one in zip(prices, curve, strict=True) if one[mishaps] <= fewest)
+print(checked_yaml({"policy": {"vertical": {"oom_price": float(price)}}}))

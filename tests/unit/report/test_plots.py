@@ -1,0 +1,57 @@
+"""Plots of replays, and a tape played again under other settings."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from forecaster.app import traces
+from forecaster.app.demo_tape import recorded_tape
+from forecaster.app.tape_replay import retell
+from forecaster.domain.decision import Scale
+from forecaster.replay import Assumptions, compare
+from forecaster.replay.strategies import HPA, PERFECT
+from forecaster.report import plots
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from forecaster.replay.comparison import Comparison
+
+NOON = datetime(2021, 10, 19, 12, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def outcome() -> Comparison:
+    load = traces.recorded()
+    some = load.take([i for i, one in enumerate(load.workloads) if one.id.name == "transcoder"])
+    assumed = Assumptions(shares=(1.2, 1.0, 0.8))
+    return compare(some, None, (HPA, PERFECT), begin=NOON, until=NOON + timedelta(hours=1), assumed=assumed)
+
+
+def test_a_frontier_has_a_line_a_strategy_and_marks_the_targets_of_the_owner(outcome: Comparison) -> None:
+    (axes,) = plots.frontier(outcome).axes
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["the HPA alone", "perfect foresight"]
+    assert [len(line.get_xdata()) for line in axes.lines] == [3, 1, 3, 1]
+
+
+def test_a_trajectory_has_demand_and_pods_of_both(outcome: Comparison) -> None:
+    figure = plots.trajectory(outcome, "media/transcoder", traces.recorded(), strategy="perfect")
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles[0].startswith("media/transcoder, the HPA alone: ")
+    assert titles[1].endswith("0.00% of demand short")
+    assert [len(line.get_xdata()) for line in figure.axes[0].lines] == [60, 60]
+
+
+def test_a_tape_of_the_demo_is_the_same_again_and_other_under_other_settings(tmp_path: Path) -> None:
+    tape = recorded_tape(tmp_path / "tape", NOON, timedelta(minutes=6))
+    then, otherwise = list(retell(tape)), list(retell(tape, {"policy": {"horizontal": {"min_replicas": 9}}}))
+    assert [one.same for one in then] == [True] * 6
+    assert not otherwise[-1].same
+    counts = [one.replicas.replicas for one in otherwise[-1].outcome.recommendations if isinstance(one.replicas, Scale)]
+    assert min(counts) >= 9
+    figure = plots.counts([one.at for one in then], {"pods": [1, 2, None, 3, 3, 3]}, title="x", marks=[NOON])
+    figure = plots.with_spans(figure, {"sale": (NOON, NOON + timedelta(minutes=2))})
+    assert [text.get_text() for text in figure.axes[0].texts] == ["sale"]
