@@ -12,8 +12,9 @@ import select
 import sys
 import time
 from collections import OrderedDict
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 import yaml
@@ -21,6 +22,7 @@ from pydantic import ValidationError
 from threadpoolctl import threadpool_limits
 
 from forecaster.app.facts import asked_facts
+from forecaster.app.past_view import PastView, past_view
 from forecaster.cycle.workload_facts import what_if_facts
 from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import WorkloadId  # noqa: TC001  msgspec resolves it when it decodes
@@ -30,12 +32,15 @@ from forecaster.replay.what_if import LEADS, NO_CHANGE, Change, WhatIf, override
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from forecaster.cycle.workload_facts import WorkloadFacts
     from forecaster.replay.runs import RunResult
 
 NICE = 5
+LONGEST_LEAD = 3600.0
+"""Of what is looked back at, in seconds."""
 KEPT = 4
 """Workloads that are made ready: a reader looks at one."""
-KEPT_SECONDS = 300.0
+KEPT_FOR = timedelta(minutes=5)
 """After which the newest hours are asked for again."""
 
 
@@ -44,6 +49,12 @@ class Question(msgspec.Struct, frozen=True):
 
     id: WorkloadId
     changes: dict[str, float | bool] = {}
+    at: datetime | None = None
+    """Of the table that the reader sees: what is ready is used as long as it is not much older."""
+    past: str = ""
+    """A signal whose last half day is asked for, and not what would come of changes."""
+    lead_seconds: float = 0.0
+    """How long before it was forecast; 0: the lead time in force."""
 
 
 class StrategyView(msgspec.Struct, frozen=True):
@@ -84,13 +95,21 @@ class RefusedView(msgspec.Struct, frozen=True):
     refused: str
 
 
-class PreparedWorkload(NamedTuple):
+@dataclass(slots=True)
+class PreparedWorkload:
     """One workload made ready, with what does not change from question to question."""
 
+    told: WorkloadFacts
     what_if: WhatIf
-    alone: RunResult
-    present: RunResult
-    at: float
+    runs: tuple[RunResult, RunResult] | None = None
+    """The HPA alone, and the present policy; once they were asked for."""
+    past: dict[tuple[str, float], PastView] = field(default_factory=dict)
+
+    def before(self) -> tuple[RunResult, RunResult]:
+        """Both runs that no change has a part in."""
+        if self.runs is None:
+            self.runs = self.what_if.alone(), self.what_if.changed()
+        return self.runs
 
 
 class Answers:
@@ -98,14 +117,15 @@ class Answers:
 
     def __init__(self, facts: str) -> None:
         self._facts = facts
-        self._ready: OrderedDict[WorkloadId, PreparedWorkload] = OrderedDict()
+        self.ready: OrderedDict[WorkloadId, PreparedWorkload] = OrderedDict()
 
     def answer(self, line: bytes) -> bytes:
         """To one line, a line."""
         began = time.process_time()
+        view: WhatIfView | PastView | RefusedView
         try:
             question = msgspec.json.decode(line, type=Question)
-            view: WhatIfView | RefusedView = self._view(question, began)
+            view = self._past(question) if question.past else self._view(question, began)
         except ValidationError as error:
             view = RefusedView("; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()))
         except (ValueError, msgspec.MsgspecError) as error:
@@ -114,20 +134,33 @@ class Answers:
 
     def prepare(self) -> bool:
         """Make ready what will be asked for next; whether there was anything."""
-        return bool(self._ready) and next(reversed(self._ready.values())).what_if.prepare()
+        newest = next(reversed(self.ready.values()), None)
+        return newest is not None and newest.runs is not None and newest.what_if.prepare()
 
     def _view(self, question: Question, began: float) -> WhatIfView:
-        ready, change = self._prepared(question.id), change_of(question.changes)
-        changed = ready.present if change == NO_CHANGE else ready.what_if.changed(change)
+        ready, change = self._prepared(question), change_of(question.changes)
+        _, present = ready.before()
+        changed = present if change == NO_CHANGE else ready.what_if.changed(change)
         return view_of(ready, change, changed, time.process_time() - began)
 
-    def _prepared(self, id_: WorkloadId) -> PreparedWorkload:
-        known = self._ready.get(id_)
-        if known is None or time.monotonic() - known.at > KEPT_SECONDS:
-            known = self._ready[id_] = self._looked(id_)
-        self._ready.move_to_end(id_)
-        while len(self._ready) > KEPT:
-            self._ready.popitem(last=False)
+    def _past(self, question: Question) -> PastView:
+        ready, key = self._prepared(question), (question.past, question.lead_seconds)
+        signals = ready.what_if.facts.policy.horizontal.signals.by_name
+        if question.past not in signals or not 0 <= question.lead_seconds <= LONGEST_LEAD:
+            raise ValueError(f"{question.past} at a lead of {question.lead_seconds:g} s is nothing that is forecast")
+        if key not in ready.past:
+            lead = timedelta(seconds=question.lead_seconds) or None
+            ready.past[key] = past_view(ready.told, ready.what_if.facts, signals[question.past], lead)
+        return ready.past[key]
+
+    def _prepared(self, question: Question) -> PreparedWorkload:
+        id_ = question.id
+        known = self.ready.get(id_)
+        if known is None or (question.at and question.at - known.what_if.facts.traces.end > KEPT_FOR):
+            known = self.ready[id_] = self._looked(id_)
+        self.ready.move_to_end(id_)
+        while len(self.ready) > KEPT:
+            self.ready.popitem(last=False)
         return known
 
     def _looked(self, id_: WorkloadId) -> PreparedWorkload:
@@ -137,8 +170,7 @@ class Answers:
             raise ValueError(f"the computing process does not tell its history: {error.strerror or error}") from error
         if told is None:
             raise ValueError(f"the computing process knows no {id_.kind} {id_} yet; its first cycle may still run")
-        found = WhatIf(what_if_facts(told))
-        return PreparedWorkload(found, found.alone(), found.changed(), time.monotonic())
+        return PreparedWorkload(told, WhatIf(what_if_facts(told)))
 
 
 def change_of(given: Mapping[str, float | bool]) -> Change:
@@ -162,7 +194,7 @@ def change_of(given: Mapping[str, float | bool]) -> Change:
 
 def view_of(ready: PreparedWorkload, change: Change, changed: RunResult, seconds: float) -> WhatIfView:
     """The answer to one change."""
-    what_if = ready.what_if
+    what_if, (alone, present) = ready.what_if, ready.before()
     setup, measured = what_if.setup, what_if.measurements
     if not isinstance(setup, Setup):
         raise TypeError("a workload without a setup was replayed")
@@ -175,7 +207,7 @@ def view_of(ready: PreparedWorkload, change: Change, changed: RunResult, seconds
         unit=signal.unit,
         pod=setup.capacity.amount,
         demand=[None if one != one else float(f"{one:.4g}") for one in demand],  # noqa: PLR0124  NaN
-        runs={"hpa": _strategy(ready.alone), "now": _strategy(ready.present), "changed": _strategy(changed)},
+        runs={"hpa": _strategy(alone), "now": _strategy(present), "changed": _strategy(changed)},
         settings=dict(settings_of(what_if)),
         leads=[lead.total_seconds() for lead in LEADS],
         acting=what_if.facts.gate.standing.value == "acting",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from forecaster.domain.amounts import memory
 from forecaster.domain.signal import CPU, MEMORY, Signal
 from forecaster.domain.window import FIVE_MINUTES, last_multiple
 from forecaster.domain.workload import ContainerFacts, ContainerId
@@ -16,7 +17,7 @@ from forecaster.errors import SourceError
 from forecaster.ports import ContainerSource
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -33,6 +34,29 @@ USAGE = (CPU, MEMORY)
 _ROWS_AT_A_TIME = 1024
 
 
+class ContainerNews(NamedTuple):
+    """Another image, or an OOM kill, as it was noticed: at the first look after it, within an hour."""
+
+    at: datetime
+    id: ContainerId
+    said: str
+
+
+NEWS_KEPT = 2000
+"""Of all workloads; they are shown on the pages of a dashboard and nothing is decided by them."""
+
+
+def container_news(before: ContainerFacts, after: ContainerFacts, at: datetime) -> Iterator[ContainerNews]:
+    """What differs between two looks; nothing at the first one."""
+    for id_, image in after.images.items():
+        known = before.images.get(id_)
+        if known and known != image:
+            yield ContainerNews(at, id_, f"deploy of {id_.name}: {known} → {image}")
+    for id_, limit in after.oom_limits.items() if before.images else ():
+        if before.oom_limits.get(id_, 0.0) < limit:
+            yield ContainerNews(at, id_, f"OOM kill of {id_.name} at {memory(limit)}")
+
+
 @dataclass(slots=True)
 class Containers:
     """The latest eight days of every container, five minutes apart."""
@@ -45,6 +69,7 @@ class Containers:
     """Instant of the latest column."""
     read: datetime | None = None
     """Up to where everything was answered."""
+    news: deque[ContainerNews] = field(default_factory=lambda: deque(maxlen=NEWS_KEPT))
 
     def catch_up(self, source: Source, now: datetime) -> list[str]:
         """Read what is new, once an hour, from a source that tells containers apart; what went wrong, in a sentence."""
@@ -63,7 +88,8 @@ class Containers:
         """Query all that was not answered yet; what arrives is stored at once, and queried again if the rest fails."""
         begin = latest - CONTAINER_HISTORY + FIVE_MINUTES
         start = begin if self.read is None else max(self.read + FIVE_MINUTES, begin)
-        self.facts = source.containers(now)
+        before, self.facts = self.facts, source.containers(now)
+        self.news.extend(container_news(before, self.facts, now))
         self._move_to(latest)
         for signal in USAGE:
             for block in source.container_usage(signal, start, latest, FIVE_MINUTES):

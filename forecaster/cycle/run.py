@@ -213,7 +213,8 @@ class Cycle:
     def _renew_sizes(self, targets: Targets, now: datetime) -> list[str]:
         """Containers, what throttles and fills them, and what they should have; a sentence for what was not read."""
         workloads = targets.inventory.workloads
-        unread = self.containers.catch_up(self.source, now)
+        with self.writing:
+            unread = self.containers.catch_up(self.source, now)
         self.throttling.follow(self.containers.facts, self.containers.read)
         self.decider.observed.capacities.renew(self.history, self.containers, self.policies, workloads)
         loads = PodLoads(self.history, self.forecaster, self.policies, now)

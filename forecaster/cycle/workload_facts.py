@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
+from forecaster.cycle.containers import USAGE
 from forecaster.cycle.lead_times import UNWATCHED
 from forecaster.cycle.observed import with_observed
 from forecaster.domain.policy import PodCapacity, Policy
 from forecaster.domain.signal import PODS, Signal, Signals
-from forecaster.domain.window import FIVE_MINUTES, MINUTE
-from forecaster.domain.workload import Workload, WorkloadId  # noqa: TC001  msgspec resolves the annotations
+from forecaster.domain.window import EPOCH, FIVE_MINUTES, MINUTE
+from forecaster.domain.workload import NO_RESOURCES, Resources, Workload, WorkloadId
 from forecaster.horizontal.standing import Gate, GateForecaster, Standing
 from forecaster.replay.traces import Traces
 from forecaster.replay.what_if import WhatIfFacts
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
     from forecaster.cycle.run import Cycle
 
+CONTAINER_POINTS = 144
+"""Half a day by five minutes."""
 PATIENCE_SECONDS = 1.5
 """For a cycle that writes what it has just read; the first one reads weeks."""
 
@@ -50,6 +53,15 @@ class KeptSeries(msgspec.Struct, frozen=True):
     weeks: KeptPoints
 
 
+class ContainerTold(msgspec.Struct, frozen=True):
+    """One container: what its hottest pod used, what it may use, and its image."""
+
+    name: str
+    usage: dict[str, KeptPoints]
+    resources: Resources
+    image: str
+
+
 class WorkloadFacts(msgspec.Struct, frozen=True):
     """One workload as the last cycle knew it."""
 
@@ -64,6 +76,9 @@ class WorkloadFacts(msgspec.Struct, frozen=True):
     standing: str
     forecaster: str
     series: dict[str, KeptSeries]
+    containers: list[ContainerTold]
+    news: list[tuple[datetime, str]]
+    """Deploys and OOM kills as they were noticed."""
 
 
 def facts_of(cycle: Cycle, id_: WorkloadId) -> WorkloadFacts | None:
@@ -93,7 +108,18 @@ def _facts(cycle: Cycle, workload: Workload, series: dict[str, KeptSeries]) -> W
         standing=gate.standing.value,
         forecaster=gate.forecaster.value,
         series=series,
+        containers=list(_containers(cycle, workload.id)),
+        news=[(one.at, one.said) for one in cycle.containers.news if one.id.workload == workload.id],
     )
+
+
+def _containers(cycle: Cycle, id_: WorkloadId) -> Iterator[ContainerTold]:
+    book = cycle.containers
+    ids = book.of_workload.get(id_, ()) if book.end else ()
+    usage = {str(signal): book.usage(ids, signal)[:, -CONTAINER_POINTS:] for signal in USAGE} if ids else {}
+    for row, one in enumerate(ids):
+        kept = {signal: KeptPoints(book.end or EPOCH, values[row].tobytes()) for signal, values in usage.items()}
+        yield ContainerTold(one.name, kept, book.facts.resources.get(one, NO_RESOURCES), book.facts.images.get(one, ""))
 
 
 def _kept(cycle: Cycle, workload: Workload) -> Iterator[tuple[str, KeptSeries]]:

@@ -130,6 +130,13 @@ def cleaned_weeks(group: ShardHistory, before: Cleaning | None) -> tuple[Floats,
     return whole.values, Cleaning(Settled(traits, kept, first), starts, group.history.end, masked, remarks)
 
 
+def masks_of(group: ShardHistory) -> NDArray[np.uint8]:
+    """[workload, column] the `Masked` of every column of the weeks, 0 where it is learned from as it was measured."""
+    usage = group.history.rows(group.rows)
+    _, cleaning = cleaned_weeks(group, None)
+    return np.asarray(cleaned(_part(group, usage, 0), cleaning.settled.traits, usage).why)
+
+
 def cleaned_since(group: ShardHistory, before: Settled) -> NewestDemand:
     """The same at the cost of the newest columns; what is settled grows by what they corrected."""
     values = group.history.rows(group.rows)

@@ -28,11 +28,11 @@ from forecaster.serving.answers import TableAge, age_of
 from forecaster.serving.fleet import fleet_view
 from forecaster.serving.read_back import recommendation_of
 from forecaster.serving.rest import ProblemError
-from forecaster.serving.what_if import changes_of
+from forecaster.serving.what_if import changes_of, past_of
 from forecaster.serving.workloads import OutlookView, outlook_view
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from datetime import timedelta
     from weakref import ReferenceType
 
@@ -154,6 +154,7 @@ class Dashboard:
             Route("/dashboard/health", self.health),
             Route("/dashboard/workloads/{namespace}/{kind}/{name}", self.workload),
             Route("/dashboard/what-if/{namespace}/{kind}/{name}", self.what_if),
+            Route("/dashboard/past/{namespace}/{kind}/{name}", self.past),
         ]
 
     async def page(self, request: Request) -> Response:
@@ -230,12 +231,20 @@ class Dashboard:
 
     async def what_if(self, request: Request) -> Response:
         """The last hours of one workload under other settings, replayed."""
-        entry = _entry(self._table(), **request.path_params)
+        return await self._replayed(request, {"changes": changes_of(request.query_params)})
+
+    async def past(self, request: Request) -> Response:
+        """What was forecast of one workload in the last half day, at a lead of choice, and how it turned out."""
+        return await self._replayed(request, past_of(request.query_params))
+
+    async def _replayed(self, request: Request, asked: Mapping[str, object]) -> Response:
+        table = self._table()
+        entry = _entry(table, **request.path_params)
         if self.replaying is None:
             remedy = "Use the dashboard of `forecaster run`, or `forecaster replay`."
             raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, "no process is there that replays", remedy)
-        changes = changes_of(request.query_params)
-        question = {"id": (entry.namespace, entry.kind, entry.name), "changes": changes}
+        id_ = (entry.namespace, entry.kind, entry.name)
+        question = {"id": id_, "at": table.meta.published_at, **asked}
         answer = await self.replaying.ask(msgspec.json.encode(question), caller_of(request))
         return Response(answer, media_type="application/json", headers={**GUARDS, "Cache-Control": "no-store"})
 

@@ -18,7 +18,7 @@ from forecaster.publish.record import MODES, REASON_WORDS
 from forecaster.publish.table import SIZES, TEXTS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from forecaster.publish.reader import PublishedTable
 
@@ -56,6 +56,12 @@ class FleetView(msgspec.Struct, frozen=True):
     measured: list[float | None]
     peak: list[float | None]
     pod: list[float | None]
+    high: list[float | None]
+    """What the peak of the window stays below with 95 %."""
+    request: list[tuple[float | None, float | None]]
+    """Cores and bytes that a pod requests now."""
+    resized: list[tuple[float | None, float | None]]
+    """The same as recommended; as now where nothing is."""
     spark: str
     spark_size: int
 
@@ -71,6 +77,7 @@ def fleet_view(table: PublishedTable, pictures: PublishedTable | None) -> FleetV
     planes_of = [planes[place] if place >= 0 else UNKNOWN for place in shown]
     spark, size = _sparks(pictures, rows)
     peak = _amounts(table, "peak", planes_of)
+    sizes = [*_sizes(table)]
     return FleetView(
         published_at=table.meta.published_at,
         namespaces=namespaces,
@@ -91,10 +98,50 @@ def fleet_view(table: PublishedTable, pictures: PublishedTable | None) -> FleetV
         shown=shown,
         measured=_amounts(table, "measured", planes_of),
         peak=peak,
+        high=_amounts(table, "high", planes_of) if "high" in table.columns else [None] * table.rows,
+        request=[one[0] for one in sizes],
+        resized=[one[1] for one in sizes],
         pod=[number if isfinite(number) else None for number in _taken(pictures, "pod", rows, float("nan"))],
         spark=base64.b64encode(spark).decode(),
         spark_size=size,
     )
+
+
+Pair = tuple[float | None, float | None]
+
+
+class PodRequests(msgspec.Struct, frozen=True, gc=False):
+    """What a pod requests; the rest of its sizes is not read."""
+
+    cpu_request_cores: float | None = None
+    memory_request_bytes: float | None = None
+
+    def pair(self) -> Pair:
+        """Cores and bytes."""
+        return self.cpu_request_cores, self.memory_request_bytes
+
+
+class PodSizes(msgspec.Struct, frozen=True, gc=False):
+    """Of the texts of a row: what its pods request, and should."""
+
+    now: PodRequests
+    recommended: PodRequests | None = None
+
+
+_sizes_of = msgspec.json.Decoder(PodSizes)
+UNSIZED: tuple[Pair, Pair] = ((None, None), (None, None))
+
+
+def _sizes(table: PublishedTable) -> Iterator[tuple[Pair, Pair]]:
+    """Requests of a pod now and as recommended; a table that was made of single records does not tell them so."""
+    if "sizes" + TEXTS not in table.columns:
+        yield from [UNSIZED] * table.rows
+        return
+    for text in table.texts("sizes"):
+        found = _sizes_of.decode(text)
+        now = found.now.pair()
+        cores, memory = found.recommended.pair() if found.recommended else now
+        yield now, (now[0] if cores is None else cores, now[1] if memory is None else memory)
 
 
 def _coded(texts: Sequence[str]) -> tuple[list[str], list[int]]:

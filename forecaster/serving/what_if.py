@@ -33,7 +33,7 @@ PER_SECOND, AT_ONCE = 12.0, 24.0
 """Questions of one caller, on average and in a burst: a slider moves ten times a second."""
 CALLERS_KEPT = 1000
 CHANGES_MOST = 16
-NAME = re.compile(r"[a-z_]{1,24}", re.ASCII)
+NAME = re.compile(r"[a-z][a-z0-9_]{0,23}", re.ASCII)
 NUMBER = re.compile(r"[+-]?[0-9.]{1,20}", re.ASCII)
 FLAGS = {"true": True, "false": False}
 REFUSED = b'{"refused":'
@@ -149,6 +149,15 @@ def changes_of(parameters: Mapping[str, str]) -> dict[str, float | bool]:
     if len(parameters) > CHANGES_MOST:
         raise _bad("too many settings")
     return {_name(name): _value(name, text) for name, text in parameters.items()}
+
+
+def past_of(parameters: Mapping[str, str]) -> dict[str, object]:
+    """The signal and the lead, in seconds, that are looked back at.
+
+    Raises:
+        ProblemError: something is no name or no number.
+    """
+    return {"past": _name(parameters.get("signal", "")), "lead_seconds": _value("lead", parameters.get("lead", "0"))}
 
 
 def _name(text: str) -> str:

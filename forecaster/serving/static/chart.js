@@ -11,7 +11,7 @@ const HOUR = 3600000;
 const cursors = new Set();
 const stepOf = (spec) => spec.step ?? 300000;
 
-/** Draws into `host` and keeps up with its size. `spec`: series, shortage, format, now, from, to, step, label. */
+/** Draws into `host` and keeps up with its size. `spec`: series, shortage, spans, marks, format, now, from, to, step, top, label. */
 export function chart(host, spec) {
   host.replaceChildren();
   const canvas = element("canvas", { role: "img", tabindex: "0", "aria-label": spec.label });
@@ -23,6 +23,8 @@ export function chart(host, spec) {
     mark.style.color = `var(--${one.colour})`;
     legend.append(element("li", {}, mark, one.label));
   }
+  for (const [kind, label] of new Map((spec.spans ?? []).map((one) => [one.kind, one.label]))) legend.append(element("li", {}, element("i", { class: `mark span ${kind}` }), label));
+  if (spec.marks?.length) legend.append(element("li", {}, element("i", { class: "mark news" }), "deploy or OOM kill"));
   if (spec.shortage) legend.append(element("li", {}, element("i", { class: "mark short" }), spec.shortage.label));
   const frame = element("div", { class: "frame" }, canvas, line, tip);
   host.append(frame, legend);
@@ -64,15 +66,59 @@ function paint(view) {
   [canvas.width, canvas.height] = [width * ratio, height * ratio];
   const draw = canvas.getContext("2d");
   draw.setTransform(ratio, 0, 0, ratio, 0, 0);
-  const scale = nice(Math.max(0, ...spec.series.flatMap(values)) * 1.06, spec.whole);
+  const scale = spec.top ? { top: spec.top, step: spec.top / 4 } : nice(Math.max(0, ...spec.series.flatMap(values)) * 1.06, spec.whole);
   const x = (ms) => PAD.left + ((ms - spec.from) / (spec.to - spec.from)) * (width - PAD.left - PAD.right);
   const y = (value) => height - PAD.bottom - (value / scale.top) * (height - PAD.top - PAD.bottom);
   Object.assign(view, { x, y, width, height });
   axes(draw, view, scale);
+  draw.save();
+  draw.beginPath();
+  draw.rect(PAD.left, 0, width - PAD.left - PAD.right, height);
+  draw.clip();
+  for (const one of spec.spans ?? []) shade(draw, view, one);
   for (const one of spec.series.filter((one) => one.kind === "band")) band(draw, view, one);
   if (spec.shortage) shortage(draw, view);
   for (const one of spec.series.filter((one) => one.kind !== "band")) path(draw, view, one);
+  draw.restore();
   if (spec.now < spec.to) upright(draw, view, spec.now, "now");
+  for (const one of spec.marks ?? []) mark(draw, view, one);
+}
+
+/** A stretch of time in the back: hatched where something is not as it was measured, even where something was known beforehand. */
+function shade(draw, { x, height, spec }, { from, to, kind }) {
+  const [left, right] = [Math.max(x(from), PAD.left), Math.min(x(to), x(spec.to))];
+  if (right <= left) return;
+  draw.save();
+  draw.beginPath();
+  draw.rect(left, PAD.top, Math.max(right - left, 2), height - PAD.top - PAD.bottom);
+  draw.clip();
+  draw.fillStyle = colour(kind === "event" ? "event" : "shade");
+  draw.fillRect(left, PAD.top, Math.max(right - left, 2), height);
+  if (kind !== "event") hatch(draw, left, right, height, kind === "unknown" ? 1 : -1);
+  draw.restore();
+}
+
+function hatch(draw, left, right, height, lean) {
+  draw.strokeStyle = colour("axis");
+  draw.lineWidth = 1;
+  draw.beginPath();
+  for (let at = left - height; at < right + height; at += 7) {
+    draw.moveTo(at, lean > 0 ? height : 0);
+    draw.lineTo(at + height, lean > 0 ? 0 : height);
+  }
+  draw.stroke();
+}
+
+/** A triangle on the axis. */
+function mark(draw, { x, height, spec }, { at }) {
+  if (at < spec.from || at > spec.to) return;
+  const [middle, foot] = [x(at), height - PAD.bottom];
+  draw.fillStyle = colour("ink");
+  draw.beginPath();
+  draw.moveTo(middle, foot - 9);
+  draw.lineTo(middle - 5, foot);
+  draw.lineTo(middle + 5, foot);
+  draw.fill();
 }
 
 function axes(draw, { x, y, width, height, spec }, { top, step }) {
@@ -190,7 +236,8 @@ function place(view, speaks) {
     const text = one.kind === "band" ? `${spec.format(found[1])} to ${spec.format(found[2])}` : spec.format(found[1]);
     return element("li", {}, element("span", {}, one.label), element("b", {}, text));
   });
-  tip.replaceChildren(element("p", {}, `${instant(at)} UTC`), element("ul", {}, ...rows));
+  const told = [...(spec.spans ?? []).filter((one) => one.from <= at && at <= one.to), ...(spec.marks ?? []).filter((one) => Math.abs(one.at - at) <= 2 * stepOf(spec))];
+  tip.replaceChildren(element("p", {}, `${instant(at)} UTC`), element("ul", {}, ...rows), ...told.map((one) => element("p", { class: "told" }, one.said)));
   tip.hidden = !speaks && !rows.some(Boolean);
   tip.style.transform = x(at) > width / 2 ? `translateX(calc(${x(at)}px - 100% - 12px))` : `translateX(${x(at) + 12}px)`;
 }

@@ -4,10 +4,11 @@ import { get } from "./api.js";
 import { byId, element, show, total } from "./dom.js";
 import { DASH, amount, count, percent, signed, words } from "./format.js";
 import { Rows } from "./rows.js";
-import { BROKEN, OVER, grouped, is, prepared, selected } from "./selection.js";
+import { BROKEN, OVER, TIGHT, grouped, is, prepared, selected } from "./selection.js";
 import { spark } from "./spark.js";
 
-const FORECAST = ["has its say", "watched", "none"];
+const FORECAST = ["forecast has its say", "forecast watched", "no forecast"];
+const CHANGES_SHOWN = 6;
 /** What a person has to do for some reasons. */
 const CAUSES = {
   failed: "computing failed: the row says how",
@@ -41,6 +42,7 @@ export async function renew() {
   fillFilters();
   tellTotals();
   tellCauses();
+  tellChanges();
   apply();
 }
 
@@ -96,9 +98,42 @@ function tellTotals() {
     total("Replicas", `${count(before)} → ${count(after)}`, after === before ? "no change" : signed(after - before)),
     total("To go up, down", `${count(number("up"))}, ${count(number("down"))}`, `${count(number("changed"))} changed in the last hour`),
     total("Forecast has its say", count(number("acts")), `${count(columns.mode.filter((code) => code > 0).length)} beyond mode observe`),
-    total("Over target", count(number("over")), "more than 10 %"),
+    total("Over target, at risk", `${count(number("over"))}, ${count(number("risk"))}`, "load above 110 %; coming peak above 90 % of the pods"),
+    ...requested(),
   );
 }
+
+/** What all pods request, now and as recommended; of those that state it. */
+function requested() {
+  const { columns, size, change } = fleet;
+  const sums = [[0, 0], [0, 0]];
+  for (let row = 0; row < size; row += 1) {
+    for (const place of [0, 1]) {
+      if (columns.request[row][place] === null) continue;
+      sums[place][0] += columns.request[row][place] * columns.current[row];
+      sums[place][1] += columns.resized[row][place] * (columns.current[row] + change[row]);
+    }
+  }
+  const by = ([before, after]) => before ? `${after >= before ? "+" : "−"}${percent(Math.abs(after / before - 1), 1)} as recommended` : "no requests are known";
+  const text = (unit, [before, after]) => before ? `${amount(before, unit)} → ${amount(after, unit)}` : DASH;
+  return [total("Requested cores", text("cores", sums[0]), by(sums[0])), total("Requested memory", text("bytes", sums[1]), by(sums[1]))];
+}
+
+/** The largest changes of the last hour. */
+function tellChanges() {
+  const { columns, size } = fleet;
+  const moved = (row) => columns.recommended[row] - columns.hour_ago[row];
+  const found = [...Array(size).keys()].filter((row) => is.changed(fleet, row)).sort((a, b) => Math.abs(moved(b)) - Math.abs(moved(a)));
+  byId("changed").hidden = !found.length;
+  byId("changes").replaceChildren(...found.slice(0, CHANGES_SHOWN).map((row) => element("li", {},
+    element("a", { href: address(row) }, columns.name[row]), ` ${count(columns.hour_ago[row])} → ${count(columns.recommended[row])}`)),
+    found.length > CHANGES_SHOWN ? element("li", {}, element("a", { href: "#/?show=changed" }, `${count(found.length - CHANGES_SHOWN)} more`)) : "");
+}
+
+const address = (row) => {
+  const { columns } = fleet;
+  return `#/workloads/${[columns.namespaces[columns.namespace[row]], columns.kinds[columns.kind[row]], columns.name[row]].map(encodeURIComponent).join("/")}`;
+};
 
 function tellCauses() {
   const { columns } = fleet;
@@ -112,7 +147,7 @@ function tellCauses() {
 
 function makeRow() {
   const one = byId("fleet-row").content.firstElementChild.cloneNode(true);
-  one.parts = Object.fromEntries(["who b", "who small", "spark", "amounts", "load u", "load small", "count b", "count em", "say", "why"]
+  one.parts = Object.fromEntries(["who b", "who small", "spark", "amounts", "load u", "load small", "count b", "count em", "cost", "risk", "say", "why"]
     .map((path) => [path, one.querySelector(`.${path}`)]));
   return one;
 }
@@ -124,7 +159,7 @@ function fillRow(one, item) {
   const parts = one.parts;
   const [namespace, kind] = [columns.namespaces[columns.namespace[item]], columns.kinds[columns.kind[item]]];
   const [unit, recommended] = [columns.units[columns.shown[item]], columns.recommended[item]];
-  one.href = `#/workloads/${[namespace, kind, columns.name[item]].map(encodeURIComponent).join("/")}`;
+  one.href = address(item);
   parts["who b"].textContent = columns.name[item];
   parts["who small"].textContent = `${namespace} · ${kind} · ${columns.modes[columns.mode[item]] ?? DASH}`;
   spark(parts.spark, fleet.spark.subarray(item * columns.spark_size, (item + 1) * columns.spark_size));
@@ -135,6 +170,11 @@ function fillRow(one, item) {
   parts["count b"].textContent = recommended < 0 ? `${count(columns.current[item])} held` : change[item] ? `${count(columns.current[item])} → ${count(recommended)}` : count(recommended);
   parts["count em"].textContent = change[item] ? signed(change[item]) : "";
   parts["count em"].className = change[item] > 0 ? "up" : "down";
+  const [before, after] = [fleet.cost[0][item], fleet.cost[1][item]];
+  parts.cost.textContent = Number.isNaN(before) ? DASH : Math.abs(after - before) < 0.0005 ? amount(before, "cores") : `${amount(before, "cores")} → ${amount(after, "cores")}`;
+  const risk = fleet.risk[item];
+  parts.risk.textContent = Number.isNaN(risk) ? DASH : `${risk > 1 ? "short" : risk > TIGHT ? "tight" : "low"} ${percent(risk)}`;
+  parts.risk.className = `risk right ${risk > 1 ? "bad" : ""}`;
   parts.say.textContent = FORECAST[columns.forecast[item]];
   parts.say.className = `say f${columns.forecast[item]}`;
   const sentence = fleet.sentences.get(item) ?? words(columns.reasons[columns.reason[item]]);

@@ -6,6 +6,8 @@ import { decoded } from "./api.js";
 export const BROKEN = ["failed", "source-down", "no-data", "stale", "no-pods", "no-target"];
 /** Load of the target beyond which an HPA acts: its tolerance. */
 export const OVER = 1.1;
+/** Share of what the recommended pods carry that the coming peak stays below with 95 %, from which on it is tight. */
+export const TIGHT = 0.9;
 
 /** What is derived once a table: load of the target, change, need. */
 export function prepared(columns) {
@@ -13,15 +15,22 @@ export function prepared(columns) {
   const load = new Float64Array(size).fill(NaN);
   const change = new Int32Array(size);
   const need = new Float64Array(size);
+  const risk = new Float64Array(size).fill(NaN);
+  const cost = [new Float64Array(size).fill(NaN), new Float64Array(size).fill(NaN)];
   for (let row = 0; row < size; row += 1) {
     const room = columns.pod[row] * columns.current[row];
     if (columns.measured[row] !== null && room > 0) load[row] = columns.measured[row] / room;
     if (columns.recommended[row] >= 0) change[row] = columns.recommended[row] - columns.current[row];
+    const after = columns.current[row] + change[row];
+    const [[cores], [resized]] = [columns.request[row], columns.resized[row]];
+    const carried = columns.signals[columns.shown[row]] === "cpu" && resized ? resized : columns.pod[row];
+    if (columns.high[row] !== null && carried && after > 0) risk[row] = columns.high[row] / (carried * after);
+    if (cores !== null) [cost[0][row], cost[1][row]] = [cores * columns.current[row], resized * after];
     const broken = BROKEN.indexOf(columns.reasons[columns.reason[row]]);
     need[row] = broken >= 0 ? 100 - broken : Math.max(0, change[row] / Math.max(columns.current[row], 1)) + (load[row] > OVER ? load[row] : 0);
   }
   const search = columns.name.map((name, row) => `${columns.namespaces[columns.namespace[row]]}/${name}`.toLowerCase());
-  return { columns, load, change, need, search, spark: decoded(columns.spark), sentences: new Map(), size };
+  return { columns, load, change, need, risk, cost, search, spark: decoded(columns.spark), sentences: new Map(), size };
 }
 
 export const is = {
@@ -29,6 +38,7 @@ export const is = {
   down: (fleet, row) => fleet.change[row] < 0,
   held: (fleet, row) => fleet.columns.recommended[row] < 0,
   over: (fleet, row) => fleet.load[row] > OVER,
+  risk: (fleet, row) => fleet.risk[row] > TIGHT,
   acts: (fleet, row) => fleet.columns.forecast[row] === 0,
   changed: (fleet, row) => fleet.columns.hour_ago[row] >= 0 && fleet.columns.recommended[row] >= 0 && fleet.columns.hour_ago[row] !== fleet.columns.recommended[row],
 };
@@ -38,6 +48,8 @@ const ORDERS = {
   name: (_fleet, a, b) => a - b,
   change: (fleet, a, b) => Math.abs(fleet.change[b]) - Math.abs(fleet.change[a]) || a - b,
   replicas: (fleet, a, b) => fleet.columns.current[b] - fleet.columns.current[a] || a - b,
+  risk: (fleet, a, b) => (fleet.risk[b] || -1) - (fleet.risk[a] || -1) || a - b,
+  cost: (fleet, a, b) => (fleet.cost[0][b] || -1) - (fleet.cost[0][a] || -1) || a - b,
   load: (fleet, a, b) => (fleet.load[b] || -1) - (fleet.load[a] || -1) || a - b,
 };
 

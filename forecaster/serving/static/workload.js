@@ -3,6 +3,7 @@
 import { decoded, get } from "./api.js";
 import { chart, repaint } from "./chart.js";
 import { byId, element, show, table } from "./dom.js";
+import * as looked from "./past.js";
 import * as whatIf from "./what_if.js";
 import { DASH, amount, count, duration, instant, percent, signed, spoken, words } from "./format.js";
 
@@ -10,11 +11,12 @@ const STEP = 300000;
 let path = [];
 let page = null;
 let signal = "";
+let then = null;
 
 export async function open(parts) {
   const another = parts.join("/") !== path.join("/");
   path = parts;
-  if (another) signal = "";
+  if (another) { signal = ""; then = null; }
   await renew(true);
 }
 
@@ -30,6 +32,24 @@ export async function renew(fresh = false) {
   sizes();
   past();
   whatIf.offer(address, page.what_if);
+  lookBack();
+}
+
+/** Asks what was forecast in the last half day, and draws it in; the page is there without it. */
+async function lookBack() {
+  byId("leads").hidden = !page.what_if;
+  if (!page.what_if) return drawPast(null);
+  looked.leads(lookBack);
+  const found = await looked.past(path.map(encodeURIComponent).join("/"), signal);
+  return found ? drawPast(found) : undefined;
+}
+
+function drawPast(found) {
+  then = found;
+  charts();
+  const now = Date.parse(page.published_at);
+  looked.outcomes(then, { now, from: now - 12 * 3600000 });
+  looked.containers(then, { now, from: now - 12 * 3600000 });
 }
 
 export const redraw = () => repaint();
@@ -66,7 +86,7 @@ function charts() {
   if (!named.includes(signal)) signal = named[0] ?? "cpu";
   byId("signals").replaceChildren(...(named.length > 1 ? named : []).map((name) => {
     const button = element("button", { type: "button", "aria-pressed": String(name === signal) }, name);
-    button.addEventListener("click", () => { signal = name; charts(); });
+    button.addEventListener("click", () => { signal = name; charts(); lookBack(); });
     return button;
   }));
   const now = Date.parse(page.published_at);
@@ -88,13 +108,15 @@ function demand({ now, from, to, steps }) {
   const capacity = request ? pods.map(([at, ready]) => [at, ready === null ? null : ready * request]) : [];
   const first = page.recommendation.signals.find((one) => one.target);
   const lead = (page.recommendation.lead_time?.seconds ?? 0) * 1000;
-  const then = first?.signal === signal ? (page.series?.peak ?? []).map(([at, value]) => [Math.round((at + lead) / STEP) * STEP, value]) : [];
+  const said = first?.signal === signal ? (page.series?.peak ?? []).map(([at, value]) => [Math.round((at + lead) / STEP) * STEP, value]) : [];
+  const before = then?.signal === signal ? looked.series(then) : [];
   const quantiles = steps.map((step) => [Date.parse(step.until), Object.fromEntries(step.quantiles.map((one) => [one.quantile, one.value]))]);
   const ahead = item?.forecast;
   const series = [
     { label: "forecast, 10 to 90 %", colour: "band", kind: "band", points: quantiles.map(([at, of]) => [at, of[0.1], of[0.9]]) },
     { label: "forecast, median", colour: "forecast", kind: "line", dash: [4, 3], points: quantiles.map(([at, of]) => [at, of[0.5]]) },
-    { label: `peak as forecast ${lead ? `${duration(lead / 1000)} before` : "then"}`, colour: "forecast", kind: "step", width: 1, points: then },
+    ...before,
+    before.length ? null : { label: `peak as forecast ${lead ? `${duration(lead / 1000)} before` : "then"}`, colour: "forecast", kind: "step", width: 1, points: said },
     { label: "capacity (ready pods × request)", colour: "capacity", kind: "step", width: 1.5, points: capacity },
     { label: "demand", colour: "demand", kind: "line", points: [...measured, ...latest] },
     ahead ? { label: `decided by: peak at ${percent(ahead.quantile)}`, colour: "forecast", kind: "line", width: 4, points: [[Date.parse(ahead.begin), ahead.peak], [Date.parse(ahead.until), ahead.peak]] } : null,
@@ -104,7 +126,7 @@ function demand({ now, from, to, steps }) {
   const room = new Map(capacity);
   const short = measured.some(([at, value]) => value !== null && room.get(at) !== null && value > room.get(at));
   const shortage = short ? { label: "shortage", demand: measured, capacity } : null;
-  return chart(byId("demand"), { series, shortage, now, from, to, format: (value) => amount(value, unit), label: `${signal} of ${page.recommendation.name}: demand, forecast and capacity over time` });
+  return chart(byId("demand"), { series, shortage, ...looked.around(then?.signal === signal ? then : null), now, from, to, format: (value) => amount(value, unit), label: `${signal} of ${page.recommendation.name}: demand, forecast and capacity over time` });
 }
 
 function replicas({ now, from, to }) {

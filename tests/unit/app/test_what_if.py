@@ -16,8 +16,9 @@ from forecaster.domain.signal import CPU
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError
-from tests.support.builders import NOON, workload
-from tests.support.composed import composed, recorded_cluster, tick
+from forecaster.serving.fleet import fleet_view
+from tests.support.builders import GIB, NOON, workload
+from tests.support.composed import composed, published, recorded_cluster, tick
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +38,9 @@ def cycle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cycle]:
     present = (workload("web"), workload("cart", autoscaler=None))
     with recorded_cluster(present) as cluster, composed(cluster, directory, policy=policy) as service:
         tick(service, NOON)
+        fleet = fleet_view(published(directory), None)
+        assert fleet.request == [(1.0, GIB)] * 2
+        assert len(fleet.resized) == len(fleet.high) == 2
         yield service.cycle
 
 
@@ -119,3 +123,32 @@ def test_history_is_written_under_the_lock(cycle: Cycle, monkeypatch: pytest.Mon
     monkeypatch.setattr("forecaster.cycle.run.catch_up", lambda *_: written.append(cycle.writing.locked()) or ())
     cycle.run(NOON + MINUTE)
     assert written == [True]
+
+
+def looked_back(facts: FactsServer, signal: str, lead: float = 0.0) -> Any:
+    line = msgspec.json.encode({"id": WEB, "past": signal, "lead_seconds": lead})
+    return msgspec.json.decode(Answers(str(facts.path)).answer(line))
+
+
+def test_a_reader_sees_what_was_forecast_at_a_lead_of_choice(facts: FactsServer) -> None:
+    view = looked_back(facts, "cpu", 1800.0)
+    forecast = view["forecast"]
+    assert (forecast["lead_seconds"], forecast["quantile"]) == (1800.0, pytest.approx(30 / 31))
+    assert len(forecast["peak"]) == len(forecast["actual"]) > 140
+    assert len(view["hours"]) >= 12
+    assert [one["said"] for one in view["spans"] if one["kind"] == "event"] == ["sale: at least 9"]
+
+
+def test_a_signal_that_was_never_measured_is_said(facts: FactsServer) -> None:
+    assert looked_back(facts, "requests")["refused"] == "nothing was measured of requests"
+    assert "nothing that is forecast" in looked_back(facts, "queue")["refused"]
+
+
+def test_newer_tables_are_looked_at_anew(facts: FactsServer) -> None:
+    answers = Answers(str(facts.path))
+    until = []
+    for at in (NOON, NOON + MINUTE, NOON + 6 * MINUTE):
+        answers.answer(msgspec.json.encode({"id": WEB, "at": at}))
+        until.append(next(iter(answers.ready.values())).told)
+    assert until[0] is until[1]
+    assert until[1] is not until[2]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from forecaster.cycle.containers import CONTAINER_COLUMNS, CONTAINER_HISTORY, Containers
+from forecaster.cycle.containers import CONTAINER_COLUMNS, CONTAINER_HISTORY, Containers, container_news
 from forecaster.cycle.sizes import PodSizes
 from forecaster.domain.decision import Hold, Reason, Resize
 from forecaster.domain.policies import Policies
@@ -216,3 +216,14 @@ class TestNewcomer:
         decided = self.decided(killed_at=8 * GIB)
         assert isinstance(decided, Resize)
         assert decided.resources.memory_request == 8 * GIB * OOM_RAISE
+
+
+def test_another_image_and_an_oom_kill_are_news_and_the_first_look_is_none() -> None:
+    before = ContainerFacts(images={APP: "web:1"}, oom_limits={APP: 2.0**29})
+    after = ContainerFacts(images={APP: "web:2"}, oom_limits={APP: 2.0**30})
+    assert [one.said for one in container_news(before, after, NOON)] == [
+        "deploy of app: web:1 → web:2",
+        "OOM kill of app at 1Gi",
+    ]
+    assert not [*container_news(ContainerFacts(), before, NOON)]
+    assert not [*container_news(after, after, NOON)]

@@ -1,0 +1,155 @@
+"""What a dashboard draws of the last half day of one workload, as JSON."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from forecaster.cycle.workload_facts import ContainerTold  # noqa: TC001  msgspec resolves them
+from forecaster.domain.window import FIVE_MINUTES, HOUR, MINUTE
+from forecaster.replay.look_back import LENGTH, by_hour, event_spans, masked_spans, past_forecast, unknown_spans
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from forecaster.cycle.workload_facts import WorkloadFacts
+    from forecaster.domain.signal import Signal
+    from forecaster.horizontal.numbers import Floats
+    from forecaster.replay.look_back import PastForecast, Span
+    from forecaster.replay.what_if import WhatIfFacts
+
+DIGITS = 4
+Numbers = list[float | None]
+
+
+class ForecastView(msgspec.Struct, frozen=True):
+    """What was forecast of the peaks whose windows begin at `begin` + i × `step_seconds`."""
+
+    begin: datetime
+    step_seconds: float
+    lead_seconds: float
+    window_seconds: float
+    quantile: float
+    low: Numbers
+    median: Numbers
+    high: Numbers
+    peak: Numbers
+    actual: Numbers
+
+
+class HourView(msgspec.Struct, frozen=True):
+    """How the forecasts of one hour turned out; ratios."""
+
+    begin: datetime
+    coverage: float | None
+    error: float | None
+
+
+class SpanView(msgspec.Struct, frozen=True):
+    """A stretch of time: `masked`, `unknown` or `event`, and what was with it."""
+
+    begin: datetime
+    until: datetime
+    kind: str
+    said: str
+
+
+class NewsView(msgspec.Struct, frozen=True):
+    """A deploy or an OOM kill, at the instant at which it was noticed."""
+
+    at: datetime
+    said: str
+
+
+class ContainerView(msgspec.Struct, frozen=True):
+    """A container: usage of its hottest pod by five minutes until `until`, beside its requests and limits."""
+
+    name: str
+    resource: str
+    unit: str
+    until: datetime
+    usage: Numbers
+    request: float | None
+    limit: float | None
+
+
+class PastView(msgspec.Struct, frozen=True):
+    """All of it."""
+
+    signal: str
+    forecast: ForecastView | None
+    refused: str
+    """Why there is no forecast; empty where there is one."""
+    hours: list[HourView]
+    spans: list[SpanView]
+    news: list[NewsView]
+    containers: list[ContainerView]
+
+
+def past_view(told: WorkloadFacts, facts: WhatIfFacts, signal: Signal, lead: timedelta | None) -> PastView:
+    """Of one signal; `lead` is the one in force unless it is given."""
+    end = facts.traces.end
+    forecast, refused = _forecast(facts, signal, lead)
+    spans = {
+        "masked": masked_spans(facts, signal) if refused == "" else [],
+        "unknown": unknown_spans(facts, signal),
+        "event": event_spans(facts.policy.horizontal.events, end - LENGTH, end + HOUR),
+    }
+    return PastView(
+        signal=str(signal),
+        forecast=_forecast_view(forecast) if forecast else None,
+        refused=refused,
+        hours=[HourView(*hour) for hour in by_hour(forecast)] if forecast else [],
+        spans=[_span(span, kind) for kind, some in spans.items() for span in some],
+        news=[NewsView(at, said) for at, said in told.news if at >= end - LENGTH],
+        containers=[view for one in told.containers for view in _container(one)],
+    )
+
+
+def _forecast(facts: WhatIfFacts, signal: Signal, lead: timedelta | None) -> tuple[PastForecast | None, str]:
+    known = np.isfinite(facts.traces.of(signal)[0])
+    if not known.any():
+        return None, f"nothing was measured of {signal}"
+    history = (known.size - int(known.argmax())) * MINUTE
+    if history < LENGTH + timedelta(hours=1):
+        return None, f"{history / HOUR:.0f} hours of history are too few to look back half a day"
+    return past_forecast(facts, signal, lead), ""
+
+
+def _forecast_view(past: PastForecast) -> ForecastView:
+    return ForecastView(
+        begin=past.begins[0],
+        step_seconds=FIVE_MINUTES.total_seconds(),
+        lead_seconds=past.span.lead_time.total_seconds(),
+        window_seconds=past.span.length.total_seconds(),
+        quantile=past.quantile,
+        **{name: _numbers(getattr(past, name)) for name in ("low", "median", "high", "peak", "actual")},
+    )
+
+
+def _numbers(values: Floats | Sequence[float]) -> Numbers:
+    return [float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None for value in values]
+
+
+def _span(span: Span, kind: str) -> SpanView:
+    return SpanView(span.begin, span.until, kind, span.said)
+
+
+def _container(one: ContainerTold) -> list[ContainerView]:
+    units = {"cpu": "cores", "memory": "bytes"}
+    return [
+        ContainerView(
+            name=one.name,
+            resource=resource,
+            unit=unit,
+            until=one.usage[resource].end,
+            usage=_numbers(one.usage[resource].points()),
+            request=one.resources.request(resource),
+            limit=one.resources.limit(resource),
+        )
+        for resource, unit in units.items()
+        if resource in one.usage
+    ]

@@ -1,0 +1,161 @@
+"""The last half day of one workload: what was forecast then at a lead of choice, how it turned out, what was masked.
+
+Forecasts are made anew at each past origin by the model of now, of what was known then, as replays make them: any lead
+can be looked at, also one that no policy has asked for.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from forecaster.demand.fresh import DemandContext
+from forecaster.demand.masks import Masked
+from forecaster.domain.signal import PODS
+from forecaster.domain.window import FIVE_MINUTES, HOUR, MINUTE, last_multiple
+from forecaster.forecasting.cleaning import ShardHistory, masks_of
+from forecaster.forecasting.forecaster import PeakSpan
+from forecaster.horizontal.lead_time import lead_time
+from forecaster.horizontal.quantile import stated_quantile
+from forecaster.replay.forecasts import ForecastRequest, ServiceHistory, forecast_minutes
+from forecaster.replay.strategies import perfect
+from forecaster.replay.traces import measurements_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from forecaster.domain.event import ScheduledEvent
+    from forecaster.domain.signal import Signal
+    from forecaster.horizontal.numbers import Floats
+    from forecaster.replay.what_if import WhatIfFacts
+
+LENGTH = timedelta(hours=12)
+EVERY = FIVE_MINUTES // MINUTE
+POINTS = LENGTH // FIVE_MINUTES
+LOW, MEDIAN, HIGH = 0.1, 0.5, 0.9
+LEAST = 6
+"""Peaks of an hour that are known, below which nothing is said of it."""
+
+
+class PastForecast(NamedTuple):
+    """What was forecast of the peak between `lead` and `lead` + window after each origin; [origin] each."""
+
+    begins: list[datetime]
+    """Where the window of each begins."""
+    low: Floats
+    median: Floats
+    high: Floats
+    peak: Floats
+    """At the policy's quantile."""
+    actual: Floats
+    """The peak that came, NaN where it is not known yet."""
+    quantile: float
+    span: PeakSpan
+
+
+class HourOfForecasts(NamedTuple):
+    """How the forecasts for one hour turned out, as ratios; None where too few peaks are known."""
+
+    begin: datetime
+    coverage: float | None
+    """Share of peaks at or below the forecast quantile."""
+    error: float | None
+    """|peak - median| as a share of the peaks."""
+
+
+class Span(NamedTuple):
+    """A stretch of time, and what was with it."""
+
+    begin: datetime
+    until: datetime
+    said: str
+
+
+def past_forecast(facts: WhatIfFacts, signal: Signal, lead: timedelta | None = None) -> PastForecast:
+    """Of the half day until now, at the lead time in force unless another one is given."""
+    horizontal, end = facts.policy.horizontal, facts.traces.end
+    span = PeakSpan(lead or lead_time(horizontal).value, horizontal.window)
+    begin = last_multiple(end - LENGTH - span.lead_time, FIVE_MINUTES)
+    minutes = (end - begin) // MINUTE + 1
+    measured = measurements_of(facts.traces, begin, minutes)
+    made = forecast_minutes(measured, [signal], ForecastRequest(facts.model, span, every=EVERY))
+    came = perfect(measurements_of(facts.traces, begin + span.lead_time, minutes), PeakSpan(timedelta(), span.length))
+    quantile = stated_quantile(horizontal)
+    origins = slice(0, minutes, EVERY)
+    wanted = {"low": LOW, "median": MEDIAN, "high": HIGH, "peak": quantile}
+    found = {name: _at(made.peak(signal, level, origins)) for name, level in wanted.items()}
+    actual = came.values[signal][origins, 0, 0]
+    begins = [measured.instant(minute) + span.lead_time for minute in range(0, minutes, EVERY)]
+    over = np.array([at + span.length <= end for at in begins])
+    return PastForecast(begins, **found, actual=np.where(over, actual, np.nan), quantile=quantile, span=span)
+
+
+def _at(values: Floats | None) -> Floats:
+    if values is None:
+        raise TypeError("what was forecast has no values")
+    return np.asarray(values[:, 0])
+
+
+def by_hour(past: PastForecast) -> Iterator[HourOfForecasts]:
+    """Coverage and error of each hour."""
+    hours = [last_multiple(at, HOUR) for at in past.begins]
+    for hour in dict.fromkeys(hours):
+        here = np.array([one == hour for one in hours]) & np.isfinite(past.actual) & np.isfinite(past.peak)
+        if here.sum() < LEAST:
+            yield HourOfForecasts(hour, None, None)
+            continue
+        actual, total = past.actual[here], float(past.actual[here].sum())
+        error = float(np.abs(actual - past.median[here]).sum()) / total if total > 0 else None
+        yield HourOfForecasts(hour, float((actual <= past.peak[here]).mean()), error)
+
+
+def masked_spans(facts: WhatIfFacts, signal: Signal) -> list[Span]:
+    """Where models learn from something else than what was measured, and why."""
+    measured = measurements_of(facts.traces, facts.traces.end, 1)
+    workload, now = facts.workload, facts.traces.end
+    pods = ServiceHistory.of(measured, PODS).cut(now)
+    history = ServiceHistory.of(measured, signal).cut(now, DemandContext(signal, pods, {workload.id: workload}))
+    if history.around is None:
+        return []
+    why = masks_of(ShardHistory([workload.id], np.array([0]), history, history.around))[0, -POINTS:]
+    return [
+        span
+        for reason in Masked
+        for span in _spans(why == reason, history.weeks.end, f"not learned from as measured: {reason.words}")
+    ]
+
+
+def unknown_spans(facts: WhatIfFacts, signal: Signal) -> list[Span]:
+    """Where nothing complete was measured."""
+    values = facts.traces.of(signal)[0]
+    last = last_multiple(facts.traces.end, FIVE_MINUTES)
+    stop = facts.traces.column(last) + 1
+    bins = values[max(stop - POINTS * EVERY, 0) : stop]
+    bins = bins[len(bins) % EVERY :].reshape(-1, EVERY)
+    return list(_spans(np.isnan(bins).all(axis=1), last, "nothing complete was measured"))
+
+
+def event_spans(events: tuple[ScheduledEvent, ...], begin: datetime, until: datetime) -> list[Span]:
+    """The known events of a policy that are on within a span of time."""
+    found: dict[tuple[str, datetime], Span] = {}
+    at = begin
+    while at <= until:
+        for event in events:
+            end = event.lasts_until(at)
+            if end is not None:
+                said = f"{event.name}: {'nothing changes' if event.freeze else f'at least {event.replicas}'}"
+                found.setdefault((event.name, end), Span(at, min(end, until), said))
+        at += FIVE_MINUTES
+    return list(found.values())
+
+
+def _spans(true: NDArray[np.bool_], end: datetime, said: str) -> Iterator[Span]:
+    """Runs of columns of five minutes, the last of which ends at `end`."""
+    edges = np.flatnonzero(np.diff(np.r_[False, true, False].astype(np.int8)))
+    start = end - len(true) * FIVE_MINUTES
+    for first, stop in edges.reshape(-1, 2).tolist():
+        yield Span(start + first * FIVE_MINUTES, start + stop * FIVE_MINUTES, said)
