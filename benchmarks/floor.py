@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import time
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -16,12 +17,16 @@ from benchmarks.procfs import rss_mib
 from benchmarks.record import record
 from benchmarks.watch import Listing, hpa, listed
 from forecaster.actuators.autoscalers import AutoscalerList, listed_autoscaler
-from forecaster.actuators.floor import Memory, floor_plan
-from forecaster.actuators.values import FloorOffer, FloorSettings
-from forecaster.app.compose import watched_autoscalers
+from forecaster.actuators.floor import floor_plan
+from forecaster.actuators.settings import FloorSettings
+from forecaster.actuators.values import FloorOffer
+from forecaster.app.effects import watched_autoscalers
 from forecaster.kube.client import decoder_of
 from forecaster.sources.live import LiveCluster
 from forecaster.sources.live_objects import HPAS
+
+if TYPE_CHECKING:
+    from forecaster.actuators.memory import Memory
 
 RULES = FloorSettings(enabled=True)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from datetime import datetime, timedelta
 
     from forecaster.domain.decision import Recommendation
@@ -96,8 +96,8 @@ class Ledger(Protocol):
 class Actuator(Protocol):
     """Acts on the cluster by the offers of a cycle."""
 
-    def act(self, now: datetime) -> Effected:
-        """What was written, and what could not be. Raises what the boundary of the step reports."""
+    def act(self, now: datetime) -> Mapping[str, Effected]:
+        """What was written, and what could not be, by kind of effect. Raises what the step's boundary reports."""
 
 
 class Publisher(Protocol):

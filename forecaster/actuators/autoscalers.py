@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-import hashlib
-from contextlib import contextmanager
-from datetime import UTC, datetime
-from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, get_args
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Any
 
-from forecaster.actuators.values import MANAGER, FloorChange, LiveAutoscaler, Write, WrittenFloor
-from forecaster.domain.policy import Mode
+from forecaster.actuators.events import (
+    LONG_AGO,
+    EventKind,
+    EventObject,
+    InvolvedObject,
+    count_of,
+    create_event,
+    event_of,
+    instant_of,
+    instant_text,
+    suppress_conflict,
+)
+from forecaster.actuators.pages import PageMeta, listed
+from forecaster.actuators.values import LiveAutoscaler, Write, WrittenFloor
+from forecaster.actuators.writes import MANAGER, Change
 from forecaster.domain.workload import WorkloadId
 from forecaster.hpa.limits import ReplicaBounds
-from forecaster.kube.client import ApiError, decoder_of
-from forecaster.kube.objects import HorizontalPodAutoscaler, ObjectMeta, Wire
+from forecaster.kube.client import decoder_of
+from forecaster.kube.objects import HorizontalPodAutoscaler, Wire
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
 
+    from forecaster.domain.policy import Mode
     from forecaster.kube.client import ApiClient
     from forecaster.kube.objects import HorizontalPodAutoscalerMeta
 
@@ -29,9 +39,8 @@ BEFORE = "forecaster.dev/min-replicas-before"
 EXPIRES = "forecaster.dev/floor-expires"
 BACK_OFF = "forecaster.dev/floor-backed-off-until"
 MODE = "forecaster.dev/mode"
-LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
-COUNT_DIGITS = 10
-"""Of the largest `minReplicas` that the API server takes. Longer texts are no count, and some no number for Python."""
+MODES: tuple[Mode, ...] = ("observe", "publish", "floor")
+"""That a workload with an HPA may have: in mode scale it has none."""
 PAGE = 500
 """HPAs in one answer: about 2 MB, of 8 that an answer may have."""
 AUTOSCALERS = "/apis/autoscaling/v2/horizontalpodautoscalers"
@@ -50,13 +59,6 @@ class Spec(Wire, frozen=True):
     scale_target_ref: TargetReference = TargetReference()
     min_replicas: int = 1
     max_replicas: int = 1
-
-
-class PageMeta(Wire, frozen=True, rename={"remaining": "continue"}):
-    """Of a page."""
-
-    remaining: str = ""
-    """The token of the next page; empty on the last one."""
 
 
 class AutoscalerList(Wire, frozen=True):
@@ -88,38 +90,13 @@ class RawAutoscaler(Wire, frozen=True):
     metadata: RawMeta = RawMeta()
 
 
-class InvolvedObject(Wire, frozen=True):
-    """The object of an Event."""
-
-    namespace: str
-    name: str
-    uid: str
-    api_version: str
-    kind: str
-
-
-class EventObject(Wire, frozen=True):
-    """v1."""
-
-    metadata: ObjectMeta
-    involved_object: InvolvedObject
-    reason: str
-    message: str
-    type: str
-    first_timestamp: str
-    last_timestamp: str
-    count: int
-    source: dict[str, str]
-
-
 EVENTS = {
-    FloorChange.RAISE: "FloorRaised",
-    FloorChange.LOWER: "FloorLowered",
-    FloorChange.RESTORE: "FloorRestored",
-    FloorChange.YIELD: "FloorBackedOff",
+    Change.RAISE: EventKind("FloorRaised"),
+    Change.LOWER: EventKind("FloorLowered"),
+    Change.RESTORE: EventKind("FloorRestored"),
+    Change.YIELD: EventKind("FloorBackedOff", warns=True),
 }
-"""Reasons of Events by change; renewals and removed marks change no number and have none."""
-MESSAGE_MAX = 1000
+"""Events by change; renewals and removed marks change no number and have none."""
 
 
 class Autoscalers:
@@ -146,15 +123,8 @@ class Autoscalers:
         watched = self._watched()
         if watched is not None:
             return [one for one in watched if one.marked or not marked]
-        selector = f"&labelSelector={quote(LABEL)}" if marked else ""
-        found: list[LiveAutoscaler] = []
-        after = ""
-        while True:
-            page = self._reader.get(f"{AUTOSCALERS}?limit={PAGE}{selector}{after}", AutoscalerList)
-            found += map(listed_autoscaler, page.items)
-            if not page.metadata.remaining:
-                return found
-            after = f"&continue={quote(page.metadata.remaining)}"
+        pages = listed(self._reader, AUTOSCALERS, AutoscalerList, limit=PAGE, marked=LABEL if marked else "")
+        return [listed_autoscaler(one) for one in pages]
 
     def again(self, one: LiveAutoscaler) -> LiveAutoscaler:
         """The same one as it is now. Raises ApiError."""
@@ -162,22 +132,19 @@ class Autoscalers:
 
     def write(self, write: Write) -> None:
         """Carry out one change of the version that it was decided on. Raises ApiError, 409 for another version."""
-        if write.change == FloorChange.FORGET:
+        if write.change == Change.FORGET:
             self._forget(write.autoscaler)
             return
         target = f"{path_of(write.autoscaler)}?fieldManager={MANAGER}&force=true{self._dry_run}"
         raw = self._client.apply(target, applied(write), RawAutoscaler)
-        if write.change == FloorChange.RESTORE and not self._dry_run:
+        if write.change == Change.RESTORE and not self._dry_run:
             with suppress_conflict():  # the value is back; marks that are left are seen at the next look
                 self._give_back(write.autoscaler, raw)
 
     def record(self, write: Write, at: datetime) -> None:
         """The Event of a change, beside its HPA. Raises ApiError."""
-        if write.change not in EVENTS or self._dry_run:
-            return
-        namespace = write.autoscaler.namespace
-        with suppress_conflict():  # it is there already
-            self._client.create(f"/api/v1/namespaces/{namespace}/events", event_of(write, at), EventObject)
+        if write.change in EVENTS and not self._dry_run:
+            create_event(self._client, floor_event(write, at))
 
     def _forget(self, one: LiveAutoscaler) -> None:
         self._give_back(one, self._client.get(path_of(one), RawAutoscaler), version=one.version)
@@ -195,16 +162,6 @@ class Autoscalers:
         self._client.patch(target, Applied(metadata), RawAutoscaler)
 
 
-@contextmanager
-def suppress_conflict() -> Iterator[None]:
-    """Another version by now is no fault."""
-    try:
-        yield
-    except ApiError as error:
-        if error.status != HTTPStatus.CONFLICT:
-            raise
-
-
 def applied(write: Write) -> Applied:
     """The fields that are ours after a change: others of ours go, and nothing else is touched.
 
@@ -212,9 +169,9 @@ def applied(write: Write) -> Applied:
     """
     one, annotations = write.autoscaler, {}
     if write.floor:
-        annotations = {BEFORE: str(write.floor.before), EXPIRES: _text(write.floor.expires)}
+        annotations = {BEFORE: str(write.floor.before), EXPIRES: instant_text(write.floor.expires)}
     elif write.backed_off_until:
-        annotations = {BACK_OFF: _text(write.backed_off_until)}
+        annotations = {BACK_OFF: instant_text(write.backed_off_until)}
     label = RAISED if write.floor else BACKED_OFF if write.backed_off_until else RESTORED
     metadata: dict[str, Any] = {
         "name": one.name,
@@ -224,27 +181,16 @@ def applied(write: Write) -> Applied:
         "labels": {LABEL: label},
         "annotations": annotations,
     }
-    spec = None if write.change == FloorChange.YIELD else {"minReplicas": write.min_replicas}
+    spec = None if write.change == Change.YIELD else {"minReplicas": write.min_replicas}
     return Applied(metadata, spec, "autoscaling/v2", "HorizontalPodAutoscaler")
 
 
-def event_of(write: Write, at: datetime) -> EventObject:
-    """What `kubectl describe hpa` shows of a change. Its name is made of the change: sent twice it is one."""
-    one, now = write.autoscaler, at.strftime("%Y-%m-%dT%H:%M:%SZ")
-    digest = hashlib.sha256(f"{one.uid} {one.version} {write.change}".encode()).hexdigest()[:16]
-    warns = write.change == FloorChange.YIELD
-    moved = f"minReplicas {one.min_replicas} → {write.min_replicas}: "
-    return EventObject(
-        ObjectMeta(name=f"{one.name}.{digest}", namespace=one.namespace),
-        InvolvedObject(one.namespace, one.name, one.uid, "autoscaling/v2", "HorizontalPodAutoscaler"),
-        reason=EVENTS[write.change],
-        message=("" if warns else moved) + write.reason[:MESSAGE_MAX],
-        type="Warning" if warns else "Normal",
-        first_timestamp=now,
-        last_timestamp=now,
-        count=1,
-        source={"component": MANAGER},
-    )
+def floor_event(write: Write, at: datetime) -> EventObject:
+    """What `kubectl describe hpa` shows of a change."""
+    one = write.autoscaler
+    involved = InvolvedObject(one.namespace, one.name, one.uid, "autoscaling/v2", "HorizontalPodAutoscaler")
+    moved = "" if write.change == Change.YIELD else f"minReplicas {one.min_replicas} → {write.min_replicas}: "
+    return event_of(write, involved, EVENTS[write.change], moved, at)
 
 
 def path_of(one: LiveAutoscaler) -> str:
@@ -282,7 +228,7 @@ def autoscaler_of(
         mode=mode,
         misread=misread,
         floor=floor,
-        backed_off_until=_instant(meta.annotations, BACK_OFF),
+        backed_off_until=instant_of(meta.annotations, BACK_OFF),
         marked=LABEL in meta.labels,
         fault=fault,
     )
@@ -291,33 +237,13 @@ def autoscaler_of(
 def _mode(annotations: Mapping[str, str]) -> tuple[Mode | None, str]:
     """The mode that an HPA is annotated with. One that is none of ours is taken for `observe`, and said."""
     found = annotations.get(MODE)
-    known: tuple[Mode | None, ...] = (None, *get_args(Mode))
+    known: tuple[Mode | None, ...] = (None, *MODES)
     if found in known:
         return known[known.index(found)], ""
-    return "observe", f"annotation {MODE} is {found!r:.40}; use one of {', '.join(get_args(Mode))}"
+    return "observe", f"annotation {MODE} is {found!r:.40}; use one of {', '.join(MODES)}"
 
 
 def _floor(annotations: Mapping[str, str]) -> tuple[WrittenFloor | None, str]:
     """The floor that annotations tell, or why they cannot be read; one without a readable expiry has expired."""
-    before = annotations.get(BEFORE)
-    if before is None:
-        return None, ""
-    if not before.isdecimal() or len(before) > COUNT_DIGITS:
-        return None, f"annotation {BEFORE} is {before[:40]!r}, not a count; write the owner's minReplicas there"
-    return WrittenFloor(int(before), _instant(annotations, EXPIRES) or LONG_AGO), ""
-
-
-def _instant(annotations: Mapping[str, str], name: str) -> datetime | None:
-    """An instant that cannot be read is past."""
-    text = annotations.get(name)
-    if text is None:
-        return None
-    try:
-        at = datetime.fromisoformat(text)
-        return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
-    except (ValueError, OverflowError):
-        return LONG_AGO
-
-
-def _text(at: datetime) -> str:
-    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
+    before, fault = count_of(annotations, BEFORE, "minReplicas")
+    return (None if before is None else WrittenFloor(before, instant_of(annotations, EXPIRES) or LONG_AGO)), fault

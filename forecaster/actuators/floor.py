@@ -9,43 +9,27 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
-from forecaster.actuators.values import FloorChange, FloorOffer, FloorRefusal, RefusalReason, Write, WrittenFloor
+from forecaster.actuators.limits import Move, allowed
+from forecaster.actuators.memory import Memory, Seen, looked
+from forecaster.actuators.values import FloorOffer, LiveAutoscaler, Write, WrittenFloor
+from forecaster.actuators.writes import Change, Refusal, RefusalReason
 from forecaster.domain.amounts import duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
-    from forecaster.actuators.values import FloorSettings, LiveAutoscaler
+    from forecaster.actuators.settings import FloorSettings
     from forecaster.domain.workload import WorkloadId
-
-LEAST_WORKLOADS, LEAST_PODS, LEAST_GROWTH = 5, 10, 4
-"""What a cycle may change whatever its shares say: in a small fleet a share would be nothing."""
-MOST_WORKLOADS = 500
-"""Whatever the share says: each is two requests, one after the other, and other steps of the cycle wait."""
-
-
-class Seen(NamedTuple):
-    """What one replica remembers of one HPA."""
-
-    uid: str
-    since: datetime
-    known_at: datetime
-    """When the offer last knew a floor, or this replica first looked."""
-    asked: tuple[tuple[datetime, int], ...] = ()
-    """Floors that were offered within `lower_after`."""
-
-
-Memory: TypeAlias = "Mapping[tuple[str, str], Seen]"
 
 
 class FloorPlan(NamedTuple):
     """What to do now."""
 
     writes: list[Write]
-    refusals: list[FloorRefusal]
+    refusals: list[Refusal]
     memory: Memory
 
 
@@ -63,16 +47,16 @@ def floor_plan(
     """
     targets = Counter(one.target for one in autoscalers)
     concerned = [one for one in autoscalers if not one.deleted and (_marked(one) or floored(one.target))]
-    remembered: dict[tuple[str, str], Seen] = {}
+    remembered: dict[tuple[str, ...], Seen] = {}
     writes, refusals = [], []
     for one in concerned:
         offer = offers.get(one.target) or FloorOffer(None)
-        seen = remembered[one.key] = _looked(memory.get(one.key), one, offer, now, rules)
+        seen = remembered[one.key] = looked(memory.get(one.key), one.uid, offer.floor, now, rules.lower_after)
         ours = floored(one.target)
         match _decided(one, offer, seen, _unfit(one, targets[one.target], floored=ours), now, rules):
             case Write() as write:
                 writes.append(write)
-            case FloorRefusal() as refusal if ours or one.fault or one.misread:
+            case Refusal() as refusal if ours or one.fault or one.misread:
                 refusals.append(refusal)
     moderate = _within_limits(writes, [one for one in concerned if floored(one.target)], now, rules)
     return FloorPlan(moderate.writes, refusals + moderate.refusals, remembered)
@@ -82,32 +66,22 @@ def _marked(one: LiveAutoscaler) -> bool:
     return one.marked or one.floor is not None or bool(one.fault or one.misread)
 
 
-def _looked(before: Seen | None, one: LiveAutoscaler, offer: FloorOffer, now: datetime, rules: FloorSettings) -> Seen:
-    """What is remembered after one more look."""
-    if before is None or before.uid != one.uid or now < before.since:
-        before = Seen(one.uid, now, now)
-    asked = tuple((at, count) for at, count in before.asked if now - at <= rules.lower_after)
-    if offer.floor is None:
-        return before._replace(asked=asked)
-    return before._replace(asked=(*asked, (now, offer.floor)), known_at=now)
-
-
-def _unfit(one: LiveAutoscaler, autoscalers: int, *, floored: bool) -> FloorRefusal | None:
+def _unfit(one: LiveAutoscaler, autoscalers: int, *, floored: bool) -> Refusal | None:
     """Why this HPA is to have no floor."""
     if one.misread:
-        return FloorRefusal(one, RefusalReason.UNREADABLE, f"{one}: {one.misread}")
+        return Refusal(one, RefusalReason.UNREADABLE, f"{one}: {one.misread}")
     if one.controller:
-        return FloorRefusal(one, RefusalReason.OWNED, f"{one} is made from {one.controller}; state its minimum there")
+        return Refusal(one, RefusalReason.OWNED, f"{one} is made from {one.controller}; state its minimum there")
     if autoscalers > 1:
-        return FloorRefusal(
+        return Refusal(
             one, RefusalReason.AMBIGUOUS, f"{one}: {autoscalers} HPAs scale {one.target}; remove all but one"
         )
-    return None if floored else FloorRefusal(one, RefusalReason.OWNED, f"the policy of {one.target} has no mode floor")
+    return None if floored else Refusal(one, RefusalReason.OWNED, f"the policy of {one.target} has no mode floor")
 
 
 def _decided(
-    one: LiveAutoscaler, offer: FloorOffer, seen: Seen, unfit: FloorRefusal | None, now: datetime, rules: FloorSettings
-) -> Write | FloorRefusal | None:
+    one: LiveAutoscaler, offer: FloorOffer, seen: Seen, unfit: Refusal | None, now: datetime, rules: FloorSettings
+) -> Write | Refusal | None:
     """The write, or why there is none; None where there is nothing to do."""
     if settled := _settled(one, unfit, now, rules):
         return settled
@@ -116,23 +90,21 @@ def _decided(
     return _moved(one, offer, seen, now, rules)
 
 
-def _settled(
-    one: LiveAutoscaler, unfit: FloorRefusal | None, now: datetime, rules: FloorSettings
-) -> Write | FloorRefusal | None:
+def _settled(one: LiveAutoscaler, unfit: Refusal | None, now: datetime, rules: FloorSettings) -> Write | Refusal | None:
     """What is done whatever is offered."""
     if one.fault:
-        return FloorRefusal(one, RefusalReason.UNREADABLE, f"{one}: {one.fault}")
+        return Refusal(one, RefusalReason.UNREADABLE, f"{one}: {one.fault}")
     if one.floor and one.other_writers:
         return _yielded(one, now, rules)
     if unfit is not None:
         return undone(one, unfit.message) or unfit
     if one.backed_off_until and now < one.backed_off_until:
         until = f"{one.backed_off_until:%H:%M} UTC"
-        return FloorRefusal(
+        return Refusal(
             one, RefusalReason.SECOND_WRITER, f"{one}: minReplicas had another writer; left alone until {until}"
         )
     if one.marked and not one.floor:
-        return Write(one, FloorChange.FORGET, one.min_replicas, "a back-off or a restoring is over")
+        return Write(one, Change.FORGET, one.min_replicas, "a back-off or a restoring is over")
     return None
 
 
@@ -140,14 +112,14 @@ def _yielded(one: LiveAutoscaler, now: datetime, rules: FloorSettings) -> Write:
     """The other writer's value is the owner's from now on."""
     until = now + rules.back_off
     reason = f"{one.other_writers} wrote minReplicas {one.min_replicas}; left alone for {duration_text(rules.back_off)}"
-    return Write(one, FloorChange.YIELD, one.min_replicas, reason, backed_off_until=until)
+    return Write(one, Change.YIELD, one.min_replicas, reason, backed_off_until=until)
 
 
 def undone(one: LiveAutoscaler, why: str) -> Write | None:
     """The owner's value again, whatever is offered; None where nothing of ours is on this HPA."""
     if one.floor:
-        return Write(one, FloorChange.RESTORE, min(one.floor.before, one.max_replicas), why)
-    return Write(one, FloorChange.FORGET, one.min_replicas, why) if one.marked else None
+        return Write(one, Change.RESTORE, min(one.floor.before, one.max_replicas), why)
+    return Write(one, Change.FORGET, one.min_replicas, why) if one.marked else None
 
 
 def released(one: LiveAutoscaler, now: datetime, *, expired: bool) -> Write | None:
@@ -155,7 +127,7 @@ def released(one: LiveAutoscaler, now: datetime, *, expired: bool) -> Write | No
     if expired and not _run_out(one, now):
         return None
     if one.floor and one.other_writers:
-        return Write(one, FloorChange.FORGET, one.min_replicas, f"{one.other_writers} wrote minReplicas since")
+        return Write(one, Change.FORGET, one.min_replicas, f"{one.other_writers} wrote minReplicas since")
     return undone(one, "its expiry has passed" if expired else "released by command")
 
 
@@ -170,7 +142,7 @@ def _held(one: LiveAutoscaler, floor: WrittenFloor, seen: Seen, now: datetime, r
     if floor.expires <= now:
         return undone(one, "its expiry has passed")
     if now - seen.known_at < rules.held_for and _renewal_due(floor, now, rules):
-        return _floored(one, FloorChange.RENEW, one.min_replicas, "nothing is known: hold", now, rules)
+        return _floored(one, Change.RENEW, one.min_replicas, "nothing is known: hold", now, rules)
     return None
 
 
@@ -183,23 +155,21 @@ def _moved(one: LiveAutoscaler, offer: FloorOffer, seen: Seen, now: datetime, ru
     asked = bounded(offer.floor or 0)
     if asked > one.min_replicas:
         beyond = f", of which maxReplicas allows {asked}" if (offer.floor or 0) > asked else ""
-        return _floored(one, FloorChange.RAISE, asked, f"the forecast asks for {offer.floor}{beyond}", now, rules)
-    kept = bounded(max(count for _, count in seen.asked))
+        return _floored(one, Change.RAISE, asked, f"the forecast asks for {offer.floor}{beyond}", now, rules)
+    kept = bounded(seen.lowest())
     if one.floor and offer.may_lower and now - seen.since >= rules.lower_after:
         window = duration_text(rules.lower_after)
         if kept <= owner:
-            return Write(
-                one, FloorChange.RESTORE, kept, f"the forecast has asked for no more than {owner} for {window}"
-            )
+            return Write(one, Change.RESTORE, kept, f"the forecast has asked for no more than {owner} for {window}")
         if kept < one.min_replicas:
-            return _floored(one, FloorChange.LOWER, kept, f"no more was asked for in {window}", now, rules)
+            return _floored(one, Change.LOWER, kept, f"no more was asked for in {window}", now, rules)
     if one.floor and _renewal_due(one.floor, now, rules):
-        return _floored(one, FloorChange.RENEW, one.min_replicas, "still asked for", now, rules)
+        return _floored(one, Change.RENEW, one.min_replicas, "still asked for", now, rules)
     return None
 
 
 def _floored(
-    one: LiveAutoscaler, change: FloorChange, count: int, reason: str, now: datetime, rules: FloorSettings
+    one: LiveAutoscaler, change: Change, count: int, reason: str, now: datetime, rules: FloorSettings
 ) -> Write:
     """A write after which a floor is on, with a new expiry; the owner's value is kept as it is."""
     owner = one.floor.before if one.floor else one.min_replicas
@@ -213,7 +183,7 @@ def _renewal_due(floor: WrittenFloor, now: datetime, rules: FloorSettings) -> bo
 
 class _Moderate(NamedTuple):
     writes: list[Write]
-    refusals: list[FloorRefusal]
+    refusals: list[Refusal]
 
 
 def _within_limits(
@@ -224,28 +194,23 @@ def _within_limits(
     The floor acts within one sync of the HPA and past every policy of its `behavior`, so it has limits of its own.
     A floor whose move waits is renewed meanwhile: where many move in every cycle, the last ones wait for long.
     """
-    moves = [one for one in writes if one.change in {FloorChange.RAISE, FloorChange.LOWER}]
-    found = _Moderate([one for one in writes if one.change not in {FloorChange.RAISE, FloorChange.LOWER}], [])
-    workloads = min(max(LEAST_WORKLOADS, int(rules.most_workloads * len(fleet))), MOST_WORKLOADS)
-    pods = max(LEAST_PODS, int(rules.most_pods * sum(one.replicas for one in fleet)))
-    for write in sorted(moves, key=_urgency):
-        one, there = write.autoscaler, max(write.autoscaler.min_replicas, write.autoscaler.replicas)
-        growth = max(LEAST_GROWTH, int(rules.most_growth * there))
-        count = min(write.min_replicas, there + min(growth, pods))
-        if workloads == 0 or (write.change == FloorChange.RAISE and count <= one.min_replicas):
+    moves = [_move(one) for one in writes if one.change in {Change.RAISE, Change.LOWER}]
+    found = _Moderate([one for one in writes if one.change not in {Change.RAISE, Change.LOWER}], [])
+    for move, count in allowed(moves, [one.replicas for one in fleet], rules):
+        write, one = move.write, move.write.autoscaler
+        if count is None:
             said = f"{one}: {write.min_replicas} waits for the next cycle, this one has changed enough"
-            found.refusals.append(FloorRefusal(one, RefusalReason.RATE_LIMIT, said))
+            found.refusals.append(Refusal(one, RefusalReason.RATE_LIMIT, said))
             if one.floor and _renewal_due(one.floor, now, rules):
-                found.writes.append(_floored(one, FloorChange.RENEW, one.min_replicas, "its change waits", now, rules))
+                found.writes.append(_floored(one, Change.RENEW, one.min_replicas, "its change waits", now, rules))
             continue
-        workloads, pods = workloads - 1, pods - max(0, count - there)
         found.writes.append(write if count == write.min_replicas else _limited(write, count))
     return found
 
 
-def _urgency(write: Write) -> tuple[float, tuple[str, str]]:
-    """Raises before lowerings, the one that multiplies the most pods first."""
-    return -write.min_replicas / max(1, write.autoscaler.replicas, write.autoscaler.min_replicas), write.autoscaler.key
+def _move(write: Write) -> Move[Write]:
+    one = write.autoscaler
+    return Move(write, one.key, write.min_replicas, one.replicas, one.min_replicas, write.change == Change.RAISE)
 
 
 def _limited(write: Write, count: int) -> Write:

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 
 from threadpoolctl import threadpool_limits
 
-from forecaster.actuators.acting import FloorActuator
-from forecaster.actuators.autoscalers import Autoscalers, autoscaler_of
 from forecaster.app.clock import current
 from forecaster.cycle.decide import Decider
 from forecaster.cycle.gates import ForecastGates
@@ -41,8 +39,6 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from forecaster.actuators.acting import AuditLog
-    from forecaster.actuators.values import LiveAutoscaler
     from forecaster.config.settings import Settings
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.report import ForecastScore
@@ -140,45 +136,13 @@ def election_of(settings: Settings, parts: ExitStack, address: str = "") -> Elec
     Raises:
         ClientConfigError: there is no way to the API server.
     """
-    client = ApiClient(client_config_source(settings.floor.kubeconfig), timeout=REQUEST_SECONDS).configured()
+    client = ApiClient(client_config_source(settings.acting.kubeconfig), timeout=REQUEST_SECONDS).configured()
     parts.callback(client.close)
     identity = f"{socket.gethostname()}_{secrets.token_hex(4)}"
-    path = lease_path(*settings.floor.lease.split("/"))
+    path = lease_path(*settings.acting.lease.split("/"))
     election = Election(client, path, identity, time.monotonic, current, address)
     parts.callback(ElectionThread(election).close)
     return election
-
-
-def floor_actuator(
-    settings: Settings,
-    log: AuditLog,
-    parts: ExitStack,
-    live: LiveCluster | None = None,
-    election: Election | None = None,
-) -> FloorActuator | None:
-    """What raises floors, by the election of the replica that writes; None where it is not enabled.
-
-    Raises:
-        ClientConfigError: there is no way to the API server.
-    """
-    floor = settings.floor
-    if not floor.enabled:
-        return None
-    here = live if floor.kubeconfig == watched_kubeconfig(settings) else None  # the watches may be of another cluster
-    source = client_config_source(floor.kubeconfig)
-    client, reader = ApiClient(source, timeout=REQUEST_SECONDS).configured(), ApiClient(source, connections=1)
-    parts.callback(client.close)
-    parts.callback(reader.close)
-    autoscalers = Autoscalers(client, dry_run=floor.dry_run, reader=reader, watched=lambda: watched_autoscalers(here))
-    return FloorActuator(autoscalers, election or election_of(settings, parts), settings.policies, floor, log)
-
-
-def watched_autoscalers(live: LiveCluster | None) -> list[LiveAutoscaler] | None:
-    """The HPAs that are watched; None where none are, or not all are known now."""
-    found = live.autoscalers() if live else None
-    if found is None:
-        return None
-    return [autoscaler_of(one.meta, one.scaled, one.spec.bounds, one.current) for one in found]
 
 
 def nothing_observed(settings: Settings) -> Observed:
@@ -216,16 +180,18 @@ def watched_kubeconfig(settings: Settings) -> Path | None:
     return settings.kubernetes.kubeconfig or settings.serving.secure.kubeconfig
 
 
+def scalable_kinds(settings: Settings) -> list[ScalableKind]:
+    """Kinds of workloads with a scale subresource, those of custom resources included."""
+    given = settings.kubernetes.custom_kinds
+    return [*BUILT_IN_KINDS, *(ScalableKind(one.kind, one.group, one.version, one.plural) for one in given)]
+
+
 def live_cluster(settings: Settings) -> tuple[ApiClient, LiveCluster] | None:
     """The watches that the settings ask for, not yet begun; None where they ask for none."""
     given, kubeconfig = settings.kubernetes, watched_kubeconfig(settings)
     if given.live == "off" or settings.source.kind != "prometheus" or not (kubeconfig or is_pod()):
         return None
-    kinds = [
-        *BUILT_IN_KINDS,
-        *(ScalableKind(one.kind, one.group, one.version, one.plural) for one in given.custom_kinds),
-    ]
-    cluster = LiveCluster([one for one in kinds if one.kind in settings.queries.kinds])
+    cluster = LiveCluster([one for one in scalable_kinds(settings) if one.kind in settings.queries.kinds])
     return ApiClient(client_config_source(kubeconfig), connections=len(cluster.watches) + 1), cluster
 
 

@@ -25,19 +25,20 @@ def rights_checks(settings: Settings) -> list[Check]:
 
 def modes_of(settings: Settings) -> Iterator[tuple[str, Path | None]]:
     """Modes with the client configuration by which each is carried out; None: the pod's own account."""
-    secure, floor = settings.serving.secure, settings.floor
+    secure = settings.serving.secure
     if settings.kubernetes.live != "off" and settings.source.kind == "prometheus":
         yield "observe", settings.kubernetes.kubeconfig or secure.kubeconfig
     if secure.enabled:
         yield "publish", secure.kubeconfig
-    if floor.enabled:
-        yield "floor", floor.kubeconfig
+    for mode, enabled in (("floor", settings.floor.enabled), ("scale", settings.scale.enabled)):
+        if enabled:
+            yield mode, settings.acting.kubeconfig
 
 
 def _checked(settings: Settings, mode: str, kubeconfig: Path | None) -> Check:
     """What is missing, each with what is not done without it."""
     name = f"rights of mode {mode}"
-    needed = rights_of(SERVICE, (mode,), namespace=settings.floor.lease.split("/")[0])
+    needed = rights_of(SERVICE, (mode,), namespace=settings.acting.lease.split("/")[0])
     try:
         with closing(ApiClient(client_config_source(kubeconfig), connections=1).configured()) as client:
             lacking = missing(client, needed)

@@ -19,9 +19,9 @@ from forecaster.app.clock import current
 from forecaster.app.compose import (
     build_cycle,
     election_of,
-    floor_actuator,
     origins_file,
 )
+from forecaster.app.effects import actuators
 from forecaster.app.facts import tell_facts
 from forecaster.app.follower import Follower, leader_config
 from forecaster.app.live_facts import service_source
@@ -128,7 +128,7 @@ def _one_of_several(
         tell_facts(settings.serving, service.cycle, directory, log, own)
         return service
 
-    config = leader_config(settings, client_config_source(settings.floor.kubeconfig))
+    config = leader_config(settings, client_config_source(settings.acting.kubeconfig))
     follower = Follower(table_path(directory), config, taken, log, lambda: clock().timestamp())
     return Replica(election, follower, build, serving.tell_role, log).run(told)
 
@@ -190,7 +190,7 @@ def build_service(
     source, live = facts or service_source(settings, table_path(directory), log, parts, clock)
     kept.follow_origins(origins_file(settings, source), log)
     table = offer_table(settings, directory, recall(ledger, now, log), metrics, paths, live, lambda: service.report)
-    actuator = floor_actuator(settings, log, parts, live.source.live if live else None, election)
+    actuator = actuators(settings, log, parts, live.source.live if live else None, election)
     receivers: dict[str, OfferReceiver] = {"state": StateBefore(kept.earned)} if election else {}
     receivers["table"] = AnnouncedTable(table, log, written)
     if live:
@@ -200,7 +200,7 @@ def build_service(
         metrics.watch_certificate(settings.serving.secure.certificate_file)
     receivers |= remote_writers(settings, parts)
     if actuator:
-        receivers["floor"] = actuator
+        receivers["effects"] = actuator
     receivers |= pictures(settings, table.path, kept.history, paths)
     publisher = OfferPublisher(
         settings.policies, receivers, before=last_offers(table.path), counting=metrics.counting_failures

@@ -130,7 +130,7 @@ class Metrics:
             registry=registry,
         )
         self._scores = ScoreMetrics(registry)
-        self._floors = FloorMetrics(registry)
+        self._effects = EffectMetrics(registry)
 
     def text(self) -> str:
         """Everything in the text format of Prometheus."""
@@ -149,7 +149,7 @@ class Metrics:
             self._steps.labels(step).observe(seconds)
         self._fleet.record(report)
         self._scores.add(report.scores)
-        self._floors.record(report.effected)
+        self._effects.record(report.effected)
 
     def cycle_failed(self) -> None:
         """A cycle ended without a report."""
@@ -278,28 +278,39 @@ class FleetMetrics:
             self._masked.labels(one.signal, one.reason).inc(one.share / max(1, report.series.get(one.signal, 1)))
 
 
-class FloorMetrics:
-    """What is done to HPAs in mode floor."""
+class EffectMetrics:
+    """What is done to the cluster."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._leading = Gauge("forecaster_leader", "1 for the replica that writes, 0 for others.", registry=registry)
-        self._floors = Gauge(
-            "forecaster_floors", "HPAs whose floor is raised, or refused, by why.", ["state"], registry=registry
-        )
-        self._writes = Counter(
-            "forecaster_floor_writes", "Writes to HPAs by change and outcome.", ["change", "outcome"], registry=registry
-        )
+        self._states = {
+            "floor": Gauge(
+                "forecaster_floors", "HPAs whose floor is raised, or refused, by why.", ["state"], registry=registry
+            ),
+            "scale": Gauge(
+                "forecaster_scales", "Workloads whose count is ours, or refused, by why.", ["state"], registry=registry
+            ),
+        }
+        changed = ["change", "outcome"]
+        self._writes = {
+            "floor": Counter(
+                "forecaster_floor_writes", "Writes to HPAs by change and outcome.", changed, registry=registry
+            ),
+            "scale": Counter(
+                "forecaster_scale_writes", "Writes of counts by change and outcome.", changed, registry=registry
+            ),
+        }
 
-    def record(self, effected: Effected | None) -> None:
+    def record(self, effected: Mapping[str, Effected]) -> None:
         """As of one more cycle."""
-        self._floors.clear()
-        self._leading.set(effected is not None and effected.leading)
-        if effected is None:
-            return
-        for state, count in effected.states.items():
-            self._floors.labels(state).set(count)
-        for (change, outcome), count in effected.writes.items():
-            self._writes.labels(change, outcome).inc(count)
+        self._leading.set(any(one.leading for one in effected.values()))
+        for gauge in self._states.values():
+            gauge.clear()
+        for name, one in effected.items():
+            for state, count in one.states.items():
+                self._states[name].labels(state).set(count)
+            for (change, outcome), count in one.writes.items():
+                self._writes[name].labels(change, outcome).inc(count)
 
 
 class ScoreMetrics:

@@ -5,16 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from forecaster.cli.options import ConfigFile, Namespace, PrometheusUrl, settings_of
 
-if TYPE_CHECKING:
-    from forecaster.actuators.values import LiveAutoscaler
-
-HPAS = typer.Argument(metavar="[NAMESPACE/NAME]", help="Only these HPAs; shell patterns.")
+OBJECTS = typer.Argument(metavar="[NAMESPACE/NAME]", help="Only these HPAs and workloads; shell patterns.")
 KUBECONFIG = typer.Option(help="Client configuration; default: the pod's own service account.")
 
 
@@ -31,28 +28,32 @@ def run(prometheus: PrometheusUrl = None, config: ConfigFile = None, namespace: 
 
 
 def release(
-    pattern: Annotated[str, HPAS] = "*",
+    pattern: Annotated[str, OBJECTS] = "*",
     expired: Annotated[bool, typer.Option("--expired", help="Only floors that were not renewed in time.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Ask the API server, and change nothing.")] = False,
+    config: ConfigFile = None,
     kubeconfig: Annotated[Path | None, KUBECONFIG] = None,
 ) -> None:
-    """Put back the minReplicas that owners stated, and remove every mark. A service in mode floor raises again."""
+    """Put back what owners stated, minReplicas and counts, and remove every mark. A service that runs acts again."""
     from fnmatch import fnmatchcase
 
-    from forecaster.actuators.acting import release as releasing
-    from forecaster.actuators.autoscalers import Autoscalers
     from forecaster.app.clock import current
+    from forecaster.app.effects import released_objects
     from forecaster.kube.client import ApiClient
     from forecaster.kube.config import client_config_source
 
     wanted = pattern if "/" in pattern else f"*/{pattern}"
-
-    def chosen(one: LiveAutoscaler) -> bool:
-        return fnmatchcase(f"{one.namespace}/{one.name}", wanted)
-
-    autoscalers = Autoscalers(ApiClient(client_config_source(kubeconfig)).configured(), dry_run=dry_run)
+    client = ApiClient(client_config_source(kubeconfig)).configured()
+    found = released_objects(
+        client,
+        settings_of(config, None, None),
+        current(),
+        expired=expired,
+        dry_run=dry_run,
+        chosen=lambda namespace, name: fnmatchcase(f"{namespace}/{name}", wanted),
+    )
     left = 0
-    for one in releasing(autoscalers, current(), expired=expired, chosen=chosen):
+    for one in found:
         typer.echo(one.line, err=not one.done)
         left += not one.done
     if left:

@@ -12,7 +12,9 @@ serving:      where the API listens                  (serving/settings.py)
 keda:         where KEDA's external scaler listens   (serving/keda/settings.py)
 remote_write: where forecasts are written            (remote_write/settings.py)
 state:        where snapshot, ledger and table lie
-floor:        how minReplicas is written              (actuators/values.py)
+acting:       how the cluster is written to           (actuators/settings.py)
+floor:        how minReplicas is written              (actuators/settings.py)
+scale:        how counts are written                  (actuators/settings.py)
 replicas:     how others come by what one computes    (publish/settings.py)
 policy:       defaults of every workload             (domain/policy.py)
 overrides:    - match: {namespace, kind, name}; policy: {...}
@@ -33,7 +35,7 @@ from pydantic import BaseModel, Field, ValidationError, ValidationInfo, create_m
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError
 
 import models
-from forecaster.actuators.values import FloorSettings
+from forecaster.actuators.settings import ActingSettings, FloorSettings, ScaleSettings
 from forecaster.config.faults import UNKNOWN_SETTING, faults_of, faults_of_overrides
 from forecaster.domain.layers import merged
 from forecaster.domain.policies import Policies
@@ -171,7 +173,9 @@ class Settings(Section):
     keda: KedaSettings = KedaSettings()
     remote_write: RemoteWriteSettings = RemoteWriteSettings()
     state: StateSettings = StateSettings()
+    acting: ActingSettings = ActingSettings()
     floor: FloorSettings = FloorSettings()
+    scale: ScaleSettings = ScaleSettings()
     replicas: ReplicaSettings = ReplicaSettings()
     policy: Policy = Policy()
     overrides: tuple[Override, ...] = Field(
@@ -210,11 +214,12 @@ class Settings(Section):
 
     @field_validator("policy", "overrides")
     @classmethod
-    def _floors_are_enabled(cls, value: Any, info: ValidationInfo) -> Any:
-        floor = info.data.get("floor")
+    def _modes_are_enabled(cls, value: Any, info: ValidationInfo) -> Any:
         modes = [value.mode] if isinstance(value, Policy) else [one.policy.get("mode") for one in value]
-        if "floor" in modes and floor and not floor.enabled:
-            raise ValueError("mode floor needs floor.enabled: true, and the rights of deploy/components/floor")
+        for mode in ("floor", "scale"):
+            section = info.data.get(mode)
+            if mode in modes and section and not section.enabled:
+                raise ValueError(f"mode {mode} needs {mode}.enabled: true, and the rights of deploy/components/{mode}")
         return value
 
     @field_validator("policy", "overrides")

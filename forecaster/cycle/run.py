@@ -34,7 +34,7 @@ from forecaster.errors import StoreError
 from forecaster.ports import Changes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
     from forecaster.domain.decision import LeadTime, Recommendation
@@ -109,7 +109,8 @@ class Cycle:
         scored = steps.optional("scores", lambda: self._score(known, policies, now), Scored())
         failed, at_maximum = _trouble(decided)
         early = (*targets.inventory.faults, *missing, *learned.unread, *known.failures, *learned.gates.failures)
-        late = (*failed, *unkept, *(effected.failures if effected else ()), *scored.unkept, *steps.failures)
+        unwritten = [line for one in effected.values() for line in one.failures]
+        late = (*failed, *unkept, *unwritten, *scored.unkept, *steps.failures)
         report = CycleReport(
             at=now,
             steps=steps.seconds,
@@ -182,10 +183,10 @@ class Cycle:
         """Offers and records. While not even the workloads are known, the table of an earlier process stays."""
         return () if targets.down and not decided else self.effects.publish_and_record(decided, now)
 
-    def _act(self, steps: Steps, now: datetime) -> Effected | None:
-        """What was done to the cluster; None where nothing acts on it, or that failed as a whole."""
+    def _act(self, steps: Steps, now: datetime) -> Mapping[str, Effected]:
+        """What was done to the cluster, by kind; nothing where nothing acts on it, or that failed as a whole."""
         actuator = self.effects.actuator
-        return steps.run("effects", lambda: actuator.act(now), None) if actuator else None
+        return steps.run("effects", lambda: actuator.act(now), {}) if actuator else {}
 
     def _lead_time(self, id_: WorkloadId) -> LeadTime:
         return self.decider.observed.lead_times.of(id_, self.policies.stated(id_).horizontal)

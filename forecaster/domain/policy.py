@@ -22,7 +22,7 @@ class PodCapacity(NamedTuple):
 
 Positive = Annotated[Duration, Field(gt=timedelta(0))]
 Ratio = Annotated[float, Field(gt=0, le=1)]
-Mode: TypeAlias = Literal["observe", "publish", "floor"]
+Mode: TypeAlias = Literal["observe", "publish", "floor", "scale"]
 
 
 class _Frozen(BaseModel):
@@ -350,7 +350,9 @@ class Policy(_Frozen):
         "observe",
         description=(
             "observe: recommend and record. publish: also answer HPAs and KEDA. floor: also raise the minReplicas of "
-            "HPAs ahead of need and put it back, with `floor.enabled`. The first two do not touch the cluster."
+            "HPAs ahead of need and put it back, with `floor.enabled`. scale: write the count of workloads that no HPA "
+            "or other tool scales, with `scale.enabled`, `horizontal.min_replicas` and `max_replicas`. The first two "
+            "do not touch the cluster."
         ),
     )
     min_history: Duration = Field(
@@ -363,6 +365,17 @@ class Policy(_Frozen):
     horizontal: HorizontalPolicy = HorizontalPolicy()
     vertical: VerticalPolicy = VerticalPolicy()
     publish: PublishPolicy = PublishPolicy()
+
+    @model_validator(mode="after")
+    def _scale_is_bounded(self) -> Self:
+        """Without an HPA nothing else says how few and how many there may be."""
+        bounds = {"min_replicas": self.horizontal.min_replicas, "max_replicas": self.horizontal.max_replicas}
+        missing = [f"horizontal.{name}" for name, value in bounds.items() if value is None]
+        if self.mode == "scale" and missing:
+            raise ValueError(f"mode scale needs {' and '.join(missing)}: there is no HPA that bounds the count")
+        if self.mode == "scale" and self.horizontal.min_replicas == 0:
+            raise ValueError("mode scale needs horizontal.min_replicas of 1 or more: it never takes the last pod")
+        return self
 
 
 class PolicySelector(_Frozen):

@@ -57,14 +57,14 @@ class MaskedShare(NamedTuple):
 
 
 class Effected(NamedTuple):
-    """What one cycle did to the cluster."""
+    """What one actuator did to the cluster in one cycle."""
 
     leading: bool
     """Whether this replica is the one that writes."""
     writes: Counter[tuple[str, str]]
     """By change and outcome."""
     states: Counter[str]
-    """HPAs with a floor (`raised`), and those that were refused one, by code."""
+    """Objects by what became of them: those with a value of ours, and refusals by code."""
     failures: tuple[str, ...] = ()
 
 
@@ -98,8 +98,8 @@ class CycleReport:
     """Workloads whose requests come from elsewhere from this cycle on, one sentence each."""
     late_steps: tuple[str, ...] = ()
     """Optional steps that found no time in this cycle and wait for the next."""
-    effected: Effected | None = None
-    """None where nothing acts on the cluster, or acting failed as a whole."""
+    effected: Mapping[str, Effected] = field(default_factory=dict)
+    """By actuator; empty where nothing acts on the cluster."""
     late_starts: int = 0
     """Starts that were skipped since the previous cycle because that one was still running."""
 

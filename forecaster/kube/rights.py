@@ -94,6 +94,19 @@ RIGHTS = (
     ),
     Right(RELEASE, "floor", "", "events", ("create",), "floors that end leave no Event beside the HPA"),
     Right(
+        SERVICE, "scale", "coordination.k8s.io", "leases", ("get", "patch"),
+        "no replica writes", names=(SERVICE,), namespace=NAMESPACE,
+    ),
+    *(
+        Right(SERVICE, "scale", "apps", resource, ("get", "patch"), "no owner's count is kept, so none is changed")
+        for resource in ("deployments", "statefulsets")
+    ),
+    *(
+        Right(SERVICE, "scale", "apps", f"{resource}/scale", ("patch",), "no count is changed or put back")
+        for resource in ("deployments", "statefulsets")
+    ),
+    Right(SERVICE, "scale", "", "events", ("create",), "changes leave no Event beside the workload"),
+    Right(
         CERTIFICATES, "publish", "", "secrets", ("get", "patch"),
         "there is no serving certificate", names=(CERTIFICATES,), namespace=NAMESPACE,
     ),

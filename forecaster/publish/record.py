@@ -30,7 +30,7 @@ SOURCES = ("", "measured", "forecast")
 """What a code of the source of a number means."""
 ABSTAIN = ("auto", "neutral", "hold", "last", "fail")
 """What a code of abstaining means."""
-MODES = ("observe", "publish", "floor")
+MODES = ("observe", "publish", "floor", "scale")
 """What a code of the mode of a policy means."""
 REASON_WORDS = tuple(str(reason) for reason in Reason)
 """What a code of the reason of a decision means."""

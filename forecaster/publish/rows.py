@@ -41,6 +41,11 @@ class OfferedCycle:
     offers: Offers
 
     @cached_property
+    def rows(self) -> Mapping[WorkloadId, int]:
+        """The row of each workload."""
+        return {id_: row for row, id_ in enumerate(self.ids)}
+
+    @cached_property
     def columns(self) -> Mapping[str, NDArray[Any]]:
         """By the names that they have in the table, [plane, row]."""
         decided, offers = self.decided, self.offers

@@ -58,7 +58,7 @@ class ReplicaSettings(Section):
     enabled: bool = Field(
         default=False,
         description="Whether there are others. Needs serving.secure, state.directory for each alone, and the Lease "
-        "`floor.lease` with the rights of deploy/components/replicas.",
+        "`acting.lease` with the rights of deploy/components/replicas.",
     )
     host: str = Field(
         "",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import time
@@ -15,18 +14,20 @@ import pytest
 import structlog
 import yaml
 
+from forecaster.actuators.acting import FloorActuator
 from forecaster.actuators.autoscalers import BEFORE, LABEL, MODE, Autoscalers
-from forecaster.actuators.values import FloorChange, Write, WrittenFloor
-from forecaster.app.compose import floor_actuator
+from forecaster.actuators.values import Write, WrittenFloor
+from forecaster.actuators.writes import Change
+from forecaster.app.effects import actuators
 from forecaster.config.settings import parse
 from forecaster.domain.decision import Reason
 from forecaster.domain.workload import WorkloadId
 from forecaster.kube.client import ApiClient, ApiError, UnreachableError
 from forecaster.kube.config import client_config_source
-from forecaster.kube.lease import Election
 from forecaster.publish.publisher import OfferPublisher
+from tests.support.control_plane.acting import apply_components, events
 from tests.support.control_plane.api import RefusedError
-from tests.support.control_plane.deployed import EXTERNAL, NAMESPACE, ROOT
+from tests.support.control_plane.deployed import NAMESPACE, ROOT
 from tests.support.control_plane.workloads import deployment, external_hpa, replicas
 from tests.support.recommendations import recommendation, signal_view
 from tests.support.waiting import PATIENCE, wait_until
@@ -45,35 +46,28 @@ HPA = "HorizontalPodAutoscaler"
 @pytest.fixture(scope="module")
 def plane(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> ControlPlane:
     """The control plane with `deploy/base` and the component `floor`."""
-    folder = tmp_path_factory.mktemp("floor")
-    parts = {"resources": ["base"], "components": ["components/floor"]}
-    found = {key: [os.path.relpath(ROOT / "deploy" / part, folder) for part in value] for key, value in parts.items()}
-    head = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
-    (folder / "kustomization.yaml").write_text(yaml.safe_dump(head | found))
-    control_plane.kubectl("apply", "-k", str(folder))
-    control_plane.api.delete("APIService", EXTERNAL)
+    apply_components(control_plane, tmp_path_factory.mktemp("floor"), "floor")
     for account in ("forecaster", "forecaster-release"):
         control_plane.until_allowed(f"{NAMESPACE}/{account}", "patch", "horizontalpodautoscalers.autoscaling")
-    control_plane.until_allowed(
-        f"{NAMESPACE}/forecaster", "patch", "leases.coordination.k8s.io", namespace=NAMESPACE, name="forecaster"
-    )
     return control_plane
 
 
 class Replica:
     """One forecaster, composed by `app`, whose forecasts ask for counts that a test names."""
 
-    def __init__(self, plane: ControlPlane, parts: ExitStack, mode: str = "floor", **settings: object) -> None:
-        kubeconfig = str(plane.account("forecaster", NAMESPACE))
-        floor = {"enabled": True, "kubeconfig": kubeconfig, **settings}
-        self.settings = parse({"floor": floor, "policy": {"mode": mode}}, "test")
-        found = floor_actuator(self.settings, structlog.get_logger(), parts)
+    def __init__(self, plane: ControlPlane, parts: ExitStack, mode: str = "floor") -> None:
+        acting = {"kubeconfig": str(plane.account("forecaster", NAMESPACE))}
+        given = {"acting": acting, "floor": {"enabled": True}, "policy": {"mode": mode}}
+        self.settings = parse(given, "test")
+        found = actuators(self.settings, structlog.get_logger(), parts)
         assert found is not None
-        self.actuator = found
+        assert isinstance(found.parts["floor"], FloorActuator)
+        self.actuator = found.parts["floor"]
+        self.fence = found.election
         self.publisher = OfferPublisher(self.settings.policies, {"floor": self.actuator})
 
     def until_leading(self) -> None:
-        wait_until(self.actuator.fence.leading, what="the Lease")
+        wait_until(self.fence.leading, what="the Lease")
 
     def cycle(self, namespace: str, asked: int | None, *, at: datetime | None = None) -> Effected:
         """One cycle for the Deployment `web`; None: nothing is known."""
@@ -123,12 +117,6 @@ def told(api: Api, namespace: str) -> Document:
 
 def managers(api: Api, namespace: str) -> set[str]:
     return {each["manager"] for each in api.read(HPA, "web", namespace)["metadata"]["managedFields"]}
-
-
-def events(api: Api, namespace: str) -> list[tuple[str, str]]:
-    found = api.get(f"/api/v1/namespaces/{namespace}/events")["items"]
-    ours = (each for each in found if each["source"].get("component") == "forecaster")
-    return sorted((each["reason"], each["message"]) for each in ours)
 
 
 def test_pods_are_there_within_one_sync_although_the_metric_cannot_be_read(
@@ -195,10 +183,11 @@ def test_release_ends_all_floors_but_those_of_other_names(plane: ControlPlane, l
 
 
 def run_release(plane: ControlPlane, *arguments: str) -> str:
-    """What the CronJob runs, or another command in its place, with the CronJob's account."""
+    """What the CronJob runs with its account, or another command with that of the service."""
     job = plane.api.get(f"/apis/batch/v1/namespaces/{NAMESPACE}/cronjobs/forecaster-release")
     (container,) = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
-    rights = f"--kubeconfig={plane.account('forecaster-release', NAMESPACE)}"
+    account = "forecaster" if arguments else "forecaster-release"
+    rights = f"--kubeconfig={plane.account(account, NAMESPACE)}"
     command = [sys.executable, "-m", "forecaster", *(arguments or container["args"]), rights]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
@@ -282,9 +271,9 @@ def test_a_dry_run_changes_nothing_and_is_judged_by_the_api_server(plane: Contro
     (one,) = [each for each in Autoscalers(ApiClient(source)).listed() if each.namespace == web]
     dry = Autoscalers(ApiClient(source), dry_run=True)
     floor = WrittenFloor(1, datetime.now(UTC) + timedelta(minutes=15))
-    dry.write(Write(one, FloorChange.RAISE, 4, "a test", floor))
+    dry.write(Write(one, Change.RAISE, 4, "a test", floor))
     with pytest.raises(ApiError, match="maxReplicas"):
-        dry.write(Write(one, FloorChange.RAISE, 11, "a test", floor))
+        dry.write(Write(one, Change.RAISE, 11, "a test", floor))
     assert plane.api.read(HPA, "web", web) == before
 
 
@@ -312,9 +301,8 @@ class TestElection:
         with ExitStack() as second_parts, ExitStack() as third_parts:
             second = Replica(plane, second_parts)
             assert second.cycle(web, 5).writes == {}
-            assert second.actuator.fence.fault == ""
-            fence = leader.actuator.fence
-            assert isinstance(fence, Election)
+            assert second.fence.fault == ""
+            fence = leader.fence
             reached, fence.leases = fence.leases, CutOff()
             began = time.monotonic()
             second.until_leading()
@@ -327,16 +315,16 @@ class TestElection:
             fence.leases = reached
             third = Replica(plane, third_parts)
             second_parts.close()
-            wait_until(lambda: third.actuator.fence.leading() or fence.leading(), what="the next leader")
+            wait_until(lambda: third.fence.leading() or fence.leading(), what="the next leader")
             third_parts.close()
             leader.until_leading()
 
     def test_a_pause_by_annotation_stops_and_goes_on(self, plane: ControlPlane, leader: Replica, web: str) -> None:
         plane.kubectl("annotate", "lease", "forecaster", f"--namespace={NAMESPACE}", "forecaster.dev/pause=true")
-        wait_until(lambda: leader.actuator.fence.paused, what="the pause")
+        wait_until(lambda: leader.fence.paused, what="the pause")
         assert leader.cycle(web, 5).writes == {}
         plane.kubectl("annotate", "lease", "forecaster", f"--namespace={NAMESPACE}", "forecaster.dev/pause-")
-        wait_until(leader.actuator.fence.valid, what="the end of the pause")
+        wait_until(leader.fence.valid, what="the end of the pause")
         assert leader.cycle(web, 5).writes["raise", "written"] == 1
 
 
@@ -351,7 +339,8 @@ def test_the_service_itself_leads_undoes_what_is_no_longer_wanted_and_gives_the_
     component = yaml.safe_load((ROOT / "deploy" / "components" / "floor" / "settings.yaml").read_text())
     here = {"kubeconfig": str(plane.account("forecaster", NAMESPACE))}
     settings = {
-        "floor": component["floor"] | here,
+        **component,
+        "acting": component["acting"] | here,
         "kubernetes": here,  # HPAs are watched
         "policy": {"mode": "floor"},
         "prometheus": {"url": "http://127.0.0.1:9", "retries": 0},
@@ -360,8 +349,7 @@ def test_the_service_itself_leads_undoes_what_is_no_longer_wanted_and_gives_the_
     }
     (tmp_path / "settings.yaml").write_text(yaml.safe_dump(settings))
     command = [sys.executable, "-m", "forecaster", "run", "--config", str(tmp_path / "settings.yaml")]
-    fence = leader.actuator.fence
-    assert isinstance(fence, Election)
+    fence = leader.fence
     reached, fence.leases = fence.leases, CutOff()
     with (tmp_path / "log").open("wb") as log, subprocess.Popen(command, stderr=log) as process:
         wait_until(lambda: told(plane.api, other)["spec"]["minReplicas"] == 1, what="the undo")
@@ -369,7 +357,7 @@ def test_the_service_itself_leads_undoes_what_is_no_longer_wanted_and_gives_the_
     assert process.returncode == 0, (tmp_path / "log").read_text()
     assert plane.api.read(HPA, "web", web)["spec"]["minReplicas"] == 5
     assert "holderIdentity" not in plane.api.read("Lease", "forecaster", NAMESPACE)["spec"]
-    assert b'"event": "floor_write"' in (tmp_path / "log").read_bytes()
+    assert b'"event": "cluster_write"' in (tmp_path / "log").read_bytes()
     fence.leases = reached
     leader.until_leading()
 

@@ -22,6 +22,7 @@ from forecaster.kube.client import ApiClient
 from forecaster.kube.config import client_config_source
 from forecaster.kube.rights import RELEASE, RIGHTS, Right, missing
 from tests.cluster.test_floor import Dying, Replica, run_release
+from tests.support.control_plane.acting import ActingReplica
 from tests.support.control_plane.deployed import NAMESPACE, Deployed
 from tests.support.control_plane.workloads import deployment, external_hpa
 from tests.support.waiting import wait_until
@@ -57,12 +58,13 @@ def requests(deployed: Deployed, tmp_path_factory: pytest.TempPathFactory) -> di
     """What our accounts asked of the API server, by account, while everything they are for was done."""
     plane = deployed.cluster
     with_all_rights(plane, tmp_path_factory.mktemp("overlay"))
-    floor, absent = {"kubeconfig": str(deployed.account("forecaster"))}, {"url": "http://127.0.0.1:9", "retries": 0}
-    with deployed.run(prometheus=absent, floor=floor, replicas={"enabled": False}):
+    acting, absent = {"kubeconfig": str(deployed.account("forecaster"))}, {"url": "http://127.0.0.1:9", "retries": 0}
+    with deployed.run(prometheus=absent, acting=acting, replicas={"enabled": False}):
         plane.until_available()
         ask_for_a_value(deployed)
         wait_until(lambda: {"watch", "patch"} <= verbs_of(plane, "forecaster"), what="watches and the Lease")
     raise_and_end_floors(plane)
+    scale_and_put_back(plane)
     return {account: plane.audited(account) for account in {right.account for right in RIGHTS}}
 
 
@@ -108,7 +110,23 @@ def raise_and_end_floors(plane: ControlPlane) -> None:
         replica.cycle("rights", 5)
         plane.api.merge("HorizontalPodAutoscaler", "web", annotated("publish"), "rights")
         die_within_a_restoring(plane, replica)
-        assert "rights/web" in run_release(plane, "release")
+        assert "rights/web" in run_release(plane)
+
+
+def scale_and_put_back(plane: ControlPlane) -> None:
+    """The count of a workload of each kind without an HPA."""
+    stateful = deployment("worker", 1)
+    stateful["spec"]["serviceName"] = "worker"
+    plane.api.put(deployment("worker", 1), "rights")
+    plane.api.put({**stateful, "kind": "StatefulSet"}, "rights")
+    policy = {"mode": "scale", "horizontal": {"min_replicas": 1, "max_replicas": 9}}
+    with ExitStack() as parts:
+        replica = ActingReplica(plane, parts, {"scale": {"enabled": True}, "policy": policy})
+        replica.until_leading()
+        for kind in ("Deployment", "StatefulSet"):
+            found = replica.cycle("rights", 3, name="worker", kind=kind)["scale"]
+            assert found.writes == {("raise", "written"): 1}
+    assert "rights/worker" in run_release(plane, "release")
 
 
 def die_within_a_restoring(plane: ControlPlane, replica: Replica) -> None:
@@ -128,8 +146,9 @@ def verbs_of(plane: ControlPlane, account: str) -> set[str]:
 def is_of(one: Granted, asked: Document) -> bool:
     """Whether that right is what a request needed."""
     found, right = asked.get("objectRef", {}), one.right
+    resource = "/".join(filter(None, (found.get("resource"), found.get("subresource"))))
     return (
-        (asked["verb"], found.get("apiGroup", ""), found.get("resource")) == (one.verb, right.group, right.resource)
+        (asked["verb"], found.get("apiGroup", ""), resource) == (one.verb, right.group, right.resource)
         and (not right.names or found.get("name") in right.names)
         and (not right.namespace or found.get("namespace") == right.namespace)
     )
@@ -268,10 +287,12 @@ def test_doctor_names_what_is_missing_and_what_is_not_done_without_it(
     deployed: Deployed, requests: dict[str, list[Document]]
 ) -> None:
     kubeconfig = str(deployed.account("forecaster"))
-    settings = parse({"floor": {"enabled": True, "kubeconfig": kubeconfig}, "kubernetes": {"live": "off"}}, "test")
+    settings = parse(
+        {"floor": {"enabled": True}, "acting": {"kubeconfig": kubeconfig}, "kubernetes": {"live": "off"}}, "test"
+    )
     (well,) = rights_checks(settings)
     assert (well.name, well.ok) == ("rights of mode floor", True)
-    events = next(one for one in GRANTED if one.right.resource == "events" and one.right.account != RELEASE)
+    events = next(one for one in GRANTED if one.right[1:4] == ("floor", "", "events") and one.right.account != RELEASE)
     with without(deployed.cluster, events):
         (told,) = rights_checks(settings)
     assert told.detail == "create events is not allowed: changes leave no Event beside the HPA"

@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.actuators.floor import LEAST_GROWTH, LEAST_PODS, LEAST_WORKLOADS, Memory, floor_plan, released
-from forecaster.actuators.values import MANAGER, FloorChange, FloorOffer, FloorSettings, WrittenFloor
+from forecaster.actuators.floor import floor_plan, released
+from forecaster.actuators.limits import LEAST_GROWTH, LEAST_PODS, LEAST_WORKLOADS
+from forecaster.actuators.settings import FloorSettings
+from forecaster.actuators.values import FloorOffer, WrittenFloor
+from forecaster.actuators.writes import MANAGER, Change
 from tests.support.autoscalers import FakeAutoscalers, live_hpa
 from tests.support.builders import NOON
 
 if TYPE_CHECKING:
     from forecaster.actuators.floor import FloorPlan
+    from forecaster.actuators.memory import Memory
     from forecaster.actuators.values import LiveAutoscaler
 
 NAMES = ("a", "b")
@@ -154,7 +158,7 @@ def test_what_was_written_is_not_written_again(happened: list[tuple[str, str, ob
         days.now = at
         again = [write.change for write in days.cycle().writes]
         # A restoring that died is finished; one whose time of backing off is over is raised after its marks went.
-        assert set(again) <= {FloorChange.FORGET, FloorChange.RAISE}
+        assert set(again) <= {Change.FORGET, Change.RAISE}
         days.now = at
         assert days.cycle().writes == [] or days.cluster.dies
 
@@ -185,7 +189,7 @@ def test_the_limits_of_a_cycle_hold(
         there = max(write.autoscaler.replicas, write.autoscaler.min_replicas)
         assert added(write) <= max(LEAST_GROWTH, int(growth * there))
         assert write.min_replicas > write.autoscaler.min_replicas
-    moved = {write.autoscaler.name for write in plan.writes} | {each.autoscaler.name for each in plan.refusals}
+    moved = {write.autoscaler.name for write in plan.writes} | {each.subject.name for each in plan.refusals}
     wants = {one.name for one in hpas if min(asked[one.target].floor or 0, one.max_replicas) > one.min_replicas}
     assert moved == wants  # whatever is not written is told
 
@@ -202,7 +206,7 @@ def test_a_large_fleet_is_moved_by_500_in_a_cycle_and_undone_at_once() -> None:
     assert len(floor_plan(hpas, asked, lambda _: True, {}, NOON, RULES).writes) == 500
     raised = [replace(one, marked=True, floor=WrittenFloor(2, NOON), writers=frozenset({MANAGER})) for one in hpas]
     undone = floor_plan(raised, asked, lambda _: False, {}, NOON, RULES).writes
-    assert {(one.change, one.min_replicas) for one in undone} == {(FloorChange.RESTORE, 2)}
+    assert {(one.change, one.min_replicas) for one in undone} == {(Change.RESTORE, 2)}
     assert len(undone) == 4000
 
 
@@ -215,7 +219,7 @@ def test_a_floor_whose_change_waits_is_renewed_meanwhile() -> None:
     asked = {one.target: FloorOffer(6) for one in raised}
     plan = floor_plan(raised, asked, lambda _: True, {}, NOON, RULES)
     assert {one.autoscaler.name for one in plan.writes} == {one.name for one in raised}
-    waiting = {one.autoscaler.name for one in plan.refusals}
+    waiting = {one.subject.name for one in plan.refusals}
     renewed = [one for one in plan.writes if one.autoscaler.name in waiting]
-    assert {(one.change, one.min_replicas) for one in renewed} == {(FloorChange.RENEW, 4)}
+    assert {(one.change, one.min_replicas) for one in renewed} == {(Change.RENEW, 4)}
     assert all(one.floor == WrittenFloor(2, NOON + RULES.expires_after) for one in plan.writes)

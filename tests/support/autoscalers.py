@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from forecaster.actuators.values import MANAGER, FloorChange, LiveAutoscaler, Write
+from forecaster.actuators.values import LiveAutoscaler, Write
+from forecaster.actuators.writes import MANAGER, Change
 from forecaster.domain.workload import WorkloadId
 from forecaster.kube.client import ApiError, UnreachableError
 
@@ -101,10 +102,10 @@ class FakeAutoscalers:
 def _after(write: Write, one: LiveAutoscaler, *, dies: bool) -> dict[str, object]:
     """The fields that a write leaves."""
     marks: dict[str, object] = {"floor": write.floor, "backed_off_until": write.backed_off_until}
-    if write.change in {FloorChange.YIELD, FloorChange.FORGET}:
+    if write.change in {Change.YIELD, Change.FORGET}:
         others = one.writers - {MANAGER}
-        return marks | {"writers": others, "marked": write.change == FloorChange.YIELD}
-    if write.change == FloorChange.RESTORE:
+        return marks | {"writers": others, "marked": write.change == Change.YIELD}
+    if write.change == Change.RESTORE:
         writers = frozenset({MANAGER}) if dies else frozenset[str]()
         return marks | {"min_replicas": write.min_replicas, "marked": dies, "writers": writers}
     return marks | {"min_replicas": write.min_replicas, "marked": True, "writers": frozenset({MANAGER})}

@@ -17,9 +17,10 @@
     mode: publish
 {{- if .Values.components.floor }}
 20-floor.yaml: |
+  acting:
+    lease: {{ .Release.Namespace }}/forecaster
   floor:
     enabled: true
-    lease: {{ .Release.Namespace }}/forecaster
 {{- end }}
 {{- if .Values.components.frontProxy }}
 20-front-proxy.yaml: |
@@ -47,8 +48,15 @@
   replicas:
     enabled: true
     ca_file: /etc/forecaster/certificates/ca.crt
-  floor:
+  acting:
     lease: {{ .Release.Namespace }}/forecaster
+{{- end }}
+{{- if .Values.components.scale }}
+30-scale.yaml: |
+  acting:
+    lease: {{ .Release.Namespace }}/forecaster
+  scale:
+    enabled: true
 {{- end }}
 {{- with .Values.settings }}
 90-values.yaml: |

@@ -28,6 +28,7 @@ RESOURCES = {
     "ScaledObject": "/apis/keda.sh/v1alpha1/namespaces/{}/scaledobjects",
     "Secret": "/api/v1/namespaces/{}/secrets",
     "Service": "/api/v1/namespaces/{}/services",
+    "StatefulSet": "/apis/apps/v1/namespaces/{}/statefulsets",
     "ServiceAccount": "/api/v1/namespaces/{}/serviceaccounts",
 }
 

@@ -2,60 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from forecaster.actuators.acting import FloorActuator, release
-from forecaster.actuators.values import FloorSettings
+from forecaster.actuators.acting import FloorActuator
+from forecaster.actuators.floor import released
+from forecaster.actuators.release import Released, release
+from forecaster.actuators.settings import ActingSettings, FloorSettings
+from forecaster.actuators.writes import Writer
 from forecaster.domain.decision import Reason
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.kube.client import ApiError, UnreachableError
 from forecaster.publish.publisher import OfferPublisher
 from tests.support.autoscalers import OWNER, FakeAutoscalers, live_hpa
+from tests.support.fences import Fence, Log
 from tests.support.recommendations import NOON, recommendation, signal_view
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from forecaster.domain.report import Effected
 
 MINUTE = timedelta(minutes=1)
-
-
-@dataclass
-class Fence:
-    """Writes are allowed `left` more times."""
-
-    left: int = 1000
-    fault: str = ""
-    paused: bool = False
-
-    def valid(self) -> bool:
-        self.left -= 1
-        return self.left >= 0 and not self.paused
-
-    def leading(self) -> bool:
-        return self.left > 0
-
-
-@dataclass
-class Log:
-    """Lines in their order, with how many writes had been sent by then."""
-
-    cluster: FakeAutoscalers
-    lines: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
-    sent: list[int] = field(default_factory=list)
-
-    def info(self, event: str, **facts: object) -> None:
-        self.lines.append((event, facts))
-        self.sent.append(len(self.cluster.written))
-
-    warning = info
-
-    def events(self) -> list[str]:
-        return [event for event, _ in self.lines]
 
 
 class Replica:
@@ -64,8 +36,8 @@ class Replica:
     def __init__(self, cluster: FakeAutoscalers, mode: str = "floor", **settings: object) -> None:
         self.cluster, self.log, self.fence = cluster, Log(cluster), Fence()
         self.policies = Policies(Policy(mode=mode))  # type: ignore[arg-type]
-        rules = FloorSettings(enabled=True, **settings)  # type: ignore[arg-type]
-        self.actuator = FloorActuator(cluster, self.fence, self.policies, rules, self.log)
+        writer = Writer("floor", self.fence, ActingSettings(**settings), self.log)  # type: ignore[arg-type]
+        self.actuator = FloorActuator(cluster, writer, self.policies, FloorSettings(enabled=True))
         self.publisher = OfferPublisher(self.policies, {"floor": self.actuator})
         self.now = NOON
 
@@ -81,6 +53,10 @@ class Replica:
     def cycles(self, count: int, asked: int | None = 7) -> None:
         for _ in range(count):
             self.cycle(asked)
+
+
+def put_back(cluster: FakeAutoscalers, now: datetime = NOON, *, expired: bool = False) -> list[Released]:
+    return list(release(cluster, cluster.listed(marked=True), lambda one: released(one, now, expired=expired), now))
 
 
 @pytest.fixture
@@ -106,8 +82,8 @@ def test_a_forecast_that_acts_raises_the_floor_at_once_and_keeps_the_owners_valu
 def test_each_write_is_noted_before_it_is_sent(replica: Replica) -> None:
     replica.cycle(7)
     ((event, facts),) = replica.log.lines
-    assert (event, replica.log.sent) == ("floor_write", [0])
-    assert (facts["hpa"], facts["min_replicas"], facts["was"], facts["before"]) == ("shop/web", 7, 2, 2)
+    assert (event, replica.log.sent) == ("cluster_write", [0])
+    assert (facts["object"], facts["count"], facts["was"], facts["before"]) == ("HPA shop/web", 7, 2, 2)
 
 
 def test_a_forecast_that_is_only_watched_raises_nothing(replica: Replica) -> None:
@@ -190,7 +166,7 @@ class TestOtherWriters:
         assert replica.cycle(7).states == {"owned": 1}
         replica.cycle(7)
         ((event, facts),) = replica.log.lines
-        assert event == "floors_refused"
+        assert event == "writes_refused"
         assert facts["codes"] == {"owned": 1}
         assert facts["first"] == ["HPA shop/web is made from ScaledObject web; state its minimum there"]
 
@@ -234,18 +210,17 @@ class TestUndo:
 
     def test_release_restores_everything_or_what_has_expired(self, replica: Replica) -> None:
         replica.cycle(7)
-        everything = {"chosen": lambda _: True}
-        assert list(release(replica.cluster, NOON, expired=True, **everything)) == []
+        assert put_back(replica.cluster, NOON, expired=True) == []
         late = NOON + 15 * MINUTE
-        assert list(release(replica.cluster, late, expired=True, **everything)) == [
+        assert put_back(replica.cluster, late, expired=True) == [
             ("HPA shop/web: minReplicas 2, was 7: its expiry has passed", True)
         ]
-        assert list(release(replica.cluster, late, expired=False, **everything)) == []
+        assert put_back(replica.cluster, late) == []
 
     def test_release_keeps_the_value_of_another_writer(self, replica: Replica) -> None:
         replica.cycle(7)
         replica.cluster.owner_sets(4)
-        assert len(list(release(replica.cluster, NOON, expired=False, chosen=lambda _: True))) == 1
+        assert len(put_back(replica.cluster)) == 1
         assert (replica.cluster.only().min_replicas, replica.cluster.only().marked) == (4, False)
 
     def test_one_that_cannot_be_released_does_not_keep_the_others(self) -> None:
@@ -253,7 +228,7 @@ class TestUndo:
         for name in ("a", "b", "c"):
             cluster.change(name, marked=True, fault="the owner's value is gone" if name == "a" else "")
         cluster.fails = [ApiError("denied by a webhook", 403)]
-        found = list(release(cluster, NOON, expired=False, chosen=lambda _: True))
+        found = put_back(cluster)
         assert [one.done for one in found] == [False, False, True]
         assert found[1].line == "HPA shop/b: left at minReplicas 2: denied by a webhook"
 
@@ -262,7 +237,7 @@ class TestUndo:
         cluster.change("a", marked=True)
         cluster.change("b", marked=True)
         cluster.before_write = lambda: cluster.delete("a")
-        assert [one.done for one in release(cluster, NOON, expired=False, chosen=lambda _: True)] == [True]
+        assert [one.done for one in put_back(cluster)] == [True]
         assert not cluster.only().marked
 
     def test_a_mode_that_cannot_be_read_ends_the_floor_and_is_said(self, replica: Replica) -> None:
@@ -274,7 +249,7 @@ class TestUndo:
     def test_release_looks_again_where_the_hpa_is_written_meanwhile(self, replica: Replica) -> None:
         replica.cycle(7)
         replica.cluster.before_write = lambda: replica.cluster.change(replicas=9)
-        assert len(list(release(replica.cluster, NOON, expired=False, chosen=lambda _: True))) == 1
+        assert len(put_back(replica.cluster)) == 1
         assert replica.cluster.only().min_replicas == 2
 
 
@@ -310,7 +285,7 @@ class TestFailures:
         replica = Replica(FakeAutoscalers.of(*map(live_hpa, names)), mode="publish")
         for name in names:
             replica.cluster.change(name, marked=True)
-        replica.actuator.seconds = iter([0.0, 1.0, 15.0, 21.0]).__next__
+        replica.actuator.writer.seconds = iter([0.0, 1.0, 15.0, 21.0]).__next__
         assert replica.cycle(7).failures == ("floor: 1 changes wait for the next cycle",)
         assert len(replica.cluster.written) == 2
 
@@ -337,7 +312,7 @@ class TestFailures:
 
         monkeypatch.setattr(replica.cluster, "record", lost)
         assert replica.cycle(7).writes == {("raise", "written"): 1}
-        assert replica.log.events() == ["floor_write", "floor_event_lost"]
+        assert replica.log.events() == ["cluster_write", "cluster_event_lost"]
 
 
 class TestFence:

@@ -13,14 +13,15 @@ from forecaster.actuators.autoscalers import (
     BEFORE,
     EXPIRES,
     LABEL,
-    LONG_AGO,
     MODE,
     HorizontalPodAutoscaler,
     applied,
-    event_of,
+    floor_event,
     listed_autoscaler,
 )
-from forecaster.actuators.values import FloorChange, LiveAutoscaler, Write, WrittenFloor
+from forecaster.actuators.events import LONG_AGO
+from forecaster.actuators.values import LiveAutoscaler, Write, WrittenFloor
+from forecaster.actuators.writes import Change
 from forecaster.domain.workload import WorkloadId
 from tests.support.autoscalers import live_hpa
 from tests.support.recommendations import NOON
@@ -119,14 +120,14 @@ def test_the_object_it_is_made_from_is_named() -> None:
     assert read(ownerReferences=owners).controller == "ScaledObject web"
 
 
-def sent(change: FloorChange, count: int, **after: Any) -> dict[str, Any]:
+def sent(change: Change, count: int, **after: Any) -> dict[str, Any]:
     write = Write(live_hpa(), change, count, "", **after)
     found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(applied(write)))
     return found
 
 
 def test_what_is_applied_names_the_object_and_version_that_was_decided_on() -> None:
-    body = sent(FloorChange.RAISE, 7, floor=WrittenFloor(2, datetime(2026, 3, 1, 12, 15, tzinfo=UTC)))
+    body = sent(Change.RAISE, 7, floor=WrittenFloor(2, datetime(2026, 3, 1, 12, 15, tzinfo=UTC)))
     assert body == {
         "apiVersion": "autoscaling/v2",
         "kind": "HorizontalPodAutoscaler",
@@ -143,15 +144,15 @@ def test_what_is_applied_names_the_object_and_version_that_was_decided_on() -> N
 
 
 def test_what_yields_names_no_value_and_what_restores_no_annotation() -> None:
-    yielded = sent(FloorChange.YIELD, 7, backed_off_until=NOON)
+    yielded = sent(Change.YIELD, 7, backed_off_until=NOON)
     assert "spec" not in yielded
     assert yielded["metadata"]["annotations"] == {BACK_OFF: "2026-03-01T12:00:00Z"}
-    restored = sent(FloorChange.RESTORE, 2)
+    restored = sent(Change.RESTORE, 2)
     assert (restored["spec"], restored["metadata"]["annotations"]) == ({"minReplicas": 2}, {})
 
 
 def test_an_event_that_is_sent_twice_is_one() -> None:
-    write = Write(live_hpa(), FloorChange.RAISE, 7, "the forecast asks for 7")
-    first, again = event_of(write, NOON), event_of(write, NOON + timedelta(seconds=3))
+    write = Write(live_hpa(), Change.RAISE, 7, "the forecast asks for 7")
+    first, again = floor_event(write, NOON), floor_event(write, NOON + timedelta(seconds=3))
     assert first.metadata.name == again.metadata.name
     assert first.message == "minReplicas 2 → 7: the forecast asks for 7"

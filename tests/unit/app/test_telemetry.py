@@ -199,12 +199,13 @@ def test_requests_that_come_from_elsewhere_are_a_warning_and_a_counter(capsys: p
 def test_floors_are_counted_by_what_became_of_them() -> None:
     before = Effected(leading=True, writes=Counter({("raise", "written"): 2}), states=Counter(raised=3, owned=1))
     after = Effected(leading=False, writes=Counter({("raise", "written"): 1}), states=Counter(raised=2))
-    text = recorded(report(effected=before), report(effected=after))
+    text = recorded(report(effected={"floor": before}), report(effected={"floor": after, "scale": before}))
     assert 'forecaster_floor_writes_total{change="raise",outcome="written"} 3.0' in text
     assert 'forecaster_floors{state="raised"} 2.0' in text
-    assert 'state="owned"' not in text
-    assert "forecaster_leader 0.0" in text
-    assert "forecaster_leader 1.0" in recorded(report(effected=before))
+    assert 'forecaster_floors{state="owned"}' not in text
+    assert 'forecaster_scale_writes_total{change="raise",outcome="written"} 2.0' in text
+    assert "forecaster_leader 0.0" in recorded(report(effected={"floor": after}))
+    assert "forecaster_leader 1.0" in text
 
 
 def test_the_end_of_the_certificate_is_read_from_its_file_and_absent_without_it(tmp_path: Path) -> None:

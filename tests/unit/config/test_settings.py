@@ -68,7 +68,9 @@ class TestFaults:
             ("policy: {mode: floor}", "policy", "floor.enabled: true"),
             ("overrides: [{policy: {mode: floor}}]", "overrides", "floor.enabled: true"),
             ("{cycle: {interval: 5m}, floor: {expires_after: 20m}}", "floor", "five times cycle.interval"),
-            ("floor: {lease: forecaster}", "floor.lease", "pattern"),
+            ("acting: {lease: forecaster}", "acting.lease", "pattern"),
+            ("policy: {mode: scale, horizontal: {min_replicas: 1, max_replicas: 9}}", "policy", "scale.enabled: true"),
+            ("{scale: {enabled: true}, policy: {mode: scale}}", "policy", "needs horizontal.min_replicas and"),
         ],
     )
     def test_each_names_what_is_allowed(self, text: str, path: str, allowed: str) -> None:

@@ -387,13 +387,12 @@ class Hands:
     fault: str = ""
     seen: list[int] = field(default_factory=list)
 
-    def act(self, now: datetime) -> Effected:
+    def act(self, now: datetime) -> dict[str, Effected]:
         self.seen.append(len(self.stage.publisher.published))
         if self.fault:
             raise ApiError(self.fault)
-        return Effected(
-            leading=True, writes=Counter({("raise", "failed"): 1}), states=Counter(), failures=("HPA a: no",)
-        )
+        failed = Counter({("raise", "failed"): 1})
+        return {"floor": Effected(leading=True, writes=failed, states=Counter(), failures=("HPA a: no",))}
 
 
 class TestEffects:
@@ -403,15 +402,14 @@ class TestEffects:
         report = stage.run().report
         assert hands.seen == [1]
         assert report.failures == ("HPA a: no",)
-        assert report.effected is not None
-        assert report.effected.writes == {("raise", "failed"): 1}
+        assert report.effected["floor"].writes == {("raise", "failed"): 1}
 
     def test_acting_that_fails_as_a_whole_is_one_line_and_costs_nothing_else(self) -> None:
         stage = CycleOnFakes(load())
         stage.cycle.effects.actuator = Hands(stage, fault="GET hpas: 403")
         outcome = stage.run()
         assert outcome.report.failures == ("effects: ApiError: GET hpas: 403",)
-        assert outcome.report.effected is None
+        assert outcome.report.effected == {}
         assert len(stage.ledger.recorded) == 1
 
 

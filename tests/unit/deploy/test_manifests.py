@@ -35,13 +35,14 @@ def documents(folder: Path) -> list[tuple[str, dict[str, Any]]]:
 
 BASE = [each for _, each in documents(DEPLOY / "base")]
 FLOOR = [each for _, each in documents(DEPLOY / "components" / "floor")]
+SCALE = [each for _, each in documents(DEPLOY / "components" / "scale")]
 PODS = [each["spec"]["template"]["spec"] for each in BASE if each["kind"] in {"Deployment", "Job"}] + [
     each["spec"]["jobTemplate"]["spec"]["template"]["spec"] for each in BASE + FLOOR if each["kind"] == "CronJob"
 ]
 
 
 # The aggregator's own kind is in no published schema; the cluster tests apply it.
-IN_A_SCHEMA = [each for each in BASE + FLOOR if each["kind"] != "APIService"]
+IN_A_SCHEMA = [each for each in BASE + FLOOR + SCALE if each["kind"] != "APIService"]
 
 
 def test_the_base_needs_nothing_that_not_every_cluster_has() -> None:
@@ -99,6 +100,16 @@ def test_mode_floor_adds_three_rights() -> None:
         ("events", "create"),
     }
     assert next(rule for rule in rules if rule["resources"] == ["leases"])["resourceNames"] == ["forecaster"]
+
+
+def test_mode_scale_adds_the_scale_of_workloads() -> None:
+    rules = [rule for role in SCALE if role["kind"] in {"Role", "ClusterRole"} for rule in role["rules"]]
+    assert {(*rule["resources"], *rule["verbs"]) for rule in rules} == {
+        ("deployments", "statefulsets", "get", "patch"),
+        ("deployments/scale", "statefulsets/scale", "patch"),
+        ("events", "create"),
+        ("leases", "get", "patch"),
+    }
 
 
 def test_settings_of_base_and_components_are_good() -> None:

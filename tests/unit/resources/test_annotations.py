@@ -44,7 +44,7 @@ def test_a_mode_that_is_none_is_taken_for_observe() -> None:
     policy, faults = said(mode="flor")
     assert policy == {"mode": "observe"}
     assert faults == (
-        "HPA web: annotation forecaster.dev/mode is 'flor': Input should be 'observe', 'publish' or 'floor'",
+        "HPA web: annotation forecaster.dev/mode is 'flor': Input should be 'observe', 'publish', 'floor' or 'scale'",
     )
 
 

@@ -12,9 +12,10 @@ import msgspec
 import pytest
 import structlog
 
+from forecaster.actuators.acting import FloorActuator
 from forecaster.actuators.autoscalers import BEFORE, EXPIRES, LABEL, listed_autoscaler
 from forecaster.actuators.values import WrittenFloor
-from forecaster.app.compose import floor_actuator, watched_autoscalers
+from forecaster.app.effects import actuators, watched_autoscalers
 from forecaster.config.settings import parse
 from forecaster.domain.window import Inventory
 from forecaster.domain.workload import NamedContainer, Resources, Target, TargetType, Workload, WorkloadId
@@ -224,13 +225,15 @@ class TestAutoscalers:
         written.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", "current-context": "here", **document}))
         live = cluster(horizontalpodautoscalers=[hpa(external("queue", "30"))])
         for watched, known in ((written, True), (tmp_path / "another", False)):
-            floor = {"enabled": True, "kubeconfig": str(written)}
-            settings = parse({"floor": floor, "kubernetes": {"kubeconfig": str(watched)}}, "test")
+            given = {"floor": {"enabled": True}, "acting": {"kubeconfig": str(written)}}
+            settings = parse({**given, "kubernetes": {"kubeconfig": str(watched)}}, "test")
             with ExitStack() as parts:
-                actuator = floor_actuator(settings, structlog.get_logger(), parts, live)
-                assert actuator is not None
+                acting = actuators(settings, structlog.get_logger(), parts, live)
+                assert acting is not None
+                floor = acting.parts["floor"]
+                assert isinstance(floor, FloorActuator)
                 with nullcontext() if known else pytest.raises(UnreachableError):
-                    assert [one.name for one in actuator.autoscalers.listed()] == ["web"]
+                    assert [one.name for one in floor.autoscalers.listed()] == ["web"]
 
 
 class TestResources:

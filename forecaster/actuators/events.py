@@ -1,0 +1,114 @@
+"""Events of Kubernetes beside the objects that are written, and annotations that hold instants and counts."""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import TYPE_CHECKING, NamedTuple
+
+from forecaster.actuators.writes import MANAGER
+from forecaster.kube.client import ApiError
+from forecaster.kube.objects import ObjectMeta, Wire
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from forecaster.actuators.writes import ClusterWrite
+    from forecaster.kube.client import ApiClient
+
+MESSAGE_MAX = 1000
+LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+COUNT_DIGITS = 10
+"""Of the largest count that the API server takes. Longer texts are no count, and some no number for Python."""
+
+
+class InvolvedObject(Wire, frozen=True):
+    """The object of an Event."""
+
+    namespace: str
+    name: str
+    uid: str
+    api_version: str
+    kind: str
+
+
+class EventObject(Wire, frozen=True):
+    """v1."""
+
+    metadata: ObjectMeta
+    involved_object: InvolvedObject
+    reason: str
+    message: str
+    type: str
+    first_timestamp: str
+    last_timestamp: str
+    count: int
+    source: dict[str, str]
+
+
+class EventKind(NamedTuple):
+    """The reason of an Event, and whether a person should see it."""
+
+    reason: str
+    warns: bool = False
+
+
+def event_of(write: ClusterWrite, involved: InvolvedObject, kind: EventKind, moved: str, at: datetime) -> EventObject:
+    """What `kubectl describe` shows of a change. Its name is made of the change: sent twice it is one."""
+    digest = hashlib.sha256(f"{involved.uid} {write.subject.version} {write.change}".encode()).hexdigest()[:16]
+    return EventObject(
+        ObjectMeta(name=f"{involved.name}.{digest}", namespace=involved.namespace),
+        involved,
+        reason=kind.reason,
+        message=moved + write.reason[:MESSAGE_MAX],
+        type="Warning" if kind.warns else "Normal",
+        first_timestamp=(now := instant_text(at)),
+        last_timestamp=now,
+        count=1,
+        source={"component": MANAGER},
+    )
+
+
+def create_event(client: ApiClient, event: EventObject) -> None:
+    """Put it beside its object. Raises ApiError."""
+    with suppress_conflict():  # it is there already
+        client.create(f"/api/v1/namespaces/{event.metadata.namespace}/events", event, EventObject)
+
+
+@contextmanager
+def suppress_conflict() -> Iterator[None]:
+    """Another version by now is no fault."""
+    try:
+        yield
+    except ApiError as error:
+        if error.status != HTTPStatus.CONFLICT:
+            raise
+
+
+def instant_text(at: datetime) -> str:
+    """An instant as annotations and Events have it."""
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def instant_of(annotations: Mapping[str, str], name: str) -> datetime | None:
+    """An instant that cannot be read is past."""
+    text = annotations.get(name)
+    if text is None:
+        return None
+    try:
+        at = datetime.fromisoformat(text)
+        return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return LONG_AGO
+
+
+def count_of(annotations: Mapping[str, str], name: str, meaning: str) -> tuple[int | None, str]:
+    """A count that is written down, or why it cannot be read."""
+    text = annotations.get(name)
+    if text is None:
+        return None, ""
+    if not (text.isascii() and text.isdecimal()) or len(text) > COUNT_DIGITS:
+        return None, f"annotation {name} is {text[:40]!r}, not a count; write the owner's {meaning} there"
+    return int(text), ""

@@ -1,0 +1,84 @@
+"""`release`: owners' values back, from the marks that lie beside them, without a forecast, a Lease or a service."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from http import HTTPStatus
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+
+from forecaster.actuators.writes import ClusterWrite, Subject
+from forecaster.kube.client import ApiError, UnreachableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from datetime import datetime
+
+    from forecaster.actuators.writes import Cluster
+
+ATTEMPTS = 3
+"""Where an object is written by its controller meanwhile."""
+W = TypeVar("W", bound=ClusterWrite)
+
+
+class Marked(Subject, Protocol):
+    """An object that may have marks of ours."""
+
+    @property
+    def fault(self) -> str:
+        """Why the owner's value is not known."""
+
+    @property
+    def stands(self) -> str:
+        """The field and its present value."""
+
+
+S = TypeVar("S", bound=Marked)
+
+
+class Released(NamedTuple):
+    """One object of a release."""
+
+    line: str
+    done: bool = True
+    """False: its owner's value is not back."""
+
+
+def release(
+    cluster: Cluster[W], marked: Iterable[S], undo: Callable[[S], W | None], now: datetime
+) -> Iterator[Released]:
+    """Give owners their values back, and tell of each object; `undo` is None where that is not to be.
+
+    Raises:
+        ApiError: the API server does not answer.
+    """
+    for one in marked:
+        found = _released(cluster, one, undo, now, attempts=ATTEMPTS)
+        if found is not None:
+            yield found
+
+
+def _released(
+    cluster: Cluster[W], one: S, undo: Callable[[S], W | None], now: datetime, *, attempts: int
+) -> Released | None:
+    """What became of one; None where there is nothing to do, or it is gone."""
+    if one.fault:
+        return Released(f"{one}: left at {one.stands}: {one.fault}", done=False)
+    write = undo(one)
+    if write is None:
+        return None
+    try:
+        try:
+            cluster.write(write)
+        except ApiError as error:
+            if error.status != HTTPStatus.CONFLICT or attempts == 1:
+                raise
+            return _released(cluster, cluster.again(one), undo, now, attempts=attempts - 1)
+    except UnreachableError:
+        raise
+    except ApiError as error:
+        if error.status == HTTPStatus.NOT_FOUND:
+            return None
+        return Released(f"{one}: left at {one.stands}: {error}", done=False)
+    with suppress(ApiError):  # the value is back; its Event is told by this line, too
+        cluster.record(write, now)
+    return Released(f"{write}, was {one.stands.split(' ', 1)[1]}: {write.reason}")

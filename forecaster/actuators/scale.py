@@ -1,0 +1,264 @@
+"""`scale_plan`: which counts of workloads to write, and why others are not. Pure: objects and offers in, writes out.
+
+Only where nothing else scales the workload. A count goes up at once and down late, as a floor does: to the highest that
+was asked for within `lower_after`, by a replica that has looked for as long, never while anything is not known. The
+owner's count lies in an annotation, and is what every way back restores. It does not expire: where the service is gone
+the count stays as it was, because the owner's may be too few for the load that there is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from forecaster.actuators.limits import Move, allowed
+from forecaster.actuators.memory import Memory, Seen, looked
+from forecaster.actuators.writes import MANAGER, Change, Refusal, RefusalReason
+from forecaster.domain.amounts import duration_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from forecaster.actuators.settings import ScaleSettings
+    from forecaster.domain.workload import WorkloadId
+
+
+@dataclass(frozen=True, slots=True)
+class LiveScale:
+    """One workload with a scale subresource as the API server has it."""
+
+    id: WorkloadId
+    uid: str
+    version: str
+    """`resourceVersion`."""
+    replicas: int
+    """`spec.replicas`."""
+    writers: frozenset[str]
+    """Field managers that own `spec.replicas`."""
+    owner: str = ""
+    """What else sets the count or the whole object, in words; empty where nothing does."""
+    autoscalers: tuple[str, ...] = ()
+    """HPAs that scale it."""
+    deleted: bool = False
+    before: int | None = None
+    """The owner's count, where ours was written over it."""
+    backed_off_until: datetime | None = None
+    marked: bool = False
+    """Whether it has a label of ours."""
+    fault: str = ""
+    """Why the owner's count is not known."""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Its identity."""
+        return tuple(self.id)
+
+    @property
+    def stands(self) -> str:
+        """The field that is written, and its value."""
+        return f"replicas {self.replicas}"
+
+    @property
+    def other_writers(self) -> str:
+        """Field managers beside ours that own `spec.replicas`, in words."""
+        return ", ".join(sorted(self.writers - {MANAGER}))
+
+    def __str__(self) -> str:
+        return f"{self.id.kind} {self.id}"
+
+
+class CountOffer(NamedTuple):
+    """What the offer says of one workload."""
+
+    replicas: int | None
+    """None: not known, hold."""
+    may_lower: bool = True
+    """False while what is measured is a lower bound."""
+    current: int = 0
+    """The count when it was decided."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleWrite:
+    """One change of one workload."""
+
+    workload: LiveScale
+    change: Change
+    replicas: int
+    """After the change."""
+    reason: str
+    before: int | None = None
+    """The owner's count, to be kept; None where nothing of ours stays."""
+    backed_off_until: datetime | None = None
+
+    @property
+    def subject(self) -> LiveScale:
+        """The object that is written."""
+        return self.workload
+
+    def __str__(self) -> str:
+        return f"{self.workload}: replicas {self.replicas}"
+
+    def facts(self) -> dict[str, object]:
+        """For the audit line."""
+        return {"count": self.replicas, "was": self.workload.replicas, "before": self.before}
+
+    def on(self, fresh: LiveScale) -> ScaleWrite | None:
+        """The same change of the object as it is now; None where what it was decided by has changed.
+
+        The owner's count may lie there by now: it is written down first, and a controller may write in between.
+        """
+        decided, alike = self.workload, replace(fresh, version=self.workload.version)
+        if decided.before is None and fresh.before == self.before is not None and fresh.writers <= decided.writers:
+            alike = replace(alike, before=None, marked=decided.marked, writers=decided.writers)
+        here = replace(fresh, autoscalers=decided.autoscalers)
+        return replace(self, workload=here) if replace(alike, autoscalers=decided.autoscalers) == decided else None
+
+
+class ScalePlan(NamedTuple):
+    """What to do now."""
+
+    writes: list[ScaleWrite]
+    refusals: list[Refusal]
+
+
+def remembered(
+    memory: Memory, offers: Mapping[WorkloadId, CountOffer], now: datetime, rules: ScaleSettings
+) -> dict[tuple[str, ...], Seen]:
+    """The memory after one more look at the workloads in mode scale, which are those of `offers`."""
+    return {
+        tuple(id_): looked(memory.get(tuple(id_)), "", offer.replicas, now, rules.lower_after)
+        for id_, offer in offers.items()
+    }
+
+
+def to_look_at(
+    offers: Mapping[WorkloadId, CountOffer], memory: Memory, now: datetime, rules: ScaleSettings
+) -> Iterator[WorkloadId]:
+    """The workloads whose count may have to change, by what the cycle saw; those that need the most first."""
+    due = [(id_, _asked(offer, offer.current, memory[tuple(id_)], now, rules)) for id_, offer in offers.items()]
+    moving = [(id_, count, offers[id_].current) for id_, count in due if count is not None]
+    return (id_ for id_, _, _ in sorted(moving, key=lambda each: (-each[1] / max(1, each[2]), each[0])))
+
+
+def scale_plan(
+    live: Sequence[LiveScale],
+    offers: Mapping[WorkloadId, CountOffer],
+    scaled: Callable[[WorkloadId], bool],
+    memory: Memory,
+    now: datetime,
+    rules: ScaleSettings,
+) -> ScalePlan:
+    """The writes of one cycle in their order, and the refusals.
+
+    `live` are the workloads that have marks of ours and those to look at; `scaled` says whether a policy has `mode:
+    scale`. A workload without an offer is held.
+    """
+    found = ScalePlan([], [])
+    for one in live:
+        if one.deleted:
+            continue
+        offer = offers.get(one.id) or CountOffer(None)
+        match _decided(one, offer if scaled(one.id) else None, memory.get(one.key), now, rules):
+            case ScaleWrite() as write:
+                found.writes.append(write)
+            case Refusal() as refusal:
+                found.refusals.append(refusal)
+            case None:
+                pass
+    return _within_limits(found, [one.current for one in offers.values()], rules)
+
+
+def undone(one: LiveScale, why: str) -> ScaleWrite | None:
+    """The owner's count again; None where nothing of ours is on this workload. A count that others wrote stays."""
+    if one.before is not None and not one.other_writers and not one.autoscalers:
+        return ScaleWrite(one, Change.RESTORE, one.before, why)
+    return ScaleWrite(one, Change.FORGET, one.replicas, why) if one.marked or one.before is not None else None
+
+
+def _decided(
+    one: LiveScale, offer: CountOffer | None, seen: Seen | None, now: datetime, rules: ScaleSettings
+) -> ScaleWrite | Refusal | None:
+    """The write, or why there is none; None where there is nothing to do. Without an offer it is in another mode."""
+    if settled := _settled(one, now, rules, scaled=offer is not None):
+        return settled
+    return _moved(one, offer, seen, now, rules) if offer and seen else None
+
+
+def _settled(one: LiveScale, now: datetime, rules: ScaleSettings, *, scaled: bool) -> ScaleWrite | Refusal | None:
+    """What is done whatever is offered."""
+    if one.fault:
+        return Refusal(one, RefusalReason.UNREADABLE, f"{one}: {one.fault}")
+    if one.autoscalers or one.owner:
+        why = f"HPA {', '.join(one.autoscalers)} scales it" if one.autoscalers else one.owner
+        refusal = Refusal(one, RefusalReason.OWNED, f"{one}: {why}; mode scale is for what nothing else scales")
+        return undone(one, why) or (refusal if scaled else None)
+    if one.before is not None and one.other_writers:
+        return _yielded(one, now, rules)
+    if not scaled:
+        return undone(one, f"the policy of {one} has no mode scale")
+    return _waits(one, now)
+
+
+def _waits(one: LiveScale, now: datetime) -> ScaleWrite | Refusal | None:
+    """Why a workload in mode scale is not moved yet."""
+    if one.backed_off_until and now < one.backed_off_until:
+        why = f"its count had another writer; left alone until {one.backed_off_until:%H:%M} UTC"
+        return Refusal(one, RefusalReason.SECOND_WRITER, f"{one}: {why}")
+    if one.marked and one.before is None:
+        return ScaleWrite(one, Change.FORGET, one.replicas, "a back-off or a restoring is over")
+    if one.replicas == 0:
+        return Refusal(one, RefusalReason.STOPPED, f"{one}: scaled to 0, which its owner undoes")
+    return None
+
+
+def _yielded(one: LiveScale, now: datetime, rules: ScaleSettings) -> ScaleWrite:
+    """The other writer's count is the owner's from now on."""
+    reason = f"{one.other_writers} wrote replicas {one.replicas}; left alone for {duration_text(rules.back_off)}"
+    return ScaleWrite(one, Change.YIELD, one.replicas, reason, backed_off_until=now + rules.back_off)
+
+
+def _moved(one: LiveScale, offer: CountOffer, seen: Seen, now: datetime, rules: ScaleSettings) -> ScaleWrite | None:
+    count = _asked(offer, one.replicas, seen, now, rules)
+    if count is None:
+        return None
+    owner = one.replicas if one.before is None else one.before
+    if count > one.replicas:
+        return ScaleWrite(one, Change.RAISE, count, f"{count} are asked for", owner)
+    window = duration_text(rules.lower_after)
+    return ScaleWrite(one, Change.LOWER, count, f"no more than {seen.lowest()} were asked for in {window}", owner)
+
+
+def _asked(offer: CountOffer, current: int, seen: Seen, now: datetime, rules: ScaleSettings) -> int | None:
+    """The count to write over `current`; None where it stays, as always while it is not known."""
+    if offer.replicas is None or offer.replicas < 1:
+        return None
+    if offer.replicas > current:
+        return offer.replicas
+    if not offer.may_lower or now - seen.since < rules.lower_after or seen.lowest() >= current:
+        return None
+    return max(seen.lowest(), 1, current - max(1, int(rules.most_shrink * current)))
+
+
+def _within_limits(plan: ScalePlan, fleet: Sequence[int], rules: ScaleSettings) -> ScalePlan:
+    """What undoes, then the moves that the limits of a cycle let through."""
+    moving = {Change.RAISE, Change.LOWER}
+    moves = [_move(one) for one in plan.writes if one.change in moving]
+    found = ScalePlan([one for one in plan.writes if one.change not in moving], plan.refusals)
+    for move, count in allowed(moves, fleet, rules):
+        write = move.write
+        if count is None:
+            said = f"{write} waits for the next cycle, this one has changed enough"
+            found.refusals.append(Refusal(write.workload, RefusalReason.RATE_LIMIT, said))
+        elif count == write.replicas:
+            found.writes.append(write)
+        else:
+            limited = f"{write.reason}; {count} in this cycle, by its rate limits"
+            found.writes.append(replace(write, replicas=count, reason=limited))
+    return found
+
+
+def _move(write: ScaleWrite) -> Move[ScaleWrite]:
+    one = write.workload
+    return Move(write, one.key, write.replicas, one.replicas, one.replicas, write.change == Change.RAISE)

@@ -1,0 +1,298 @@
+"""Workloads with a scale subresource through the API server: read, scaled, given back. Wire types and requests only."""
+
+from __future__ import annotations
+
+from datetime import datetime  # noqa: TC003  msgspec resolves the annotations
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from forecaster.actuators.events import (
+    LONG_AGO,
+    EventKind,
+    InvolvedObject,
+    count_of,
+    create_event,
+    event_of,
+    instant_of,
+    instant_text,
+    suppress_conflict,
+)
+from forecaster.actuators.pages import PageMeta, listed
+from forecaster.actuators.scale import LiveScale, ScaleWrite
+from forecaster.actuators.writes import MANAGER, Change
+from forecaster.domain.workload import WorkloadId
+from forecaster.kube.client import ApiError
+from forecaster.kube.objects import OwnerReference, Wire
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from forecaster.actuators.events import EventObject
+    from forecaster.kube.client import ApiClient
+    from forecaster.sources.live_objects import ScalableKind
+
+LABEL: Final = "forecaster.dev/scale"
+"""`kubectl get deploy,sts -A -l forecaster.dev/scale` lists what is ours, and so does `forecaster release`."""
+SCALED, BACKED_OFF = "scaled", "backed-off"
+BEFORE: Final = "forecaster.dev/replicas-before"
+BACK_OFF: Final = "forecaster.dev/scale-backed-off-until"
+ATTEMPTS = 5
+"""Of removing marks, a few milliseconds apart."""
+PAGE = 200
+"""Workloads in one answer; each with its template, 5 to 20 kB."""
+TRACKED: Mapping[str, str] = {
+    "argocd.argoproj.io/instance": "Argo CD",
+    "argocd.argoproj.io/tracking-id": "Argo CD",
+    "kustomize.toolkit.fluxcd.io/name": "Flux",
+    "helm.toolkit.fluxcd.io/name": "Flux",
+}
+"""Labels and annotations by which GitOps tools mark what they own."""
+OWNING: Mapping[str, str] = {
+    "argocd-controller": "Argo CD",
+    "argocd-application-controller": "Argo CD",
+    "kustomize-controller": "Flux",
+    "helm-controller": "Flux",
+    "keda": "KEDA",
+}
+"""Field managers that write a count again and again, by the tool that they belong to."""
+EVENTS = {
+    Change.RAISE: EventKind("ScaledUp"),
+    Change.LOWER: EventKind("ScaledDown"),
+    Change.RESTORE: EventKind("ScaleRestored"),
+    Change.YIELD: EventKind("ScaleBackedOff", warns=True),
+    Change.ROLL_BACK: EventKind("ScaleRolledBack", warns=True),
+}
+"""Events by change; marks that are removed change no number and have none."""
+
+
+class OwnedSpec(msgspec.Struct, frozen=True):
+    """Fields of `spec` that a manager owns, as far as they matter here."""
+
+    replicas: dict[str, Any] | None = msgspec.field(name="f:replicas", default=None)
+
+
+class OwnedFields(msgspec.Struct, frozen=True):
+    """`fieldsV1` of a manager."""
+
+    spec: OwnedSpec = msgspec.field(name="f:spec", default=OwnedSpec())
+
+
+class Manager(Wire, frozen=True):
+    """Fields of one manager."""
+
+    manager: str = ""
+    subresource: str = ""
+    time: datetime | None = None
+    fields_v1: OwnedFields = OwnedFields()
+
+
+class Meta(Wire, frozen=True):
+    """Metadata of a workload."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    deletion_timestamp: str | None = None
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
+    annotations: dict[str, str] = msgspec.field(default_factory=dict)
+    owner_references: tuple[OwnerReference, ...] = ()
+    managed_fields: tuple[Manager, ...] = ()
+
+
+class Spec(Wire, frozen=True):
+    """What is needed of a workload's specification; 1 where it states nothing."""
+
+    replicas: int = 1
+
+
+class Object(Wire, frozen=True):
+    """A workload."""
+
+    metadata: Meta = Meta()
+    spec: Spec = Spec()
+
+
+class ObjectList(Wire, frozen=True):
+    """One page."""
+
+    metadata: PageMeta = PageMeta()
+    items: tuple[Object, ...] = ()
+
+
+class RawMeta(Wire, frozen=True):
+    """Metadata with the fields of every manager as they are."""
+
+    resource_version: str = ""
+    managed_fields: tuple[dict[str, Any], ...] = ()
+
+
+class RawObject(Wire, frozen=True):
+    """What marks are removed from."""
+
+    metadata: RawMeta = RawMeta()
+
+
+class MergedObject(Wire, frozen=True):
+    """What is merged into a workload, or into its scale."""
+
+    metadata: dict[str, Any]
+    spec: dict[str, int] | None = None
+
+
+class Scales:
+    """Workloads of the kinds that are given, with the rights of an account."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        kinds: Iterable[ScalableKind],
+        *,
+        dry_run: bool = False,
+        reader: ApiClient | None = None,
+    ) -> None:
+        self._client, self._reader = client, reader or client
+        self._kinds = {one.kind: one for one in kinds}
+        self._dry_run = "&dryRun=All" if dry_run else ""
+
+    def marked(self) -> list[LiveScale]:
+        """Those with a mark of ours. Raises ApiError."""
+        return [
+            live_scale(one, kind.kind)
+            for kind in self._kinds.values()
+            for one in listed(self._reader, kind.path, ObjectList, limit=PAGE, marked=LABEL)
+        ]
+
+    def of(self, id_: WorkloadId) -> LiveScale | None:
+        """One workload as it is now; None where it is gone, or of a kind that is not scaled. Raises ApiError."""
+        if id_.kind not in self._kinds:
+            return None
+        try:
+            return live_scale(self._reader.get(self._path(id_), Object), id_.kind)
+        except ApiError as error:
+            if error.status == HTTPStatus.NOT_FOUND:
+                return None
+            raise
+
+    def again(self, one: LiveScale) -> LiveScale:
+        """The same one as it is now. Raises ApiError."""
+        return live_scale(self._client.get(self._path(one.id), Object), one.id.kind)
+
+    def write(self, write: ScaleWrite) -> None:
+        """Carry out one change of the version that it was decided on. Raises ApiError, 409 for another version.
+
+        The owner's count is written down before ours is, and removed after its own is back: whatever dies in between
+        leaves an owner's count that is right.
+        """
+        one = write.workload
+        version = one.version
+        if write.before is not None and one.before is None:
+            version = self._mark(one, {LABEL: SCALED}, {BEFORE: str(write.before), BACK_OFF: None})
+        if write.change in {Change.RAISE, Change.LOWER, Change.RESTORE, Change.ROLL_BACK}:
+            body = MergedObject({"uid": one.uid, "resourceVersion": version}, {"replicas": write.replicas})
+            self._client.patch(f"{self._path(one.id)}/scale?{self._query()}", body, RawObject)
+        if write.change in {Change.YIELD, Change.ROLL_BACK} and write.backed_off_until:
+            until = instant_text(write.backed_off_until)
+            version = "" if write.change == Change.ROLL_BACK else version
+            self._mark(one, {LABEL: BACKED_OFF}, {BEFORE: None, BACK_OFF: until}, version)
+        if write.change == Change.FORGET:
+            self._give_back(one, version)
+        if write.change == Change.RESTORE:
+            self._give_back_soon(one)
+
+    def record(self, write: ScaleWrite, at: datetime) -> None:
+        """The Event of a change, beside its workload. Raises ApiError."""
+        if write.change in EVENTS and not self._dry_run:
+            kind = self._kinds[write.workload.id.kind]
+            create_event(self._client, scale_event(write, f"{kind.group}/{kind.version}", at))
+
+    def _mark(
+        self,
+        one: LiveScale,
+        labels: Mapping[str, str | None],
+        annotations: Mapping[str, str | None],
+        version: str | None = None,
+    ) -> str:
+        """The version after these marks were put on it, by default over the version that was decided on."""
+        version = one.version if version is None else version
+        metadata = {"labels": labels, "annotations": annotations} | ({"resourceVersion": version} if version else {})
+        path = f"{self._path(one.id)}?{self._query()}"
+        found = self._client.patch(path, MergedObject(metadata), RawObject).metadata.resource_version
+        return one.version if self._dry_run else found
+
+    def _give_back_soon(self, one: LiveScale) -> None:
+        """The same after a write of ours, which the workload's own controller answers with some of its own."""
+        for _ in range(ATTEMPTS):
+            with suppress_conflict():  # the count is back; marks that are left are seen at the next look
+                self._give_back(one)
+                return
+
+    def _give_back(self, one: LiveScale, version: str = "") -> None:
+        """Remove our marks and our claim on the count: the next one who applies it meets no conflict."""
+        raw = self._client.get(self._path(one.id), RawObject).metadata
+        others = [each for each in raw.managed_fields if each.get("manager") != MANAGER]
+        metadata = {
+            "resourceVersion": version or raw.resource_version,
+            "labels": {LABEL: None},
+            "annotations": dict.fromkeys((BEFORE, BACK_OFF)),
+            "managedFields": others or [{}],  # an empty list would leave them as they are
+        }
+        self._client.patch(f"{self._path(one.id)}?{self._query()}", MergedObject(metadata), RawObject)
+
+    def _path(self, id_: WorkloadId) -> str:
+        kind = self._kinds[id_.kind]
+        return f"/apis/{kind.group}/{kind.version}/namespaces/{id_.namespace}/{kind.plural}/{id_.name}"
+
+    def _query(self) -> str:
+        return f"fieldManager={MANAGER}{self._dry_run}"
+
+
+def scale_event(write: ScaleWrite, api_version: str, at: datetime) -> EventObject:
+    """What `kubectl describe` shows of a change."""
+    one = write.workload
+    involved = InvolvedObject(one.id.namespace, one.id.name, one.uid, api_version, one.id.kind)
+    moved = "" if write.change == Change.YIELD else f"replicas {one.replicas} → {write.replicas}: "
+    return event_of(write, involved, EVENTS[write.change], moved, at)
+
+
+def live_scale(one: Object, kind: str) -> LiveScale:
+    """What is needed of a workload."""
+    meta = one.metadata
+    before, fault = count_of(meta.annotations, BEFORE, "replicas")
+    writers = _writers(meta.managed_fields)
+    return LiveScale(
+        id=WorkloadId(meta.namespace, kind, meta.name),
+        uid=meta.uid,
+        version=meta.resource_version,
+        replicas=one.spec.replicas,
+        writers=writers,
+        owner=_owner(meta, writers),
+        deleted=meta.deletion_timestamp is not None,
+        before=before,
+        backed_off_until=instant_of(meta.annotations, BACK_OFF),
+        marked=LABEL in meta.labels,
+        fault=fault,
+    )
+
+
+def _writers(managers: Sequence[Manager]) -> frozenset[str]:
+    """Field managers that own the count, without those that own it since before our marks: ours was not written yet."""
+    marked = max((each.time for each in managers if _is_our_mark(each) and each.time), default=LONG_AGO)
+    owning = [each for each in managers if each.fields_v1.spec.replicas is not None]
+    return frozenset(each.manager for each in owning if each.manager == MANAGER or (each.time or marked) >= marked)
+
+
+def _is_our_mark(one: Manager) -> bool:
+    return one.manager == MANAGER and not one.subresource
+
+
+def _owner(meta: Meta, writers: frozenset[str]) -> str:
+    """What else sets the count: the object that this one is made from, or a tool that writes it again."""
+    controller = next((one for one in meta.owner_references if one.controller), None)
+    if controller:
+        return f"it is made from {controller.kind} {controller.name}"
+    tools = [f"{OWNING[each]} writes its count (field manager {each})" for each in sorted(writers) if each in OWNING]
+    marks = [f"{tool} applies it ({name})" for name, tool in TRACKED.items() if name in meta.labels | meta.annotations]
+    return next(iter((*tools, *marks)), "")

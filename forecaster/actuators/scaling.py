@@ -1,0 +1,123 @@
+"""ScaleActuator: the count of every workload in mode scale as the offer has it, written while this replica leads."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from forecaster.actuators.acting import decision_of
+from forecaster.actuators.limits import MOST_WORKLOADS
+from forecaster.actuators.scale import CountOffer, remembered, scale_plan, to_look_at
+from forecaster.actuators.writes import Change
+from forecaster.domain.report import Effected
+from forecaster.publish.offer import NO_COUNT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
+
+    from forecaster.actuators.memory import Memory
+    from forecaster.actuators.scale import LiveScale, ScaleWrite
+    from forecaster.actuators.settings import ScaleSettings
+    from forecaster.actuators.values import LiveAutoscaler
+    from forecaster.actuators.writes import Writer
+    from forecaster.domain.policies import Policies
+    from forecaster.domain.workload import WorkloadId
+    from forecaster.publish.rows import OfferedCycle
+
+
+class LiveScales(Protocol):
+    """The workloads of a cluster. Raises ApiError."""
+
+    def marked(self) -> list[LiveScale]:
+        """Those with a mark of ours."""
+
+    def of(self, id_: WorkloadId) -> LiveScale | None:
+        """One of them; None where it is gone."""
+
+    def again(self, one: LiveScale) -> LiveScale:
+        """The same one as it is now."""
+
+    def write(self, write: ScaleWrite) -> None:
+        """Carry out one change of the version that it was decided on."""
+
+    def record(self, write: ScaleWrite, at: datetime) -> None:
+        """The Event of a change."""
+
+
+@dataclass(slots=True)
+class ScaleActuator:
+    """Receives the offers of a cycle, and acts on them: `OfferReceiver` and `Actuator`."""
+
+    scales: LiveScales
+    autoscalers: Callable[[], Sequence[LiveAutoscaler]]
+    """All HPAs; what one of them scales is left alone."""
+    writer: Writer
+    policies: Policies
+    rules: ScaleSettings
+    offered: OfferedCycle | None = None
+    memory: Memory = field(default_factory=dict)
+
+    def receive(self, cycle: OfferedCycle) -> None:
+        """The offers that are acted on."""
+        self.offered = cycle
+
+    def act(self, now: datetime) -> Effected:
+        """Look at the workloads whose count may have to change and at those with marks, and write what has to.
+
+        Raises:
+            ApiError: the workloads or the HPAs cannot be read.
+        """
+        offers = count_offers(self.offered, now, self._scaled)
+        self.memory = remembered(self.memory, offers, now, self.rules)
+        live = self._live(offers, now)
+        plan = scale_plan(live, offers, self._scaled, self.memory, now, self.rules)
+        self.writer.say_refusals(plan.refusals)
+        done = self.writer.carry_out(self.scales, [self._explained(one) for one in plan.writes], now)
+        states = Counter("scaled" for one in live if one.before is not None)
+        states += Counter(str(one.code) for one in plan.refusals)
+        return Effected(self.writer.fence.leading(), done.outcomes, states, tuple(done.failures))
+
+    def _scaled(self, id_: WorkloadId) -> bool:
+        return self.policies.stated(id_).mode == "scale"
+
+    def _live(self, offers: Mapping[WorkloadId, CountOffer], now: datetime) -> list[LiveScale]:
+        """The marked ones, and as many of those to look at as one cycle may change, with the HPAs that scale them."""
+        marked = {one.id: one for one in self.scales.marked()}
+        others = (id_ for id_ in to_look_at(offers, self.memory, now, self.rules) if id_ not in marked)
+        found = [*marked.values(), *filter(None, map(self.scales.of, islice(others, MOST_WORKLOADS)))]
+        if not found:
+            return []
+        scalers: dict[WorkloadId, list[str]] = defaultdict(list)
+        for one in self.autoscalers():
+            scalers[one.target].append(one.name)
+        return [replace(one, autoscalers=tuple(scalers.get(one.id, ()))) for one in found]
+
+    def _explained(self, write: ScaleWrite) -> ScaleWrite:
+        """With the sentence of the decision behind it."""
+        if write.change not in {Change.RAISE, Change.LOWER} or self.offered is None:
+            return write
+        return replace(write, reason=write.reason + decision_of(self.offered, write.workload.id))
+
+
+def count_offers(
+    cycle: OfferedCycle | None, now: datetime, scaled: Callable[[WorkloadId], bool]
+) -> dict[WorkloadId, CountOffer]:
+    """The recommended count, with stabilization and bounds, of each workload in mode scale; those of this very cycle.
+
+    Without an HPA nothing else applies these two.
+    """
+    if cycle is None:
+        return {}
+    decided, fresh = cycle.decided, cycle.at == now
+    may_lower = np.logical_not(decided.incomplete.any(axis=0)).tolist()
+    rows = zip(cycle.ids, decided.recommended.tolist(), may_lower, decided.current.tolist(), strict=True)
+    return {
+        id_: CountOffer(count if fresh and count != NO_COUNT else None, lowers, current)
+        for id_, count, lowers, current in rows
+        if scaled(id_)
+    }

@@ -1,0 +1,88 @@
+"""Settings of everything that acts on the cluster: whether, by which Lease, how fast."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from forecaster.domain.settings import Duration, Section
+
+Positive = Annotated[Duration, Field(gt=timedelta(0), le=timedelta(days=1))]
+Ratio = Annotated[float, Field(gt=0, le=1)]
+
+
+class ActingSettings(Section):
+    """How the cluster is written to, whatever is written."""
+
+    dry_run: bool = Field(
+        default=False, description="Send every write with dryRun=All: the API server judges it and keeps nothing of it."
+    )
+    paused: bool = Field(
+        default=False,
+        description="Write nothing; floors that are on end by themselves, counts and sizes stay. At run time: the "
+        "annotation forecaster.dev/pause of the Lease.",
+    )
+    lease: str = Field(
+        "forecaster/forecaster",
+        pattern=r"^[^/]+/[^/]+$",
+        description="NAMESPACE/NAME of the Lease by which one replica writes, and with `replicas.enabled` computes. "
+        "It has to be there.",
+    )
+    kubeconfig: Path | None = Field(
+        None, description="Client configuration for the API server; default: the pod's own service account."
+    )
+
+
+class LimitSettings(Section):
+    """How much one cycle may change; what undoes is not limited."""
+
+    most_workloads: Ratio = Field(
+        0.2,
+        description="Share of the workloads in this mode that one cycle may change, 5 at least, 500 at most; ratio.",
+    )
+    most_pods: Ratio = Field(
+        0.2, description="Pods that one cycle may add, as a share of those there are, and ten at least; ratio."
+    )
+    most_growth: Annotated[float, Field(gt=0, le=10)] = Field(
+        1.0,
+        description="How far above its pods a workload may be raised in one cycle, as a share, and four at least; "
+        "ratio.",
+    )
+    lower_after: Positive = Field(
+        timedelta(minutes=5), description="A count goes down to the highest that was asked for within this time."
+    )
+    back_off: Positive = Field(
+        timedelta(hours=1), description="How long an object is left alone whose field another writer changed."
+    )
+
+
+class FloorSettings(LimitSettings):
+    """What is written for workloads in mode floor, and how fast."""
+
+    enabled: bool = Field(
+        default=False,
+        description="Whether HPAs are looked at and written. Needs the rights of deploy/components/floor.",
+    )
+    expires_after: Positive = Field(
+        timedelta(minutes=15),
+        description="How long a floor lasts that is not renewed; then `forecaster release --expired` puts the owner's "
+        "value back. It is renewed at half of it, which is also how far clocks may differ.",
+    )
+    held_for: Positive = Field(
+        timedelta(hours=1), description="How long a floor is renewed while nothing is known of its workload."
+    )
+
+
+class ScaleSettings(LimitSettings):
+    """What is written for workloads in mode scale, and how fast."""
+
+    enabled: bool = Field(
+        default=False,
+        description="Whether workloads without an HPA are scaled. Needs the rights of deploy/components/scale.",
+    )
+    most_shrink: Ratio = Field(
+        0.5, description="Share of its pods that one cycle may take from a workload, and one at least; ratio."
+    )

@@ -1,0 +1,242 @@
+"""Writer: changes of the cluster one after the other, fenced, noted before they are sent, each with its Event.
+
+What every actuator shares; what a change is made of, and how it is sent, is its own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import StrEnum
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
+
+from forecaster.kube.client import ApiError, UnreachableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
+
+    from forecaster.actuators.settings import ActingSettings
+
+MANAGER = "forecaster"
+"""The field manager of everything that is written."""
+BUDGET_SECONDS = 20.0
+"""Of a cycle for the writes of one actuator; what is left then waits for the next one."""
+SHOWN = 5
+"""Refusals of a cycle that are written out in the log; a gauge counts all."""
+
+
+class Change(StrEnum):
+    """What a write does. Few values: they are labels of metrics."""
+
+    RAISE = "raise"
+    LOWER = "lower"
+    RENEW = "renew"
+    """The same floor until a later expiry."""
+    RESTORE = "restore"
+    """The owner's value again, and nothing of ours left."""
+    YIELD = "yield"
+    """Another writer's value stays; ours is forgotten."""
+    FORGET = "forget"
+    """Marks of ours without a value of ours are removed."""
+    ROLL_BACK = "roll-back"
+    """The owner's value again, because pods are worse off since ours."""
+
+
+class RefusalReason(StrEnum):
+    """Why an object is left as it is. Few values: they are labels of metrics."""
+
+    SECOND_WRITER = "second-writer"
+    OWNED = "owned"
+    AMBIGUOUS = "ambiguous"
+    UNREADABLE = "unreadable"
+    RATE_LIMIT = "rate-limit"
+    STOPPED = "stopped"
+    """Scaled to zero, which only its owner undoes."""
+    ROLLED_BACK = "rolled-back"
+
+
+class Subject(Protocol):
+    """An object of the cluster; as text KIND NAMESPACE/NAME."""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What tells it from others of the same actuator."""
+
+    @property
+    def version(self) -> str:
+        """`resourceVersion`."""
+
+
+class Refusal(NamedTuple):
+    """One object that is left as it is although its policy would have it changed."""
+
+    subject: Subject
+    code: RefusalReason
+    message: str
+
+
+class ClusterWrite(Protocol):
+    """One change of one object; as text the object and what is written."""
+
+    @property
+    def subject(self) -> Any:
+        """The object, of the version that the change was decided on."""
+
+    @property
+    def change(self) -> Change:
+        """What it does."""
+
+    @property
+    def reason(self) -> str:
+        """Why."""
+
+    def facts(self) -> dict[str, object]:
+        """For the audit line."""
+
+    def on(self, fresh: Any) -> Self | None:
+        """The same change of the object as it is now; None where what it was decided by has changed."""
+
+
+class Fence(Protocol):
+    """Whether this replica may write."""
+
+    fault: str
+    paused: bool
+
+    def valid(self) -> bool:
+        """At this moment."""
+
+    def leading(self) -> bool:
+        """Whether it leads, paused or not."""
+
+
+class AuditLog(Protocol):
+    """Where writes are noted."""
+
+    def info(self, event: str, **facts: object) -> object:
+        """One line."""
+
+    def warning(self, event: str, **facts: object) -> object:
+        """One line that a person should see."""
+
+
+W = TypeVar("W", bound=ClusterWrite)
+W_contra = TypeVar("W_contra", bound=ClusterWrite, contravariant=True)
+
+
+class Cluster(Protocol[W_contra]):
+    """The objects of one actuator. Each method raises ApiError."""
+
+    def again(self, subject: Any) -> Any:
+        """The same object as it is now."""
+
+    def write(self, write: W_contra) -> None:
+        """Carry out one change of the version that it was decided on."""
+
+    def record(self, write: W_contra, at: datetime) -> None:
+        """The Event of a change."""
+
+
+class CarriedOut(NamedTuple):
+    """What became of the writes of a cycle."""
+
+    outcomes: Counter[tuple[str, str]]
+    """By change and outcome."""
+    failures: list[str]
+
+
+@dataclass(slots=True)
+class Writer:
+    """Writes of one actuator, `name`, while this replica leads and nothing is paused."""
+
+    name: str
+    fence: Fence
+    acting: ActingSettings
+    log: AuditLog
+    seconds: Callable[[], float] = time.monotonic
+    """For durations only."""
+    refused: Mapping[tuple[str, ...], str] = field(default_factory=dict)
+    """What was refused at the last look, by object: said when it changes."""
+
+    def carry_out(self, cluster: Cluster[W], writes: Sequence[W], now: datetime) -> CarriedOut:
+        """Write one after the other while this replica may; a line for each that failed."""
+        done = CarriedOut(Counter(), [])
+        if self.acting.paused or self.fence.paused:
+            return done
+        if self.fence.fault:
+            done.failures.append(f"{self.name}: {self.fence.fault}")
+            return done
+        until = self.seconds() + BUDGET_SECONDS
+        for number, write in enumerate(writes):
+            if self.seconds() > until or not self.fence.valid():
+                done.failures.extend(self._left(writes[number:]))
+                return done
+            error = self._written(cluster, write, now)
+            done.outcomes[write.change, self._outcome(error)] += 1
+            if error is not None:
+                done.failures.append(f"{write} not written: {error}")
+                if _overloaded(error):
+                    done.failures.extend(self._left(writes[number + 1 :], leads=True))
+                    return done
+        return done
+
+    def say_refusals(self, refusals: Sequence[Refusal]) -> None:
+        """One line for all that are new, with the first of them in words."""
+        new = [one for one in refusals if self.refused.get(one.subject.key) != one.code]
+        if new:
+            codes = dict(Counter(str(one.code) for one in new))
+            self.log.info("writes_refused", by=self.name, codes=codes, first=[one.message for one in new[:SHOWN]])
+        self.refused = {one.subject.key: str(one.code) for one in refusals}
+
+    def _written(self, cluster: Cluster[W], write: W, now: datetime) -> ApiError | None:
+        """One change, noted before it is sent; what went wrong."""
+        told = {"by": self.name, "object": str(write.subject), "change": str(write.change)}
+        self.log.info(
+            "cluster_write",
+            **told,
+            **write.facts(),
+            reason=write.reason,
+            version=write.subject.version,
+            dry_run=self.acting.dry_run,
+        )
+        try:
+            self._sent(cluster, write)
+        except ApiError as error:
+            self.log.warning("cluster_write_failed", **told, error=str(error))
+            return error
+        try:
+            cluster.record(write, now)
+        except ApiError as error:
+            self.log.warning("cluster_event_lost", **told, error=str(error))
+        return None
+
+    def _sent(self, cluster: Cluster[W], write: W) -> None:
+        """Sent again where only what the object's own controller writes has changed meanwhile, which it does often."""
+        try:
+            cluster.write(write)
+        except ApiError as error:
+            if error.status != HTTPStatus.CONFLICT:
+                raise
+            again = write.on(cluster.again(write.subject))
+            if again is None or not self.fence.valid():
+                raise
+            cluster.write(again)
+
+    def _left(self, writes: Sequence[ClusterWrite], *, leads: bool | None = None) -> list[str]:
+        """A line for writes that wait; none where another replica leads and carries them out."""
+        leads = self.fence.leading() if leads is None else leads
+        return [f"{self.name}: {len(writes)} changes wait for the next cycle"] if writes and leads else []
+
+    def _outcome(self, error: ApiError | None) -> str:
+        if error is None:
+            return "dry-run" if self.acting.dry_run else "written"
+        return "conflict" if error.status == HTTPStatus.CONFLICT else "failed"
+
+
+def _overloaded(error: ApiError) -> bool:
+    """Whether to leave the API server alone for this cycle."""
+    busy = error.status == HTTPStatus.TOO_MANY_REQUESTS or error.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+    return busy or isinstance(error, UnreachableError)

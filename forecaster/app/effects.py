@@ -1,0 +1,129 @@
+"""What acts on the cluster, put together from settings: one Lease, one writer for each mode that is enabled."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Protocol
+
+from forecaster.actuators.acting import FloorActuator
+from forecaster.actuators.autoscalers import Autoscalers, autoscaler_of
+from forecaster.actuators.floor import released
+from forecaster.actuators.release import release
+from forecaster.actuators.scale import undone
+from forecaster.actuators.scales import Scales
+from forecaster.actuators.scaling import ScaleActuator
+from forecaster.actuators.writes import Writer
+from forecaster.app.compose import election_of, scalable_kinds, watched_kubeconfig
+from forecaster.domain.report import Effected
+from forecaster.kube.client import ApiClient, ApiError
+from forecaster.kube.config import client_config_source
+from forecaster.kube.lease import REQUEST_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from contextlib import ExitStack
+    from datetime import datetime
+
+    from forecaster.actuators.release import Released
+    from forecaster.actuators.values import LiveAutoscaler
+    from forecaster.actuators.writes import AuditLog
+    from forecaster.config.settings import Settings
+    from forecaster.kube.lease import Election
+    from forecaster.publish.rows import OfferedCycle
+    from forecaster.sources.live import LiveCluster
+
+
+class Acting(Protocol):
+    """One kind of effect."""
+
+    def receive(self, cycle: OfferedCycle) -> None:
+        """The offers that are acted on."""
+
+    def act(self, now: datetime) -> Effected:
+        """What was written. Raises ApiError."""
+
+
+class Actuators:
+    """All kinds of effects under one Lease: `OfferReceiver` and `Actuator`. One that fails keeps no other back."""
+
+    def __init__(self, election: Election, parts: Mapping[str, Acting]) -> None:
+        self.election, self.parts = election, parts
+
+    def receive(self, cycle: OfferedCycle) -> None:
+        """The offers that are acted on."""
+        for one in self.parts.values():
+            one.receive(cycle)
+
+    def act(self, now: datetime) -> Mapping[str, Effected]:
+        """What each did."""
+        return {name: self._acted(name, one, now) for name, one in self.parts.items()}
+
+    def _acted(self, name: str, one: Acting, now: datetime) -> Effected:
+        try:
+            return one.act(now)
+        except ApiError as error:
+            return Effected(self.election.leading(), Counter(), Counter(), (f"{name}: {error}",))
+
+
+def actuators(
+    settings: Settings,
+    log: AuditLog,
+    parts: ExitStack,
+    live: LiveCluster | None = None,
+    election: Election | None = None,
+) -> Actuators | None:
+    """What writes, by the election of the replica that does; None where nothing is enabled.
+
+    Raises:
+        ClientConfigError: there is no way to the API server.
+    """
+    if not (settings.floor.enabled or settings.scale.enabled):
+        return None
+    acting, policies = settings.acting, settings.policies
+    here = live if acting.kubeconfig == watched_kubeconfig(settings) else None  # it may be of another cluster
+    source = client_config_source(acting.kubeconfig)
+    client, reader = ApiClient(source, timeout=REQUEST_SECONDS).configured(), ApiClient(source, connections=1)
+    parts.callback(client.close)
+    parts.callback(reader.close)
+    election = election or election_of(settings, parts)
+    hpas = Autoscalers(client, dry_run=acting.dry_run, reader=reader, watched=lambda: watched_autoscalers(here))
+    found: dict[str, Acting] = {}
+    if settings.floor.enabled:
+        found["floor"] = FloorActuator(hpas, Writer("floor", election, acting, log), policies, settings.floor)
+    if settings.scale.enabled:
+        scales = Scales(client, scalable_kinds(settings), dry_run=acting.dry_run, reader=reader)
+        writer = Writer("scale", election, acting, log)
+        found["scale"] = ScaleActuator(scales, hpas.listed, writer, policies, settings.scale)
+    return Actuators(election, found)
+
+
+def watched_autoscalers(live: LiveCluster | None) -> list[LiveAutoscaler] | None:
+    """The HPAs that are watched; None where none are, or not all are known now."""
+    found = live.autoscalers() if live else None
+    if found is None:
+        return None
+    return [autoscaler_of(one.meta, one.scaled, one.spec.bounds, one.current) for one in found]
+
+
+def released_objects(
+    client: ApiClient,
+    settings: Settings,
+    now: datetime,
+    *,
+    expired: bool,
+    dry_run: bool,
+    chosen: Callable[[str, str], bool],
+) -> Iterator[Released]:
+    """Give owners their values back, and tell of each object. With `expired` only of floors that ran out.
+
+    Raises:
+        ApiError: the objects cannot be read, or the API server does not answer.
+    """
+    hpas = Autoscalers(client, dry_run=dry_run)
+    floors = (one for one in hpas.listed(marked=True) if chosen(one.namespace, one.name))
+    yield from release(hpas, floors, lambda one: released(one, now, expired=expired), now)
+    if expired:
+        return
+    scales = Scales(client, scalable_kinds(settings), dry_run=dry_run)
+    counts = (one for one in scales.marked() if chosen(one.id.namespace, one.id.name))
+    yield from release(scales, counts, lambda one: undone(one, "released by command"), now)

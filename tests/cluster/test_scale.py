@@ -1,0 +1,174 @@
+"""Mode scale on a real API server with real controllers, by the account of deploy/components/scale."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import ExitStack, closing
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from forecaster.actuators.scales import BEFORE, LABEL
+from tests.support.control_plane.acting import ActingReplica, apply_components, events
+from tests.support.control_plane.api import RefusedError
+from tests.support.control_plane.deployed import NAMESPACE
+from tests.support.control_plane.workloads import deployment, external_hpa, replicas
+from tests.support.waiting import PATIENCE, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.support.control_plane.api import Api, Document
+    from tests.support.control_plane.plane import ControlPlane
+
+BOUNDS = {"min_replicas": 1, "max_replicas": 20}
+
+
+@pytest.fixture(scope="module")
+def plane(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> ControlPlane:
+    """The control plane with `deploy/base` and the component `scale`."""
+    apply_components(control_plane, tmp_path_factory.mktemp("scale"), "scale")
+    control_plane.until_allowed(f"{NAMESPACE}/forecaster", "patch", "deployments.apps")
+    return control_plane
+
+
+@pytest.fixture(scope="module")
+def leader(plane: ControlPlane) -> Iterator[ActingReplica]:
+    with ExitStack() as parts:
+        policy = {"mode": "scale", "horizontal": BOUNDS}
+        replica = ActingReplica(plane, parts, {"scale": {"enabled": True}, "policy": policy})
+        replica.until_leading()
+        yield replica
+
+
+@pytest.fixture
+def web(plane: ControlPlane, namespace: str) -> str:
+    """A namespace with a Deployment of two pods that its owner applied."""
+    plane.kubectl("apply", f"--namespace={namespace}", "-f-", given=yaml.safe_dump(deployment("web", 2)))
+    wait_until(lambda: replicas(plane.api, "web", namespace).ready == 2, what="two pods")
+    return namespace
+
+
+def told(api: Api, namespace: str) -> Document:
+    """What of a Deployment is the owner's."""
+    found = api.read("Deployment", "web", namespace)
+    ours = "deployment.kubernetes.io/revision"
+    noted = {key: value for key, value in found["metadata"]["annotations"].items() if key != ours}
+    return {"spec": found["spec"], "labels": found["metadata"].get("labels"), "annotations": noted}
+
+
+def managers(api: Api, namespace: str) -> set[str]:
+    return {each["manager"] for each in api.read("Deployment", "web", namespace)["metadata"]["managedFields"]}
+
+
+def release(plane: ControlPlane, *arguments: str) -> str:
+    rights = f"--kubeconfig={plane.account('forecaster', NAMESPACE)}"
+    command = [sys.executable, "-m", "forecaster", "release", *arguments, rights]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_pods_are_there_before_the_load_and_a_release_leaves_no_trace(
+    plane: ControlPlane, leader: ActingReplica, web: str
+) -> None:
+    before = told(plane.api, web)
+    assert leader.cycle(web, 6)["scale"].writes == {("raise", "written"): 1}
+    wait_until(lambda: replicas(plane.api, "web", web).ready == 6, what="six pods")
+    found = plane.api.read("Deployment", "web", web)["metadata"]
+    assert (found["annotations"][BEFORE], found["labels"]) == ("2", {LABEL: "scaled"})
+    assert ("ScaledUp", "replicas 2 → 6: 6 are asked for. peak at 12:10") in events(plane.api, web)
+    assert leader.cycle(web, 6)["scale"].writes == {}
+    assert release(plane, "--dry-run", f"{web}/web").startswith(f"Deployment {web}/web: replicas 2, was 6")
+    assert release(plane, f"{web}/web") == f"Deployment {web}/web: replicas 2, was 6: released by command\n"
+    wait_until(lambda: replicas(plane.api, "web", web) == (2, 2), what="the owner's pods")
+    assert told(plane.api, web) == before
+    assert "forecaster" not in managers(plane.api, web)
+
+
+def test_what_is_not_known_lowers_nothing_and_what_is_known_does_after_five_minutes(
+    plane: ControlPlane, leader: ActingReplica, web: str
+) -> None:
+    began = datetime.now(UTC)
+    leader.cycle(web, 6, at=began)
+    for minute, asked in enumerate([None, None, 3, 3, 3, 3]):
+        leader.cycle(web, asked, at=began + timedelta(minutes=minute + 1))
+        assert replicas(plane.api, "web", web).wanted == (6 if minute < 5 else 3)
+
+
+def test_a_second_writer_keeps_its_count_and_is_told_of_it(
+    plane: ControlPlane, leader: ActingReplica, web: str
+) -> None:
+    leader.cycle(web, 6)
+    plane.kubectl("scale", "deployment/web", "--replicas=9", f"--namespace={web}")
+    assert leader.cycle(web, 6)["scale"].writes == {("yield", "written"): 1}
+    found = leader.cycle(web, 12)["scale"]
+    assert found.writes == {}
+    assert found.states["second-writer"] >= 1
+    assert replicas(plane.api, "web", web).wanted == 9
+    assert ("ScaleBackedOff", "kubectl wrote replicas 9; left alone for 1h") in events(plane.api, web)
+    release(plane, f"{web}/web")
+    assert told(plane.api, web)["labels"] is None
+    assert replicas(plane.api, "web", web).wanted == 9
+
+
+def test_what_an_hpa_scales_or_a_gitops_tool_applies_is_refused(
+    plane: ControlPlane, leader: ActingReplica, web: str
+) -> None:
+    plane.api.create(external_hpa("web", target="1"), web)
+    found = leader.cycle(web, 6)["scale"]
+    assert (found.writes, found.states["owned"]) == ({}, 1)
+    plane.api.delete("HorizontalPodAutoscaler", "web", web)
+    tracked = {"metadata": {"labels": {"kustomize.toolkit.fluxcd.io/name": "apps"}}}
+    plane.api.merge("Deployment", "web", tracked, web)
+    assert leader.cycle(web, 6)["scale"].states["owned"] == 1
+    assert replicas(plane.api, "web", web).wanted == 2
+    plane.api.merge("Deployment", "web", {"metadata": {"labels": {"kustomize.toolkit.fluxcd.io/name": None}}}, web)
+
+
+def test_an_hpa_that_comes_takes_the_count_over(plane: ControlPlane, leader: ActingReplica, web: str) -> None:
+    leader.cycle(web, 6)
+    plane.api.create(external_hpa("web", target="1"), web)
+    assert leader.cycle(web, 9)["scale"].writes == {("forget", "written"): 1}
+    assert told(plane.api, web)["labels"] is None
+    assert replicas(plane.api, "web", web).wanted == 6
+
+
+def test_scaled_to_zero_by_hand_it_stays(plane: ControlPlane, leader: ActingReplica, web: str) -> None:
+    plane.kubectl("scale", "deployment/web", "--replicas=0", f"--namespace={web}")
+    assert leader.cycle(web, 6)["scale"].states["stopped"] == 1
+    assert replicas(plane.api, "web", web).wanted == 0
+
+
+class TestRights:
+    @pytest.fixture
+    def account(self, plane: ControlPlane) -> Iterator[Api]:
+        with closing(plane.client(token=plane.token("forecaster", NAMESPACE))) as client:
+            yield client
+
+    @pytest.mark.parametrize(
+        ("change", "refusal"),
+        [
+            ({"spec": {"replicas": 5}}, "through its scale"),
+            ({"spec": {"template": {"spec": {"serviceAccountName": "root"}}}}, "through its scale"),
+            ({"metadata": {"annotations": {"argocd.argoproj.io/sync": "no"}}}, "changes its own only"),
+            ({"metadata": {"labels": {"team": "other"}}}, "labels forecaster changes its own only"),
+            ({"metadata": {"finalizers": ["forecaster.dev/stay"]}}, "neither finalizers nor owners"),
+        ],
+        ids=lambda each: each if isinstance(each, str) else None,
+    )
+    def test_the_api_server_holds_our_account_to_the_count(
+        self, account: Api, web: str, change: Document, refusal: str
+    ) -> None:
+        with pytest.raises(RefusedError, match=refusal):
+            account.merge("Deployment", "web", change, web)
+
+    def test_never_to_zero(self, plane: ControlPlane, web: str) -> None:
+        with pytest.raises(AssertionError, match="scales nothing to 0"):
+            plane.kubectl(
+                "scale", "deployment/web", "--replicas=0", f"--namespace={web}",
+                f"--kubeconfig={plane.account('forecaster', NAMESPACE)}",
+            )  # fmt: skip

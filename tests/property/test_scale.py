@@ -1,0 +1,180 @@
+"""Counts over any days: what was asked for bounds them, not knowing lowers nothing, owners' counts always come back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from forecaster.actuators.limits import LEAST_GROWTH, LEAST_PODS, LEAST_WORKLOADS
+from forecaster.actuators.scale import CountOffer, remembered, scale_plan, to_look_at, undone
+from forecaster.actuators.settings import ScaleSettings
+from forecaster.actuators.writes import Change
+from tests.support.builders import NOON
+from tests.support.scales import FakeScales, live_scale_of
+
+if TYPE_CHECKING:
+    from forecaster.actuators.memory import Memory
+    from forecaster.actuators.scale import LiveScale, ScalePlan, ScaleWrite
+
+NAMES = ("a", "b")
+RULES = ScaleSettings(enabled=True)
+
+offers = st.one_of(
+    st.just(CountOffer(None)),
+    st.builds(CountOffer, st.integers(1, 60), st.booleans()),
+)
+events = st.one_of(
+    *[st.tuples(st.just("offer"), st.sampled_from(NAMES), offers)] * 5,
+    st.tuples(st.just("minutes"), st.just(""), st.integers(1, 90)),
+    st.tuples(st.just("owner"), st.sampled_from(NAMES), st.integers(0, 10)),
+    st.tuples(st.just("mode"), st.sampled_from(NAMES), st.booleans()),
+    st.tuples(st.just("hpa"), st.sampled_from(NAMES), st.booleans()),
+    st.tuples(st.just("restart"), st.just(""), st.none()),
+    st.tuples(st.just("dies"), st.just(""), st.booleans()),
+)
+
+
+class Days:
+    """A leader over some workloads, minute by minute, and what their owners last stated."""
+
+    def __init__(self) -> None:
+        self.cluster = FakeScales.of_all(*(live_scale_of(name) for name in NAMES))
+        self.now = NOON
+        self.offers = {id_: CountOffer(None) for id_ in self.cluster.workloads}
+        self.scaled = dict.fromkeys(self.cluster.workloads, True)
+        self.scalers = dict.fromkeys(self.cluster.workloads, False)
+        self.stated = {one.id: one.replicas for one in self.cluster.workloads.values()}
+        self.memory: Memory = {}
+
+    def happens(self, kind: str, name: str, value: object) -> None:
+        id_ = live_scale_of(name).id
+        match kind, value:
+            case "offer", CountOffer():
+                self.offers[id_] = value
+            case "mode", bool():
+                self.scaled[id_] = value
+            case "hpa", bool():
+                self.scalers[id_] = value
+            case "owner", int():
+                self.cluster.owner_sets(value, name)
+                if self.cluster.one(name).other_writers:
+                    self.stated[id_] = value
+            case "restart", None:
+                self.memory = {}
+            case "minutes", int():
+                self.now += timedelta(minutes=value)
+            case "dies", bool():
+                self.cluster.dies = value
+
+    def live(self) -> list[LiveScale]:
+        found = self.cluster.workloads.values()
+        return [replace(one, autoscalers=("hpa",) if self.scalers[one.id] else ()) for one in found]
+
+    def cycle(self) -> ScalePlan:
+        known = {id_: offer for id_, offer in self.offers.items() if self.scaled[id_]}
+        self.memory = remembered(self.memory, known, self.now, RULES)
+        plan = scale_plan(self.live(), known, self.scaled.__getitem__, self.memory, self.now, RULES)
+        for write in plan.writes:
+            self.cluster.write(write)
+            if write.change == Change.FORGET and self.scalers[write.workload.id]:
+                self.stated[write.workload.id] = write.replicas  # the HPA's from now on
+        self.now += timedelta(minutes=1)
+        return plan
+
+
+MOVES = {Change.RAISE, Change.LOWER}
+
+
+@given(st.lists(events, min_size=10, max_size=30))
+def test_not_knowing_partial_input_and_a_first_look_lower_nothing(happened: list[tuple[str, str, object]]) -> None:
+    days = Days()
+    for event in happened:
+        days.happens(*event)
+        at = days.now
+        for write in days.cycle().writes:
+            if write.change != Change.LOWER:
+                continue
+            offer, seen = days.offers[write.workload.id], days.memory[write.workload.key]
+            assert offer.replicas is not None
+            assert offer.may_lower
+            assert at - seen.since >= RULES.lower_after
+            assert write.replicas >= max(count for _, count in seen.asked)
+
+
+@given(st.lists(events, min_size=10, max_size=30))
+def test_every_count_is_one_that_was_asked_for_or_on_the_way_to_it(happened: list[tuple[str, str, object]]) -> None:
+    days = Days()
+    for event in happened:
+        days.happens(*event)
+        for write in days.cycle().writes:
+            offer, was = days.offers[write.workload.id], write.workload.replicas
+            if write.change in MOVES:
+                assert offer.replicas is not None
+                assert min(offer.replicas, was) <= write.replicas <= max(offer.replicas, was)
+                assert write.replicas >= 1
+                assert was > 0
+                assert not write.workload.autoscalers
+
+
+@given(st.lists(events, min_size=10, max_size=30))
+def test_a_change_of_the_mode_brings_the_owners_count_back(happened: list[tuple[str, str, object]]) -> None:
+    days = Days()
+    for event in happened:
+        days.happens(*event)
+        days.cycle()
+    days.cluster.dies = False
+    days.scalers = dict.fromkeys(days.scalers, False)
+    days.scaled = dict.fromkeys(days.scaled, False)
+    for _ in range(3):  # one that died within a restoring, or met another writer, is finished by the next ones
+        days.cycle()
+    assert {id_: one.replicas for id_, one in days.cluster.workloads.items()} == days.stated
+    assert not days.cluster.marked()
+
+
+@given(st.lists(events, min_size=10, max_size=30))
+def test_a_release_does_so_too(happened: list[tuple[str, str, object]]) -> None:
+    days = Days()
+    for event in happened:
+        days.happens(*event)
+        days.cycle()
+    days.cluster.dies = False
+    for one in days.cluster.marked():
+        write = undone(one, "released")
+        assert write is not None
+        days.cluster.write(write)
+    assert {id_: one.replicas for id_, one in days.cluster.workloads.items()} == days.stated
+    assert not days.cluster.marked()
+
+
+@given(st.lists(st.tuples(st.integers(1, 60), st.integers(1, 200)), min_size=1, max_size=40))
+def test_the_limits_of_a_cycle_hold(fleet: list[tuple[int, int]]) -> None:
+    live = [live_scale_of(f"w{number}", count) for number, (count, _) in enumerate(fleet)]
+    asked = {one.id: CountOffer(row[1], current=row[0]) for one, row in zip(live, fleet, strict=True)}
+    memory = remembered({}, asked, NOON, RULES)
+    plan = scale_plan(live, asked, lambda _: True, memory, NOON, RULES)
+    assert len(plan.writes) <= max(LEAST_WORKLOADS, int(RULES.most_workloads * len(live)))
+    assert sum(map(added, plan.writes)) <= max(LEAST_PODS, int(RULES.most_pods * sum(count for count, _ in fleet)))
+    for write in plan.writes:
+        assert added(write) <= max(LEAST_GROWTH, int(RULES.most_growth * write.workload.replicas))
+    told = {write.workload.id for write in plan.writes} | {one.subject.id for one in plan.refusals}  # type: ignore[attr-defined]
+    assert told == {one.id for one in live if (asked[one.id].replicas or 0) > one.replicas}
+    assert set(to_look_at(asked, memory, NOON, RULES)) == told
+
+
+def added(write: ScaleWrite) -> int:
+    return write.replicas - write.workload.replicas
+
+
+def test_a_lowering_takes_half_of_the_pods_at_most() -> None:
+    days = Days()
+    days.cluster = FakeScales.of_all(live_scale_of("a", 40), live_scale_of("b"))
+    days.offers = dict.fromkeys(days.offers, CountOffer(3))
+    counts = []
+    for _ in range(10):
+        days.cycle()
+        counts.append(days.cluster.one("a").replicas)
+    assert counts == [40, 40, 40, 40, 40, 20, 10, 5, 3, 3]

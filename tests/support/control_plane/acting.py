@@ -1,0 +1,92 @@
+"""A forecaster that acts on a control plane: the components of `deploy/`, and one replica composed by `app`."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import structlog
+import yaml
+
+from forecaster.app.effects import actuators
+from forecaster.config.settings import parse
+from forecaster.domain.decision import Hold, Reason
+from forecaster.domain.workload import WorkloadId
+from forecaster.publish.publisher import OfferPublisher
+from tests.support.control_plane.deployed import EXTERNAL, NAMESPACE, ROOT
+from tests.support.recommendations import recommendation, signal_view
+from tests.support.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from contextlib import ExitStack
+    from pathlib import Path
+
+    from forecaster.domain.decision import Resize
+    from forecaster.domain.report import Effected
+    from forecaster.sources.live import LiveCluster
+    from tests.support.control_plane.api import Api
+    from tests.support.control_plane.plane import ControlPlane
+
+
+def apply_components(plane: ControlPlane, folder: Path, *components: str) -> None:
+    """`deploy/base` with these components, without the API group of metrics, which nothing serves here."""
+    parts = {"resources": ["base"], "components": [f"components/{name}" for name in components]}
+    found = {key: [os.path.relpath(ROOT / "deploy" / part, folder) for part in value] for key, value in parts.items()}
+    head = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump(head | found))
+    plane.kubectl("apply", "-k", str(folder))
+    plane.api.delete("APIService", EXTERNAL)
+    plane.until_allowed(
+        f"{NAMESPACE}/forecaster", "patch", "leases.coordination.k8s.io", namespace=NAMESPACE, name="forecaster"
+    )
+
+
+class ActingReplica:
+    """One forecaster with the account of `deploy/`, whose decisions a test names."""
+
+    def __init__(
+        self,
+        plane: ControlPlane,
+        parts: ExitStack,
+        settings: Mapping[str, object],
+        live: LiveCluster | None = None,
+    ) -> None:
+        account = str(plane.account("forecaster", NAMESPACE))
+        given = {"acting": {"kubeconfig": account}, "kubernetes": {"kubeconfig": account}}
+        self.settings = parse({**given, **settings}, "test")
+        found = actuators(self.settings, structlog.get_logger(), parts, live)
+        assert found is not None
+        self.actuators = found
+        self.publisher = OfferPublisher(self.settings.policies, {"effects": found})
+
+    def until_leading(self) -> None:
+        wait_until(self.actuators.election.leading, what="the Lease")
+
+    def cycle(
+        self,
+        namespace: str,
+        asked: int | None,
+        *,
+        at: datetime | None = None,
+        name: str = "web",
+        kind: str = "Deployment",
+        sizes: Resize | None = None,
+    ) -> Mapping[str, Effected]:
+        """One cycle for a workload; None: nothing is known of its count."""
+        now = at or datetime.now(UTC)
+        reason = Reason.FORECAST if asked else Reason.NO_DATA
+        decided = recommendation(WorkloadId(namespace, kind, name), at=now, now=1, replicas=asked, reason=reason)
+        view = replace(signal_view("cpu", now), forecast_replicas=asked)
+        resources = sizes or Hold(Reason.SHORT_HISTORY, "nothing is known")
+        self.publisher.publish(now, [replace(decided, signals=(view,), clamps=(), resources=resources)])
+        return self.actuators.act(now)
+
+
+def events(api: Api, namespace: str) -> list[tuple[str, str]]:
+    """Our Events of a namespace."""
+    found = api.get(f"/api/v1/namespaces/{namespace}/events")["items"]
+    ours = (each for each in found if each["source"].get("component") == "forecaster")
+    return sorted((each["reason"], each["message"]) for each in ours)

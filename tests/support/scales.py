@@ -1,0 +1,82 @@
+"""Workloads without an API server: versions, field managers and our marks, as the scale subresource treats them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from forecaster.actuators.scale import LiveScale, ScaleWrite
+from forecaster.actuators.writes import MANAGER, Change
+from forecaster.domain.workload import WorkloadId
+from forecaster.kube.client import ApiError
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+OWNER = "kubectl-client-side-apply"
+
+
+def live_scale_of(name: str = "web", replicas: int = 3) -> LiveScale:
+    """A Deployment as its owner applied it."""
+    return LiveScale(WorkloadId("shop", "Deployment", name), f"uid-{name}", "1", replicas, frozenset({OWNER}))
+
+
+@dataclass
+class FakeScales:
+    """`LiveScales`; `dies` between the two steps of the next writes."""
+
+    workloads: dict[WorkloadId, LiveScale]
+    dies: bool = False
+    written: list[ScaleWrite] = field(default_factory=list)
+    recorded: list[ScaleWrite] = field(default_factory=list)
+    looked_at: list[WorkloadId] = field(default_factory=list)
+
+    @classmethod
+    def of_all(cls, *workloads: LiveScale) -> FakeScales:
+        return cls({one.id: one for one in workloads})
+
+    def marked(self) -> list[LiveScale]:
+        return [one for one in self.workloads.values() if one.marked]
+
+    def of(self, id_: WorkloadId) -> LiveScale | None:
+        self.looked_at.append(id_)
+        return self.workloads.get(id_)
+
+    def again(self, one: LiveScale) -> LiveScale:
+        return self.workloads[one.id]
+
+    def one(self, name: str = "web") -> LiveScale:
+        return self.workloads[WorkloadId("shop", "Deployment", name)]
+
+    def change(self, name: str = "web", **fields: object) -> None:
+        """A change by another client: a new version."""
+        one = self.one(name)
+        self.workloads[one.id] = replace(one, version=str(int(one.version) + 1), **fields)  # type: ignore[arg-type]
+
+    def owner_sets(self, count: int, name: str = "web") -> None:
+        """The owner scales; the count that is there already claims nothing."""
+        if self.one(name).replicas != count:
+            self.change(name, replicas=count, writers=frozenset({OWNER}))
+
+    def write(self, write: ScaleWrite) -> None:
+        one = self.workloads[write.workload.id]
+        if write.workload.version != one.version:
+            raise ApiError("the object has been modified", 409)
+        self.written.append(write)
+        name = one.id.name
+        if write.before is not None:
+            since = {} if one.before is not None else {"writers": frozenset[str]()}  # the owner's claim is older
+            self.change(name, before=write.before, marked=True, backed_off_until=None, **since)
+            if self.dies:
+                return
+        if write.change in {Change.RAISE, Change.LOWER, Change.RESTORE}:
+            ours = {"writers": frozenset({MANAGER})} if write.replicas != one.replicas else {}
+            self.change(name, replicas=write.replicas, **ours)
+        if write.change == Change.YIELD:
+            self.change(name, before=None, marked=True, backed_off_until=write.backed_off_until)
+        if write.change == Change.FORGET or (write.change == Change.RESTORE and not self.dies):
+            writers = self.one(name).writers - {MANAGER}
+            self.change(name, before=None, marked=False, backed_off_until=None, writers=writers)
+
+    def record(self, write: ScaleWrite, at: datetime) -> None:
+        self.recorded.append(write)

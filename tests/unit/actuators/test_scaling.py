@@ -1,0 +1,174 @@
+"""One forecaster in mode scale on a fake cluster: what it looks at, writes and says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from forecaster.actuators.scale import ScaleWrite
+from forecaster.actuators.scales import BEFORE, LABEL, Object, live_scale
+from forecaster.actuators.scaling import ScaleActuator
+from forecaster.actuators.settings import ActingSettings, ScaleSettings
+from forecaster.actuators.writes import Change, Writer
+from forecaster.domain.decision import Reason
+from forecaster.domain.policies import Policies
+from forecaster.domain.policy import Policy
+from forecaster.publish.publisher import OfferPublisher
+from tests.support.autoscalers import live_hpa
+from tests.support.fences import Fence, Log
+from tests.support.recommendations import NOON, recommendation, signal_view
+from tests.support.scales import FakeScales, live_scale_of
+
+if TYPE_CHECKING:
+    from forecaster.domain.report import Effected
+
+BOUNDED: dict[str, Any] = {"horizontal": {"min_replicas": 1, "max_replicas": 20}}
+
+
+class Replica:
+    """Its decisions ask for `asked` replicas of `web`, None holds."""
+
+    def __init__(self, cluster: FakeScales, mode: str = "scale", hpas: tuple[str, ...] = ()) -> None:
+        self.cluster, self.log = cluster, Log(cluster)
+        self.policies = Policies(Policy.model_validate({"mode": mode, **BOUNDED}))
+        writer = Writer("scale", Fence(), ActingSettings(), self.log)
+        self.actuator = ScaleActuator(
+            cluster, lambda: [live_hpa(name) for name in hpas], writer, self.policies, ScaleSettings(enabled=True)
+        )
+        self.publisher = OfferPublisher(self.policies, {"scale": self.actuator})
+        self.now = NOON
+
+    def cycle(self, asked: int | None = 7) -> Effected:
+        reason = Reason.FORECAST if asked else Reason.NO_DATA
+        count = self.cluster.one().replicas
+        one = recommendation(live_scale_of().id, at=self.now, now=count, replicas=asked, reason=reason)
+        self.publisher.publish(self.now, [replace(one, signals=(signal_view("cpu", self.now),), clamps=())])
+        found = self.actuator.act(self.now)
+        self.now += timedelta(minutes=1)
+        return found
+
+
+@pytest.fixture
+def replica() -> Replica:
+    return Replica(FakeScales.of_all(live_scale_of(), live_scale_of("other")))
+
+
+def test_a_count_is_raised_and_the_owners_kept_and_each_write_is_noted_first(replica: Replica) -> None:
+    assert replica.cycle(6).writes == {("raise", "written"): 1}
+    found = replica.cluster.one()
+    assert (found.replicas, found.before, found.marked) == (6, 3, True)
+    ((event, facts),) = replica.log.lines
+    assert (event, replica.log.sent) == ("cluster_write", [0])
+    assert (facts["object"], facts["count"], facts["was"], facts["before"]) == ("Deployment shop/web", 6, 3, 3)
+    assert replica.cluster.recorded[0].reason == "6 are asked for. peak at 12:10"
+
+
+def test_only_what_may_have_to_change_is_looked_at(replica: Replica) -> None:
+    replica.cycle(3)
+    assert replica.cluster.looked_at == []
+    replica.cycle(5)
+    assert [id_.name for id_ in replica.cluster.looked_at] == ["web"]
+
+
+def test_before_anything_is_offered_nothing_is_undone(replica: Replica) -> None:
+    replica.cycle(6)
+    other = Replica(replica.cluster)
+    assert other.actuator.act(NOON).writes == {}
+    assert replica.cluster.one().replicas == 6
+
+
+def test_offers_of_another_cycle_are_not_acted_on(replica: Replica) -> None:
+    replica.cycle(6)
+    replica.cluster.change(replicas=5)
+    assert replica.actuator.act(replica.now).writes == {}
+
+
+def test_what_an_hpa_scales_is_refused_and_said_once() -> None:
+    replica = Replica(FakeScales.of_all(live_scale_of()), hpas=("web",))
+    assert replica.cycle(6).states == {"owned": 1}
+    replica.cycle(6)
+    ((event, facts),) = replica.log.lines
+    assert event == "writes_refused"
+    assert facts["first"] == ["Deployment shop/web: HPA web scales it; mode scale is for what nothing else scales"]
+
+
+def test_another_mode_brings_the_owners_count_back(replica: Replica) -> None:
+    replica.cycle(6)
+    other = Replica(replica.cluster, mode="publish")
+    other.now = replica.now
+    assert other.cycle(6).writes == {("restore", "written"): 1}
+    found = replica.cluster.one()
+    assert (found.replicas, found.before, found.marked) == (3, None, False)
+
+
+def test_a_write_that_was_cut_off_after_the_owners_count_was_kept_is_finished(replica: Replica) -> None:
+    replica.cluster.dies = True
+    replica.cycle(6)
+    assert (replica.cluster.one().replicas, replica.cluster.one().before) == (3, 3)
+    replica.cluster.dies = False
+    replica.cycle(6)
+    assert (replica.cluster.one().replicas, replica.cluster.one().before) == (6, 3)
+
+
+def test_what_a_controller_writes_after_our_mark_is_no_conflict(replica: Replica) -> None:
+    decided = ScaleWrite(live_scale_of(), Change.RAISE, 6, "a test", before=3)
+    marked = replace(live_scale_of(), version="2", before=3, marked=True, writers=frozenset())
+    assert decided.on(marked) == replace(decided, workload=marked)
+    assert decided.on(replace(marked, replicas=4)) is None
+    assert decided.on(replace(marked, writers=frozenset({"kubectl"}))) is None
+
+
+def read(*managers: str, **metadata: Any) -> Any:
+    owned = {"f:spec": {"f:replicas": {}}}
+    document = {
+        "metadata": {
+            "name": "web",
+            "namespace": "shop",
+            "uid": "1",
+            "resourceVersion": "9",
+            "managedFields": [{"manager": one, "operation": "Update", "fieldsV1": owned} for one in managers],
+            **metadata,
+        },
+        "spec": {"replicas": 4},
+    }
+    return live_scale(msgspec.json.decode(msgspec.json.encode(document), type=Object), "Deployment")
+
+
+class TestReading:
+    def test_a_count_of_ours_is_read_with_what_undoes_it(self) -> None:
+        found = read("forecaster", annotations={BEFORE: "2"}, labels={LABEL: "scaled"})
+        assert (found.replicas, found.before, found.marked, found.other_writers, found.owner) == (4, 2, True, "", "")
+
+    @pytest.mark.parametrize(
+        ("found", "owner"),
+        [
+            (read("argocd-controller"), "Argo CD writes its count (field manager argocd-controller)"),
+            (read("kubectl", labels={"kustomize.toolkit.fluxcd.io/name": "a"}), "Flux applies it"),
+            (read("kubectl", annotations={"argocd.argoproj.io/tracking-id": "a"}), "Argo CD applies it"),
+            (read("keda"), "KEDA writes its count (field manager keda)"),
+            (read(ownerReferences=[{"kind": "Shop", "name": "a", "controller": True}]), "it is made from Shop a"),
+        ],
+        ids=lambda each: each if isinstance(each, str) else "",
+    )
+    def test_what_else_owns_it_is_told(self, found: Any, owner: str) -> None:
+        assert found.owner.startswith(owner)
+
+    @pytest.mark.parametrize(("later", "others"), [(-5, ""), (5, "kubectl")], ids=["since before", "after"])
+    def test_another_writer_is_one_that_wrote_after_our_mark(self, later: int, others: str) -> None:
+        count, mark = {"f:spec": {"f:replicas": {}}}, {"f:metadata": {"f:annotations": {}}}
+        theirs = (NOON + timedelta(seconds=later)).isoformat()
+        managed = [
+            {"manager": "kubectl", "time": theirs, "fieldsV1": count},
+            {"manager": "forecaster", "time": NOON.isoformat(), "fieldsV1": mark},
+        ]
+        assert read(managedFields=managed, annotations={BEFORE: "2"}).other_writers == others
+
+    def test_an_owners_count_that_is_none_stops_everything(self) -> None:
+        found = read(annotations={BEFORE: "many"})
+        assert found.fault == (
+            "annotation forecaster.dev/replicas-before is 'many', not a count; write the owner's replicas there"
+        )
