@@ -247,9 +247,16 @@ def _compared(scope: ReplayScope, results: Mapping[Point, RunResult]) -> list[Wo
             setup=scope.setups[series],
             curves={name: _curve(shares) for name, shares in points[series].items()},
             bound=bound(scope.setups[series], scope.measurements, series),
+            demand=demand_of(scope, series),
         )
         for series in points
     ]
+
+
+def demand_of(scope: ReplayScope, series: int) -> NDArray[np.float64]:
+    """[minute] the demand that fills the pods of one workload."""
+    measured = scope.measurements.past(scope.setups[series].capacity.signal, 1, scope.measurements.minutes)
+    return measured[:, series]
 
 
 def _curve(shares: Mapping[float, RunResult]) -> Curve:

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.replay.account import Account
     from forecaster.replay.gated import GateSince
@@ -45,6 +48,8 @@ class WorkloadComparison:
     setup: Setup
     curves: Mapping[str, Curve]
     bound: Account
+    demand: NDArray[np.float64]
+    """[minute] of the signal that fills its pods; NaN where none was measured."""
 
     def equal(self, name: str) -> Account | None:
         """The HPA alone at the pod-hours that this strategy spends; None outside of the sweep."""

@@ -9,13 +9,12 @@ import msgspec
 
 from forecaster.domain.amounts import UNKNOWN
 from forecaster.report.printed import Printable, PrintedColumn, flat, print_as, print_table, print_text
-from forecaster.report.replay_table import LIMITS
+from forecaster.report.replay_table import LIMITS, left_out_lines
 from forecaster.report.replay_view import AccountView, LeftOutView, account_view
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from forecaster.domain.workload import WorkloadId
     from forecaster.replay.account import Account
     from forecaster.replay.realised import RealisedOutcome, RealisedWorkload
     from forecaster.report.formats import Output
@@ -79,18 +78,6 @@ def _print(outcome: RealisedOutcome, *, wide: bool) -> None:
         print_table(_columns(outcome), wide=wide)
     print_text(*left_out_lines(outcome.left_out))
     print_text(f"Beware: {LIMITS[0]}", style="dim")
-
-
-def left_out_lines(left_out: Mapping[WorkloadId, str], most: int = 5) -> list[str]:
-    """What is left out by reason, most workloads first; of each reason the first few names."""
-    by_reason: dict[str, list[str]] = {}
-    for id_, reason in left_out.items():
-        by_reason.setdefault(reason.rstrip("."), []).append(str(id_))
-    return [
-        f"Left out, {reason}{'' if reason.endswith('?') else ':'} {len(names)} workload(s): {', '.join(names[:most])}"
-        + (f" and {len(names) - most} more" if len(names) > most else "")
-        for reason, names in sorted(by_reason.items(), key=lambda each: -len(each[1]))
-    ]
 
 
 def said(outcome: RealisedOutcome) -> list[str]:

@@ -8,7 +8,9 @@ import numpy as np
 
 from forecaster.domain.amounts import UNKNOWN
 from forecaster.domain.window import HOUR, MINUTE
+from forecaster.replay.comparison import NOTHING_SHORT
 from forecaster.replay.gated import acting_of
+from forecaster.replay.realised import NOTABLE
 from forecaster.replay.strategies import HPA
 from forecaster.report.printed import PrintedColumn
 
@@ -101,6 +103,66 @@ def _or_dash(value: float | None, spoken: Callable[[float], str]) -> str:
     return UNKNOWN if value is None else spoken(value)
 
 
+def left_out_lines(left_out: Mapping[WorkloadId, str], most: int = 5) -> list[str]:
+    """What is left out by reason, most workloads first; of each reason the first few names."""
+    by_reason: dict[str, list[str]] = {}
+    for id_, reason in left_out.items():
+        by_reason.setdefault(reason.rstrip("."), []).append(str(id_))
+    return [
+        f"Left out, {reason}{'' if reason.endswith('?') else ':'} {len(names)} workload(s): {', '.join(names[:most])}"
+        + (f" and {len(names) - most} more" if len(names) > most else "")
+        for reason, names in sorted(by_reason.items(), key=lambda each: -len(each[1]))
+    ]
+
+
+# Where we were worse than the HPA, said first.
+
+
+def worse_of(whole: Comparison, name: str) -> list[WorkloadComparison]:
+    """Workloads on which a strategy left more short than the HPA alone does for the same pod-hours, the most first.
+
+    Where it spends more than the HPA does at any of its targets: those on which it left no less short for it.
+    """
+    found = [(each, _loss(each, name)) for each in whole.workloads if name in each.curves]
+    return [each for each, loss in sorted(found, key=lambda one: -one[1]) if loss > 0]
+
+
+def _loss(one: WorkloadComparison, name: str) -> float:
+    """What was left short beyond what the HPA alone leaves for the same pod-hours, as a share of the demand."""
+    plain, ours, equal = one.curves[HPA.name].own, one.curves[name].own, one.equal(name)
+    if not ours.demand:
+        return 0.0
+    if equal is None:
+        return max(0.0, ours.missing - plain.missing) / ours.demand if ours.pod_hours >= plain.pod_hours else 0.0
+    notable = ours.missing > equal.missing * (1 + NOTABLE) and ours.missing > NOTHING_SHORT * ours.demand
+    return (ours.missing - equal.missing) / ours.demand if notable else 0.0
+
+
+def lead_sentence(whole: Comparison) -> str:
+    """Where our policy was worse than the HPA alone, or that it was nowhere; then what it spent and left short."""
+    name = "gated" if any(one.name == "gated" for one in whole.strategies) else POLICY
+    if not any(one.name == name for one in whole.strategies):
+        return ""
+    worse = worse_of(whole, name)
+    own, plain = whole.own(name), whole.own(HPA.name)
+    more = own.pod_hours / plain.pod_hours - 1.0 if plain.pod_hours else 0.0
+    spent = (
+        f"{more:+.1%} pod-hours over all, {_percent(own.missing_share)} of the demand short instead of "
+        f"{_percent(plain.missing_share)}."
+    )
+    if not worse:
+        return f"Our policy was worse than the HPA alone on none of {len(whole.workloads)} workload(s): {spent}"
+    names = _named([str(each.workload.id) for each in worse])
+    return (
+        f"Our policy was worse than the HPA alone for the same pod-hours on {len(worse)} of {len(whole.workloads)} "
+        f"workload(s): {names}; {spent}"
+    )
+
+
+def _named(names: Sequence[str], most: int = 5) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
 # Where the gate let a forecast have its say, in sentences.
 
 
@@ -116,12 +178,14 @@ def gate_sentence(whole: Comparison) -> str:
     )
 
 
-def gate_details(whole: Comparison) -> list[str]:
-    """Each workload: how often the forecast acted, where it stood in the end, and why."""
-    return [
-        f"{id_}: acts {acting_share(stood, whole):.0%} of the time; {_last(stood)}"
-        for id_, stood in whole.gates.items()
-    ]
+def gate_detail(whole: Comparison, id_: WorkloadId) -> str:
+    """How often the forecast of a workload acted, where it stood in the end, and why; empty without a gate."""
+    stood = whole.gates.get(id_)
+    return (
+        f"Behind its gate the forecast acts {acting_share(stood, whole):.0%} of the time; {_last(stood)}."
+        if stood
+        else ""
+    )
 
 
 def acting_share(stood: Sequence[GateSince], whole: Comparison) -> float:

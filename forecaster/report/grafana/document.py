@@ -134,7 +134,7 @@ def _target(index: int, legend: str, expr: str, panel: Panel) -> dict[str, Any]:
 
 
 def _defaults(panel: Panel) -> dict[str, Any]:
-    drawn = {"lineWidth": 1, "fillOpacity": 30 if panel.stacked else 0, "showPoints": "never"}
+    drawn: dict[str, Any] = {"lineWidth": 1, "fillOpacity": 30 if panel.stacked else 0, "showPoints": "never"}
     if panel.stacked:
         drawn["stacking"] = {"mode": "normal", "group": "A"}
     found: dict[str, Any] = {"unit": panel.unit}

@@ -51,7 +51,7 @@ def scraped(prometheus_binaries: Binaries, tmp_path_factory: pytest.TempPathFact
     """A Prometheus that has seen some cycles of a service; one of its workloads is at its maximum."""
     folder = tmp_path_factory.mktemp("monitoring")
     large = workload("web", autoscaler=replace(hpa(), max_replicas=40))
-    full = workload("cart", replicas=2, autoscaler=replace(hpa(), max_replicas=2))
+    full = workload("cart", replicas=2, autoscaler=replace(hpa(), name="cart-hpa", max_replicas=2))
     given: dict[str, Any] = {"serving": {"workload_metrics": "all"}}
     with (
         recorded_cluster([large, full]) as cluster,

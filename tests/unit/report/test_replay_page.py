@@ -9,11 +9,13 @@ import msgspec
 
 from forecaster.horizontal.standing import Gate, Standing
 from forecaster.replay import Assumptions, Prices
+from forecaster.replay.comparison import Comparison, Curve
 from forecaster.replay.gated import GateSince
+from forecaster.replay.strategies import policy_with
+from forecaster.report.plot import Line, Plot
 from forecaster.report.replay_page import page
-from forecaster.report.replay_table import LIMITS, rows_of, sentences, worst_hours
+from forecaster.report.replay_table import LIMITS, lead_sentence, rows_of, sentences, worse_of, worst_hours
 from forecaster.report.replay_view import comparison_view
-from forecaster.report.svg import Line, Picture, round_numbers
 from tests.support.builders import NOON, minutes
 from tests.support.replays import small_comparison
 
@@ -48,8 +50,9 @@ def test_the_page_is_whole_and_loads_nothing() -> None:
     tags.feed(text)
     assert not tags.open
     assert "svg" in tags.seen
-    assert not tags.seen & {"script", "link", "img", "iframe"}
-    assert "http" not in text
+    assert not tags.seen & {"link", "img", "iframe"}
+    assert "://" not in text
+    assert "script-src 'sha256-" in text
     assert "two &lt;made up&gt; series" in text
 
 
@@ -64,9 +67,12 @@ def test_the_page_names_the_worst_hours_and_the_money() -> None:
     (hour,) = worst_hours(small_comparison())
     assert hour.at == NOON
     assert hour.missing["hpa"] > hour.missing["perfect"] == 0.0
-    assert f"<td>2026-03-01 12:00</td><td>{hour.workload}</td><td>{hour.missing['hpa']:.2f}</td><td>0.00</td>" in text
+    assert (
+        f'<td class="text">2026-03-01 12:00</td><td class="text">{hour.workload}</td>'
+        f"<td>{hour.missing['hpa']:.2f}</td><td>0.00</td>"
+    ) in text
     spent = small_comparison().own("hpa").pod_hours * PRICE_OF_A_POD
-    assert f"<td>all</td><td>{spent:.2f}</td>" in text
+    assert f'<td class="text">all</td><td>{spent:.2f}</td>' in text
     assert "<h2>Money</h2>" not in page(small_comparison(), Assumptions(), "")
 
 
@@ -76,7 +82,8 @@ def test_the_gate_tells_how_often_the_forecast_acts_and_why() -> None:
     stood = (GateSince(0, Gate()), GateSince(45, Gate(Standing.ACTING, why="promoted: it was better")))
     gated = replace(one, gates={id_: stood})
     assert "the gate lets the forecast act on 1 of 1 workload(s), 25% of the time" in " ".join(sentences(gated))
-    assert f"{id_}: acts 25% of the time; in the end acting, promoted: it was better" in page(gated, Assumptions(), "")
+    said = "the forecast acts 25% of the time; in the end acting, promoted: it was better."
+    assert said in page(gated, Assumptions(), "")
     seen = comparison_view(gated, Assumptions(), "").gates
     assert [(view.standing, view.at) for view in seen] == [("observe", NOON), ("acting", NOON + minutes(45))]
 
@@ -106,15 +113,58 @@ def test_sentences_name_both_sides() -> None:
     assert "perfect foresight:" in said
 
 
-def test_axes_have_round_numbers() -> None:
-    assert round_numbers(0.0, 9.3) == [0.0, 2.0, 4.0, 6.0, 8.0]
-    assert round_numbers(3.0, 3.0) == [3.0]
+def with_ours(one: Comparison, *, missing: float, pod_hours: float = 1.0) -> Comparison:
+    """The same with our policy, which leaves so many times the HPA's shortage for so many times its pod-hours."""
+    ours = policy_with("adaptive")
+
+    def scaled(curve: Curve) -> Curve:
+        points = {
+            share: replace(account, missing=account.missing * missing, pod_hours=account.pod_hours * pod_hours)
+            for share, account in curve.points.items()
+        }
+        return Curve(points, curve.track)
+
+    workloads = [replace(each, curves={**each.curves, "policy": scaled(each.curves["hpa"])}) for each in one.workloads]
+    return replace(one, strategies=[*one.strategies, ours], workloads=workloads)
 
 
-def test_nothing_to_draw_is_said() -> None:
-    assert "Nothing" in Picture([Line([], "c0")], "x", "y").svg()
+def test_where_we_were_worse_comes_first() -> None:
+    worse = with_ours(small_comparison(), missing=1.5)
+    (named,) = worse.workloads
+    first = (
+        f"Our policy was worse than the HPA alone for the same pod-hours on 1 of 1 workload(s): {named.workload.id};"
+    )
+    assert lead_sentence(worse).startswith(first)
+    text = page(worse, Assumptions(), "")
+    assert 0 < text.index(first) < min(text.index("With the HPA alone"), text.index("<table"))
+    assert "worse than the HPA</span>" in text
 
 
-def test_a_step_is_drawn_where_the_value_changes() -> None:
-    flat = Picture([Line([(0, 1), (1, 1), (2, 3)], "c0", stepped=True)], "x", "y").svg()
-    assert flat.count("V") == 2  # the axis and one step
+def test_where_we_were_worse_nowhere_the_first_sentence_says_so() -> None:
+    better = with_ours(small_comparison(), missing=0.5)
+    assert lead_sentence(better).startswith("Our policy was worse than the HPA alone on none of 1 workload(s)")
+    assert "worse than the HPA</span>" not in page(better, Assumptions(), "")
+
+
+def test_more_pods_than_at_any_target_for_no_less_shortage_are_worse() -> None:
+    assert worse_of(with_ours(small_comparison(), missing=1.2, pod_hours=9.0), "policy")
+    assert not worse_of(with_ours(small_comparison(), missing=0.2, pod_hours=9.0), "policy")
+
+
+def test_strategies_that_coincide_are_drawn_once_and_said_to_be_the_same() -> None:
+    same = with_ours(small_comparison(), missing=1.0)
+    text = page(same, Assumptions(), "")
+    assert "our policy (adaptive): the same as the HPA alone" in text
+    assert text.count("our policy (adaptive), targets") == 0
+
+
+def test_the_owners_own_point_is_marked_and_every_point_says_its_figures() -> None:
+    text = page(small_comparison(), Assumptions(), "")
+    assert text.count("the targets that the owners set</span>") == 2  # all workloads, and the only one
+    own = small_comparison().own("hpa")
+    assert f"the HPA alone, targets as the owner set them: {own.pod_hours:.1f} pod-hours" in text
+
+
+def test_names_cannot_end_the_data_of_a_plot() -> None:
+    plot = Plot("t", (), (), "u", [Line([(0, 0)], "ours")], hover={"series": ["</script><script>"]})
+    assert plot.html().count("<script") == 1

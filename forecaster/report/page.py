@@ -1,0 +1,70 @@
+"""A page that is one file: it loads nothing, prints, fits a phone, and follows the reader's light or dark."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+HERE = Path(__file__).parent
+
+
+@cache
+def style() -> str:
+    """The style sheet."""
+    return (HERE / "page.css").read_text(encoding="utf-8")
+
+
+@cache
+def script() -> str:
+    """The script: what a place of a plot says."""
+    return (HERE / "page.js").read_text(encoding="utf-8")
+
+
+def policy() -> str:
+    """The page's own content security policy: this very script, and nothing from anywhere else."""
+    digest = base64.b64encode(hashlib.sha256(script().encode()).digest()).decode()
+    return f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+
+
+def document(title: str, parts: Iterable[str]) -> str:
+    """The whole file."""
+    head = (
+        f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy()}">'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{escape(title)}</title>'
+        f"<style>{style()}</style>"
+    )
+    body = f"<main>{''.join(parts)}</main><script>{script()}</script>"
+    return f'<!doctype html><html lang="en"><head>{head}</head><body>{body}</body></html>\n'
+
+
+def table(rows: Iterable[Sequence[str]], heads: Sequence[str], *, bold: Collection[int] = (), texts: int = 1) -> str:
+    """Rows under their heads; a table that is too wide scrolls by itself.
+
+    `bold` are rows that sum up others; so many first columns are `texts`, the others numbers.
+    """
+    kinds = [' class="text"' if i < texts else "" for i in range(len(heads))]
+    head = "".join(f'<th scope="col"{kind}>{escape(name)}</th>' for kind, name in zip(kinds, heads, strict=True))
+    body = "".join(
+        f"<tr{' class=all' if i in bold else ''}>"
+        + "".join(f"<td{kind}>{escape(cell)}</td>" for kind, cell in zip(kinds, row, strict=True))
+        + "</tr>"
+        for i, row in enumerate(rows)
+    )
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def items(lines: Iterable[str]) -> str:
+    """A list."""
+    return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul>"
+
+
+def paragraph(text: str, kind: str = "") -> str:
+    """One paragraph."""
+    return f'<p class="{kind}">{escape(text)}</p>' if kind else f"<p>{escape(text)}</p>"

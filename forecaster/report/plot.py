@@ -1,0 +1,209 @@
+"""Plots for pages that load nothing: SVG paths that stretch with the page, labels and dots that do not, data to hover.
+
+Every plot is 0 to 1 across and up; axes turn values into that. The script of `page` shows what `hover` says.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from html import escape
+from math import ceil, floor, log10
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+TICKS = 5
+SIZE = 1000
+"""Of the drawing's own coordinates; the page stretches them."""
+ZERO, SMALLEST = 0.03, 0.13
+"""On a logarithmic axis: where zero stands, and where the smallest other value does."""
+EDGE = 0.94
+"""Labels beyond it end at their mark, so that they stay within the page."""
+
+
+class Tick(NamedTuple):
+    """A mark of an axis; a minor one is left out where there is little room."""
+
+    at: float
+    label: str
+    minor: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """From `low` to `high`; a logarithmic one has a place of its own for zero, which is no value of it."""
+
+    low: float
+    high: float
+    log: bool = False
+
+    def place(self, value: float) -> float:
+        """0 to 1."""
+        if not self.log:
+            return (value - self.low) / (self.high - self.low)
+        if value < self.low:
+            return ZERO
+        share = (log10(value) - log10(self.low)) / (log10(self.high) - log10(self.low))
+        return SMALLEST + (1 - SMALLEST) * share
+
+    def ticks(self, suffix: str = "") -> list[Tick]:
+        """Round numbers, or powers of ten and zero."""
+        if not self.log:
+            return [Tick(self.place(one), f"{one:g}{suffix}") for one in round_numbers(self.low, self.high)]
+        decades = range(round(log10(self.low)), round(log10(self.high)) + 1)
+        powers = [Tick(self.place(10.0**one), f"{10.0**one:g}{suffix}") for one in decades]
+        return [Tick(ZERO, f"0{suffix}"), *powers]
+
+
+def linear(values: Sequence[float], *, from_zero: bool = False) -> Axis:
+    """An axis around these values, with a little room."""
+    low, high = (0.0 if from_zero else min(values)), max(values)
+    room = (high - low) * 0.04 or abs(high) * 0.1 or 1.0
+    return Axis(low if from_zero else low - room, high + room)
+
+
+def logarithmic(values: Sequence[float]) -> Axis:
+    """An axis of whole decades around the values above zero; one decade where there are none."""
+    some = [value for value in values if value > 0] or [0.1]
+    low, high = floor(log10(min(some))), ceil(log10(max(some)))
+    return Axis(10.0**low, 10.0 ** max(high, low + 1), log=True)
+
+
+def round_numbers(low: float, high: float) -> list[float]:
+    """About `TICKS` round numbers between two values: multiples of 1, 2 or 5 times a power of ten."""
+    span = high - low
+    if span <= 0:
+        return [low]
+    power = 10.0 ** floor(log10(span / TICKS))
+    step = next(one * power for one in (1, 2, 5, 10) if span / (one * power) <= TICKS)
+    return [round(i * step, 10) for i in range(ceil(low / step), floor(high / step) + 1)]
+
+
+class Mark(NamedTuple):
+    """A dot, and what is said of it."""
+
+    x: float
+    y: float
+    says: str
+    own: bool = False
+    """Whether it is drawn larger: where things stand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A series, its points 0 to 1; `style` is a class of the page."""
+
+    points: Sequence[tuple[float, float]]
+    style: str
+    stepped: bool = False
+    """Whether a value holds until the next one, as pods do."""
+    marks: Sequence[Mark] = ()
+
+
+class Area(NamedTuple):
+    """Between two series of the same places, where the first is above the second."""
+
+    upper: Sequence[tuple[float, float]]
+    lower: Sequence[tuple[float, float]]
+    style: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """Lines within two named axes; `hover` is what the script shows of a place in time."""
+
+    title: str
+    across: Sequence[Tick]
+    up: Sequence[Tick]
+    up_name: str
+    lines: Sequence[Line]
+    areas: Sequence[Area] = ()
+    across_name: str = ""
+    note: str = ""
+    """At the first own mark."""
+    hover: Mapping[str, object] | None = None
+
+    def html(self) -> str:
+        """A figure."""
+        marks = [(line.style, mark) for line in self.lines for mark in line.marks]
+        data = f'<script type="application/json">{_json(self.hover)}</script>' if self.hover else ""
+        return (
+            f'<figure class="plot" role="img" aria-label="{escape(self.title)}"><figcaption>{escape(self.up_name)}'
+            f'</figcaption><div class="area" tabindex="0">{self._drawing()}{"".join(map(_up, self.up))}'
+            f"{''.join(map(_across, self.across))}{''.join(_dot(*one) for one in marks)}{self._note(marks)}</div>"
+            f'<div class="name">{escape(self.across_name)}</div>{data}</figure>'
+        )
+
+    def _drawing(self) -> str:
+        grid = "".join(f'<path class="grid" d="M0,{_y(tick.at):g}H{SIZE}"/>' for tick in self.up)
+        areas = "".join(f'<path class="{one.style}" d="{_between(one)}"/>' for one in self.areas)
+        lines = "".join(f'<path class="line {one.style}" d="{_path(one)}"/>' for one in self.lines if one.points)
+        drawn = f"{grid}{areas}{lines}"
+        return f'<svg viewBox="0 0 {SIZE} {SIZE}" preserveAspectRatio="none" aria-hidden="true">{drawn}</svg>'
+
+    def _note(self, marks: Sequence[tuple[str, Mark]]) -> str:
+        own = next((mark for _, mark in marks if mark.own), None)
+        if not self.note or own is None:
+            return ""
+        side = " left" if own.x > 0.6 else ""  # noqa: PLR2004  to the side with more room
+        return f'<span class="note{side}" style="{_position(own.x, own.y)}">{escape(self.note)}</span>'
+
+
+def _json(value: object) -> str:
+    """Text that cannot end its own script element."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
+
+
+def _position(x: float, y: float) -> str:
+    return f"left:{100 * x:.2f}%;bottom:{100 * y:.2f}%"
+
+
+def _dot(style: str, mark: Mark) -> str:
+    own = " own" if mark.own else ""
+    return f'<i class="dot {style}{own}" style="{_position(mark.x, mark.y)}" data-says="{escape(mark.says)}"></i>'
+
+
+def _up(tick: Tick) -> str:
+    return f'<span class="up" style="bottom:{100 * tick.at:.2f}%">{escape(tick.label)}</span>'
+
+
+def _across(tick: Tick) -> str:
+    kind = ("across minor" if tick.minor else "across") + (" last" if tick.at > EDGE else "")
+    return f'<span class="{kind}" style="left:{100 * tick.at:.2f}%">{escape(tick.label)}</span>'
+
+
+def _x(value: float) -> float:
+    return round(value * SIZE, 1)
+
+
+def _y(value: float) -> float:
+    return round((1 - value) * SIZE, 1)
+
+
+def _path(line: Line) -> str:
+    if line.stepped:
+        return _stepped(line.points)
+    return "M" + "L".join(f"{_x(x):g},{_y(y):g}" for x, y in line.points)
+
+
+def _stepped(points: Sequence[tuple[float, float]]) -> str:
+    """Only where the value changes: a day of minutes is mostly straight."""
+    (x, before), *others = points
+    parts = [f"M{_x(x):g},{_y(before):g}"]
+    for across, up in others:
+        if up != before:
+            parts.append(f"H{_x(across):g}V{_y(up):g}")
+            before = up
+    return "".join(parts) + f"H{_x(points[-1][0]):g}"
+
+
+def _between(area: Area) -> str:
+    """A rectangle for each place at which the upper series is above the lower one, until the next place."""
+    ends = [x for x, _ in area.upper[1:]] + [area.upper[-1][0]] if area.upper else []
+    return "".join(
+        f"M{_x(x):g},{_y(low):g}V{_y(high):g}H{_x(end):g}V{_y(low):g}Z"
+        for (x, high), (_, low), end in zip(area.upper, area.lower, ends, strict=True)
+        if high > low
+    )
