@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.domain.workload import WorkloadId
+    from forecaster.publish.reader import TableEntry
 
 LAPSED = timedelta(seconds=5)
 """Age at which an overlay is no knowledge."""
@@ -143,15 +144,6 @@ class OverlayWriter:
         temporary.replace(self._path)
 
 
-class _NamedRow(Protocol):
-    @property
-    def namespace(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def kind(self) -> str: ...
-
-
 class OverlayState(NamedTuple):
     """An overlay as it was read, and the instant up to which it is confirmed."""
 
@@ -173,7 +165,7 @@ class OverlayReader:
         self._state: OverlayState | None = None
 
     def over(
-        self, offer: WorkloadOffer, row: _NamedRow, kinds: Collection[str], published_at: datetime
+        self, offer: WorkloadOffer, row: TableEntry, kinds: Collection[str], published_at: datetime
     ) -> WorkloadOffer:
         """An offer of a table, with the count and the readers that the workload has now.
 

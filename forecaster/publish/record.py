@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from forecaster.domain.decision import Recommendation
     from forecaster.horizontal.row import RowWords, TargetWords
+    from forecaster.publish.reader import TableEntry
     from forecaster.publish.table import TableMeta
     from forecaster.publish.views import ResourcesView
 
@@ -50,18 +51,7 @@ class _Table(Protocol):
         """By name, [plane][row]."""
 
 
-class _TableRow(Protocol):
-    @property
-    def row(self) -> int: ...
-    @property
-    def namespace(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def kind(self) -> str: ...
-
-
-def record_view(table: _Table, entry: _TableRow, words: RowWords, sizes: ResourcesView) -> RecommendationView:
+def record_view(table: _Table, entry: TableEntry, words: RowWords, sizes: ResourcesView) -> RecommendationView:
     """The public form of one row, made of its numbers, its words and its sizes."""
     numbers = _row_numbers(table, entry.row, words)
     decided = replica_record(numbers, words)

@@ -277,7 +277,7 @@ class Queries(BaseModel):
         return {name: text for name, text in (signals | counted | self.inventory()).items() if text}
 
     def rendered(self, template: str, window: timedelta | None = None, containers: Collection[str] = ()) -> str:
-        """`template` with every placeholder filled in."""
+        """`template` with a text for each of its names."""
         pieces = {"workloads": _named_once(self.replicas), "owners": self._owners}
         named = promql.any_of(sorted(containers)) if 0 < len(containers) <= MOST_NAMED else ANY_CONTAINER
         values = self._values(window or self.rate_window) | {"containers": promql.escaped(named)}
