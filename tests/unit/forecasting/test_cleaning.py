@@ -109,6 +109,17 @@ def test_a_newest_value_at_the_limit_is_no_false_low() -> None:
     assert forecast(wanted).median == pytest.approx(3.8, abs=0.4)
 
 
+def test_pods_of_which_nothing_came_for_hours_have_no_say() -> None:
+    """The clock was six hours ahead: their weeks are known, and the window of minutes has no row at all."""
+    seen = days(6)
+    weeks, recent = _windows(seen.pods, NOON)
+    nothing = Window((), recent.start, MINUTE, recent.values[:0])
+    usage = fresh(*_windows(seen.usage, NOON), DemandContext(CPU, fresh(weeks, nothing), {WEB.id: WEB}))
+    ahead = Forecaster("seasonal-naive-day").peaks(CPU, usage, [AT_ONCE], NOON)[AT_ONCE].ahead(WEB.id, 0.9)
+    assert isinstance(ahead, PeakForecast)
+    assert ahead.median == pytest.approx(3.8, abs=0.4)
+
+
 def test_columns_that_came_later_are_cleaned_as_the_weeks_are() -> None:
     """The noon of yesterday was held down; the models learned a day and a half ago."""
     seen, later = days(8), 3 * DAY // 2
