@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 class ForecasterError(Exception):
@@ -111,6 +111,25 @@ def shown_url(url: str) -> str:
     except ValueError:
         return f"{url.partition('://')[0]}://…"
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+OPEN_HEADERS = frozenset({"accept", "connection", "content", "host", "user"})
+"""The first words of headers that carry no secret."""
+LEAST_SECRET = 6
+"""Characters: what is shorter, such as the number of a tenant, is none."""
+
+
+def masked(text: str, sent: Mapping[str, str | bytes]) -> str:
+    """A server's words without the headers that it was sent: proxies that find fault with a request may repeat it."""
+    own = [value for name, value in sent.items() if name.lower().partition("-")[0] not in OPEN_HEADERS]
+    words = {word for value in own for word in _text(value).split() if len(word) >= LEAST_SECRET}
+    for word in sorted(words, key=len, reverse=True):
+        text = text.replace(word, "***")
+    return text
+
+
+def _text(value: str | bytes) -> str:
+    return value if isinstance(value, str) else value.decode("latin-1")
 
 
 def nearest(name: str, known: Iterable[str], most: int = 3) -> list[str]:

@@ -195,7 +195,8 @@ def _ready(group: ShardHistory, count: int) -> Floats:
         return np.full((len(group.ids), count), np.nan, np.float32)
     at = _rows_of(pods.weeks, group)
     ready = np.where(at[:, None] >= 0, pods.rows(at, known), np.float32(np.nan))
-    if pods.minutes is not None and pods.minutes.keys and known:  # pods that came in the last minute are a fifth of themselves in the mean
+    if pods.minutes is not None and pods.minutes.keys and known:
+        # Pods that came in the last minute are a fifth of themselves in the mean.
         place = _rows_of(pods.minutes, group)
         newest = np.where(place >= 0, pods.minutes.values[place, -1], np.float32(np.nan))
         ready[:, -1] = np.fmax(ready[:, -1], newest)

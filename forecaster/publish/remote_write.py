@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import requests
 
-from forecaster.errors import StoreError, shown_url
+from forecaster.errors import StoreError, masked, shown_url
 from forecaster.publish.values import sampled_values
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ class RemoteWriter:
             allow_redirects=False,
         )
         if not requests.codes.ok <= answer.status_code < requests.codes.multiple_choices:
-            said = " ".join(answer.text[:SHOWN].split())
+            said = " ".join(masked(answer.text, headers)[:SHOWN].split())
             raise _RefusedError(f"{answer.status_code} {said}".strip())
 
 

@@ -17,7 +17,7 @@ import msgspec
 import requests
 from urllib3.exceptions import HTTPError, ProtocolError, ReadTimeoutError
 
-from forecaster.errors import SourceRefused, SourceTimeout, SourceUnavailable, shown_url
+from forecaster.errors import SourceRefused, SourceTimeout, SourceUnavailable, masked, shown_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -163,6 +163,7 @@ def _seconds(at: datetime) -> str:
 _CHUNK = 1 << 18
 """Bytes of a body read at a time."""
 _QUOTED_LENGTH = 200
+_LOOKED_AT = 1 << 16
 """Characters of an answer that a message may quote."""
 
 _UNAVAILABLE = {429, 500, 502, 503, 504}
@@ -254,7 +255,7 @@ def understood(response: requests.Response, body: bytes, name: str, url: str) ->
         return answer_of(body)
     except MalformedAnswer as error:
         raise SourceRefused(
-            f"{where}: status 200, but not an answer of the Prometheus API ({error}): {_quoted(body)}"
+            f"{where}: status 200, but not an answer of the Prometheus API ({error}): {_quoted(response, body)}"
         ) from error
 
 
@@ -264,19 +265,20 @@ def _refusal(response: requests.Response, body: bytes, where: str) -> SourceUnav
         target = shown_url(response.headers["Location"])
         return SourceRefused(f"{where}: status {status}, redirected to {target}; state the final address as url")
     if status in _DENIED:
-        return Denied(f"{where}: status {status}: {_quoted(body)}")
+        return Denied(f"{where}: status {status}: {_quoted(response, body)}")
     verdict = verdict_of(body)
     if verdict is None:
         kind = SourceUnavailable if status in _UNAVAILABLE else SourceRefused
-        return kind(f"{where}: status {status}: {_quoted(body)}")
-    message = f"{where}: status {status}, {verdict.kind}: {_cut(verdict.message)}"
+        return kind(f"{where}: status {status}: {_quoted(response, body)}")
+    message = f"{where}: status {status}, {verdict.kind}: {_cut(masked(verdict.message, response.request.headers))}"
     if verdict.kind == "timeout" or any(phrase in verdict.message for phrase in _TOO_MANY):
         return TooMuch(message)
     return SourceUnavailable(message) if status in _UNAVAILABLE else SourceRefused(message)
 
 
-def _quoted(body: bytes) -> str:
-    return repr(_cut(body[: 4 * _QUOTED_LENGTH].decode(errors="replace"))) if body else "an empty body"
+def _quoted(response: requests.Response, body: bytes) -> str:
+    text = masked(body[:_LOOKED_AT].decode(errors="replace"), response.request.headers)
+    return repr(_cut(text[: 4 * _QUOTED_LENGTH])) if body else "an empty body"
 
 
 def _cut(text: str) -> str:

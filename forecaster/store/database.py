@@ -158,6 +158,8 @@ class Database:
                 yield connection
         except SQLAlchemyError as error:
             raise StoreError(f"ledger {self}: {_told(error)}") from error
+        except (ValueError, OverflowError) as error:  # a row that no forecaster wrote
+            raise StoreError(f"ledger {self}: malformed ({error}); {REMEDIES['malformed']}") from error
         self._checked = True
 
     def insert(self, table: Table) -> Any:
