@@ -1,0 +1,135 @@
+"""A walk over every page of a running service that reads a real Prometheus: what is drawn, looked up, told and updated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from forecaster.app.answering import table_path
+from forecaster.app.facts import FactsServer
+from forecaster.domain.window import MINUTE
+from tests.browser.conftest import inked, opened, served
+from tests.integration.conftest import filled_week, prometheus_binaries  # noqa: F401  fixtures
+from tests.support.composed import Cluster, composed, tick
+from tests.support.prometheus import RealPrometheus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from forecaster.app.service import Service
+    from tests.integration.conftest import FilledWeek
+    from tests.support.prometheus import Binaries
+
+pytestmark = [pytest.mark.browser, pytest.mark.prometheus, pytest.mark.slow]
+AXE = Path(__file__).parent / "axe" / "axe.min.js"
+WORKLOAD = "#/workloads/shop/Deployment/checkout"
+PAGES = {"fleet": "", "workload": WORKLOAD, "accuracy": "#/accuracy", "health": "#/health"}
+FIRST_MS = 20_000
+POLLED_MS = 10_000
+SERIOUS = {"serious", "critical"}
+
+
+class Walked(NamedTuple):
+    """A service and where its dashboard is."""
+
+    service: Service
+    address: str
+    week: FilledWeek
+
+
+@pytest.fixture(scope="module")
+def walked(
+    filled_week: FilledWeek,  # noqa: F811
+    prometheus_binaries: Binaries,  # noqa: F811
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Walked]:
+    directory, now = tmp_path_factory.mktemp("w"), filled_week.week.now
+    with RealPrometheus(prometheus_binaries, filled_week.data) as server:
+        cluster = Cluster(server.url, None)  # type: ignore[arg-type]  # no story changes its workloads
+        given = {"forecast": {"model": "adaptive"}, "serving": {"forecast_path": True}}
+        with composed(cluster, directory, **given) as service:
+            for minutes in (5, 0):
+                tick(service, now - minutes * MINUTE)
+            facts = FactsServer(service.cycle, directory)
+            facts.start()
+            with served(table_path(directory), facts=str(facts.path)) as address:
+                yield Walked(service, address, filled_week)
+            facts.close()
+
+
+def faults_of(page: Any) -> list[str]:
+    """What axe calls serious or worse: its rule, and the element."""
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+    return [
+        f"{one['id']}: {node['target']} {node.get('failureSummary', '')}"
+        for one in found["violations"]
+        if one["impact"] in SERIOUS
+        for node in one["nodes"][:3]
+    ]
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1440, False), (1440, True), (390, False)], ids=["light", "dark", "phone"])
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_nothing_serious(browser: Any, walked: Walked, name: str, width: int, *, dark: bool) -> None:
+    with opened(browser, walked.address, width=width, dark=dark, evaluates=True) as page:
+        page.goto(walked.address + PAGES[name])
+        page.wait_for_selector("main h1")
+        page.wait_for_load_state("networkidle")
+        assert faults_of(page) == []
+
+
+def test_the_fleet_has_every_workload_its_cost_and_its_risk(browser: Any, walked: Walked) -> None:
+    with opened(browser, walked.address) as page:
+        page.wait_for_selector(".row .why")
+        assert page.inner_text("#count") == f"{len(walked.week.week.workloads)} of {len(walked.week.week.workloads)}"
+        first = page.locator(".row").first
+        assert inked(page, ".row canvas") > 200
+        assert first.locator(".risk").inner_text().split()[0] in {"low", "tight", "short"}
+        page.select_option("select[name=sort]", "cost")
+        dearest = page.locator(".row .cost").first.inner_text()
+        assert dearest[0].isdigit()
+        page.select_option("select[name=show]", "risk")
+        risks = [text.split()[0] for text in page.locator(".row .risk").all_inner_texts()]
+        assert set(risks) <= {"tight", "short"}
+
+
+def test_every_chart_of_a_workload_is_drawn_and_looks_back_at_a_lead_of_choice(browser: Any, walked: Walked) -> None:
+    with opened(browser, walked.address) as page:
+        page.goto(walked.address + WORKLOAD)
+        page.wait_for_selector("#outcomes canvas", timeout=FIRST_MS)
+        before = inked(page, "#demand canvas")
+        assert min(inked(page, f"{chart} canvas") for chart in ("#demand", "#replicas", "#outcomes")) > 2000
+        assert page.locator("#containers figure").count() >= 2
+        assert inked(page, "#containers canvas") > 1000
+        page.click("#leads button:text('60 min')")
+        page.wait_for_selector("#demand .legend:has-text('forecast 60 min before')", timeout=FIRST_MS)
+        assert inked(page, "#demand canvas") != before
+
+
+def test_what_if_is_replayed_from_the_history_of_prometheus(browser: Any, walked: Walked) -> None:
+    with opened(browser, walked.address) as page:
+        page.goto(walked.address + WORKLOAD)
+        page.click("#what-if-open")
+        page.wait_for_selector("#what-if-accounts table", timeout=FIRST_MS)
+        assert inked(page, "#what-if-chart canvas") > 2000
+
+
+def test_accuracy_and_health_show_what_was_read(browser: Any, walked: Walked) -> None:
+    with opened(browser, walked.address) as page:
+        page.goto(walked.address + "#/health")
+        page.wait_for_selector("#sources td:text('cpu')")
+        assert page.locator("#cycles .bars div").count() >= 2
+        page.goto(walked.address + "#/accuracy")
+        page.wait_for_selector("#models")
+
+
+def test_the_next_cycle_is_on_the_page_without_reloading(browser: Any, walked: Walked) -> None:
+    with opened(browser, walked.address) as page:
+        page.wait_for_selector(".row .why")
+        before = page.get_attribute("#age span", "title")
+        tick(walked.service, walked.week.week.now + MINUTE)
+        newer = "before => document.querySelector('#age span').title !== before"
+        page.wait_for_function(newer, arg=before, timeout=POLLED_MS)
