@@ -82,7 +82,8 @@ def opened(
     page.goto(address)
     yield page
     context.close()
-    assert [one for one in found if not any(expected in one for expected in (*faults, READ_BACK))] == []
+    expected = (*faults, READ_BACK)
+    assert [one for one in found if not any(part in one for part in expected)] == []
 
 
 def inked(page: Any, canvas: str) -> int:

@@ -1,4 +1,4 @@
-"""A walk over every page of a running service that reads a real Prometheus: what is drawn, looked up, told and updated."""
+"""A walk over every page of a running service that reads a real Prometheus: what is drawn, looked up and updated."""
 
 from __future__ import annotations
 
