@@ -10,7 +10,7 @@ import signal
 import threading
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from forecaster import __version__
 from forecaster.app import telemetry
@@ -25,6 +25,7 @@ from forecaster.app.effects import actuators
 from forecaster.app.facts import tell_facts
 from forecaster.app.follower import Follower, leader_config
 from forecaster.app.live_facts import service_source
+from forecaster.app.reload import SettingsReload
 from forecaster.app.replicas import FencedPublisher, Replica
 from forecaster.app.restored import StateBefore, recall, restored
 from forecaster.app.service import Service
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 
     from forecaster.app.child import ServingProcess
     from forecaster.app.live_facts import Facts, LiveFacts
+    from forecaster.app.reload import SettingsFiles
     from forecaster.config.settings import Settings, StateSettings
     from forecaster.domain.report import CycleReport
     from forecaster.kube.lease import Election
@@ -60,7 +62,7 @@ if TYPE_CHECKING:
     from forecaster.store.history import HistoryStore
 
 
-def serve(settings: Settings, clock: Callable[[], datetime] = current) -> int:
+def serve(settings: Settings, clock: Callable[[], datetime] = current, files: SettingsFiles | None = None) -> int:
     """Run until SIGTERM or SIGINT; the exit code is 1 when the last cycle did not finish within its grace.
 
     Raises:
@@ -72,65 +74,77 @@ def serve(settings: Settings, clock: Callable[[], datetime] = current) -> int:
     told = stop_on_signals()
     with ExitStack() as parts:
         serving = serving_process(settings, directory, log)
-        if serving and settings.replicas.enabled:
-            finished = _one_of_several(settings, directory, log, parts, told, serving, clock)
-        else:
-            finished = _alone(settings, directory, log, parts, told, serving, clock)
+        program = Program(settings, directory, log, parts, told, clock, files)
+        finished = program.one_of_several(serving) if serving and settings.replicas.enabled else program.alone(serving)
         if serving:
             serving.stop()
         log.info("stopped", finished=finished)
     return 0 if finished else 1
 
 
-def _alone(
-    settings: Settings,
-    directory: Path,
-    log: telemetry.Log,
-    parts: ExitStack,
-    told: threading.Event,
-    serving: ServingProcess | None,
-    clock: Callable[[], datetime],
-) -> bool:
-    """Compute until told to end; whether the last cycle finished."""
-    written = serving.tell_written if serving else unheard
-    service = build_service(settings, directory, log, parts, written=written, clock=clock)
-    tell_facts(settings.serving, service.cycle, directory, log, parts)
-    start_answering(settings, directory, log, parts, serving)
-    service.schedule.start()
-    told.wait()
-    return service.stop()
+class Program(NamedTuple):
+    """What `forecaster run` is started with. Its two ways to run tell whether the last cycle finished."""
 
+    settings: Settings
+    directory: Path
+    log: telemetry.Log
+    parts: ExitStack
+    told: threading.Event
+    clock: Callable[[], datetime]
+    files: SettingsFiles | None
 
-def _one_of_several(
-    settings: Settings,
-    directory: Path,
-    log: telemetry.Log,
-    parts: ExitStack,
-    told: threading.Event,
-    serving: ServingProcess,
-    clock: Callable[[], datetime],
-) -> bool:
-    """Compute while this replica leads, serve what the leader computes otherwise; whether the last cycle finished."""
-    start_answering(settings, directory, log, parts, serving)
-    facts = service_source(settings, table_path(directory), log, parts, clock)
-    port = serving.secure_address.port if serving.secure_address else settings.serving.secure.port
-    election = election_of(settings, parts, str(Address(settings.replicas.host, port)))
+    def alone(self, serving: ServingProcess | None) -> bool:
+        """Compute until told to end."""
+        service = self._service(self.parts, serving)
+        self._start_answering(serving)
+        service.schedule.start()
+        self.told.wait()
+        return service.stop()
 
-    def taken(meta: TableMeta) -> None:
-        serving.tell_written(written=True)
-        if facts.live:
-            facts.live.copied(meta)
+    def one_of_several(self, serving: ServingProcess) -> bool:
+        """Compute while this replica leads, serve what the leader computes otherwise."""
+        settings, log, table = self.settings, self.log, table_path(self.directory)
+        self._start_answering(serving)
+        facts = service_source(settings, table, log, self.parts, self.clock)
+        port = serving.secure_address.port if serving.secure_address else settings.serving.secure.port
+        election = election_of(settings, self.parts, str(Address(settings.replicas.host, port)))
 
-    def build(own: ExitStack) -> Service:
+        def taken(meta: TableMeta) -> None:
+            serving.tell_written(written=True)
+            if facts.live:
+                facts.live.copied(meta)
+
+        def build(parts: ExitStack) -> Service:
+            return self._service(parts, serving, facts, election)
+
+        config = leader_config(settings, client_config_source(settings.acting.kubeconfig))
+        follower = Follower(table, config, taken, log, lambda: self.clock().timestamp())
+        return Replica(election, follower, build, serving.tell_role, log).run(self.told)
+
+    def _service(
+        self,
+        parts: ExitStack,
+        serving: ServingProcess | None,
+        facts: Facts | None = None,
+        election: Election | None = None,
+    ) -> Service:
+        written = serving.tell_written if serving else unheard
         service = build_service(
-            settings, directory, log, own, clock=clock, written=serving.tell_written, facts=facts, election=election
+            self.settings,
+            self.directory,
+            self.log,
+            parts,
+            clock=self.clock,
+            written=written,
+            facts=facts,
+            election=election,
         )
-        tell_facts(settings.serving, service.cycle, directory, log, own)
+        service.reload = SettingsReload(self.files, self.settings, self.log) if self.files else None
+        tell_facts(self.settings.serving, service.cycle, self.directory, self.log, parts)
         return service
 
-    config = leader_config(settings, client_config_source(settings.acting.kubeconfig))
-    follower = Follower(table_path(directory), config, taken, log, lambda: clock().timestamp())
-    return Replica(election, follower, build, serving.tell_role, log).run(told)
+    def _start_answering(self, serving: ServingProcess | None) -> None:
+        start_answering(self.settings, self.directory, self.log, self.parts, serving)
 
 
 class TableNews(Protocol):

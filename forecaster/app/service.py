@@ -15,6 +15,7 @@ from forecaster.errors import StoreError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from forecaster.app.reload import SettingsReload
     from forecaster.app.telemetry import Metrics
     from forecaster.config.settings import CycleSettings
     from forecaster.cycle.run import Cycle, Outcome
@@ -58,6 +59,8 @@ class Service:
     """The evaluation time of the table that another replica published last: it is not decided a second time."""
     idle: frozenset[str] = frozenset()
     """Overrides and objects that meant no workload when it was looked last."""
+    reload: SettingsReload | None = None
+    """What takes over settings that change meanwhile."""
     judged: ClusterPolicies | None = None
     """What objects of the cluster stated then."""
 
@@ -87,12 +90,25 @@ class Service:
         return finished
 
     def _run(self, now: datetime) -> None:
+        waiting = self._reloaded()
         outcome = self.cycle.run(now)
-        self.report = replace(outcome.report, late_starts=self.schedule.take_late_starts())
+        late = self.schedule.take_late_starts()
+        self.report = replace(outcome.report, late_starts=late, failures=outcome.report.failures + waiting)
         self.metrics.record(self.report)
         telemetry.log_report(self.log, self.report)
         self._judge_overrides(outcome)
         self._save([one for one in self.persisted if one.due(now)], now)
+
+    def _reloaded(self) -> tuple[str, ...]:
+        """Take over settings that have changed; a line for what is not as the files say."""
+        if self.reload is None:
+            return ()
+        stated = (self.cycle.policies.defaults, self.cycle.policies.overrides)
+        self.reload.look()
+        self.metrics.settings_loaded(taken_over=not self.reload.refused, waiting=len(self.reload.waiting))
+        if (self.cycle.policies.defaults, self.cycle.policies.overrides) != stated:
+            self.judged = None  # other overrides may mean no workload
+        return tuple(self.reload.failures())
 
     def _judge_overrides(self, outcome: Outcome) -> None:
         """One warning, once there are workloads: an override that means none of them is mostly misspelt.

@@ -129,6 +129,15 @@ class Metrics:
             ["signal"],
             registry=registry,
         )
+        self._loaded = Gauge(
+            "forecaster_settings_loaded",
+            "1 where the settings that lie in the files are in force, 0 where they are refused.",
+            registry=registry,
+        )
+        self._loaded.set(1)
+        self._waiting = Gauge(
+            "forecaster_settings_waiting", "Settings that have changed and need a restart.", registry=registry
+        )
         self._scores = ScoreMetrics(registry)
         self._effects = EffectMetrics(registry)
 
@@ -150,6 +159,11 @@ class Metrics:
         self._fleet.record(report)
         self._scores.add(report.scores)
         self._effects.record(report.effected)
+
+    def settings_loaded(self, *, taken_over: bool, waiting: int) -> None:
+        """The files of the settings were looked at."""
+        self._loaded.set(taken_over)
+        self._waiting.set(waiting)
 
     def cycle_failed(self) -> None:
         """A cycle ended without a report."""

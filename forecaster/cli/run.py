@@ -17,9 +17,14 @@ KUBECONFIG = typer.Option(help="Client configuration; default: the pod's own ser
 
 def run(prometheus: PrometheusUrl = None, config: ConfigFile = None, namespace: Namespace = None) -> None:
     """Run a cycle a minute and serve the results, until SIGTERM."""
-    from forecaster.app.serve import serve
+    from functools import partial
 
-    code = serve(settings_of(config, prometheus, namespace))
+    from forecaster.app.reload import SettingsFiles
+    from forecaster.app.serve import serve
+    from forecaster.config.settings import fingerprint
+
+    read = partial(settings_of, config, prometheus, namespace)
+    code = serve(read(), files=SettingsFiles(partial(fingerprint, config), read) if config else None)
     if code:  # the last cycle goes on, in a thread for which the interpreter would wait
         sys.stdout.flush()
         sys.stderr.flush()

@@ -27,6 +27,7 @@ import re
 from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -330,6 +331,38 @@ def with_spelling(fault: Fault, within: str = "") -> Fault:
     near = [f"{section}.{one}".lstrip(".") for one in nearest(name, [path.rpartition(".")[2] for path in beside])]
     near = near or [path for path, _ in setting_paths() if path.startswith("policy.") and path.endswith(f".{name}")]
     return replace(fault, allowed=f"{UNKNOWN_SETTING}; did you mean {' or '.join(near)}?") if near else fault
+
+
+def fingerprint(path: Path | None) -> bytes:
+    """Of what the files of a path say, whatever their names lead to: a mounted ConfigMap is replaced below them.
+
+    Raises:
+        ConfigError: one cannot be read.
+    """
+    found = sha256()
+    for file in _files(path):
+        try:
+            content = file.read_bytes()
+        except OSError as error:
+            raise ConfigError(str(file), [Fault("(file)", str(file), f"a readable file; {error}")]) from error
+        found.update(f"{file.name} {len(content)} ".encode() + content)
+    return found.digest()
+
+
+def changed_paths(before: Settings, after: Settings) -> list[str]:
+    """The paths of the settings in which they differ, as `serving.port`."""
+    return [*_changed(before, after, "")]
+
+
+def _changed(before: BaseModel, after: BaseModel, within: str) -> Iterator[str]:
+    for name in type(before).model_fields:
+        one, other = getattr(before, name), getattr(after, name)
+        if one == other:
+            continue
+        if isinstance(one, BaseModel) and type(one) is type(other):
+            yield from _changed(one, other, f"{within}{name}.")
+        else:
+            yield within + name
 
 
 def _files(path: Path | None) -> list[Path]:

@@ -93,6 +93,13 @@ class Policies:
         sentences = [f"{name} matches no workload: {_stated(selector)}" for name, selector in idle.items()]
         return sentences + sorted(f"{layer.origin}: its workload is not there" for layer in lonely)
 
+    def restate(self, defaults: Policy, overrides: tuple[tuple[PolicySelector, Mapping[str, object]], ...]) -> None:
+        """Other defaults and overrides from now on."""
+        self.defaults, self.overrides = defaults, overrides
+        self.built.clear()
+        self.chosen.clear()
+        self.__post_init__()
+
     def annotate(self, modes: Mapping[WorkloadId, Mode]) -> None:
         """Take over the modes that annotations state, until the objects of the cluster are read again."""
         for id_ in {id_ for id_, _ in modes.items() ^ self.modes.items()}:

@@ -180,7 +180,8 @@ def processes(plane: ControlPlane, folder: Path, url: str, began: float) -> Iter
                 "kubernetes": {"kubeconfig": str(own)},
                 "forecast": {"model": "seasonal-naive-day"},
                 "state": {"directory": str(folder / name / "state")},
-                "floor": {"enabled": True, "kubeconfig": str(own), "expires_after": "5m"},
+                "acting": {"kubeconfig": str(own)},
+                "floor": {"enabled": True, "expires_after": "5m"},
                 "replicas": {"enabled": True, "host": "127.0.0.1", "ca_file": str(issuer.certificate)},
                 "serving": {
                     "host": "127.0.0.1",

@@ -1,0 +1,97 @@
+"""Settings that are changed while the service runs: policies are taken over, what was learned stays, all else waits.
+
+The files are those of a mounted ConfigMap, which a kubelet replaces as a whole some time after an edit. They are looked
+at before each cycle, in its thread: a cycle has one policy from its beginning to its end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from forecaster.config.faults import faults_of
+from forecaster.config.settings import Settings, changed_paths
+from forecaster.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from forecaster.app.telemetry import Log
+
+TAKEN_OVER = ("policy", "overrides")
+"""Sections that are taken over at once."""
+SHOWN = 10
+"""Paths of settings that are written out."""
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsFiles:
+    """The files that settings were read from, and how they are read again, with environment and command line."""
+
+    fingerprint: Callable[[], bytes]
+    """Of what is in them. Raises ConfigError."""
+    read: Callable[[], Settings]
+    """Raises ConfigError."""
+
+
+@dataclass(slots=True)
+class SettingsReload:
+    """Looks whether the files have changed. `running` is what the service was started with."""
+
+    files: SettingsFiles
+    running: Settings
+    log: Log
+    seen: bytes | None = None
+    refused: str = ""
+    """Why the files are not taken over as they are now; what was taken over last is in force."""
+    waiting: tuple[str, ...] = ()
+    """Settings that have changed and need a restart, by their paths."""
+
+    def look(self) -> None:
+        """Take over what has changed. Raises nothing."""
+        try:
+            found = self.files.fingerprint()
+            if found == self.seen:
+                return
+            self.seen = found
+            self._take_over(self.files.read())
+        except ConfigError as error:
+            if str(error) != self.refused:
+                self.log.error("settings_refused", error=str(error))  # noqa: TRY400  its text says all
+            self.refused = str(error)
+
+    def failures(self) -> list[str]:
+        """A line for the report of every cycle while something is not as the files say."""
+        found = [f"settings: refused, those of before are in force: {self.refused}"] if self.refused else []
+        if self.waiting:
+            found.append(f"settings: {', '.join(self.waiting[:SHOWN])} changed; restart the service for it")
+        return found
+
+    def _take_over(self, fresh: Settings) -> None:
+        """The policies of these settings, where they fit to all else that the service was started with."""
+        mixed = checked(self.running, fresh)
+        self.refused = ""
+        policies = self.running.policies
+        if (mixed.policy, mixed.policies.overrides) != (policies.defaults, policies.overrides):
+            policies.restate(mixed.policy, mixed.policies.overrides)
+            self.log.info("settings_taken_over", overrides=len(mixed.overrides))
+        waiting = tuple(path for path in changed_paths(self.running, fresh) if path.partition(".")[0] not in TAKEN_OVER)
+        if waiting and waiting != self.waiting:
+            self.log.warning("settings_need_restart", settings=waiting[:SHOWN])
+        self.waiting = waiting
+
+
+def checked(running: Settings, fresh: Settings) -> Settings:
+    """The running settings with the policies of others.
+
+    Raises:
+        ConfigError: these need other settings, which need a restart.
+    """
+    sections = {name: getattr(running, name) for name in Settings.model_fields}
+    sections |= {name: getattr(fresh, name) for name in TAKEN_OVER}
+    try:
+        return Settings.model_validate(sections)
+    except ValidationError as error:
+        raise ConfigError("settings, without those that need a restart", faults_of(error)) from error
