@@ -1,14 +1,18 @@
-"""Makes models/prior.npz from recorded series: `python -m benchmarks.train_prior ../shared/traces`.
+"""Makes models/prior.npz: `python -m benchmarks.train_prior ../shared/traces --more ../shared/traces-train`.
 
-Only the first 60 % of each series is read, so that what the bench scores stays unseen. A quarter of an hour on one
-core; the same file to the last digit for the same libraries and processor.
+Of the first folder, which the bench scores, only the first 60 % of each series is read; folders of --more hold series
+for training only and are read whole. Half an hour on one core; the same file to the last digit for the same libraries
+and processor. `prior.json` beside it says what was read, under which licence.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,23 +24,50 @@ from models.training import Examples, Recipe, examples, joined, train
 
 TRAIN_SHARE = 0.6
 DAY_SECONDS = 86_400
-# Networks averaged; what lies further than a quarter of an hour ahead hangs less on the weights.
-MEMBERS = {"near": 3, "far": 2}
+# Networks averaged.
+MEMBERS = {"near": 2, "far": 2}
 # Series are shown at their own step and at coarser ones, so that the prior knows the difference.
 STEPS = {60: (60, 300, 600), 300: (300, 600), 600: (600,)}
-ORIGINS = {60: 2500, 300: 2500, 600: 500}
-YOUNG = 24
-Series = tuple[np.ndarray, int]
+# Origins and births of a series of the first folder; all series of a family of --more share so many.
+ORIGINS = {60: 1600, 300: 1600, 600: 500}
+MORE_ORIGINS = 60_000
+YOUNG, MORE_YOUNG = 12, 1
+# Windows that each series is asked for.
+WINDOWS = 12
+
+
+class Source(NamedTuple):
+    """A folder with `catalogue.json`, and how much of each series may be seen."""
+
+    folder: Path
+    share: float
+
+    def entries(self, without: list[str]) -> list[dict[str, object]]:
+        """What the catalogue says of each series of the other families."""
+        every = json.loads((self.folder / "catalogue.json").read_text())
+        return [entry for entry in every if entry["family"] not in without]
+
+
+class Recorded(NamedTuple):
+    """One series at one step: gapless values, bins of a day, origins and births that are shown."""
+
+    values: np.ndarray
+    day: int
+    origins: int
+    births: int
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("traces", type=Path, nargs="+")
+    arguments.add_argument("traces", type=Path)
+    arguments.add_argument("--more", type=Path, nargs="*", default=[], help="folders of series for training only")
     arguments.add_argument("--out", type=Path, default=Path("models/prior.npz"))
     arguments.add_argument("--without", nargs="*", default=[], help="families left out, to see what they would get")
     arguments.add_argument("--epochs", type=int, default=Recipe().epochs)
     asked = arguments.parse_args()
-    series = [one for folder in asked.traces for one in recorded(folder, asked.without)]
+    sources = [Source(asked.traces, share=TRAIN_SHARE), *(Source(folder, share=1.0) for folder in asked.more)]
+    read = [(source, entry) for source in sources for entry in source.entries(asked.without)]
+    series = recorded(read)
     with threadpool_limits(1):
         weights = {
             f"{reach}/{seed}/{name}": getattr(network, name)
@@ -45,51 +76,58 @@ def main() -> None:
             for name in Network._fields
         }
     np.savez_compressed(asked.out, **{name: value.astype(np.float32) for name, value in weights.items()})
+    asked.out.with_suffix(".json").write_text(json.dumps(provenance(read, asked.epochs), indent=1) + "\n")
     print(f"{asked.out}: {asked.out.stat().st_size / 1e6:.2f} MB from {len(series)} series")
 
 
-def recorded(folder: Path, without: list[str]) -> list[Series]:
-    """The first 60 % of each series at each step it is shown at, without gaps."""
-    found: list[Series] = []
-    catalogue = json.loads((folder / "catalogue.json").read_text())
-    frames = {
-        file: dict(tuple(pd.read_parquet(folder / file).groupby("series_id")))
-        for file in {c["file"] for c in catalogue}
-    }
-    for entry in catalogue:
-        if entry["family"] in without:
-            continue
-        one = frames[entry["file"]][entry["series_id"]]
-        native = int(entry["resolution_s"])
-        values = one.set_index("timestamp")["value"].resample(f"{native}s").mean()
-        for step in STEPS[native]:
-            coarse = values.resample(f"{step}s").mean()
-            past = coarse.iloc[: int(TRAIN_SHARE * len(coarse))].interpolate(limit_direction="both")
-            found.append((past.to_numpy(np.float64), DAY_SECONDS // step))
+def recorded(read: list[tuple[Source, dict[str, object]]]) -> list[Recorded]:
+    """Each series at each step it is shown at, as far as it may be seen, without gaps."""
+    found: list[Recorded] = []
+    alike = Counter((source.folder, entry["family"]) for source, entry in read)
+    for file in dict.fromkeys(source.folder / str(entry["file"]) for source, entry in read):
+        frames = dict(tuple(pd.read_parquet(file).groupby("series_id")))
+        for source, entry in read:
+            if source.folder / str(entry["file"]) == file:
+                shares = alike[source.folder, entry["family"]] if source.share == 1 else 0
+                found += _at_steps(frames[entry["series_id"]], int(str(entry["resolution_s"])), source.share, shares)
     return found
 
 
-def members(series: list[Series], reach: str, epochs: int) -> list[Network]:
+def _at_steps(frame: pd.DataFrame, native: int, share: float, alike: int) -> list[Recorded]:
+    """One series at each step; `alike` series share the origins of their family, 0 where each has its own."""
+    values = frame.set_index("timestamp")["value"].resample(f"{native}s").mean()
+    found = []
+    for step in STEPS[native]:
+        coarse = values.resample(f"{step}s").mean()
+        past = coarse.iloc[: int(share * len(coarse))].interpolate(limit_direction="both").to_numpy(np.float64)
+        shown = (max(8, MORE_ORIGINS // alike), MORE_YOUNG) if alike else (ORIGINS[step], YOUNG)
+        found.append(Recorded(past, DAY_SECONDS // step, *shown))
+    return found
+
+
+def members(series: list[Recorded], reach: str, epochs: int) -> list[Network]:
     networks = []
     for seed in range(MEMBERS[reach]):
         rng = np.random.default_rng(seed)
-        data = joined([part for values, day in series for part in shown(values, day, reach, rng)])
+        data = joined([part for one in series for part in shown(one, reach, rng)])
         networks.append(train(data, Recipe(epochs=epochs, seed=seed)))
         print(f"{reach} member {seed}: {len(data.context)} origins", flush=True)
     return networks
 
 
-def shown(values: np.ndarray, day: int, reach: str, rng: np.random.Generator) -> list[Examples]:
+def shown(one: Recorded, reach: str, rng: np.random.Generator) -> list[Examples]:
     """Examples of one series: spread over its record, and as if it had been seen for hours only."""
+    values, day = one.values, one.day
     windows = near_windows(rng) if reach == "near" else far_windows(day, rng)
+    windows = [windows[i] for i in rng.choice(len(windows), WINDOWS, replace=False)]
     ahead = max(window.last for window in windows)
     last = len(values) - ahead - 1
-    count = ORIGINS[DAY_SECONDS // day] if reach == "near" else ORIGINS[DAY_SECONDS // day] // 2
+    count = one.origins if reach == "near" else one.origins // 2
     parts = []
-    if last > day:
+    if last > day // 2:
         origins = np.sort(rng.choice(np.arange(day // 2, last), min(count, last - day // 2), replace=False))
         parts.append(examples(values, origins, windows, day))
-    for _ in range(YOUNG):
+    for _ in range(one.births):
         birth = int(rng.integers(0, max(1, last - 2 * day)))
         known = values[birth : birth + 2 * day + ahead + 1]
         ages = np.unique(np.exp(rng.uniform(np.log(2), np.log(2 * day), 12)).astype(np.intp))
@@ -114,6 +152,22 @@ def far_windows(day: int, rng: np.random.Generator) -> list[StepWindow]:
     return steps + [
         StepWindow(int(first), int(min(day, first + width))) for first, width in zip(firsts[::2], widths, strict=True)
     ]
+
+
+def provenance(read: list[tuple[Source, dict[str, object]]], epochs: int) -> dict[str, object]:
+    """What the weights were made of: by origin and licence the series that were seen, and the recipe."""
+    keys = ("family", "source_repository", "source_commit", "licence")
+    counted = Counter((source.share, *(str(entry[key]) for key in keys)) for source, entry in read)
+    sources = [
+        {"series": count, "share_of_each": share, **dict(zip(keys, of, strict=True))}
+        for (share, *of), count in sorted(counted.items())
+    ]
+    return {
+        "script": "benchmarks/train_prior.py",
+        "recipe": asdict(Recipe(epochs=epochs)),
+        "members": MEMBERS,
+        "sources": sources,
+    }
 
 
 if __name__ == "__main__":

@@ -47,6 +47,7 @@ from .named import parsed_name, with_settings
 from .nearest_day import NearestDay
 from .panel import DAY, Panel
 from .prior import Prior
+from .regressions import Boosting, PooledLinear
 from .ridge import Ridge
 from .seasonal_naive import SeasonalNaive
 from .stl import Stl
@@ -58,12 +59,14 @@ if TYPE_CHECKING:
 CATALOGUE: Mapping[str, Callable[..., Model]] = {
     "adaptive": Adaptive,
     "autoreg-fourier": AutoregFourier,
+    "boosting": Boosting,
     "ets": Ets,
     "harmonic": Harmonic,
     "hour-of-week": HourOfWeek,
     "intermittent": Intermittent,
     "last-value": LastValue,
     "nearest-day": NearestDay,
+    "pooled-linear": PooledLinear,
     "prior": Prior,
     "ridge": Ridge,
     "seasonal-naive-day": SeasonalNaive,
@@ -96,6 +99,7 @@ __all__ = [
     "DAY",
     "Adaptive",
     "AutoregFourier",
+    "Boosting",
     "Calendar",
     "ContractError",
     "Ets",
@@ -115,6 +119,7 @@ __all__ = [
     "Panel",
     "PanelError",
     "Peak",
+    "PooledLinear",
     "Prior",
     "Provenance",
     "QuestionError",

@@ -13,6 +13,7 @@ import numpy as np
 
 from .errors import ContractError
 from .forecast import StepWindow
+from .model import Stacks
 from .panel import Panel
 
 if TYPE_CHECKING:
@@ -109,12 +110,16 @@ def is_pooled(model: Model) -> bool:
 
 
 def check_series_alone(model: Model) -> None:
-    """A series gets the same forecast alone as among others, unless the model is pooled."""
-    if is_pooled(model):
+    """A series gets the same forecast alone as among others; of a pooled model, by what all of them taught it."""
+    panel, rows = ordinary(), np.array([1])
+    fitted = model.fit(panel)
+    if not is_pooled(model):
+        lone = model.fit(panel.take(rows))
+    elif isinstance(fitted, Stacks):
+        lone = fitted.part(rows).update(panel.take(rows))
+    else:
         return
-    panel = ordinary()
-    alone = model.fit(panel.take([1])).forecast(STEPS, CHECKED_LEVELS)
-    among = model.fit(panel).forecast(STEPS, CHECKED_LEVELS)
+    alone, among = (one.forecast(STEPS, CHECKED_LEVELS) for one in (lone, fitted))
     _require(model, "a series alone gets the forecast it gets among others", _close(alone.values[0], among.values[1]))
 
 

@@ -36,6 +36,7 @@ class SeenSituation(NamedTuple):
         level: [series, origin] latest value.
         scale: [series, origin] usual change over a day, > 0; over shorter times while there was no day yet.
         context: float32 [series, origin, feature].
+        view: trailing statistics at the origins.
         running: by width [series, time] the largest of so many latest bins, as far as it was asked for.
     """
 
@@ -45,6 +46,7 @@ class SeenSituation(NamedTuple):
     level: Floats
     scale: Floats
     context: Floats
+    view: Trailing
     running: dict[int, Floats]
 
 
@@ -63,15 +65,16 @@ def situation(values: Floats, origins: Origins, day: int) -> SeenSituation:
     moved = _moved(view, day)
     scale = _scale(view, moved, origins, day)
     unit = scale.astype(values.dtype)
-    context = [
+    parts = [
         _recent(values, origins, day, level, unit, view),
         _spread(day, level, unit, view, moved),
         _rhythm(values, origins, day, level, unit, view),
         _restlessness(day, unit, moved),
         _age(origins, day, view),
     ]
-    features = np.concatenate(context).astype(np.float32)
-    return SeenSituation(values, origins, day, level, scale, np.ascontiguousarray(np.moveaxis(features, 0, -1)), {})
+    features = np.concatenate(parts).astype(np.float32)
+    context = np.ascontiguousarray(np.moveaxis(features, 0, -1))
+    return SeenSituation(values, origins, day, level, scale, context, view, {})
 
 
 def squash(value: Floats) -> Floats:
@@ -83,7 +86,7 @@ def _moved(view: Trailing, day: int) -> Moved:
     quarter, week = max(1, day // 4), DAYS_BACK * day
     return Moved(
         steps=view.changes(1, (*_step_widths(day), 3 * day)),
-        hourly=view.changes(_hour(day), (quarter, day, 3 * day)),
+        hourly=view.changes(hour_of(day), (quarter, day, 3 * day)),
         daily=view.changes(day, (quarter, day, week)),
     )
 
@@ -92,7 +95,8 @@ def _step_widths(day: int) -> list[int]:
     return [max(2, width) for width in (3, day // 24, day // 4, day, DAYS_BACK * day)]
 
 
-def _hour(day: int) -> int:
+def hour_of(day: int) -> int:
+    """Bins of an hour, one at least."""
     return max(1, day // 24)
 
 
@@ -102,9 +106,9 @@ def _scale(view: Trailing, moved: Moved, origins: Origins, day: int) -> Floats:
     Changes over shorter times are smaller; 1.5 and 3 are the usual ratios of the recorded series.
     """
     short = _blend(moved.steps, origins, 1, 3 * day) * 3.0
-    medium = _blend(moved.hourly, origins, _hour(day), 3 * day) * 1.5
+    medium = _blend(moved.hourly, origins, hour_of(day), 3 * day) * 1.5
     long = _blend(moved.daily, origins, day, DAYS_BACK * day)
-    some_hours = np.clip((origins + 1 - _hour(day)) / (3 * _hour(day)), 0.0, 1.0)
+    some_hours = np.clip((origins + 1 - hour_of(day)) / (3 * hour_of(day)), 0.0, 1.0)
     some_days = np.clip((origins + 1 - day) / day, 0.0, 1.0)
     scale = some_days * long + (1 - some_days) * (some_hours * medium + (1 - some_hours) * short)
     size = np.abs(view.mean(DAYS_BACK * day))

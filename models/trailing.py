@@ -33,6 +33,10 @@ class Trailing(Protocol):
         """Mean of the `width` bins that end `back` bins before the origin."""
         ...
 
+    def mean_at(self, width: int, at: Origins) -> Floats:
+        """[series, *at] mean of the `width` bins up to each of these positions, fewer at the beginning."""
+        ...
+
     def changes(self, lag: int, widths: Sequence[int]) -> Mapping[int, Floats]:
         """By width the mean of |y(t) - y(t - lag)|, taken as 0 where there was nothing `lag` bins before."""
         ...
@@ -75,6 +79,10 @@ class AtOrigins:
             self._known[asked] = self._mean(self._total, width, back)
         return self._known[asked]
 
+    def mean_at(self, width: int, at: Origins) -> Floats:
+        """See Trailing.mean_at."""
+        return _mean_of(self._total, width, at).astype(self._values.dtype)
+
     def changes(self, lag: int, widths: Sequence[int]) -> Mapping[int, Floats]:
         """See Trailing.changes."""
         total = _sums(change(self._values, lag))
@@ -100,9 +108,7 @@ class AtOrigins:
         return self._mean(_sums(np.diff(self._values, axis=1, prepend=self._values[:, :1]) == 0), width)
 
     def _mean(self, total: Floats, width: int, back: int = 0) -> Floats:
-        last = np.maximum(self._origins - back, 0) + 1
-        first = np.maximum(last - width, 0)
-        return np.asarray((total[:, last] - total[:, first]) / (last - first))
+        return _mean_of(total, width, np.maximum(self._origins - back, 0))
 
 
 class AtLatest:
@@ -120,6 +126,13 @@ class AtLatest:
             bins = self._values[:, max(last - width, 0) : last]
             self._known[asked] = bins @ equal_shares(bins.shape[1], bins.dtype)
         return self._known[asked]
+
+    def mean_at(self, width: int, at: Origins) -> Floats:
+        """See Trailing.mean_at."""
+        newest = self._values.shape[1] - 1
+        places, each = np.unique(newest - at, return_inverse=True)
+        means = np.concatenate([self.mean(width, back=back) for back in places.tolist()], axis=1)
+        return means[:, each.reshape(at.shape)]
 
     def changes(self, lag: int, widths: Sequence[int]) -> Mapping[int, Floats]:
         """See Trailing.changes."""
@@ -223,6 +236,13 @@ def change(values: Floats, bins: int) -> Floats:
     later = np.subtract(values[:, bins:], values[:, :-bins], out=moved[:, bins:])
     np.abs(later, out=later)
     return moved
+
+
+def _mean_of(total: Floats, width: int, at: Origins) -> Floats:
+    """[series, *at] of sums before each bin: the mean of the `width` bins up to these positions."""
+    last = at + 1
+    first = np.maximum(last - width, 0)
+    return np.asarray((total[:, last] - total[:, first]) / (last - first))
 
 
 def _sums(values: npt.NDArray[np.generic]) -> Floats:
