@@ -25,7 +25,7 @@ from models.training import Examples, Recipe, examples, joined, train
 TRAIN_SHARE = 0.6
 DAY_SECONDS = 86_400
 # Networks averaged.
-MEMBERS = {"near": 2, "far": 2}
+MEMBERS = {"near": 2, "far": 1}
 # Series are shown at their own step and at coarser ones, so that the prior knows the difference.
 STEPS = {60: (60, 300, 600), 300: (300, 600), 600: (600,)}
 # Origins and births of a series of the first folder; all series of a family of --more share so many.
