@@ -43,13 +43,23 @@ def serving_process(settings: Settings, directory: Path, log: telemetry.Log) -> 
         table_path(directory),
         Address(given.host, given.port),
         secure_address=Address(given.secure.host, given.secure.port) if given.secure.enabled else None,
-        options=serving_options(given, replicas=settings.replicas.enabled, facts=str(directory / SOCKET)),
+        options=serving_options(
+            given,
+            replicas=settings.replicas.enabled,
+            facts=str(directory / SOCKET),
+            lease=settings.acting.lease if settings.floor.enabled or settings.scale.enabled else "",
+        ),
         on_death=tell,
     )
 
 
-def serving_options(given: ServingSettings, *, replicas: bool = False, facts: str = "") -> ServingOptions:
-    """The settings of the serving process as it is told them; `facts` is where what is known of a workload is told."""
+def serving_options(
+    given: ServingSettings, *, replicas: bool = False, facts: str = "", lease: str = ""
+) -> ServingOptions:
+    """The settings of the serving process as it is told them.
+
+    `facts` is where what is known of a workload is told, `lease` that by which one replica writes.
+    """
     stale_after, secure = given.stale_after, given.secure
     secured = SecureOptions(
         certificate=str(secure.certificate_file),
@@ -57,6 +67,7 @@ def serving_options(given: ServingSettings, *, replicas: bool = False, facts: st
         kubeconfig=str(secure.kubeconfig or ""),
         service=secure.service,
         upstream=upstream_adapter(secure.upstream) if secure.upstream.server else None,
+        lease=lease,
     )
     return ServingOptions(
         stale_after_seconds=None if stale_after is None else stale_after.total_seconds(),

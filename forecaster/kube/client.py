@@ -221,6 +221,10 @@ class AsyncApiClient:
         """The answer to a review. Raises ApiError."""
         return await self._run(self._client.create, path, body, kind)
 
+    async def patch(self, path: str, change: msgspec.Struct, kind: type[T]) -> T:
+        """The object after a merge patch. Raises ApiError."""
+        return await self._run(self._client.patch, path, change, kind)
+
     async def exchange(self, request: RawRequest) -> RawAnswer:
         """The answer, refusals included. Raises UnreachableError."""
         return await self._run(self._client.exchange, request)

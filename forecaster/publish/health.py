@@ -16,7 +16,7 @@ from forecaster.publish.decision_history import AccuracyView, FadingSums
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from forecaster.domain.report import CycleReport, ForecastScore
+    from forecaster.domain.report import CycleReport, Effected, ForecastScore
     from forecaster.publish.decision_history import DecisionHistory
 
 CYCLES_KEPT = 60
@@ -81,6 +81,15 @@ class MoveView(msgspec.Struct, frozen=True, gc=False):
     said: str
 
 
+class ActuatorView(msgspec.Struct, frozen=True, gc=False):
+    """What one actuator did in the last cycle: its writes, and objects by what became of them."""
+
+    name: str
+    leading: bool
+    writes: tuple[tuple[str, str, int], ...]
+    states: dict[str, int]
+
+
 class HealthView(msgspec.Struct, frozen=True):
     """All of it. `verdicts` counts workloads by verdict and reason, `standings` by standing and forecaster."""
 
@@ -93,6 +102,7 @@ class HealthView(msgspec.Struct, frozen=True):
     accuracy: tuple[LeadAccuracy, ...] = ()
     worst: tuple[WorstForecast, ...] = ()
     """The largest error first."""
+    acting: tuple[ActuatorView, ...] = ()
     settings: dict[str, str] = {}
     """Those that are not the default, by path; secrets are left out."""
 
@@ -142,6 +152,7 @@ class HealthBook:
             moves=tuple(reversed(self._moves)),
             accuracy=tuple(_accuracy(group, sums) for group, sums in sorted(self._sums.items())),
             worst=tuple(WorstForecast(*id_, accuracy) for id_, accuracy in history.worst(WORST_KEPT)),
+            acting=tuple(_actuator(name, one) for name, one in report.effected.items()),
             settings=self._settings,
         )
 
@@ -156,6 +167,11 @@ def _sources(report: CycleReport) -> Iterator[SourceView]:
     for signal, workloads in report.series.items():
         parts = {cause: count for (of, cause), count in report.incomplete.items() if of == signal}
         yield SourceView(str(signal), workloads, report.newest_sample_age.get(signal), parts)
+
+
+def _actuator(name: str, one: Effected) -> ActuatorView:
+    writes = tuple((change, outcome, count) for (change, outcome), count in one.writes.most_common())
+    return ActuatorView(name, one.leading, writes, dict(one.states.most_common()))
 
 
 def _accuracy(group: _Group, sums: FadingSums) -> LeadAccuracy:

@@ -146,7 +146,8 @@ def create_app(
     api = RecommendationPages(reader, clock, stale_after, secured.fault if secured else str)
     workloads = Workloads(api.table, clock, stale_after)
     seams = IntegrationPages(reader, clock, stale_after)
-    dashboard = Dashboard(api.table, reader, pictures, clock, stale_after, what_if) if pictures else None
+    writing = secured.writing if secured else None
+    dashboard = Dashboard(api.table, reader, pictures, clock, stale_after, what_if, writing) if pictures else None
     further = [*(dashboard.routes() if dashboard else ()), *(replicas.routes() if replicas else ())]
     beside = partial(_lifespan, reader, secured, dashboard)
     pages = _pages(api, workloads, [*seams.routes(), *further], metrics, lambda _app: beside())

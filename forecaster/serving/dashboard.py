@@ -26,6 +26,7 @@ from forecaster.publish.forecast_paths import decoded_paths
 from forecaster.publish.views import RecommendationView  # noqa: TC001  msgspec resolves it, too
 from forecaster.serving.answers import TableAge, age_of
 from forecaster.serving.fleet import fleet_view
+from forecaster.serving.pause import WritingView, asked_pause
 from forecaster.serving.read_back import recommendation_of
 from forecaster.serving.rest import ProblemError
 from forecaster.serving.what_if import changes_of, past_of
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from forecaster.publish.reader import PublishedTable, TableEntry, TableReader
+    from forecaster.serving.pause import Writing
     from forecaster.serving.what_if import WhatIfProcess
 
 STATIC = Path(__file__).parent / "static"
@@ -130,7 +132,10 @@ class Dashboard:
         clock: Callable[[], datetime],
         stale_after: timedelta | None,
         what_if: WhatIfProcess | None = None,
+        writing: Writing | None = None,
     ) -> None:
+        self.writing = writing
+        """None where nothing is written to a cluster."""
         self.replaying = what_if
         """None where nothing can be replayed: no computing process is beside this one."""
         self._table = table
@@ -154,6 +159,8 @@ class Dashboard:
             Route("/dashboard/health", self.health),
             Route("/dashboard/workloads/{namespace}/{kind}/{name}", self.workload),
             Route("/dashboard/what-if/{namespace}/{kind}/{name}", self.what_if),
+            Route("/dashboard/writing", self.show_writing),
+            Route("/dashboard/pause", self.pause, methods=["PUT"]),
             Route("/dashboard/past/{namespace}/{kind}/{name}", self.past),
         ]
 
@@ -236,6 +243,17 @@ class Dashboard:
     async def past(self, request: Request) -> Response:
         """What was forecast of one workload in the last half day, at a lead of choice, and how it turned out."""
         return await self._replayed(request, past_of(request.query_params))
+
+    async def show_writing(self, _request: Request) -> Response:
+        """Which replica writes to the cluster, and whether that is paused."""
+        return _json(await self.writing.view() if self.writing else WritingView())
+
+    async def pause(self, request: Request) -> Response:
+        """Stop all writes to the cluster, or let them go on."""
+        user, paused = await asked_pause(request)
+        if self.writing is None:
+            raise ProblemError(HTTPStatus.CONFLICT, "nothing is written to the cluster", "Enable mode floor or scale.")
+        return _json(await self.writing.pause(user, paused=paused))
 
     async def _replayed(self, request: Request, asked: Mapping[str, object]) -> Response:
         table = self._table()

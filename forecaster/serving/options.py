@@ -81,6 +81,8 @@ class SecureOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     service: str = ""
     """`namespace/name` of our Service, by which the owner of an API group is told from others."""
     upstream: UpstreamOptions | None = None
+    lease: str = ""
+    """`namespace/name` of the Lease by which one replica writes; empty where nothing is written."""
 
 
 class ServingOptions(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 from forecaster.kube.client import ApiClient, ApiError, AsyncApiClient
 from forecaster.kube.config import ClientConfig, client_config_source
 from forecaster.kube.objects import ApiService, api_service_path
+from forecaster.publish.reader import now
 from forecaster.serving.access_control import DIRECT_WORKERS, PROXIED_WORKERS, AccessControl
 from forecaster.serving.authentication import FrontProxyWatch
 from forecaster.serving.discovery import GROUPS
+from forecaster.serving.pause import Writing
 from forecaster.serving.tls import ServingCertificates
 from forecaster.serving.upstream import THREADS, TIMEOUT_SECONDS, UpstreamAdapter
 
@@ -60,6 +62,7 @@ class SecureListening:
         self.owners = self._owner_watch(options.service, audit) if options.service else None
         self._connections = _connections(options.upstream) if options.upstream else None
         self.upstream = self._stand_before(self._connections) if self._connections else None
+        self.writing = Writing(self.api_server, options.lease, audit, now) if options.lease else None
         self._audit = audit
         self._trust = FrontProxyWatch(self.api_server, self._take_over)
 

@@ -66,7 +66,7 @@ def opened(
 ) -> Iterator[Any]:
     """A page in which nothing may go wrong: no error in its console, no request to another host.
 
-    What names one of `faults` is expected: a browser says every refusal. Where the test itself `evaluates` a script, the
+    What names one of `faults` is expected: a browser says every refusal. Where the test `evaluates` a script, the
     page's policy lets it.
     """
     context = browser.new_context(

@@ -29,6 +29,15 @@ export async function get(path) {
   return value;
 }
 
+/** Asks for a change; the header is what pages of other origins cannot send. */
+export async function put(path, value) {
+  const headers = { "Content-Type": "application/json", "X-Forecaster-Request": "dashboard" };
+  const answer = await fetch(path, { method: "PUT", headers, body: JSON.stringify(value) }).catch(() => { throw new Refused("The serving process does not answer."); });
+  const found = await answer.json();
+  if (!answer.ok) throw new Refused([found.detail ?? found.message, found.remedy].filter(Boolean).join(". ") || answer.statusText, answer.status);
+  return found;
+}
+
 /** The bytes of a base64 text. */
 export function decoded(text) {
   const raw = atob(text);

@@ -1,11 +1,13 @@
 // The computing process: what it reads, what its last cycles cost, what it decided and how it is set.
 
-import { get } from "./api.js";
+import { get, put } from "./api.js";
 import { byId, colour, element, show, table, total } from "./dom.js";
 import { DASH, clock, count, duration, instant, words } from "./format.js";
 
+const SURE_MS = 4000;
 let health = {};
 let now = {};
+let writing = {};
 
 export async function open() {
   show("health-page");
@@ -14,7 +16,7 @@ export async function open() {
 }
 
 export async function renew() {
-  [health, now] = await Promise.all([get("dashboard/health"), get("dashboard/now")]);
+  [health, now, writing] = await Promise.all([get("dashboard/health"), get("dashboard/now"), get("dashboard/writing")]);
   redraw();
 }
 
@@ -30,10 +32,41 @@ export function redraw() {
   );
   byId("sources").replaceChildren(table([["Signal"], ["Workloads", "right"], ["Newest sample", "right"], ["Incomplete"]],
     (health.sources ?? []).map((one) => [one.signal, count(one.workloads), one.age_seconds === null ? "none" : `${duration(one.age_seconds)} old`, causes(one.incomplete)]), "No cycle has ended yet."));
+  writes();
   bars(cycles, seconds, now.interval_seconds);
   byId("failures").replaceChildren(failed.length ? table([["At, UTC", "when"], ["What failed"]], failed.slice(0, 20), "") : "");
   byId("verdicts").replaceChildren(table([["Verdict"], ["Reason"], ["Workloads", "right"]], (health.verdicts ?? []).map(([verdict, reason, n]) => [verdict, words(reason), count(n)]), "No cycle has ended yet."));
   byId("settings").replaceChildren(table([["Setting"], ["Value"]], Object.entries(health.settings ?? {}).map(([path, value]) => [element("code", {}, path), element("code", {}, value)]), "All settings are the default."));
+}
+
+/** Which replica writes, what was written, and the pause. */
+function writes() {
+  byId("writing-card").hidden = !writing.lease && !(health.acting ?? []).length;
+  const acts = (health.acting ?? []).flatMap((one) => [
+    ...one.writes.map(([change, outcome, n]) => [one.name, `${words(change)}: ${words(outcome)}`, count(n)]),
+    ...Object.entries(one.states).map(([state, n]) => [one.name, words(state), count(n)]),
+  ]);
+  const said = writing.fault || (writing.lease ? `${writing.paused ? "Paused. Nothing is written." : "Writes go on."} ${writing.holder ? `${writing.holder} holds the Lease ${writing.lease}` : `no replica holds the Lease ${writing.lease}`}${writing.paused_by ? `; ${writing.paused ? "paused" : "resumed"} by ${writing.paused_by}` : ""}.` : "");
+  const button = element("button", { type: "button", class: "action" }, writing.paused ? "Resume writes" : "Pause all writes");
+  button.addEventListener("click", () => confirmed(button));
+  byId("writing").replaceChildren(element("p", { class: writing.paused ? "lead bad" : "lead" }, said), writing.lease && !writing.fault ? button : "", element("p", { class: "lead", id: "writing-said", role: "status" }),
+    table([["Actuator"], ["In the last cycle"], ["Objects", "right"]], acts, "Nothing was written, and nothing is held."));
+}
+
+/** The second press within some seconds counts. */
+async function confirmed(button) {
+  if (!button.dataset.sure) {
+    button.dataset.sure = "1";
+    button.textContent = writing.paused ? "Press again to resume" : "Press again to pause";
+    setTimeout(() => { delete button.dataset.sure; button.textContent = writing.paused ? "Resume writes" : "Pause all writes"; }, SURE_MS);
+    return;
+  }
+  try {
+    writing = await put("dashboard/pause", { paused: !writing.paused });
+    writes();
+  } catch (error) {
+    byId("writing-said").textContent = error.message;
+  }
 }
 
 const causes = (parts) => Object.entries(parts).map(([cause, n]) => `${count(n)} ${cause}`).join(", ") || "all complete";

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from forecaster.domain.report import CycleReport, ForecastScore
+from forecaster.domain.report import CycleReport, Effected, ForecastScore
 from forecaster.domain.signal import CPU
 from forecaster.publish.decision_history import DecisionHistory
 from forecaster.publish.health import CYCLES_KEPT, HealthBook
@@ -87,3 +87,16 @@ def test_the_workload_that_errs_most_is_named_first_and_one_with_few_forecasts_n
 def test_before_the_first_cycle_nothing_is_made_up() -> None:
     said = msgspec.json.decode(HealthBook({"a.b": "1"}).encoded(DecisionHistory()))
     assert (said["since"], said["cycles"], said["settings"]) == (None, [], {"a.b": "1"})
+
+
+def test_what_was_written_to_the_cluster_is_told_by_actuator() -> None:
+    book = HealthBook()
+    effected = Effected(leading=True, writes=Counter({("raise", "done"): 3}), states=Counter({"no-hpa": 2}))
+    book.follow(CycleReport(at=NOON, effected={"floor": effected}))
+    (acting,) = book.view(DecisionHistory()).acting
+    assert (acting.name, acting.leading, acting.writes, acting.states) == (
+        "floor",
+        True,
+        (("raise", "done", 3),),
+        {"no-hpa": 2},
+    )
