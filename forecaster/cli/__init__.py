@@ -22,6 +22,7 @@ from forecaster.cli import (
     outcome,
     recommend,
     replay,
+    report,
     run,
     settings,
     tune,
@@ -127,6 +128,11 @@ COMMANDS = {
     ),
     "outcome": Command(
         outcome.outcome, "What last week's decisions were worth.", ("outcome --config settings.yaml --length 7d",)
+    ),
+    "report": Command(
+        report.report,
+        "What a week was worth, where we were worse first.",
+        (f"report --week --from-prometheus {AT} --html report.html", "report --from 2021-10-18T00:00:00Z --length 2d"),
     ),
     "models": Command(catalogue.models, "The forecasting models there are.", ("models", "models adaptive")),
     "settings": Command(

@@ -46,9 +46,9 @@ def write_outcome(
     """Print it, and write the files that were asked for; a row of CSV is a strategy on a workload."""
     if json is not None:
         view = comparison_view(one, assumed, origin)
-        _write(json, msgspec.json.format(msgspec.json.encode(view), indent=1).decode())
+        write_file(json, msgspec.json.format(msgspec.json.encode(view), indent=1).decode())
     if html is not None:
-        _write(html, page(one, assumed, origin))
+        write_file(html, page(one, assumed, origin))
     result = Printable(
         table=lambda wide: _print(one, wide=wide),
         document=lambda: comparison_view(one, assumed, origin),
@@ -79,7 +79,12 @@ def _print(one: Comparison, *, wide: bool) -> None:
     print_text(f"Beware: {LIMITS[0]} (--html and --json say more.)", style="dim")
 
 
-def _write(path: Path, text: str) -> None:
+def write_file(path: Path, text: str) -> None:
+    """Write a file that was checked before.
+
+    Raises:
+        StoreError: it cannot be written after all.
+    """
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:

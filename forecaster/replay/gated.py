@@ -34,11 +34,21 @@ if TYPE_CHECKING:
     from forecaster.replay.traces import Measurements
 
 
+class GateEvidence(NamedTuple):
+    """Shares of the demand that were short on the days judged, for the same pod-hours; NaN where that is not known."""
+
+    reactive: float
+    """By measured demand alone."""
+    short: float
+    """By the forecast."""
+
+
 class GateSince(NamedTuple):
     """Where the forecast of one workload stands from a minute of the replay on."""
 
     minute: int
     gate: Gate
+    evidence: GateEvidence | None = None
 
     @property
     def acting(self) -> bool:
@@ -63,7 +73,8 @@ class DailyGates:
             cases = [cases_of(workloads[one], self._policy(policies[one]), past) for one in series]
             gates = judged_gates(gates, cases, now.timestamp(), self._model)
             for row, stood in enumerate(found):
-                stood.append(GateSince(minute, gates.gate(row)))
+                evidence = GateEvidence(float(gates.reactive[row]), float(gates.short[row]))
+                stood.append(GateSince(minute, gates.gate(row), evidence))
         return {one: tuple(stood) for one, stood in zip(series, found, strict=True)}
 
     def _policy(self, policy: Policy) -> Policy:

@@ -50,6 +50,25 @@ class History:
 
 
 @dataclass(slots=True)
+class Stated:
+    """Requests and limits [row] as their owners stated them; infinite where there is no limit."""
+
+    requests: Doubles
+    limits: Doubles
+    every: int = POINTS
+
+    def observe(self, used: Doubles, at: int) -> None:
+        """Nothing is learned."""
+
+    def killed(self, rows: NDArray[np.intp], limit: Doubles, at: int) -> None:
+        """Nothing is learned."""
+
+    def size(self, held: HeldSizes, at: int) -> Sized:  # noqa: ARG002  as `Sizer` has it
+        """What was stated, and never another."""
+        return self.requests, self.limits, np.zeros(len(self.requests), bool)
+
+
+@dataclass(slots=True)
 class Ours:
     """`forecaster.vertical.choice`, as often as its horizon ends."""
 

@@ -103,6 +103,11 @@ def learned_with(kind: str, model: str, advisor: Advisor) -> Strategy:
     return Strategy(f"learned-{kind}", f"learned policy, {kind}", ForecastSource.MODEL, model, advisor)
 
 
+def looking_back(model: str) -> tuple[Strategy, ...]:
+    """What a look back compares: the HPA alone, seasonal naive, and our policy as the service follows it."""
+    return (HPA, Strategy(NAIVE, _title(NAIVE), ForecastSource.MODEL, NAIVE), gated_with(model))
+
+
 def strategies_with(
     model: str, others: Iterable[str] = (), *, learned: Mapping[str, Advisor] | None = None, gated: bool = False
 ) -> tuple[Strategy, ...]:

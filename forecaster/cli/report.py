@@ -1,0 +1,123 @@
+"""`forecaster report`: what a week was worth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from forecaster.cli.options import OutputForm, finished, grouped
+from forecaster.cli.replay_options import Every, Length, PricedOptions
+from forecaster.report.formats import Output
+
+if TYPE_CHECKING:
+    from forecaster.cli.replay_inputs import ReplayInputs
+    from forecaster.replay.realised import RealisedOutcome
+    from forecaster.replay.weekly import WeekOutcome
+    from forecaster.report.progress import ShownProgress
+
+Week = Annotated[bool, typer.Option("--week", help="Seven days up to the end; as without --from and --length.")]
+From = Annotated[str | None, typer.Option("--from", metavar="TIME", help="Beginning of the time (RFC 3339).")]
+To = Annotated[str | None, typer.Option("--to", metavar="TIME", help="Its end, as --until.")]
+Html = Annotated[Path | None, typer.Option("--html", metavar="OUT", dir_okay=False, help="Write the page there.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportOptions(PricedOptions):
+    """A week."""
+
+    length: Length = "7d"
+    every: Every = 5
+
+
+@grouped
+def report(
+    given: ReportOptions,
+    week: Week = False,
+    begin: From = None,
+    end: To = None,
+    output: OutputForm = Output.TABLE,
+    html: Html = None,
+) -> None:
+    """Look back: the HPA alone, seasonal naive and our policy on what came; where we were worse first.
+
+    Pod-hours, shortage, OOM kills, throttling and money of each workload and in total; what was expected of each
+    forecast when it began to act, and what came. With --from-prometheus and a ledger also the decisions as they were
+    made. Without --export and --from-prometheus the load that comes with the package is looked back on.
+    """
+    from forecaster.cli.replay_outputs import check_writable, write_file
+    from forecaster.report.progress import shown_progress
+    from forecaster.report.week_page import week_page
+    from forecaster.report.week_table import print_week
+
+    check_writable(html)
+    with shown_progress("report") as shown:
+        shown.began("history", 0.0)
+        inputs, outcome = _looked_back(_spanning(given, begin, end, week=week), shown)
+    if html is not None:
+        write_file(html, week_page(outcome, inputs.assumed, inputs.traces.origin))
+    print_week(outcome, output)
+    finished(shown)
+    if not outcome.comparison.workloads:
+        raise typer.Exit(1)
+
+
+def _spanning(given: ReportOptions, begin: str | None, end: str | None, *, week: bool) -> ReportOptions:
+    """The options with the span that --week, --from and --to name."""
+    from forecaster.app.clock import current, instant
+    from forecaster.errors import ConfigError, Fault
+
+    until = end or given.until
+    if week and begin:
+        raise ConfigError("command line", [Fault("--week", begin, "is seven days; leave out --from, or name --to")])
+    if begin is None:
+        return replace(given, until=until, length="7d" if week else given.length)
+    last = instant(until, "--to") if until else current()
+    span = last - instant(begin, "--from")
+    if span <= timedelta():
+        raise ConfigError("command line", [Fault("--from", begin, f"is not before {last:%Y-%m-%d %H:%M} UTC")])
+    return replace(given, until=until, length=f"{int(span.total_seconds() // 60)}m")
+
+
+def _looked_back(options: ReportOptions, shown: ShownProgress) -> tuple[ReplayInputs, WeekOutcome]:
+    from forecaster.app.compose import prepare_process
+    from forecaster.cli.replay_inputs import inputs_of
+    from forecaster.replay import compare
+    from forecaster.replay.strategies import looking_back
+    from forecaster.replay.weekly import WeekOutcome, adoptions_of, sizes_of
+
+    inputs = inputs_of(options)
+    prepare_process()
+    compared = compare(
+        inputs.traces,
+        inputs.policies,
+        looking_back(inputs.settings.forecast.model),
+        begin=inputs.begin,
+        until=inputs.until,
+        assumed=inputs.assumed,
+        forecasting=inputs.forecasting,
+        watch=shown,
+    )
+    shown.began("sizes", 0.8)
+    sizes = sizes_of(inputs.traces, inputs.policies, inputs.begin, inputs.until)
+    shown.began("decisions", 0.95)
+    decided = _decided(inputs) if options.from_prometheus else None
+    return inputs, WeekOutcome(compared, adoptions_of(compared), sizes, decided, inputs.assumed.prices)
+
+
+def _decided(inputs: ReplayInputs) -> RealisedOutcome | None:
+    """The decisions of the ledger on the load that came; None where there is no ledger, or nothing in it."""
+    from forecaster.cli.outcome import decisions_of
+    from forecaster.replay.realised import outcome_of
+
+    state = inputs.settings.state
+    if not (state.database or state.database_file or (state.directory / "ledger.sqlite").exists()):
+        return None
+    decisions = decisions_of(state, [one.id for one in inputs.traces.workloads], inputs.begin)
+    found = outcome_of(
+        inputs.traces, decisions, inputs.policies, begin=inputs.begin, until=inputs.until, assumed=inputs.assumed
+    )
+    return found if found.workloads else None

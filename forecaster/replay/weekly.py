@@ -1,0 +1,204 @@
+"""A span that is over, usually a week: what our policy was worth against the HPA alone and seasonal naive.
+
+Counts come from the comparison that `replay` makes, decisions as they were made from the ledger (`realised`), sizes
+from the replay of requests and limits. Beside them stands what was expected of each forecast when its gate let it act.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import reduce
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from forecaster.domain.signal import CPU, MEMORY, PODS
+from forecaster.domain.window import FIVE_MINUTES, HOUR, MINUTE
+from forecaster.replay.assumptions import GIB
+from forecaster.replay.size_compare import LoadForecasts
+from forecaster.replay.size_replay import MOST_WARM, POINTS, Load, replay_sizes
+from forecaster.replay.sizers import Ours, Stated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+    from numpy.typing import NDArray
+
+    from forecaster.domain.policies import Policies
+    from forecaster.domain.policy import VerticalPolicy
+    from forecaster.domain.workload import WorkloadId
+    from forecaster.replay.assumptions import Prices
+    from forecaster.replay.comparison import Comparison, WorkloadComparison
+    from forecaster.replay.gated import GateSince
+    from forecaster.replay.realised import RealisedOutcome
+    from forecaster.replay.size_replay import Resource, SizeAccount
+    from forecaster.replay.traces import Traces
+
+WEEK = timedelta(days=7)
+OURS = "gated"
+"""Of the strategies, the one that the service follows."""
+
+
+class Adoption(NamedTuple):
+    """A forecast that its gate let act: shares of the demand short for the HPA's pod-hours, expected and as it came."""
+
+    workload: WorkloadId
+    at: datetime
+    expected_reactive: float
+    expected: float
+    reactive: float
+    realised: float | None
+    """None where our policy spends more, or less, at all targets."""
+
+
+class SizeFigures(NamedTuple):
+    """What came of the requests and limits of one pod."""
+
+    oom_kills: int
+    """Points of five minutes at which it wanted more memory than its limit."""
+    throttled_core_hours: float
+    """Wanted above the limit."""
+    idle_core_hours: float
+    """Requested and not used."""
+    idle_gib_hours: float
+
+    def plus(self, other: SizeFigures) -> SizeFigures:
+        """The sum."""
+        return SizeFigures(
+            self.oom_kills + other.oom_kills,
+            self.throttled_core_hours + other.throttled_core_hours,
+            self.idle_core_hours + other.idle_core_hours,
+            self.idle_gib_hours + other.idle_gib_hours,
+        )
+
+
+NO_FIGURES = SizeFigures(0, 0.0, 0.0, 0.0)
+
+
+class SizedWorkload(NamedTuple):
+    """One workload with the sizes that it states, and with ours."""
+
+    workload: WorkloadId
+    stated: SizeFigures
+    ours: SizeFigures
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WeekOutcome:
+    """All of it."""
+
+    comparison: Comparison
+    adoptions: Sequence[Adoption]
+    sizes: Sequence[SizedWorkload]
+    decided: RealisedOutcome | None = None
+    """The decisions of the ledger, where there is one."""
+    prices: Prices | None = None
+
+    def money(self, name: str, one: WorkloadComparison | None = None) -> float | None:
+        """What the pods of a strategy cost, on one workload or on all; None without prices."""
+        prices, some = self.prices, self.comparison.workloads if one is None else [one]
+        if prices is None:
+            return None
+        return sum(each.curves[name].own.pod_hours * prices.of_pod(each.workload.resources) for each in some)
+
+
+def adoptions_of(comparison: Comparison) -> list[Adoption]:
+    """What was expected of each forecast when it began to act within the span, or before it, and what came."""
+    found = ((one, _adopted(comparison.gates.get(one.workload.id, ()))) for one in comparison.workloads)
+    return [_adoption(one, since, comparison.begin) for one, since in found if since is not None]
+
+
+def _adopted(stood: Sequence[GateSince]) -> GateSince | None:
+    return next((one for one in stood if one.acting and one.evidence and not np.isnan(one.evidence.short)), None)
+
+
+def _adoption(one: WorkloadComparison, since: GateSince, begin: datetime) -> Adoption:
+    if since.evidence is None:
+        raise TypeError(f"{one.workload.id} was adopted without evidence")
+    at_cost = one.at_cost_of_hpa(OURS)
+    return Adoption(
+        one.workload.id,
+        begin + since.minute * MINUTE,
+        since.evidence.reactive,
+        since.evidence.short,
+        one.curves["hpa"].own.missing_share or 0.0,
+        None if at_cost is None else at_cost.missing_share,
+    )
+
+
+def sizes_of(traces: Traces, policies: Policies, begin: datetime, until: datetime) -> list[SizedWorkload]:
+    """Sizes as they are stated, and ours, over the usage of one pod; workloads with half a day of it before and in it.
+
+    What was wanted above the limits of that time is in no history, so kills and throttling of then are not counted.
+    """
+    found: dict[WorkloadId, SizedWorkload] = {}
+    for resource, signal in (("cpu", CPU), ("memory", MEMORY)):
+        for one in _sized(traces, policies, _load(traces, resource, signal, begin, until)):  # type: ignore[arg-type]
+            before = found.get(one.workload, SizedWorkload(one.workload, NO_FIGURES, NO_FIGURES))
+            found[one.workload] = SizedWorkload(
+                one.workload, before.stated.plus(one.stated), before.ours.plus(one.ours)
+            )
+    return list(found.values())
+
+
+class _RowLoad(NamedTuple):
+    """Rows of the traces, and their load in the same order."""
+
+    rows: NDArray[np.intp]
+    load: Load
+
+    def taken(self, places: Sequence[int]) -> _RowLoad:
+        """Some of them."""
+        names = tuple(self.load.names[place] for place in places)
+        return _RowLoad(self.rows[places], replace(self.load, names=names, wanted=self.load.wanted[places]))
+
+
+def _load(traces: Traces, resource: Resource, signal: str, begin: datetime, until: datetime) -> _RowLoad:
+    """The usage of one pod every five minutes, for at most so long before `begin` as sizes look back."""
+    usage = traces.of(signal) / np.where(traces.of(PODS) > 0, traces.of(PODS), np.nan)
+    every = FIVE_MINUTES // MINUTE
+    first = max(0, traces.column(begin) // every - MOST_WARM)
+    points = usage[:, every - 1 :: every][:, first : traces.column(until) // every]
+    warm = traces.column(begin) // every - first
+    known = ~np.isnan(points)
+    enough = (known[:, :warm].sum(axis=1) >= POINTS // 2) & (known[:, warm:].sum(axis=1) >= POINTS // 2)
+    stated = np.array([bool(one.resources.request(resource)) for one in traces.workloads], bool)
+    rows = np.flatnonzero(enough & stated)
+    names = tuple(str(traces.workloads[row].id) for row in rows.tolist())
+    return _RowLoad(rows, Load(resource, names, points[rows], warm))
+
+
+def _sized(traces: Traces, policies: Policies, given: _RowLoad) -> list[SizedWorkload]:
+    """Workloads with one policy are sized together."""
+    groups: dict[str, tuple[VerticalPolicy, list[int]]] = {}
+    for place, row in enumerate(given.rows.tolist()):
+        policy = policies.of(traces.workloads[row].id).vertical
+        groups.setdefault(policy.model_dump_json(), (policy, []))[1].append(place)
+    return [one for policy, places in groups.values() for one in _sized_alike(traces, policy, given.taken(places))]
+
+
+def _sized_alike(traces: Traces, policy: VerticalPolicy, given: _RowLoad) -> list[SizedWorkload]:
+    load, workloads = given.load, [traces.workloads[row] for row in given.rows.tolist()]
+    requests = np.array([one.resources.request(load.resource) for one in workloads], float)
+    limits = np.array([one.resources.limit(load.resource) or np.inf for one in workloads], float)
+    ours = Ours(load.resource, len(workloads), policy, foreseen=LoadForecasts(load))
+    accounts = replay_sizes(load, Stated(requests, limits)), replay_sizes(load, ours)
+    return [
+        SizedWorkload(one.id, *(_figures(load.resource, account, row) for account in accounts))
+        for row, one in enumerate(workloads)
+    ]
+
+
+def _figures(resource: Resource, account: SizeAccount, row: int) -> SizeFigures:
+    hours = FIVE_MINUTES / HOUR
+    idle = float(account.idle[row]) * hours
+    if resource == "memory":
+        return SizeFigures(int(account.over_limit[row]), 0.0, 0.0, idle / GIB)
+    return SizeFigures(0, float(account.cut[row]) * hours, idle, 0.0)
+
+
+def total_figures(some: Iterable[SizeFigures]) -> SizeFigures:
+    """The sum over workloads."""
+    return reduce(SizeFigures.plus, some, NO_FIGURES)
