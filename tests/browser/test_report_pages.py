@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from forecaster.replay import Assumptions
+from forecaster.replay.weekly import NO_FIGURES, SizedWorkload, WeekOutcome, adoptions_of
 from forecaster.report.replay_page import page as replay_page
+from forecaster.report.week_page import week_page
 from tests.browser.conftest import opened
-from tests.support.replays import small_comparison
+from tests.support.replays import looked_back
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,10 +19,14 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.browser
 
 
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> str:
-    file: Path = tmp_path_factory.mktemp("pages") / "replay.html"
-    file.write_text(replay_page(small_comparison(), Assumptions(), "made up"), encoding="utf-8")
+@pytest.fixture(scope="module", params=["replay", "week"])
+def address(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Of the page of a replay, and of a week looked back on."""
+    file: Path = tmp_path_factory.mktemp("pages") / "page.html"
+    one = looked_back()
+    week = WeekOutcome(one, adoptions_of(one), [SizedWorkload(one.workloads[0].workload.id, NO_FIGURES, NO_FIGURES)])
+    text = week_page(week, Assumptions(), "") if request.param == "week" else replay_page(one, Assumptions(), "made up")
+    file.write_text(text, encoding="utf-8")
     return file.as_uri()
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from forecaster.domain.signal import CPU
+from forecaster.horizontal.standing import Gate, Standing
 from forecaster.replay import Traces, compare
-from forecaster.replay.strategies import HPA, PERFECT
+from forecaster.replay.comparison import Curve
+from forecaster.replay.gated import GateEvidence, GateSince
+from forecaster.replay.strategies import HPA, NAIVE, PERFECT, looking_back
 from tests.support.builders import NOON, minutes, workload
 
 if TYPE_CHECKING:
@@ -26,3 +30,19 @@ def small_comparison() -> Comparison:
     workloads = (workload("web"), workload("batch", autoscaler=None))
     traces = Traces(workloads, NOON - minutes(PAST - 1), {CPU: demand})
     return compare(traces, strategies=(HPA, PERFECT), begin=NOON, until=traces.end)
+
+
+def looked_back(*, missing: float = 0.5) -> Comparison:
+    """The same with the strategies of a look back: our policy leaves so many times the HPA's shortage."""
+    one = small_comparison()
+
+    def scaled(curve: Curve, by: float) -> Curve:
+        return Curve({s: replace(a, missing=a.missing * by) for s, a in curve.points.items()}, curve.track)
+
+    (each,) = one.workloads
+    plain = each.curves[HPA.name]
+    curves = {HPA.name: plain, NAIVE: scaled(plain, 2.0), "gated": scaled(plain, missing)}
+    evidence = GateEvidence(reactive=0.04, short=0.01)
+    stood = (GateSince(0, Gate()), GateSince(30, Gate(Standing.ACTING, why="better"), evidence))
+    workloads, gates = [replace(each, curves=curves)], {each.workload.id: stood}
+    return replace(one, strategies=looking_back("adaptive"), workloads=workloads, gates=gates)

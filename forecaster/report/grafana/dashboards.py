@@ -345,6 +345,15 @@ HEALTH = Board(
             "Writes of minReplicas in mode floor.",
         ),
         Panel(
+            "Settings",
+            "short",
+            {
+                "in force": "min(forecaster_settings_loaded) or vector(1)",
+                "waiting for a restart": "max(forecaster_settings_waiting) or vector(0)",
+            },
+            "In force: 0 while edited files are refused.",
+        ),
+        Panel(
             "Versions",
             "short",
             {"{{version}}": "count by (version) (forecaster_build_info)"},

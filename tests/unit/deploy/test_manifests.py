@@ -12,7 +12,9 @@ from typing import Any
 import kubernetes_validate
 import pytest
 import yaml
+from typer.main import get_command
 
+from forecaster.cli import app
 from forecaster.config.settings import parse
 from forecaster.domain.policies import merged
 from forecaster.sources.live import LiveCluster
@@ -36,13 +38,15 @@ def documents(folder: Path) -> list[tuple[str, dict[str, Any]]]:
 BASE = [each for _, each in documents(DEPLOY / "base")]
 FLOOR = [each for _, each in documents(DEPLOY / "components" / "floor")]
 SCALE = [each for _, each in documents(DEPLOY / "components" / "scale")]
+REPORT = [each for _, each in documents(DEPLOY / "components" / "report")]
+RUNS = [each for each in BASE + FLOOR + REPORT if each["kind"] == "CronJob"]
 PODS = [each["spec"]["template"]["spec"] for each in BASE if each["kind"] in {"Deployment", "Job"}] + [
-    each["spec"]["jobTemplate"]["spec"]["template"]["spec"] for each in BASE + FLOOR if each["kind"] == "CronJob"
+    each["spec"]["jobTemplate"]["spec"]["template"]["spec"] for each in RUNS
 ]
 
 
 # The aggregator's own kind is in no published schema; the cluster tests apply it.
-IN_A_SCHEMA = [each for each in BASE + FLOOR + SCALE if each["kind"] != "APIService"]
+IN_A_SCHEMA = [each for each in BASE + FLOOR + SCALE + REPORT if each["kind"] != "APIService"]
 
 
 def test_the_base_needs_nothing_that_not_every_cluster_has() -> None:
@@ -122,8 +126,16 @@ def test_settings_of_base_and_components_are_good() -> None:
         parse(merged(over, by_the_environment), str(file))
 
 
+def test_the_weekly_report_names_options_that_there_are() -> None:
+    (job,) = [each for each in REPORT if each["kind"] == "CronJob"]
+    (container,) = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
+    command, *options = container["args"]
+    offered = {name for one in get_command(app).commands[command].params for name in one.opts}  # type: ignore[attr-defined]
+    assert {option.partition("=")[0] for option in options} <= offered
+
+
 def test_the_probes_ask_ports_that_the_pod_has() -> None:
-    (pod,) = [each for each in PODS if each["serviceAccountName"] == "forecaster"]
+    (pod, *_) = [each for each in PODS if each["serviceAccountName"] == "forecaster"]
     (container,) = pod["containers"]
     ports = {each["name"] for each in container["ports"]}
     for probe in ("startupProbe", "livenessProbe", "readinessProbe"):

@@ -1,0 +1,42 @@
+"""`forecaster report` from the options to the files."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from typer.testing import CliRunner
+
+from forecaster.cli import app
+from forecaster.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+QUICK = ("--from", "2021-10-20T18:00:00Z", "--every", "30", "--no-cache")
+
+
+def test_a_span_of_the_bundled_load_as_json_and_as_a_page(tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    done = CliRunner().invoke(
+        app, ["report", "shop/search", *QUICK, "--to", "2021-10-21T00:00:00Z", "--html", str(page), "-o", "json"]
+    )
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert (found["begin"], found["until"]) == ("2021-10-20T18:00:00Z", "2021-10-21T00:00:00Z")
+    assert [one["name"] for one in found["workloads"]] == ["search"]
+    assert found["summary"][0].startswith("Our policy was worse than the HPA alone")
+    assert found["decided"] is None
+    assert "What forecaster was worth" in page.read_text()
+
+
+def test_a_span_that_ends_before_it_begins_is_refused() -> None:
+    done = CliRunner().invoke(app, ["report", *QUICK, "--to", "2021-10-19T00:00:00Z"], catch_exceptions=True)
+    assert isinstance(done.exception, ConfigError)
+    assert "is not before 2021-10-19 00:00 UTC" in str(done.exception)
+
+
+def test_a_week_has_no_other_beginning() -> None:
+    done = CliRunner().invoke(app, ["report", "--week", *QUICK], catch_exceptions=True)
+    assert isinstance(done.exception, ConfigError)
+    assert "is seven days" in str(done.exception)

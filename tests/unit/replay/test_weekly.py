@@ -1,0 +1,116 @@
+"""A look back: sizes, adoptions, and what comes first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+import pytest
+
+from forecaster.domain.policies import Policies
+from forecaster.domain.policy import Policy
+from forecaster.domain.signal import CPU, MEMORY, PODS
+from forecaster.domain.window import DAY, MINUTE
+from forecaster.domain.workload import Resources
+from forecaster.replay import Assumptions, Prices, Traces
+from forecaster.replay.weekly import NO_FIGURES, WeekOutcome, adoptions_of, sizes_of, total_figures
+from forecaster.report.week_page import week_page
+from forecaster.report.week_table import adopted_rows, rows_of, size_rows, told
+from forecaster.report.week_view import week_view
+from tests.support.builders import GIB, NOON, minutes, workload
+from tests.support.replays import looked_back, small_comparison
+
+DAYS = 3
+
+
+def traces(*, memory_gib: float = 2.0, limit_gib: float | None = 1.5) -> Traces:
+    """Three days of one workload with two pods, which doubles its memory in the last of them."""
+    count = DAYS * DAY // MINUTE
+    grown = np.where(np.arange(count) < 2 * DAY // MINUTE, 1.0, memory_gib)
+    resources = Resources(1.0, 2.0, GIB, None if limit_gib is None else limit_gib * GIB)
+    values = {CPU: np.full(count, 1.0), MEMORY: 2 * grown * GIB, PODS: np.full(count, 2.0)}
+    return Traces((workload("web", replicas=2, resources=resources),), NOON, {k: v[None] for k, v in values.items()})
+
+
+def sizes(**given: float | None) -> WeekOutcome:
+    one = traces(**given)  # type: ignore[arg-type]
+    found = sizes_of(one, Policies(Policy()), one.end - DAY, one.end)
+    return WeekOutcome(small_comparison(), [], found)
+
+
+def test_more_memory_than_the_limit_is_a_kill_with_the_sizes_that_are_stated() -> None:
+    (one,) = sizes().sizes
+    assert one.stated.oom_kills == 287
+    assert one.ours.oom_kills < one.stated.oom_kills
+
+
+def test_without_a_limit_nothing_is_killed_and_what_is_requested_and_not_used_is_idle() -> None:
+    (one,) = sizes(memory_gib=1.0, limit_gib=None).sizes
+    assert one.stated.oom_kills == 0
+    assert one.stated.idle_core_hours == pytest.approx(12.0)
+    assert one.stated.idle_gib_hours == pytest.approx(0.0)
+
+
+def test_a_workload_without_half_a_day_before_is_not_sized() -> None:
+    one = traces()
+    assert sizes_of(one, Policies(Policy()), one.start + minutes(60), one.end) == []
+
+
+def test_the_total_is_the_sum() -> None:
+    some = NO_FIGURES._replace(oom_kills=2, idle_core_hours=1.5)
+    assert total_figures([some, some]) == NO_FIGURES._replace(oom_kills=4, idle_core_hours=3.0)
+
+
+def outcome(*, missing: float = 0.5) -> WeekOutcome:
+    one = looked_back(missing=missing)
+    return WeekOutcome(one, adoptions_of(one), sizes().sizes, prices=Prices(core_hour=2.0))
+
+
+def test_what_was_expected_stands_beside_what_came() -> None:
+    (one,) = outcome().adoptions
+    assert one.at == NOON + minutes(30)
+    assert (one.expected_reactive, one.expected) == (0.04, 0.01)
+    assert one.realised == pytest.approx(one.reactive / 2)
+    ((_, at, *shares),) = adopted_rows(outcome())
+    assert at == "2026-03-01 12:30"
+    assert shares[:2] == ["4.000%", "1.000%"]
+
+
+def test_a_forecast_that_never_acted_was_not_adopted() -> None:
+    assert adoptions_of(replace(looked_back(), gates={})) == []
+
+
+def test_where_we_were_worse_is_said_in_the_first_sentence_everywhere() -> None:
+    worse = outcome(missing=1.5)
+    first = "Our policy was worse than the HPA alone for the same pod-hours on 1 of 1 workload(s)"
+    assert told(worse)[0].startswith(first)
+    assert week_view(worse).summary[0].startswith(first)
+    text = week_page(worse, Assumptions(), "made up")
+    assert text.index(first) < text.index("<table")
+    assert rows_of(worse)[0][-1] == "worse"
+    assert told(outcome())[0].startswith("Our policy was worse than the HPA alone on none of 1 workload(s)")
+
+
+def test_money_is_that_of_the_pods_and_absent_without_prices() -> None:
+    one = outcome()
+    assert one.money("gated") == pytest.approx(2.0 * one.comparison.own("gated").pod_hours)
+    assert "HPA money" in week_page(one, Assumptions(), "")
+    free = WeekOutcome(one.comparison, one.adoptions, one.sizes)
+    assert free.money("gated") is None
+    assert "HPA money" not in week_page(free, Assumptions(), "")
+
+
+def test_machines_get_all_of_it() -> None:
+    view = msgspec.to_builtins(week_view(outcome()))
+    (one,) = view["workloads"]
+    assert set(one["strategies"]) == set(view["total"]) == {"hpa", "seasonal_naive", "ours"}
+    assert one["adoption"]["expected_missing_share"] == 0.01
+    assert view["sizes"]["stated"]["oom_kills"] > 0
+    assert view["left_out"][0]["reason"].startswith("no HPA")
+
+
+def test_the_last_row_of_sizes_is_the_sum() -> None:
+    (one, total) = size_rows(outcome())
+    assert one[1:] == total[1:]
+    assert total[0] == "all"
