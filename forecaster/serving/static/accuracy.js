@@ -19,7 +19,7 @@ export async function renew() {
 
 export function redraw() {
   const groups = health.accuracy ?? [];
-  byId("dots").replaceChildren(...groups.map(dot));
+  byId("dots").replaceChildren(...groups.map(dot), ...(groups.length ? [scale()] : []));
   byId("models").replaceChildren(table(
     [["Signal"], ["Model"], ["Minutes ahead", "right"], ["Forecasts", "right"], ["Peaks at or below", "right"], ["Should be", "right"], ["Error of the median", "right"]],
     groups.map((one) => [one.signal, one.model, one.minutes, one.forecasts.toFixed(1), percent(one.coverage, 1), percent(one.quantile, 1), percent(one.error_ratio, 1)]),
@@ -33,6 +33,10 @@ export function redraw() {
 }
 
 const link = ({ namespace, kind, name }) => element("a", { href: `#/workloads/${[namespace, kind, name].map(encodeURIComponent).join("/")}` }, `${namespace}/${name}`);
+
+/** What the places of the dots mean. */
+const scale = () => element("div", { class: "dotline ends", "aria-hidden": "true" }, element("span", {}, "peaks at or below; the tick is what should be"),
+  element("span", {}, ...["50 %", "75 %", "100 %"].map((text) => element("i", {}, text))), element("b"));
 
 /** One group on a scale from 50 to 100 %: the tick is what coverage should be, the dot what it is. */
 function dot(one) {

@@ -7,7 +7,7 @@ import { Rows } from "./rows.js";
 import { BROKEN, OVER, TIGHT, grouped, is, prepared, selected } from "./selection.js";
 import { spark } from "./spark.js";
 
-const FORECAST = ["forecast has its say", "forecast watched", "no forecast"];
+const FORECAST = ["forecast acts", "forecast watched", "no forecast"];
 const CHANGES_SHOWN = 6;
 /** What a person has to do for some reasons. */
 const CAUSES = {
@@ -97,7 +97,7 @@ function tellTotals() {
     total("Workloads", count(size), `${count(columns.namespaces.length)} namespaces`),
     total("Replicas", `${count(before)} → ${count(after)}`, after === before ? "no change" : signed(after - before)),
     total("To go up, down", `${count(number("up"))}, ${count(number("down"))}`, `${count(number("changed"))} changed in the last hour`),
-    total("Forecast has its say", count(number("acts")), `${count(columns.mode.filter((code) => code > 0).length)} beyond mode observe`),
+    total("Forecast acts", count(number("acts")), `${count(columns.mode.filter((code) => code > 0).length)} beyond mode observe`),
     total("Over target, at risk", `${count(number("over"))}, ${count(number("risk"))}`, "load above 110 %; coming peak above 90 % of the pods"),
     ...requested(),
   );

@@ -79,7 +79,7 @@ function sliders({ settings, leads }) {
   const rows = SLIDERS.filter(({ name }) => settings[name] !== null).map((one) => slider(one, settings, leads));
   const gate = element("input", { type: "checkbox", ...(settings.gate ? { checked: "" } : {}) });
   gate.addEventListener("change", () => set("gate", gate.checked, settings.gate));
-  const reset = element("button", { type: "button" }, "As it is now");
+  const reset = element("button", { type: "button", class: "action" }, "As it is now");
   reset.addEventListener("click", () => { changes = {}; byId("what-if-sliders").replaceChildren(); ask(); });
   byId("what-if-sliders").replaceChildren(...rows, element("label", { class: "check" }, gate, "The forecast must earn its say (gate)"), reset);
 }

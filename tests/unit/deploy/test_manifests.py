@@ -73,7 +73,7 @@ def test_pods_are_restricted_and_write_nowhere_but_into_their_volumes(pod: dict[
 
 
 def test_nothing_may_be_changed_but_the_certificate() -> None:
-    """Verbs that write are those of the certificates, on objects that are named, and the pause, which people ask for."""
+    """Verbs that write are those of the certificates, on named objects, and the pause that people ask for."""
     for role in (each for each in BASE if each["kind"] in {"Role", "ClusterRole"}):
         for rule in role["rules"]:
             if rule.get("nonResourceURLs") == ["/dashboard/pause"]:

@@ -1,0 +1,78 @@
+"""Pictures of every page at three widths in both themes, for the documents.
+
+forecaster demo --serve &    # until it has played
+python -m tests.browser.pictures http://127.0.0.1:8080/ docs/pictures
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+from tests.browser.conftest import NAMES, QUIET, opened
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+WIDTHS = {"": 1440, "-tablet": 900, "-phone": 390}
+COLOURS = 200
+FIRST_MS = 30_000
+TALL = 1100
+
+
+def _workload(page: Any) -> None:
+    page.wait_for_selector("#outcomes canvas", timeout=FIRST_MS)
+
+
+def _what_if(page: Any) -> None:
+    _workload(page)
+    page.click("#what-if-open")
+    page.wait_for_selector("#what-if-accounts table", timeout=FIRST_MS)
+    page.uncheck("#what-if .check input")
+    page.wait_for_selector("#what-if-yaml:text('gate: false')")
+    page.eval_on_selector("input[name=quantile]", "one => { one.value = 0.98; one.dispatchEvent(new Event('input')); }")
+    page.wait_for_selector("#what-if-yaml:text('quantile: 0.98')", timeout=FIRST_MS)
+    page.eval_on_selector("#what-if", "one => one.scrollIntoView()")
+
+
+PAGES: dict[str, tuple[str, Callable[[Any], None]]] = {
+    "fleet": ("", lambda page: page.wait_for_selector(".row .why")),
+    "workload": ("#/workloads/shop/Deployment/checkout", _workload),
+    "what-if": ("#/workloads/shop/Deployment/checkout", _what_if),
+    "accuracy": ("#/accuracy", lambda page: page.wait_for_selector("#models")),
+    "health": ("#/health", lambda page: page.wait_for_selector("#sources table")),
+}
+
+
+def main(address: str, folder: Path) -> None:
+    """Take all of them."""
+    program = next(filter(None, map(shutil.which, NAMES)))
+    with sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=program, args=[*QUIET])
+        for name, (path, ready) in PAGES.items():
+            for suffix, width in WIDTHS.items():
+                for theme in ("light", "dark"):
+                    file = folder / f"{name}{suffix}-{theme}.png"
+                    with opened(chromium, address, width=width, dark=theme == "dark") as page:
+                        page.set_viewport_size({"width": width, "height": TALL})
+                        page.goto(address + path)
+                        ready(page)
+                        page.wait_for_timeout(800)  # a picture of a page that stands still
+                        _keep(page.screenshot(), file)
+        chromium.close()
+
+
+def _keep(picture: bytes, file: Path) -> None:
+    """With few colours: a page has few."""
+    image = Image.open(BytesIO(picture)).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+    image.save(file, optimize=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))
