@@ -1,4 +1,4 @@
-"""How long pods take until they serve, watched on the scale-ups of every workload; no question is asked for it."""
+"""How long pods take until they serve: measured on pods that are watched, else on the scale-ups of each workload."""
 
 from __future__ import annotations
 
@@ -10,7 +10,17 @@ import msgspec
 import numpy as np
 
 from forecaster.domain.workload import WorkloadId
-from forecaster.horizontal.lead_time import LONGEST, ScaleUpWatch, interrupted, lead_time, measured, watched
+from forecaster.horizontal.lead_time import (
+    LONGEST,
+    SYNC,
+    ScaleUpWatch,
+    interrupted,
+    lead_time,
+    measured,
+    measured_on_pods,
+    watched,
+    with_pods,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -60,6 +70,8 @@ class LeadTimes:
     interval: timedelta = timedelta(minutes=1)
     """From one look to the next: it is part of what a scale-up takes."""
     watches: dict[WorkloadId, ScaleUpWatch] = field(default_factory=dict)
+    pods: dict[WorkloadId, ScaleUpWatch] = field(default_factory=dict)
+    """What was measured on single pods, where the API server tells them; it counts before what counts show."""
     looked: datetime | None = None
     seen: dict[WorkloadId, tuple[int, int]] = field(default_factory=dict)
     written: dict[WorkloadId, WrittenWatch] = field(default_factory=dict)
@@ -73,6 +85,8 @@ class LeadTimes:
             self.watches = {id_: interrupted(watch) for id_, watch in self.watches.items()}
             self.seen = {}
         self.looked = now
+        for id_, took in targets.inventory.started.items():
+            self.pods[id_] = with_pods(self.pods.get(id_, UNWATCHED), took, delay=self.interval + SYNC)
         for workload in targets.inventory.workloads:
             pods = (workload.replicas, workload.ready_replicas)
             if self.seen.get(workload.id) != pods:
@@ -81,19 +95,26 @@ class LeadTimes:
 
     def of(self, id_: WorkloadId, policy: HorizontalPolicy) -> LeadTime:
         """The lead time in force and where it comes from; `policy` as its owner states it."""
-        watch = self.watches.get(id_, UNWATCHED)
+        watch, pods = self.watches.get(id_, UNWATCHED), self.pods.get(id_, UNWATCHED)
+        if policy.lead_time is None and pods.rung is not None:
+            return measured_on_pods(pods.rung, pods.took)
         if watch.rung is None or policy.lead_time is not None:
             return lead_time(policy, watch.took)
         return measured(watch.rung, watch.took)
 
     def identities(self, ids: Sequence[WorkloadId]) -> NDArray[np.int64]:
-        """[row] a number that stays while the scale-ups of a workload that were timed stay."""
-        watches = (self.watches.get(id_, UNWATCHED) for id_ in ids)
-        return np.fromiter((id(watch.took) for watch in watches), np.int64, len(ids))
+        """[row] a number that stays while the scale-ups and pods of a workload that were timed stay."""
+        took = ((self.watches.get(id_, UNWATCHED).took, self.pods.get(id_, UNWATCHED).took) for id_ in ids)
+        return np.fromiter((id(ups) ^ (id(pods) << 1) for ups, pods in took), np.int64, len(ids))
 
     def rungs(self) -> dict[WorkloadId, timedelta]:
         """The lead times that were measured."""
-        return {id_: watch.rung for id_, watch in self.watches.items() if watch.rung is not None}
+        each = (*self.watches.items(), *self.pods.items())
+        return {id_: watch.rung for id_, watch in each if watch.rung is not None}
+
+    def persisted_pods(self) -> tuple[msgspec.Raw, ...]:
+        """The same of what was measured on pods."""
+        return tuple(WrittenWatch.of(id_, pods).text for id_, pods in self.pods.items())
 
     def persisted(self) -> tuple[msgspec.Raw, ...]:
         """What was measured, as `PersistedStartUps`, without the workloads of which nothing was.
@@ -110,16 +131,9 @@ class LeadTimes:
         }
         return tuple(one.text for one in self.written.values())
 
-    def restore(self, kept: tuple[PersistedStartUps, ...]) -> None:
+    def restore(self, kept: tuple[PersistedStartUps, ...], pods: tuple[PersistedStartUps, ...] = ()) -> None:
         """Take over what an earlier process has measured."""
-        self.watches = {
-            WorkloadId(*one.id): ScaleUpWatch(
-                took=tuple(seconds * SECOND for seconds in one.took),
-                rung=None if one.rung is None else min(one.rung * SECOND, LONGEST),
-                off=one.off,
-            )
-            for one in kept
-        }
+        self.watches, self.pods = _restored(kept), _restored(pods)
 
     def _watched(self, workload: Workload, now: datetime) -> ScaleUpWatch:
         before = self.watches.get(workload.id, UNWATCHED)
@@ -128,4 +142,16 @@ class LeadTimes:
     def forget_others(self, known: Container[WorkloadId]) -> None:
         """Keep these workloads only."""
         self.watches = {id_: watch for id_, watch in self.watches.items() if id_ in known}
+        self.pods = {id_: watch for id_, watch in self.pods.items() if id_ in known}
         self.seen = {id_: pods for id_, pods in self.seen.items() if id_ in known}
+
+
+def _restored(kept: tuple[PersistedStartUps, ...]) -> dict[WorkloadId, ScaleUpWatch]:
+    return {
+        WorkloadId(*one.id): ScaleUpWatch(
+            took=tuple(seconds * SECOND for seconds in one.took),
+            rung=None if one.rung is None else min(one.rung * SECOND, LONGEST),
+            off=one.off,
+        )
+        for one in kept
+    }

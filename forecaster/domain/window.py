@@ -25,6 +25,7 @@ HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NOTHING_PARTLY: Mapping[WorkloadId, str] = MappingProxyType({})
+NOTHING_STARTED: Mapping[WorkloadId, tuple[timedelta, ...]] = MappingProxyType({})
 
 
 def last_multiple(at: datetime, step: timedelta) -> datetime:
@@ -136,6 +137,9 @@ class Inventory:
     """Kinds that are listed as a whole: a workload of them that is not in the list is gone."""
     policies: ClusterPolicies | None = None
     """What objects of the cluster state of policies; None where that is not asked, or not known now: it stays."""
+    started: Mapping[WorkloadId, tuple[timedelta, ...]] = field(default_factory=lambda: NOTHING_STARTED)
+    """Of pods that have become ready since the inventory before, how long each took from its creation, without the time
+    in which it had no node."""
 
     @property
     def ids(self) -> tuple[WorkloadId, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -33,6 +33,7 @@ from forecaster.sources.live_objects import (
     named_containers,
     owner_of_object,
     pod_of_object,
+    start_up,
     workload_id,
     workload_of_object,
 )
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import ContainerBlock, ContainerFacts
     from forecaster.kube.client import ApiClient
     from forecaster.kube.watch import Key
-    from forecaster.sources.live_objects import LiveHpa, LiveWorkload, ScalableKind
+    from forecaster.sources.live_objects import LiveHpa, LivePod, LiveWorkload, ScalableKind
     from forecaster.sources.prometheus import PrometheusSource
 
 
@@ -59,6 +60,8 @@ class Present(NamedTuple):
     targets: tuple[Target, ...]
 
 
+STARTED_KEPT = 50
+"""Pods of one owner that are timed between two looks; as many count for a lead time."""
 AGED_SECONDS = 60.0
 """Facts that were confirmed longer ago are no longer used: kube-state-metrics tells newer ones then."""
 
@@ -89,7 +92,8 @@ class LiveCluster:
         self.replica_sets = Watch(
             Collection(REPLICA_SETS, MetadataOnly, metadata_only=True), owner_of_object, clock=clock
         )
-        self.pods = Watch(Collection(PODS, PodObject), pod_of_object, clock=clock)
+        self.pods = Watch(Collection(PODS, PodObject), self._pod, self._pod_changed, clock=clock)
+        self._started: dict[WorkloadId, deque[timedelta]] = {}
         self.stated = StatedPolicies(clock) if resources else None
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -161,6 +165,24 @@ class LiveCluster:
             for state in self.states()
             if self._clock() - state.confirmed > AGED_SECONDS
         ]
+
+    def started(self) -> dict[WorkloadId, tuple[timedelta, ...]]:
+        """How long pods took that have become ready since this was asked last, by workload."""
+        found, self._started = self._started, {}
+        by_workload: dict[WorkloadId, tuple[timedelta, ...]] = {}
+        for owner, took in found.items():
+            id_ = self._above(owner)
+            by_workload[id_] = (*by_workload.get(id_, ()), *took)
+        return by_workload
+
+    def _pod(self, one: PodObject) -> LivePod | None:
+        return pod_of_object(one, self.pods.objects.get((one.metadata.namespace, one.metadata.name)))
+
+    def _pod_changed(self, _key: Key, before: LivePod | None, after: LivePod | None) -> None:
+        """Time a pod that was seen before it was ready: of others it is not known when they were ready first."""
+        if before is None or after is None or before.ready or not (after.ready and after.created == before.created):
+            return
+        self._started.setdefault(after.owner, deque(maxlen=STARTED_KEPT)).append(start_up(after))
 
     def pods_of(self, id_: WorkloadId) -> int:
         """How many pods of a workload live."""
@@ -316,7 +338,7 @@ class LiveSource:
         self.told = (at, kinds)
         if kinds:
             live = replace(self.live.inventory(at, kinds, self._namespaces), policies=self.live.policies())
-            found = self._with_others(live)
+            found = replace(self._with_others(live), started=self.live.started())
             self.told = (at, found.whole)
             self.source.follow(found)
         else:

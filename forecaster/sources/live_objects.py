@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping  # noqa: TC003  a field of a Struct
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import lru_cache
 from operator import attrgetter
 from types import MappingProxyType
@@ -140,6 +141,7 @@ class LivePod(msgspec.Struct, frozen=True, gc=False, array_like=True):
     created: float
     scheduled: float
     ready: float
+    """When it became ready first, as far as that was seen."""
     phase: str
     node: str
     resources: Resources
@@ -182,22 +184,37 @@ def hpa_of_object(one: HorizontalPodAutoscaler, before: LiveHpa | None = None) -
 _wire = msgspec.json.Decoder(dict[str, Any])
 
 
-def pod_of_object(one: PodObject) -> LivePod | None:
-    """What is kept of a pod; nothing of one that has ended, is being deleted or has no controller."""
+def pod_of_object(one: PodObject, before: LivePod | None = None) -> LivePod | None:
+    """What is kept of a pod; nothing of one that has ended, is being deleted or has no controller.
+
+    Of one that was ready `before` and is again, the first time counts.
+    """
     owner = one.metadata.controller()
     if owner is None or one.status.phase not in LIVING or one.metadata.deletion_timestamp is not None:
         return None
     since = {each.type: each.last_transition_time for each in one.status.conditions if each.status == "True"}
     scheduled, ready = since.get("PodScheduled"), since.get("Ready")
+    created = one.metadata.creation_timestamp.timestamp() if one.metadata.creation_timestamp else 0.0
+    first = before.ready if before is not None and before.created == created else 0.0
     return LivePod(
         owner=workload_id(one.metadata.namespace, owner.kind, owner.name),
-        created=one.metadata.creation_timestamp.timestamp() if one.metadata.creation_timestamp else 0.0,
+        created=created,
         scheduled=scheduled.timestamp() if scheduled else 0.0,
-        ready=ready.timestamp() if ready else 0.0,
+        ready=first or (ready.timestamp() if ready else 0.0),
         phase=_text(one.status.phase),
         node=_text(one.spec.node_name),
         resources=pod_resources(one.spec),
     )
+
+
+SCHEDULING_SECONDS = 5.0
+"""So long a pod waits in the scheduler's queue; without a node for longer it is unschedulable, not slow."""
+
+
+def start_up(pod: LivePod) -> timedelta:
+    """How long a pod that is ready took from its creation, without the time in which it had no node."""
+    placed = pod.scheduled or pod.created
+    return timedelta(seconds=max(0.0, pod.ready - placed) + min(max(0.0, placed - pod.created), SCHEDULING_SECONDS))
 
 
 def owner_of_object(one: MetadataOnly) -> WorkloadId:

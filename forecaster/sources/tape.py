@@ -98,6 +98,8 @@ class Inventoried(msgspec.Struct, frozen=True):
     partly: list[tuple[tuple[str, str, str], str]] = []
     whole: list[str] = []
     policies: ToldPolicies | None = None
+    started: list[tuple[tuple[str, str, str], list[float]]] = []
+    """Seconds."""
 
 
 class ToldContainers(msgspec.Struct, frozen=True):
@@ -158,7 +160,11 @@ class TapedSource:
             found = self._source.inventory(at)
         partly = [((id_.namespace, id_.kind, id_.name), why) for id_, why in found.partly.items()]
         stated = ToldPolicies.of(found.policies) if found.policies else None
-        told = Inventoried(found.at, found.workloads, found.faults, partly, sorted(found.whole), stated)
+        started = [
+            ((id_.namespace, id_.kind, id_.name), [one.total_seconds() for one in took])
+            for id_, took in found.started.items()
+        ]
+        told = Inventoried(found.at, found.workloads, found.faults, partly, sorted(found.whole), stated, started)
         self._tape.write(head, msgspec.json.encode(told))
         return found
 

@@ -68,7 +68,8 @@ class TapeReader:
         found = msgspec.json.decode(body, type=Inventoried)
         partly = {WorkloadId(*id_): why for id_, why in found.partly}
         policies = found.policies.policies() if found.policies else None
-        return Inventory(found.at, found.workloads, found.faults, partly, frozenset(found.whole), policies)
+        started = {WorkloadId(*id_): tuple(timedelta(seconds=one) for one in took) for id_, took in found.started}
+        return Inventory(found.at, found.workloads, found.faults, partly, frozenset(found.whole), policies, started)
 
     def latest(self, signal: Signal, at: datetime) -> Block:
         """As it was said."""

@@ -83,6 +83,21 @@ def test_the_rights_of_the_deployment_are_enough_and_give_the_facts_at_once(depl
         wait_until(lambda: cluster.scalers(web) == [], what="the end of the HPA")
 
 
+def test_pods_are_timed_from_creation_to_ready(deployed: Deployed, namespace: str) -> None:
+    web = WorkloadId(namespace, "Deployment", "web")
+    with watched(deployed.account("forecaster")) as cluster:
+        slow = {"pod-ready.stage.kwok.x-k8s.io/delay": "3s"}
+        deployed.cluster.api.create(deployment("web", 5, annotations=slow), namespace)
+        took: list[timedelta] = []
+
+        def ready() -> bool:
+            took.extend(cluster.started().get(web, ()))
+            return len(took) >= 5
+
+        wait_until(ready, what="five pods that are ready")
+    assert all(timedelta(seconds=2) <= one <= timedelta(seconds=9) for one in took), took  # times of whole seconds
+
+
 def test_a_watch_survives_a_restart_that_forgets_its_version(deployed: Deployed, namespace: str) -> None:
     plane, web, gone = deployed.cluster, *(WorkloadId(namespace, "Deployment", one) for one in ("web", "gone"))
     with watched(plane.kubeconfig) as cluster:

@@ -11,6 +11,7 @@ from tests.support.control_plane.commands import AUDIT_LOG
 if TYPE_CHECKING:
     from pathlib import Path
 
+CHANGES = frozenset({"create", "update", "patch", "delete"})
 CREDENTIAL = "authentication.kubernetes.io/credential-id"
 
 
@@ -44,7 +45,7 @@ def audited(folder: Path, resource: str, namespace: str) -> list[AuditedWrite]:
     """In the order in which they arrived, those that were answered."""
     lines = (folder / AUDIT_LOG).read_text().splitlines()
     each = (json.loads(line) for line in lines if line.endswith("}"))
-    found = [_write(one) for one in each if "responseStatus" in one]
+    found = [_write(one) for one in each if one["verb"] in CHANGES and "responseStatus" in one]
     chosen = [one for one in found if (one.resource, one.namespace) == (resource, namespace)]
     return sorted(chosen, key=lambda one: one.at)
 

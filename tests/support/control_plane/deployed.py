@@ -160,13 +160,3 @@ def _skip_where_forbidden(address: Address) -> None:
         socket.create_server(address).close()
     except PermissionError:
         pytest.skip(f"only root may listen on {address}: run this as root or lower net.ipv4.ip_unprivileged_port_start")
-
-
-def install(cluster: ControlPlane, folder: Path, *components: str) -> None:
-    """The base with these components, without the group of metrics that it would answer."""
-    parts = {"resources": ["base"], "components": [f"components/{one}" for one in components]}
-    found = {key: [os.path.relpath(ROOT / "deploy" / part, folder) for part in value] for key, value in parts.items()}
-    head = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
-    (folder / "kustomization.yaml").write_text(json.dumps(head | found))
-    cluster.kubectl("apply", "-k", str(folder))
-    cluster.api.delete("APIService", EXTERNAL)

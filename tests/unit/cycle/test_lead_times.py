@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -62,6 +63,44 @@ def test_what_was_measured_is_in_force_for_everybody_who_reads_the_policy() -> N
     scaled(lead_times, WEB, ready_after=6, times=5)
     assert resolved(WEB, Observed(lead_times).in_force(STATED).of(WEB.id)).lead_time == minutes(8)
     assert lead_times.of(WEB.id, Policy().horizontal).origin == "P90 of 5 scale-ups, with scrape, cycle and sync"
+
+
+def started(lead_times: LeadTimes, minute: int, *seconds: int) -> None:
+    """A cycle before which pods of `web` became ready that took so long."""
+    told = {WEB.id: tuple(timedelta(seconds=one) for one in seconds)}
+    lead_times.look(Targets(Inventory(after(minute), (WEB,), started=told)), after(minute))
+
+
+def test_pods_that_were_timed_count_before_what_counts_of_replicas_show() -> None:
+    lead_times = LeadTimes()
+    scaled(lead_times, WEB, ready_after=6, times=5)
+    started(lead_times, 60, 20, 25, 30, 40)
+    assert lead_times.of(WEB.id, Policy().horizontal).value == minutes(8)  # four pods say nothing yet
+    started(lead_times, 61, 35)
+    told = "P90 of 5 pods from creation to ready, without waiting for a node; cycle and sync"
+    assert lead_times.of(WEB.id, Policy().horizontal) == (minutes(2), told)
+    assert resolved(WEB, Observed(lead_times).in_force(STATED).of(WEB.id)).lead_time == minutes(2)
+    assert lead_times.of(WEB.id, Policy(horizontal={"lead_time": "7m"}).horizontal).value == minutes(7)
+
+
+def test_a_rollout_that_starts_slower_moves_the_lead_time_of_its_pods() -> None:
+    lead_times = LeadTimes()
+    started(lead_times, 1, *[30] * 10)
+    for minute in range(2, 6):
+        started(lead_times, minute, *[200] * 10)
+    assert lead_times.of(WEB.id, Policy().horizontal).value == minutes(5)  # 200 s, a cycle and a sync
+
+
+def test_what_was_measured_on_pods_outlives_the_process_and_goes_with_its_workload(tmp_path: Path) -> None:
+    lead_times = LeadTimes()
+    started(lead_times, 1, *[50] * 9)
+    before = lead_times.of(WEB.id, Policy().horizontal)
+    ObservedFile(tmp_path / "observed.json", Observed(lead_times)).save()
+    restarted = Observed()
+    assert ObservedFile(tmp_path / "observed.json", restarted).load()
+    assert restarted.lead_times.of(WEB.id, Policy().horizontal) == before
+    restarted.lead_times.forget_others({CART.id})
+    assert restarted.lead_times.rungs() == {}
 
 
 def test_what_a_policy_states_holds_for_its_workload_and_no_other() -> None:

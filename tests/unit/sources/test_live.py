@@ -284,6 +284,51 @@ class TestResources:
         assert (found.scheduled - found.created, found.ready) == (1.0, 0.0)
 
 
+def at(second: int) -> str:
+    """So many seconds after eleven."""
+    return f"2026-11-22T11:{second // 60:02}:{second % 60:02}Z"
+
+
+def living(name: str, *, created: int, scheduled: int | None = None, ready: int | None = None) -> Document:
+    """A pod of `web-1` with the seconds at which it came so far."""
+    found = pod(name, ("ReplicaSet", "web-1"), creationTimestamp=at(created))
+    times = {"PodScheduled": scheduled, "Ready": ready}
+    found["status"]["conditions"] = [
+        {"type": kind, "status": "True", "lastTransitionTime": at(second)} for kind, second in times.items() if second
+    ]
+    return found
+
+
+class TestStartUps:
+    def pods(self, *stages: list[Document]) -> dict[WorkloadId, tuple[timedelta, ...]]:
+        """What is timed where pods are listed as in the first stage, and then become what each other one has."""
+        sets = [{"metadata": metadata("web-1", owner=("Deployment", "web"))}]
+        found = cluster(deployments=[deployment()], replicasets=sets, pods=stages[0])
+        for stage in stages[1:]:
+            played(found.pods, [event("MODIFIED", one) for one in stage])
+        return found.started()
+
+    def test_are_timed_from_creation_to_ready_and_told_once(self) -> None:
+        new, ready = living("a", created=1), living("a", created=1, scheduled=3, ready=43)
+        assert self.pods([new], [living("a", created=1, scheduled=3)], [ready]) == {WEB: (timedelta(seconds=42),)}
+
+    def test_leave_out_the_time_without_a_node(self) -> None:
+        ready = living("a", created=1, scheduled=601, ready=641)
+        assert self.pods([living("a", created=1)], [ready]) == {WEB: (timedelta(seconds=45),)}
+
+    def test_are_not_those_of_pods_that_were_ready_when_they_were_seen_first(self) -> None:
+        assert self.pods([living("a", created=1, scheduled=2, ready=900)]) == {}
+
+    def test_are_not_told_by_a_pod_that_is_ready_again(self) -> None:
+        ready, again = living("a", created=1, scheduled=2, ready=9), living("a", created=1, scheduled=2, ready=900)
+        gone = living("a", created=1, scheduled=2)
+        assert self.pods([gone], [ready], [gone], [again]) == {WEB: (timedelta(seconds=8),)}
+
+    def test_of_a_pod_that_has_the_name_of_another_one_are_its_own(self) -> None:
+        first, second = living("db-0", created=1), living("db-0", created=300, scheduled=301, ready=330)
+        assert self.pods([first], [second]) == {}
+
+
 class TestChanges:
     def test_of_counts_and_hpas_are_told_and_no_others(self) -> None:
         heard: list[WorkloadId] = []
