@@ -6,15 +6,21 @@ import sys
 from typing import TYPE_CHECKING
 
 from deploy.generate import chart, roles
+from deploy.generate.kustomized import DEPLOY
+from forecaster.resources.definitions import definitions_text
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+DEFINITIONS = DEPLOY / "components" / "resources" / "definitions.yaml"
 
 
 def main(arguments: list[str]) -> int:
     """The exit code."""
     checked = "--check" in arguments
-    found = changed(roles.files(), checked=checked)  # the chart has the roles, too: they are written first
+    found = changed(
+        roles.files() | {DEFINITIONS: definitions_text()}, checked=checked
+    )  # first: the chart has them, too
     made = chart.files()
     found += changed(made, checked=checked)
     left = [file for file in (chart.CHART / "templates").glob("*.yaml") if file not in made]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import socket
+import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from threadpoolctl import threadpool_limits
 
+from forecaster.actuators.statuses import LiveStatuses, StatusWriter
 from forecaster.app.clock import current
 from forecaster.cycle.decide import Decider
 from forecaster.cycle.gates import ForecastGates
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
+    from forecaster.actuators.writes import AuditLog
     from forecaster.config.settings import Settings
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.report import ForecastScore
@@ -145,6 +148,31 @@ def election_of(settings: Settings, parts: ExitStack, address: str = "") -> Elec
     return election
 
 
+def status_writer(
+    settings: Settings, log: AuditLog, parts: ExitStack, live: LiveCluster | None, election: Election | None
+) -> StatusWriter | None:
+    """What writes the status of PredictiveAutoscalers, in a thread of its own; None where none are watched."""
+    stated = live.stated if live else None
+    if stated is None or election is None:
+        return None
+    source = client_config_source(watched_kubeconfig(settings))
+    client = ApiClient(source, connections=1, timeout=REQUEST_SECONDS).configured()
+    writer = StatusWriter(
+        LiveStatuses(client),
+        election,
+        settings.policies,
+        lambda: list(stated.autoscalers.objects.values()),
+        log,
+        [mode for mode in ("floor", "scale") if not getattr(settings, mode).enabled],
+    )
+    thread = threading.Thread(target=writer.run, name="statuses", daemon=True)
+    thread.start()
+    parts.callback(client.close)
+    parts.callback(thread.join)
+    parts.callback(writer.close)
+    return writer
+
+
 def nothing_observed(settings: Settings) -> Observed:
     """What is known of workloads before anything was seen of them."""
     return Observed(LeadTimes(settings.cycle.interval), ForecastGates(model=settings.forecast.model))
@@ -191,7 +219,8 @@ def live_cluster(settings: Settings) -> tuple[ApiClient, LiveCluster] | None:
     given, kubeconfig = settings.kubernetes, watched_kubeconfig(settings)
     if given.live == "off" or settings.source.kind != "prometheus" or not (kubeconfig or is_pod()):
         return None
-    cluster = LiveCluster([one for one in scalable_kinds(settings) if one.kind in settings.queries.kinds])
+    watched = [one for one in scalable_kinds(settings) if one.kind in settings.queries.kinds]
+    cluster = LiveCluster(watched, resources=settings.resources.enabled)
     return ApiClient(client_config_source(kubeconfig), connections=len(cluster.watches) + 1), cluster
 
 

@@ -30,6 +30,8 @@ def modes_of(settings: Settings) -> Iterator[tuple[str, Path | None]]:
         yield "observe", settings.kubernetes.kubeconfig or secure.kubeconfig
     if secure.enabled:
         yield "publish", secure.kubeconfig
+    if settings.resources.enabled:
+        yield "resources", settings.kubernetes.kubeconfig or secure.kubeconfig
     for mode, enabled in (("floor", settings.floor.enabled), ("scale", settings.scale.enabled)):
         if enabled:
             yield mode, settings.acting.kubeconfig

@@ -20,6 +20,7 @@ from forecaster.app.compose import (
     build_cycle,
     election_of,
     origins_file,
+    status_writer,
 )
 from forecaster.app.effects import actuators
 from forecaster.app.facts import tell_facts
@@ -204,7 +205,11 @@ def build_service(
     source, live = facts or service_source(settings, table_path(directory), log, parts, clock)
     kept.follow_origins(origins_file(settings, source), log)
     table = offer_table(settings, directory, recall(ledger, now, log), metrics, paths, live, lambda: service.report)
-    actuator = actuators(settings, log, parts, live.source.live if live else None, election)
+    cluster = live.source.live if live else None
+    writes = settings.floor.enabled or settings.scale.enabled or settings.resources.enabled
+    fence = election or (election_of(settings, parts) if writes else None)
+    actuator = actuators(settings, log, parts, cluster, fence)
+    statuses = status_writer(settings, log, parts, cluster, fence)
     receivers: dict[str, OfferReceiver] = {"state": StateBefore(kept.earned)} if election else {}
     receivers["table"] = AnnouncedTable(table, log, written)
     if live:
@@ -215,6 +220,9 @@ def build_service(
     receivers |= remote_writers(settings, parts)
     if actuator:
         receivers["effects"] = actuator
+    if statuses:
+        receivers["status"] = statuses
+        metrics.watch_statuses(lambda: statuses.outcomes)
     receivers |= pictures(settings, table.path, kept.history, paths)
     publisher = OfferPublisher(
         settings.policies, receivers, before=last_offers(table.path), counting=metrics.counting_failures

@@ -178,6 +178,10 @@ class Metrics:
         """Ask for what is watched at the API server, and for HPAs without an answer, whenever the metrics are read."""
         self._registry.register(LiveMetrics(states, misread))
 
+    def watch_statuses(self, outcomes: Callable[[], Mapping[str, int]]) -> None:
+        """Ask for writes of statuses whenever the metrics are read."""
+        self._registry.register(StatusMetrics(outcomes))
+
     def watch_certificate(self, file: Path) -> None:
         """Look at the end of the serving certificate whenever the metrics are read."""
         self._registry.register(CertificateMetrics(file))
@@ -190,6 +194,22 @@ class Metrics:
         except StoreError:
             self._store.labels(part).inc()
             raise
+
+
+class StatusMetrics(Collector):
+    """Statuses of PredictiveAutoscalers that were written, by what became of each."""
+
+    def __init__(self, outcomes: Callable[[], Mapping[str, int]]) -> None:
+        self._outcomes = outcomes
+
+    def collect(self) -> Iterator[Metric]:
+        """Of this process."""
+        found = CounterMetricFamily(
+            "forecaster_status_writes", "Statuses of PredictiveAutoscalers by outcome.", labels=["outcome"]
+        )
+        for outcome, count in list(self._outcomes().items()):
+            found.add_metric([outcome], count)
+        yield found
 
 
 class LiveMetrics(Collector):

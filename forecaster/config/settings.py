@@ -15,6 +15,7 @@ state:        where snapshot, ledger and table lie
 acting:       how the cluster is written to           (actuators/settings.py)
 floor:        how minReplicas is written              (actuators/settings.py)
 scale:        how counts are written                  (actuators/settings.py)
+resources:    whether objects of the cluster state policies   (resources/settings.py)
 replicas:     how others come by what one computes    (publish/settings.py)
 policy:       defaults of every workload             (domain/policy.py)
 overrides:    - match: {namespace, kind, name}; policy: {...}
@@ -45,6 +46,7 @@ from forecaster.domain.settings import Duration, Section
 from forecaster.domain.signal import BUILT_IN, Signals
 from forecaster.errors import ConfigError, Fault, nearest
 from forecaster.publish.settings import RemoteWriteSettings, ReplicaSettings
+from forecaster.resources.settings import ResourceSettings
 from forecaster.serving.settings import KedaSettings, ServingSettings
 from forecaster.sources.factory import SourceSettings
 from forecaster.sources.queries import Queries
@@ -178,6 +180,7 @@ class Settings(Section):
     floor: FloorSettings = FloorSettings()
     scale: ScaleSettings = ScaleSettings()
     replicas: ReplicaSettings = ReplicaSettings()
+    resources: ResourceSettings = ResourceSettings()
     policy: Policy = Policy()
     overrides: tuple[Override, ...] = Field(
         (), description="Policies for some workloads: a list of {match: {namespace, kind, name}, policy: {...}}."
@@ -211,6 +214,14 @@ class Settings(Section):
         serving = info.data.get("serving")
         if value.enabled and serving and not (serving.enabled and serving.secure.enabled and serving.secure.service):
             raise ValueError("enabled needs serving.secure.enabled and serving.secure.service: replicas ask each other")
+        return value
+
+    @field_validator("resources")
+    @classmethod
+    def _resources_are_watched(cls, value: ResourceSettings, info: ValidationInfo) -> ResourceSettings:
+        kubernetes = info.data.get("kubernetes")
+        if value.enabled and kubernetes and kubernetes.live == "off":
+            raise ValueError("enabled: true needs live facts; leave kubernetes.live at its default")
         return value
 
     @field_validator("policy", "overrides")

@@ -230,7 +230,7 @@ class HorizontalPolicy(_Frozen):
         by_forecast = info.data.get("sizing") == "newsvendor" and info.data.get("scale_in_by_forecast")
         if value == 0 and not by_forecast:
             raise ValueError(
-                "must not be 0 unless sizing is worth and scale_in_by_forecast is true: nothing would wake it"
+                "must not be 0 unless sizing is newsvendor and scale_in_by_forecast is true: nothing would wake it"
             )
         return value
 

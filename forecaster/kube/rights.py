@@ -106,6 +106,22 @@ RIGHTS = (
         for resource in ("deployments", "statefulsets")
     ),
     Right(SERVICE, "scale", "", "events", ("create",), "changes leave no Event beside the workload"),
+    *(
+        Right(
+            SERVICE, "resources", "autoscaling.forecaster.dev", resource, ("list", "watch"),
+            "objects of the cluster state no policies",
+        )
+        for resource in ("predictiveautoscalers", "predictivepolicies")
+    ),
+    Right(
+        SERVICE, "resources", "autoscaling.forecaster.dev", "predictiveautoscalers/status", ("patch",),
+        "PredictiveAutoscalers have no status",
+    ),
+    Right(
+        SERVICE, "resources", "coordination.k8s.io", "leases", ("get", "patch"),
+        "no replica writes", names=(SERVICE,), namespace=NAMESPACE,
+    ),
+    Right(SERVICE, "resources", "", "events", ("create",), "changes leave no Event beside the PredictiveAutoscaler"),
     Right(
         CERTIFICATES, "publish", "", "secrets", ("get", "patch"),
         "there is no serving certificate", names=(CERTIFICATES,), namespace=NAMESPACE,

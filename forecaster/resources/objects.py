@@ -86,7 +86,8 @@ def autoscaler_of_resource(one: CustomResource) -> AutoscalerResource:
         spec, reference, fault = {}, TargetReference(), f"{origin}: its spec is not understood: {error}"
     target = WorkloadId(meta.namespace, reference.kind, reference.name)
     layer = Layer(origin, in_settings(spec))
-    return AutoscalerResource(meta.namespace, meta.name, meta.uid, meta.generation, target, layer, one.status, fault)
+    status = one.status.copy()  # alone: it would keep the whole page that it came with
+    return AutoscalerResource(meta.namespace, meta.name, meta.uid, meta.generation, target, layer, status, fault)
 
 
 def policy_of_resource(one: CustomResource) -> PolicyResource:

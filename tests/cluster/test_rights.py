@@ -22,6 +22,9 @@ from forecaster.kube.client import ApiClient
 from forecaster.kube.config import client_config_source
 from forecaster.kube.rights import RELEASE, RIGHTS, Right, missing
 from tests.cluster.test_floor import Dying, Replica, run_release
+from tests.cluster.test_resources import Replica as StatedReplica
+from tests.cluster.test_resources import apply as apply_autoscaler
+from tests.cluster.test_resources import events as reasons_of_events
 from tests.support.control_plane.acting import ActingReplica
 from tests.support.control_plane.deployed import NAMESPACE, Deployed
 from tests.support.control_plane.workloads import deployment, external_hpa
@@ -65,6 +68,7 @@ def requests(deployed: Deployed, tmp_path_factory: pytest.TempPathFactory) -> di
         wait_until(lambda: {"watch", "patch"} <= verbs_of(plane, "forecaster"), what="watches and the Lease")
     raise_and_end_floors(plane)
     scale_and_put_back(plane)
+    tell_a_status(plane)
     return {account: plane.audited(account) for account in {right.account for right in RIGHTS}}
 
 
@@ -127,6 +131,17 @@ def scale_and_put_back(plane: ControlPlane) -> None:
             found = replica.cycle("rights", 3, name="worker", kind=kind)["scale"]
             assert found.writes == {("raise", "written"): 1}
     assert "rights/worker" in run_release(plane, "release")
+
+
+def tell_a_status(plane: ControlPlane) -> None:
+    """The status of a PredictiveAutoscaler, and the Event of a target that is not there."""
+    with ExitStack() as parts:
+        replica = StatedReplica(plane, parts)
+        wait_until(replica.fence.valid, what="the Lease")
+        apply_autoscaler(plane, "rights", scaleTargetRef={"name": "gone"})
+        wait_until(lambda: bool(replica.cluster.policies().own), what="the watch of the object")
+        replica.cycle("rights")
+        wait_until(lambda: "TargetNotFound" in reasons_of_events(plane, "rights"), what="the Event")
 
 
 def die_within_a_restoring(plane: ControlPlane, replica: Replica) -> None:

@@ -51,6 +51,11 @@
   acting:
     lease: {{ .Release.Namespace }}/forecaster
 {{- end }}
+{{- if .Values.components.resources }}
+30-resources.yaml: |
+  resources:
+    enabled: true
+{{- end }}
 {{- if .Values.components.scale }}
 30-scale.yaml: |
   acting:

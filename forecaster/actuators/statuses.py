@@ -1,0 +1,223 @@
+"""StatusWriter: the status of every PredictiveAutoscaler as the offer has it, and Events, while this replica leads.
+
+What has to be written is found in the cycle, by columns; it is sent by a thread of its own, so that no decision waits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import msgspec
+
+from forecaster.actuators.events import EventObject, InvolvedObject, create_event, instant_text
+from forecaster.actuators.writes import MANAGER
+from forecaster.domain.layers import leaf_origins
+from forecaster.kube.client import ApiError
+from forecaster.kube.objects import ObjectMeta, Wire
+from forecaster.resources.objects import API_VERSION, AUTOSCALER, AUTOSCALERS, AutoscalerResource
+from forecaster.resources.status import AutoscalerStatus, Condition, Decided, news, status_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Sequence
+    from datetime import datetime
+
+    from forecaster.actuators.writes import AuditLog, Fence
+    from forecaster.domain.policies import Policies
+    from forecaster.kube.client import ApiClient
+    from forecaster.publish.rows import OfferedCycle
+
+LOOK_SECONDS = 0.5
+"""Of a cycle for making statuses: what is left is looked at in the next one."""
+MOST_WRITES = 500
+"""In a cycle; what is left waits for the next one."""
+REFRESHED_SECONDS = 600.0
+"""After which texts and amounts are written although nothing else has changed."""
+STILL = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT})
+"""The object has gone, or another one has its name: nothing is to be written."""
+
+
+class StatusPatch(Wire, frozen=True):
+    """What is applied to the status subresource."""
+
+    api_version: str
+    kind: str
+    metadata: dict[str, str]
+    status: AutoscalerStatus
+
+
+class StatusWrite(NamedTuple):
+    """One status, and the conditions that are news."""
+
+    resource: AutoscalerResource
+    status: AutoscalerStatus
+    news: Sequence[Condition]
+    at: datetime
+
+
+class Statuses(Protocol):
+    """The status subresource of PredictiveAutoscalers. Raises ApiError."""
+
+    def write(self, write: StatusWrite) -> None:
+        """One status, then its Events."""
+
+
+class LiveStatuses:
+    """That of an API server."""
+
+    def __init__(self, client: ApiClient) -> None:
+        self._client = client
+
+    def write(self, write: StatusWrite) -> None:
+        """Server-side apply of the object that was seen; another one of its name is a conflict."""
+        one = write.resource
+        path = f"/apis/{API_VERSION}/namespaces/{one.namespace}/{AUTOSCALERS}/{one.name}/status"
+        metadata = {"name": one.name, "namespace": one.namespace, "uid": one.uid}
+        patch = StatusPatch(API_VERSION, AUTOSCALER, metadata, write.status)
+        self._client.apply(f"{path}?fieldManager={MANAGER}&force=true", patch, dict[str, Any])
+        for condition in write.news:
+            create_event(self._client, event_of(one, condition, write.at))
+
+
+@dataclass(slots=True)
+class StatusWriter:
+    """Receives the offers of a cycle."""
+
+    statuses: Statuses
+    fence: Fence
+    policies: Policies
+    resources: Callable[[], Iterable[AutoscalerResource]]
+    log: AuditLog
+    disabled: Collection[str]
+    """Modes that write to the cluster and are not enabled."""
+    seconds: Callable[[], float] = time.monotonic
+    """For durations only."""
+    outcomes: Counter[str] = field(default_factory=Counter)
+    """Writes by what became of them."""
+    _known: dict[str, tuple[object, float]] = field(default_factory=dict)
+    """By uid, what the status that is there was made of, and when."""
+    _waiting: list[StatusWrite] = field(default_factory=list)
+    _wake: threading.Event = field(default_factory=threading.Event)
+    _closed: bool = False
+
+    def receive(self, cycle: OfferedCycle) -> None:
+        """Find the statuses that have to be written; none while another replica leads, or while the last are sent."""
+        if self.sending or not self.fence.valid():
+            return
+        self._waiting = self.due(cycle)
+        self._wake.set()
+
+    @property
+    def sending(self) -> bool:
+        """Whether the statuses of a cycle are still being sent."""
+        return self._wake.is_set()
+
+    def due(self, cycle: OfferedCycle) -> list[StatusWrite]:
+        """The writes of one cycle, the longest unknown first."""
+        rows = {id_: row for row, id_ in enumerate(cycle.ids)}
+        resources = sorted(self.resources(), key=lambda one: self._known.get(one.uid, (None, 0.0))[1])
+        gone = self._known.keys() - {one.uid for one in resources}
+        for uid in gone:
+            del self._known[uid]
+        until, found = self.seconds() + LOOK_SECONDS, []
+        for one in resources:
+            row = rows.get(one.target)
+            made_of = (one.generation, one.fault, self._facts(cycle, row), self.policies.layers(one.target))
+            before, at = self._known.get(one.uid, (None, float("-inf")))
+            if before == made_of and self.seconds() - at < REFRESHED_SECONDS:
+                continue
+            write = self._write(one, cycle, row)
+            self._known[one.uid] = (made_of, self.seconds())
+            if write is not None:
+                found.append(write)
+            if len(found) == MOST_WRITES or self.seconds() > until:
+                break
+        return found
+
+    def send(self, writes: Sequence[StatusWrite]) -> None:
+        """Send statuses while this replica may write; one that fails is made anew in the next cycle."""
+        failed: list[str] = []
+        for write in writes:
+            if self._closed or not self.fence.valid():
+                self._forget(write)
+                continue
+            try:
+                self.statuses.write(write)
+                self.outcomes["written"] += 1
+            except ApiError as error:
+                self.outcomes["gone" if error.status in STILL else "failed"] += 1
+                self._forget(write)
+                failed += [] if error.status in STILL else [f"{write.resource.layer.origin}: {error}"]
+        if failed:
+            self.log.warning("statuses_not_written", count=len(failed), first=failed[0])
+
+    def run(self) -> None:
+        """Send what is found until closed."""
+        while self._wake.wait() and not self._closed:
+            try:
+                self.send(self._waiting)
+            except Exception as error:  # noqa: BLE001  the boundary of a thread: the next cycle's are sent
+                self.log.warning("statuses_not_written", count=len(self._waiting), first=f"{error!r}")
+            self._wake.clear()
+
+    def close(self) -> None:
+        """Send nothing more."""
+        self._closed = True
+        self._wake.set()
+
+    def _facts(self, cycle: OfferedCycle, row: int | None) -> tuple[object, ...]:
+        """What decides whether a status may be another one than before, of the columns."""
+        if row is None:
+            return ()
+        decided, worded = cycle.decided, getattr(cycle.recommendations, "worded", None)
+        facts = (decided.current[row], decided.recommended[row], decided.reason[row], decided.mode[row])
+        return (*map(int, facts), 0 if worded is None else int(worded[row]))
+
+    def _write(self, one: AutoscalerResource, cycle: OfferedCycle, row: int | None) -> StatusWrite | None:
+        """The status, unless the object has the same one already."""
+        decided = Decided(
+            cycle.recommendations[row] if row is not None else None,
+            self.policies.stated(one.target),
+            self.policies.refused(one.target),
+            leaf_origins(self.policies.effective_layers(one.target)),
+            disabled=self.disabled,
+        )
+        before = status_there(one)
+        status = status_of(one, decided, before, cycle.at)
+        known = one.uid in self._known
+        same = status == before or (status.material() == before.material() and not known)
+        return None if same else StatusWrite(one, status, news(before, status), cycle.at)
+
+    def _forget(self, write: StatusWrite) -> None:
+        self._known.pop(write.resource.uid, None)
+
+
+def status_there(one: AutoscalerResource) -> AutoscalerStatus:
+    """The status that an object has; an empty one where it has none, or one of another version."""
+    try:
+        return msgspec.json.decode(one.status, type=AutoscalerStatus)
+    except msgspec.DecodeError:
+        return AutoscalerStatus()
+
+
+def event_of(one: AutoscalerResource, condition: Condition, at: datetime) -> EventObject:
+    """What `kubectl describe predictiveautoscaler` shows of a change. Sent twice it is one."""
+    now = instant_text(at)
+    change = f"{one.uid} {one.generation} {condition.type} {condition.status} {condition.reason} {now}"
+    digest = hashlib.sha256(change.encode()).hexdigest()[:16]
+    return EventObject(
+        ObjectMeta(name=f"{one.name[:200]}.{digest}", namespace=one.namespace),
+        InvolvedObject(one.namespace, one.name, one.uid, API_VERSION, AUTOSCALER),
+        reason=condition.reason,
+        message=f"{condition.type} is {condition.status}: {condition.message}",
+        type="Warning" if condition.type == "Ready" and condition.status == "False" else "Normal",
+        first_timestamp=now,
+        last_timestamp=now,
+        count=1,
+        source={"component": MANAGER},
+    )

@@ -1,0 +1,124 @@
+"""CustomResourceDefinitions of PredictiveAutoscaler and PredictivePolicy, made of the settings of a policy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import yaml
+
+from forecaster.domain.policy import Policy, PolicySelector
+from forecaster.resources.objects import AUTOSCALER, AUTOSCALERS, DEFAULT_POLICIES, DEFAULTS, GROUP, VERSION
+from forecaster.resources.schema import MOST_CHARACTERS, schema_of
+from forecaster.resources.status import AutoscalerStatus
+
+Document = dict[str, Any]
+COLUMNS = (
+    ("Target", "string", ".spec.scaleTargetRef.name"),
+    ("Mode", "string", ".status.mode"),
+    ("Current", "integer", ".status.currentReplicas"),
+    ("Recommended", "integer", ".status.recommendedReplicas"),
+    ("Peak", "string", ".status.forecastPeak"),
+    ("Gate", "string", ".status.gate"),
+    ("Reason", "string", ".status.reason"),
+    ("Age", "date", ".metadata.creationTimestamp"),
+)
+COLUMNS_OF_DEFAULTS = (
+    ("Namespaces", "string", ".spec.match.namespace"),
+    ("Kinds", "string", ".spec.match.kind"),
+    ("Names", "string", ".spec.match.name"),
+    ("Mode", "string", ".spec.mode"),
+    ("Age", "date", ".metadata.creationTimestamp"),
+)
+DESCRIPTIONS = {
+    AUTOSCALER: "The policy of one workload, what is recommended for it, and why.",
+    DEFAULTS: "Defaults of the policies of the workloads that it selects. Of several the later name wins, key by key.",
+}
+HEAD = "# Made by `python -m deploy.generate` of the settings of a policy (forecaster/resources/schema.py).\n"
+
+
+def definitions_text() -> str:
+    """Both as YAML."""
+    documents = (yaml.safe_dump(one, sort_keys=False, allow_unicode=True, width=120) for one in definitions())
+    return HEAD + "---\n".join(documents)
+
+
+def definitions() -> tuple[Document, Document]:
+    """The definition of PredictiveAutoscaler, and that of PredictivePolicy."""
+    policy = schema_of(Policy)
+    properties = policy["properties"]
+    name = {"type": "string", "minLength": 1, "maxLength": MOST_CHARACTERS}
+    target = {
+        "type": "object",
+        "description": "The workload that is meant, in the same namespace.",
+        "required": ["name"],
+        "properties": {
+            "apiVersion": {"type": "string", "default": "apps/v1", "description": "As an HPA has it."},
+            "kind": {**name, "default": "Deployment", "description": "Its kind."},
+            "name": {**name, "description": "Its name."},
+        },
+    }
+    policy["description"] = "A layer of the policy: what is left out stays as the layers below state it."
+    autoscaler = {**policy, "required": ["scaleTargetRef"], "properties": {"scaleTargetRef": target, **properties}}
+    match = {**schema_of(PolicySelector, filled=True), "default": {}}
+    defaults = {**policy, "properties": {"match": match, **properties}}
+    return (
+        _definition(AUTOSCALER, AUTOSCALERS, "pa", "Namespaced", COLUMNS, autoscaler, _status()),
+        _definition(DEFAULTS, DEFAULT_POLICIES, "pp", "Cluster", COLUMNS_OF_DEFAULTS, defaults),
+    )
+
+
+def _definition(
+    kind: str,
+    plural: str,
+    short: str,
+    scope: str,
+    columns: tuple[tuple[str, str, str], ...],
+    spec: Document,
+    status: Document | None = None,
+) -> Document:
+    described = DESCRIPTIONS[kind]
+    text = {"type": "string"}
+    properties = {"apiVersion": {**text}, "kind": {**text}, "metadata": {"type": "object"}, "spec": spec}
+    whole: Document = {"type": "object", "description": described, "required": ["spec"], "properties": properties}
+    version: Document = {"name": VERSION, "served": True, "storage": True, "schema": {"openAPIV3Schema": whole}}
+    if status:
+        properties["status"] = status
+        version["subresources"] = {"status": {}}
+    version["additionalPrinterColumns"] = [{"name": name, "type": of, "jsonPath": path} for name, of, path in columns]
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{GROUP}"},
+        "spec": {
+            "group": GROUP,
+            "names": {
+                "kind": kind,
+                "listKind": f"{kind}List",
+                "plural": plural,
+                "singular": kind.lower(),
+                "shortNames": [short],
+            },
+            "scope": scope,
+            "versions": [version],
+        },
+    }
+
+
+def _status() -> Document:
+    schema = msgspec.json.schema(AutoscalerStatus)
+    status: Document = _inlined(schema["$defs"]["AutoscalerStatus"], schema["$defs"])
+    conditions = status["properties"]["conditions"]
+    conditions |= {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
+    return status
+
+
+def _inlined(part: Any, known: Document) -> Any:
+    """A schema without references, titles and defaults; what may be null may be left out."""
+    if not isinstance(part, dict):
+        return part
+    if "$ref" in part:
+        return _inlined(known[part["$ref"].rpartition("/")[2]], known)
+    kinds = [one for one in part.get("anyOf", ()) if one != {"type": "null"}]
+    kept = {key: value for key, value in part.items() if key not in {"anyOf", "title", "default"} and value != []}
+    return {key: _inlined(value, known) for key, value in {**kept, **(kinds[0] if kinds else {})}.items()}

@@ -1,0 +1,204 @@
+"""OpenAPI v3 of the policy settings, as a structural schema of a CustomResourceDefinition: no field is written twice.
+
+Defaults are told in the descriptions and not filled in: an object is a layer, and a default that the API server wrote
+into it would stand over what other layers state. Elements of lists are whole, and have theirs.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, get_args
+
+from pydantic import BaseModel
+
+from forecaster.domain.amounts import duration_text
+from forecaster.domain.event import ScheduledEvent
+from forecaster.domain.policy import HorizontalPolicy, VerticalPolicy
+from forecaster.domain.settings import DURATION_PATTERN, QUANTITY_PATTERN
+from forecaster.resources.spelling import camel
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pydantic.fields import FieldInfo
+
+    Schema = dict[str, Any]
+
+MOST_ITEMS, MOST_CHARACTERS, MOST_DURATION, MOST_QUANTITY = 50, 253, 40, 20
+"""Bounds without which the API server cannot tell what its validation costs at most."""
+BY_FORECAST = (
+    "(!has(self.sizing) || self.sizing == 'newsvendor') && (!has(self.scaleInByForecast) || self.scaleInByForecast)"
+)
+SHARED_CPUS = "!has(self.staticCpus) || !self.staticCpus"
+RULES: Mapping[type[BaseModel], tuple[tuple[str, str], ...]] = MappingProxyType(
+    {
+        HorizontalPolicy: (
+            (
+                "!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas",
+                "maxReplicas must not be below minReplicas",
+            ),
+            (
+                f"!has(self.minReplicas) || self.minReplicas > 0 || ({BY_FORECAST})",
+                "minReplicas 0 needs sizing: newsvendor and scaleInByForecast: true; nothing else would wake it",
+            ),
+        ),
+        VerticalPolicy: (
+            (
+                f"{SHARED_CPUS} || !has(self.cpuLimit) || self.cpuLimit != 'none'",
+                "staticCpus: exclusive CPUs need a limit equal to the request, and cpuLimit is none",
+            ),
+            (
+                f"{SHARED_CPUS} || !has(self.memoryLimit) || self.memoryLimit == 'request'",
+                "staticCpus: only Guaranteed pods have them; memoryLimit must be request",
+            ),
+            (
+                f"{SHARED_CPUS} || !has(self.recommender) || self.recommender == 'forecaster'",
+                "staticCpus: only recommender forecaster rounds to whole cores",
+            ),
+        ),
+        ScheduledEvent: (
+            (
+                "has(self.start) == has(self.end) && has(self.cron) == has(self.duration)",
+                "start goes with end, and cron with duration",
+            ),
+            ("has(self.start) != has(self.cron)", "an event has either start and end, or cron and duration"),
+            ("!has(self.start) || !has(self.end) || self.start < self.end", "end must be after start"),
+            ("has(self.replicas) != self.freeze", "an event has either replicas or freeze: true"),
+        ),
+    }
+)
+"""Rules between settings of one section, in CEL, with what is wrong where they do not hold. The same as the validators
+of the section have, as far as one layer can tell; what only all layers together show is said in the status."""
+
+
+def schema_of(model: type[BaseModel], *, filled: bool = False) -> Schema:
+    """The schema of a section; with `filled` the API server puts defaults in."""
+    parts = model.model_json_schema()["properties"]
+    properties = {camel(name): _field(field, parts[name], filled=filled) for name, field in model.model_fields.items()}
+    required = [camel(name) for name, field in model.model_fields.items() if field.is_required()]
+    return _without_empty(
+        {
+            "type": "object",
+            "description": (model.__doc__ or "").strip().splitlines()[0],
+            "required": required,
+            "properties": properties,
+            "x-kubernetes-validations": [_rule(*each) for each in RULES.get(model, ())],
+        }
+    )
+
+
+def _field(field: FieldInfo, part: Schema, *, filled: bool) -> Schema:
+    inner, default = _section_of(field.annotation), field.get_default(call_default_factory=True)
+    if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+        return schema_of(field.annotation)
+    described = {"description": _described(field, "" if filled else _text(default))}
+    if inner is not None:
+        items = schema_of(inner, filled=True)
+        return {"type": "array", **described, "maxItems": MOST_ITEMS, "items": items}
+    whole = {"default": default} if filled and default is not None and not field.is_required() else {}
+    return {**_plain(next(_kinds(part)), field), **described, **whole}
+
+
+def _plain(part: Schema, field: FieldInfo) -> Schema:
+    """A value that is no section: its type, its range, and rules for what OpenAPI has no range of."""
+    bounds = list(_bounds(field))
+    if part.get("pattern") == DURATION_PATTERN:
+        return {"type": "string", "maxLength": MOST_DURATION, "x-kubernetes-validations": list(_of_duration(bounds))}
+    if part.get("pattern") == QUANTITY_PATTERN or _is_amount(part):
+        rules = list(_of_amount(bounds))
+        return {"x-kubernetes-int-or-string": True, "maxLength": MOST_QUANTITY, "x-kubernetes-validations": rules}
+    if part.get("type") == "number":
+        return _without_empty({"type": "number", "x-kubernetes-validations": list(_of_number(part))})
+    kept: Schema = {
+        key: part[key] for key in ("type", "enum", "format", "minimum", "maximum", "minLength") if key in part
+    }
+    if kept["type"] == "string" and not {"enum", "format"} & kept.keys():
+        kept["maxLength"] = MOST_CHARACTERS
+    return kept
+
+
+def _kinds(part: Schema) -> Iterator[Schema]:
+    """The ways in which a value may be written; text before numbers, where both are allowed."""
+    found = [one for one in part.get("anyOf", [part]) if one.get("type") != "null"]
+    yield from sorted(found, key=lambda one: one.get("pattern") != QUANTITY_PATTERN)
+
+
+def _is_amount(part: Schema) -> bool:
+    return any(one.get("pattern") == QUANTITY_PATTERN for one in part.get("anyOf", ()))
+
+
+NUMBERS = {
+    "minimum": (">=", "at least"),
+    "exclusiveMinimum": (">", "above"),
+    "maximum": ("<=", "at most"),
+    "exclusiveMaximum": ("<", "below"),
+}
+
+
+def _of_number(part: Schema) -> Iterator[Schema]:
+    """Rules in place of OpenAPI's bounds: the API server's own messages cut 0.99 to 0."""
+    for key, (sign, words) in NUMBERS.items():
+        if key in part:
+            yield _rule(f"self {sign} {float(part[key])}", f"must be {words} {part[key]:g}")
+
+
+def _of_duration(bounds: list[tuple[str, Any]]) -> Iterator[Schema]:
+    written = f"self.matches('{DURATION_PATTERN}')".replace("\\", "\\\\")
+    yield _rule(written, "must be a duration like 90s, 5m, 1h30m or 14d")
+    for kind, bound in bounds:
+        if kind == "gt":
+            yield _rule("self.matches('[1-9]')", f"must be longer than {duration_text(bound)}")
+        if kind == "le" and bound < timedelta(days=1):
+            # Days are no unit of CEL's; so short a bound is passed by all of them.
+            seconds = f"duration(self == '0' ? '0s' : self) <= duration('{bound.total_seconds():g}s')"
+            message = f"must be at most {duration_text(bound)}, in h, m, s or ms"
+            yield _rule(f"!{written} || (!self.contains('d') && {seconds})", message)
+
+
+def _of_amount(bounds: list[tuple[str, Any]]) -> Iterator[Schema]:
+    written = "type(self) == int || isQuantity(self)"
+    yield _rule(written, "must be a whole number or a quantity like 100m, 0.5 or 64Mi")
+    for kind, bound in bounds:
+        above, word = NUMBERS["exclusiveMinimum" if kind == "gt" else "minimum"]
+        least = f"quantity(string(self)).compareTo(quantity('{bound:g}')) {above} 0"
+        yield _rule(f"!({written}) || {least}", f"must be {word} {bound:g}")
+
+
+def _bounds(field: FieldInfo) -> Iterator[tuple[str, Any]]:
+    """Lower and upper bounds, also where they are stated within an optional type."""
+    nested = [note for one in get_args(field.annotation) for note in getattr(one, "__metadata__", ())]
+    for note in (*field.metadata, *(each for one in nested for each in getattr(one, "metadata", (one,)))):
+        for kind in ("gt", "ge", "le"):
+            if (bound := getattr(note, kind, None)) is not None:
+                yield kind, bound
+
+
+def _section_of(annotation: Any) -> type[BaseModel] | None:
+    """The section of which a setting is a list."""
+    found = [one for one in get_args(annotation) if isinstance(one, type) and issubclass(one, BaseModel)]
+    return found[0] if found else None
+
+
+def _described(field: FieldInfo, default: str) -> str:
+    text = field.description or ""
+    return f"{text} Default: {default}." if default and "efault" not in text else text
+
+
+def _text(default: object) -> str:
+    match default:
+        case timedelta():
+            return duration_text(default)
+        case str() | bool() | int() | float():
+            return default if isinstance(default, str) else json.dumps(default)
+        case _:
+            return ""
+
+
+def _rule(rule: str, message: str) -> Schema:
+    return {"rule": rule, "message": message}
+
+
+def _without_empty(schema: Schema) -> Schema:
+    return {key: value for key, value in schema.items() if value not in ("", [], {})}

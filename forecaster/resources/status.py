@@ -1,0 +1,185 @@
+"""The status of a PredictiveAutoscaler, made of what was decided about its workload. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime  # noqa: TC003  msgspec resolves the annotations
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import msgspec
+
+from forecaster.domain.amounts import amount
+from forecaster.domain.decision import Hold
+from forecaster.kube.objects import Wire
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from forecaster.domain.decision import Recommendation
+    from forecaster.domain.layers import Layer, Origin
+    from forecaster.domain.policy import Policy
+    from forecaster.resources.objects import AutoscalerResource
+
+MESSAGE_MAX = 1000
+
+
+def described(text: str) -> msgspec.Meta:
+    """A field and its sentence in the definition."""
+    return msgspec.Meta(description=text)
+
+
+class Condition(Wire, frozen=True):
+    """One condition, in the style of the HPA's."""
+
+    type: Annotated[str, described("Ready, ForecastActing or Limited.")]
+    status: Annotated[str, described("True, False or Unknown.")]
+    reason: Annotated[str, described("Why, in one word.")]
+    message: Annotated[str, described("Why, in a sentence.")] = ""
+    last_transition_time: Annotated[datetime | None, described("When the status became what it is.")] = None
+    observed_generation: Annotated[int, described("Generation of the specification that it is about.")] = 0
+
+
+class AutoscalerStatus(Wire, frozen=True):
+    """What the leader of the service saw and decided last."""
+
+    observed_generation: Annotated[int, described("Generation of the specification that this is about.")] = 0
+    mode: Annotated[str, described("The mode in force, by all layers of the policy.")] = ""
+    current_replicas: Annotated[int | None, described("Replicas that there are.")] = None
+    recommended_replicas: Annotated[int | None, described("Replicas that are recommended; absent while held.")] = None
+    forecast_peak: Annotated[str, described("The forecast peak of the signal that asks for most.")] = ""
+    gate: Annotated[str, described("acting: the forecast has its say. watched: it is judged. off: no gate.")] = ""
+    reason: Annotated[str, described("Reason of the latest decision.")] = ""
+    message: Annotated[str, described("The latest decision in a sentence.")] = ""
+    conditions: Annotated[tuple[Condition, ...], described("Ready, ForecastActing, Limited.")] = ()
+
+    def condition(self, kind: str) -> Condition | None:
+        """One of them."""
+        return next((one for one in self.conditions if one.type == kind), None)
+
+    def material(self) -> object:
+        """What is told at once; the rest changes in every cycle, and is told now and then."""
+        facts = [(one.type, one.status, one.reason) for one in self.conditions]
+        numbers = (self.observed_generation, self.mode, self.current_replicas, self.recommended_replicas)
+        return *numbers, self.gate, self.reason, *facts
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What is known of the workload of a PredictiveAutoscaler after a cycle."""
+
+    recommendation: Recommendation | None
+    """None: there is no such workload."""
+    policy: Policy
+    refused: Sequence[tuple[Layer, str]] = ()
+    origins: Sequence[Origin] = ()
+    """Of the settings that its policy states above the defaults."""
+    disabled: Collection[str] = ()
+    """Modes that write to the cluster and are not enabled in the settings."""
+
+
+class _Finding(NamedTuple):
+    status: str
+    reason: str
+    message: str = ""
+
+
+def status_of(one: AutoscalerResource, decided: Decided, before: AutoscalerStatus, now: datetime) -> AutoscalerStatus:
+    """The status after a cycle; instants of conditions whose status stays are those of `before`."""
+    found = decided.recommendation
+    findings = {
+        "Ready": _ready(one, decided),
+        "ForecastActing": _acting(decided),
+        "Limited": _limited(found),
+    }
+    conditions = tuple(_condition(kind, each, one.generation, before, now) for kind, each in findings.items())
+    if found is None:
+        return AutoscalerStatus(one.generation, decided.policy.mode, conditions=conditions)
+    held = isinstance(found.replicas, Hold)
+    return AutoscalerStatus(
+        observed_generation=one.generation,
+        mode=decided.policy.mode,
+        current_replicas=found.replicas_now,
+        recommended_replicas=None if held else found.wanted_replicas,
+        forecast_peak=_peak(found),
+        gate="off" if not decided.policy.horizontal.gate else "watched" if found.watched else "acting",
+        reason=str(found.replicas.reason),
+        message=found.replicas.message[:MESSAGE_MAX],
+        conditions=conditions,
+    )
+
+
+def _ready(one: AutoscalerResource, decided: Decided) -> _Finding:
+    """Whether what it states is in force."""
+    refused = [why for layer, why in decided.refused if layer == one.layer]
+    if one.fault or refused:
+        return _Finding("False", "PolicyRefused", one.fault or f"It is left out of the policy: {refused[0]}.")
+    if decided.recommendation is None:
+        return _Finding("False", "TargetNotFound", f"No {one.target.kind} {one.target} is known.")
+    others = [each for each in decided.origins if any(origin == one.layer.origin for _, origin in each.over)]
+    if others:
+        stands = "; ".join(f"{each.path} {each.value} by {each.origin}" for each in others)
+        return _Finding("True", "PartlyOverridden", f"Stated by layers above it: {stands}.")
+    if (mode := decided.policy.mode) in decided.disabled:
+        return _Finding("False", "ModeNotEnabled", f"Mode {mode} needs {mode}.enabled: true in the settings.")
+    return _Finding("True", "PolicyInForce", "Its policy is in force.")
+
+
+def _acting(decided: Decided) -> _Finding:
+    """Whether the forecast has its say."""
+    found = decided.recommendation
+    if found is None:
+        return _Finding("Unknown", "TargetNotFound")
+    if isinstance(found.replicas, Hold):
+        return _Finding("False", _word(str(found.replicas.reason)), found.replicas.message)
+    if all(view.forecast is None for view in found.signals):
+        return _Finding("False", "NoForecast", found.replicas.message)
+    if found.watched:
+        return _Finding("False", "Watched", "The gate judges the forecast by this workload's own days first.")
+    return _Finding("True", "ForecastActing", "The forecast may raise the count.")
+
+
+def _limited(found: Recommendation | None) -> _Finding:
+    """Whether a clamp changed the count, and the last that did."""
+    clamps = [one for one in found.clamps if one.before != one.after] if found else []
+    limits = [one for one in clamps if one.rule != "forecast"]
+    if not limits:
+        return _Finding("False", "WithinLimits", "No clamp changed the count.")
+    return _Finding("True", _word(limits[-1].rule), limits[-1].why)
+
+
+def _condition(kind: str, found: _Finding, generation: int, before: AutoscalerStatus, now: datetime) -> Condition:
+    old = before.condition(kind)
+    same = old is not None and old.status == found.status and old.last_transition_time is not None
+    since = old.last_transition_time if old is not None and same else now.replace(microsecond=0)
+    return Condition(kind, found.status, found.reason, found.message[:MESSAGE_MAX], since, generation)
+
+
+def _peak(found: Recommendation) -> str:
+    """Of the signal that asks for most replicas; to two digits, so that it stays while little changes."""
+    known = [view for view in found.signals if view.forecast]
+    if not known:
+        return ""
+    view = max(known, key=lambda one: one.forecast_replicas or 0)
+    peak = view.forecast.peak if view.forecast else None
+    return f"{view.signal} {amount(None if peak is None else float(f'{peak:.2g}'), view.unit)}"
+
+
+def _word(reason: str) -> str:
+    """A reason as conditions have them.
+
+    >>> _word("no-data"), _word("blast radius")
+    ('NoData', 'BlastRadius')
+    """
+    return "".join(part.capitalize() for part in re.split(r"[^a-zA-Z]+", reason))
+
+
+def news(before: AutoscalerStatus, after: AutoscalerStatus) -> list[Condition]:
+    """The conditions whose status or reason is another one: each is worth an Event. Not those of a first status."""
+    found = []
+    for one in after.conditions:
+        old = before.condition(one.type)
+        first = old is None and one.status != "False"
+        if not first and (old is None or (old.status, old.reason) != (one.status, one.reason)):
+            found.append(one)
+    return [one for one in found if one.type != "Limited"]

@@ -1,0 +1,293 @@
+"""Policies as objects, on a real API server: what it refuses, what it shows, what they change; by the pod's account."""
+
+from __future__ import annotations
+
+import re
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import structlog
+import yaml
+
+from forecaster.app.compose import election_of, live_cluster, status_writer
+from forecaster.config.settings import parse
+from forecaster.domain.event import ScheduledEvent
+from forecaster.domain.policy import HorizontalPolicy
+from forecaster.domain.window import Inventory
+from forecaster.domain.workload import WorkloadId
+from forecaster.publish.publisher import OfferPublisher
+from forecaster.resources.objects import API_VERSION, AUTOSCALERS, path_of_all
+from forecaster.resources.schema import RULES
+from forecaster.resources.spelling import in_objects
+from forecaster.sources.live import LiveSource
+from forecaster.sources.queries import Queries
+from tests.support.control_plane.acting import apply_components
+from tests.support.control_plane.deployed import NAMESPACE
+from tests.support.control_plane.workloads import deployment
+from tests.support.recommendations import recommendation
+from tests.support.waiting import wait_until
+from tests.unit.resources.test_definitions import CONTRADICTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from forecaster.publish.rows import OfferedCycle
+    from tests.support.control_plane.api import Document
+    from tests.support.control_plane.plane import ControlPlane
+
+HEAD = {"apiVersion": API_VERSION, "kind": "PredictiveAutoscaler"}
+
+
+class Prometheus:
+    """One that knows no workload: those of the API server are all there are."""
+
+    def __init__(self) -> None:
+        self.queries = Queries()
+
+    def inventory(self, at: datetime) -> Inventory:
+        return Inventory(at, ())
+
+    def follow(self, inventory: Inventory) -> None:
+        """Nothing is asked of it."""
+
+
+class Replica:
+    """One forecaster as `app` composes it: live facts, policies, offers, statuses. It recommends five replicas."""
+
+    def __init__(self, plane: ControlPlane, parts: ExitStack) -> None:
+        kubeconfig = str(plane.account("forecaster", NAMESPACE))
+        given = {"resources": {"enabled": True}, "kubernetes": {"kubeconfig": kubeconfig}}
+        self.settings = parse({**given, "acting": {"kubeconfig": kubeconfig}}, "test")
+        found = live_cluster(self.settings)
+        assert found is not None
+        client, self.cluster = found
+        self.cluster.start(client)
+        parts.callback(self.cluster.stop, client)
+        assert self.cluster.wait(60)
+        self.source = LiveSource(Prometheus(), self.cluster)  # type: ignore[arg-type]
+        self.fence = election_of(self.settings, parts)
+        writer = status_writer(self.settings, structlog.get_logger(), parts, self.cluster, self.fence)
+        assert writer is not None
+        self.writer = writer
+        self.offered: OfferedCycle | None = None
+        seen: Any = SimpleNamespace(receive=self._receive)
+        self.publisher = OfferPublisher(self.settings.policies, {"status": writer, "seen": seen})
+
+    def cycle(self, namespace: str) -> Inventory:
+        """One cycle."""
+        wait_until(lambda: not self.writer.sending, what="the statuses of the cycle before")
+        now = datetime.now(UTC)
+        inventory = self.source.inventory(now)
+        assert inventory.policies is not None
+        self.settings.policies.take_over(inventory.policies)
+        here = [one.id for one in inventory.workloads if one.id.namespace == namespace]
+        self.publisher.publish(now, [recommendation(id_, at=now, now=1) for id_ in here])
+        return inventory
+
+    def published(self, id_: WorkloadId) -> bool:
+        """Whether HPAs may read a number of a workload, after one more cycle."""
+        self.cycle(id_.namespace)
+        assert self.offered is not None
+        return id_ in self.offered.ids and self.offered.offer(self.offered.ids.index(id_)) is not None
+
+    def _receive(self, cycle: OfferedCycle) -> None:
+        self.offered = cycle
+
+
+@pytest.fixture(scope="module")
+def plane(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> ControlPlane:
+    """The control plane with `deploy/base` and the component `resources`."""
+    apply_components(control_plane, tmp_path_factory.mktemp("resources"), "resources")
+    for verb, resource in (("patch", f"{AUTOSCALERS}/status"), ("watch", "predictivepolicies")):
+        control_plane.until_allowed(f"{NAMESPACE}/forecaster", verb, f"{resource}.autoscaling.forecaster.dev")
+    wait_until(lambda: served(control_plane, AUTOSCALERS, "predictivepolicies"), what="the definitions")
+    return control_plane
+
+
+def served(plane: ControlPlane, *plurals: str) -> bool:
+    return all(plane.api.ask("GET", path_of_all(one)).is_success for one in plurals)
+
+
+@pytest.fixture(scope="module")
+def leader(plane: ControlPlane) -> Iterator[Replica]:
+    with ExitStack() as parts:
+        replica = Replica(plane, parts)
+        wait_until(replica.fence.valid, what="the Lease")
+        yield replica
+
+
+@pytest.fixture
+def web(plane: ControlPlane, leader: Replica, namespace: str) -> WorkloadId:
+    """A Deployment of one pod, known to the replica."""
+    plane.api.create(deployment("web", 1), namespace)
+    id_ = WorkloadId(namespace, "Deployment", "web")
+    wait_until(lambda: leader.cluster.present(id_) is not None, what="the Deployment")
+    return id_
+
+
+def apply(plane: ControlPlane, namespace: str, name: str = "web", **spec: Any) -> str:
+    document = {**HEAD, "metadata": {"name": name}, "spec": {"scaleTargetRef": {"name": "web"}, **spec}}
+    return plane.kubectl("apply", f"--namespace={namespace}", "-f-", given=yaml.safe_dump(document))
+
+
+def read(plane: ControlPlane, namespace: str) -> Document:
+    return plane.api.get(f"/apis/{API_VERSION}/namespaces/{namespace}/{AUTOSCALERS}/web")
+
+
+def condition(plane: ControlPlane, namespace: str, kind: str) -> tuple[str, str]:
+    found = read(plane, namespace).get("status", {}).get("conditions", [])
+    return next(((one["status"], one["reason"]) for one in found if one["type"] == kind), ("", ""))
+
+
+def events(plane: ControlPlane, namespace: str) -> list[str]:
+    found = plane.api.get(f"/api/v1/namespaces/{namespace}/events")["items"]
+    return sorted(one["reason"] for one in found if one["source"].get("component") == "forecaster")
+
+
+def known(replica: Replica, id_: WorkloadId, layers: int) -> None:
+    """Wait until the watch has so many layers of a workload."""
+    wait_until(lambda: len(replica.cluster.policies().own.get(id_, ())) == layers, what="the watch of the object")
+
+
+class TestRefused:
+    """What the API server says before anything of it reaches us."""
+
+    @pytest.mark.parametrize(
+        ("spec", "message"),
+        [
+            ({"mode": "publsh"}, 'supported values: "observe", "publish", "floor", "scale"'),
+            ({"horizontal": {"quantile": 95}}, "spec.horizontal.quantile: Invalid value: 95: must be at most 0.99"),
+            ({"horizontal": {"leadTime": "5 minutes"}}, "must be a duration like 90s, 5m, 1h30m or 14d"),
+            ({"horizontal": {"leadTime": "13h"}}, "must be at most 12h, in h, m, s or ms"),
+            ({"horizontal": {"window": "0s"}}, "must be longer than 0s"),
+            ({"horizontal": {"requestsPerPod": "many"}}, "must be a whole number or a quantity like 100m, 0.5 or 64Mi"),
+            ({"horizontal": {"quantil": 0.9}}, 'unknown field "spec.horizontal.quantil"'),
+        ],
+        ids=lambda value: str(value)[:40],
+    )
+    def test_with_words_that_help(self, plane: ControlPlane, namespace: str, spec: Document, message: str) -> None:
+        with pytest.raises(AssertionError, match=re.escape(message)):
+            apply(plane, namespace, **spec)
+
+    def test_whatever_contradicts_itself_is_refused_by_the_rule_of_its_own(
+        self, plane: ControlPlane, namespace: str
+    ) -> None:
+        messages = [message for rules in RULES.values() for _, message in rules]
+        for (model, stated), message in zip(CONTRADICTIONS, messages, strict=True):
+            value: Any = in_objects(stated)
+            section = "horizontal" if model is HorizontalPolicy else "vertical"
+            spec = {"horizontal": {"events": [value]}} if model is ScheduledEvent else {section: value}
+            with pytest.raises(AssertionError, match=re.escape(message)):
+                apply(plane, namespace, **spec)
+
+    def test_and_what_makes_sense_is_not(self, plane: ControlPlane, namespace: str) -> None:
+        event = {"name": "sale", "start": "2026-11-27T08:00:00Z", "end": "2026-11-27T22:00:00Z", "replicas": 40}
+        horizontal = {"leadTime": "1h30m", "quantile": 0.95, "requestsPerPod": 50, "events": [event], "minReplicas": 2}
+        apply(
+            plane,
+            namespace,
+            mode="publish",
+            minHistory="30m",
+            horizontal={**horizontal, "podAmounts": [{"signal": "cpu", "amount": "500m"}]},
+            vertical={"minCpu": "0.1", "minMemory": "64Mi", "staticCpus": True},
+            publish={"abstain": "hold", "lastFor": "5m"},
+        )
+
+
+def test_a_mode_changes_what_is_published_and_its_deletion_puts_it_back(
+    plane: ControlPlane, leader: Replica, web: WorkloadId
+) -> None:
+    assert not leader.published(web)
+    apply(plane, web.namespace, mode="publish", horizontal={"leadTime": "4m"})
+    known(leader, web, 1)
+    assert leader.published(web)
+    assert leader.settings.policies.refused(web) == []
+    plane.kubectl("annotate", "deployment", "web", f"--namespace={web.namespace}", "forecaster.dev/paused=true")
+    known(leader, web, 2)
+    assert not leader.published(web)
+    plane.kubectl("annotate", "deployment", "web", f"--namespace={web.namespace}", "forecaster.dev/paused-")
+    plane.kubectl("delete", AUTOSCALERS, "web", f"--namespace={web.namespace}")
+    known(leader, web, 0)
+    assert not leader.published(web)
+
+
+def test_defaults_of_the_platform_count_for_the_workloads_that_they_select(
+    plane: ControlPlane, leader: Replica, web: WorkloadId
+) -> None:
+    policy = {"apiVersion": API_VERSION, "kind": "PredictivePolicy", "metadata": {"name": "publish"}}
+    spec = {"mode": "publish", "match": {"namespace": web.namespace}}
+    plane.kubectl("apply", "-f-", given=yaml.safe_dump({**policy, "spec": spec}))
+    wait_until(lambda: bool(leader.cluster.policies().defaults), what="the watch of the object")
+    try:
+        assert leader.published(web)
+        assert [one.origin for one in leader.settings.policies.layers(web)] == ["PredictivePolicy publish"]
+    finally:
+        plane.kubectl("delete", "predictivepolicy", "publish")
+
+
+def test_kubectl_shows_what_is_recommended_and_why(plane: ControlPlane, leader: Replica, web: WorkloadId) -> None:
+    apply(plane, web.namespace, mode="publish")
+    known(leader, web, 1)
+    leader.cycle(web.namespace)
+    wait_until(lambda: condition(plane, web.namespace, "Ready") == ("True", "PolicyInForce"), what="the status")
+    head, row = plane.kubectl("get", AUTOSCALERS, f"--namespace={web.namespace}").splitlines()
+    assert head.split() == ["NAME", "TARGET", "MODE", "CURRENT", "RECOMMENDED", "PEAK", "GATE", "REASON", "AGE"]
+    assert row.split()[:-1] == ["web", "web", "publish", "1", "5", "cpu", "1800m", "acting", "forecast"]
+    described = plane.kubectl("describe", AUTOSCALERS, "web", f"--namespace={web.namespace}")
+    assert "The forecast may raise the count." in described
+
+
+def test_a_status_is_written_once_and_an_event_says_what_changed(
+    plane: ControlPlane, leader: Replica, web: WorkloadId
+) -> None:
+    apply(plane, web.namespace)
+    known(leader, web, 1)
+    leader.cycle(web.namespace)
+    wait_until(lambda: condition(plane, web.namespace, "Ready")[0] == "True", what="the status")
+    version = read(plane, web.namespace)["metadata"]["resourceVersion"]
+    leader.cycle(web.namespace)
+    leader.cycle(web.namespace)
+    assert read(plane, web.namespace)["metadata"]["resourceVersion"] == version
+    plane.api.delete("Deployment", "web", web.namespace)
+    wait_until(lambda: leader.cluster.present(web) is None, what="the deletion")
+    leader.cycle(web.namespace)
+    wait_until(lambda: condition(plane, web.namespace, "Ready") == ("False", "TargetNotFound"), what="the status")
+    wait_until(lambda: events(plane, web.namespace) == ["TargetNotFound", "TargetNotFound"], what="the Events")
+    managers = {
+        each["manager"]: each.get("subresource") for each in read(plane, web.namespace)["metadata"]["managedFields"]
+    }
+    assert managers["forecaster"] == "status"
+
+
+def test_a_policy_that_other_layers_contradict_says_so_and_the_workload_goes_on_without_it(
+    plane: ControlPlane, leader: Replica, web: WorkloadId
+) -> None:
+    apply(plane, web.namespace, mode="publish", horizontal={"minReplicas": 0})  # sizing is stated by no layer
+    known(leader, web, 1)
+    assert not leader.published(web)
+    wait_until(lambda: condition(plane, web.namespace, "Ready") == ("False", "PolicyRefused"), what="the status")
+    conditions = {one["type"]: one["message"] for one in read(plane, web.namespace)["status"]["conditions"]}
+    assert "horizontal.min_replicas: must not be 0" in conditions["Ready"]
+
+
+def test_without_the_definitions_the_service_goes_on_and_says_so(
+    plane: ControlPlane, leader: Replica, web: WorkloadId
+) -> None:
+    """The last test: the definitions go, as when somebody deletes them while the service runs."""
+    apply(plane, web.namespace, mode="publish")
+    known(leader, web, 1)
+    for name in (AUTOSCALERS, "predictivepolicies"):
+        plane.kubectl("delete", "customresourcedefinition", f"{name}.autoscaling.forecaster.dev")
+    known(leader, web, 0)
+    assert web in leader.cycle(web.namespace).ids
+    assert not leader.published(web)
+
+    with ExitStack() as parts:  # a service that begins without them
+        replica = Replica(plane, parts)
+        assert web in replica.cycle(web.namespace).ids
+        refused = [state for state in replica.cluster.states() if state.refused]
+        assert [state.path.rpartition("/")[2] for state in refused] == [AUTOSCALERS, "predictivepolicies"]
+        assert all("404" in state.fault for state in refused)

@@ -1,0 +1,183 @@
+"""Which statuses are written after a cycle, by which replica, and what becomes of those that fail."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import msgspec
+
+from forecaster.actuators.statuses import REFRESHED_SECONDS, StatusWrite, StatusWriter, event_of
+from forecaster.domain.layers import ClusterPolicies, Layer
+from forecaster.domain.policies import Policies
+from forecaster.domain.policy import Policy
+from forecaster.domain.workload import WorkloadId
+from forecaster.kube.client import ApiError
+from forecaster.publish.rows import OfferedCycle, offered_cycle
+from forecaster.resources.objects import AutoscalerResource
+from tests.support.recommendations import NOON, recommendation
+
+WEB, API = (WorkloadId("shop", "Deployment", name) for name in ("web", "api"))
+
+
+@dataclass
+class Fence:
+    may: bool = True
+    fault: str = ""
+    paused: bool = False
+
+    def valid(self) -> bool:
+        return self.may
+
+    def leading(self) -> bool:
+        return self.may
+
+
+@dataclass
+class Log:
+    lines: list[tuple[str, object]] = field(default_factory=list)
+
+    def warning(self, event: str, **facts: object) -> None:
+        self.lines.append((event, facts["count"]))
+
+    info = warning
+
+
+@dataclass
+class Cluster:
+    """Two PredictiveAutoscalers, whose statuses are what was written last."""
+
+    resources: dict[str, AutoscalerResource] = field(default_factory=dict)
+    written: list[StatusWrite] = field(default_factory=list)
+    refuses: int = 0
+
+    def write(self, write: StatusWrite) -> None:
+        if self.refuses:
+            raise ApiError("no", self.refuses)
+        self.written.append(write)
+        status = msgspec.Raw(msgspec.json.encode(write.status))
+        self.resources[write.resource.name] = msgspec.structs.replace(write.resource, status=status)
+
+    def names(self) -> list[str]:
+        found = [one.resource.name for one in self.written]
+        self.written.clear()
+        return found
+
+
+class Stage:
+    """A writer on a fake cluster."""
+
+    def __init__(self, cluster: Cluster | None = None) -> None:
+        self.cluster = cluster or Cluster({id_.name: resource(id_) for id_ in (WEB, API)})
+        self.fence, self.log, self.now = Fence(), Log(), 0.0
+        self.policies = Policies(Policy(mode="publish"))
+        resources = self.cluster.resources
+        self.writer = StatusWriter(
+            self.cluster,
+            self.fence,
+            self.policies,
+            lambda: list(resources.values()),
+            self.log,
+            (),
+            seconds=lambda: self.now,
+        )
+
+    def cycle(self, replicas: int = 5, minutes: int = 1) -> list[str]:
+        """The names that were written."""
+        self.now += 60.0 * minutes
+        offers = cycle_of(replicas, self.now)
+        self.writer.send(self.writer.due(offers))
+        return sorted(self.cluster.names())
+
+
+def resource(id_: WorkloadId) -> AutoscalerResource:
+    layer = Layer(f"PredictiveAutoscaler {id_}", {})
+    return AutoscalerResource(id_.namespace, id_.name, f"uid-{id_.name}", 1, id_, layer)
+
+
+def cycle_of(replicas: int, seconds: float) -> OfferedCycle:
+    at = NOON + timedelta(seconds=seconds)
+    rows = [recommendation(WEB, at=at, replicas=replicas), recommendation(API, at=at, replicas=4)]
+    return offered_cycle(at, rows, [Policy(mode="publish")] * 2)
+
+
+def test_a_status_is_written_once_and_again_when_it_is_another_one() -> None:
+    stage = Stage()
+    assert stage.cycle() == ["api", "web"]
+    assert stage.cycle() == []
+    assert stage.cycle(replicas=6) == ["web"]
+    assert stage.cycle(replicas=6) == []
+
+
+def test_a_new_leader_writes_nothing_that_is_there_already() -> None:
+    stage = Stage()
+    stage.cycle()
+    assert Stage(stage.cluster).cycle() == []
+
+
+def test_a_policy_that_is_stated_otherwise_is_told() -> None:
+    stage = Stage()
+    stage.cycle()
+    own = {WEB: (Layer("annotations of HPA shop/web", {"mode": "floor"}),)}
+    stage.policies.take_over(ClusterPolicies(own=own))
+    assert stage.cycle() == ["web"]
+
+
+def test_texts_that_change_are_written_after_a_while() -> None:
+    stage = Stage()
+    stage.cycle()
+    stage.cluster.resources["web"] = changed_by_hand(stage.cluster.resources["web"])
+    assert stage.cycle() == []
+    assert stage.cycle(minutes=int(REFRESHED_SECONDS // 60)) == ["web"]
+
+
+def changed_by_hand(one: AutoscalerResource) -> AutoscalerResource:
+    return msgspec.structs.replace(
+        one, status=msgspec.Raw(bytes(one.status).replace(b"peak at 12:10", b"peak at 11:10"))
+    )
+
+
+def test_a_replica_that_may_not_write_writes_nothing_and_does_once_it_may() -> None:
+    stage = Stage()
+    stage.fence.may = False
+    stage.writer.receive(cycle_of(5, 0.0))
+    assert stage.cycle() == []
+    stage.fence.may = True
+    assert stage.cycle() == ["api", "web"]
+
+
+def test_what_failed_is_written_in_the_next_cycle_and_is_one_line() -> None:
+    stage = Stage()
+    stage.cluster.refuses = 503
+    assert stage.cycle() == []
+    assert stage.log.lines == [("statuses_not_written", 2)]
+    stage.cluster.refuses = 0
+    assert stage.cycle() == ["api", "web"]
+    assert stage.writer.outcomes == {"failed": 2, "written": 2}
+
+
+def test_an_object_that_has_gone_is_no_failure() -> None:
+    stage = Stage()
+    stage.cluster.refuses = 404
+    stage.cycle()
+    assert (stage.log.lines, stage.writer.outcomes) == ([], {"gone": 2})
+
+
+def test_events_of_one_change_have_one_name() -> None:
+    stage = Stage()
+    target = WEB._replace(name="gone")
+    stage.cluster.resources["web"] = msgspec.structs.replace(resource(WEB), target=target)
+    (write,) = [one for one in stage.writer.due(cycle_of(5, 60.0)) if one.resource.name == "web"]
+    (condition,) = write.news
+    event = event_of(write.resource, condition, write.at)
+    assert (event.type, event.reason, event.involved_object.kind) == (
+        "Warning",
+        "TargetNotFound",
+        "PredictiveAutoscaler",
+    )
+    assert event == event_of(write.resource, condition, write.at)
+    assert event.metadata.name != event_of(write.resource, replace_reason(condition), write.at).metadata.name
+
+
+def replace_reason(condition: object) -> object:
+    return msgspec.structs.replace(condition, reason="Other")  # type: ignore[type-var]

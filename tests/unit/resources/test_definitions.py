@@ -1,0 +1,141 @@
+"""The definitions are made of the settings of a policy, and say what its validators say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from forecaster.domain.event import ScheduledEvent
+from forecaster.domain.policy import HorizontalPolicy, Policy, VerticalPolicy
+from forecaster.resources.definitions import definitions, definitions_text
+from forecaster.resources.objects import CustomResource, autoscaler_of_resource
+from forecaster.resources.schema import RULES, schema_of
+from forecaster.resources.spelling import camel, in_objects, in_settings, snake
+from tests.support.api_objects import metadata
+
+FILE = Path(__file__).parents[3] / "deploy" / "components" / "resources" / "definitions.yaml"
+AUTOSCALER, DEFAULTS = definitions()
+
+
+def spec_of(definition: dict[str, Any]) -> dict[str, Any]:
+    (version,) = definition["spec"]["versions"]
+    found: dict[str, Any] = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    return found
+
+
+def settings_of(model: type[BaseModel], before: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    found = []
+    for name, field in model.model_fields.items():
+        inner = field.annotation
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            found += settings_of(inner, (*before, name))
+        else:
+            found.append((*before, name))
+    return found
+
+
+def test_the_file_is_what_is_made_now() -> None:
+    assert FILE.read_text(encoding="utf-8") == definitions_text(), "run `./dev run python -m deploy.generate`"
+    assert list(yaml.safe_load_all(definitions_text())) == [AUTOSCALER, DEFAULTS]
+
+
+@pytest.mark.parametrize("path", settings_of(Policy), ids=".".join)
+def test_every_setting_of_a_policy_is_in_both_and_has_no_default_that_would_stand_over_other_layers(
+    path: tuple[str, ...],
+) -> None:
+    for definition in (AUTOSCALER, DEFAULTS):
+        place = spec_of(definition)
+        for name in path:
+            place = place["properties"][camel(name)]
+            assert "default" not in place
+        assert place["description"]
+        assert {"type", "x-kubernetes-int-or-string"} & place.keys()
+
+
+def test_names_come_back() -> None:
+    assert [snake(camel(name)) for path in settings_of(Policy) for name in path] == [
+        name for path in settings_of(Policy) for name in path
+    ]
+
+
+@given(
+    st.recursive(
+        st.none() | st.integers() | st.text(max_size=5),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(st.sampled_from(["lead_time", "mode", "min_cpu", "oom_price"]), inner, max_size=3)
+        ),
+        max_leaves=12,
+    )
+)
+def test_values_come_back_at_every_depth(value: object) -> None:
+    assert in_settings(in_objects(value)) == value
+
+
+def test_target_and_selector_have_defaults_that_the_api_server_fills_in() -> None:
+    target = spec_of(AUTOSCALER)["properties"]["scaleTargetRef"]["properties"]
+    assert (target["kind"]["default"], target["apiVersion"]["default"]) == ("Deployment", "apps/v1")
+    match = spec_of(DEFAULTS)["properties"]["match"]
+    assert (match["default"], {one["default"] for one in match["properties"].values()}) == ({}, {"*"})
+
+
+def test_bounds_of_durations_and_numbers_are_told_in_words() -> None:
+    horizontal = schema_of(HorizontalPolicy)["properties"]
+
+    def messages(name: str) -> list[str]:
+        return [one["message"] for one in horizontal[name]["x-kubernetes-validations"]]
+
+    assert messages("quantile") == ["must be at least 0.5", "must be at most 0.99"]
+    assert messages("leadTime")[1:] == ["must be longer than 0s", "must be at most 12h, in h, m, s or ms"]
+    assert messages("requestsPerPod")[1:] == ["must be at least 0.001"]
+    assert messages("tolerance")[1:] == ["must be below 1"]
+
+
+CONTRADICTIONS = [
+    (HorizontalPolicy, {"min_replicas": 5, "max_replicas": 4}),
+    (HorizontalPolicy, {"min_replicas": 0, "sizing": "quantile"}),
+    (VerticalPolicy, {"static_cpus": True, "cpu_limit": "none"}),
+    (VerticalPolicy, {"static_cpus": True, "memory_limit": "none"}),
+    (VerticalPolicy, {"static_cpus": True, "recommender": "vpa"}),
+    (ScheduledEvent, {"name": "a", "replicas": 2, "start": "2026-01-01T00:00:00Z"}),
+    (ScheduledEvent, {"name": "a", "replicas": 2}),
+    (ScheduledEvent, {"name": "a", "replicas": 2, "start": "2026-01-02T00:00:00Z", "end": "2026-01-01T00:00:00Z"}),
+    (ScheduledEvent, {"name": "a", "cron": "0 8 * * *", "duration": "1h"}),
+]
+"""One for each rule in its order; tests/cluster asks a real API server about the same ones."""
+
+
+def test_there_is_a_contradiction_for_each_rule_and_validators_know_it() -> None:
+    assert [model for model, _ in CONTRADICTIONS] == [model for model, rules in RULES.items() for _ in rules]
+    for model, stated in CONTRADICTIONS:
+        with pytest.raises(ValueError, match="validation error"):
+            model.model_validate(stated)
+
+
+class TestObjects:
+    def test_a_spec_becomes_a_layer_in_the_names_of_the_settings(self) -> None:
+        spec = b'{"scaleTargetRef": {"kind": "StatefulSet", "name": "db"}, "horizontal": {"leadTime": "4m"}}'
+        found = autoscaler_of_resource(resource(spec))
+        assert (found.target.kind, found.target.name, found.target.namespace) == ("StatefulSet", "db", "shop")
+        assert (found.layer.origin, found.layer.policy) == (
+            "PredictiveAutoscaler shop/web",
+            {"horizontal": {"lead_time": "4m"}},
+        )
+
+    @pytest.mark.parametrize("spec", [b"[]", b'{"scaleTargetRef": {"name": 3}}', b'"x"'])
+    def test_one_of_another_version_states_nothing_and_says_so(self, spec: bytes) -> None:
+        found = autoscaler_of_resource(resource(spec))
+        assert found.layer.policy == {}
+        assert found.fault.startswith("PredictiveAutoscaler shop/web: its spec is not understood: ")
+
+
+def resource(spec: bytes) -> CustomResource:
+    meta = msgspec.json.encode(metadata("web"))
+    return msgspec.json.decode(b'{"metadata":' + meta + b',"spec":' + spec + b"}", type=CustomResource)
