@@ -2,7 +2,7 @@
 
 Each recorded series is forecast an hour ahead from every hour of its last 40 %, with a fit every six hours as in the
 service, and an update every hour in between. From the same fits speak two: one that follows what comes true, and one
-whose corrections wait for the next fit. Said for both: loss against seasonal naive's scale, coverage, coverage by the
+whose weights wait for the next fit. Said for both: loss against seasonal naive's scale, coverage, coverage by the
 hours since a shift of level, and per family the coverage of the median with its standard error.
 
 The standard error draws days with all series of a family together: what they do on one day they often do in common.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 
-from .backtest import PEAKS, REPLAYED_STEPS, ahead_of
+from .backtest import NEAR_WINDOWS, ahead_of
 from .fitted import FittedRule
 from .forecast import StepWindow
 from .panel import DAY, Floats, Panel
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
     from .situation import SeenSituation
 
-LEARNED_WINDOWS = (*REPLAYED_STEPS, *PEAKS)
-HORIZON = max(window.last for window in LEARNED_WINDOWS)
+HORIZON = max(window.last for window in NEAR_WINDOWS)
 # Origins of a series, and examples without which nothing is learned.
 MOST_ORIGINS, LEAST_ROWS = 192, 200
 # Series looked at together.
@@ -82,13 +81,13 @@ class Pooled(ABC):
     def _rows(self, values: Floats, panel: Panel) -> tuple[Floats, Floats] | None:
         """Columns and targets of gapless values [series, time]; None of too short ones."""
         day, last = panel.bins(DAY), values.shape[1] - 1 - HORIZON
-        count = min(MOST_ORIGINS, max(2, self.rows // (len(panel) * len(LEARNED_WINDOWS))))
+        count = min(MOST_ORIGINS, max(2, self.rows // (len(panel) * len(NEAR_WINDOWS))))
         origins = np.unique(np.linspace(day, last, count).astype(np.intp)) if 0 < day < last else np.empty(0, np.intp)
         if len(origins) <= 1:
             return None
         seen = situation(values, origins, day)
-        change = ahead_of(values, origins, LEARNED_WINDOWS) - seen.level[:, :, None]
-        return _columns(seen, LEARNED_WINDOWS), squash(change / seen.scale[:, :, None]).ravel()
+        change = ahead_of(values, origins, NEAR_WINDOWS) - seen.level[:, :, None]
+        return _columns(seen, NEAR_WINDOWS), squash(change / seen.scale[:, :, None]).ravel()
 
     def reach(self, history: Panel) -> int:  # noqa: ARG002  the same for any history
         """Steps that were learned."""

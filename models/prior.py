@@ -25,7 +25,7 @@ from .trailing import equal_shares
 from .training import TABLE_LEVELS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     import numpy.typing as npt
 
@@ -46,9 +46,11 @@ class Views(NamedTuple):
     seen: SeenSituation
     squashed: Floats
 
-    def in_units(self, squashed: Floats) -> Floats:
-        """Quantiles in the unit of the series."""
-        return np.asarray(np.sinh(squashed) * self.seen.scale[:, :, None, None] + self.seen.level[:, :, None, None])
+    def in_units(self) -> Floats:
+        """[series, origin, window, level] in the unit of the series."""
+        return np.asarray(
+            np.sinh(self.squashed) * self.seen.scale[:, :, None, None] + self.seen.level[:, :, None, None]
+        )
 
 
 @dataclass(frozen=True)
@@ -70,31 +72,22 @@ class Prior:
 
     def paths(self, history: Panel, learned: None, steps: int, levels: Sequence[float]) -> Floats:  # noqa: ARG002  no learning
         """[series, quantile, step], NaN for series with fewer than three bins and for steps beyond a day."""
-        return answers(history, [StepWindow(step, step) for step in range(1, steps + 1)], levels, _as_it_is)
+        return answers(history, [StepWindow(step, step) for step in range(1, steps + 1)], levels)
 
     def peaks(self, history: Panel, learned: None, window: StepWindow, levels: Sequence[float]) -> Floats:  # noqa: ARG002  as above
         """[series, quantile] of the largest value of the window."""
-        return answers(history, [window], levels, _as_it_is)[:, :, 0]
+        return answers(history, [window], levels)[:, :, 0]
 
 
-def answers(
-    history: Panel,
-    windows: Sequence[StepWindow],
-    levels: Sequence[float],
-    corrected: Callable[[npt.NDArray[np.intp], Floats], Floats],
-) -> Floats:
-    """[series, quantile, window] in the unit of the panel, group by group.
-
-    `corrected` gets the rows of a group and the prior's squashed quantiles [series, window, level].
-    """
+def answers(history: Panel, windows: Sequence[StepWindow], levels: Sequence[float]) -> Floats:
+    """[series, quantile, window] in the unit of the panel, group by group of series of about the same age."""
     out = np.full((len(history), len(levels), len(windows)), np.nan)
     day = history.bins(DAY)
     if day and max(window.last for window in windows) <= day:
         for rows, values, unit in alike(history, (GROWN_DAYS + 1) * day):
             views = look(values, np.array([values.shape[1] - 1]), windows, day)
-            mended = np.sort(corrected(rows, views.squashed[:, 0]), axis=-1)
-            found = read_table(views.in_units(mended[:, None])[:, 0].swapaxes(1, 2), levels, TABLE_LEVELS)
-            out[rows] = found * unit[:, None, None]
+            found = views.in_units()[:, 0].swapaxes(1, 2)
+            out[rows] = read_table(found, levels, TABLE_LEVELS) * unit[:, None, None]
     return out
 
 
@@ -157,7 +150,3 @@ def _rounded(ages: npt.NDArray[np.intp], grown: int) -> npt.NDArray[np.intp]:
     grid = np.unique(np.floor(AGE_RATIO ** np.arange(0, np.log(max(grown, 2)) / np.log(AGE_RATIO))).astype(np.intp))
     young = grid[np.maximum(np.searchsorted(grid, ages, side="right") - 1, 0)]
     return np.where(ages >= grown, grown, np.minimum(young, ages))
-
-
-def _as_it_is(rows: npt.NDArray[np.intp], squashed: Floats) -> Floats:  # noqa: ARG001  the signature of a correction
-    return squashed

@@ -135,14 +135,29 @@ class Ridge:
 
 
 def said_at(
-    values: Floats, learned: Equations, origins: npt.NDArray[np.intp], steps: Sequence[int], levels: Sequence[float]
+    values: Floats,
+    learned: Equations,
+    origins: npt.NDArray[np.intp],
+    windows: Sequence[StepWindow],
+    levels: Sequence[float],
 ) -> Floats:
-    """[series, origin, step, level] at past origins of gapless values [series, time] that it has learned from."""
-    at = np.asarray(steps) - 1
-    columns = learned.regressors.columns(learned.unit.past(values), origins)
-    point = columns @ learned.coefficients[:, :, at]
-    spread = read_table(learned.errors[:, :, at], levels).swapaxes(1, 2)
-    return learned.unit.restored(point[..., None] + spread[:, None])
+    """[series, origin, window, level] at past origins of gapless values [series, time] that it has learned from.
+
+    NaN at origins that cannot look back far enough. Windows are single steps or of NEAR_STEPS.
+    """
+    out = np.full((len(values), len(origins), len(windows), len(levels)), np.nan)
+    known = np.flatnonzero(origins >= learned.regressors.least)
+    if not (len(known) and learned.regressors.possible):
+        return out
+    points = learned.regressors.columns(learned.unit.past(values), origins[known]) @ learned.coefficients
+    for i, window in enumerate(windows):
+        if window.last > learned.coefficients.shape[2]:
+            continue
+        single = window.steps == 1
+        errors = learned.errors[:, :, window.first - 1] if single else _known_errors(learned, window)
+        largest = points[:, :, window.first - 1 : window.last].max(axis=2)
+        out[:, known, i] = learned.unit.restored(largest[:, :, None] + read_table(errors, levels)[:, None])
+    return out
 
 
 def _old_enough(history: Panel, regressors: Regressors) -> npt.NDArray[np.bool_]:

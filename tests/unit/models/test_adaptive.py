@@ -1,10 +1,10 @@
-"""The adaptive model starts from the prior and learns where the prior is wrong about a series."""
+"""The adaptive model starts from the prior and learns which expert is right about a series."""
 
 import numpy as np
 
 from models import DAY, Adaptive, Panel, Prior, StepWindow
-from models.adaptive import CLEARLY, KEENNESS, odds
-from models.evaluate import coverage
+from models.evaluate import coverage, pinball
+from models.experts import FIRST, ONE
 from models.fitted import FittedRule
 from tests.support.panels import FIVE_MINUTES, HOUR, MONDAY, daily_waves, panel
 
@@ -20,7 +20,7 @@ def test_ten_minutes_of_history_are_enough_to_speak() -> None:
 def test_without_history_to_replay_it_is_the_prior() -> None:
     young = daily_waves(1, days=1)
     ours, prior = (model.fit(young).forecast(6, LEVELS).values for model in (Adaptive(), Prior()))
-    np.testing.assert_array_equal(ours, prior)
+    np.testing.assert_allclose(ours, prior, rtol=1e-6)
 
 
 def test_series_of_all_ages_get_what_they_get_alone() -> None:
@@ -56,26 +56,31 @@ def test_more_than_a_day_ahead_is_left_to_the_last_value() -> None:
     assert answer.provenance.reasons == ("adaptive looks 24 h ahead, not 30 h; the last value is held",)
 
 
-def shares(values: np.ndarray) -> np.ndarray:
-    """Of the ridge, per series [series, time] of five minutes."""
+def weights(values: np.ndarray) -> np.ndarray:
+    """[series, expert] in the median of a near step, for series [series, time] of five minutes."""
     keys = tuple(map(str, range(len(values))))
     learned = Adaptive().fit(Panel(values, MONDAY, FIVE_MINUTES, keys)).learned
-    return np.asarray(learned.share)
+    return np.asarray(learned.standing.weights(FIRST)[:, ONE, 2])
 
 
 def test_a_rhythm_that_only_the_ridge_can_follow_gives_it_the_larger_share() -> None:
     every_35_minutes = 1.0 + 9.0 * (np.arange(10 * 288) % 7 == 0)
     noise = np.random.default_rng(1).random((1, 10 * 288))
-    assert shares(every_35_minutes[None] + 0.1 * noise)[0] > 0.5
+    assert weights(every_35_minutes[None] + 0.1 * noise)[0, 1] > 0.5
 
 
-def test_odds_follow_the_losses_smoothly_and_within_bounds() -> None:
-    prior, ridge = np.array([1.0, 1.0, 2.0, 0.0, 1e9]), np.array([1.0, 2.0, 1.0, 1.0, 1.0])
-    np.testing.assert_allclose(odds(prior, ridge), [1, 1 / 16, 16, 1, CLEARLY**KEENNESS])
+def test_load_that_repeats_its_week_is_forecast_as_exactly_as_it_repeats_itself() -> None:
+    week = np.random.default_rng(2).gamma(2.0, size=7 * 288)
+    whole = Panel(np.tile(week, 3)[None], MONDAY, FIVE_MINUTES, ("web",))
+    past, coming = whole.until(MONDAY + 15 * DAY), whole.values[:, 15 * 288 : 15 * 288 + 12]
+    ours, prior = (
+        pinball(coming, model.fit(past).forecast(12, LEVELS).values, LEVELS).mean() for model in (Adaptive(), Prior())
+    )
+    assert ours < 0.1 * prior
 
 
-def test_a_series_too_short_to_judge_by_keeps_the_usual_share() -> None:
-    assert shares(daily_waves(1, days=1, step=FIVE_MINUTES).values)[0] == Adaptive().linear
+def test_a_series_too_short_to_judge_by_keeps_the_first_weights() -> None:
+    np.testing.assert_allclose(weights(daily_waves(1, days=1, step=FIVE_MINUTES).values)[0], FIRST)
 
 
 def test_several_windows_at_once_are_what_each_is_alone() -> None:
@@ -132,8 +137,8 @@ def test_what_several_learn_together_is_what_each_learns_alone() -> None:
     for rows, one in zip((slice(0, 2), slice(2, 5)), apart, strict=True):
         part = together.part(rows)
         assert part.history.keys == one.history.keys
-        np.testing.assert_allclose(part.learned.correction, one.learned.correction, atol=1e-5)
-    assert (together.learned.correction[:2] != fitted_apart(7)[0].learned.correction).any()
+        np.testing.assert_allclose(part.learned.standing.regret, one.learned.standing.regret, atol=1e-4)
+    assert (together.learned.standing.regret[:2] != fitted_apart(7)[0].learned.standing.regret).any()
 
 
 def test_models_that_reached_back_differently_far_are_not_asked_as_one() -> None:

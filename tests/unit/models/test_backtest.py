@@ -1,12 +1,10 @@
 """What is replayed: many recent moments, at all minutes of the clock."""
 
-import numpy as np
 import pytest
 
-from models.backtest import FAR, NEAR_MANY, NEAR_ONE, NEAR_PEAK, kind, origins_of, replay
+from models.backtest import origins_of
+from models.experts import FAR, ONE, PEAK, reach_of
 from models.forecast import StepWindow
-from models.training import TABLE_LEVELS
-from tests.support.panels import FIVE_MINUTES, daily_waves
 
 DAY = 288
 HOUR_AHEAD = (StepWindow(12, 12),)
@@ -36,19 +34,11 @@ def test_a_day_of_history_is_too_short_to_replay() -> None:
 @pytest.mark.parametrize(
     ("window", "expected"),
     [
-        (StepWindow(1, 1), NEAR_ONE),
-        (StepWindow(12, 12), NEAR_MANY),
-        (StepWindow(2, 8), NEAR_PEAK),
+        (StepWindow(1, 1), ONE),
+        (StepWindow(12, 12), ONE),
+        (StepWindow(2, 8), PEAK),
         (StepWindow(24, 24), FAR),
     ],
 )
 def test_a_window_has_replays_that_stand_for_it(window: StepWindow, expected: int) -> None:
-    assert kind(window) == expected
-
-
-def test_errors_of_higher_levels_of_a_wave_with_noise_are_those_of_each_level() -> None:
-    values = daily_waves(2, days=10, step=FIVE_MINUTES, noise=0.3).values.astype(np.float32)
-    replayed = replay(values, DAY, 48)
-    assert replayed.errors.shape == (2, FAR + 1, len(TABLE_LEVELS))
-    assert replayed.loss.shape == (2, len(replayed.ages), 6)
-    assert np.abs(replayed.errors).max() < 1
+    assert reach_of(window) == expected

@@ -1,4 +1,4 @@
-"""Between two fits the correction moves with what comes true."""
+"""Between two fits the experts are weighed by what comes true."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from models import Adaptive, Panel
 from models.evaluate import coverage, pinball
-from models.following import NEW, TURN, turns_of
+from models.turns import NEW, TURN, turns_of
 from tests.support.panels import FIVE_MINUTES, MONDAY, daily_waves
 
 DAY = 288
@@ -42,8 +42,8 @@ def scored(panel: Panel, *, follows: bool) -> tuple[np.ndarray, float]:
 def test_after_a_shift_between_two_fits_coverage_recovers_quicker() -> None:
     shifted = after(1, 1.8 * CALM.values)
     (ours, our_loss), (fixed, fixed_loss) = (scored(shifted, follows=follows) for follows in (True, False))
-    assert (ours >= fixed + np.array([0.03, 0.03, 0.02])).all()
-    assert our_loss < 0.99 * fixed_loss
+    assert (ours >= fixed).all()
+    assert our_loss < 0.97 * fixed_loss
 
 
 def test_after_a_fall_between_two_fits_less_is_reserved() -> None:
@@ -64,15 +64,15 @@ def test_bins_one_by_one_and_all_at_once_teach_the_same() -> None:
     for bins in range(1, NEW + TURN + 1):
         one_by_one = one_by_one.update(known(shifted, bins).last(FIVE_MINUTES))
     at_once = FITTED.update(known(shifted, NEW + TURN))
-    np.testing.assert_allclose(one_by_one.learned.correction, at_once.learned.correction, atol=1e-5)
-    assert (at_once.learned.correction != FITTED.learned.correction).any(axis=(1, 2)).all()
+    np.testing.assert_allclose(one_by_one.learned.standing.regret, at_once.learned.standing.regret, atol=1e-4)
+    assert (at_once.learned.standing.regret != FITTED.learned.standing.regret).any(axis=(1, 2, 3)).all()
 
 
 def test_a_model_without_samples_learns_the_same_from_windows() -> None:
     kept, forgot = FITTED, FITTED.without_history()
     for bins in (5, 12, 19):
         kept, forgot = kept.update(known(CALM, bins)), forgot.update(known(CALM, bins)).without_history()
-    np.testing.assert_array_equal(kept.learned.correction, forgot.learned.correction)
+    np.testing.assert_array_equal(kept.learned.standing.regret, forgot.learned.standing.regret)
 
 
 def test_a_series_has_the_same_turn_alone_as_among_others() -> None:
@@ -81,11 +81,11 @@ def test_a_series_has_the_same_turn_alone_as_among_others() -> None:
 
 def test_what_was_known_at_the_fit_teaches_nothing_new() -> None:
     updated = FITTED.update(known(after(0, 1.8 * CALM.values), NEW))
-    assert updated.learned.correction is FITTED.learned.correction
+    assert updated.learned is FITTED.learned
 
 
 def test_an_hour_with_a_gap_teaches_nothing() -> None:
     gappy = CALM.values.copy()
     gappy[:, FIT_AT + TURN - 1] = np.nan
     updated = FITTED.update(known(after(0, gappy), 2 * TURN - 1))
-    np.testing.assert_array_equal(updated.learned.correction, FITTED.learned.correction)
+    np.testing.assert_array_equal(updated.learned.standing.regret, FITTED.learned.standing.regret)

@@ -1,0 +1,147 @@
+"""Experts: what the prior, the ridge, yesterday and last week say of a series, now and at past origins.
+
+Quantiles are those of TABLE_LEVELS; NaN where an expert cannot speak. Yesterday and last week are the same window a day
+and a week ago, with the spread that this had at the replayed origins, so that load that repeats itself is forecast as
+exactly as it repeats itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from .backtest import ahead_of
+from .panel import DAY
+from .prior import NEAR, look
+from .ridge import Equations, said_at
+from .shift import Shifts
+from .spread import error_table, read_table
+from .training import TABLE_LEVELS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import timedelta
+
+    import numpy.typing as npt
+
+    from .forecast import StepWindow
+    from .panel import Floats
+    from .trailing import Origins
+
+# Prior, ridge, yesterday, last week: how much each counts before anything is known of a series.
+FIRST = np.array([0.75, 0.2, 0.025, 0.025])
+PERIODS = (DAY, 7 * DAY)
+# Windows of which one is learned: single near steps, near peaks, all that lies further ahead.
+ONE, PEAK, FAR = range(3)
+REACHES = FAR + 1
+MEDIAN = TABLE_LEVELS.index(0.5)
+
+
+def reach_of(window: StepWindow) -> int:
+    """Which origins speak for a window."""
+    if window.last > NEAR:
+        return FAR
+    return ONE if window.steps == 1 else PEAK
+
+
+class Learned(NamedTuple):
+    """What experts know of series.
+
+    Attributes:
+        equations: of the ridge, of history at the level of today.
+        shifted: that level.
+        spread: [series, reach, period, level] quantiles of the change over a period, NaN where there was none.
+    """
+
+    equations: Equations
+    shifted: Shifts
+    spread: Floats
+
+    def of(self, rows: slice | npt.NDArray[np.intp]) -> Learned:
+        """That of some series."""
+        return Learned(self.equations.of(rows), self.shifted.of(rows), self.spread[rows])
+
+    @classmethod
+    def stacked(cls, parts: Sequence[Learned], step: timedelta) -> Learned | None:
+        """That of all series, None where they reached back differently far."""
+        equations = Equations.stacked([one.equations for one in parts])
+        if equations is None:
+            return None
+        shifted = Shifts.stacked([one.shifted for one in parts], step)
+        return cls(equations, shifted, np.concatenate([one.spread for one in parts]))
+
+
+class Past(NamedTuple):
+    """Series as they are looked back at.
+
+    Attributes:
+        values: gapless [series, time] in units of their mean.
+        unit: [series] that mean.
+        level: gapless [series, time] at the level of today, in the unit of the panel.
+        since: [series] the first bin of that level.
+        day: bins of a day.
+    """
+
+    values: Floats
+    unit: Floats
+    level: Floats
+    since: npt.NDArray[np.intp]
+    day: int
+
+
+class Replayed(NamedTuple):
+    """At past origins, in units of the usual change over a day: what came [series, origin, window], and what was said.
+
+    `said` is [series, origin, window, level, expert].
+    """
+
+    actual: Floats
+    said: Floats
+
+
+def replayed(past: Past, learned: Learned, origins: Origins, windows: Sequence[StepWindow]) -> Replayed:
+    """What each expert would have said at past origins; one network for all, with errors that are alike.
+
+    The ridge has learned from these days, so it is judged a little too well; what it said before a shift of level is
+    not comparable.
+    """
+    views = look(past.values, origins, windows, past.day, members=1)
+    unit = np.where(past.unit > 0, past.unit, 1.0)[:, None, None, None]
+    ridge = said_at(past.level, learned.equations, origins, windows, TABLE_LEVELS) / unit
+    ridge[origins < past.since[:, None]] = np.nan
+    spread = learned.spread / unit
+    kinds = [reach_of(one) for one in windows]
+    ago = [
+        a_period_ago(past.values, origins, windows, bins)[..., None] + spread[:, None, kinds, nth]
+        for nth, bins in enumerate((past.day, 7 * past.day))
+    ]
+    said = np.stack([views.in_units(), ridge, *ago], axis=-1)
+    scale = views.seen.scale
+    return Replayed(ahead_of(past.values, origins, windows) / scale[:, :, None], said / scale[:, :, None, None, None])
+
+
+def a_period_ago(values: Floats, origins: Origins, windows: Sequence[StepWindow], bins: int) -> Floats:
+    """[series, origin, window] largest value of each window so many bins ago, NaN before the record."""
+    found = np.full((len(values), len(origins), len(windows)), np.nan)
+    known = np.flatnonzero(origins + 1 >= bins)
+    if len(known):
+        found[:, known] = ahead_of(values, origins[known] - bins, windows)
+    return found
+
+
+def change_of_periods(past: Past, origins: Origins, windows: Sequence[StepWindow]) -> Floats:
+    """[series, period, level] quantiles of the change over each period at past origins; the median is left at 0."""
+    came = ahead_of(past.values, origins, windows)
+    spreads = []
+    for bins in (past.day, 7 * past.day):
+        change = came - a_period_ago(past.values, origins, windows, bins)
+        known = change[:, np.isfinite(change).all(axis=(0, 2))].reshape(len(change), -1)
+        spreads.append(read_table(error_table(known), TABLE_LEVELS) if known.shape[1] else _nothing(len(change)))
+    found = np.stack(spreads, axis=1)
+    found[:, :, MEDIAN] *= 0
+    return np.asarray(found * past.unit[:, None, None])
+
+
+def _nothing(series: int) -> Floats:
+    return np.full((series, len(TABLE_LEVELS)), np.nan)
