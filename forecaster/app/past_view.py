@@ -10,7 +10,7 @@ import numpy as np
 
 from forecaster.cycle.workload_facts import ContainerTold  # noqa: TC001  msgspec resolves them
 from forecaster.domain.window import FIVE_MINUTES, HOUR, MINUTE
-from forecaster.replay.look_back import LENGTH, by_hour, event_spans, masked_spans, past_forecast, unknown_spans
+from forecaster.replay.look_back import EVERY, LENGTH, by_hour, event_spans, masked_spans, past_forecast, unknown_spans
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from forecaster.domain.signal import Signal
     from forecaster.horizontal.numbers import Floats
     from forecaster.replay.look_back import PastForecast, Span
-    from forecaster.replay.what_if import WhatIfFacts
+    from forecaster.replay.runs import RunResult
+    from forecaster.replay.what_if import WhatIf, WhatIfFacts
 
 DIGITS = 4
 Numbers = list[float | None]
@@ -76,6 +77,13 @@ class ContainerView(msgspec.Struct, frozen=True):
     limit: float | None
 
 
+class PlainView(msgspec.Struct, frozen=True):
+    """Replicas that the HPA alone would have asked for, by five minutes from `begin` on: replayed, without floors."""
+
+    begin: datetime
+    asked: list[int]
+
+
 class PastView(msgspec.Struct, frozen=True):
     """All of it."""
 
@@ -87,10 +95,15 @@ class PastView(msgspec.Struct, frozen=True):
     spans: list[SpanView]
     news: list[NewsView]
     containers: list[ContainerView]
+    plain: PlainView | None
+    """None where nothing can be replayed."""
 
 
-def past_view(told: WorkloadFacts, facts: WhatIfFacts, signal: Signal, lead: timedelta | None) -> PastView:
-    """Of one signal; `lead` is the one in force unless it is given."""
+def past_view(
+    told: WorkloadFacts, what_if: WhatIf, signal: Signal, lead: timedelta | None, alone: RunResult | None
+) -> PastView:
+    """Of one signal; `lead` is the one in force unless it is given, `alone` what the HPA alone would have done."""
+    facts = what_if.facts
     end = facts.traces.end
     forecast, refused = _forecast(facts, signal, lead)
     spans = {
@@ -106,7 +119,13 @@ def past_view(told: WorkloadFacts, facts: WhatIfFacts, signal: Signal, lead: tim
         spans=[_span(span, kind) for kind, some in spans.items() for span in some],
         news=[NewsView(at, said) for at, said in told.news if at >= end - LENGTH],
         containers=[view for one in told.containers for view in _container(one)],
+        plain=_plain(what_if, alone) if alone else None,
     )
+
+
+def _plain(what_if: WhatIf, alone: RunResult) -> PlainView:
+    first = what_if.measurements.instant(EVERY)
+    return PlainView(first, alone.track.asked[EVERY - 1 :: EVERY].tolist())
 
 
 def _forecast(facts: WhatIfFacts, signal: Signal, lead: timedelta | None) -> tuple[PastForecast | None, str]:

@@ -101,15 +101,23 @@ class PreparedWorkload:
 
     told: WorkloadFacts
     what_if: WhatIf
-    runs: tuple[RunResult, RunResult] | None = None
-    """The HPA alone, and the present policy; once they were asked for."""
+    hpa: RunResult | None = None
+    """The HPA alone, once it was asked for."""
+    present: RunResult | None = None
+    """The present policy, once it was asked for."""
     past: dict[tuple[str, float], PastView] = field(default_factory=dict)
 
+    def alone(self) -> RunResult | None:
+        """What the HPA alone would have done; None where nothing can be replayed."""
+        if self.hpa is None and isinstance(self.what_if.setup, Setup):
+            self.hpa = self.what_if.alone()
+        return self.hpa
+
     def before(self) -> tuple[RunResult, RunResult]:
-        """Both runs that no change has a part in."""
-        if self.runs is None:
-            self.runs = self.what_if.alone(), self.what_if.changed()
-        return self.runs
+        """Both runs that no change has a part in. Raises `ValueError` where nothing can be replayed."""
+        if self.hpa is None or self.present is None:
+            self.hpa, self.present = self.what_if.alone(), self.what_if.changed()
+        return self.hpa, self.present
 
 
 class Answers:
@@ -135,7 +143,7 @@ class Answers:
     def prepare(self) -> bool:
         """Make ready what will be asked for next; whether there was anything."""
         newest = next(reversed(self.ready.values()), None)
-        return newest is not None and newest.runs is not None and newest.what_if.prepare()
+        return newest is not None and newest.present is not None and newest.what_if.prepare()
 
     def _view(self, question: Question, began: float) -> WhatIfView:
         ready, change = self._prepared(question), change_of(question.changes)
@@ -150,7 +158,7 @@ class Answers:
             raise ValueError(f"{question.past} at a lead of {question.lead_seconds:g} s is nothing that is forecast")
         if key not in ready.past:
             lead = timedelta(seconds=question.lead_seconds) or None
-            ready.past[key] = past_view(ready.told, ready.what_if.facts, signals[question.past], lead)
+            ready.past[key] = past_view(ready.told, ready.what_if, signals[question.past], lead, ready.alone())
         return ready.past[key]
 
     def _prepared(self, question: Question) -> PreparedWorkload:

@@ -27,7 +27,7 @@ PROGRAM = (sys.executable, "-m", "forecaster.app.what_if")
 ANSWER_SECONDS = 10.0
 """The first answer loads numpy and forecasts: a second and a half. A process that takes longer than this is ended."""
 IDLE_SECONDS = 120.0
-"""Without a question; it holds some 90 MB."""
+"""Without a question; it holds some 60 MB."""
 LONGEST_ANSWER = 2**20
 PER_SECOND, AT_ONCE = 12.0, 24.0
 """Questions of one caller, on average and in a burst: a slider moves ten times a second."""

@@ -104,6 +104,7 @@ def test_every_chart_of_a_workload_is_drawn_and_looks_back_at_a_lead_of_choice(b
         assert min(inked(page, f"{chart} canvas") for chart in ("#demand", "#replicas", "#outcomes")) > 2000
         assert page.locator("#containers figure").count() >= 2
         assert inked(page, "#containers canvas") > 1000
+        assert "plain HPA" in page.inner_text("#replicas .legend")
         page.click("#leads button:text('60 min')")
         page.wait_for_selector("#demand .legend:has-text('forecast 60 min before')", timeout=FIRST_MS)
         assert inked(page, "#demand canvas") != before
@@ -121,7 +122,7 @@ def test_accuracy_and_health_show_what_was_read(browser: Any, walked: Walked) ->
     with opened(browser, walked.address) as page:
         page.goto(walked.address + "#/health")
         page.wait_for_selector("#sources td:text('cpu')")
-        assert page.locator("#cycles .bars div").count() >= 2
+        assert page.locator("#cycles .bars div").count() >= 1
         page.goto(walked.address + "#/accuracy")
         page.wait_for_selector("#models")
 

@@ -47,6 +47,13 @@ export function series(found) {
   ];
 }
 
+/** What the HPA alone would have asked for in the last hours. */
+export function plain(found) {
+  if (!found?.plain) return [];
+  const begin = Date.parse(found.plain.begin);
+  return [{ label: "plain HPA, replayed alone", colour: "ink", kind: "step", dash: [2, 3], width: 1.5, points: found.plain.asked.map((asked, i) => [begin + i * 300000, asked]) }];
+}
+
 const TITLES = { masked: "masked", unknown: "incomplete", event: "event" };
 
 /** What is shaded, and what stands on the axis. */

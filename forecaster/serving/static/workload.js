@@ -133,6 +133,7 @@ function replicas({ now, from, to }) {
   const decided = page.recommendation.replicas;
   const series = [
     { label: "HPA's formula on measured demand", colour: "capacity", kind: "step", dash: [3, 3], width: 1.5, points: page.series?.reactive ?? [] },
+    ...looked.plain(then),
     { label: "ready pods", colour: "demand", kind: "step", points: [...(page.series?.pods ?? []).map(([at, ready]) => [at, ready])] },
     { label: "recommended", colour: "forecast", kind: "step", points: [...(page.series?.recommended ?? []), [now, decided.recommended]] },
   ].filter((one) => one.points.some(([, value]) => value !== null));

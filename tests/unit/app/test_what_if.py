@@ -137,6 +137,7 @@ def test_a_reader_sees_what_was_forecast_at_a_lead_of_choice(facts: FactsServer)
     assert len(forecast["peak"]) == len(forecast["actual"]) > 140
     assert len(view["hours"]) >= 12
     assert [one["said"] for one in view["spans"] if one["kind"] == "event"] == ["sale: at least 9"]
+    assert view["plain"]["asked"] == asked(facts)["runs"]["hpa"]["asked"][4::5]
 
 
 def test_a_signal_that_was_never_measured_is_said(facts: FactsServer) -> None:
