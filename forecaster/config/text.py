@@ -78,14 +78,38 @@ def explained_setting(path: str) -> str:
         heads = {name: _first_sentence(part) for name, part in section.model_fields.items()}
         lines = [f"{path}:", *_wrapped((section.__doc__ or "").strip().splitlines()[0]), ""]
         return "\n".join([*lines, *(f"  {name:<26} {text}".rstrip() for name, text in heads.items())])
-    allowed = _allowed(path)
+    allowed = _allowed(path, schema_of_settings())
     lines = [
-        f"{path}: {json.dumps(TypeAdapter(Any).dump_python(_default(field), mode='json'), ensure_ascii=False)}",
+        f"{path}: {_as_json(_default(field))}",
         *_wrapped(field.description or ""),
         *([f"  Allowed: {allowed}"] if allowed else []),
         f"  From the environment: {PREFIX}{path.upper().replace('.', '__')}",
     ]
     return "\n".join(lines)
+
+
+class SettingRow(NamedTuple):
+    """One setting for a reference."""
+
+    section: str
+    name: str
+    default: str
+    meaning: str
+    allowed: str
+
+
+def setting_rows() -> Iterator[SettingRow]:
+    """Every setting, section by section, without the sections themselves."""
+    schema = schema_of_settings()
+    for path, field in setting_paths():
+        kind = field.annotation
+        if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
+            section, _, name = path.rpartition(".")
+            yield SettingRow(section, name, _as_json(_default(field)), field.description or "", _allowed(path, schema))
+
+
+def _as_json(value: object) -> str:
+    return json.dumps(TypeAdapter(Any).dump_python(value, mode="json"), ensure_ascii=False)
 
 
 def _default(field: FieldInfo) -> object:
@@ -112,9 +136,8 @@ PATTERNS = {
 }
 
 
-def _allowed(path: str) -> str:
+def _allowed(path: str, schema: Mapping[str, Any]) -> str:
     """Type and range in words, from the schema."""
-    schema = schema_of_settings()
     part: Any = schema
     for name in path.split("."):
         part = schema["$defs"][part["$ref"].rpartition("/")[2]] if "$ref" in part else part

@@ -66,7 +66,7 @@ class ServingMetrics:
         self._denials = {} if denials is None else denials
         self._clock = clock
         self._gauges = TableGauges()
-        self._registry = registry = CollectorRegistry()
+        self.registry = registry = CollectorRegistry()
         self._requests: Counter[tuple[str, int]] = Counter()
         registry.register(self)
         self._age = Gauge("forecaster_serving_table_age_seconds", "Age of the table that is served.", registry=registry)
@@ -132,7 +132,7 @@ class ServingMetrics:
         self._rows.set(0 if table is None else table.rows)
         self._age.set(float("nan") if table is None else (self._clock() - table.meta.published_at).total_seconds())
         computing = "" if table is None or self.told.follows else table.meta.metrics
-        return computing.encode() + generate_latest(self._registry)
+        return computing.encode() + generate_latest(self.registry)
 
 
 class CountRequests:

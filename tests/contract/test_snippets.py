@@ -1,0 +1,126 @@
+"""Every block of code in the documents is tried, or its marker says by which test, or why not.
+
+A line of the command line is read by the command line itself, YAML of settings by their validation, Python runs. What
+is more than that has a test of its own, which the marker `<!-- run by PATH -->` names; what cannot run says so:
+`<!-- not run: WHY -->`.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+import typer.main
+import yaml
+
+from forecaster.cli import app
+from forecaster.config.settings import Settings, parse
+from tests.support.panels import daily_waves
+from tests.support.snippets import ROOT, Snippet, snippets
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OWN_TESTS = {
+    "command-line.md": "tests/unit/cli/test_documented_commands.py",
+    "integrate.md": "tests/cluster/test_integrate.py",
+    "external-metrics.md": "tests/cluster/test_external_metrics.py",
+    "api.md": "tests/unit/serving/test_documentation.py",
+    "CONTRIBUTING.md": "tests/unit/sources/test_factory.py",
+}
+"""Pages whose blocks are tried as a whole, with the things that they are about."""
+ALL = list(snippets())
+OURS = [one for one in ALL if one.page.name not in OWN_TESTS and one.marker is None]
+COMMAND = re.compile(r"^(?:\$ )?(?:[A-Z_]+=\S+ )*(?:kubectl )?forecaster (.+?)(?:\s+#.*|\s+[>|].*)?$")
+FILES = ("cluster.json", "demand.csv", "hpa.yaml", "settings.yaml", "tuned.yaml", "week.zip", "tape")
+"""Files that commands of the documents name; the command line asks whether they are there."""
+
+
+def is_settings(one: Snippet) -> bool:
+    if one.language not in {"", "yaml"}:
+        return False
+    try:
+        value = yaml.safe_load(one.text)
+    except yaml.YAMLError:
+        return False
+    return isinstance(value, dict) and set(value) <= set(Settings.model_fields)
+
+
+def commands(one: Snippet) -> list[str]:
+    text = re.sub(r"\\\n\s*", " ", one.text)
+    lines = [line for line in text.splitlines() if line.strip()]
+    shown = [line for line in lines if line.startswith("$ ")] if one.language == "console" else lines
+    return (
+        [found[1] for line in shown if (found := COMMAND.match(line))] if one.language in {"", "sh", "console"} else []
+    )
+
+
+def tried_as(one: Snippet) -> str:
+    if one.language == "python":
+        return "python"
+    return "settings" if is_settings(one) else "commands" if commands(one) else "nothing"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in FILES:
+        (tmp_path / name).write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("one", OURS, ids=lambda one: one.name)
+def test_every_block_is_of_a_kind_that_is_tried_or_says_why_not(one: Snippet) -> None:
+    assert tried_as(one) != "nothing", f"{one.name}: put <!-- run by PATH --> or <!-- not run: WHY --> above it"
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("one", [one for one in OURS if tried_as(one) == "commands"], ids=lambda one: one.name)
+def test_the_command_line_takes_every_command(one: Snippet) -> None:
+    root = typer.main.get_command(app)
+    for line in commands(one):
+        _parsed(root, shlex.split(line))
+
+
+def _parsed(command: click.Command, words: list[str]) -> None:
+    """Names and options are there; nothing runs."""
+    if isinstance(command, click.Group):
+        name, found, rest = command.resolve_command(click.Context(command), words)
+        assert found is not None, name
+        _parsed(found, rest)
+    else:
+        command.make_context(command.name, words)
+
+
+@pytest.mark.parametrize("one", [one for one in OURS if tried_as(one) == "settings"], ids=lambda one: one.name)
+def test_settings_are_valid(one: Snippet) -> None:
+    parse(yaml.safe_load(one.text), one.name)
+
+
+@pytest.mark.parametrize("one", [one for one in OURS if tried_as(one) == "python"], ids=lambda one: one.name)
+def test_python_runs(one: Snippet) -> None:
+    whole = daily_waves(3, days=10, step=timedelta(minutes=30))
+    panel = whole.until(whole.end - timedelta(hours=2))
+    names = {"panel": panel, "newer": whole}
+    prelude = (
+        "from dataclasses import dataclass\nimport numpy as np\nfrom models.fitted import FittedRule\n"
+        "from models import Panel, StepWindow, create\n"
+    )
+    exec(compile(prelude + one.text, one.name, "exec"), names)  # noqa: S102  our own documents
+
+
+@pytest.mark.parametrize("one", [one for one in ALL if one.marker], ids=lambda one: one.name)
+def test_a_marker_names_a_test_or_a_reason(one: Snippet) -> None:
+    kind, what = one.marker or ("", "")
+    assert (ROOT / what).exists() if kind == "run by" else len(what.split()) > 2
+
+
+@pytest.mark.parametrize("page", OWN_TESTS)
+def test_a_page_with_a_test_of_its_own_is_read_by_it(page: str) -> None:
+    test = ROOT / OWN_TESTS[page]
+    texts = [test.read_text(), (ROOT / "tests/support/integrate_page.py").read_text()]
+    assert any(page in text for text in texts)
