@@ -39,6 +39,10 @@ SKEW_SECONDS = 10.0
 HISTORY = "history"
 
 
+class ReplacedError(ApiError):
+    """The file is another one by now: the next step copies that."""
+
+
 class Follower:
     """Copies, one `step` after the other, in one thread. `taken` is told of each table that is in its place."""
 
@@ -65,6 +69,8 @@ class Follower:
             if leader != self._leader:
                 self._follow(leader)
             self._step()
+        except ReplacedError:
+            return
         except (ApiError, StoreError, OSError, ValueError) as error:
             fault = str(error)
         else:
@@ -128,6 +134,8 @@ class Follower:
         assert self._client is not None  # noqa: S101  as `_step` has seen
         request = RawRequest("GET", f"{FILES}/{quote(name)}?tag={quote(tag)}&at={at}")
         answer = self._client.exchange(request)
+        if answer.status == HTTPStatus.PRECONDITION_FAILED:
+            raise ReplacedError(f"{request}: replaced", answer.status)
         if answer.status != HTTPStatus.OK or not answer.body:
             raise ApiError(f"{request}: status {answer.status} with {len(answer.body)} bytes", answer.status)
         return answer.body

@@ -71,7 +71,9 @@ class Replica:
     def _follow(self, told: threading.Event) -> None:
         self._say_fault()
         self.role(leads=False)
-        self.follower.step(self.election.leader)
+        leader = self.election.leader
+        of_before = leader is not None and leader.address == self.election.address  # this replica, before its restart
+        self.follower.step(None if of_before else leader)
         told.wait(STEP_SECONDS)
 
     def _say_fault(self) -> None:
