@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from forecaster.actuators.acting import FloorActuator
 from forecaster.actuators.autoscalers import Autoscalers, autoscaler_of
 from forecaster.actuators.floor import released
+from forecaster.actuators.misread import HpaWarnings
 from forecaster.actuators.release import release
 from forecaster.actuators.scale import undone
 from forecaster.actuators.scales import Scales
@@ -20,7 +21,7 @@ from forecaster.kube.config import client_config_source
 from forecaster.kube.lease import REQUEST_SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import ExitStack
     from datetime import datetime
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from forecaster.kube.lease import Election
     from forecaster.publish.rows import OfferedCycle
     from forecaster.sources.live import LiveCluster
+    from forecaster.sources.live_objects import Misread
 
 
 class Acting(Protocol):
@@ -71,6 +73,7 @@ def actuators(
     parts: ExitStack,
     live: LiveCluster | None = None,
     election: Election | None = None,
+    misread: Callable[[], Sequence[Misread]] = tuple,
 ) -> Actuators | None:
     """What writes, by the election of the replica that does; None where nothing is enabled.
 
@@ -94,6 +97,7 @@ def actuators(
         scales = Scales(client, scalable_kinds(settings), dry_run=acting.dry_run, reader=reader)
         writer = Writer("scale", election, acting, log)
         found["scale"] = ScaleActuator(scales, hpas.listed, writer, policies, settings.scale)
+    found["warnings"] = HpaWarnings(client, misread, election, acting)
     return Actuators(election, found)
 
 

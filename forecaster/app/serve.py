@@ -208,7 +208,7 @@ def build_service(
     cluster = live.source.live if live else None
     writes = settings.floor.enabled or settings.scale.enabled or settings.resources.enabled
     fence = election or (election_of(settings, parts) if writes else None)
-    actuator = actuators(settings, log, parts, cluster, fence)
+    actuator = actuators(settings, log, parts, cluster, fence, lambda: live.source.misread if live else ())
     statuses = status_writer(settings, log, parts, cluster, fence)
     receivers: dict[str, OfferReceiver] = {"state": StateBefore(kept.earned)} if election else {}
     receivers["table"] = AnnouncedTable(table, log, written)

@@ -174,7 +174,7 @@ class Metrics:
         for signal in signals:
             self._missing.labels(signal).set_function(partial(missing, signal))
 
-    def watch_live(self, states: Callable[[], Iterable[WatchState]], misread: Callable[[], Sequence[str]]) -> None:
+    def watch_live(self, states: Callable[[], Iterable[WatchState]], misread: Callable[[], Sequence[object]]) -> None:
         """Ask for what is watched at the API server, and for HPAs without an answer, whenever the metrics are read."""
         self._registry.register(LiveMetrics(states, misread))
 
@@ -215,7 +215,7 @@ class StatusMetrics(Collector):
 class LiveMetrics(Collector):
     """What is watched at the API server, by the path of the collection."""
 
-    def __init__(self, states: Callable[[], Iterable[WatchState]], misread: Callable[[], Sequence[str]]) -> None:
+    def __init__(self, states: Callable[[], Iterable[WatchState]], misread: Callable[[], Sequence[object]]) -> None:
         self._states, self._misread = states, misread
 
     def collect(self) -> Iterator[Metric]:

@@ -26,6 +26,7 @@ from forecaster.sources.live_objects import (
     HPAS,
     PODS,
     REPLICA_SETS,
+    Misread,
     WatchState,
     hpa_of_object,
     mean_resources,
@@ -220,11 +221,10 @@ class LiveCluster:
         defaults, autoscalers = self.stated.resources() if self.stated else ((), ())
         return cluster_policies(defaults, autoscalers, workloads, sorted(hpas))
 
-    def misread(self, signals: Sequence[str], namespaces: re.Pattern[str]) -> list[str]:
-        """HPAs that read our demand in a way that has no answer, and what to mend; `signals` are those there are."""
-        here = [(key, hpa) for key, hpa in list(self.hpas.objects.items()) if namespaces.fullmatch(key[0])]
-        reasons = ((key, misread(hpa.targets, signals)) for key, hpa in here)
-        return [f"HPA {namespace}/{name}: {why}" for (namespace, name), why in reasons if why]
+    def misread(self, signals: Sequence[str], namespaces: re.Pattern[str]) -> list[Misread]:
+        """HPAs that read our demand in a way that has no answer; `signals` are those there are."""
+        here = [one for (namespace, _), one in list(self.hpas.objects.items()) if namespaces.fullmatch(namespace)]
+        return [Misread(one.meta, why) for one in here if (why := misread(one.targets, signals))]
 
     def _autoscaler(self, id_: WorkloadId, faults: list[str]) -> Autoscaler | None:
         """The HPA of a workload; several are named in `faults`, and none is used."""
@@ -325,7 +325,7 @@ class LiveSource:
         self._signals = signals
         self.told: tuple[datetime, frozenset[str]] | None = None
         """Of the last inventory, its instant and the kinds that were live."""
-        self.misread: list[str] = []
+        self.misread: list[Misread] = []
         """Of the last inventory, HPAs that read our demand in a way that has no answer; a sentence each."""
         self._clock = clock
         self._namespaces = re.compile(source.queries.namespaces)
@@ -345,7 +345,7 @@ class LiveSource:
             found = replace(self.source.inventory(at), policies=None if past else self.live.policies())
         self.misread = self.live.misread(self._signals, self._namespaces) if kinds else []
         stated = found.policies.faults if found.policies else ()
-        faults = (*self.misread, *stated, *(self.live.faults() if self._tells and not past else ()))
+        faults = (*map(str, self.misread), *stated, *(self.live.faults() if self._tells and not past else ()))
         return replace(found, faults=(*found.faults, *faults)) if faults else found
 
     def live_kinds(self, at: datetime) -> frozenset[str]:

@@ -133,6 +133,16 @@ class LiveHpa(msgspec.Struct, frozen=True):
         return workload_id(self.meta.namespace, self.spec.scale_target.kind, self.spec.scale_target.name)
 
 
+class Misread(NamedTuple):
+    """An HPA that reads our demand in a way that has no answer, and what to mend."""
+
+    hpa: HorizontalPodAutoscalerMeta
+    why: str
+
+    def __str__(self) -> str:
+        return f"HPA {self.hpa.namespace}/{self.hpa.name}: {self.why}"
+
+
 class LivePod(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A pod that lives. Instants are seconds since 1970, 0 where it has not come so far."""
 

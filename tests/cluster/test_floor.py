@@ -336,6 +336,8 @@ def test_the_service_itself_leads_undoes_what_is_no_longer_wanted_and_gives_the_
     other = other_namespace(plane, web)
     leader.cycle(other, 5)
     plane.api.merge(HPA, "web", {"metadata": {"annotations": {MODE: "publish"}}}, other)
+    misread = yaml.safe_dump(external_hpa("web", target="1", signal="cpus") | {"metadata": {"name": "odd"}})
+    plane.kubectl("apply", f"--namespace={other}", "-f-", given=misread)
     component = yaml.safe_load((ROOT / "deploy" / "components" / "floor" / "settings.yaml").read_text())
     here = {"kubeconfig": str(plane.account("forecaster", NAMESPACE))}
     settings = {
@@ -353,6 +355,9 @@ def test_the_service_itself_leads_undoes_what_is_no_longer_wanted_and_gives_the_
     reached, fence.leases = fence.leases, CutOff()
     with (tmp_path / "log").open("wb") as log, subprocess.Popen(command, stderr=log) as process:
         wait_until(lambda: told(plane.api, other)["spec"]["minReplicas"] == 1, what="the undo")
+        wait_until(
+            lambda: "MetricMisread" in dict(events(plane.api, other)), what="the Event of the misread HPA"
+        )
         process.terminate()
     assert process.returncode == 0, (tmp_path / "log").read_text()
     assert plane.api.read(HPA, "web", web)["spec"]["minReplicas"] == 5

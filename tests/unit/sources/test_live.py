@@ -173,7 +173,8 @@ class TestMisread:
         """Of an HPA with a target for each of these signals; an empty one is not named."""
         named = [{"signal": one} if one else {} for one in signals]
         metrics = [external("forecaster_demand", "1", **self.OF_WEB, **one) for one in named]
-        return cluster(horizontalpodautoscalers=[hpa(*metrics)]).misread(["cpu", "requests"], EVERYWHERE)
+        found = cluster(horizontalpodautoscalers=[hpa(*metrics)]).misread(["cpu", "requests"], EVERYWHERE)
+        return [str(one) for one in found]
 
     @pytest.mark.parametrize("signals", [("cpu",), ("",), ("cpu", "requests"), ()])
     def test_is_nothing_that_has_an_answer(self, signals: tuple[str, ...]) -> None:

@@ -1,0 +1,73 @@
+"""HpaWarnings: an Event beside each HPA that reads our demand in a way that has no answer, hourly while it does."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from forecaster.actuators.events import MESSAGE_MAX, EventObject, InvolvedObject, create_event, instant_text
+from forecaster.actuators.writes import MANAGER
+from forecaster.domain.report import Effected
+from forecaster.kube.objects import ObjectMeta
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
+
+    from forecaster.actuators.settings import ActingSettings
+    from forecaster.actuators.writes import Fence
+    from forecaster.kube.client import ApiClient
+    from forecaster.publish.rows import OfferedCycle
+    from forecaster.sources.live_objects import Misread
+
+AGAIN = timedelta(hours=1)
+"""As long as the API server keeps an Event by default."""
+MOST = 20
+"""Events of a cycle; the others follow in the next ones."""
+
+
+@dataclass(slots=True)
+class HpaWarnings:
+    """Tells the owner where `kubectl describe hpa` is looked at; writes no object."""
+
+    client: ApiClient
+    misread: Callable[[], Sequence[Misread]]
+    fence: Fence
+    acting: ActingSettings
+    told: dict[tuple[str, str], datetime] = field(default_factory=dict)
+    """When each was told last, by the HPA's uid and what is wrong."""
+
+    def receive(self, cycle: OfferedCycle) -> None:
+        """Offers have no part in it."""
+
+    def act(self, now: datetime) -> Effected:
+        """One Event for each that is new or was told an hour ago. Raises ApiError."""
+        wrong = {(one.hpa.uid, one.why): one for one in self.misread()}
+        self.told = {key: at for key, at in self.told.items() if key in wrong and now - at < AGAIN}
+        done = Counter[tuple[str, str]]()
+        if self.fence.valid() and not (self.fence.paused or self.acting.paused or self.acting.dry_run):
+            for key in [key for key in wrong if key not in self.told][:MOST]:
+                create_event(self.client, warning_of(wrong[key], now))
+                self.told[key] = now
+                done["warn", "written"] += 1
+        return Effected(self.fence.leading(), done, Counter({"misread": len(wrong)}))
+
+
+def warning_of(one: Misread, at: datetime) -> EventObject:
+    """Its name is made of the HPA, the fault and the hour: two replicas make one Event of it."""
+    told = f"{one.hpa.uid} {one.why} {at.timestamp() // AGAIN.total_seconds():.0f}"
+    digest, instant = hashlib.sha256(told.encode()).hexdigest()[:16], instant_text(at)
+    return EventObject(
+        ObjectMeta(name=f"{one.hpa.name}.{digest}", namespace=one.hpa.namespace),
+        InvolvedObject(one.hpa.namespace, one.hpa.name, one.hpa.uid, "autoscaling/v2", "HorizontalPodAutoscaler"),
+        reason="MetricMisread",
+        message=one.why[:MESSAGE_MAX],
+        type="Warning",
+        first_timestamp=instant,
+        last_timestamp=instant,
+        count=1,
+        source={"component": MANAGER},
+    )
