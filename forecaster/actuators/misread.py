@@ -47,13 +47,11 @@ class HpaWarnings:
         """One Event for each that is new or was told an hour ago. Raises ApiError."""
         wrong = {(one.hpa.uid, one.why): one for one in self.misread()}
         self.told = {key: at for key, at in self.told.items() if key in wrong and now - at < AGAIN}
-        done = Counter[tuple[str, str]]()
         if self.fence.valid() and not (self.fence.paused or self.acting.paused or self.acting.dry_run):
             for key in [key for key in wrong if key not in self.told][:MOST]:
                 create_event(self.client, warning_of(wrong[key], now))
                 self.told[key] = now
-                done["warn", "written"] += 1
-        return Effected(self.fence.leading(), done, Counter({"misread": len(wrong)}))
+        return Effected(self.fence.leading(), Counter(), Counter())
 
 
 def warning_of(one: Misread, at: datetime) -> EventObject:
