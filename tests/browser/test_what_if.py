@@ -77,3 +77,11 @@ def test_a_value_that_is_out_of_bounds_is_said(browser: Any, service: str) -> No
         moved(page, "max_replicas", "5")
         page.eval_on_selector(SLIDER.format("min_replicas"), SET, "9")
         page.wait_for_selector("#what-if-said:text('must not be below min_replicas 9')")
+
+
+def test_a_page_says_why_it_cannot_look_back(browser: Any, service: str) -> None:
+    with opened(browser, service.partition("#")[0], faults=["422"]) as page:
+        page.route("**/dashboard/past/**", lambda route: route.fulfill(status=422, json={"detail": "it is gone"}))
+        page.goto(service)
+        page.wait_for_selector("#outcomes:has-text('it is gone')")
+        assert inked(page, "#demand canvas") > 1000

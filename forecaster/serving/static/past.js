@@ -12,7 +12,7 @@ const AGAIN_MS = 800;
 let chosen = 0;
 let newest = 0;
 
-/** Half a day of one signal, or null where no process is there that tells it; asks again while it is busy. */
+/** Half a day of one signal, or why not; null where something else is asked for meanwhile. Asks again while it is busy. */
 export async function past(of, signal) {
   const turn = newest += 1;
   for (;;) {
@@ -20,7 +20,9 @@ export async function past(of, signal) {
       const found = await get(`dashboard/past/${of}?${new URLSearchParams({ signal, lead: chosen })}`);
       return turn === newest ? found : null;
     } catch (error) {
-      if (error instanceof Left || !(error instanceof Refused) || error.status !== 429 || turn !== newest) return null;
+      if (error instanceof Left || turn !== newest) return null;
+      if (!(error instanceof Refused)) throw error;
+      if (error.status !== 429) return { refused: error.message };
       await new Promise((go) => { setTimeout(go, AGAIN_MS); });
     }
   }
