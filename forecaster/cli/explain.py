@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,12 +14,12 @@ from forecaster.report.formats import DocumentOutput
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
     from forecaster.cycle.run import Cycle, Outcome
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.policies import Policies
     from forecaster.domain.workload import Workload, WorkloadId
+    from forecaster.forecasting.paths import Paths
     from forecaster.hpa.behavior import Behavior
     from forecaster.vertical.admission.cluster import Cluster
 
@@ -46,16 +47,23 @@ def explain(
     ] = None,
     objects: Objects = None,
     server_version: ServerVersion = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="OUT", dir_okay=False, help="Write a page with pictures there.")
+    ] = None,
 ) -> None:
     """Say how the numbers of a workload came about: inputs, model, quantile, every clamp in order, and why."""
     from forecaster.cli.once import cycle_run, workloads_of
+    from forecaster.cli.replay_outputs import check_writable
+    from forecaster.forecasting.paths import Paths as NewPaths
     from forecaster.report.progress import shown_progress
 
+    check_writable(html)
+    paths = NewPaths() if html else None
     cluster = _cluster(objects, server_version)
     settings = settings_of(config, prometheus, namespace)
     changes = with_changes(settings.policies, changed, workload) if changed else None
     with shown_progress("explain") as shown:
-        cycle, outcome = cycle_run(settings, at, workload, shown)
+        cycle, outcome = cycle_run(settings, at, workload, shown, paths)
         ours = workloads_of(outcome, workload, settings)
         explanations = Explanations(
             cycle,
@@ -69,7 +77,10 @@ def explain(
         typer.echo(f"! {failure}", err=True)
     if not ours:
         raise typer.Exit(1)
-    explanations.print(sorted(ours), output)
+    if html is None or paths is None:
+        explanations.print(sorted(ours), output)
+    else:
+        explanations.write(sorted(ours), html, paths)
     finished(shown)
 
 
@@ -93,6 +104,18 @@ class Explanations:
         else:
             document = {"explanations": [self.document(id_) for id_ in ids]}
             (print_json if output is DocumentOutput.JSON else print_yaml)(document)
+
+    def write(self, ids: Sequence[WorkloadId], path: Path, paths: Paths) -> None:
+        """All of it as a page."""
+        from forecaster.cli.replay_outputs import write_file
+        from forecaster.report.explained_page import Explained, explained_page
+
+        decided = {one.id: one for one in self.outcome.recommendations}
+        found = [
+            Explained(decided[id_], self.lines(id_), {str(k): v for k, v in paths.kept.get(id_, {}).items()})
+            for id_ in ids
+        ]
+        write_file(path, explained_page(found, self.cycle.history.window))
 
     def lines(self, id_: WorkloadId) -> list[str]:
         """Inputs, steps, decision; what the HPA does with it; what else was asked for."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from forecaster.config.settings import Settings
     from forecaster.cycle.run import Cycle, Outcome
     from forecaster.domain.workload import WorkloadId
+    from forecaster.forecasting.paths import Paths
     from forecaster.report.progress import ShownProgress
 
 
@@ -70,9 +71,11 @@ def workloads_of(outcome: Outcome, pattern: str, settings: Settings) -> set[Work
 
 
 def cycle_run(
-    settings: Settings, at: str | None, pattern: str, shown: ShownProgress | None = None
+    settings: Settings, at: str | None, pattern: str, shown: ShownProgress | None = None, paths: Paths | None = None
 ) -> tuple[Cycle, Outcome]:
     """A single cycle at the last full minute, or at the instant given, and what came of it; `pattern` is asked for.
+
+    Forecasts step by step are put into `paths`, where they are wanted.
 
     A workload without two days of its own has half its forecast from others like it: then all are read.
     """
@@ -83,6 +86,7 @@ def cycle_run(
     now = last_multiple(instant(at), settings.cycle.interval)
     for asked in (narrowed(settings, pattern), settings):
         cycle = single_cycle(asked, now, shown=lambda id_: bool(matching([id_], pattern)), watch=shown)
+        cycle.forecaster.paths = paths
         outcome = cycle.run(now)
         if asked.queries == settings.queries or not borrows(cycle, matching(outcome.inventory.ids, pattern)):
             break

@@ -1,0 +1,131 @@
+"""`explain --html`: a page of decisions, with demand and forecast as a picture and every step in sentences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forecaster.domain.signal import BUILT_IN
+from forecaster.domain.window import FIVE_MINUTES
+from forecaster.report.page import document, paragraph
+from forecaster.report.plot import Area, Line, Mark, Plot, linear
+from forecaster.report.replay_plots import time_ticks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from datetime import datetime, timedelta
+
+    from forecaster.domain.decision import Recommendation, SignalView
+    from forecaster.domain.outlook import StepForecast
+    from forecaster.domain.signal import Signal
+    from forecaster.domain.window import Window
+    from forecaster.domain.workload import WorkloadId
+
+    Windows = Callable[[Signal, timedelta], Window]
+
+PAST = 144
+"""Half a day by five minutes."""
+LOW, MIDDLE, HIGH = 0.1, 0.5, 0.9
+KEY = (
+    '<ul class="key"><li><i class="demand"></i>demand</li><li><i class="ours"></i>forecast: p10 to p90, and p50</li>'
+    "<li>the mark is the peak that was decided on</li></ul>"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """One decision: its numbers, its sentences, and what is forecast step by step where a model said so."""
+
+    decided: Recommendation
+    lines: Sequence[str]
+    paths: Mapping[str, StepForecast]
+
+
+def explained_page(found: Sequence[Explained], window: Windows) -> str:
+    """One file that loads nothing; `window` has the histories by five minutes."""
+    at = f"{found[0].decided.at:%Y-%m-%d %H:%M} UTC"
+    title = str(found[0].decided.id) if len(found) == 1 else f"{len(found)} workloads"
+    parts = [f"<h1>{escape(title)}</h1>", paragraph(f"Why these numbers, {at}", "soft"), KEY]
+    return document(f"{title}, {at}", [*parts, *(part for one in found for part in _workload(one, window))])
+
+
+def _workload(one: Explained, window: Windows) -> Iterable[str]:
+    head, *steps = one.lines
+    yield f"<h2>{escape(head)}</h2>"
+    for view in one.decided.signals:
+        yield _picture(one.decided.id, one.decided.at, view, window, one.paths.get(view.signal))
+    yield "".join(f'<p style="margin-left:{_depth(line) / 2}em">{_step(line.strip())}</p>' for line in steps)
+
+
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _step(text: str) -> str:
+    """A result stands out."""
+    return f"<b>{escape(text.removeprefix('=> '))}</b>" if text.startswith("=>") else escape(text)
+
+
+def _picture(id_: WorkloadId, at: datetime, view: SignalView, window: Windows, path: StepForecast | None) -> str:
+    signal = BUILT_IN.by_name.get(view.signal)
+    past = _past(id_, window(signal, FIVE_MINUTES)) if signal else np.zeros(0)
+    if not np.isfinite(past).any():
+        return paragraph(f"{view.signal}: no history to show", "soft")
+    ahead = _ahead(path) if path else np.zeros((3, 0))
+    count = len(past) + ahead.shape[1]
+    peak = view.forecast.peak if view.forecast else None
+    up = linear([*past[np.isfinite(past)], *ahead.ravel(), *([peak] if peak else [])], from_zero=True)
+    first = len(past)
+    low, middle, high = (_line(row, first, count, up.place) for row in ahead)
+    marks = []
+    if peak is not None and view.forecast:
+        place = (first + (view.forecast.begin - at) / FIVE_MINUTES) / count
+        marks = [Mark(min(1.0, place), up.place(peak), f"peak p{100 * view.forecast.quantile:g}: {peak:.4g}", own=True)]
+    begin = at - first * FIVE_MINUTES
+    values = [None if np.isnan(one) else float(f"{one:.4g}") for one in past]
+    return Plot(
+        title=f"{view.signal} of {id_}",
+        across=time_ticks(begin, count * FIVE_MINUTES),
+        up=up.ticks(),
+        up_name=f"{view.signal}, {view.unit}",
+        across_name="time, UTC",
+        lines=[*_runs(past, count, up.place), Line(middle, "ours", marks=marks)],
+        areas=[Area(high, low, "band")] if ahead.size else [],
+        hover={
+            "begin": (begin + FIVE_MINUTES).timestamp(),
+            "step": FIVE_MINUTES.total_seconds(),
+            "count": count,
+            "series": [
+                (f"demand, {view.unit}", values + [None] * ahead.shape[1]),
+                ("p90", [None] * first + [float(f"{one:.4g}") for one in ahead[2]]),
+            ],
+        },
+    ).html()
+
+
+def _past(id_: WorkloadId, known: Window) -> np.ndarray:
+    if id_ not in known.keys:
+        return np.zeros(0)
+    return known.values[known.keys.index(id_), -PAST:].astype(float)
+
+
+def _ahead(path: StepForecast) -> np.ndarray:
+    """[low, middle, high; step] at the levels that lie nearest."""
+    levels = np.asarray(path.levels)
+    values = np.asarray(path.values, dtype=float)
+    return np.stack([values[:, int(np.abs(levels - level).argmin())] for level in (LOW, MIDDLE, HIGH)])
+
+
+def _line(values: np.ndarray, first: int, count: int, place: Callable[[float], float]) -> list[tuple[float, float]]:
+    return [((first + i + 0.5) / count, place(float(value))) for i, value in enumerate(values)]
+
+
+def _runs(past: np.ndarray, count: int, place: Callable[[float], float]) -> Iterable[Line]:
+    """A line for every stretch without a gap."""
+    known = np.isfinite(past).astype(int)
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], known, [0]])))
+    for first, last in edges.reshape(-1, 2).tolist():
+        yield Line(_line(past[first:last], first, count, place), "demand")
