@@ -17,6 +17,7 @@ from forecaster.cli import (
     explain,
     export,
     hpa,
+    init,
     nodes,
     once,
     outcome,
@@ -139,6 +140,11 @@ COMMANDS = {
         settings.settings,
         "All settings, one explained, a file checked.",
         ("settings policy.horizontal.lead_time", "settings --config settings.yaml --origin", "settings --schema"),
+    ),
+    "init": Command(
+        init.init,
+        "PredictiveAutoscalers for what scales already.",
+        ("init -n shop", "init --folder autoscalers", "init --definitions | kubectl apply -f -"),
     ),
     "release": Command(
         run.release,

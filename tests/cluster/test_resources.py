@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -26,7 +28,7 @@ from forecaster.sources.live import LiveSource
 from forecaster.sources.queries import Queries
 from tests.support.control_plane.acting import apply_components
 from tests.support.control_plane.deployed import NAMESPACE
-from tests.support.control_plane.workloads import deployment
+from tests.support.control_plane.workloads import deployment, external_hpa
 from tests.support.recommendations import recommendation
 from tests.support.waiting import wait_until
 from tests.unit.resources.test_definitions import CONTRADICTIONS
@@ -271,6 +273,15 @@ def test_a_policy_that_other_layers_contradict_says_so_and_the_workload_goes_on_
     wait_until(lambda: condition(plane, web.namespace, "Ready") == ("False", "PolicyRefused"), what="the status")
     conditions = {one["type"]: one["message"] for one in read(plane, web.namespace)["status"]["conditions"]}
     assert "horizontal.min_replicas: must not be 0" in conditions["Ready"]
+
+
+def test_what_init_writes_is_what_kubectl_applies(plane: ControlPlane, namespace: str) -> None:
+    plane.api.create(external_hpa("web", target="1"), namespace)
+    command = [sys.executable, "-m", "forecaster", "init", f"--kubeconfig={plane.kubeconfig}", "-n", namespace]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.startswith("# Keep HPA web: ")
+    plane.kubectl("apply", "-f-", given=done.stdout)
+    assert read(plane, namespace)["spec"]["mode"] == "observe"
 
 
 def test_without_the_definitions_the_service_goes_on_and_says_so(

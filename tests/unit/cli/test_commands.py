@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 COMMANDS = (
     *("once", "run", "explain", "doctor", "demo", "models", "settings", "hpa", "top", "why-not", "history", "diff"),
-    *("recommend", "nodes", "replay", "tune", "outcome", "backtest", "certificates"),
+    *("recommend", "nodes", "replay", "tune", "outcome", "backtest", "certificates", "init"),
 )
 WEB, CART = workload("web"), workload("cart", autoscaler=replace(hpa(), name="cart-hpa"))
 BATCH = workload(id=workload_id("batch", "jobs"), replicas=2, autoscaler=None)

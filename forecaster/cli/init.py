@@ -1,0 +1,81 @@
+"""`forecaster init`: PredictiveAutoscalers for what a cluster scales and sizes already."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from forecaster.cli.options import Namespace
+from forecaster.cli.run import KUBECONFIG
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from forecaster.resources.proposals import Proposal
+
+Folder = Annotated[
+    Path | None, typer.Option("--folder", metavar="DIR", help="Write one file for each namespace, none over another.")
+]
+
+
+def init(
+    namespace: Namespace = None,
+    kubeconfig: Annotated[Path | None, KUBECONFIG] = None,
+    folder: Folder = None,
+    definitions: Annotated[
+        bool, typer.Option("--definitions", help="Print the definitions of both kinds instead; asks no cluster.")
+    ] = False,
+) -> None:
+    """Write a PredictiveAutoscaler for each workload with an HPA, a ScaledObject or a VPA, and what to keep of these.
+
+    All are in mode observe. Nothing is applied: `forecaster init | kubectl apply -f -` does.
+    """
+    from forecaster.kube.client import ApiClient
+    from forecaster.kube.config import client_config_source
+    from forecaster.resources.definitions import definitions_text
+    from forecaster.resources.neighbours import neighbours_of
+    from forecaster.resources.proposals import proposals
+
+    if definitions:
+        typer.echo(definitions_text(), nl=False)
+        return
+    known = neighbours_of(ApiClient(client_config_source(kubeconfig)).configured())
+    for path, why in known.unknown.items():
+        typer.echo(f"! {path}: {why}", err=True)
+    chosen = _chosen(namespace)
+    found = [one for one in proposals(known) if chosen(one.workload.namespace)]
+    if folder is None:
+        typer.echo("---\n".join(one.text() for one in found), nl=False)
+    else:
+        _write(folder, found)
+    if not found:
+        typer.echo("No HPA, ScaledObject or VPA was found.", err=True)
+        raise typer.Exit(1)
+
+
+def _chosen(namespaces: str | None) -> Callable[[str], bool]:
+    from fnmatch import fnmatchcase
+
+    patterns = [one.strip() for one in (namespaces or "*").split(",")]
+    return lambda name: any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _write(folder: Path, found: Sequence[Proposal]) -> None:
+    """One file for each namespace. Raises ConfigError where there is one already."""
+    from forecaster.errors import ConfigError, Fault
+
+    texts = {one.workload.namespace: "" for one in found}
+    for one in found:
+        texts[one.workload.namespace] += ("---\n" if texts[one.workload.namespace] else "") + one.text()
+    files = {folder / f"{namespace}.yaml": text for namespace, text in texts.items()}
+    there = [
+        Fault("--folder", str(file), "there is such a file; name another folder") for file in files if file.exists()
+    ]
+    if there:
+        raise ConfigError("--folder", there)
+    folder.mkdir(parents=True, exist_ok=True)
+    for file, text in files.items():
+        file.write_text(text, encoding="utf-8")
+        typer.echo(str(file))

@@ -1,0 +1,87 @@
+"""`forecaster init`: a PredictiveAutoscaler for each workload that something scales or sizes, and what to keep."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import yaml
+
+from forecaster.resources.objects import API_VERSION, AUTOSCALER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from forecaster.domain.workload import WorkloadId
+    from forecaster.resources.neighbours import Neighbours, Vpa
+
+LEAST = {"cpu": "minCpu", "memory": "minMemory"}
+"""Settings of `vertical` by the resource of a VPA's `minAllowed`."""
+
+
+class Proposal(NamedTuple):
+    """One object, and what to know before it is applied."""
+
+    workload: WorkloadId
+    document: dict[str, Any]
+    notes: tuple[str, ...]
+
+    def text(self) -> str:
+        """As YAML; the notes are comments above it."""
+        comments = "".join(f"# {note}\n" for note in self.notes)
+        return comments + yaml.safe_dump(self.document, sort_keys=False, allow_unicode=True)
+
+
+def proposals(known: Neighbours) -> list[Proposal]:
+    """One for each workload, by namespace and name. All observe: what acts is for its owner to say."""
+    counted = {one.target for one in known.hpas} | {one.target for one in known.scaled_objects}
+    beside = counted | {one.target for one in known.vpas}
+    shared = Counter((id_.namespace, id_.name) for id_ in beside)
+    return [_proposal(id_, known, alone=shared[id_.namespace, id_.name] == 1) for id_ in sorted(beside)]
+
+
+def _proposal(id_: WorkloadId, known: Neighbours, *, alone: bool) -> Proposal:
+    name = id_.name if alone else f"{id_.name}-{id_.kind.lower()}"
+    vpas = [one for one in known.vpas if one.target == id_]
+    spec: dict[str, Any] = {"scaleTargetRef": {"kind": id_.kind, "name": id_.name}, "mode": "observe"}
+    if least := _least(vpas):
+        spec["vertical"] = least
+    document = {
+        "apiVersion": API_VERSION,
+        "kind": AUTOSCALER,
+        "metadata": {"name": name, "namespace": id_.namespace},
+        "spec": spec,
+    }
+    return Proposal(id_, document, (*_of_counts(id_, known), *map(_of_sizes, vpas)))
+
+
+def _of_counts(id_: WorkloadId, known: Neighbours) -> Iterator[str]:
+    scaled = [one for one in known.scaled_objects if one.target == id_]
+    made = {f"ScaledObject {one.name}" for one in scaled}
+    for one in scaled:
+        yield f"Keep ScaledObject {one.name}: with mode publish a trigger may read the forecast (docs/integrate.md)."
+        if one.paused:
+            yield f"It is paused ({one.paused}): nothing of ours ends that."
+    hpas = [one for one in known.hpas if one.target == id_ and one.maker not in made]
+    for hpa in hpas:
+        if hpa.maker:
+            yield f"HPA {hpa.name} is made from {hpa.maker}: state its minimum and metrics there."
+        else:
+            yield f"Keep HPA {hpa.name}: mode floor raises its minReplicas, by mode publish it reads the forecast."
+    if len(hpas) + len(scaled) > 1:
+        yield f"{len(hpas) + len(scaled)} autoscalers scale {id_.kind} {id_.name}: keep one, none is used until then."
+
+
+def _of_sizes(one: Vpa) -> str:
+    if one.writes:
+        return (
+            f"VPA {one.name} writes requests (updateMode {one.mode}): keep it, and ours are only recommended; or set "
+            "it to Off, and its numbers may be compared with ours: forecaster recommend."
+        )
+    return f"VPA {one.name} is Off: keep it to compare, or delete it; forecaster recommend has its arithmetic, too."
+
+
+def _least(vpas: list[Vpa]) -> dict[str, str]:
+    """The smallest requests that a VPA may set are those that we may recommend."""
+    stated = vpas[0].least if len(vpas) == 1 else {}
+    return {setting: str(stated[resource]) for resource, setting in LEAST.items() if resource in stated}
