@@ -11,7 +11,7 @@ def main() -> None:
     """Run a command; expected errors are one message and exit code 1, never a traceback."""
     try:
         from forecaster.cli import app  # noqa: PLC0415  while it loads, Ctrl-C may come already
-        from forecaster.cli.streams import run_and_flush, tolerant_streams  # noqa: PLC0415  as above
+        from forecaster.cli.streams import run_and_flush, tell, tolerant_streams  # noqa: PLC0415  as above
         from forecaster.errors import ForecasterError  # noqa: PLC0415  as above
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
@@ -20,7 +20,7 @@ def main() -> None:
     try:
         run_and_flush(lambda: app(prog_name="kubectl forecaster" if plugin else "forecaster"))
     except ForecasterError as error:
-        sys.stderr.write(f"forecaster: {error}\n")
+        tell(f"forecaster: {error}")
         raise SystemExit(1) from None
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None

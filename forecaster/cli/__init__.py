@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
@@ -52,6 +53,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+WIDTH = 66
+"""Of an example: help is indented, and a line that goes on ends with a backslash."""
 AT = "--prometheus http://prometheus:9090"
 
 
@@ -136,6 +139,9 @@ COMMANDS = {
         (f"report --week --from-prometheus {AT} --html report.html", "report --from 2021-10-18T00:00:00Z --length 2d"),
     ),
     "models": Command(catalogue.models, "The forecasting models there are.", ("models", "models adaptive")),
+    "schema": Command(
+        catalogue.schema, "JSON Schemas of what commands print.", ("schema", "schema once >once.schema.json")
+    ),
     "settings": Command(
         settings.settings,
         "All settings, one explained, a file checked.",
@@ -160,8 +166,13 @@ COMMANDS = {
 
 
 def examples(lines: tuple[str, ...]) -> str:
-    """The end of a command's help."""
-    return "\n".join(["\b", "Examples:", *(f"  forecaster {line}" for line in lines)])
+    """The end of a command's help; what is longer than a line goes on in the next, as a shell takes it."""
+    return "\n".join(["\b", "Examples:", *(_example(f"forecaster {line}") for line in lines)])
+
+
+def _example(line: str) -> str:
+    pieces = textwrap.wrap(line, WIDTH, break_long_words=False, break_on_hyphens=False)
+    return "  " + " \\\n      ".join(pieces)
 
 
 for name, one in COMMANDS.items():

@@ -19,6 +19,7 @@ from forecaster.cli.options import (
     narrowed,
     settings_of,
 )
+from forecaster.cli.streams import tell
 from forecaster.report.formats import Output
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ def backtest() -> None:
 EPILOG = """\b
 Examples:
   forecaster backtest vertical --demo
-  forecaster backtest vertical 'shop/*' --prometheus http://prometheus:9090 -o json"""
+  forecaster backtest vertical 'shop/*' -o json \\
+      --prometheus http://prometheus:9090"""
 
 
 @app.command(epilog=EPILOG)
@@ -78,7 +80,7 @@ def vertical(
         loads: dict[str, Load] = {load.resource: load for load in found if load is not None}
         results = _replayed(loads, settings.policy.vertical, shown)
     if not loads:
-        typer.echo("no workload has a day of usage per pod; half is read first, half a day is the least", err=True)
+        tell("no workload has a day of usage per pod; half is read first, half a day is the least")
         raise typer.Exit(1)
     heads = {
         name: f"{name}: {len(load.names)} workloads, {(load.wanted.shape[1] - load.warm) / 288:.1f} days"

@@ -1,4 +1,4 @@
-"""`forecaster models`: which models there are."""
+"""`forecaster models` and `forecaster schema`: which models there are, and of what form documents are."""
 
 from __future__ import annotations
 
@@ -35,3 +35,21 @@ def models(
         ids=lambda: summaries,
     )
     print_as(output, result)
+
+
+def schema(
+    command: Annotated[
+        str | None, typer.Argument(metavar="[COMMAND]", help="Whose document; without it, a list.")
+    ] = None,
+) -> None:
+    """Print the JSON Schema of what a command prints with -o json."""
+    from forecaster.errors import UnknownName
+    from forecaster.report.printed import print_json
+    from forecaster.report.schemas import DOCUMENTS, schema_of
+
+    if command is None:
+        typer.echo("\n".join(DOCUMENTS))
+    elif command in DOCUMENTS:
+        print_json(schema_of(command))
+    else:
+        raise UnknownName("document", command, DOCUMENTS)

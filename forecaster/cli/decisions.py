@@ -23,6 +23,7 @@ from forecaster.cli.options import (
     settings_of,
     workload_names,
 )
+from forecaster.cli.streams import tell
 from forecaster.errors import ConfigError, Fault, SourceError
 from forecaster.report.formats import Output
 
@@ -66,7 +67,7 @@ def why_not(
         cycle, outcome = cycle_run(settings, at, workload, shown)
     ours = workloads_of(outcome, workload, settings)
     for failure in outcome.report.failures:
-        typer.echo(f"! {failure}", err=True)
+        tell(f"! {failure}")
     if not ours:
         raise typer.Exit(1)
     with opened(narrowed(settings, workload)) as source:

@@ -10,6 +10,7 @@ import typer
 
 from forecaster.cli.options import ConfigFile, Instant, Namespace, PrometheusUrl, finished, settings_of, workload_names
 from forecaster.cli.recommend import Objects, ServerVersion
+from forecaster.cli.streams import tell
 from forecaster.report.formats import DocumentOutput
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.forecasting.paths import Paths
     from forecaster.hpa.behavior import Behavior
+    from forecaster.report.recommendations import ExplanationDocument
     from forecaster.vertical.admission.cluster import Cluster
 
 
@@ -74,7 +76,7 @@ def explain(
             changed or (),
         )
     for failure in outcome.report.failures:
-        typer.echo(f"! {failure}", err=True)
+        tell(f"! {failure}")
     if not ours:
         raise typer.Exit(1)
     if html is None or paths is None:
@@ -98,11 +100,12 @@ class Explanations:
     def print(self, ids: Sequence[WorkloadId], output: DocumentOutput) -> None:
         """All of it, one workload after the other."""
         from forecaster.report.printed import print_json, print_text, print_yaml
+        from forecaster.report.recommendations import ExplanationsDocument
 
         if output is DocumentOutput.TEXT:
             print_text(*(line for id_ in ids for line in self.lines(id_)))
         else:
-            document = {"explanations": [self.document(id_) for id_ in ids]}
+            document = ExplanationsDocument([self.document(id_) for id_ in ids])
             (print_json if output is DocumentOutput.JSON else print_yaml)(document)
 
     def write(self, ids: Sequence[WorkloadId], path: Path, paths: Paths) -> None:
@@ -127,12 +130,13 @@ class Explanations:
             lines += [f"what if {', '.join(self.changed)}", *explanation(self.otherwise[place])[1:]]
         return lines
 
-    def document(self, id_: WorkloadId) -> dict[str, object]:
+    def document(self, id_: WorkloadId) -> ExplanationDocument:
         """The recommendation as the API has it, and the sentences."""
         from forecaster.publish.views import recommendation_view
+        from forecaster.report.recommendations import ExplanationDocument as Document
 
         place = self.outcome.inventory.ids.index(id_)
-        return {"recommendation": recommendation_view(self.outcome.recommendations[place]), "text": self.lines(id_)}
+        return Document(recommendation_view(self.outcome.recommendations[place]), self.lines(id_))
 
     def _beside(self, place: int) -> list[str]:
         """What the HPA does with the offer, what the cluster says to the sizes, count and size together."""

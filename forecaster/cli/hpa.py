@@ -58,12 +58,14 @@ ScaleToZero = Annotated[bool, typer.Option("--scale-to-zero", help="The gate HPA
 
 EXPLAIN_EPILOG = """\b
 Examples:
-  forecaster hpa explain hpa.yaml --replicas 4 --usage cpu=5.2 --request cpu=500m
+  forecaster hpa explain hpa.yaml --replicas 4 --usage cpu=5.2 \\
+      --request cpu=500m
   kubectl get hpa -A -o yaml | forecaster hpa explain -
   helm template ./chart | forecaster hpa explain -"""
 SIMULATE_EPILOG = """\b
 Examples:
-  forecaster hpa simulate --hpa hpa.yaml --replicas 4 --usage cpu=5.2 --request cpu=500m --passes 20"""
+  forecaster hpa simulate --hpa hpa.yaml --replicas 4 --usage cpu=5.2 \\
+      --request cpu=500m --passes 20"""
 
 
 @app.command(epilog=EXPLAIN_EPILOG)

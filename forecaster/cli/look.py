@@ -13,6 +13,7 @@ from forecaster.app.compose import single_cycle
 from forecaster.app.demo import staged
 from forecaster.cli.once import borrows
 from forecaster.cli.options import matching, narrowed
+from forecaster.cli.streams import tell
 from forecaster.cycle.advice import advices
 from forecaster.cycle.joint_sizes import JointAdvice, joint_advice
 from forecaster.cycle.node_forecast import NodeForecast, node_forecast
@@ -97,7 +98,7 @@ class Look:
         """What failed, on standard error."""
         failures = (*self.outcome.report.failures, *self.cluster.faults, *([self.unknown] if self.unknown else []))
         for failure in failures:
-            typer.echo(f"! {failure}", err=True)
+            tell(f"! {failure}")
 
 
 CLUSTER_MAY_BE = timedelta(minutes=5)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, get_type_hints
 
 import typer
 
+from forecaster.cli.streams import tell
 from forecaster.report.formats import Output
 
 INTERRUPTED = 130
@@ -156,7 +157,7 @@ def duration_of(option: str, text: str) -> timedelta:
 def tell_idle_overrides(policies: Policies, ids: Iterable[WorkloadId]) -> None:
     """A line on standard error for each override that no workload has; `ids` are all there are."""
     for line in policies.without_a_workload(ids):
-        typer.echo(f"! {line}", err=True)
+        tell(f"! {line}")
 
 
 def finished(shown: ShownProgress) -> None:
@@ -166,7 +167,7 @@ def finished(shown: ShownProgress) -> None:
         typer.Exit: with the code of an interrupted command.
     """
     if shown.interrupted_in:
-        typer.echo(f"Interrupted in {shown.interrupted_in}: the above is what was known until then.", err=True)
+        tell(f"Interrupted in {shown.interrupted_in}: the above is what was known until then.")
         raise typer.Exit(INTERRUPTED)
 
 

@@ -20,6 +20,7 @@ from forecaster.cli.options import (
     grouped,
     settings_of,
 )
+from forecaster.cli.streams import tell
 from forecaster.report.formats import AdviceOutput
 
 Objects = Annotated[
@@ -117,12 +118,12 @@ def recommend(
         together = seen.joint(costs_of(prices, given.price_pod_start), terms) if joint else None
     seen.tell_faults()
     if not advices:
-        typer.echo("No workload was found. `forecaster doctor` says which series are missing.", err=True)
+        tell("No workload was found. `forecaster doctor` says which series are missing.")
         raise typer.Exit(1)
     chosen_ = chosen((one.id for one in advices), given.workload, None if given.demo else settings)
     ours = filtered(advices, chosen_, given.kind, given.severity, refused=given.refused)
     if output is AdviceOutput.KUSTOMIZE and to is not None:
-        typer.echo(f"{write_overlay(ours, to, base)} patches in {to}", err=True)
+        tell(f"{write_overlay(ours, to, base)} patches in {to}")
     else:
         print_advice(ours, output, prices, findings=findings, joint=together)
     finished(shown)

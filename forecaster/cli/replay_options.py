@@ -50,8 +50,12 @@ Cache = Annotated[
     Path | None, typer.Option("--cache", metavar="DIR", file_okay=False, help="Where forecasts are kept.")
 ]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Compute every forecast anew.")]
-CoreHour = Annotated[float | None, typer.Option("--core-hour", min=0, help="Price of a core for an hour, for money.")]
-GibHour = Annotated[float | None, typer.Option("--gib-hour", min=0, help="Price of a GiB for an hour, for money.")]
+CoreHour = Annotated[
+    float | None, typer.Option("--price-core-hour", "--core-hour", min=0, help="Price of a requested core for an hour.")
+]
+GibHour = Annotated[
+    float | None, typer.Option("--price-gib-hour", "--gib-hour", min=0, help="Price of a requested GiB for an hour.")
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from forecaster.cli.options import ConfigFile, OutputForm, PrometheusUrl
+from forecaster.cli.streams import tell
 from forecaster.report.formats import Output
 
 if TYPE_CHECKING:
@@ -94,6 +95,6 @@ def _tell_idle(loaded: Settings) -> None:
     try:
         ids = known_workloads(loaded, patient=False)
     except SourceError as error:
-        typer.echo(f"Whether overrides match workloads is not known: {error}", err=True)
+        tell(f"Whether overrides match workloads is not known: {error}")
     else:
         tell_idle_overrides(loaded.policies, ids)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import codecs
 import errno
 import os
+import shutil
 import sys
+import textwrap
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,6 +36,20 @@ def tolerant_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError, ValueError, OSError):  # a stream of a test, or none at all
             stream.reconfigure(errors="forecaster-plain")  # type: ignore[union-attr]  # of text files
+
+
+def tell(text: str) -> None:
+    """A message on standard error: on a terminal its lines end between words, and go on a little further in."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdigit() or sys.stderr.isatty():
+        width = shutil.get_terminal_size().columns
+        text = "\n".join(_folded(line, width) for line in text.splitlines())
+    sys.stderr.write(f"{text}\n")
+
+
+def _folded(line: str, width: int) -> str:
+    further = " " * (len(line) - len(line.lstrip()) + 2)
+    return textwrap.fill(line, width, subsequent_indent=further, break_long_words=False, break_on_hyphens=False)
 
 
 def run_and_flush(command: Callable[[], None]) -> None:

@@ -12,7 +12,7 @@ from forecaster.domain.window import MINUTE, Block, Gap
 from forecaster.errors import SourceError, SourceTimeout, SourceUnavailable, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from forecaster.cycle.targets import Targets
@@ -24,10 +24,21 @@ MOST_SLOW = 2
 """Signals that may take too long in one cycle."""
 
 
+def unwatched(part: str, share: float) -> None:
+    """Where nothing looks on."""
+
+
 def catch_up(
-    history: Histories, source: Source, targets: Targets, now: datetime, completeness: Completeness | None = None
+    history: Histories,
+    source: Source,
+    targets: Targets,
+    now: datetime,
+    completeness: Completeness | None = None,
+    reached: Callable[[str, float], None] = unwatched,
 ) -> list[str]:
     """Bring the history up to `now`; returns one sentence for each thing that could not be had, or is incomplete.
+
+    `reached` hears which signal is read, and the share of all missing instants that lies behind, 0-1.
 
     A source that does not answer is asked once, not once per gap. What stays missing is a gap of the next cycle, so no
     point is lost to an outage that the source itself recorded.
@@ -47,7 +58,7 @@ def catch_up(
     asked = [gap for gap in gaps if gap.signal != PODS or gap.start != now]
     asked = [gap for gap in asked if named.get(gap.signal, True)]
     asked = completeness.looked_back(asked, now)
-    failures = _ask(_pods_first(asked), history, source, targets, now, completeness)
+    failures = _ask(_pods_first(asked), history, source, targets, now, completeness, reached)
     if not failures:
         again = completeness.asked_again(history.signals, now)
         failures = _ask(again, history, source, targets, now, completeness)
@@ -85,6 +96,7 @@ def _ask(
     targets: Targets,
     now: datetime,
     completeness: Completeness,
+    reached: Callable[[str, float], None] = unwatched,
 ) -> list[str]:
     """Have these gaps answered; a sentence for each that could not be, until the source does not answer at all.
 
@@ -93,12 +105,16 @@ def _ask(
     workloads = {one.id: one for one in targets.inventory.workloads}
     failures: list[str] = []
     slow: set[str] = set()
+    behind, whole = 0, sum(gap.columns for gap in gaps)
     for gap in gaps:
         if gap.signal in slow:
             continue
+        reached(gap.signal, min(behind / whole, 1.0))
         try:
             for block in _answers(source, gap, now):
                 completeness.write(block, history, workloads, now)
+                behind += block.values.shape[1]
+                reached(gap.signal, min(behind / whole, 1.0))
         except SourceTimeout as error:
             failures.append(str(error))
             slow.add(gap.signal)

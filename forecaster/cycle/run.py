@@ -89,7 +89,7 @@ class Cycle:
         """Everything for one evaluation time."""
         steps = Steps(self.seconds, self.budget, watch=self.watch)
         self.targets = targets = steps.run("targets", lambda: self._targets(now), self._lost(now))
-        missing: Sequence[str] = steps.run("observations", lambda: self._catch_up(targets, now), ())
+        missing: Sequence[str] = steps.run("observations", lambda: self._catch_up(targets, now, steps), ())
         policies = self.decider.observed.in_force(self.policies)
         rows = self.book.rows(targets.inventory.workloads, policies, targets.lost)
         demands = Demands() if targets.down else steps.run("demand", lambda: self._demands(rows), Demands())
@@ -162,9 +162,10 @@ class Cycle:
         """The workloads of the cycle before, held because nothing is known of the present ones."""
         return self.roster.known(now, "the workloads could not be read")
 
-    def _catch_up(self, targets: Targets, now: datetime) -> Sequence[str]:
+    def _catch_up(self, targets: Targets, now: datetime, steps: Steps) -> Sequence[str]:
         with self.writing:
-            return catch_up(self.history, self.source, targets, now, self.completeness)
+            reached = steps.within("observations")
+            return catch_up(self.history, self.source, targets, now, self.completeness, reached)
 
     def _demands(self, rows: Rows) -> Demands:
         return demands_of(self.history, rows, self.throttling.hours, self.completeness.books)

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
 
 LEAST = 100_000
+SHARES = (0.0, 0.05, 0.6)
+"""That lie behind when the first steps of a cycle begin: in one that begins anew reading the history is long."""
 STEPS = 10
-"""Of a cycle, for the share that lies behind."""
+"""Of a cycle; those after the first share the rest evenly."""
 PER_WORKLOAD = 50
 """Records of a workload that are new in a cycle, with room to spare: a cycle that replaces them all starts no look."""
 
@@ -31,6 +33,13 @@ def expect_records(workloads: int) -> None:
     memory, too.
     """
     gc.set_threshold(max(LEAST, PER_WORKLOAD * workloads), 20, 50)
+
+
+def _share(step: int) -> float:
+    """That lies behind when a step begins, 0-1."""
+    if step < len(SHARES):
+        return SHARES[step]
+    return min(SHARES[-1] + (1.0 - SHARES[-1]) * (step - len(SHARES) + 1) / (STEPS - len(SHARES)), 1.0)
 
 
 T = TypeVar("T")
@@ -60,7 +69,7 @@ class Steps:
         """The result of a step, or `otherwise` and one line in the report where it fails: the later steps go on."""
         began = self.clock()
         if self.watch:
-            self.watch.began(name, min(len(self.seconds) / STEPS, 1.0))
+            self.watch.began(name, _share(len(self.seconds)))
         try:
             return step()
         except KeyboardInterrupt:
@@ -74,6 +83,16 @@ class Steps:
             return otherwise
         finally:
             self.seconds[name] = self.seconds.get(name, 0.0) + self.clock() - began
+
+    def within(self, name: str) -> Callable[[str, float], None]:
+        """What a long step says of itself while it runs: the part it is at, and its own share that lies behind, 0-1."""
+        begun = len(self.seconds)
+
+        def at(part: str, share: float) -> None:
+            if self.watch:
+                self.watch.began(f"{name}: {part}", _share(begun) + share * (_share(begun + 1) - _share(begun)))
+
+        return at
 
     def optional(self, name: str, step: Callable[[], T], otherwise: T) -> T:
         """The same for work that may wait: begun only while there is time."""

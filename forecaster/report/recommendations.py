@@ -6,13 +6,14 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Self
 
+import msgspec
 from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
 from forecaster.domain.amounts import UNKNOWN, amount
 from forecaster.domain.decision import Hold, Reason, Resize, Scale
-from forecaster.publish.views import AMOUNTS, recommendation_view, verdict_of
+from forecaster.publish.views import AMOUNTS, RecommendationView, recommendation_view, verdict_of
 from forecaster.report.formats import Output
 from forecaster.report.printed import (
     Printable,
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from forecaster.domain.decision import Recommendation, SignalView
     from forecaster.domain.outlook import PeakForecast
     from forecaster.domain.workload import WorkloadId
-    from forecaster.publish.views import RecommendationView
 
 
 def columns_of(recommendations: Sequence[Recommendation]) -> list[PrintedColumn]:
@@ -127,6 +127,25 @@ def _style(one: Recommendation) -> str:
     return "bold green" if one.replicas.reason is Reason.FORECAST else ""
 
 
+class RecommendationsDocument(msgspec.Struct, frozen=True):
+    """Recommendations of all workloads that were chosen, by name."""
+
+    recommendations: list[RecommendationView]
+
+
+class ExplanationDocument(msgspec.Struct, frozen=True):
+    """The recommendation of one workload, and how it came about in sentences."""
+
+    recommendation: RecommendationView
+    text: list[str]
+
+
+class ExplanationsDocument(msgspec.Struct, frozen=True):
+    """Explanations of all workloads that were chosen."""
+
+    explanations: list[ExplanationDocument]
+
+
 def print_outcome(outcome: Outcome, chosen: set[WorkloadId], output: Output) -> None:
     """Print the chosen recommendations in the order of their names; what failed goes to standard error."""
     ours = sorted((one for one in outcome.recommendations if one.id in chosen), key=lambda one: one.id)
@@ -135,7 +154,7 @@ def print_outcome(outcome: Outcome, chosen: set[WorkloadId], output: Output) -> 
         output,
         Printable(
             table=lambda wide: _print_table(ours, outcome, wide=wide),
-            document=lambda: {"recommendations": views},
+            document=lambda: RecommendationsDocument(views),
             rows=lambda: [_flat(view) for view in views],
             ids=lambda: (one.id for one in ours),
         ),

@@ -58,3 +58,28 @@ def test_after_ctrl_c_the_rest_is_done_with_what_is_known_and_optional_work_is_l
 def test_without_an_onlooker_ctrl_c_ends_it() -> None:
     with pytest.raises(KeyboardInterrupt):
         Steps(lambda: 0.0, timedelta(hours=1)).run("observations", ctrl_c, 0)
+
+
+class Shares(Onlooker):
+    """Keeps what it was shown."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shares: list[float] = []
+
+    def began(self, stage: str, share: float) -> None:
+        super().began(stage, share)
+        self.shares.append(share)
+
+
+def test_a_long_step_says_how_far_it_is() -> None:
+    onlooker = Shares()
+    steps = Steps(lambda: 0.0, timedelta(hours=1), watch=onlooker)
+    steps.run("targets", lambda: None, None)
+    reached = steps.within("observations")
+    steps.run("observations", lambda: [reached("cpu", share) for share in (0.0, 0.5, 1.0)], [])
+    for name in "abcdefghij":
+        steps.run(name, lambda: None, None)
+    assert onlooker.stages[:4] == ["targets", "observations", "observations: cpu", "observations: cpu"]
+    assert onlooker.shares == sorted(onlooker.shares)
+    assert onlooker.shares[3] == pytest.approx((onlooker.shares[2] + onlooker.shares[4]) / 2)
