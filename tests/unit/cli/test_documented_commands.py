@@ -27,7 +27,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "command-line.md"
 BLOCK = re.compile(r"```console\n\$ (.+)\n(?:[^`]*\n)??```")
 FILES = {
     "settings.yaml": "policy: {horizontal: {requests_metric: http_requests_per_second}}\nstate: {directory: state}\n",
-    "critical.yaml": "policy: {horizontal: {requests_metric: http_requests_per_second, availability: critical, lead_time: 8m}}\n",
+    "critical.yaml": "policy:\n  horizontal: {requests_metric: http_requests_per_second, lead_time: 8m}\n",
     "mistakes.yaml": "policy:\n  horizontal: {lead_tme: 3m, lead_time: 3}\n  vertical: {min_memory: 64MB}\n",
     "scaled.yaml": """\
 apiVersion: keda.sh/v1alpha1
