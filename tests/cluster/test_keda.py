@@ -174,7 +174,7 @@ def allowed_token(cluster: ControlPlane, namespace: str) -> dict[str, str]:
     """A token of an account that may read /api/v1, as a Secret holds it."""
     subject = {"kind": "ServiceAccount", "name": "default", "namespace": namespace}
     name = f"reader-{namespace}"
-    rule = {"nonResourceURLs": ["/api/v1/*"], "verbs": ["get"]}
+    rule = {"nonResourceURLs": ["/forecaster/api/v1/*"], "verbs": ["get"]}
     version = "rbac.authorization.k8s.io/v1"
     cluster.api.create({"apiVersion": version, "kind": "ClusterRole", "metadata": {"name": name}, "rules": [rule]})
     reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}

@@ -86,13 +86,14 @@ def with_all_rights(plane: ControlPlane, folder: Path) -> None:
 
 
 def ask_for_a_value(deployed: Deployed) -> None:
-    """As the HPA controller does, through the API server; and as a dashboard does, by a token."""
+    """As the HPA controller does, through the API server; and as an account without rights does, by its token."""
     plane = deployed.cluster
     with closing(plane.client(token=plane.token("horizontal-pod-autoscaler", "kube-system"))) as client:
         wait_until(lambda: client.ask("GET", VALUE).status_code != HTTPStatus.SERVICE_UNAVAILABLE, what="an answer")
-    url = f"https://{deployed.address.host}:{deployed.address.port}/metrics"
     bearer = {"Authorization": f"Bearer {plane.token('default', NAMESPACE)}"}
-    assert httpx.get(url, headers=bearer, verify=False).status_code == HTTPStatus.FORBIDDEN  # noqa: S501  not its subject
+    for path in ("/metrics", "/api/v1/recommendations"):
+        url = f"https://{deployed.address.host}:{deployed.address.port}{path}"
+        assert httpx.get(url, headers=bearer, verify=False).status_code == HTTPStatus.FORBIDDEN  # noqa: S501  not its subject
 
 
 def raise_and_end_floors(plane: ControlPlane) -> None:

@@ -189,7 +189,7 @@ def _token(deployed: Deployed) -> str:
     """Of an account that may read everything here."""
     cluster, version = deployed.cluster, "rbac.authorization.k8s.io/v1"
     rules = [
-        {"nonResourceURLs": ["/api/v1/*", "/metrics"], "verbs": ["get", "post"]},
+        {"nonResourceURLs": ["/forecaster/api/v1/*", "/metrics"], "verbs": ["get", "post"]},
         {"apiGroups": ["custom.metrics.k8s.io"], "resources": ["*"], "verbs": ["get", "list"]},
     ]
     cluster.api.put({"apiVersion": version, "kind": "ClusterRole", "metadata": {"name": "reads-all"}, "rules": rules})

@@ -27,7 +27,7 @@ VALUES = "/apis/external.metrics.k8s.io/v1beta1/namespaces/shop"
             "GET",
             "/api/v1/recommendations/shop/web",
             False,
-            RequestAttributes("get", path="/api/v1/recommendations/shop/web"),
+            RequestAttributes("get", path="/forecaster/api/v1/recommendations/shop/web"),
         ),
         ("POST", "/seams/any", False, RequestAttributes("post", path="/seams/any")),
     ],
