@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from deploy.generate import chart, roles
+from deploy.generate import chart, roles, trait
 from deploy.generate.kustomized import DEPLOY
 from forecaster.resources.definitions import definitions_text
 
@@ -21,7 +21,7 @@ def main(arguments: list[str]) -> int:
     found = changed(
         roles.files() | {DEFINITIONS: definitions_text()}, checked=checked
     )  # first: the chart has them, too
-    made = chart.files()
+    made = chart.files() | trait.files()
     found += changed(made, checked=checked)
     left = [file for file in (chart.CHART / "templates").glob("*.yaml") if file not in made]
     for file in [] if checked else left:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+import kubernetes_validate
 import pytest
 
 from deploy.generate.chart import CHART
@@ -9,6 +12,7 @@ from deploy.generate.kustomized import components
 from tests.support.packaging import helm, kustomized, namespaces_in, rendered
 
 ALL = components()
+BUILT_IN = re.compile(r"^(v1|(apps|batch|autoscaling|policy)/v\d|[a-z.]+\.k8s\.io/v1)$")
 
 
 @pytest.mark.parametrize("chosen", [(), *((one,) for one in ALL), ALL], ids=lambda names: "+".join(names) or "base")
@@ -59,3 +63,13 @@ def test_other_settings_roll_the_deployment() -> None:
     ]
     assert said[0].returncode == 0, said[0].stderr
     assert said[0].stdout != said[1].stdout
+
+
+@pytest.mark.parametrize("version", ["1.35", "1.36", "1.37"])
+def test_all_objects_fit_the_newest_kubernetes(version: str) -> None:
+    """tests/unit/deploy has those of the base and its modes; kinds of others are in no schema of Kubernetes."""
+    found, tried = kustomized(*ALL), kustomized("floor", "scale").keys() - {"Deployment forecaster/forecaster"}
+    ours = [one for key, one in found.items() if key not in tried and BUILT_IN.match(one["apiVersion"])]
+    assert {"Deployment", "PodDisruptionBudget", "PriorityClass"} <= {one["kind"] for one in ours}
+    for one in (one for one in ours if one["kind"] != "APIService"):
+        kubernetes_validate.validate(one, version, strict=True)

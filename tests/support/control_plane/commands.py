@@ -115,8 +115,8 @@ def controller_manager(ports: Ports, who: Identities, kubeconfig: Path) -> list[
         f"--horizontal-pod-autoscaler-sync-period={SYNC_SECONDS:g}s",
         "--horizontal-pod-autoscaler-cpu-initialization-period=1s",
         "--horizontal-pod-autoscaler-initial-readiness-delay=1s",
-        "--kube-api-qps=200",
-        "--kube-api-burst=400",
+        "--kube-api-qps=2000",
+        "--kube-api-burst=4000",
         "--feature-gates=HPAScaleToZero=true",
     ]
 

@@ -138,7 +138,7 @@ class ControlPlane:
 
     def aggregate(self, port: int, bundle: str, *, group: str = "external.metrics.k8s.io") -> str:
         """Let the API server fetch a group from a port of this machine; the TLS name under which it comes there."""
-        version = {"external.metrics.k8s.io": "v1beta1", "custom.metrics.k8s.io": "v1beta2"}[group]
+        version = "v1beta2" if group == "custom.metrics.k8s.io" else "v1beta1"
         service = f"aggregated-{group.split('.', 1)[0]}"
         self.api.put(loopback_service(service))
         self.api.put(api_service(group, version, service, port, bundle))

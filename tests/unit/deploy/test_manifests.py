@@ -20,7 +20,7 @@ from forecaster.domain.policies import merged
 from forecaster.sources.live import LiveCluster
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
-VERSIONS = ("1.33", "1.36")
+VERSIONS = ("1.35", "1.36", "1.37")
 BUILTIN = re.compile(r"^(v1|(apps|batch|autoscaling)/v\d|[a-z.]+\.k8s\.io/v1)$")
 
 
