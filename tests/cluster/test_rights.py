@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from tests.support.control_plane.api import Document
     from tests.support.control_plane.plane import ControlPlane
 
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
 METHODS = {"get": "GET", "list": "GET", "watch": "GET", "create": "POST", "patch": "PATCH"}
 OF_EVERY_ACCOUNT = "selfsubjectaccessreviews"
 """What `doctor` asks; every account may."""
@@ -218,25 +218,36 @@ def body_of(verb: str) -> str:
 @contextmanager
 def without(plane: ControlPlane, one: Granted) -> Iterator[None]:
     """The cluster with that verb of that right taken away, in every role that grants it to the account."""
-    taken = [each for each in granting(plane, one.right) if plane_without(plane, each, one)]
+    taken = [each for each in granting(plane, one.right) if taken_out(plane, each, one)]
     assert taken, "no role grants it"
     try:
         until(plane, one, allowed=False)
         yield
     finally:
         for each in taken:
-            plane.kubectl("replace", "--force", "-f-", given=json.dumps(each))
+            done = sent(plane, "PUT", each)
+            assert (done if done.is_success else sent(plane, "POST", each)).is_success
         until(plane, one, allowed=True)
 
 
 def granting(plane: ControlPlane, right: Right) -> list[Document]:
     """The roles of ours, and the bindings to those of Kubernetes itself, by which an account has a right."""
-    kinds = "rolebindings" if right.through else "roles"
-    found: list[Document] = []
-    for kind in (kinds, f"cluster{kinds}"):
-        listed = json.loads(plane.kubectl("get", kind, "--all-namespaces", "-o", "json"))["items"]
-        found += [each for each in listed if each["metadata"]["name"].startswith("forecaster")]
-    return [stated(each) for each in found if grants(each, right)]
+    kinds = ("RoleBinding", "ClusterRoleBinding") if right.through else ("Role", "ClusterRole")
+    found = [
+        stated(each, kind)
+        for kind in kinds
+        for each in plane.api.get(f"{RBAC}/{kind.lower()}s")["items"]
+        if each["metadata"]["name"].startswith("forecaster")
+    ]
+    return [each for each in found if grants(each, right)]
+
+
+def sent(plane: ControlPlane, method: str, one: Document) -> httpx.Response:
+    """A request for a role or a binding."""
+    metadata = one["metadata"]
+    place = f"/namespaces/{metadata['namespace']}" if "namespace" in metadata else ""
+    name = "" if method == "POST" else f"/{metadata['name']}"
+    return plane.api.ask(method, f"{RBAC}{place}/{one['kind'].lower()}s{name}", None if method == "DELETE" else one)
 
 
 def grants(found: Document, right: Right) -> bool:
@@ -250,22 +261,19 @@ def rule_is_of(rule: dict[str, Any], right: Right) -> bool:
     return right.resource in rule.get("resources", ()) and right.group in rule.get("apiGroups", ())
 
 
-def stated(found: Document) -> Document:
+def stated(found: Document, kind: str) -> Document:
     """An object without what the API server wrote into it."""
     kept = {key: found["metadata"][key] for key in ("name", "namespace", "labels") if key in found["metadata"]}
-    return {**found, "metadata": kept}
+    return {**found, "apiVersion": RBAC.removeprefix("/apis/"), "kind": kind, "metadata": kept}
 
 
-def plane_without(plane: ControlPlane, role: Document, one: Granted) -> bool:
+def taken_out(plane: ControlPlane, role: Document, one: Granted) -> bool:
     """Take the verb out of a role, or take the binding away; whether that changed anything."""
     if one.right.through:
-        plane.kubectl("delete", "-f-", given=json.dumps(role))
-        return True
+        return sent(plane, "DELETE", role).is_success
     rules = [less(rule, one) for rule in role["rules"]]
-    if rules == role["rules"]:
-        return False
-    plane.kubectl("replace", "-f-", given=json.dumps({**role, "rules": [rule for rule in rules if rule["verbs"]]}))
-    return True
+    changed = {**role, "rules": [rule for rule in rules if rule["verbs"]]}
+    return rules != role["rules"] and sent(plane, "PUT", changed).is_success
 
 
 def less(rule: dict[str, Any], one: Granted) -> dict[str, Any]:

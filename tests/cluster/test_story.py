@@ -1,0 +1,272 @@
+"""The whole story: installed from deploy/, observing, publishing, raising floors, and gone without a trace.
+
+A hundred recorded demands, each on two Deployments with the same HPA, on a real control plane with the real HPA
+controller; half of the HPAs are given `forecaster.dev/mode: floor`. `-s` shows what became of both.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from deploy.generate.kustomized import DEPLOY
+from forecaster.app import telemetry
+from forecaster.app.serve import build_service, state_directory, table_path
+from forecaster.config.settings import load
+from forecaster.domain.window import MINUTE, last_multiple
+from tests.support.control_plane.binaries import CORE, why_not
+from tests.support.control_plane.deployed import EXTERNAL, NAMESPACE, Deployed
+from tests.support.control_plane.everything import differences, everything
+from tests.support.control_plane.objects import node
+from tests.support.control_plane.plane import ControlPlane
+from tests.support.exporters import NAMESPACE as SHOP
+from tests.support.exporters import SCRAPE
+from tests.support.played_time import PlayedTime
+from tests.support.prometheus import RealPrometheus, fill, find_binaries
+from tests.support.twin_fleet import ARMS, Carried, PodMetrics, TwinExporters, TwinFleet, recorded_demand
+from tests.support.waiting import PATIENCE, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from forecaster.app.service import Service
+    from tests.support.control_plane.api import Document
+
+pytestmark = [pytest.mark.prometheus, pytest.mark.slow]
+
+START = DEPLOY / "start"
+PAIRS = 100
+BEGINS = 8955
+"""The minute of the recording at which it begins: an hour in which the HPA alone falls short more than in most."""
+NODES = 20
+"""Of 64 cores: of two a pod."""
+PLAYED = 20
+"""Minutes with floors."""
+PLAYED_AGO = timedelta(hours=8)
+"""In the past of the real clock: no table is of the future."""
+READING = {"get", "list", "watch"}
+
+
+@dataclass
+class Story:
+    """The fleet, and forecaster installed beside it."""
+
+    fleet: TwinFleet
+    clock: PlayedTime
+    prometheus: str
+    folder: Path
+    before: dict[str, Document]
+    deployed: Deployed | None = None
+    service: Service | None = None
+
+    @property
+    def plane(self) -> ControlPlane:
+        return self.fleet.plane
+
+    def install(self) -> Deployed:
+        """As the README says, with kubectl alone."""
+        table = table_path(state_directory_of(self.folder))
+        self.deployed = Deployed(self.plane, self.folder, table=table, kustomization=START)
+        self.deployed.stale_after_seconds = None
+        self.plane.until_allowed(f"{NAMESPACE}/forecaster", "patch", "horizontalpodautoscalers.autoscaling")
+        self.deployed.run_certificates()
+        return self.deployed
+
+    @contextmanager
+    def computing(self, mode: str) -> Iterator[None]:
+        """The computing process with the settings of the ConfigMap, by the played clock."""
+        settings = load(self._settings(mode))
+        with ExitStack() as parts:
+            kept = state_directory(settings.state)
+            self.service = build_service(settings, kept, telemetry.logger(), parts, clock=self.clock)
+            yield
+
+    def minutes(self, count: int) -> dict[str, Carried]:
+        """So many minutes with a cycle in each; what became of the demand, by arm."""
+        assert self.service
+        sums = dict.fromkeys(ARMS, Carried(0.0, 0.0, 0.0))
+        for _ in range(count):
+            self.fleet.minute += 1
+            for _ in range(MINUTE // SCRAPE):
+                found = self.fleet.half_minute()
+                sums = {arm: Carried(*map(sum, zip(sums[arm], found[arm], strict=True))) for arm in ARMS}
+            self.clock.set(self.fleet.at + self.service.settings.delay)
+            self.service.tick()
+        return sums
+
+    def _settings(self, mode: str) -> Path:
+        deployment = self.plane.api.read("Deployment", "forecaster", NAMESPACE)["spec"]["template"]["spec"]
+        (volume,) = [each["configMap"] for each in deployment["volumes"] if "configMap" in each]
+        mounted = self.folder / f"settings-{mode}"
+        mounted.mkdir()
+        for name, text in self.plane.api.read("ConfigMap", volume["name"], NAMESPACE)["data"].items():
+            (mounted / name).write_text(text)
+        here = {
+            "prometheus": {"url": self.prometheus, "retries": 0},
+            "queries": {"requests_from": "none", "specifications_every": "0s"},
+            "serving": {"secure": {"enabled": False}},
+            "state": {"directory": str(state_directory_of(self.folder))},
+            "kubernetes": {"live": "off"},  # confirmed by the real clock, which is eight hours ahead
+            "acting": {"kubeconfig": str(self.plane.account("forecaster", NAMESPACE))},
+            "policy": {"mode": mode, "horizontal": {"gate": False}},  # no three days to prove itself
+        }
+        (mounted / "99-here.yaml").write_text(yaml.safe_dump(here))
+        return mounted
+
+    def hpas(self) -> list[Document]:
+        """All of the fleet."""
+        path = f"/apis/autoscaling/v2/namespaces/{SHOP}/horizontalpodautoscalers"
+        found: list[Document] = self.plane.api.get(path)["items"]
+        return found
+
+    def release(self) -> str:
+        """`forecaster release` with the rights of the service, as `kubectl exec` in its pod runs it."""
+        rights = f"--kubeconfig={self.plane.account('forecaster', NAMESPACE)}"
+        command = [sys.executable, "-m", "forecaster", "release", rights]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+def state_directory_of(folder: Path) -> Path:
+    return folder / "state"
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+    """A cluster of its own with the fleet at rest, before anything of ours is in it."""
+    binaries, absent = find_binaries(), why_not(*CORE)
+    if absent or binaries is None:
+        pytest.skip(absent or "no prometheus and promtool: run .ci/prometheus")
+    folder = tmp_path_factory.mktemp("story")
+    for part in (state_directory_of(folder), folder / "cluster"):
+        part.mkdir()
+    start = last_multiple(datetime.now(UTC) - PLAYED_AGO, MINUTE)
+    clock = PlayedTime(folder / "now")
+    clock.set(start)
+    prometheus = RealPrometheus(binaries, folder / "data", options=["--web.enable-remote-write-receiver"])
+    with (
+        ControlPlane(folder / "cluster", services="127.131") as plane,
+        PodMetrics(folder) as metrics,
+        closing(TwinExporters(prometheus.url)) as exporters,
+    ):
+        exporters.least = {}
+        for number in range(2, NODES):
+            plane.api.create(node(f"kwok-{number}"))
+        metrics.register(plane)
+        fleet = TwinFleet(plane, metrics, recorded_demand(PAIRS), start, BEGINS, exporters)
+        fill(folder / "data", fleet.history(), binaries)
+        fleet.create()
+        with prometheus:
+            fleet.until_at_rest()
+            yield Story(fleet, clock, prometheus.url, folder, everything(plane))
+
+
+def test_from_the_first_apply_to_the_last_delete(story: Story) -> None:
+    deployed = story.install()
+    with story.computing("observe"):
+        observed(story)
+    with story.computing("publish"), contextmanager(deployed.serve)(*story.clock.serving):
+        story.plane.until_available()
+        published(story)
+        floored(story)
+        uninstalled(story)
+    at_rest_as_before(story)
+
+
+def observed(story: Story) -> None:
+    """Recommendations for every workload, and nothing but reading of theirs."""
+    story.minutes(2)
+    assert story.service
+    assert story.service.report
+    assert story.service.report.verdicts.total() == 2 * PAIRS
+    asked = [one for one in story.plane.audited("forecaster") if one["verb"] not in READING]
+    assert {one["objectRef"]["resource"] for one in asked} <= {"leases", "tokenreviews", "subjectaccessreviews"}
+
+
+def published(story: Story) -> None:
+    """The same, and whoever may ask has an answer."""
+    story.minutes(2)
+    path = f"/apis/external.metrics.k8s.io/v1beta1/namespaces/{SHOP}/forecaster_demand?labelSelector=workload%3D"
+
+    def answered(name: str) -> bool:
+        answer = story.plane.api.ask("GET", f"{path}{name}%2Csignal%3Dcpu")
+        return answer.is_success and len(answer.json()["items"]) == 1
+
+    for name, _ in story.fleet.names[:: PAIRS // 5]:
+        wait_until(lambda name=name: answered(name), what=f"the demand of {name}")  # type: ignore[misc]
+
+
+def floored(story: Story) -> None:
+    """One annotation, and the HPA is ahead of the load; its twin goes on as ever."""
+    annotate(story, "forecaster.dev/mode=floor")
+    found = story.minutes(PLAYED)
+    raised = [one for one in story.hpas() if one["metadata"]["labels"].get("forecaster.dev/floor") == "raised"]
+    print(account_of(found), f"{len(raised)} floors are up at the end")  # noqa: T201
+    assert raised
+    assert {one["metadata"]["labels"]["arm"] for one in raised} == {"floor"}
+    assert all(one["spec"]["minReplicas"] <= one["spec"]["maxReplicas"] for one in raised)
+    plain = [one for one in story.hpas() if one["metadata"]["labels"]["arm"] == "plain"]
+    assert {one["spec"]["minReplicas"] for one in plain} == {1}
+    assert found["floor"].unserved < 0.5 * found["plain"].unserved
+    assert found["floor"].pod_seconds < 1.3 * found["plain"].pod_seconds
+
+
+def counts_in(objects: dict[str, Document]) -> dict[str, int]:
+    """Of the Deployments, which are the HPAs' own: within their tolerance of a tenth they stay where they came from."""
+    return {key: one["spec"]["replicas"] for key, one in objects.items() if key.startswith("Deployment ")}
+
+
+def without_counts(objects: dict[str, Document]) -> dict[str, Document]:
+    """The same objects, for all but counts."""
+    found = json.loads(json.dumps(objects))
+    for one in found.values():
+        if one["kind"] in {"Deployment", "ReplicaSet"}:
+            del one["spec"]["replicas"]
+            for kept in ("desired", "max"):
+                one["metadata"].get("annotations", {}).pop(f"deployment.kubernetes.io/{kept}-replicas", None)
+    return found  # type: ignore[no-any-return]
+
+
+def annotate(story: Story, annotation: str) -> None:
+    story.plane.kubectl("annotate", "hpa", f"--namespace={SHOP}", "--selector=arm=floor", annotation)
+
+
+def account_of(found: dict[str, Carried]) -> str:
+    """A line for each arm."""
+    lines = [
+        f"{arm}: {one.unserved / one.demand:.3%} unserved, {one.pod_seconds / 3600:.1f} pod-hours"
+        for arm, one in found.items()
+    ]
+    return "\n".join(["", *lines, ""])
+
+
+def uninstalled(story: Story) -> None:
+    """As the README says."""
+    story.plane.kubectl("annotate", "lease", "forecaster", f"--namespace={NAMESPACE}", "forecaster.dev/pause=true")
+    assert story.release()
+    annotate(story, "forecaster.dev/mode-")
+    story.plane.kubectl("delete", "apiservice", EXTERNAL)
+    story.plane.kubectl("delete", "-k", str(START), "--ignore-not-found")
+
+
+def at_rest_as_before(story: Story) -> None:
+    """The demand is what it was at the beginning, and so is everything else."""
+    story.fleet.minute = BEGINS
+    story.fleet.until_at_rest()
+    after = everything(story.plane)
+    assert differences(without_counts(story.before), without_counts(after)) == {}
+    before, now = counts_in(story.before), counts_in(after)
+    assert before.keys() == now.keys()
+    assert all(abs(now[name] - count) <= max(1, 0.1 * count) for name, count in before.items())
+    managers = {field["manager"] for one in story.hpas() for field in one["metadata"]["managedFields"]}
+    assert "forecaster" not in managers
