@@ -156,7 +156,9 @@ class TestComponents:
         text = yaml.safe_dump_all(known)
         deployed.cluster.kubectl("apply", "--dry-run=server", "-f-", given=text)
 
-    def test_settings_of_all_of_them_together_are_good(self, deployed: Deployed, tmp_path: Path) -> None:
+    def test_settings_of_all_of_them_together_are_good(
+        self, deployed: Deployed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         from forecaster.config.settings import load  # noqa: PLC0415  slow, and only this test needs it
 
         built = self.build(deployed.cluster, tmp_path, *COMPONENTS)
@@ -165,6 +167,7 @@ class TestComponents:
         for name, text in settings.items():
             (tmp_path / name).write_text(text)
         (tmp_path / "kustomization.yaml").unlink()
+        monkeypatch.setenv("FORECASTER__REPLICAS__HOST", "10.0.0.1")  # of the pod, as its Deployment says
         found = load(tmp_path)
         assert found.policy.mode == "publish"
         assert found.keda.enabled
