@@ -10,7 +10,7 @@ import numpy as np
 
 from .aggregation import Standing, mixed
 from .backtest import BACKTEST_DAYS, NEAR_WINDOWS, far_windows, origins_of
-from .experts import FIRST, PERIODS, REACHES, Learned, Past, change_of_periods, reach_of, replayed
+from .experts import FIRST, MEDIAN, PERIODS, REACHES, Learned, Past, change_of_periods, reach_of, replayed, within_reach
 from .fitted import FittedRule
 from .forecast import StepWindow
 from .gaps import filled
@@ -191,14 +191,16 @@ def _mixture(
 ) -> Floats:
     """[series, quantile, window] of all experts together; NaN where the prior is silent."""
     prior = answers(history, windows, TABLE_LEVELS)
-    kinds = [reach_of(window) for window in windows]
-    spread = learned.experts.spread[:, kinds]
+    reaches, kinds = np.unique([reach_of(window) for window in windows], return_inverse=True)
+    spread = learned.experts.spread[:, reaches].astype(np.float32)[:, kinds]
     ago = [
         _ago(history, windows, history.bins(period))[:, None] + spread[:, :, nth].swapaxes(1, 2)
         for nth, period in enumerate(PERIODS)
     ]
-    weights = learned.standing.weights(FIRST)[:, kinds].swapaxes(1, 2)
-    table = mixed(np.stack([prior, ridge, *ago], axis=-1), weights)
+    weights = learned.standing.of((slice(None), reaches)).weights(FIRST).astype(np.float32)[:, kinds].swapaxes(1, 2)
+    unit = np.where(prior[:, MEDIAN, :1] > 0, prior[:, MEDIAN, :1], 1.0)[:, :, None]
+    said = [prior, within_reach(ridge, prior, axis=1), *ago]
+    table = mixed(np.stack([one / unit for one in said], axis=-1, dtype=np.float32), weights) * unit
     table = np.maximum.accumulate(np.where(np.isfinite(prior), table, np.nan), axis=1)
     return read_table(table, levels, TABLE_LEVELS)
 

@@ -121,6 +121,16 @@ def replayed(past: Past, learned: Learned, origins: Origins, windows: Sequence[S
     return Replayed(ahead_of(past.values, origins, windows) / scale[:, :, None], said / scale[:, :, None, None, None])
 
 
+def within_reach(ridge: Floats, prior: Floats, axis: int = -1) -> Floats:
+    """The ridge no further from the prior than half of the prior's own range, levels along `axis`.
+
+    Equations extrapolate: after a shift of level by a factor of fourteen one of them expected eighteen times what came.
+    """
+    low, high = (np.take(prior, [at], axis=axis) for at in (0, len(TABLE_LEVELS) - 1))
+    reach = (high - low) / 2
+    return np.asarray(np.clip(ridge, prior - reach, prior + reach))
+
+
 def a_period_ago(values: Floats, origins: Origins, windows: Sequence[StepWindow], bins: int) -> Floats:
     """[series, origin, window] largest value of each window so many bins ago, NaN before the record."""
     found = np.full((len(values), len(origins), len(windows)), np.nan)

@@ -87,7 +87,8 @@ def answers(history: Panel, windows: Sequence[StepWindow], levels: Sequence[floa
         for rows, values, unit in alike(history, (GROWN_DAYS + 1) * day):
             views = look(values, np.array([values.shape[1] - 1]), windows, day)
             found = views.in_units()[:, 0].swapaxes(1, 2)
-            out[rows] = read_table(found, levels, TABLE_LEVELS) * unit[:, None, None]
+            asked = found if levels == TABLE_LEVELS else read_table(found, levels, TABLE_LEVELS)
+            out[rows] = asked * unit[:, None, None]
     return out
 
 
