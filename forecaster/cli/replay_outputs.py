@@ -10,7 +10,7 @@ import msgspec
 from forecaster.errors import StoreError
 from forecaster.report.printed import Printable, print_as, print_table, print_text
 from forecaster.report.replay_page import page
-from forecaster.report.replay_table import LEGEND, LIMITS, columns_of, rows_of, sentences
+from forecaster.report.replay_table import LEGEND, LIMITS, columns_of, left_out_lines, rows_of, sentences
 from forecaster.report.replay_view import comparison_view
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _print(one: Comparison, *, wide: bool) -> None:
     if one.workloads:
         print_table(columns_of(one), wide=wide)
         print_text(LEGEND, style="dim")
-    print_text(*(f"Left out: {id_}, {reason}" for id_, reason in one.left_out.items()))
+    print_text(*left_out_lines(one.left_out))
     if not one.workloads:
         return
     if wide:
