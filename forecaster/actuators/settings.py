@@ -86,3 +86,33 @@ class ScaleSettings(LimitSettings):
     most_shrink: Ratio = Field(
         0.5, description="Share of its pods that one cycle may take from a workload, and one at least; ratio."
     )
+
+
+class ResizeSettings(Section):
+    """How running pods are resized, of workloads whose vertical mode is in-place."""
+
+    enabled: bool = Field(
+        default=False,
+        description="Whether running pods are resized. Needs the rights of deploy/components/vertical, and live facts.",
+    )
+    restarts: bool = Field(
+        default=False, description="Whether containers are resized that their resizePolicy restarts for it."
+    )
+    lower_memory: bool = Field(
+        default=False,
+        description="Whether memory is lowered in a running pod; the kernel may kill it if usage grows meanwhile.",
+    )
+    settle_for: Positive = Field(
+        timedelta(minutes=2), description="From one pod of a workload to the next, and how soon it has to be ready."
+    )
+    watch_for: Positive = Field(
+        timedelta(minutes=10), description="How long restarts and readiness of a pod are looked at after its resize."
+    )
+    back_off: Positive = Field(
+        timedelta(hours=6), description="How long a workload keeps its sizes after a pod was worse off with another."
+    )
+    most_workloads: Ratio = Field(
+        0.1,
+        description="Share of the workloads in this mode of which one cycle may resize a pod, 5 at least, 500 at most; "
+        "ratio.",
+    )

@@ -41,6 +41,9 @@ class Change(StrEnum):
     """Another writer's value stays; ours is forgotten."""
     FORGET = "forget"
     """Marks of ours without a value of ours are removed."""
+    RESIZE = "resize"
+    SETTLE = "settle"
+    """What was resized has kept well and is no longer watched."""
     ROLL_BACK = "roll-back"
     """The owner's value again, because pods are worse off since ours."""
 
@@ -56,6 +59,11 @@ class RefusalReason(StrEnum):
     STOPPED = "stopped"
     """Scaled to zero, which only its owner undoes."""
     ROLLED_BACK = "rolled-back"
+    DEFERRED = "deferred"
+    """The node has no room for the size yet."""
+    IN_PROGRESS = "in-progress"
+    INADMISSIBLE = "inadmissible"
+    RESTARTS = "restarts"
 
 
 class Subject(Protocol):

@@ -10,6 +10,9 @@ from forecaster.actuators.autoscalers import Autoscalers, autoscaler_of
 from forecaster.actuators.floor import released
 from forecaster.actuators.misread import HpaWarnings
 from forecaster.actuators.release import release
+from forecaster.actuators.resize import undone as size_undone
+from forecaster.actuators.resizes import Resizes
+from forecaster.actuators.resizing import ResizeActuator
 from forecaster.actuators.scale import undone
 from forecaster.actuators.scales import Scales
 from forecaster.actuators.scaling import ScaleActuator
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from forecaster.actuators.values import LiveAutoscaler
     from forecaster.actuators.writes import AuditLog
     from forecaster.config.settings import Settings
+    from forecaster.domain.workload import WorkloadId
     from forecaster.kube.lease import Election
     from forecaster.publish.rows import OfferedCycle
     from forecaster.sources.live import LiveCluster
@@ -80,7 +84,7 @@ def actuators(
     Raises:
         ClientConfigError: there is no way to the API server.
     """
-    if not (settings.floor.enabled or settings.scale.enabled):
+    if not (settings.floor.enabled or settings.scale.enabled or settings.resize.enabled):
         return None
     acting, policies = settings.acting, settings.policies
     here = live if acting.kubeconfig == watched_kubeconfig(settings) else None  # it may be of another cluster
@@ -97,8 +101,22 @@ def actuators(
         scales = Scales(client, scalable_kinds(settings), dry_run=acting.dry_run, reader=reader)
         writer = Writer("scale", election, acting, log)
         found["scale"] = ScaleActuator(scales, hpas.listed, writer, policies, settings.scale)
+    if settings.resize.enabled:
+        above, running = (here.above, here.running) if here else (_itself, _not_watched)
+        pods = Resizes(client, above, dry_run=acting.dry_run, reader=reader)
+        found["resize"] = ResizeActuator(
+            pods, running, Writer("resize", election, acting, log), policies, settings.resize
+        )
     found["warnings"] = HpaWarnings(client, misread, election, acting)
     return Actuators(election, found)
+
+
+def _itself(owner: WorkloadId) -> WorkloadId:
+    return owner
+
+
+def _not_watched(_: object) -> None:
+    return None
 
 
 def watched_autoscalers(live: LiveCluster | None) -> list[LiveAutoscaler] | None:
@@ -128,6 +146,9 @@ def released_objects(
     yield from release(hpas, floors, lambda one: released(one, now, expired=expired), now)
     if expired:
         return
+    pods = Resizes(client, _itself, dry_run=dry_run)
+    sized = (one for one in pods.marked(settled=True) if chosen(one.namespace, one.name))
+    yield from release(pods, sized, lambda one: size_undone(one, "released by command"), now)
     scales = Scales(client, scalable_kinds(settings), dry_run=dry_run)
     counts = (one for one in scales.marked() if chosen(one.id.namespace, one.id.name))
     yield from release(scales, counts, lambda one: undone(one, "released by command"), now)

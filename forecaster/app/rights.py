@@ -32,8 +32,8 @@ def modes_of(settings: Settings) -> Iterator[tuple[str, Path | None]]:
         yield "publish", secure.kubeconfig
     if settings.resources.enabled:
         yield "resources", settings.kubernetes.kubeconfig or secure.kubeconfig
-    for mode, enabled in (("floor", settings.floor.enabled), ("scale", settings.scale.enabled)):
-        if enabled:
+    for mode, section in (("floor", settings.floor), ("scale", settings.scale), ("vertical", settings.resize)):
+        if section.enabled:
             yield mode, settings.acting.kubeconfig
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from forecaster.cycle.run import Outcome
     from forecaster.ports import Ledger, Source
 
-PORTABLE = ("history", "signals", "cycle", "forecast", "floor", "scale", "policy", "overrides")
+PORTABLE = ("history", "signals", "cycle", "forecast", "floor", "scale", "resize", "policy", "overrides")
 """The sections of the settings that decisions depend on, or other sections; the rest holds addresses and secrets."""
 
 

@@ -325,6 +325,12 @@ class EffectMetrics:
                 "forecaster_scales", "Workloads whose count is ours, or refused, by why.", ["state"], registry=registry
             ),
         }
+        self._states["resize"] = Gauge(
+            "forecaster_resizes",
+            "Pods that are watched after a resize, or refused one, by why.",
+            ["state"],
+            registry=registry,
+        )
         changed = ["change", "outcome"]
         self._writes = {
             "floor": Counter(
@@ -334,6 +340,10 @@ class EffectMetrics:
                 "forecaster_scale_writes", "Writes of counts by change and outcome.", changed, registry=registry
             ),
         }
+
+        self._writes["resize"] = Counter(
+            "forecaster_resize_writes", "Writes to pods by change and outcome.", changed, registry=registry
+        )
 
     def record(self, effected: Mapping[str, Effected]) -> None:
         """As of one more cycle."""

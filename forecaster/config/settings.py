@@ -16,6 +16,7 @@ acting:       how the cluster is written to           (actuators/settings.py)
 floor:        how minReplicas is written              (actuators/settings.py)
 scale:        how counts are written                  (actuators/settings.py)
 resources:    whether objects of the cluster state policies   (resources/settings.py)
+resize:       how running pods are resized            (actuators/settings.py)
 replicas:     how others come by what one computes    (publish/settings.py)
 policy:       defaults of every workload             (domain/policy.py)
 overrides:    - match: {namespace, kind, name}; policy: {...}
@@ -37,7 +38,7 @@ from pydantic import BaseModel, Field, ValidationError, ValidationInfo, create_m
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError
 
 import models
-from forecaster.actuators.settings import ActingSettings, FloorSettings, ScaleSettings
+from forecaster.actuators.settings import ActingSettings, FloorSettings, ResizeSettings, ScaleSettings
 from forecaster.config.faults import UNKNOWN_SETTING, faults_of, faults_of_overrides
 from forecaster.domain.layers import merged
 from forecaster.domain.policies import Policies
@@ -179,6 +180,7 @@ class Settings(Section):
     acting: ActingSettings = ActingSettings()
     floor: FloorSettings = FloorSettings()
     scale: ScaleSettings = ScaleSettings()
+    resize: ResizeSettings = ResizeSettings()
     replicas: ReplicaSettings = ReplicaSettings()
     resources: ResourceSettings = ResourceSettings()
     policy: Policy = Policy()
@@ -236,6 +238,25 @@ class Settings(Section):
 
     @field_validator("policy", "overrides")
     @classmethod
+    def _sizes_are_enabled(cls, value: Any, info: ValidationInfo) -> Any:
+        modes = [value.vertical.mode] if isinstance(value, Policy) else [_vertical_mode(one.policy) for one in value]
+        resize = info.data.get("resize")
+        if "in-place" in modes and resize and not resize.enabled:
+            raise ValueError(
+                "vertical mode in-place needs resize.enabled: true, and the rights of deploy/components/vertical"
+            )
+        return value
+
+    @field_validator("resize")
+    @classmethod
+    def _pods_are_watched(cls, value: ResizeSettings, info: ValidationInfo) -> ResizeSettings:
+        kubernetes = info.data.get("kubernetes")
+        if value.enabled and kubernetes and kubernetes.live == "off":
+            raise ValueError("enabled needs the pods of the cluster, and kubernetes.live is off")
+        return value
+
+    @field_validator("policy", "overrides")
+    @classmethod
     def _signals_are_measured(cls, value: Any, info: ValidationInfo) -> Any:
         known = {str(one) for one in BUILT_IN.demand} | set(info.data.get("signals", ()))
         for policy in [value.model_dump()] if isinstance(value, Policy) else [one.policy for one in value]:
@@ -254,6 +275,11 @@ class Settings(Section):
         """The policies of all workloads: one object, which takes over what HPAs are annotated with."""
         overrides = tuple((one.match, one.policy) for one in self.overrides)
         return Policies(self.policy, overrides, signals=self.signal_table)
+
+
+def _vertical_mode(policy: Mapping[str, Any]) -> object:
+    vertical = policy.get("vertical")
+    return vertical.get("mode") if isinstance(vertical, dict) else None
 
 
 def _signals_named(horizontal: object) -> list[str]:

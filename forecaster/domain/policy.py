@@ -246,6 +246,11 @@ class HorizontalPolicy(_Frozen):
 class VerticalPolicy(_Frozen):
     """Requests and limits of each container."""
 
+    mode: Literal["observe", "in-place"] = Field(
+        "observe",
+        description="observe: recommend and record. in-place: also resize running pods, one of a workload after the "
+        "other, with `resize.enabled`; templates stay as they are.",
+    )
     recommender: Literal["forecaster", "vpa", "krr", "krr-limit", "crane"] = Field(
         "forecaster",
         description="The rules that size: ours, or those of the Vertical Pod Autoscaler, of KRR (`simple` or "
@@ -311,6 +316,12 @@ class VerticalPolicy(_Frozen):
     )
     min_cpu: Amount = Field(0.01, gt=0, description="Smallest CPU request, cores; or as `10m`.")
     min_memory: Bytes = Field(16 * 2**20, gt=0, description="Smallest memory request, bytes; or as `16Mi`.")
+
+    @model_validator(mode="after")
+    def _scale_points_stay(self) -> Self:
+        if self.mode != "observe" and self.beside_hpa == "keep-scale-point":
+            raise ValueError(f"mode {self.mode} cannot change the HPA's target with the request; beside_hpa: keep")
+        return self
 
     @model_validator(mode="after")
     def _nothing_contradicts_static_cpus(self) -> Self:

@@ -38,6 +38,7 @@ RELOAD_SECONDS = 10.0
 EXPIRY_SECONDS = 60.0
 """Before their end, credentials are renewed."""
 MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 
 
@@ -91,6 +92,10 @@ class ApiClient:
     def patch(self, path: str, change: msgspec.Struct, kind: type[T]) -> T:
         """The object after a merge patch, which names the resourceVersion that it changes. Raises ApiError."""
         return self._decoded(RawRequest("PATCH", path, msgspec.json.encode(change), MERGE_PATCH), kind)
+
+    def merge_strategically(self, path: str, change: msgspec.Struct, kind: type[T]) -> T:
+        """The object after a strategic merge patch: items of lists are found by name. Raises ApiError."""
+        return self._decoded(RawRequest("PATCH", path, msgspec.json.encode(change), STRATEGIC_PATCH), kind)
 
     def apply(self, path: str, fields: msgspec.Struct, kind: type[T]) -> T:
         """The object after server-side apply; the path names the field manager. Raises ApiError."""

@@ -123,6 +123,17 @@ RIGHTS = (
     ),
     Right(SERVICE, "resources", "", "events", ("create",), "changes leave no Event beside the PredictiveAutoscaler"),
     Right(
+        SERVICE, "vertical", "coordination.k8s.io", "leases", ("get", "patch"),
+        "no replica writes", names=(SERVICE,), namespace=NAMESPACE,
+    ),
+    Right(SERVICE, "vertical", "", "pods", ("get", "patch"), "no pod's own size is kept, so none is changed"),
+    Right(SERVICE, "vertical", "", "pods/resize", ("patch",), "no running pod is resized or gets its size back"),
+    *(
+        Right(SERVICE, "vertical", "", resource, ("list",), "it is not known which sizes are admitted, so none changes")
+        for resource in ("limitranges", "resourcequotas")
+    ),
+    Right(SERVICE, "vertical", "", "events", ("create",), "changes leave no Event beside the pod"),
+    Right(
         CERTIFICATES, "publish", "", "secrets", ("get", "patch"),
         "there is no serving certificate", names=(CERTIFICATES,), namespace=NAMESPACE,
     ),

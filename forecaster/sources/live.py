@@ -41,7 +41,7 @@ from forecaster.sources.live_objects import (
 from forecaster.sources.stated import StatedPolicies
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
     from datetime import datetime, timedelta
 
     from forecaster.domain.layers import ClusterPolicies
@@ -188,6 +188,17 @@ class LiveCluster:
     def pods_of(self, id_: WorkloadId) -> int:
         """How many pods of a workload live."""
         return sum(self._above(pod.owner) == id_ for pod in list(self.pods.objects.values()))
+
+    def running(self, wanted: Container[WorkloadId]) -> Iterator[tuple[WorkloadId, str, str, Resources]] | None:
+        """Ready pods of these workloads: the workload, namespace, name and size; None while that is not known."""
+        if not (self._young(self.pods) and self._young(self.replica_sets)):
+            return None
+        every = ((self._above(pod.owner), key, pod) for key, pod in list(self.pods.objects.items()) if pod.ready)
+        return ((id_, *key, pod.resources) for id_, key, pod in every if id_ in wanted)
+
+    def above(self, owner: WorkloadId) -> WorkloadId:
+        """The workload of a pod's controller: the owner of a ReplicaSet, any other controller itself."""
+        return self._above(owner)
 
     def inventory(self, at: datetime, kinds: Iterable[str], namespaces: re.Pattern[str]) -> Inventory:
         """Every workload of these kinds and namespaces."""

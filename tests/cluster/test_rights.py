@@ -17,9 +17,12 @@ from deploy.generate.roles import IN_THE_BASE
 from forecaster.actuators.autoscalers import Autoscalers
 from forecaster.app.rights import rights_checks
 from forecaster.config.settings import parse
+from forecaster.domain.decision import Reason, Resize
+from forecaster.domain.workload import ContainerSize, Resources
 from forecaster.kube.client import ApiClient
 from forecaster.kube.config import client_config_source
 from forecaster.kube.rights import RELEASE, RIGHTS, Right, missing
+from forecaster.sources.live import LiveCluster
 from tests.cluster.test_floor import Dying, Replica, run_release
 from tests.cluster.test_resources import Replica as StatedReplica
 from tests.cluster.test_resources import apply as apply_autoscaler
@@ -69,6 +72,7 @@ def requests(deployed: Deployed, tmp_path_factory: pytest.TempPathFactory) -> di
     raise_and_end_floors(plane)
     scale_and_put_back(plane)
     tell_a_status(plane)
+    resize_a_pod(plane)
     return {account: plane.audited(account) for account in {right.account for right in RIGHTS}}
 
 
@@ -143,6 +147,24 @@ def tell_a_status(plane: ControlPlane) -> None:
         wait_until(lambda: bool(replica.cluster.policies().own), what="the watch of the object")
         replica.cycle("rights")
         wait_until(lambda: "TargetNotFound" in reasons_of_events(plane, "rights"), what="the Event")
+
+
+def resize_a_pod(plane: ControlPlane) -> None:
+    """A running pod gets another size."""
+    plane.api.put(deployment("sized", 1), "rights")
+    small, large = (Resources(cpu_request=cpu, memory_request=2.0**26) for cpu in (0.1, 0.2))
+    size = Resize(large, Reason.SIZED, "sized", (ContainerSize("app", small, large, None, None, ""),))
+    live, client = LiveCluster(), ApiClient(client_config_source(plane.account("forecaster", NAMESPACE)), connections=8)
+    live.start(client)
+    with ExitStack() as parts:
+        parts.callback(live.stop, client)
+        settings = {"resize": {"enabled": True}, "policy": {"vertical": {"mode": "in-place"}}}
+        replica = ActingReplica(plane, parts, settings, live)
+        replica.until_leading()
+        written = ("resize", "written")
+        wait_until(
+            lambda: written in replica.cycle("rights", 1, name="sized", sizes=size)["resize"].writes, what="a resize"
+        )
 
 
 def die_within_a_restoring(plane: ControlPlane, replica: Replica) -> None:

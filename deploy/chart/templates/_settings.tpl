@@ -63,6 +63,13 @@
   scale:
     enabled: true
 {{- end }}
+{{- if .Values.components.vertical }}
+40-vertical.yaml: |
+  acting:
+    lease: {{ .Release.Namespace }}/forecaster
+  resize:
+    enabled: true
+{{- end }}
 {{- with .Values.settings }}
 90-values.yaml: |
   {{- toYaml . | nindent 2 }}

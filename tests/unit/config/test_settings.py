@@ -70,6 +70,13 @@ class TestFaults:
             ("{cycle: {interval: 5m}, floor: {expires_after: 20m}}", "floor", "five times cycle.interval"),
             ("acting: {lease: forecaster}", "acting.lease", "pattern"),
             ("policy: {mode: scale, horizontal: {min_replicas: 1, max_replicas: 9}}", "policy", "scale.enabled: true"),
+            ("policy: {vertical: {mode: in-place}}", "policy", "resize.enabled: true"),
+            ("{kubernetes: {live: 'off'}, resize: {enabled: true}}", "resize", "kubernetes.live is off"),
+            (
+                "policy: {vertical: {mode: in-place, beside_hpa: keep-scale-point}}",
+                "policy.vertical",
+                "beside_hpa: keep",
+            ),
             ("{scale: {enabled: true}, policy: {mode: scale}}", "policy", "needs horizontal.min_replicas and"),
         ],
     )

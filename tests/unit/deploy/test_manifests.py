@@ -40,13 +40,14 @@ FLOOR = [each for _, each in documents(DEPLOY / "components" / "floor")]
 SCALE = [each for _, each in documents(DEPLOY / "components" / "scale")]
 REPORT = [each for _, each in documents(DEPLOY / "components" / "report")]
 RUNS = [each for each in BASE + FLOOR + REPORT if each["kind"] == "CronJob"]
+VERTICAL = [each for _, each in documents(DEPLOY / "components" / "vertical")]
 PODS = [each["spec"]["template"]["spec"] for each in BASE if each["kind"] in {"Deployment", "Job"}] + [
     each["spec"]["jobTemplate"]["spec"]["template"]["spec"] for each in RUNS
 ]
 
 
 # The aggregator's own kind is in no published schema; the cluster tests apply it.
-IN_A_SCHEMA = [each for each in BASE + FLOOR + SCALE + REPORT if each["kind"] != "APIService"]
+IN_A_SCHEMA = [each for each in BASE + FLOOR + SCALE + VERTICAL + REPORT if each["kind"] != "APIService"]
 
 
 def test_the_base_needs_nothing_that_not_every_cluster_has() -> None:
@@ -113,6 +114,17 @@ def test_mode_scale_adds_the_scale_of_workloads() -> None:
     assert {(*rule["resources"], *rule["verbs"]) for rule in rules} == {
         ("deployments", "statefulsets", "get", "patch"),
         ("deployments/scale", "statefulsets/scale", "patch"),
+        ("events", "create"),
+        ("leases", "get", "patch"),
+    }
+
+
+def test_vertical_modes_add_the_resize_of_pods() -> None:
+    rules = [rule for role in VERTICAL if role["kind"] in {"Role", "ClusterRole"} for rule in role["rules"]]
+    assert {(*rule["resources"], *rule["verbs"]) for rule in rules} == {
+        ("pods", "get", "patch"),
+        ("pods/resize", "patch"),
+        ("limitranges", "resourcequotas", "list"),
         ("events", "create"),
         ("leases", "get", "patch"),
     }

@@ -1,0 +1,353 @@
+"""`resize_plan`: which running pods get other requests and limits now, and why others do not. Pure.
+
+One pod of a workload after the other: the next one once the last has its size and has kept well for a while. What the
+owner's template gave it lies in an annotation, and comes back where the pod is worse off, its node can never grant the
+size, the mode changes, or by `forecaster release`. New pods have the template's sizes again.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from forecaster.actuators.limits import LEAST_WORKLOADS, MOST_WORKLOADS
+from forecaster.actuators.writes import MANAGER, Change, Refusal, RefusalReason
+from forecaster.domain.amounts import duration_text
+from forecaster.vertical.admission.context import AdmissionContext
+from forecaster.vertical.admission.proof import prove
+from forecaster.vertical.cluster_rules.pod import Requirements
+from forecaster.vertical.cluster_rules.resize import resize
+from forecaster.vertical.cluster_rules.resize_progress import ResizeStatus
+from forecaster.vertical.cluster_rules.resource_list import COMPUTE, MEMORY, texts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from forecaster.actuators.settings import ResizeSettings
+    from forecaster.domain.workload import WorkloadId
+    from forecaster.vertical.cluster_rules.limit_range import LimitRange
+    from forecaster.vertical.cluster_rules.pod import Pod
+    from forecaster.vertical.cluster_rules.quota import Quota
+    from forecaster.vertical.cluster_rules.server import Server
+
+Sizes: TypeAlias = "Mapping[str, Requirements]"
+"""Requests and limits of CPU and memory by container."""
+
+
+class Resized(NamedTuple):
+    """What is written down of a pod whose size is ours."""
+
+    before: Sizes
+    """By its owner's template."""
+    at: datetime
+    restarts: int
+    """Of all containers, before."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResizablePod:
+    """One running pod as the API server has it."""
+
+    namespace: str
+    name: str
+    uid: str
+    version: str
+    """`resourceVersion`."""
+    workload: WorkloadId
+    pod: Pod
+    node: str = ""
+    ready: bool = True
+    restarts: int = 0
+    status: ResizeStatus = ResizeStatus.NONE
+    said: str = ""
+    """What its node says of the size."""
+    writers: frozenset[str] = frozenset()
+    """Field managers that resized it."""
+    resized: Resized | None = None
+    settled: bool = False
+    """Whether it is no longer watched."""
+    backed_off_until: datetime | None = None
+    marked: bool = False
+    """Whether it has a label of ours."""
+    deleted: bool = False
+    owner: str = ""
+    """What else sets its size, in words; empty where nothing does."""
+    fault: str = ""
+    """Why its own size is not known."""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Namespace and name."""
+        return self.namespace, self.name
+
+    @property
+    def sizes(self) -> Sizes:
+        """What it states now."""
+        return {one.name: compute_of(one.resources) for one in self.pod.every_container()}
+
+    @property
+    def stands(self) -> str:
+        """What is written, and its value."""
+        return f"size {sizes_text(self.sizes)}"
+
+    @property
+    def other_writers(self) -> str:
+        """Field managers beside ours that resized it, in words."""
+        return ", ".join(sorted(self.writers - {MANAGER}))
+
+    def __str__(self) -> str:
+        return f"Pod {self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class ResizeWrite:
+    """One change of one pod."""
+
+    pod: ResizablePod
+    change: Change
+    sizes: Sizes
+    """After the change, of the containers that change."""
+    reason: str
+    resized: Resized | None = None
+    """What is written down afterwards; None where nothing of ours stays."""
+    settled: bool = False
+    backed_off_until: datetime | None = None
+
+    @property
+    def subject(self) -> ResizablePod:
+        """The object that is written."""
+        return self.pod
+
+    def __str__(self) -> str:
+        return f"{self.pod}: size {sizes_text(self.sizes)}"
+
+    def facts(self) -> dict[str, object]:
+        """For the audit line."""
+        was = {name: self.pod.sizes[name] for name in self.sizes}
+        return {"size": sizes_text(self.sizes), "was": sizes_text(was), "workload": str(self.pod.workload)}
+
+    def on(self, fresh: ResizablePod) -> ResizeWrite | None:
+        """The same change of the pod as it is now; None where what it was decided by has changed."""
+        same = (fresh.uid, fresh.sizes, fresh.status, fresh.ready, fresh.restarts, fresh.deleted)
+        decided = (self.pod.uid, self.pod.sizes, self.pod.status, self.pod.ready, self.pod.restarts, False)
+        noted = fresh.resized is None or fresh.resized in {self.pod.resized, self.resized}
+        return replace(self, pod=fresh) if same == decided and noted else None
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the cluster says to sizes in a namespace; None is not known."""
+
+    server: Server
+    limit_ranges: tuple[LimitRange, ...] | None = None
+    quotas: tuple[Quota, ...] | None = None
+
+
+@dataclass(slots=True)
+class ResizePlan:
+    """What to do now."""
+
+    writes: list[ResizeWrite] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
+
+
+def resize_plan(
+    watched: Sequence[ResizablePod],
+    candidates: Sequence[ResizablePod],
+    wanted: Mapping[WorkloadId, Sizes],
+    allowed: Callable[[WorkloadId], bool],
+    around: Callable[[str], Surroundings],
+    now: datetime,
+    rules: ResizeSettings,
+) -> ResizePlan:
+    """The writes of one cycle, and the refusals.
+
+    `watched` are pods with our label, `candidates` at most one of each workload whose size is not
+    the one that is `wanted`; `allowed` says whether a policy has `vertical.mode: in-place`.
+    """
+    plan, busy = ResizePlan(), occupied(watched, now, rules)
+    for one in watched:
+        if one.deleted:
+            continue
+        found = list(_followed(one, now, rules, allowed=allowed(one.workload)))
+        plan.writes += [each for each in found if isinstance(each, ResizeWrite)]
+        plan.refusals += [each for each in found if isinstance(each, Refusal)]
+    moves = []
+    for one in candidates:
+        if one.workload in busy or one.deleted or one.marked or one.workload not in wanted:
+            continue
+        match _sized(one, wanted[one.workload], around(one.namespace), now, rules):
+            case ResizeWrite() as write:
+                moves.append(write)
+            case Refusal() as refusal:
+                plan.refusals.append(refusal)
+            case None:
+                pass
+    return _within_limits(plan, moves, len(wanted), rules)
+
+
+def occupied(watched: Sequence[ResizablePod], now: datetime, rules: ResizeSettings) -> set[WorkloadId]:
+    """Workloads of which no other pod is resized now: one of theirs is on its way, or was worse off lately."""
+    return {one.workload for one in watched if _occupies(one, now, rules)}
+
+
+def undone(one: ResizablePod, why: str, change: Change = Change.RESTORE) -> ResizeWrite | None:
+    """The owner's size again; None where nothing of ours is on this pod. A size that others wrote stays."""
+    if one.resized is not None and not one.other_writers:
+        return ResizeWrite(one, change, _changed(one.sizes, one.resized.before), why)
+    return ResizeWrite(one, Change.FORGET, {}, why) if one.marked or one.resized is not None else None
+
+
+def differs(sizes: Sizes, wanted: Sizes) -> bool:
+    """Whether any container that is sized has another size."""
+    return bool(_changed(sizes, wanted))
+
+
+def _followed(
+    one: ResizablePod, now: datetime, rules: ResizeSettings, *, allowed: bool
+) -> Iterator[ResizeWrite | Refusal]:
+    """What is done with a pod that has a mark of ours."""
+    if one.fault:
+        yield Refusal(one, RefusalReason.UNREADABLE, f"{one}: {one.fault}")
+    elif one.resized is not None and one.other_writers:
+        yield ResizeWrite(one, Change.YIELD, {}, f"{one.other_writers} resized it")
+    elif not allowed:
+        yield from filter(None, [undone(one, f"the policy of {one.workload} has no vertical mode in-place")])
+    elif one.backed_off_until and now < one.backed_off_until:
+        until = f"{one.backed_off_until:%H:%M} UTC"
+        yield Refusal(one, RefusalReason.ROLLED_BACK, f"{one} was worse off; its workload keeps its size until {until}")
+    elif one.resized is None:
+        yield ResizeWrite(one, Change.FORGET, {}, "a back-off or a restoring is over")
+    elif not one.settled:
+        yield from _watched(one, one.resized, now, rules)
+
+
+def _watched(
+    one: ResizablePod, resized: Resized, now: datetime, rules: ResizeSettings
+) -> Iterator[ResizeWrite | Refusal]:
+    """What is done with a pod that was resized lately."""
+    if worse := _worse(one, resized, now, rules):
+        undo = undone(one, worse, Change.ROLL_BACK)
+        yield from [replace(undo, backed_off_until=now + rules.back_off)] if undo else []
+    elif one.status in {ResizeStatus.DEFERRED, ResizeStatus.IN_PROGRESS}:
+        code = RefusalReason.DEFERRED if one.status is ResizeStatus.DEFERRED else RefusalReason.IN_PROGRESS
+        yield Refusal(one, code, f"{one}: its node has not granted the size yet. {one.said}".rstrip(". "))
+    elif now - resized.at >= rules.watch_for:
+        yield ResizeWrite(one, Change.SETTLE, {}, "it has kept well", resized, settled=True)
+
+
+def _worse(one: ResizablePod, resized: Resized, now: datetime, rules: ResizeSettings) -> str:
+    """Why a pod is worse off since it was resized; empty where it is not."""
+    more = one.restarts - resized.restarts
+    expected = len(one.pod.containers) if rules.restarts else 0
+    if more > expected:
+        return f"{more} restarts since its size was changed"
+    if not one.ready and now - resized.at >= rules.settle_for:
+        return f"not ready {duration_text(rules.settle_for)} after its size was changed"
+    if one.status is ResizeStatus.INFEASIBLE:
+        return f"its node can never grant the size. {one.said}".rstrip(". ")
+    if one.status in {ResizeStatus.ERROR, ResizeStatus.UNKNOWN} and now - resized.at >= rules.settle_for:
+        return f"its node could not apply the size. {one.said}".rstrip(". ")
+    return ""
+
+
+def _occupies(one: ResizablePod, now: datetime, rules: ResizeSettings) -> bool:
+    """Whether other pods of the workload wait for this one."""
+    backed_off = one.backed_off_until is not None and now < one.backed_off_until
+    fresh = one.resized is not None and not one.settled and now - one.resized.at < rules.settle_for
+    return backed_off or fresh or (not one.settled and one.status is not ResizeStatus.NONE) or not one.ready
+
+
+def _sized(
+    one: ResizablePod, wanted: Sizes, around: Surroundings, now: datetime, rules: ResizeSettings
+) -> ResizeWrite | Refusal | None:
+    """The size that the cluster takes, or why there is none."""
+    if one.owner or one.fault:
+        return Refusal(one, RefusalReason.OWNED, f"{one}: {one.owner or one.fault}")
+    if not one.ready or one.status is not ResizeStatus.NONE:
+        return None
+    context = AdmissionContext(
+        template=one.pod,
+        limit_ranges=around.limit_ranges,
+        quotas=around.quotas,
+        server=around.server,
+        running=((one.pod, one.node),),
+        in_place=True,
+    )
+    allowed = _kept_memory(one.sizes, wanted) if not rules.lower_memory else wanted
+    proof = prove({name: size for name, size in allowed.items() if name in one.sizes}, context)
+    sizes = _changed(one.sizes, proof.nearest or {})
+    refused = "; ".join(map(str, proof.refusals))
+    if not sizes:
+        return Refusal(one, RefusalReason.INADMISSIBLE, f"{one}: {refused}") if refused else None
+    if not rules.restarts and (restarted := _restarted(one.pod, sizes, around.server)):
+        why = f"its resizePolicy restarts {', '.join(restarted)}; resize.restarts allows that"
+        return Refusal(one, RefusalReason.RESTARTS, f"{one}: {why}")
+    reason = f"sized for {one.workload}" + (f", as near as it is admitted: {refused}" if refused else "")
+    return ResizeWrite(one, Change.RESIZE, sizes, reason, Resized(one.sizes, now, one.restarts))
+
+
+def _restarted(pod: Pod, sizes: Sizes, server: Server) -> tuple[str, ...]:
+    new = pod.with_containers(
+        lambda one: replace(one, resources=_over(one.resources, sizes[one.name])) if one.name in sizes else one
+    )
+    return resize(pod, new, server).restarts
+
+
+def _over(block: Requirements, size: Requirements) -> Requirements:
+    return Requirements({**block.requests, **size.requests}, {**block.limits, **size.limits})
+
+
+def _kept_memory(now: Sizes, wanted: Sizes) -> Sizes:
+    """The wanted sizes, memory no lower than it is."""
+
+    def kept(name: str, size: Requirements) -> Requirements:
+        has = now.get(name, Requirements())
+        requests, limits = ({**to} for to in (size.requests, size.limits))
+        for to, of in ((requests, has.requests), (limits, has.limits)):
+            if MEMORY in to and MEMORY in of:
+                to[MEMORY] = max(to[MEMORY], of[MEMORY])
+        return Requirements(requests, limits)
+
+    return {name: kept(name, size) for name, size in wanted.items()}
+
+
+def _changed(now: Sizes, wanted: Sizes) -> dict[str, Requirements]:
+    """Containers whose size is another one. What is set stays set: a resize removes nothing."""
+    found = {name: _over(now[name], size) for name, size in wanted.items() if name in now}
+    return {name: size for name, size in found.items() if size != now[name]}
+
+
+def _within_limits(plan: ResizePlan, moves: Sequence[ResizeWrite], workloads: int, rules: ResizeSettings) -> ResizePlan:
+    """What undoes or settles, then the pods that the limit of a cycle lets through."""
+    most = min(max(LEAST_WORKLOADS, int(rules.most_workloads * workloads)), MOST_WORKLOADS)
+    chosen = sorted(moves, key=lambda one: (one.pod.workload, one.pod.name))
+    plan.writes += chosen[:most]
+    plan.refusals += [
+        Refusal(one.pod, RefusalReason.RATE_LIMIT, f"{one} waits for the next cycle, this one has changed enough")
+        for one in chosen[most:]
+    ]
+    return plan
+
+
+def compute_of(block: Requirements) -> Requirements:
+    """CPU and memory of a block."""
+    requests, limits = (
+        {name: milli for name, milli in of.items() if name in COMPUTE} for of in (block.requests, block.limits)
+    )
+    return Requirements(requests, limits)
+
+
+def sizes_text(sizes: Sizes) -> str:
+    """Sizes in words: `app cpu 500m/1, memory 64Mi`."""
+    return "; ".join(f"{name} {_block_text(size)}".rstrip() for name, size in sizes.items())
+
+
+def _block_text(size: Requirements) -> str:
+    parts: dict[str, list[str]] = defaultdict(list)
+    for amounts in (texts(size.requests), texts(size.limits)):
+        for name, text in amounts.items():
+            parts[name].append(text)
+    return ", ".join(f"{name} {'/'.join(dict.fromkeys(values))}" for name, values in parts.items())

@@ -1,0 +1,260 @@
+"""Running pods through the API server: read, resized, given back. Wire types and requests, no rule but their form."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from forecaster.actuators.events import (
+    LONG_AGO,
+    EventKind,
+    InvolvedObject,
+    create_event,
+    event_of,
+    instant_of,
+    instant_text,
+    suppress_conflict,
+)
+from forecaster.actuators.pages import PageMeta, listed
+from forecaster.actuators.resize import ResizablePod, Resized, ResizeWrite, Surroundings, sizes_text
+from forecaster.actuators.writes import MANAGER, Change
+from forecaster.domain.workload import WorkloadId
+from forecaster.kube.client import ApiError
+from forecaster.kube.objects import Wire
+from forecaster.vertical.cluster_rules.manifest import ManifestError, limit_range_of, pod_of, quota_of, requirements_of
+from forecaster.vertical.cluster_rules.resize_progress import PodCondition, resize_status
+from forecaster.vertical.cluster_rules.resource_list import texts
+from forecaster.vertical.cluster_rules.server import NEWEST, Server
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from forecaster.actuators.events import EventObject
+    from forecaster.actuators.resize import Sizes
+    from forecaster.kube.client import ApiClient
+
+LABEL: Final = "forecaster.dev/resize"
+"""`kubectl get pods -A -l forecaster.dev/resize` lists what is ours, and so does `forecaster release`."""
+WATCHED, SETTLED, BACKED_OFF = "watched", "settled", "backed-off"
+BEFORE: Final = "forecaster.dev/size-before"
+BACK_OFF: Final = "forecaster.dev/resize-backed-off-until"
+VPA: Final = "vpaObservedContainers"
+"""Annotation of pods that a Vertical Pod Autoscaler sized."""
+PAGE = 200
+EVENTS = {
+    Change.RESIZE: EventKind("Resized"),
+    Change.RESTORE: EventKind("SizeRestored"),
+    Change.ROLL_BACK: EventKind("SizeRolledBack", warns=True),
+    Change.YIELD: EventKind("ResizeBackedOff", warns=True),
+}
+"""Events by change; marks that are removed or changed have none."""
+
+Document = dict[str, Any]
+
+
+class PodList(Wire, frozen=True):
+    """One page of pods as they are."""
+
+    metadata: PageMeta = PageMeta()
+    items: tuple[Document, ...] = ()
+
+
+class Merged(Wire, frozen=True):
+    """What is merged into a pod."""
+
+    metadata: Document
+    spec: Document | None = None
+
+
+class KeptSize(msgspec.Struct, frozen=True):
+    """The annotation with what a pod had."""
+
+    at: datetime
+    restarts: int
+    containers: dict[str, dict[str, dict[str, str]]]
+
+
+class Version(Wire, frozen=True):
+    """/version."""
+
+    git_version: str = ""
+
+
+class Resizes:
+    """Running pods with the rights of an account; `owner_of` finds the workload above a ReplicaSet."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        owner_of: Callable[[WorkloadId], WorkloadId],
+        *,
+        dry_run: bool = False,
+        reader: ApiClient | None = None,
+    ) -> None:
+        self._client, self._reader, self._owner_of = client, reader or client, owner_of
+        self._dry_run = "&dryRun=All" if dry_run else ""
+        self._server: Server | None = None
+
+    def marked(self, *, settled: bool = False) -> list[ResizablePod]:
+        """Those with a mark of ours that are watched; with `settled` the others, too. Raises ApiError."""
+        label = LABEL if settled else f"{LABEL} in ({WATCHED},{BACKED_OFF})"
+        found = listed(self._reader, "/api/v1/pods", PodList, limit=PAGE, marked=label)
+        return [self._read(one) for one in found]
+
+    def of(self, namespace: str, name: str) -> ResizablePod | None:
+        """One pod as it is now; None where it is gone. Raises ApiError."""
+        try:
+            return self._read(self._reader.get(_path(namespace, name), dict))
+        except ApiError as error:
+            if error.status == HTTPStatus.NOT_FOUND:
+                return None
+            raise
+
+    def again(self, one: ResizablePod) -> ResizablePod:
+        """The same one as it is now. Raises ApiError."""
+        return self._read(self._client.get(_path(one.namespace, one.name), dict))
+
+    def around(self, namespace: str) -> Surroundings:
+        """What admits pods there; what cannot be read is not known. Raises ApiError where nothing answers."""
+        ranges = [limit_range_of(one) for one in self._all(f"/api/v1/namespaces/{namespace}/limitranges")]
+        quotas = [quota_of(one) for one in self._all(f"/api/v1/namespaces/{namespace}/resourcequotas")]
+        return Surroundings(self._version(), tuple(ranges), tuple(quotas))
+
+    def write(self, write: ResizeWrite) -> None:
+        """Carry out one change of the version that it was decided on. Raises ApiError, 409 for another version.
+
+        What the pod had is written down before its size is changed, and removed after it is back.
+        """
+        one, version = write.pod, write.pod.version
+        if write.change == Change.RESIZE and write.resized is not None:
+            version = self._mark(one, WATCHED, {BEFORE: kept_text(write.resized), BACK_OFF: None}, version)
+        if write.sizes:
+            containers = [{"name": name, "resources": _block(size)} for name, size in write.sizes.items()]
+            sidecars = {each.name for each in one.pod.init_containers}
+            spec = {
+                kind: chosen
+                for kind, chosen in (
+                    ("containers", [each for each in containers if each["name"] not in sidecars]),
+                    ("initContainers", [each for each in containers if each["name"] in sidecars]),
+                )
+                if chosen
+            }
+            path = f"{_path(one.namespace, one.name)}/resize?{self._query()}"
+            self._client.merge_strategically(path, Merged({"uid": one.uid, "resourceVersion": version}, spec), dict)
+        match write.change:
+            case Change.SETTLE:
+                self._mark(one, SETTLED, {}, version)
+            case Change.ROLL_BACK if write.backed_off_until:
+                self._mark(one, BACKED_OFF, {BEFORE: None, BACK_OFF: instant_text(write.backed_off_until)})
+            case Change.RESTORE | Change.FORGET | Change.YIELD:
+                with suppress_conflict():
+                    self._mark(one, None, {BEFORE: None, BACK_OFF: None})
+            case _:
+                pass
+
+    def record(self, write: ResizeWrite, at: datetime) -> None:
+        """The Event of a change, beside its pod. Raises ApiError."""
+        if write.change in EVENTS and not self._dry_run:
+            create_event(self._client, resize_event(write, at))
+
+    def _all(self, path: str) -> tuple[Document, ...]:
+        return tuple(listed(self._reader, path, PodList, limit=PAGE))
+
+    def _version(self) -> Server:
+        if self._server is None:
+            try:
+                self._server = Server.parse(self._reader.get("/version", Version).git_version)
+            except ValueError:
+                self._server = NEWEST
+        return self._server
+
+    def _mark(
+        self, one: ResizablePod, label: str | None, annotations: Mapping[str, str | None], version: str = ""
+    ) -> str:
+        """The version after these marks were put on it, where one is named over that one."""
+        metadata: Document = {"labels": {LABEL: label}, "annotations": annotations}
+        body = Merged(metadata | ({"resourceVersion": version} if version else {}))
+        found = self._client.patch(f"{_path(one.namespace, one.name)}?{self._query()}", body, dict)
+        return version if self._dry_run else str(found["metadata"]["resourceVersion"])
+
+    def _query(self) -> str:
+        return f"fieldManager={MANAGER}{self._dry_run}"
+
+    def _read(self, document: Document) -> ResizablePod:
+        return resizable_pod(document, self._owner_of)
+
+
+def resizable_pod(document: Document, owner_of: Callable[[WorkloadId], WorkloadId]) -> ResizablePod:
+    """What is needed of a pod."""
+    meta, status = document["metadata"], document.get("status") or {}
+    annotations, labels = meta.get("annotations") or {}, meta.get("labels") or {}
+    namespace = meta.get("namespace", "")
+    controller: Document = next((one for one in meta.get("ownerReferences") or () if one.get("controller")), {})
+    workload = owner_of(WorkloadId(namespace, controller.get("kind", "Pod"), controller.get("name", meta["name"])))
+    conditions = [
+        PodCondition(one["type"], one["status"], one.get("reason", ""), one.get("message", ""))
+        for one in status.get("conditions") or ()
+    ]
+    resized, fault = _kept(annotations.get(BEFORE))
+    told = next((each.message for each in conditions if each.type.startswith("PodResize")), "")
+    return ResizablePod(
+        namespace=namespace,
+        name=meta["name"],
+        uid=meta.get("uid", ""),
+        version=meta.get("resourceVersion", ""),
+        workload=workload,
+        pod=pod_of(document),
+        node=(document.get("spec") or {}).get("nodeName", ""),
+        ready=any(each.type == "Ready" and each.status == "True" for each in conditions),
+        restarts=sum(one.get("restartCount", 0) for one in status.get("containerStatuses") or ()),
+        status=resize_status(conditions),
+        said=told,
+        writers=frozenset(
+            each.get("manager", "") for each in meta.get("managedFields") or () if each.get("subresource") == "resize"
+        ),
+        resized=resized,
+        settled=labels.get(LABEL) == SETTLED,
+        backed_off_until=instant_of(annotations, BACK_OFF),
+        marked=LABEL in labels,
+        deleted=meta.get("deletionTimestamp") is not None,
+        owner="a VerticalPodAutoscaler sized it" if VPA in annotations else "",
+        fault=fault,
+    )
+
+
+def resize_event(write: ResizeWrite, at: datetime) -> EventObject:
+    """What `kubectl describe pod` shows of a change."""
+    one = write.pod
+    was = sizes_text({name: one.sizes[name] for name in write.sizes})
+    moved = f"{was} → {sizes_text(write.sizes)}: " if write.sizes else ""
+    involved = InvolvedObject(one.namespace, one.name, one.uid, "v1", "Pod")
+    return event_of(write, involved, EVENTS[write.change], moved, at)
+
+
+def kept_text(resized: Resized) -> str:
+    """What a pod had, as its annotation has it."""
+    containers = {name: _block(size) for name, size in resized.before.items()}
+    return msgspec.json.encode(KeptSize(resized.at, resized.restarts, containers)).decode()
+
+
+def _kept(text: str | None) -> tuple[Resized | None, str]:
+    if text is None:
+        return None, ""
+    try:
+        kept = msgspec.json.decode(text, type=KeptSize)
+        before: Sizes = {name: requirements_of(block) for name, block in kept.containers.items()}
+    except (msgspec.MsgspecError, ManifestError, ValueError) as error:
+        return None, f"annotation {BEFORE} cannot be read ({error}); delete the pod, its template has its size"
+    at = kept.at if kept.at.tzinfo else kept.at.replace(tzinfo=UTC)
+    return Resized(before, max(at, LONG_AGO), kept.restarts), ""
+
+
+def _block(size: Any) -> dict[str, dict[str, str]]:
+    return {"requests": texts(size.requests), "limits": texts(size.limits)}
+
+
+def _path(namespace: str, name: str) -> str:
+    return f"/api/v1/namespaces/{namespace}/pods/{name}"

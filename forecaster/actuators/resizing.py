@@ -1,0 +1,119 @@
+"""ResizeActuator: running pods of workloads in vertical mode in-place get the sizes of the cycle, one by one."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice
+from typing import TYPE_CHECKING, Protocol
+
+from forecaster.actuators.limits import MOST_WORKLOADS
+from forecaster.actuators.resize import occupied, resize_plan
+from forecaster.domain.decision import Resize
+from forecaster.domain.report import Effected
+from forecaster.vertical.admission.advice import rounded, sum_of
+from forecaster.vertical.admission.cluster import requirements_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterator, Mapping
+    from datetime import datetime
+
+    from forecaster.actuators.resize import ResizablePod, ResizeWrite, Sizes, Surroundings
+    from forecaster.actuators.settings import ResizeSettings
+    from forecaster.actuators.writes import Writer
+    from forecaster.domain.policies import Policies
+    from forecaster.domain.workload import Resources, WorkloadId
+    from forecaster.publish.rows import OfferedCycle
+
+
+class PodsToResize(Protocol):
+    """The pods of a cluster. Each method raises ApiError."""
+
+    def marked(self, *, settled: bool = False) -> list[ResizablePod]:
+        """Those with a mark of ours that are watched; with `settled` the others, too."""
+
+    def of(self, namespace: str, name: str) -> ResizablePod | None:
+        """One of them; None where it is gone."""
+
+    def again(self, one: ResizablePod) -> ResizablePod:
+        """The same one as it is now."""
+
+    def around(self, namespace: str) -> Surroundings:
+        """What admits pods there."""
+
+    def write(self, write: ResizeWrite) -> None:
+        """Carry out one change of the version that it was decided on."""
+
+    def record(self, write: ResizeWrite, at: datetime) -> None:
+        """The Event of a change."""
+
+
+@dataclass(slots=True)
+class ResizeActuator:
+    """Receives the recommendations of a cycle, and acts on them: `OfferReceiver` and `Actuator`."""
+
+    pods: PodsToResize
+    running: Callable[[Container[WorkloadId]], Iterator[tuple[WorkloadId, str, str, Resources]] | None]
+    """Ready pods of these workloads as they are watched: workload, namespace, name and summed size; None: not known."""
+    writer: Writer
+    policies: Policies
+    rules: ResizeSettings
+    offered: OfferedCycle | None = None
+    turn: int = 0
+    """Which of a workload's pods is looked at next: one that cannot have its size keeps no other waiting."""
+
+    def receive(self, cycle: OfferedCycle) -> None:
+        """The recommendations that are acted on."""
+        self.offered = cycle
+
+    def act(self, now: datetime) -> Effected:
+        """Look at pods that are watched and at one of each workload whose size is another one.
+
+        Raises:
+            ApiError: the pods cannot be read.
+        """
+        wanted = sizes_wanted(self.offered, now, self._allowed)
+        watched = self.pods.marked()
+        found = self._candidates(wanted, occupied(watched, now, self.rules))
+        around = cache(self.pods.around)
+        plan = resize_plan(watched, found or [], wanted, self._allowed, around, now, self.rules)
+        self.writer.say_refusals(plan.refusals)
+        done = self.writer.carry_out(self.pods, plan.writes, now)
+        blind = ["resize: pods are not watched, so none is resized"] if found is None else []
+        states = Counter("watched" for one in watched if one.resized is not None)
+        states += Counter(str(one.code) for one in plan.refusals)
+        return Effected(self.writer.fence.leading(), done.outcomes, states, (*done.failures, *blind))
+
+    def _allowed(self, id_: WorkloadId) -> bool:
+        return self.policies.stated(id_).vertical.mode == "in-place"
+
+    def _candidates(self, wanted: Mapping[WorkloadId, Sizes], busy: Container[WorkloadId]) -> list[ResizablePod] | None:
+        """One pod of each workload whose pods have another size, as it is now; None where pods are not watched."""
+        due = {id_: requirements_of(sum_of(sizes)) for id_, sizes in wanted.items() if id_ not in busy}
+        running = self.running(due) if due else iter(())
+        if running is None:
+            return None
+        others: dict[WorkloadId, list[tuple[str, str]]] = defaultdict(list)
+        for id_, namespace, name, size in running:
+            if requirements_of(size) != due[id_]:
+                others[id_].append((namespace, name))
+        self.turn += 1
+        chosen = (sorted(pods)[self.turn % len(pods)] for pods in islice(others.values(), MOST_WORKLOADS))
+        return [one for namespace, name in chosen if (one := self.pods.of(namespace, name))]
+
+
+def sizes_wanted(
+    cycle: OfferedCycle | None, now: datetime, allowed: Callable[[WorkloadId], bool]
+) -> dict[WorkloadId, Sizes]:
+    """The sizes of this very cycle by container, of workloads in this mode that are not held."""
+    if cycle is None or cycle.at != now:
+        return {}
+    found: dict[WorkloadId, Sizes] = {}
+    for row, id_ in enumerate(cycle.ids):
+        if not allowed(id_):
+            continue
+        decided = cycle.recommendations[row].resources
+        if isinstance(decided, Resize) and not decided.targets and decided.containers and decided.containers[0].name:
+            found[id_] = {one.name: requirements_of(rounded(one.recommended)) for one in decided.containers}
+    return found

@@ -1,0 +1,211 @@
+"""Running pods are resized on a real API server, by the account of deploy/components/vertical.
+
+The nodes are pretended: they never apply a size, nor say that they cannot. What they would say is put there by tests.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from forecaster.actuators.resizes import BEFORE, LABEL
+from forecaster.app.effects import released_objects
+from forecaster.domain.decision import Reason, Resize
+from forecaster.domain.workload import ContainerSize, Resources
+from forecaster.kube.client import ApiClient
+from forecaster.kube.config import client_config_source
+from forecaster.sources.live import LiveCluster
+from tests.support.control_plane.acting import ActingReplica, apply_components, events
+from tests.support.control_plane.api import RefusedError
+from tests.support.control_plane.deployed import NAMESPACE
+from tests.support.control_plane.workloads import deployment, replicas
+from tests.support.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.support.control_plane.api import Api, Document
+    from tests.support.control_plane.plane import ControlPlane
+
+MIB = 2.0**20
+TEMPLATE = Resources(cpu_request=0.1, memory_request=64 * MIB)
+
+
+@pytest.fixture(scope="module")
+def plane(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> ControlPlane:
+    """The control plane with `deploy/base` and the component `vertical`."""
+    apply_components(control_plane, tmp_path_factory.mktemp("vertical"), "vertical")
+    control_plane.until_allowed(f"{NAMESPACE}/forecaster", "patch", "pods")
+    return control_plane
+
+
+@pytest.fixture(scope="module")
+def live(plane: ControlPlane) -> Iterator[LiveCluster]:
+    client = ApiClient(client_config_source(plane.account("forecaster", NAMESPACE)), connections=8)
+    found = LiveCluster()
+    found.start(client)
+    found.wait(10.0)
+    yield found
+    found.stop(client)
+
+
+@pytest.fixture(scope="module")
+def leader(plane: ControlPlane, live: LiveCluster) -> Iterator[ActingReplica]:
+    with ExitStack() as parts:
+        settings = {"resize": {"enabled": True}, "policy": {"vertical": {"mode": "in-place"}}}
+        replica = ActingReplica(plane, parts, settings, live)
+        replica.until_leading()
+        yield replica
+
+
+@pytest.fixture
+def web(plane: ControlPlane, live: LiveCluster, namespace: str) -> str:
+    """A namespace with a Deployment of two pods."""
+    plane.api.create(deployment("web", 2), namespace)
+    wait_until(lambda: replicas(plane.api, "web", namespace).ready == 2, what="two pods")
+    wait_until(lambda: len(live_pods(live, namespace)) == 2, what="two pods that are watched")
+    return namespace
+
+
+def live_pods(live: LiveCluster, namespace: str) -> list[str]:
+    return [key[1] for key, pod in live.pods.objects.items() if key[0] == namespace and pod.ready]
+
+
+def sized(cpu: float, mebibytes: float, limit: float | None = None) -> Resize:
+    now = TEMPLATE
+    new = Resources(cpu_request=cpu, memory_request=mebibytes * MIB, cpu_limit=limit)
+    size = ContainerSize("app", now, new, None, None, "")
+    return Resize(new, Reason.SIZED, "sized", (size,))
+
+
+def pods(api: Api, namespace: str) -> list[Document]:
+    return sorted(
+        api.get(f"/api/v1/namespaces/{namespace}/pods")["items"], key=lambda one: str(one["metadata"]["name"])
+    )
+
+
+def requests(api: Api, namespace: str) -> list[str]:
+    return sorted(one["spec"]["containers"][0]["resources"]["requests"]["cpu"] for one in pods(api, namespace))
+
+
+def resized(api: Api, namespace: str) -> Document:
+    (found,) = (one for one in pods(api, namespace) if LABEL in one["metadata"].get("labels", {}))
+    return found
+
+
+def says(api: Api, namespace: str, *conditions: Document, restarts: int = 0) -> None:
+    """What the node of the pod that was resized would say."""
+    found = resized(api, namespace)
+    kept = [one for one in found["status"]["conditions"] if not one["type"].startswith("PodResize")]
+    statuses = [{**one, "restartCount": restarts} for one in found["status"]["containerStatuses"]]
+    body = {"status": {"conditions": kept + list(conditions), "containerStatuses": statuses}}
+    path = f"/api/v1/namespaces/{namespace}/pods/{found['metadata']['name']}/status"
+    answer = api.ask("PATCH", path, body, content_type="application/merge-patch+json")
+    assert answer.is_success, answer.text
+
+
+def pending(reason: str) -> Document:
+    return {"type": "PodResizePending", "status": "True", "reason": reason, "message": "the node is full"}
+
+
+def test_pods_get_their_size_one_after_the_other_without_a_restart(
+    plane: ControlPlane, leader: ActingReplica, web: str
+) -> None:
+    began, names = datetime.now(UTC), [one["metadata"]["uid"] for one in pods(plane.api, web)]
+    assert leader.cycle(web, 2, at=began, sizes=sized(0.3, 128))["resize"].writes == {("resize", "written"): 1}
+    assert requests(plane.api, web) == ["100m", "300m"]
+    assert '"cpu":"100m"' in resized(plane.api, web)["metadata"]["annotations"][BEFORE]
+    assert [reason for reason, _ in events(plane.api, web)] == ["Resized"]
+    soon = leader.cycle(web, 2, at=began + timedelta(minutes=1), sizes=sized(0.3, 128))["resize"]
+    assert soon.writes == {}
+    wait_until(lambda: _second(leader, began, web), what="the second pod", timeout=20.0)
+    assert requests(plane.api, web) == ["300m", "300m"]
+    assert [one["metadata"]["uid"] for one in pods(plane.api, web)] == names
+    assert plane.api.read("Deployment", "web", web)["spec"]["template"]["spec"]["containers"][0]["resources"] == {
+        "requests": {"cpu": "100m", "memory": "64Mi"}
+    }
+
+
+def _second(leader: ActingReplica, began: datetime, web: str) -> bool:
+    found = leader.cycle(web, 2, at=began + timedelta(minutes=3), sizes=sized(0.3, 128))["resize"]
+    return bool(found.writes[("resize", "written")])
+
+
+def test_another_mode_gives_them_their_own_size_again(plane: ControlPlane, leader: ActingReplica, web: str) -> None:
+    leader.cycle(web, 2, sizes=sized(0.3, 128))
+    rights = client_config_source(plane.account("forecaster", NAMESPACE))
+    with closing(ApiClient(rights)) as client:
+        lines = released_objects(
+            client,
+            leader.settings,
+            datetime.now(UTC),
+            expired=False,
+            dry_run=False,
+            chosen=lambda namespace, _: namespace == web,
+        )
+        (line,) = (one.line for one in lines)
+    assert line.endswith("size app cpu 100m, memory 64Mi, was app cpu 300m, memory 128Mi: released by command"), line
+    assert requests(plane.api, web) == ["100m", "100m"]
+    assert [one for one in pods(plane.api, web) if BEFORE in one["metadata"].get("annotations", {})] == []
+
+
+def test_while_the_node_defers_a_size_the_other_pods_wait(plane: ControlPlane, leader: ActingReplica, web: str) -> None:
+    began = datetime.now(UTC)
+    leader.cycle(web, 2, at=began, sizes=sized(0.3, 64))
+    says(plane.api, web, pending("Deferred"))
+    found = leader.cycle(web, 2, at=began + timedelta(minutes=4), sizes=sized(0.3, 64))["resize"]
+    assert (found.writes, found.states["deferred"]) == ({}, 1)
+    assert requests(plane.api, web) == ["100m", "300m"]
+
+
+@pytest.mark.parametrize(
+    ("said", "restarts", "why"),
+    [
+        ([pending("Infeasible")], 0, "its node can never grant the size. the node is full"),
+        ([], 2, "2 restarts since its size was changed"),
+    ],
+    ids=["infeasible", "restarts"],
+)
+def test_a_pod_that_is_worse_off_gets_its_own_size_again(
+    plane: ControlPlane, leader: ActingReplica, web: str, said: list[Document], restarts: int, why: str
+) -> None:
+    began = datetime.now(UTC)
+    leader.cycle(web, 2, at=began, sizes=sized(0.3, 64))
+    says(plane.api, web, *said, restarts=restarts)
+    found = leader.cycle(web, 2, at=began + timedelta(minutes=1), sizes=sized(0.3, 64))["resize"]
+    assert found.writes == {("roll-back", "written"): 1}
+    assert requests(plane.api, web) == ["100m", "100m"]
+    assert any(reason == "SizeRolledBack" and why in message for reason, message in events(plane.api, web))
+    later = leader.cycle(web, 2, at=began + timedelta(hours=1), sizes=sized(0.3, 64))["resize"]
+    assert ("resize", "written") not in later.writes
+    assert later.states["rolled-back"] > 0
+
+
+def test_a_size_beyond_a_limit_range_is_brought_within_it(plane: ControlPlane, leader: ActingReplica, web: str) -> None:
+    limits = [{"type": "Container", "max": {"cpu": "200m"}, "default": {"cpu": "200m"}}]
+    document = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "small"}, "spec": {"limits": limits}}
+    plane.kubectl("apply", f"--namespace={web}", "-f-", given=str(document).replace("'", '"'))
+    found = leader.cycle(web, 2, sizes=sized(0.3, 128))["resize"]
+    assert ("resize", "failed") not in found.writes
+    assert "300m" not in requests(plane.api, web)
+
+
+def test_the_api_server_holds_our_account_to_sizes(plane: ControlPlane, web: str) -> None:
+    name = pods(plane.api, web)[0]["metadata"]["name"]
+    with closing(plane.client(token=plane.token("forecaster", NAMESPACE))) as account:
+        with pytest.raises(RefusedError, match="nothing else of the specification"):
+            account.merge("Pod", name, {"spec": {"activeDeadlineSeconds": 1}}, web)
+        with pytest.raises(RefusedError, match="labels forecaster changes its own only"):
+            account.merge("Pod", name, {"metadata": {"labels": {"app": "other"}}}, web)
+        with pytest.raises(RefusedError, match="forbidden"):
+            account.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "new"}}, web)
+
+
+def test_of_a_held_size_nothing_is_written(plane: ControlPlane, leader: ActingReplica, web: str) -> None:
+    assert leader.cycle(web, 2)["resize"].writes == {}
+    kept = replace(sized(0.3, 128), containers=())
+    assert leader.cycle(web, 2, sizes=kept)["resize"].writes == {}

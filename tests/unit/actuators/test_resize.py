@@ -1,0 +1,181 @@
+"""Which pods get another size, when, and what becomes of one that is worse off."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from forecaster.actuators.resize import ResizablePod, Resized, Surroundings, resize_plan, undone
+from forecaster.actuators.settings import ResizeSettings
+from forecaster.actuators.writes import Change
+from forecaster.domain.workload import WorkloadId
+from forecaster.vertical.cluster_rules.limit_range import LimitRange, LimitRangeItem
+from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements
+from forecaster.vertical.cluster_rules.qos import qos_of
+from forecaster.vertical.cluster_rules.resize_progress import ResizeStatus
+from forecaster.vertical.cluster_rules.server import NEWEST
+from tests.support.builders import NOON
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from forecaster.actuators.resize import ResizePlan, Sizes
+
+WEB = WorkloadId("shop", "Deployment", "web")
+MIB = 2**20 * 1000
+RULES = ResizeSettings(enabled=True)
+OPEN = Surroundings(NEWEST, (), ())
+MINUTE = timedelta(minutes=1)
+
+
+def size(cpu: int, mebibytes: int, *, limits: bool = False) -> Requirements:
+    amounts = {"cpu": cpu, "memory": mebibytes * MIB}
+    return Requirements(amounts, dict(amounts) if limits else {})
+
+
+def pod(
+    name: str = "web-1", now: Requirements | None = None, restarting: tuple[str, ...] = (), **fields: object
+) -> ResizablePod:
+    policy = dict.fromkeys(restarting, "RestartContainer")
+    containers = (Container("app", now or size(100, 64), resize_policy=policy),)
+    found = ResizablePod("shop", name, f"uid-{name}", "1", WEB, Pod(containers), node="n1")
+    return replace(found, **fields)  # type: ignore[arg-type]
+
+
+def planned(
+    *candidates: ResizablePod,
+    wanted: Requirements | None = None,
+    watched: Sequence[ResizablePod] = (),
+    around: Surroundings = OPEN,
+    rules: ResizeSettings = RULES,
+    mode: bool = True,
+    minutes: float = 0,
+) -> ResizePlan:
+    sizes: dict[WorkloadId, Sizes] = {WEB: {"app": wanted or size(300, 128)}}
+    at = NOON + minutes * MINUTE
+    return resize_plan(watched, candidates, sizes, lambda _: mode, lambda _: around, at, rules)
+
+
+def resized(name: str = "web-1", **fields: object) -> ResizablePod:
+    """A pod that got its size at noon."""
+    before = Resized({"app": size(100, 64)}, NOON, 0)
+    return pod(name, size(300, 128), resized=before, marked=True, writers=frozenset({"forecaster"}), **fields)
+
+
+def codes(plan: ResizePlan) -> list[str]:
+    return [str(one.code) for one in plan.refusals]
+
+
+def test_a_pod_gets_its_size_and_what_it_had_is_kept() -> None:
+    (write,) = planned(pod()).writes
+    assert (write.change, write.sizes) == (Change.RESIZE, {"app": size(300, 128)})
+    assert write.resized == Resized({"app": size(100, 64)}, NOON, 0)
+    assert str(write) == "Pod shop/web-1: size app cpu 300m, memory 128Mi"
+
+
+def test_memory_is_not_lowered_in_a_running_pod_unless_that_is_allowed() -> None:
+    (write,) = planned(pod(now=size(100, 64)), wanted=size(300, 32)).writes
+    assert write.sizes == {"app": size(300, 64)}
+    (write,) = planned(pod(), wanted=size(300, 32), rules=ResizeSettings(enabled=True, lower_memory=True)).writes
+    assert write.sizes == {"app": size(300, 32)}
+
+
+def test_a_guaranteed_pod_stays_guaranteed() -> None:
+    (write,) = planned(pod(now=size(100, 64, limits=True)), wanted=size(300, 128)).writes or [None]
+    if write is not None:
+        assert write.sizes["app"].requests == write.sizes["app"].limits
+
+
+def test_a_container_that_would_be_restarted_is_left_unless_that_is_allowed() -> None:
+    plan = planned(pod(restarting=("memory",)))
+    assert (plan.writes, codes(plan)) == ([], ["restarts"])
+    assert planned(pod(restarting=("memory",)), rules=ResizeSettings(enabled=True, restarts=True)).writes
+    assert planned(pod(restarting=("memory",)), wanted=size(300, 64)).writes
+
+
+def test_a_limit_range_is_kept_to() -> None:
+    most = LimitRange((LimitRangeItem("Container", max={"cpu": 200}, default={"cpu": 200}),), "small")
+    plan = planned(pod(now=size(100, 64, limits=True)), around=Surroundings(NEWEST, (most,), ()))
+    assert all(write.sizes["app"].limits.get("cpu", 0) <= 200 for write in plan.writes)
+
+
+def test_what_a_vertical_pod_autoscaler_sized_is_left() -> None:
+    plan = planned(pod(owner="a VerticalPodAutoscaler sized it"))
+    assert (plan.writes, codes(plan)) == ([], ["owned"])
+
+
+class TestOneAfterTheOther:
+    def test_the_next_waits_until_the_last_has_settled(self) -> None:
+        assert planned(pod("web-2"), watched=[resized()], minutes=1).writes == []
+        (write,) = planned(pod("web-2"), watched=[resized()], minutes=3).writes
+        assert (write.pod.name, write.change) == ("web-2", Change.RESIZE)
+
+    @pytest.mark.parametrize("status", [ResizeStatus.DEFERRED, ResizeStatus.IN_PROGRESS])
+    def test_while_a_node_has_not_granted_it_the_others_wait(self, status: ResizeStatus) -> None:
+        plan = planned(pod("web-2"), watched=[resized(status=status)], minutes=5)
+        assert (plan.writes, codes(plan)) == ([], [str(status).lower().replace("inprogress", "in-progress")])
+
+    def test_one_that_kept_well_is_no_longer_watched(self) -> None:
+        (write,) = planned(watched=[resized()], minutes=10).writes
+        assert (write.change, write.sizes, write.settled) == (Change.SETTLE, {}, True)
+
+
+class TestRollBack:
+    @pytest.mark.parametrize(
+        ("fields", "why"),
+        [
+            ({"restarts": 1}, "1 restarts since its size was changed"),
+            ({"ready": False}, "not ready 2m after its size was changed"),
+            ({"status": ResizeStatus.INFEASIBLE, "said": "too large"}, "its node can never grant the size. too large"),
+        ],
+        ids=["restarts", "readiness", "infeasible"],
+    )
+    def test_a_pod_that_is_worse_off_gets_its_own_size_again(self, fields: dict[str, object], why: str) -> None:
+        plan = planned(pod("web-2"), watched=[resized(**fields)], minutes=3)
+        write = plan.writes[0]
+        assert (write.change, write.sizes, write.reason) == (Change.ROLL_BACK, {"app": size(100, 64)}, why)
+        assert write.backed_off_until == NOON + 3 * MINUTE + RULES.back_off
+
+    def test_its_workload_is_left_alone_for_long(self) -> None:
+        backed_off = pod(marked=True, backed_off_until=NOON + RULES.back_off)
+        plan = planned(pod("web-2"), watched=[backed_off], minutes=60)
+        assert (plan.writes, codes(plan)) == ([], ["rolled-back"])
+
+    def test_another_mode_gives_it_back_too(self) -> None:
+        (write,) = planned(watched=[resized(settled=True)], mode=False).writes
+        assert (write.change, write.sizes) == (Change.RESTORE, {"app": size(100, 64)})
+
+    def test_a_size_that_another_client_wrote_stays(self) -> None:
+        theirs = resized(restarts=3)
+        theirs = replace(theirs, writers=frozenset({"forecaster", "kubectl"}))
+        (write,) = planned(watched=[theirs]).writes
+        assert (write.change, write.sizes) == (Change.YIELD, {})
+        released = undone(theirs, "released")
+        assert released is not None
+        assert (released.change, released.sizes) == (Change.FORGET, {})
+
+
+amounts = st.integers(1, 4000)
+blocks = st.builds(lambda cpu, memory, limits: size(cpu, memory, limits=limits), amounts, amounts, st.booleans())
+
+
+@given(blocks, blocks, st.one_of(st.none(), amounts))
+def test_whatever_is_written_is_admitted_and_lowers_no_memory(
+    now: Requirements, wanted: Requirements, most: int | None
+) -> None:
+    item = LimitRangeItem("Container", max={"cpu": most}) if most else None
+    around = Surroundings(NEWEST, (LimitRange((item,), "small"),) if item else (), ())
+    one = pod(now=now)
+    for write in planned(one, wanted=wanted, around=around).writes:
+        new = write.sizes["app"]
+        after = replace(one.pod, containers=(Container("app", new),))
+        assert qos_of(after, NEWEST) == qos_of(one.pod, NEWEST)
+        assert all(new.requests[name] <= limit for name, limit in new.limits.items())
+        assert set(new.limits) >= set(now.limits)
+        assert new.requests["memory"] >= now.requests["memory"]
+        assert new.limits.get("cpu", 0) <= (most or new.limits.get("cpu", 0)) or new.limits == now.limits
