@@ -7,7 +7,6 @@ import pytest
 from models import CATALOGUE, Model, create
 from models.checks import CHECKS
 
-
 QUICK = {"boosting": "boosting(rows=2000)"}
 """A model that takes minutes to fit keeps the same contract on fewer examples."""
 
