@@ -18,7 +18,7 @@ from benchmarks.bench_sweep import STATED, TARGETS, calibrated
 from forecaster.domain.policy import HorizontalPolicy
 from forecaster.domain.signal import REQUESTS
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
-from forecaster.forecasting.backtest import Backtest, backtests
+from forecaster.forecasting.backtest import PolicyBacktest, backtests
 from forecaster.forecasting.peaks import LEVELS
 from forecaster.horizontal.codes import KNOWN, NO_SAMPLE
 from forecaster.horizontal.decide import decide
@@ -235,7 +235,7 @@ class Series:
             gates = judged(gates, on_one_target(past), float(now))
         return gates
 
-    def _days(self, history: Floats, now: int) -> Backtest | None:
+    def _days(self, history: Floats, now: int) -> PolicyBacktest | None:
         """The latest days, in pods."""
         bins, rest = in_bins(history, now, self.width)
         return backtests(bins[None] * self.unit / POD, self.width, to_come=rest, reach=self.reach, days=JUDGED_DAYS)

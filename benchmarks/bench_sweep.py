@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from forecaster.domain.policy import HorizontalPolicy
-    from forecaster.forecasting.backtest import Backtest
+    from forecaster.forecasting.backtest import PolicyBacktest
 
 TARGETS = (2.8, 2.4, 2.0, 1.8, 1.6, 1.5, 1.4, 1.3, 1.2, 1.1, 1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5, 0.4, 0.3)
 PRICES = (0.98, 0.95, 0.9, 0.8, 0.65, 0.5, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05, 0.03, 0.015)
@@ -34,7 +34,7 @@ SWEEP = Strategies(
 
 
 def calibrated(
-    days: Backtest, levels: tuple[float, ...], policy: HorizontalPolicy, start_up: int
+    days: PolicyBacktest, levels: tuple[float, ...], policy: HorizontalPolicy, start_up: int
 ) -> Mapping[float, Setting | None]:
     """For each target the setting that spends what the HPA does with it; None where our policy cannot be as lean."""
     spent = bills(days, levels, SWEEP, [policy], np.array([start_up]))[0].spent[:, 0]

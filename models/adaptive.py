@@ -8,9 +8,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .aggregation import Standing, mixed
+from .aggregation import ExpertStanding, mixed
 from .backtest import BACKTEST_DAYS, NEAR_WINDOWS, far_windows, origins_of
-from .experts import FIRST, MEDIAN, PERIODS, REACHES, Learned, Past, change_of_periods, reach_of, replayed, within_reach
+from .experts import (
+    FIRST,
+    MEDIAN,
+    PERIODS,
+    REACHES,
+    LearnedExperts,
+    Past,
+    change_of_periods,
+    reach_of,
+    replayed,
+    within_reach,
+)
 from .fitted import FittedRule
 from .forecast import StepWindow
 from .gaps import filled
@@ -35,8 +46,8 @@ TOGETHER = 16
 class AdaptiveState(NamedTuple):
     """What is known of the experts [series, reach, level, expert], what they know, and when more is learned."""
 
-    standing: Standing
-    experts: Learned
+    standing: ExpertStanding
+    experts: LearnedExperts
     turns: Turns
 
 
@@ -44,9 +55,9 @@ class AdaptiveState(NamedTuple):
 class Adaptive:
     """The prior, a ridge, yesterday and last week, level by level in the proportion in which they earned it.
 
-    When fitting, all of them are asked again at origins of the latest week, oldest first, and `Standing` weighs them by
-    what came; between fits every hour that comes true is one more origin. There are weights for single steps, for peaks
-    and for what lies beyond the near network, each for every level.
+    When fitting, all of them are asked again at origins of the latest week, oldest first, and `ExpertStanding` weighs
+    them by what came; between fits every hour that comes true is one more origin. There are weights for single steps,
+    for peaks and for what lies beyond the near network, each for every level.
 
     The ridge sees history at the level of today (see `shifts`). The prior sees history as it was: it starts from the
     latest value anyway, and rescaled history made it worse.
@@ -67,8 +78,8 @@ class Adaptive:
         shifted = shifts(panel)
         level = levelled(panel, shifted)
         spread = np.full((len(panel), REACHES, len(PERIODS), len(TABLE_LEVELS)), np.nan)
-        experts = Learned(self.ridge.fit(level).learned, shifted, spread)
-        standing = Standing.none(len(panel), REACHES, len(TABLE_LEVELS), len(FIRST))
+        experts = LearnedExperts(self.ridge.fit(level).learned, shifted, spread)
+        standing = ExpertStanding.none(len(panel), REACHES, len(TABLE_LEVELS), len(FIRST))
         for rows, past in _pasts(panel, level, experts):
             _replay(standing, experts, rows, past, self.replays)
         return FittedRule(self, panel, AdaptiveState(standing, experts, Turns.of_keys(panel.keys, panel.end)))
@@ -78,7 +89,7 @@ class Adaptive:
         standing, moved = learned.standing, False
         for rows, seen in learned.turns.matured(history, known_until):
             if not moved:
-                standing, moved = Standing(*(array.copy() for array in standing)), True
+                standing, moved = ExpertStanding(*(array.copy() for array in standing)), True
             experts = learned.experts.of(rows)
             for part, past in _pasts(seen, levelled(seen, experts.shifted), experts):
                 if past.values.shape[1] >= BACKTEST_DAYS * past.day + TURN:
@@ -88,10 +99,10 @@ class Adaptive:
 
     def stacked(self, learned: Sequence[AdaptiveState], step: timedelta) -> AdaptiveState | None:
         """What was learned of several panels, None where they reached back differently far."""
-        experts = Learned.stacked([one.experts for one in learned], step)
+        experts = LearnedExperts.stacked([one.experts for one in learned], step)
         if experts is None:
             return None
-        standing = Standing.stacked([one.standing for one in learned])
+        standing = ExpertStanding.stacked([one.standing for one in learned])
         return AdaptiveState(standing, experts, Turns.stacked([one.turns for one in learned], step))
 
     def part(self, learned: AdaptiveState, rows: slice | npt.NDArray[np.intp]) -> AdaptiveState:
@@ -129,7 +140,7 @@ class Adaptive:
             found |= {window: said[:, :, i] for i, window in enumerate(far_alike)}
         return [found[window] for window in windows]
 
-    def _ridge_peaks(self, history: Panel, experts: Learned, windows: Sequence[StepWindow]) -> list[Floats]:
+    def _ridge_peaks(self, history: Panel, experts: LearnedExperts, windows: Sequence[StepWindow]) -> list[Floats]:
         """[series, level] of each window by the ridge; the few series with a shift are looked at once more."""
         said = self.ridge.several_peaks(history, experts.equations, windows, TABLE_LEVELS)
         rows = np.flatnonzero(experts.shifted.factor != 1)
@@ -142,7 +153,7 @@ class Adaptive:
         return said
 
 
-def _pasts(panel: Panel, level: Panel, experts: Learned) -> Iterator[tuple[npt.NDArray[np.intp], Past]]:
+def _pasts(panel: Panel, level: Panel, experts: LearnedExperts) -> Iterator[tuple[npt.NDArray[np.intp], Past]]:
     """Rows of series of about the same age, and what they are looked back at."""
     since = experts.shifted.bin - (panel.start - experts.shifted.start) // panel.step
     for rows, values, unit in alike(panel, panel.length, TOGETHER):
@@ -151,7 +162,9 @@ def _pasts(panel: Panel, level: Panel, experts: Learned) -> Iterator[tuple[npt.N
         yield rows, Past(values, unit, at_level, since[rows] - (panel.length - known), panel.bins(DAY))
 
 
-def _replay(standing: Standing, experts: Learned, rows: npt.NDArray[np.intp], past: Past, replays: int) -> None:
+def _replay(
+    standing: ExpertStanding, experts: LearnedExperts, rows: npt.NDArray[np.intp], past: Past, replays: int
+) -> None:
     """Fill in what is learned of some series from origins of the latest week, near ones and half as many far ones."""
     for windows, count in ((NEAR_WINDOWS, replays), (far_windows(past.day), replays // 2)):
         origins = origins_of(past.values.shape[1], windows, past.day, count)
@@ -162,8 +175,8 @@ def _replay(standing: Standing, experts: Learned, rows: npt.NDArray[np.intp], pa
 
 
 def _learn(
-    standing: Standing,
-    experts: Learned,
+    standing: ExpertStanding,
+    experts: LearnedExperts,
     rows: npt.NDArray[np.intp],
     past: Past,
     origins: npt.NDArray[np.intp],

@@ -32,25 +32,27 @@ if TYPE_CHECKING:
 LEAST_ENERGY = 1e-12
 
 
-class Standing(NamedTuple):
+class ExpertStanding(NamedTuple):
     """What is known of the experts: both [..., level, expert]."""
 
     regret: Floats
     energy: Floats
 
     @classmethod
-    def none(cls, *shape: int) -> Standing:
+    def none(cls, *shape: int) -> ExpertStanding:
         """Before the first origin."""
         return cls(np.zeros(shape), np.zeros(shape))
 
     @classmethod
-    def stacked(cls, parts: Sequence[Standing]) -> Standing:
+    def stacked(cls, parts: Sequence[ExpertStanding]) -> ExpertStanding:
         """One below the other."""
         return cls(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
-    def of(self, rows: int | slice | npt.NDArray[np.intp] | tuple[slice | npt.NDArray[np.intp] | int, ...]) -> Standing:
+    def of(
+        self, rows: int | slice | npt.NDArray[np.intp] | tuple[slice | npt.NDArray[np.intp] | int, ...]
+    ) -> ExpertStanding:
         """A part of it."""
-        return Standing(self.regret[rows], self.energy[rows])
+        return ExpertStanding(self.regret[rows], self.energy[rows])
 
     def weights(self, first: Floats) -> Floats:
         """[..., level, expert], positive, summing to 1; `first` [expert] before anything is known."""
@@ -58,7 +60,7 @@ class Standing(NamedTuple):
         share = np.exp(score - score.max(axis=-1, keepdims=True))
         return np.asarray(share / share.sum(axis=-1, keepdims=True))
 
-    def after(self, actual: Floats, said: Floats, first: Floats, levels: Sequence[float]) -> Standing:
+    def after(self, actual: Floats, said: Floats, first: Floats, levels: Sequence[float]) -> ExpertStanding:
         """After some origins: actual [..., origin, window] and said [..., origin, window, level, expert], comparable.
 
         Origins are in the order in which they matured. The windows of one origin overlap, so they are one observation:
@@ -72,7 +74,7 @@ class Standing(NamedTuple):
             weights = standing.weights(first).astype(said.dtype)
             lost = _lost(came[..., None], mixed(spoken, weights[..., None, :, :]), at)
             gained = np.nan_to_num(lost[..., None] - each[..., nth, :, :, :]).mean(axis=-3)
-            standing = Standing(standing.regret + gained, standing.energy + gained**2)
+            standing = ExpertStanding(standing.regret + gained, standing.energy + gained**2)
         return standing
 
 

@@ -45,7 +45,7 @@ def reach_of(window: StepWindow) -> int:
     return ONE if window.steps == 1 else PEAK
 
 
-class Learned(NamedTuple):
+class LearnedExperts(NamedTuple):
     """What experts know of series.
 
     Attributes:
@@ -58,12 +58,12 @@ class Learned(NamedTuple):
     shifted: Shifts
     spread: Floats
 
-    def of(self, rows: slice | npt.NDArray[np.intp]) -> Learned:
+    def of(self, rows: slice | npt.NDArray[np.intp]) -> LearnedExperts:
         """That of some series."""
-        return Learned(self.equations.of(rows), self.shifted.of(rows), self.spread[rows])
+        return LearnedExperts(self.equations.of(rows), self.shifted.of(rows), self.spread[rows])
 
     @classmethod
-    def stacked(cls, parts: Sequence[Learned], step: timedelta) -> Learned | None:
+    def stacked(cls, parts: Sequence[LearnedExperts], step: timedelta) -> LearnedExperts | None:
         """That of all series, None where they reached back differently far."""
         equations = Equations.stacked([one.equations for one in parts])
         if equations is None:
@@ -100,7 +100,7 @@ class Replayed(NamedTuple):
     said: Floats
 
 
-def replayed(past: Past, learned: Learned, origins: Origins, windows: Sequence[StepWindow]) -> Replayed:
+def replayed(past: Past, learned: LearnedExperts, origins: Origins, windows: Sequence[StepWindow]) -> Replayed:
     """What each expert would have said at past origins; one network for all, with errors that are alike.
 
     The ridge has learned from these days, so it is judged a little too well; what it said before a shift of level is

@@ -53,7 +53,7 @@ class TargetReference(Wire, frozen=True):
     name: str = ""
 
 
-class Spec(Wire, frozen=True):
+class HpaSpecFields(Wire, frozen=True):
     """What is needed of an HPA's specification."""
 
     scale_target_ref: TargetReference = TargetReference()
@@ -77,7 +77,7 @@ class Applied(Wire, frozen=True):
     kind: str = ""
 
 
-class RawMeta(Wire, frozen=True):
+class RawHpaMeta(Wire, frozen=True):
     """Metadata with the fields of every manager as they are."""
 
     resource_version: str = ""
@@ -87,7 +87,7 @@ class RawMeta(Wire, frozen=True):
 class RawAutoscaler(Wire, frozen=True):
     """What an HPA's marks are removed from."""
 
-    metadata: RawMeta = RawMeta()
+    metadata: RawHpaMeta = RawHpaMeta()
 
 
 EVENTS = {
@@ -200,7 +200,7 @@ def path_of(one: LiveAutoscaler) -> str:
 
 def listed_autoscaler(one: HorizontalPodAutoscaler) -> LiveAutoscaler:
     """An HPA of a list."""
-    meta, spec = one.metadata, decoder_of(Spec).decode(one.spec)
+    meta, spec = one.metadata, decoder_of(HpaSpecFields).decode(one.spec)
     target = WorkloadId(meta.namespace, spec.scale_target_ref.kind, spec.scale_target_ref.name)
     return autoscaler_of(meta, target, ReplicaBounds(spec.min_replicas, spec.max_replicas), one.status.current_replicas)
 

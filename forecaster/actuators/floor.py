@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from forecaster.actuators.limits import Move, allowed
 from forecaster.actuators.memory import Memory, Seen, looked
 from forecaster.actuators.values import FloorOffer, LiveAutoscaler, Write, WrittenFloor
-from forecaster.actuators.writes import Change, Refusal, RefusalReason
+from forecaster.actuators.writes import Change, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import duration_text
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class FloorPlan(NamedTuple):
     """What to do now."""
 
     writes: list[Write]
-    refusals: list[Refusal]
+    refusals: list[WriteRefusal]
     memory: Memory
 
 
@@ -56,7 +56,7 @@ def floor_plan(
         match _decided(one, offer, seen, _unfit(one, targets[one.target], floored=ours), now, rules):
             case Write() as write:
                 writes.append(write)
-            case Refusal() as refusal if ours or one.fault or one.misread:
+            case WriteRefusal() as refusal if ours or one.fault or one.misread:
                 refusals.append(refusal)
     moderate = _within_limits(writes, [one for one in concerned if floored(one.target)], now, rules)
     return FloorPlan(moderate.writes, refusals + moderate.refusals, remembered)
@@ -66,22 +66,22 @@ def _marked(one: LiveAutoscaler) -> bool:
     return one.marked or one.floor is not None or bool(one.fault or one.misread)
 
 
-def _unfit(one: LiveAutoscaler, autoscalers: int, *, floored: bool) -> Refusal | None:
+def _unfit(one: LiveAutoscaler, autoscalers: int, *, floored: bool) -> WriteRefusal | None:
     """Why this HPA is to have no floor."""
     if one.misread:
-        return Refusal(one, RefusalReason.UNREADABLE, f"{one}: {one.misread}")
+        return WriteRefusal(one, RefusalReason.UNREADABLE, f"{one}: {one.misread}")
     if one.controller:
-        return Refusal(one, RefusalReason.OWNED, f"{one} is made from {one.controller}; state its minimum there")
+        return WriteRefusal(one, RefusalReason.OWNED, f"{one} is made from {one.controller}; state its minimum there")
     if autoscalers > 1:
-        return Refusal(
+        return WriteRefusal(
             one, RefusalReason.AMBIGUOUS, f"{one}: {autoscalers} HPAs scale {one.target}; remove all but one"
         )
-    return None if floored else Refusal(one, RefusalReason.OWNED, f"the policy of {one.target} has no mode floor")
+    return None if floored else WriteRefusal(one, RefusalReason.OWNED, f"the policy of {one.target} has no mode floor")
 
 
 def _decided(
-    one: LiveAutoscaler, offer: FloorOffer, seen: Seen, unfit: Refusal | None, now: datetime, rules: FloorSettings
-) -> Write | Refusal | None:
+    one: LiveAutoscaler, offer: FloorOffer, seen: Seen, unfit: WriteRefusal | None, now: datetime, rules: FloorSettings
+) -> Write | WriteRefusal | None:
     """The write, or why there is none; None where there is nothing to do."""
     if settled := _settled(one, unfit, now, rules):
         return settled
@@ -90,17 +90,19 @@ def _decided(
     return _moved(one, offer, seen, now, rules)
 
 
-def _settled(one: LiveAutoscaler, unfit: Refusal | None, now: datetime, rules: FloorSettings) -> Write | Refusal | None:
+def _settled(
+    one: LiveAutoscaler, unfit: WriteRefusal | None, now: datetime, rules: FloorSettings
+) -> Write | WriteRefusal | None:
     """What is done whatever is offered."""
     if one.fault:
-        return Refusal(one, RefusalReason.UNREADABLE, f"{one}: {one.fault}")
+        return WriteRefusal(one, RefusalReason.UNREADABLE, f"{one}: {one.fault}")
     if one.floor and one.other_writers:
         return _yielded(one, now, rules)
     if unfit is not None:
         return undone(one, unfit.message) or unfit
     if one.backed_off_until and now < one.backed_off_until:
         until = f"{one.backed_off_until:%H:%M} UTC"
-        return Refusal(
+        return WriteRefusal(
             one, RefusalReason.SECOND_WRITER, f"{one}: minReplicas had another writer; left alone until {until}"
         )
     if one.marked and not one.floor:
@@ -183,7 +185,7 @@ def _renewal_due(floor: WrittenFloor, now: datetime, rules: FloorSettings) -> bo
 
 class _Moderate(NamedTuple):
     writes: list[Write]
-    refusals: list[Refusal]
+    refusals: list[WriteRefusal]
 
 
 def _within_limits(
@@ -200,7 +202,7 @@ def _within_limits(
         write, one = move.write, move.write.autoscaler
         if count is None:
             said = f"{one}: {write.min_replicas} waits for the next cycle, this one has changed enough"
-            found.refusals.append(Refusal(one, RefusalReason.RATE_LIMIT, said))
+            found.refusals.append(WriteRefusal(one, RefusalReason.RATE_LIMIT, said))
             if one.floor and _renewal_due(one.floor, now, rules):
                 found.writes.append(_floored(one, Change.RENEW, one.min_replicas, "its change waits", now, rules))
             continue

@@ -6,21 +6,21 @@ from contextlib import suppress
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
-from forecaster.actuators.writes import ClusterWrite, Subject
+from forecaster.actuators.writes import ClusterWrite, WrittenObject
 from forecaster.kube.client import ApiError, UnreachableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from datetime import datetime
 
-    from forecaster.actuators.writes import Cluster
+    from forecaster.actuators.writes import WrittenCluster
 
 ATTEMPTS = 3
 """Where an object is written by its controller meanwhile."""
 W = TypeVar("W", bound=ClusterWrite)
 
 
-class Marked(Subject, Protocol):
+class Marked(WrittenObject, Protocol):
     """An object that may have marks of ours."""
 
     @property
@@ -44,7 +44,7 @@ class Released(NamedTuple):
 
 
 def release(
-    cluster: Cluster[W], marked: Iterable[S], undo: Callable[[S], W | None], now: datetime
+    cluster: WrittenCluster[W], marked: Iterable[S], undo: Callable[[S], W | None], now: datetime
 ) -> Iterator[Released]:
     """Give owners their values back, and tell of each object; `undo` is None where that is not to be.
 
@@ -58,7 +58,7 @@ def release(
 
 
 def _released(
-    cluster: Cluster[W], one: S, undo: Callable[[S], W | None], now: datetime, *, attempts: int
+    cluster: WrittenCluster[W], one: S, undo: Callable[[S], W | None], now: datetime, *, attempts: int
 ) -> Released | None:
     """What became of one; None where there is nothing to do, or it is gone."""
     if one.fault:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from forecaster.actuators.limits import LEAST_WORKLOADS, MOST_WORKLOADS
-from forecaster.actuators.writes import MANAGER, Change, Refusal, RefusalReason
+from forecaster.actuators.writes import MANAGER, Change, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import duration_text
 from forecaster.vertical.admission.context import AdmissionContext
 from forecaster.vertical.admission.proof import prove
@@ -150,7 +150,7 @@ class ResizePlan:
     """What to do now."""
 
     writes: list[ResizeWrite] = field(default_factory=list)
-    refusals: list[Refusal] = field(default_factory=list)
+    refusals: list[WriteRefusal] = field(default_factory=list)
 
 
 def resize_plan(
@@ -173,7 +173,7 @@ def resize_plan(
             continue
         found = list(_followed(one, now, rules, allowed=allowed(one.workload)))
         plan.writes += [each for each in found if isinstance(each, ResizeWrite)]
-        plan.refusals += [each for each in found if isinstance(each, Refusal)]
+        plan.refusals += [each for each in found if isinstance(each, WriteRefusal)]
     moves = []
     for one in candidates:
         if one.workload in busy or one.deleted or one.marked or one.workload not in wanted:
@@ -181,7 +181,7 @@ def resize_plan(
         match _sized(one, wanted[one.workload], around(one.namespace), now, rules):
             case ResizeWrite() as write:
                 moves.append(write)
-            case Refusal() as refusal:
+            case WriteRefusal() as refusal:
                 plan.refusals.append(refusal)
             case None:
                 pass
@@ -207,17 +207,19 @@ def differs(sizes: Sizes, wanted: Sizes) -> bool:
 
 def _followed(
     one: ResizablePod, now: datetime, rules: ResizeSettings, *, allowed: bool
-) -> Iterator[ResizeWrite | Refusal]:
+) -> Iterator[ResizeWrite | WriteRefusal]:
     """What is done with a pod that has a mark of ours."""
     if one.fault:
-        yield Refusal(one, RefusalReason.UNREADABLE, f"{one}: {one.fault}")
+        yield WriteRefusal(one, RefusalReason.UNREADABLE, f"{one}: {one.fault}")
     elif one.resized is not None and one.other_writers:
         yield ResizeWrite(one, Change.YIELD, {}, f"{one.other_writers} resized it")
     elif not allowed:
         yield from filter(None, [undone(one, f"the policy of {one.workload} has no vertical mode in-place")])
     elif one.backed_off_until and now < one.backed_off_until:
         until = f"{one.backed_off_until:%H:%M} UTC"
-        yield Refusal(one, RefusalReason.ROLLED_BACK, f"{one} was worse off; its workload keeps its size until {until}")
+        yield WriteRefusal(
+            one, RefusalReason.ROLLED_BACK, f"{one} was worse off; its workload keeps its size until {until}"
+        )
     elif one.resized is None:
         yield ResizeWrite(one, Change.FORGET, {}, "a back-off or a restoring is over")
     elif not one.settled:
@@ -226,14 +228,14 @@ def _followed(
 
 def _watched(
     one: ResizablePod, resized: Resized, now: datetime, rules: ResizeSettings
-) -> Iterator[ResizeWrite | Refusal]:
+) -> Iterator[ResizeWrite | WriteRefusal]:
     """What is done with a pod that was resized lately."""
     if worse := _worse(one, resized, now, rules):
         undo = undone(one, worse, Change.ROLL_BACK)
         yield from [replace(undo, backed_off_until=now + rules.back_off)] if undo else []
     elif one.status in {ResizeStatus.DEFERRED, ResizeStatus.IN_PROGRESS}:
         code = RefusalReason.DEFERRED if one.status is ResizeStatus.DEFERRED else RefusalReason.IN_PROGRESS
-        yield Refusal(one, code, f"{one}: its node has not granted the size yet. {one.said}".rstrip(". "))
+        yield WriteRefusal(one, code, f"{one}: its node has not granted the size yet. {one.said}".rstrip(". "))
     elif now - resized.at >= rules.watch_for:
         yield ResizeWrite(one, Change.SETTLE, {}, "it has kept well", resized, settled=True)
 
@@ -262,10 +264,10 @@ def _occupies(one: ResizablePod, now: datetime, rules: ResizeSettings) -> bool:
 
 def _sized(
     one: ResizablePod, wanted: Sizes, around: Surroundings, now: datetime, rules: ResizeSettings
-) -> ResizeWrite | Refusal | None:
+) -> ResizeWrite | WriteRefusal | None:
     """The size that the cluster takes, or why there is none."""
     if one.owner or one.fault:
-        return Refusal(one, RefusalReason.OWNED, f"{one}: {one.owner or one.fault}")
+        return WriteRefusal(one, RefusalReason.OWNED, f"{one}: {one.owner or one.fault}")
     if not one.ready or one.status is not ResizeStatus.NONE:
         return None
     context = AdmissionContext(
@@ -281,10 +283,10 @@ def _sized(
     sizes = _changed(one.sizes, proof.nearest or {})
     refused = "; ".join(map(str, proof.refusals))
     if not sizes:
-        return Refusal(one, RefusalReason.INADMISSIBLE, f"{one}: {refused}") if refused else None
+        return WriteRefusal(one, RefusalReason.INADMISSIBLE, f"{one}: {refused}") if refused else None
     if not rules.restarts and (restarted := _restarted(one.pod, sizes, around.server)):
         why = f"its resizePolicy restarts {', '.join(restarted)}; resize.restarts allows that"
-        return Refusal(one, RefusalReason.RESTARTS, f"{one}: {why}")
+        return WriteRefusal(one, RefusalReason.RESTARTS, f"{one}: {why}")
     reason = f"sized for {one.workload}" + (f", as near as it is admitted: {refused}" if refused else "")
     return ResizeWrite(one, Change.RESIZE, sizes, reason, Resized(one.sizes, now, one.restarts))
 
@@ -326,7 +328,7 @@ def _within_limits(plan: ResizePlan, moves: Sequence[ResizeWrite], workloads: in
     chosen = sorted(moves, key=lambda one: (one.pod.workload, one.pod.name))
     plan.writes += chosen[:most]
     plan.refusals += [
-        Refusal(one.pod, RefusalReason.RATE_LIMIT, f"{one} waits for the next cycle, this one has changed enough")
+        WriteRefusal(one.pod, RefusalReason.RATE_LIMIT, f"{one} waits for the next cycle, this one has changed enough")
         for one in chosen[most:]
     ]
     return plan

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.actuators.limits import Move, allowed
 from forecaster.actuators.memory import Memory, Seen, looked
-from forecaster.actuators.writes import MANAGER, Change, Refusal, RefusalReason
+from forecaster.actuators.writes import MANAGER, Change, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import duration_text
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class ScalePlan(NamedTuple):
     """What to do now."""
 
     writes: list[ScaleWrite]
-    refusals: list[Refusal]
+    refusals: list[WriteRefusal]
 
 
 def remembered(
@@ -163,7 +163,7 @@ def scale_plan(
         match _decided(one, offer if scaled(one.id) else None, memory.get(one.key), now, rules):
             case ScaleWrite() as write:
                 found.writes.append(write)
-            case Refusal() as refusal:
+            case WriteRefusal() as refusal:
                 found.refusals.append(refusal)
             case None:
                 pass
@@ -179,20 +179,20 @@ def undone(one: LiveScale, why: str) -> ScaleWrite | None:
 
 def _decided(
     one: LiveScale, offer: CountOffer | None, seen: Seen | None, now: datetime, rules: ScaleSettings
-) -> ScaleWrite | Refusal | None:
+) -> ScaleWrite | WriteRefusal | None:
     """The write, or why there is none; None where there is nothing to do. Without an offer it is in another mode."""
     if settled := _settled(one, now, rules, scaled=offer is not None):
         return settled
     return _moved(one, offer, seen, now, rules) if offer and seen else None
 
 
-def _settled(one: LiveScale, now: datetime, rules: ScaleSettings, *, scaled: bool) -> ScaleWrite | Refusal | None:
+def _settled(one: LiveScale, now: datetime, rules: ScaleSettings, *, scaled: bool) -> ScaleWrite | WriteRefusal | None:
     """What is done whatever is offered."""
     if one.fault:
-        return Refusal(one, RefusalReason.UNREADABLE, f"{one}: {one.fault}")
+        return WriteRefusal(one, RefusalReason.UNREADABLE, f"{one}: {one.fault}")
     if one.autoscalers or one.owner:
         why = f"HPA {', '.join(one.autoscalers)} scales it" if one.autoscalers else one.owner
-        refusal = Refusal(one, RefusalReason.OWNED, f"{one}: {why}; mode scale is for what nothing else scales")
+        refusal = WriteRefusal(one, RefusalReason.OWNED, f"{one}: {why}; mode scale is for what nothing else scales")
         return undone(one, why) or (refusal if scaled else None)
     if one.before is not None and one.other_writers:
         return _yielded(one, now, rules)
@@ -201,15 +201,15 @@ def _settled(one: LiveScale, now: datetime, rules: ScaleSettings, *, scaled: boo
     return _waits(one, now)
 
 
-def _waits(one: LiveScale, now: datetime) -> ScaleWrite | Refusal | None:
+def _waits(one: LiveScale, now: datetime) -> ScaleWrite | WriteRefusal | None:
     """Why a workload in mode scale is not moved yet."""
     if one.backed_off_until and now < one.backed_off_until:
         why = f"its count had another writer; left alone until {one.backed_off_until:%H:%M} UTC"
-        return Refusal(one, RefusalReason.SECOND_WRITER, f"{one}: {why}")
+        return WriteRefusal(one, RefusalReason.SECOND_WRITER, f"{one}: {why}")
     if one.marked and one.before is None:
         return ScaleWrite(one, Change.FORGET, one.replicas, "a back-off or a restoring is over")
     if one.replicas == 0:
-        return Refusal(one, RefusalReason.STOPPED, f"{one}: scaled to 0, which its owner undoes")
+        return WriteRefusal(one, RefusalReason.STOPPED, f"{one}: scaled to 0, which its owner undoes")
     return None
 
 
@@ -250,7 +250,7 @@ def _within_limits(plan: ScalePlan, fleet: Sequence[int], rules: ScaleSettings) 
         write = move.write
         if count is None:
             said = f"{write} waits for the next cycle, this one has changed enough"
-            found.refusals.append(Refusal(write.workload, RefusalReason.RATE_LIMIT, said))
+            found.refusals.append(WriteRefusal(write.workload, RefusalReason.RATE_LIMIT, said))
         elif count == write.replicas:
             found.writes.append(write)
         else:

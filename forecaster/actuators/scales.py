@@ -67,16 +67,16 @@ EVENTS = {
 """Events by change; marks that are removed change no number and have none."""
 
 
-class OwnedSpec(msgspec.Struct, frozen=True):
+class OwnedReplicas(msgspec.Struct, frozen=True):
     """Fields of `spec` that a manager owns, as far as they matter here."""
 
     replicas: dict[str, Any] | None = msgspec.field(name="f:replicas", default=None)
 
 
-class OwnedFields(msgspec.Struct, frozen=True):
+class OwnedScaleFields(msgspec.Struct, frozen=True):
     """`fieldsV1` of a manager."""
 
-    spec: OwnedSpec = msgspec.field(name="f:spec", default=OwnedSpec())
+    spec: OwnedReplicas = msgspec.field(name="f:spec", default=OwnedReplicas())
 
 
 class Manager(Wire, frozen=True):
@@ -85,7 +85,7 @@ class Manager(Wire, frozen=True):
     manager: str = ""
     subresource: str = ""
     time: datetime | None = None
-    fields_v1: OwnedFields = OwnedFields()
+    fields_v1: OwnedScaleFields = OwnedScaleFields()
 
 
 class Meta(Wire, frozen=True):
@@ -102,7 +102,7 @@ class Meta(Wire, frozen=True):
     managed_fields: tuple[Manager, ...] = ()
 
 
-class Spec(Wire, frozen=True):
+class WorkloadSpecFields(Wire, frozen=True):
     """What is needed of a workload's specification; 1 where it states nothing."""
 
     replicas: int = 1
@@ -112,7 +112,7 @@ class Object(Wire, frozen=True):
     """A workload."""
 
     metadata: Meta = Meta()
-    spec: Spec = Spec()
+    spec: WorkloadSpecFields = WorkloadSpecFields()
 
 
 class ObjectList(Wire, frozen=True):
@@ -122,7 +122,7 @@ class ObjectList(Wire, frozen=True):
     items: tuple[Object, ...] = ()
 
 
-class RawMeta(Wire, frozen=True):
+class RawWorkloadMeta(Wire, frozen=True):
     """Metadata with the fields of every manager as they are."""
 
     resource_version: str = ""
@@ -132,7 +132,7 @@ class RawMeta(Wire, frozen=True):
 class RawObject(Wire, frozen=True):
     """What marks are removed from."""
 
-    metadata: RawMeta = RawMeta()
+    metadata: RawWorkloadMeta = RawWorkloadMeta()
 
 
 class MergedObject(Wire, frozen=True):

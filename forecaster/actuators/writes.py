@@ -66,7 +66,7 @@ class RefusalReason(StrEnum):
     RESTARTS = "restarts"
 
 
-class Subject(Protocol):
+class WrittenObject(Protocol):
     """An object of the cluster; as text KIND NAMESPACE/NAME."""
 
     @property
@@ -78,10 +78,10 @@ class Subject(Protocol):
         """`resourceVersion`."""
 
 
-class Refusal(NamedTuple):
+class WriteRefusal(NamedTuple):
     """One object that is left as it is although its policy would have it changed."""
 
-    subject: Subject
+    subject: WrittenObject
     code: RefusalReason
     message: str
 
@@ -135,7 +135,7 @@ W = TypeVar("W", bound=ClusterWrite)
 W_contra = TypeVar("W_contra", bound=ClusterWrite, contravariant=True)
 
 
-class Cluster(Protocol[W_contra]):
+class WrittenCluster(Protocol[W_contra]):
     """The objects of one actuator. Each method raises ApiError."""
 
     def again(self, subject: Any) -> Any:
@@ -169,7 +169,7 @@ class Writer:
     refused: Mapping[tuple[str, ...], str] = field(default_factory=dict)
     """What was refused at the last look, by object: said when it changes."""
 
-    def carry_out(self, cluster: Cluster[W], writes: Sequence[W], now: datetime) -> CarriedOut:
+    def carry_out(self, cluster: WrittenCluster[W], writes: Sequence[W], now: datetime) -> CarriedOut:
         """Write one after the other while this replica may; a line for each that failed."""
         done = CarriedOut(Counter(), [])
         if self.acting.paused or self.fence.paused:
@@ -191,7 +191,7 @@ class Writer:
                     return done
         return done
 
-    def say_refusals(self, refusals: Sequence[Refusal]) -> None:
+    def say_refusals(self, refusals: Sequence[WriteRefusal]) -> None:
         """One line for all that are new, with the first of them in words."""
         new = [one for one in refusals if self.refused.get(one.subject.key) != one.code]
         if new:
@@ -199,7 +199,7 @@ class Writer:
             self.log.info("writes_refused", by=self.name, codes=codes, first=[one.message for one in new[:SHOWN]])
         self.refused = {one.subject.key: str(one.code) for one in refusals}
 
-    def _written(self, cluster: Cluster[W], write: W, now: datetime) -> ApiError | None:
+    def _written(self, cluster: WrittenCluster[W], write: W, now: datetime) -> ApiError | None:
         """One change, noted before it is sent; what went wrong."""
         told = {"by": self.name, "object": str(write.subject), "change": str(write.change)}
         self.log.info(
@@ -221,7 +221,7 @@ class Writer:
             self.log.warning("cluster_event_lost", **told, error=str(error))
         return None
 
-    def _sent(self, cluster: Cluster[W], write: W) -> None:
+    def _sent(self, cluster: WrittenCluster[W], write: W) -> None:
         """Sent again where only what the object's own controller writes has changed meanwhile, which it does often."""
         try:
             cluster.write(write)

@@ -136,23 +136,25 @@ class LiveFacts:
                 self._log.info("live_facts", path=state.path, objects=state.objects)
 
 
-class Facts(NamedTuple):
+class ServiceFacts(NamedTuple):
     """What a service reads."""
 
     source: Source
     live: LiveFacts | None
 
 
-def service_source(settings: Settings, table: Path, log: Log, parts: ExitStack, clock: Callable[[], datetime]) -> Facts:
+def service_source(
+    settings: Settings, table: Path, log: Log, parts: ExitStack, clock: Callable[[], datetime]
+) -> ServiceFacts:
     """What is read, with live facts over it where the settings ask for them; `parts` closes both."""
     source = source_of(settings)
     parts.callback(close, source)
     found = live_cluster(settings)
     if found is None or not isinstance(source, PrometheusSource):
-        return Facts(source, None)
+        return ServiceFacts(source, None)
     client, cluster = found
     over = LiveSource(source, cluster, lambda: clock().timestamp(), signals=[*settings.signal_table.by_name])
     live = LiveFacts(over, client, table, log)
     live.start()
     parts.callback(live.close)
-    return Facts(live.source, live)
+    return ServiceFacts(live.source, live)

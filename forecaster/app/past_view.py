@@ -26,7 +26,7 @@ DIGITS = 4
 Numbers = list[float | None]
 
 
-class ForecastView(msgspec.Struct, frozen=True):
+class PastForecastView(msgspec.Struct, frozen=True):
     """What was forecast of the peaks whose windows begin at `begin` + i × `step_seconds`."""
 
     begin: datetime
@@ -65,7 +65,7 @@ class NewsView(msgspec.Struct, frozen=True):
     said: str
 
 
-class ContainerView(msgspec.Struct, frozen=True):
+class PastContainerView(msgspec.Struct, frozen=True):
     """A container: usage of its hottest pod by five minutes until `until`, beside its requests and limits."""
 
     name: str
@@ -88,13 +88,13 @@ class PastView(msgspec.Struct, frozen=True):
     """All of it."""
 
     signal: str
-    forecast: ForecastView | None
+    forecast: PastForecastView | None
     refused: str
     """Why there is no forecast; empty where there is one."""
     hours: list[HourView]
     spans: list[SpanView]
     news: list[NewsView]
-    containers: list[ContainerView]
+    containers: list[PastContainerView]
     plain: PlainView | None
     """None where nothing can be replayed."""
 
@@ -138,8 +138,8 @@ def _forecast(facts: WhatIfFacts, signal: Signal, lead: timedelta | None) -> tup
     return past_forecast(facts, signal, lead), ""
 
 
-def _forecast_view(past: PastForecast) -> ForecastView:
-    return ForecastView(
+def _forecast_view(past: PastForecast) -> PastForecastView:
+    return PastForecastView(
         begin=past.begins[0],
         step_seconds=FIVE_MINUTES.total_seconds(),
         lead_seconds=past.span.lead_time.total_seconds(),
@@ -157,10 +157,10 @@ def _span(span: Span, kind: str) -> SpanView:
     return SpanView(span.begin, span.until, kind, span.said)
 
 
-def _container(one: ContainerTold) -> list[ContainerView]:
+def _container(one: ContainerTold) -> list[PastContainerView]:
     units = {"cpu": "cores", "memory": "bytes"}
     return [
-        ContainerView(
+        PastContainerView(
             name=one.name,
             resource=resource,
             unit=unit,

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.app.child import ServingProcess
-    from forecaster.app.live_facts import Facts, LiveFacts
+    from forecaster.app.live_facts import LiveFacts, ServiceFacts
     from forecaster.app.reload import SettingsFiles
     from forecaster.config.settings import Settings, StateSettings
     from forecaster.domain.report import CycleReport
@@ -126,7 +126,7 @@ class Program(NamedTuple):
         self,
         parts: ExitStack,
         serving: ServingProcess | None,
-        facts: Facts | None = None,
+        facts: ServiceFacts | None = None,
         election: Election | None = None,
     ) -> Service:
         written = serving.tell_written if serving else unheard
@@ -190,7 +190,7 @@ def build_service(
     *,
     clock: Callable[[], datetime] = current,
     written: TableNews = unheard,
-    facts: Facts | None = None,
+    facts: ServiceFacts | None = None,
     election: Election | None = None,
 ) -> Service:
     """The service with its real parts, its history restored; `parts` closes them.

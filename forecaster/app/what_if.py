@@ -27,7 +27,7 @@ from forecaster.cycle.workload_facts import what_if_facts
 from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import WorkloadId  # noqa: TC001  msgspec resolves it when it decodes
 from forecaster.replay.setup import Setup
-from forecaster.replay.what_if import LEADS, NO_CHANGE, Change, WhatIf, override_of, settings_of
+from forecaster.replay.what_if import LEADS, NO_CHANGE, WhatIf, WhatIfChange, override_of, settings_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,7 +45,7 @@ KEPT_FOR = timedelta(minutes=5)
 
 
 class Question(msgspec.Struct, frozen=True):
-    """One workload, and values by the names of `Change`; durations in seconds."""
+    """One workload, and values by the names of `WhatIfChange`; durations in seconds."""
 
     id: WorkloadId
     changes: dict[str, float | bool] = {}
@@ -120,7 +120,7 @@ class PreparedWorkload:
         return self.hpa, self.present
 
 
-class Answers:
+class WhatIfAnswers:
     """Answers questions; the last few workloads stay ready."""
 
     def __init__(self, facts: str) -> None:
@@ -181,15 +181,15 @@ class Answers:
         return PreparedWorkload(told, WhatIf(what_if_facts(told)))
 
 
-def change_of(given: Mapping[str, float | bool]) -> Change:
+def change_of(given: Mapping[str, float | bool]) -> WhatIfChange:
     """What a question asks for.
 
     Raises:
         ValueError: it names a setting that is none of these.
     """
-    unknown = sorted(set(given) - set(Change._fields))
+    unknown = sorted(set(given) - set(WhatIfChange._fields))
     if unknown:
-        raise ValueError(f"{unknown[0]} is no setting that can be tried; they are {', '.join(Change._fields)}")
+        raise ValueError(f"{unknown[0]} is no setting that can be tried; they are {', '.join(WhatIfChange._fields)}")
     values: dict[str, object] = dict(given)
     for name in ("stabilization", "lead_time"):
         if name in values:
@@ -197,10 +197,10 @@ def change_of(given: Mapping[str, float | bool]) -> Change:
     for name in ("min_replicas", "max_replicas"):
         if name in values:
             values[name] = int(given[name])
-    return Change(**values)  # type: ignore[arg-type]  # numbers, which the policy checks
+    return WhatIfChange(**values)  # type: ignore[arg-type]  # numbers, which the policy checks
 
 
-def view_of(ready: PreparedWorkload, change: Change, changed: RunResult, seconds: float) -> WhatIfView:
+def view_of(ready: PreparedWorkload, change: WhatIfChange, changed: RunResult, seconds: float) -> WhatIfView:
     """The answer to one change."""
     what_if, (alone, present) = ready.what_if, ready.before()
     setup, measured = what_if.setup, what_if.measurements
@@ -237,7 +237,7 @@ def _strategy(result: RunResult) -> StrategyView:
     )
 
 
-def yaml_of(what_if: WhatIf, change: Change) -> str:
+def yaml_of(what_if: WhatIf, change: WhatIfChange) -> str:
     """The change as settings take it; what an HPA states and no policy can is a remark."""
     workload, lines = what_if.facts.workload, []
     hpa = workload.autoscaler
@@ -258,7 +258,7 @@ def main() -> int:
     os.nice(NICE)
     threadpool_limits(1)
     gc.freeze()
-    answers, read = Answers(sys.argv[1]), sys.stdin.buffer
+    answers, read = WhatIfAnswers(sys.argv[1]), sys.stdin.buffer
     while line := read.readline():
         sys.stdout.buffer.write(answers.answer(line))
         sys.stdout.buffer.flush()

@@ -158,7 +158,7 @@ def _kind(one: Mapping[str, Any]) -> str:
 # Which settings are set, and where.
 
 
-class Origin(NamedTuple):
+class SettingOrigin(NamedTuple):
     """One setting that is not left at its default."""
 
     path: str
@@ -166,13 +166,13 @@ class Origin(NamedTuple):
     origin: str
 
 
-def origins(layers: Iterable[tuple[str, Mapping[str, object]]]) -> list[Origin]:
+def origins(layers: Iterable[tuple[str, Mapping[str, object]]]) -> list[SettingOrigin]:
     """Every setting that something says, with the last that says it; what is secret is not repeated."""
-    found: dict[str, Origin] = {}
+    found: dict[str, SettingOrigin] = {}
     for origin, layer in layers:
         for path, value in _leaves(layer):
             text = "(not shown)" if SECRET.search(path) else json.dumps(value, ensure_ascii=False, default=str)
-            found[path] = Origin(path, text, origin)
+            found[path] = SettingOrigin(path, text, origin)
     return sorted(found.values())
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import WorkloadId
 
 
-class Combined(NamedTuple):
+class CombinedPolicy(NamedTuple):
     """A policy, and the layers that it is made without, by their position, each with why."""
 
     policy: Policy
@@ -41,8 +41,8 @@ class Policies:
     overrides: tuple[tuple[PolicySelector, Mapping[str, object]], ...] = ()
     signals: Signals = field(default=BUILT_IN, kw_only=True)
     """What is measured; every policy knows it."""
-    built: dict[tuple[str, ...], Combined] = field(default_factory=dict)
-    chosen: dict[WorkloadId, Combined] = field(default_factory=dict)
+    built: dict[tuple[str, ...], CombinedPolicy] = field(default_factory=dict)
+    chosen: dict[WorkloadId, CombinedPolicy] = field(default_factory=dict)
     modes: Mapping[WorkloadId, Mode] = field(default_factory=dict, kw_only=True)
     """By annotation of the HPA, read by what writes to HPAs; where these are watched, `cluster` has them."""
     cluster: ClusterPolicies = field(default=NOTHING_STATED, kw_only=True)
@@ -129,7 +129,7 @@ class Policies:
         yield from self.cluster.defaults
         yield from self._overrides
 
-    def _chosen(self, id_: WorkloadId) -> Combined:
+    def _chosen(self, id_: WorkloadId) -> CombinedPolicy:
         if id_ not in self.chosen:
             layers = self.layers(id_)
             key = tuple(layer.text for layer in layers)
@@ -138,12 +138,12 @@ class Policies:
             self.chosen[id_] = self.built[key]
         return self.chosen[id_]
 
-    def _combined(self, layers: Sequence[Layer]) -> Combined:
+    def _combined(self, layers: Sequence[Layer]) -> CombinedPolicy:
         """All layers together; where these make no policy, each that fits to those below it."""
         base = self.defaults.model_dump()
         policy = self._policy(reduce(merged, (layer.policy for layer in layers), base))
         if isinstance(policy, Policy):
-            return Combined(policy)
+            return CombinedPolicy(policy)
         value, refused, sound = base, [], self._policy(base)
         for position, layer in enumerate(layers):
             tried = merged(value, layer.policy)
@@ -152,7 +152,7 @@ class Policies:
                     value, sound = tried, found
                 case fault:
                     refused.append((position, fault))
-        return Combined(sound if isinstance(sound, Policy) else self.defaults, tuple(refused))
+        return CombinedPolicy(sound if isinstance(sound, Policy) else self.defaults, tuple(refused))
 
     def _policy(self, value: Mapping[str, object]) -> Policy | str:
         """The policy of these values, or what is wrong with them."""

@@ -31,7 +31,7 @@ EVERY = 3
 """Bins between two forecasts of any other model, which is asked about one origin at a time."""
 
 
-class Backtest(NamedTuple):
+class PolicyBacktest(NamedTuple):
     """One series or many, by the minute, in their unit."""
 
     demand: Floats
@@ -52,7 +52,7 @@ def backtests(
     days: int,
     model: str = "prior",
     end: datetime = SOME_TIME,
-) -> Backtest | None:
+) -> PolicyBacktest | None:
     """The latest days of series [series, bin] of `width` minutes that are known equally long; None if too short.
 
     Of the latest bin, which ends at `end`, `to_come` minutes are not over yet. A bin is constant, and known as soon as
@@ -69,7 +69,7 @@ def backtests(
     yesterday = np.lib.stride_tricks.sliding_window_view(before, reach, axis=1).max(axis=-1)
     step = timedelta(minutes=width)
     panel = Panel.cleaned(values, end - values.shape[1] * step, step, tuple(map(str, range(len(values)))))
-    return Backtest(minutes[:, ticks], seen, _peaks(panel, model, ticks, seen, reach), yesterday)
+    return PolicyBacktest(minutes[:, ticks], seen, _peaks(panel, model, ticks, seen, reach), yesterday)
 
 
 def _peaks(panel: Panel, model: str, ticks: NDArray[np.intp], seen: Floats, reach: int) -> Floats:

@@ -128,7 +128,7 @@ class WatchFailure(Wire, frozen=True):
     message: str = ""
 
 
-class Change(NamedTuple, Generic[T]):
+class ObjectChange(NamedTuple, Generic[T]):
     """An object that is new, another one than before, or gone."""
 
     object: T
@@ -179,7 +179,7 @@ class Progress(Generic[T]):
         self.version = "" if self._more else page.metadata.resource_version
         return page.items or []
 
-    def followed(self, line: bytes) -> Change[T] | None:
+    def followed(self, line: bytes) -> ObjectChange[T] | None:
         """What a line of the watch says; None where nothing has happened.
 
         Raises:
@@ -197,7 +197,7 @@ class Progress(Generic[T]):
         except msgspec.DecodeError as error:
             raise ApiError(f"{self.collection.path}: an event is not understood ({error})", HTTPStatus.GONE) from error
         self.version = found.metadata.resource_version
-        return Change(found, gone=event.type == "DELETED")
+        return ObjectChange(found, gone=event.type == "DELETED")
 
     def restart(self) -> None:
         """Begin the list anew."""
@@ -331,7 +331,7 @@ class Watch(Generic[T, V]):
         """Up to now all is known. A stream that ends by its silence may have been silent long before."""
         self._until, self._heard_at, self._streams = self._clock(), self._seconds(), streams
 
-    def _changed(self, change: Change[T] | None) -> None:
+    def _changed(self, change: ObjectChange[T] | None) -> None:
         if change is None:
             return
         if change.gone:

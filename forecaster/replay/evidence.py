@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.domain.policy import HorizontalPolicy
-    from forecaster.forecasting.backtest import Backtest
+    from forecaster.forecasting.backtest import PolicyBacktest
     from forecaster.horizontal.inputs import Sizing
     from forecaster.horizontal.numbers import Counts, Floats
 
@@ -110,7 +110,7 @@ class PastEvidence(NamedTuple):
 
 
 def evidence_of(
-    days: Backtest, levels: Sequence[float], policies: Sequence[HorizontalPolicy], start_ups: Counts
+    days: PolicyBacktest, levels: Sequence[float], policies: Sequence[HorizontalPolicy], start_ups: Counts
 ) -> list[PastEvidence]:
     """What came of each forecast on all the days [series, minute] in pods, and again on the newer half of them.
 
@@ -133,7 +133,7 @@ def strategies_of(sizing: str) -> Strategies:
 
 
 def bills(
-    days: Backtest,
+    days: PolicyBacktest,
     levels: Sequence[float],
     strategies: Strategies,
     policies: Sequence[HorizontalPolicy],
@@ -153,7 +153,7 @@ class _PastReplay:
 
     def __init__(
         self,
-        days: Backtest,
+        days: PolicyBacktest,
         levels: Sequence[float],
         strategies: Strategies,
         policies: Sequence[HorizontalPolicy],
@@ -189,7 +189,7 @@ class _PastReplay:
         return np.tile(series, len(self._strategies.target))
 
     def _peak(
-        self, peaks: Floats, days: Backtest, levels: Sequence[float], policies: Sequence[HorizontalPolicy]
+        self, peaks: Floats, days: PolicyBacktest, levels: Sequence[float], policies: Sequence[HorizontalPolicy]
     ) -> Floats:
         """What is expected, at least what is measured: the HPA's formula at the larger demand is its larger answer."""
         quantiles = np.array([stated_quantile(policy) for policy in policies])

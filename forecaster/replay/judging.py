@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from forecaster.domain.window import DAY, FIVE_MINUTES, MINUTE
-from forecaster.forecasting.backtest import BEFORE, Backtest, backtests
+from forecaster.forecasting.backtest import BEFORE, PolicyBacktest, backtests
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.forecasting.peaks import LEVELS
 from forecaster.horizontal.gate import Evidence, judged, unjudged
@@ -182,7 +182,7 @@ def _rounds(together: Sequence[Case], model: str) -> tuple[PastEvidence, ...]:
     return tuple(evidence_of(_by_minutes(days, together), LEVELS, [case.policy for case in together], start_ups))
 
 
-def _by_minutes(days: Backtest, cases: Sequence[Case]) -> Backtest:
+def _by_minutes(days: PolicyBacktest, cases: Sequence[Case]) -> PolicyBacktest:
     """The days with what is known by the minute in place of the means of five."""
     demand, seen = days.demand.copy(), days.seen.copy()
     for row, case in enumerate(cases):

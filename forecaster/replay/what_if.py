@@ -59,7 +59,7 @@ class WhatIfFacts:
     gate: Gate = field(default_factory=Gate)
 
 
-class Change(NamedTuple):
+class WhatIfChange(NamedTuple):
     """Other values of some settings; None leaves one as it is. The share is that of the HPA's targets, its owner's."""
 
     quantile: float | None = None
@@ -86,7 +86,7 @@ class Change(NamedTuple):
         return {name: value for name, value in named.items() if value is not None}
 
 
-NO_CHANGE = Change()
+NO_CHANGE = WhatIfChange()
 
 
 class WhatIf:
@@ -107,7 +107,7 @@ class WhatIf:
         """What the HPA would have done alone."""
         return self._replayed(self._run(self.facts.workload, self._replayable(self.setup)))
 
-    def changed(self, change: Change = NO_CHANGE) -> RunResult:
+    def changed(self, change: WhatIfChange = NO_CHANGE) -> RunResult:
         """What would have come of the change; without one, of the present policy.
 
         Raises:
@@ -165,7 +165,7 @@ def _stated(policy: Policy, lead: timedelta) -> Policy:
     return with_horizontal(policy, {"lead_time": lead})
 
 
-def changed_policy(policy: Policy, change: Change) -> Policy:
+def changed_policy(policy: Policy, change: WhatIfChange) -> Policy:
     """The policy with other values, checked as settings are.
 
     Raises:
@@ -177,7 +177,7 @@ def changed_policy(policy: Policy, change: Change) -> Policy:
     return policy.model_copy(update={"horizontal": horizontal})
 
 
-def with_bounds(workload: Workload, change: Change) -> Workload:
+def with_bounds(workload: Workload, change: WhatIfChange) -> Workload:
     """The workload with an HPA whose bounds let the changed ones be reached."""
     hpa = workload.autoscaler
     if hpa is None or (change.min_replicas is None and change.max_replicas is None):
@@ -187,7 +187,7 @@ def with_bounds(workload: Workload, change: Change) -> Workload:
     return replace(workload, autoscaler=replace(hpa, min_replicas=least, max_replicas=most))
 
 
-def override_of(workload: Workload, policy: Policy, change: Change) -> dict[str, object]:
+def override_of(workload: Workload, policy: Policy, change: WhatIfChange) -> dict[str, object]:
     """The change as an entry of `overrides` in the settings: only what differs from the policy in force."""
     before = policy.horizontal.model_dump() | {"quantile": stated_quantile(policy.horizontal)}
     changed = {name: value for name, value in change.policy_fields.items() if value != before[name]}
@@ -196,7 +196,7 @@ def override_of(workload: Workload, policy: Policy, change: Change) -> dict[str,
 
 
 def settings_of(what_if: WhatIf) -> Mapping[str, float | bool | None]:
-    """The values that are in force, by the names of `Change`; durations in seconds."""
+    """The values that are in force, by the names of `WhatIfChange`; durations in seconds."""
     horizontal, hpa = what_if.present.horizontal, what_if.facts.workload.autoscaler
     least, most = horizontal.min_replicas, horizontal.max_replicas
     return {

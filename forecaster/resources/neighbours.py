@@ -89,7 +89,7 @@ class ScaledObject(NamedTuple):
     """Its annotation that pauses it; empty where none does."""
 
 
-class Vpa(NamedTuple):
+class VpaNeighbour(NamedTuple):
     """A VerticalPodAutoscaler."""
 
     name: str
@@ -110,7 +110,7 @@ class Neighbours:
 
     hpas: Sequence[Hpa] = ()
     scaled_objects: Sequence[ScaledObject] = ()
-    vpas: Sequence[Vpa] = ()
+    vpas: Sequence[VpaNeighbour] = ()
     unknown: dict[str, str] = field(default_factory=dict)
     """Collections that could not be read, by path, and why. One whose kind is not there is empty, and not unknown."""
 
@@ -176,11 +176,11 @@ def _scaled_object(one: NeighbourObject) -> ScaledObject:
     return ScaledObject(one.metadata.name, _target(one), paused[0] if paused else "")
 
 
-def _vpa(one: NeighbourObject) -> Vpa:
+def _vpa(one: NeighbourObject) -> VpaNeighbour:
     policies = one.spec.resource_policy.container_policies if one.spec.resource_policy else ()
     least = next((each.min_allowed for each in policies if each.container_name == EVERY_CONTAINER), {})
     mode = one.spec.update_policy.update_mode if one.spec.update_policy else "Auto"
-    return Vpa(one.metadata.name, _target(one), mode, dict(least))
+    return VpaNeighbour(one.metadata.name, _target(one), mode, dict(least))
 
 
 def _target(one: NeighbourObject) -> WorkloadId:

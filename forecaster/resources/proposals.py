@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from forecaster.domain.workload import WorkloadId
-    from forecaster.resources.neighbours import Neighbours, Vpa
+    from forecaster.resources.neighbours import Neighbours, VpaNeighbour
 
 LEAST = {"cpu": "minCpu", "memory": "minMemory"}
 """Settings of `vertical` by the resource of a VPA's `minAllowed`."""
@@ -72,7 +72,7 @@ def _of_counts(id_: WorkloadId, known: Neighbours) -> Iterator[str]:
         yield f"{len(hpas) + len(scaled)} autoscalers scale {id_.kind} {id_.name}: keep one, none is used until then."
 
 
-def _of_sizes(one: Vpa) -> str:
+def _of_sizes(one: VpaNeighbour) -> str:
     if one.writes:
         return (
             f"VPA {one.name} writes requests (updateMode {one.mode}): keep it, and ours are only recommended; or set "
@@ -81,7 +81,7 @@ def _of_sizes(one: Vpa) -> str:
     return f"VPA {one.name} is Off: keep it to compare, or delete it; forecaster recommend has its arithmetic, too."
 
 
-def _least(vpas: list[Vpa]) -> dict[str, str]:
+def _least(vpas: list[VpaNeighbour]) -> dict[str, str]:
     """The smallest requests that a VPA may set are those that we may recommend."""
     stated = vpas[0].least if len(vpas) == 1 else {}
     return {setting: str(stated[resource]) for resource, setting in LEAST.items() if resource in stated}

@@ -121,14 +121,14 @@ class PodRequests(msgspec.Struct, frozen=True, gc=False):
         return self.cpu_request_cores, self.memory_request_bytes
 
 
-class PodSizes(msgspec.Struct, frozen=True, gc=False):
+class FleetSizes(msgspec.Struct, frozen=True, gc=False):
     """Of the texts of a row: what its pods request, and should."""
 
     now: PodRequests
     recommended: PodRequests | None = None
 
 
-_sizes_of = msgspec.json.Decoder(PodSizes)
+_sizes_of = msgspec.json.Decoder(FleetSizes)
 UNSIZED: tuple[Pair, Pair] = ((None, None), (None, None))
 
 

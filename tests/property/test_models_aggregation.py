@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from models.aggregation import Standing, mixed
+from models.aggregation import ExpertStanding, mixed
 from models.evaluate import pinball
 
 FIRST = np.array([0.75, 0.2, 0.05])
@@ -13,9 +13,9 @@ LEVELS = (0.5, 0.95)
 numbers = st.floats(-100, 100, width=32)
 
 
-def played(actual: np.ndarray, said: np.ndarray) -> tuple[Standing, np.ndarray, np.ndarray]:
+def played(actual: np.ndarray, said: np.ndarray) -> tuple[ExpertStanding, np.ndarray, np.ndarray]:
     """What is known after [origin] actual and [origin, level, expert] said; losses [level] and [level, expert]."""
-    standing = Standing.none(len(LEVELS), len(FIRST))
+    standing = ExpertStanding.none(len(LEVELS), len(FIRST))
     lost, each = np.zeros(len(LEVELS)), np.zeros((len(LEVELS), len(FIRST)))
     for came, quantiles in zip(actual, said, strict=True):
         mixture = mixed(quantiles, standing.weights(FIRST))

@@ -12,7 +12,7 @@ import json
 import sys
 from pathlib import Path
 
-from forecaster.report.grafana.document import Board, Panel, Variable, document
+from forecaster.report.grafana.document import Board, GrafanaPanel, Variable, document
 
 OF = 'namespace="$namespace",workload="$workload"'
 BY = "by (namespace, kind, workload)"
@@ -28,8 +28,8 @@ def _ratio(part: str, whole: str, by: str) -> str:
     )
 
 
-def _stat(title: str, unit: str, expr: str, about: str) -> Panel:
-    return Panel(title, unit, {title.lower(): expr}, about, kind="stat", width=4)
+def _stat(title: str, unit: str, expr: str, about: str) -> GrafanaPanel:
+    return GrafanaPanel(title, unit, {title.lower(): expr}, about, kind="stat", width=4)
 
 
 FLEET = Board(
@@ -58,14 +58,14 @@ FLEET = Board(
             "Latest value is part of a sum; their counts do not go down.",
         ),
         _stat("Age of the table", "s", "max(forecaster_serving_table_age_seconds)", "Below three cycles."),
-        Panel(
+        GrafanaPanel(
             "Workloads by reason",
             "short",
             {"{{verdict}}: {{reason}}": "max by (verdict, reason) (forecaster_workloads)"},
             "Of the last decision about replicas. The page on operations says what to do about each.",
             stacked=True,
         ),
-        Panel(
+        GrafanaPanel(
             "Pods",
             "short",
             {
@@ -74,7 +74,7 @@ FLEET = Board(
             },
             "Asked for now, and recommended, over all workloads that are not held.",
         ),
-        Panel(
+        GrafanaPanel(
             "CPU",
             "suffix: cores",
             {
@@ -83,14 +83,14 @@ FLEET = Board(
             },
             "Demand now, and the sum of the forecast peaks, each at the quantile of its policy.",
         ),
-        Panel(
+        GrafanaPanel(
             "Forecasts by standing",
             "short",
             {"{{standing}}, {{forecaster}}": "max by (standing, forecaster) (forecaster_gates)"},
             "observe: not proved yet. seasonal: yesterday's load stands in for the model.",
             stacked=True,
         ),
-        Panel(
+        GrafanaPanel(
             "Largest changes recommended",
             "suffix: pods",
             {
@@ -100,7 +100,7 @@ FLEET = Board(
             "Difference to what is asked for now, larger or smaller.",
             kind="table",
         ),
-        Panel(
+        GrafanaPanel(
             "Floors",
             "short",
             {"{{state}}": "max by (state) (forecaster_floors) or vector(0)"},
@@ -113,7 +113,7 @@ WORKLOAD = Board(
     "forecaster-workload",
     "forecaster / workload",
     (
-        Panel(
+        GrafanaPanel(
             "Demand",
             "short",
             {
@@ -124,7 +124,7 @@ WORKLOAD = Board(
             " per second. More than one quantile with `serving.workload_metrics: all`.",
             width=24,
         ),
-        Panel(
+        GrafanaPanel(
             "Replicas",
             "short",
             {
@@ -134,7 +134,7 @@ WORKLOAD = Board(
             },
             "Recommended is absent while holding; the floor is there where the policy publishes.",
         ),
-        Panel(
+        GrafanaPanel(
             "Forecast by measured demand",
             "percentunit",
             {
@@ -143,7 +143,7 @@ WORKLOAD = Board(
             },
             "Above 100 %: a rise is expected within lead time and window.",
         ),
-        Panel(
+        GrafanaPanel(
             "Coverage",
             "percentunit",
             {
@@ -152,19 +152,19 @@ WORKLOAD = Board(
             },
             "Peaks at or below the forecast quantile, and how many should be." + ALL_LEVEL,
         ),
-        Panel(
+        GrafanaPanel(
             "Error of the median",
             "percentunit",
             {"error": f'max(forecaster_forecast_error_ratio{{{OF},signal="$signal"}})'},
             "Absolute error by the measured peak; a day old counts half." + ALL_LEVEL,
         ),
-        Panel(
+        GrafanaPanel(
             "Verdict",
             "short",
             {"{{verdict}}: {{reason}}": f"max by (verdict, reason) (forecaster_workload_verdict{{{OF}}})"},
             "Where its line ends the verdict has changed." + ALL_LEVEL,
         ),
-        Panel(
+        GrafanaPanel(
             "Lead time and age of the sample",
             "s",
             {
@@ -185,7 +185,7 @@ ACCURACY = Board(
     "forecaster-accuracy",
     "forecaster / accuracy",
     (
-        Panel(
+        GrafanaPanel(
             "Coverage of a day",
             "percentunit",
             {
@@ -194,44 +194,44 @@ ACCURACY = Board(
             },
             "Peaks at or below the forecast quantile. Below the aim pods come late, above it they idle.",
         ),
-        Panel(
+        GrafanaPanel(
             "Error of the median of a day",
             "percentunit",
             {"{{signal}}, {{model}}": _ratio("absolute_error", "actual", "signal, model")},
             "Sum of absolute errors by the sum of measured peaks.",
         ),
-        Panel(
+        GrafanaPanel(
             "Loss of the quantile of a day",
             "percentunit",
             {"{{signal}}, {{model}}": _ratio("pinball_loss", "actual", "signal, model")},
             "Pinball loss by the sum of measured peaks: what the forecast quantile is judged by.",
         ),
-        Panel(
+        GrafanaPanel(
             "Forecasts scored",
             "cps",
             {"{{signal}}, {{model}}": f"sum by (signal, model) (rate(forecaster_forecast_scored_total{RANGE}))"},
             "A tenth of the forecasts whose window is over.",
         ),
-        Panel(
+        GrafanaPanel(
             "Whose forecast decides",
             "short",
             {"{{forecaster}}": "max by (forecaster) (sum by (instance, forecaster) (forecaster_gates))"},
             "model, or seasonal: yesterday's load at the same time was better.",
             stacked=True,
         ),
-        Panel(
+        GrafanaPanel(
             "Promotions and demotions in an hour",
             "short",
             {"moved": "max(increase(forecaster_gates_moved_total[1h]))"},
             "Many in a day: load that changes its nature.",
         ),
-        Panel(
+        GrafanaPanel(
             "Demand that was not free to show",
             "percentunit",
             {"{{signal}}: {{reason}}": "max by (signal, reason) (forecaster_masked_ratio) or vector(0)"},
             "Share of the last week that models do not learn from as it was measured.",
         ),
-        Panel(
+        GrafanaPanel(
             "Workloads with history",
             "short",
             {"{{signal}}": "max by (signal) (forecaster_series)"},
@@ -257,7 +257,7 @@ HEALTH = Board(
         _stat(
             "HPAs misread", "short", "max(forecaster_misread_hpas) or vector(0)", "They get errors instead of a number."
         ),
-        Panel(
+        GrafanaPanel(
             "A cycle by step",
             "s",
             {
@@ -267,37 +267,37 @@ HEALTH = Board(
             "Mean time of each step. Together below half of `cycle.interval`.",
             stacked=True,
         ),
-        Panel(
+        GrafanaPanel(
             "Cycles by outcome in ten minutes",
             "short",
             {"{{outcome}}": "sum by (outcome) (increase(forecaster_cycles_total[10m]))"},
             "incomplete: something could not be had or kept; the log names it.",
         ),
-        Panel(
+        GrafanaPanel(
             "Age of the newest sample",
             "s",
             {"{{signal}}": "max by (signal) (forecaster_newest_sample_age_seconds)"},
             "Below two minutes: a source that is up.",
         ),
-        Panel(
+        GrafanaPanel(
             "Incomplete workloads",
             "short",
             {"{{signal}}: {{cause}}": "max by (signal, cause) (forecaster_incomplete_workloads) or vector(0)"},
             "Latest value is part of a sum only.",
         ),
-        Panel(
+        GrafanaPanel(
             "Live facts",
             "s",
             {"{{collection}}": "max by (collection) (forecaster_live_age_seconds) or vector(0)"},
             "Age of what is known of each collection of the API server; 0 without them.",
         ),
-        Panel(
+        GrafanaPanel(
             "Back-fill",
             "short",
             {"{{signal}}": "max by (signal) (forecaster_history_missing_points)"},
             "Instants of history still to be asked for.",
         ),
-        Panel(
+        GrafanaPanel(
             "Failures in ten minutes",
             "short",
             {
@@ -308,7 +308,7 @@ HEALTH = Board(
             },
             "Each line is in the log with its remedy.",
         ),
-        Panel(
+        GrafanaPanel(
             "Requests",
             "reqps",
             {
@@ -317,7 +317,7 @@ HEALTH = Board(
             },
             "Answers of the serving process by handler and status.",
         ),
-        Panel(
+        GrafanaPanel(
             "Memory of the computing process",
             "bytes",
             {
@@ -326,7 +326,7 @@ HEALTH = Board(
             },
             "Against the limit of its pod.",
         ),
-        Panel(
+        GrafanaPanel(
             "CPU of the computing process",
             "suffix: cores",
             {
@@ -335,7 +335,7 @@ HEALTH = Board(
             },
             "One core at most in most steps.",
         ),
-        Panel(
+        GrafanaPanel(
             "Floors written in ten minutes",
             "short",
             {
@@ -344,7 +344,7 @@ HEALTH = Board(
             },
             "Writes of minReplicas in mode floor.",
         ),
-        Panel(
+        GrafanaPanel(
             "Settings",
             "short",
             {
@@ -353,7 +353,7 @@ HEALTH = Board(
             },
             "In force: 0 while edited files are refused.",
         ),
-        Panel(
+        GrafanaPanel(
             "Versions",
             "short",
             {"{{version}}": "count by (version) (forecaster_build_info)"},

@@ -15,7 +15,7 @@ COLOURS = {"measured": "blue", "forecast": "orange", "ready": "blue", "recommend
 """By legend: one meaning, one colour, as in our own dashboard."""
 
 
-class Panel(NamedTuple):
+class GrafanaPanel(NamedTuple):
     """One panel: expressions by legend, in one unit of Grafana's; `about` says how to read it."""
 
     title: str
@@ -39,7 +39,7 @@ class Board(NamedTuple):
 
     uid: str
     title: str
-    panels: tuple[Panel, ...]
+    panels: tuple[GrafanaPanel, ...]
     variables: tuple[Variable, ...] = ()
 
 
@@ -77,7 +77,7 @@ def _variable(one: Variable) -> dict[str, Any]:
     }
 
 
-def _places(panels: tuple[Panel, ...]) -> list[dict[str, int]]:
+def _places(panels: tuple[GrafanaPanel, ...]) -> list[dict[str, int]]:
     """From left to right, and below where a row is full; a row is as high as its highest panel."""
     places, x, y, high = [], 0, 0, 0
     for panel in panels:
@@ -89,7 +89,7 @@ def _places(panels: tuple[Panel, ...]) -> list[dict[str, int]]:
     return places
 
 
-def _panel(number: int, panel: Panel, place: dict[str, int]) -> dict[str, Any]:
+def _panel(number: int, panel: GrafanaPanel, place: dict[str, int]) -> dict[str, Any]:
     return {
         "id": number,
         "type": panel.kind,
@@ -117,11 +117,11 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def _table(panel: Panel) -> bool:
+def _table(panel: GrafanaPanel) -> bool:
     return panel.kind == "table"
 
 
-def _target(index: int, legend: str, expr: str, panel: Panel) -> dict[str, Any]:
+def _target(index: int, legend: str, expr: str, panel: GrafanaPanel) -> dict[str, Any]:
     return {
         "refId": chr(ord("A") + index),
         "datasource": SOURCE,
@@ -133,7 +133,7 @@ def _target(index: int, legend: str, expr: str, panel: Panel) -> dict[str, Any]:
     }
 
 
-def _defaults(panel: Panel) -> dict[str, Any]:
+def _defaults(panel: GrafanaPanel) -> dict[str, Any]:
     drawn: dict[str, Any] = {"lineWidth": 1, "fillOpacity": 30 if panel.stacked else 0, "showPoints": "never"}
     if panel.stacked:
         drawn["stacking"] = {"mode": "normal", "group": "A"}
@@ -148,7 +148,7 @@ def _defaults(panel: Panel) -> dict[str, Any]:
 LINK = "/d/forecaster-workload?var-namespace=${__data.fields.namespace}&var-workload=${__data.fields.workload}"
 
 
-def _named(panel: Panel) -> list[str]:
+def _named(panel: GrafanaPanel) -> list[str]:
     return [legend for legend in panel.queries if legend in COLOURS]
 
 

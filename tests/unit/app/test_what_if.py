@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from forecaster.app.facts import FactsServer, asked_facts
-from forecaster.app.what_if import Answers
+from forecaster.app.what_if import WhatIfAnswers
 from forecaster.config.settings import parse
 from forecaster.cycle.workload_facts import facts_of, what_if_facts
 from forecaster.domain.signal import CPU
@@ -54,7 +54,7 @@ def facts(cycle: Cycle, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fa
 
 def asked(facts: FactsServer, id_: WorkloadId = WEB, **changes: float) -> Any:
     line = msgspec.json.encode({"id": id_, "changes": changes})
-    return msgspec.json.decode(Answers(str(facts.path)).answer(line))
+    return msgspec.json.decode(WhatIfAnswers(str(facts.path)).answer(line))
 
 
 def test_policy_and_history_arrive_as_the_cycle_has_them(cycle: Cycle, facts: FactsServer) -> None:
@@ -103,7 +103,7 @@ def test_a_refusal_is_a_sentence(facts: FactsServer, id_: WorkloadId, changes: d
 
 def test_a_computing_process_that_is_gone_is_said(tmp_path: Path) -> None:
     line = msgspec.json.encode({"id": WEB})
-    assert b"does not tell its history" in Answers(str(tmp_path / "nothing")).answer(line)
+    assert b"does not tell its history" in WhatIfAnswers(str(tmp_path / "nothing")).answer(line)
 
 
 def test_a_path_that_no_socket_may_have_is_refused(cycle: Cycle, tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_history_is_written_under_the_lock(cycle: Cycle, monkeypatch: pytest.Mon
 
 def looked_back(facts: FactsServer, signal: str, lead: float = 0.0) -> Any:
     line = msgspec.json.encode({"id": WEB, "past": signal, "lead_seconds": lead})
-    return msgspec.json.decode(Answers(str(facts.path)).answer(line))
+    return msgspec.json.decode(WhatIfAnswers(str(facts.path)).answer(line))
 
 
 def test_a_reader_sees_what_was_forecast_at_a_lead_of_choice(facts: FactsServer) -> None:
@@ -146,7 +146,7 @@ def test_a_signal_that_was_never_measured_is_said(facts: FactsServer) -> None:
 
 
 def test_newer_tables_are_looked_at_anew(facts: FactsServer) -> None:
-    answers = Answers(str(facts.path))
+    answers = WhatIfAnswers(str(facts.path))
     until = []
     for at in (NOON, NOON + MINUTE, NOON + 6 * MINUTE):
         answers.answer(msgspec.json.encode({"id": WEB, "at": at}))

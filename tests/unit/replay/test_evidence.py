@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from forecaster.domain.policy import HorizontalPolicy
-from forecaster.forecasting.backtest import Backtest
+from forecaster.forecasting.backtest import PolicyBacktest
 from forecaster.replay.evidence import TARGETS, Bill, Setting, Strategies, bills, evidence_of, records
 from tests.support.builders import policy
 
@@ -16,11 +16,11 @@ LEVELS = (0.1, 0.5, 0.9, 0.99)
 PLAIN = policy().horizontal
 
 
-def days_of(demand: np.ndarray, peaks: np.ndarray | None = None, yesterday: np.ndarray | None = None) -> Backtest:
+def days_of(demand: np.ndarray, peaks: np.ndarray | None = None, yesterday: np.ndarray | None = None) -> PolicyBacktest:
     """One series, by the minute, in pods; without forecasts what is seen is expected."""
     seen = np.r_[demand[0], demand[:-1]]
     known = np.repeat(seen[:, None], len(LEVELS), axis=1) if peaks is None else peaks
-    return Backtest(demand[None], seen[None], known[None], (seen if yesterday is None else yesterday)[None])
+    return PolicyBacktest(demand[None], seen[None], known[None], (seen if yesterday is None else yesterday)[None])
 
 
 def counts_at(target: float, demand: list[float]) -> tuple[float, float]:
@@ -57,7 +57,7 @@ def test_many_workloads_at_once_cost_what_each_costs_alone() -> None:
     demand = np.floor(8 + 6 * np.sin(np.arange(120) / 9) + rng.uniform(-2, 2, 120)) + 0.4
     peaks = demand[:, None] * np.sort(rng.uniform(0.6, 1.6, (120, len(LEVELS))), axis=1)
     one, other = days_of(demand, peaks), days_of(40 * demand, 40 * peaks)
-    both = Backtest(*(np.concatenate(parts) for parts in zip(one, other, strict=True)))
+    both = PolicyBacktest(*(np.concatenate(parts) for parts in zip(one, other, strict=True)))
     sweep = Strategies((1.0, 1.0), (None, Setting(0.1)), ("nothing", "model"))
     under = [policy(sizing="newsvendor", scale_in_by_forecast=True).horizontal] * 2
     (together,) = bills(both, LEVELS, sweep, under, np.array([2, 3]))

@@ -14,7 +14,7 @@ from forecaster.domain.signal import CPU, PODS
 from forecaster.horizontal.standing import Gate, Standing
 from forecaster.replay import Assumptions, Traces, compare
 from forecaster.replay.strategies import HPA, gated_with
-from forecaster.replay.what_if import LENGTH, Change, WhatIf, WhatIfFacts, override_of
+from forecaster.replay.what_if import LENGTH, WhatIf, WhatIfChange, WhatIfFacts, override_of
 from tests.support.builders import NOON, hpa, minutes, workload
 
 HOURS = 72
@@ -55,7 +55,7 @@ def test_a_forecast_that_has_its_say_takes_pods_and_leaves_less_short() -> None:
 
 def test_a_forecast_that_is_only_watched_speaks_where_the_gate_is_taken_away() -> None:
     what_if = WhatIf(facts(standing=Standing.OBSERVE))
-    watched, ungated = what_if.changed(), what_if.changed(Change(gate=False))
+    watched, ungated = what_if.changed(), what_if.changed(WhatIfChange(gate=False))
     assert watched.account.missing == what_if.alone().account.missing
     assert ungated.account.missing < watched.account.missing
 
@@ -63,34 +63,34 @@ def test_a_forecast_that_is_only_watched_speaks_where_the_gate_is_taken_away() -
 @pytest.mark.parametrize(
     "change",
     [
-        Change(target_share=0.6),
-        Change(min_replicas=14),
-        Change(quantile=0.5, lead_time=minutes(20)),
-        Change(stabilization=minutes(60)),
+        WhatIfChange(target_share=0.6),
+        WhatIfChange(min_replicas=14),
+        WhatIfChange(quantile=0.5, lead_time=minutes(20)),
+        WhatIfChange(stabilization=minutes(60)),
     ],
     ids=["target", "least", "lead time", "stabilization"],
 )
-def test_more_safety_costs_pods(change: Change) -> None:
+def test_more_safety_costs_pods(change: WhatIfChange) -> None:
     what_if = WhatIf(facts())
     assert what_if.changed(change).account.pod_hours > what_if.changed().account.pod_hours
 
 
 def test_bounds_hold_in_the_hpa_too() -> None:
-    track = WhatIf(facts()).changed(Change(max_replicas=7)).track
+    track = WhatIf(facts()).changed(WhatIfChange(max_replicas=7)).track
     assert track.asked.max() == 7
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        Change(quantile=0.2),
-        Change(tolerance=2.0),
-        Change(min_replicas=9, max_replicas=3),
-        Change(stabilization=-minutes(1)),
+        WhatIfChange(quantile=0.2),
+        WhatIfChange(tolerance=2.0),
+        WhatIfChange(min_replicas=9, max_replicas=3),
+        WhatIfChange(stabilization=-minutes(1)),
     ],
     ids=["quantile", "tolerance", "bounds", "stabilization"],
 )
-def test_what_settings_would_refuse_is_refused(change: Change) -> None:
+def test_what_settings_would_refuse_is_refused(change: WhatIfChange) -> None:
     with pytest.raises(ValueError, match=r"quantile|tolerance|max_replicas|scale_down_stabilization"):
         WhatIf(facts()).changed(change)
 
@@ -115,13 +115,13 @@ def test_forecasts_of_lead_times_are_made_before_they_are_asked_for() -> None:
         prepared += 1
     assert prepared == 12
     before = what_if.forecasts.copy()
-    what_if.changed(Change(lead_time=minutes(10)))
+    what_if.changed(WhatIfChange(lead_time=minutes(10)))
     assert what_if.forecasts == before
 
 
 def test_the_fragment_of_policy_names_what_differs_and_nothing_else() -> None:
     known = facts(tolerance=0.2)
-    change = Change(quantile=0.95, tolerance=0.2, stabilization=timedelta(minutes=10))
+    change = WhatIfChange(quantile=0.95, tolerance=0.2, stabilization=timedelta(minutes=10))
     assert override_of(known.workload, known.policy, change) == {
         "match": {"namespace": "shop", "kind": "Deployment", "name": "web"},
         "policy": {"horizontal": {"quantile": 0.95, "scale_down_stabilization": "10m"}},
