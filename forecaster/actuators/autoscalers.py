@@ -46,7 +46,7 @@ PAGE = 500
 AUTOSCALERS = "/apis/autoscaling/v2/horizontalpodautoscalers"
 
 
-class TargetReference(Wire, frozen=True):
+class ScaledReference(Wire, frozen=True):
     """What an HPA scales."""
 
     kind: str = ""
@@ -56,7 +56,7 @@ class TargetReference(Wire, frozen=True):
 class HpaSpecFields(Wire, frozen=True):
     """What is needed of an HPA's specification."""
 
-    scale_target_ref: TargetReference = TargetReference()
+    scale_target_ref: ScaledReference = ScaledReference()
     min_replicas: int = 1
     max_replicas: int = 1
 

@@ -29,8 +29,9 @@ from forecaster.kube.client import ApiClient
 from forecaster.kube.config import client_config_source, is_pod
 from forecaster.kube.lease import REQUEST_SECONDS, Election, ElectionThread, lease_path
 from forecaster.sources.factory import origins_of, source_of
-from forecaster.sources.live import LiveCluster, LiveSource
+from forecaster.sources.live import LiveCluster
 from forecaster.sources.live_objects import BUILT_IN_KINDS, ScalableKind
+from forecaster.sources.live_source import LiveSource
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.store.history import HistoryStore
 from forecaster.store.state import ObservedFile

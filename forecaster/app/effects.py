@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from forecaster.actuators.acting import FloorActuator
 from forecaster.actuators.autoscalers import Autoscalers, autoscaler_of
@@ -17,7 +17,7 @@ from forecaster.actuators.scale import undone
 from forecaster.actuators.scales import Scales
 from forecaster.actuators.scaling import ScaleActuator
 from forecaster.actuators.writes import Writer
-from forecaster.app.compose import election_of, scalable_kinds, watched_kubeconfig
+from forecaster.app.compose import election_of, scalable_kinds, status_writer, watched_kubeconfig
 from forecaster.domain.report import Effected
 from forecaster.kube.client import ApiClient, ApiError
 from forecaster.kube.config import client_config_source
@@ -29,11 +29,14 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from forecaster.actuators.release import Released
+    from forecaster.actuators.statuses import StatusWriter
     from forecaster.actuators.values import LiveAutoscaler
     from forecaster.actuators.writes import AuditLog
+    from forecaster.app.live_facts import LiveFacts
     from forecaster.config.settings import Settings
     from forecaster.domain.workload import WorkloadId
     from forecaster.kube.lease import Election
+    from forecaster.publish.publisher import OfferReceiver
     from forecaster.publish.rows import OfferedCycle
     from forecaster.sources.live import LiveCluster
     from forecaster.sources.live_objects import Misread
@@ -69,6 +72,30 @@ class Actuators:
             return one.act(now)
         except ApiError as error:
             return Effected(self.election.leading(), Counter(), Counter(), (f"{name}: {error}",))
+
+
+class ClusterWriters(NamedTuple):
+    """All that writes to the cluster."""
+
+    actuators: Actuators | None
+    statuses: StatusWriter | None
+
+    @property
+    def receivers(self) -> dict[str, OfferReceiver]:
+        """By name."""
+        found: dict[str, OfferReceiver | None] = {"effects": self.actuators, "status": self.statuses}
+        return {name: one for name, one in found.items() if one is not None}
+
+
+def cluster_writers(
+    settings: Settings, log: AuditLog, parts: ExitStack, live: LiveFacts | None, election: Election | None
+) -> ClusterWriters:
+    """What is enabled of it, under one election. Raises `ClientConfigError` where there is no way to the API server."""
+    cluster = live.source.live if live else None
+    enabled = (settings.floor, settings.scale, settings.resize, settings.resources)
+    fence = election or (election_of(settings, parts) if any(one.enabled for one in enabled) else None)
+    acting = actuators(settings, log, parts, cluster, fence, lambda: live.source.misread if live else ())
+    return ClusterWriters(acting, status_writer(settings, log, parts, cluster, fence))
 
 
 def actuators(

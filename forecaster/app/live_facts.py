@@ -15,7 +15,7 @@ from forecaster.kube.connections import RawRequest
 from forecaster.publish.overlay import GONE, OverlayWriter, PresentWorkload, overlay_path
 from forecaster.publish.rows import metric_readers
 from forecaster.sources.factory import close, source_of
-from forecaster.sources.live import LiveSource
+from forecaster.sources.live_source import LiveSource
 from forecaster.sources.prometheus import PrometheusSource
 
 if TYPE_CHECKING:

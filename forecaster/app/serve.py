@@ -20,9 +20,8 @@ from forecaster.app.compose import (
     build_cycle,
     election_of,
     origins_file,
-    status_writer,
 )
-from forecaster.app.effects import actuators
+from forecaster.app.effects import cluster_writers
 from forecaster.app.facts import tell_facts
 from forecaster.app.follower import Follower, leader_config
 from forecaster.app.live_facts import service_source
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
+    from forecaster.actuators.statuses import StatusWriter
     from forecaster.app.child import ServingProcess
     from forecaster.app.live_facts import LiveFacts, ServiceFacts
     from forecaster.app.reload import SettingsFiles
@@ -205,30 +205,18 @@ def build_service(
     source, live = facts or service_source(settings, table_path(directory), log, parts, clock)
     kept.follow_origins(origins_file(settings, source), log)
     table = offer_table(settings, directory, recall(ledger, now, log), metrics, paths, live, lambda: service.report)
-    cluster = live.source.live if live else None
-    writes = settings.floor.enabled or settings.scale.enabled or settings.resources.enabled
-    fence = election or (election_of(settings, parts) if writes else None)
-    actuator = actuators(settings, log, parts, cluster, fence, lambda: live.source.misread if live else ())
-    statuses = status_writer(settings, log, parts, cluster, fence)
+    writers = cluster_writers(settings, log, parts, live, election)
     receivers: dict[str, OfferReceiver] = {"state": StateBefore(kept.earned)} if election else {}
     receivers["table"] = AnnouncedTable(table, log, written)
     if live:
         receivers["live"] = live
-        metrics.watch_live(live.states, lambda: live.source.misread)
-    if settings.serving.secure.enabled and settings.serving.secure.certificate_file:
-        metrics.watch_certificate(settings.serving.secure.certificate_file)
-    receivers |= remote_writers(settings, parts)
-    if actuator:
-        receivers["effects"] = actuator
-    if statuses:
-        receivers["status"] = statuses
-        metrics.watch_statuses(lambda: statuses.outcomes)
+    receivers |= remote_writers(settings, parts) | writers.receivers
     receivers |= pictures(settings, table.path, kept.history, paths)
     publisher = OfferPublisher(
         settings.policies, receivers, before=last_offers(table.path), counting=metrics.counting_failures
     )
     parts.callback(close_ledger, ledger, log)
-    metrics.watch_history((one for one in settings.signal_table.measured if not one.of_container), kept.history.missing)
+    watch(metrics, settings, kept.history, live, writers.statuses)
     told = beginning(settings, kept.history, now, observed=kept.observed) if settings.state.tape else b""
     taped = on_tape(settings, source, CountedLedger(ledger, metrics), told, parts)
     cycle = build_cycle(
@@ -238,13 +226,26 @@ def build_service(
         publisher=FencedPublisher(publisher, election.holds) if election else publisher,
         ledger=taped.ledger,
         observed=kept.observed,
-        actuator=actuator,
+        actuator=writers.actuators,
     )
     if settings.serving.forecast_path:
         cycle.forecaster.paths = paths
     service = Service(cycle, settings.cycle, metrics, kept.files, log, clock)
     service.taken_over = published_at(table.path) if election else None
     return service
+
+
+def watch(
+    metrics: Metrics, settings: Settings, history: HistoryStore, live: LiveFacts | None, statuses: StatusWriter | None
+) -> None:
+    """Count what the parts of the service know of themselves."""
+    metrics.watch_history((one for one in settings.signal_table.measured if not one.of_container), history.missing)
+    if live:
+        metrics.watch_live(live.states, lambda: live.source.misread)
+    if settings.serving.secure.enabled and settings.serving.secure.certificate_file:
+        metrics.watch_certificate(settings.serving.secure.certificate_file)
+    if statuses:
+        metrics.watch_statuses(lambda: statuses.outcomes)
 
 
 def offer_table(

@@ -160,7 +160,7 @@ class Explanations:
 
 def _live_facts(cycle: Cycle, workload: Workload) -> tuple[Behavior | None, list[str]]:
     """The behavior of its HPA, and which source told which fact; nothing where the API server is not asked."""
-    from forecaster.sources.live import LiveSource
+    from forecaster.sources.live_source import LiveSource
 
     if not isinstance(cycle.source, LiveSource):
         return None, []

@@ -26,8 +26,9 @@ from forecaster.publish.reader import TableReader
 from forecaster.serving.answers import MetricRequest, answer, moment_at
 from forecaster.sources.embedded import EmbeddedPrometheus
 from forecaster.sources.factory import prometheus
-from forecaster.sources.live import LiveCluster, LiveSource
+from forecaster.sources.live import LiveCluster
 from forecaster.sources.live_objects import ScalableKind
+from forecaster.sources.live_source import LiveSource
 from forecaster.sources.queries import Queries
 from forecaster.sources.recorded import Recording
 from forecaster.sources.settings import PrometheusSettings

@@ -24,7 +24,7 @@ from forecaster.publish.publisher import OfferPublisher
 from forecaster.resources.objects import API_VERSION, AUTOSCALERS, path_of_all
 from forecaster.resources.schema import RULES
 from forecaster.resources.spelling import in_objects
-from forecaster.sources.live import LiveSource
+from forecaster.sources.live_source import LiveSource
 from forecaster.sources.queries import Queries
 from tests.support.control_plane.acting import apply_components
 from tests.support.control_plane.deployed import NAMESPACE

@@ -23,8 +23,9 @@ from forecaster.errors import SourceUnavailable
 from forecaster.kube.client import ApiError, UnreachableError
 from forecaster.kube.objects import HorizontalPodAutoscaler
 from forecaster.sources.inventory import SEVERAL_OBJECTS
-from forecaster.sources.live import AGED_SECONDS, LiveCluster, LiveSource
+from forecaster.sources.live import AGED_SECONDS, LiveCluster
 from forecaster.sources.live_objects import BUILT_IN_KINDS, ScalableKind
+from forecaster.sources.live_source import LiveSource
 from forecaster.sources.queries import Queries
 from tests.support.api_objects import (
     container,

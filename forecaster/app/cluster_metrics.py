@@ -1,0 +1,121 @@
+"""Metrics of what is read from the cluster and written to it."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from forecaster.certificates.issue import end_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from prometheus_client import Metric
+
+    from forecaster.domain.report import Effected
+    from forecaster.sources.live_objects import WatchState
+
+
+class StatusMetrics(Collector):
+    """Statuses of PredictiveAutoscalers that were written, by what became of each."""
+
+    def __init__(self, outcomes: Callable[[], Mapping[str, int]]) -> None:
+        self._outcomes = outcomes
+
+    def collect(self) -> Iterator[Metric]:
+        """Of this process."""
+        found = CounterMetricFamily(
+            "forecaster_status_writes", "Statuses of PredictiveAutoscalers by outcome.", labels=["outcome"]
+        )
+        for outcome, count in list(self._outcomes().items()):
+            found.add_metric([outcome], count)
+        yield found
+
+
+class LiveMetrics(Collector):
+    """What is watched at the API server, by the path of the collection."""
+
+    def __init__(self, states: Callable[[], Iterable[WatchState]], misread: Callable[[], Sequence[object]]) -> None:
+        self._states, self._misread = states, misread
+
+    def collect(self) -> Iterator[Metric]:
+        """A collection that was never known has no age: absent, not zero."""
+        age = GaugeMetricFamily("forecaster_live_age_seconds", "Age of what is known of it.", labels=["collection"])
+        objects = GaugeMetricFamily("forecaster_live_objects", "Objects that are known.", labels=["collection"])
+        requests = CounterMetricFamily(
+            "forecaster_live_requests", "Lists and watches that were asked for.", labels=["collection"]
+        )
+        for state in self._states():
+            if state.confirmed:
+                age.add_metric([state.path], max(time.time() - state.confirmed, 0.0))
+            objects.add_metric([state.path], state.objects)
+            requests.add_metric([state.path], state.requests)
+        misread = GaugeMetricFamily(
+            "forecaster_misread_hpas", "HPAs that read our demand in a way that has no answer.", len(self._misread())
+        )
+        yield from (age, objects, requests, misread)
+
+
+class CertificateMetrics(Collector):
+    """When the certificate of the secure port ends; absent while its file cannot be read."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def collect(self) -> Iterator[Metric]:
+        """As the file is now."""
+        name, text = "forecaster_certificate_end_timestamp_seconds", "When the certificate of the secure port ends."
+        try:
+            yield GaugeMetricFamily(name, text, end_of(self._file.read_text(encoding="utf-8")).timestamp())
+        except (OSError, ValueError):
+            yield GaugeMetricFamily(name, text)
+
+
+class EffectMetrics:
+    """What is done to the cluster."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._leading = Gauge("forecaster_leader", "1 for the replica that writes, 0 for others.", registry=registry)
+        self._states = {
+            "floor": Gauge(
+                "forecaster_floors", "HPAs whose floor is raised, or refused, by why.", ["state"], registry=registry
+            ),
+            "scale": Gauge(
+                "forecaster_scales", "Workloads whose count is ours, or refused, by why.", ["state"], registry=registry
+            ),
+        }
+        self._states["resize"] = Gauge(
+            "forecaster_resizes",
+            "Pods that are watched after a resize, or refused one, by why.",
+            ["state"],
+            registry=registry,
+        )
+        changed = ["change", "outcome"]
+        self._writes = {
+            "floor": Counter(
+                "forecaster_floor_writes", "Writes to HPAs by change and outcome.", changed, registry=registry
+            ),
+            "scale": Counter(
+                "forecaster_scale_writes", "Writes of counts by change and outcome.", changed, registry=registry
+            ),
+        }
+
+        self._writes["resize"] = Counter(
+            "forecaster_resize_writes", "Writes to pods by change and outcome.", changed, registry=registry
+        )
+
+    def record(self, effected: Mapping[str, Effected]) -> None:
+        """As of one more cycle."""
+        self._leading.set(any(one.leading for one in effected.values()))
+        for gauge in self._states.values():
+            gauge.clear()
+        for name, one in effected.items():
+            for state, count in one.states.items():
+                self._states[name].labels(state).set(count)
+            for (change, outcome), count in one.writes.items():
+                self._writes[name].labels(change, outcome).inc(count)

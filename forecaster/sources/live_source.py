@@ -1,0 +1,157 @@
+"""LiveSource: the inventory as the API server has it over what Prometheus tells; histories are of Prometheus."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from forecaster.domain.amounts import duration_text
+from forecaster.errors import SourceError
+from forecaster.sources.inventory import of_series
+from forecaster.sources.live import PAST_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from datetime import datetime, timedelta
+
+    from forecaster.domain.signal import Signal
+    from forecaster.domain.window import Block, Inventory
+    from forecaster.domain.workload import ContainerBlock, ContainerFacts, Workload, WorkloadId
+    from forecaster.sources.live import LiveCluster
+    from forecaster.sources.live_objects import (
+        Misread,
+    )
+    from forecaster.sources.prometheus import PrometheusSource
+
+
+class LiveSource:
+    """A source with live facts over its inventory; histories, and kinds that are not watched, are its own.
+
+    While nothing is live its inventory is the one there is; where it `tells`, a fault says why.
+    """
+
+    def __init__(
+        self,
+        source: PrometheusSource,
+        live: LiveCluster,
+        clock: Callable[[], float] = time.time,
+        *,
+        tells: bool = False,
+        signals: Sequence[str] = (),
+    ) -> None:
+        self.source, self.live, self._tells = source, live, tells
+        self._signals = signals
+        self.told: tuple[datetime, frozenset[str]] | None = None
+        """Of the last inventory, its instant and the kinds that were live."""
+        self.misread: list[Misread] = []
+        """Of the last inventory, HPAs that read our demand in a way that has no answer; a sentence each."""
+        self._clock = clock
+        self._namespaces = re.compile(source.queries.namespaces)
+        self._others: tuple[Workload, ...] = ()
+
+    def inventory(self, at: datetime) -> Inventory:
+        """Every workload at `at`. Of an instant that is past only Prometheus can tell. Raises SourceError."""
+        past = self._clock() - at.timestamp() > PAST_SECONDS
+        kinds = frozenset() if past else self.live.kinds() & set(self.source.queries.kinds)
+        self.told = (at, kinds)
+        if kinds:
+            live = replace(self.live.inventory(at, kinds, self._namespaces), policies=self.live.policies())
+            found = replace(self._with_others(live), started=self.live.started())
+            self.told = (at, found.whole)
+            self.source.follow(found)
+        else:
+            found = replace(self.source.inventory(at), policies=None if past else self.live.policies())
+        self.misread = self.live.misread(self._signals, self._namespaces) if kinds else []
+        stated = found.policies.faults if found.policies else ()
+        faults = (*map(str, self.misread), *stated, *(self.live.faults() if self._tells and not past else ()))
+        return replace(found, faults=(*found.faults, *faults)) if faults else found
+
+    def live_kinds(self, at: datetime) -> frozenset[str]:
+        """Kinds that were live in the inventory of that instant."""
+        return self.told[1] if self.told is not None and self.told[0] == at else frozenset()
+
+    def _with_others(self, live: Inventory) -> Inventory:
+        """With the workloads of other kinds; while these cannot be listed, they are held as they were.
+
+        The source is asked in any case: what it learns of containers that HPAs name, its other queries need.
+        """
+        try:
+            told = self.source.inventory(live.at)
+        except SourceError as error:
+            faults, partly = (*live.faults, str(error)), {one.id: f"not listed: {error}" for one in self._others}
+            return replace(live, workloads=_ordered(live, self._others), faults=faults, partly=partly)
+        live, foreign = _without_foreign(live, told)
+        self._others = tuple(one for one in told.workloads if one.id.kind not in live.whole)
+        ids = {one.id for one in self._others}
+        faults, mixed = of_series(told)
+        partly = mixed | {id_: why for id_, why in told.partly.items() if id_ in ids}
+        faults = (*live.faults, *foreign, *faults)
+        return replace(live, workloads=_ordered(live, self._others), faults=faults, partly=partly)
+
+    def origins(self, id_: WorkloadId) -> list[str]:
+        """Sentences: which source told which fact of a workload, and by which labels it is found."""
+        queries = self.source.queries
+        watch = self.live.workloads.get(id_.kind) if self.told and id_.kind in self.told[1] else None
+        found = watch.objects.get((id_.namespace, id_.name)) if watch else None
+        if found is None:
+            every = duration_text(queries.specifications_every)
+            return [f"Count, HPA and requests are those of kube-state-metrics in Prometheus, up to {every} old."]
+        scalers = ", ".join(f"HPA {key[1]} (version {hpa.version})" for key, hpa in self.live.scalers(id_)) or "no HPA"
+        pods = self.live.pods_of(id_)
+        requests = f"requests of its pods ({pods})" if pods else "requests of the template, since no pods are known"
+        live = f"Count, {scalers} and {requests} are those of the API server ({id_.kind} version {found.version})"
+        labels = f"Its pods carry {found.selector or 'no labels'}"
+        return [
+            f"{live}; usage and other histories are those of Prometheus.",
+            f"{labels}; series are its own by namespace={id_.namespace} and pod, through the owners of its pods.",
+        ]
+
+    def latest(self, signal: Signal, at: datetime) -> Block:
+        """As the source has it."""
+        return self.source.latest(signal, at)
+
+    def history(self, signal: Signal, start: datetime, end: datetime, step: timedelta) -> Iterator[Block]:
+        """As the source has it."""
+        return self.source.history(signal, start, end, step)
+
+    def containers(self, at: datetime) -> ContainerFacts:
+        """As the source has them."""
+        return self.source.containers(at)
+
+    def container_usage(
+        self, signal: Signal, start: datetime, end: datetime, step: timedelta
+    ) -> Iterator[ContainerBlock]:
+        """As the source has it."""
+        return self.source.container_usage(signal, start, end, step)
+
+    def close(self) -> None:
+        """Give the connections of the source back."""
+        self.source.close()
+
+
+FOREIGN_LEAST = 3
+"""Workloads of a kind that Prometheus tells and the API server does not: fewer may have been deleted just now."""
+
+
+def _ordered(live: Inventory, others: Sequence[Workload]) -> tuple[Workload, ...]:
+    return tuple(sorted((*live.workloads, *others), key=lambda one: one.id))
+
+
+def _without_foreign(live: Inventory, told: Inventory) -> tuple[Inventory, list[str]]:
+    """Live facts without the kinds of which they have no workload that Prometheus has, and a sentence for each.
+
+    Then the API server is that of another cluster, or has lost its store, and its silence is no deletion: where it is
+    silent of enough workloads of one kind, that of the few of another kind is none either.
+    """
+    counts = Counter(one.id.kind for one in told.workloads)
+    shared = {id_.kind for id_ in set(live.ids) & set(told.ids)}
+    foreign = {kind for kind in live.whole if counts[kind] and kind not in shared}
+    if not any(counts[kind] >= FOREIGN_LEAST for kind in foreign):
+        return live, []
+    ours = tuple(one for one in live.workloads if one.id.kind not in foreign)
+    why = "none is at the API server; does kubernetes.kubeconfig, or queries.labels, name another cluster?"
+    faults = [f"live facts: of {counts[kind]} workloads of kind {kind} in Prometheus {why}" for kind in sorted(foreign)]
+    return replace(live, workloads=ours, whole=live.whole - foreign), faults
