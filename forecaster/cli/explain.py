@@ -75,14 +75,7 @@ def explain(
             cycle.what_if(changes, outcome.report.at) if changes else None,
             changed or (),
         )
-    for failure in outcome.report.failures:
-        tell(f"! {failure}")
-    if not ours:
-        raise typer.Exit(1)
-    if html is None or paths is None:
-        explanations.print(sorted(ours), output)
-    else:
-        explanations.write(sorted(ours), html, paths)
+    explanations.give(sorted(ours), output, html, paths)
     finished(shown)
 
 
@@ -96,6 +89,17 @@ class Explanations:
     together: Mapping[WorkloadId, list[str]]
     otherwise: Sequence[Recommendation] | None
     changed: Sequence[str]
+
+    def give(self, ids: Sequence[WorkloadId], output: DocumentOutput, html: Path | None, paths: Paths | None) -> None:
+        """Failures first; printed, or written as a page. Exits with 1 where no workload is meant."""
+        for failure in self.outcome.report.failures:
+            tell(f"! {failure}")
+        if not ids:
+            raise typer.Exit(1)
+        if html is None or paths is None:
+            self.print(ids, output)
+        else:
+            self.write(ids, html, paths)
 
     def print(self, ids: Sequence[WorkloadId], output: DocumentOutput) -> None:
         """All of it, one workload after the other."""

@@ -21,7 +21,7 @@ def run(prometheus: PrometheusUrl = None, config: ConfigFile = None, namespace: 
 
     from forecaster.app.reload import SettingsFiles
     from forecaster.app.serve import serve
-    from forecaster.config.settings import fingerprint
+    from forecaster.config.files import fingerprint
 
     read = partial(settings_of, config, prometheus, namespace)
     code = serve(read(), files=SettingsFiles(partial(fingerprint, config), read) if config else None)

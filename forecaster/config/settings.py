@@ -29,17 +29,16 @@ import re
 from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import yaml
 from pydantic import BaseModel, Field, ValidationError, ValidationInfo, create_model, field_validator
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError
 
 import models
 from forecaster.actuators.settings import ActingSettings, FloorSettings, ResizeSettings, ScaleSettings
 from forecaster.config.faults import UNKNOWN_SETTING, faults_of, faults_of_overrides
+from forecaster.config.files import read_file, setting_files
 from forecaster.domain.layers import merged
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy, PolicySelector
@@ -310,7 +309,7 @@ def load(path: Path | None = None, given: Mapping[str, object] | None = None) ->
 
 def layers(path: Path | None, given: Mapping[str, object] | None = None) -> list[tuple[str, Mapping[str, object]]]:
     """What says something about settings, by its name; later ones are put over earlier ones."""
-    files = [(str(file), _read(file)) for file in _files(path)]
+    files = [(str(file), read_file(file)) for file in setting_files(path)]
     return [*files, ("environment", environment()), ("command line", given or {})]
 
 
@@ -370,22 +369,6 @@ def with_spelling(fault: Fault, within: str = "") -> Fault:
     return replace(fault, allowed=f"{UNKNOWN_SETTING}; did you mean {' or '.join(near)}?") if near else fault
 
 
-def fingerprint(path: Path | None) -> bytes:
-    """Of what the files of a path say, whatever their names lead to: a mounted ConfigMap is replaced below them.
-
-    Raises:
-        ConfigError: one cannot be read.
-    """
-    found = sha256()
-    for file in _files(path):
-        try:
-            content = file.read_bytes()
-        except OSError as error:
-            raise ConfigError(str(file), [Fault("(file)", str(file), f"a readable file; {error}")]) from error
-        found.update(f"{file.name} {len(content)} ".encode() + content)
-    return found.digest()
-
-
 def changed_paths(before: Settings, after: Settings) -> list[str]:
     """The paths of the settings in which they differ, as `serving.port`."""
     return [*_changed(before, after, "")]
@@ -400,32 +383,3 @@ def _changed(before: BaseModel, after: BaseModel, within: str) -> Iterator[str]:
             yield from _changed(one, other, f"{within}{name}.")
         else:
             yield within + name
-
-
-def _files(path: Path | None) -> list[Path]:
-    if path is None:
-        return []
-    found = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
-    if not found:
-        raise ConfigError(str(path), [Fault("(folder)", str(path), "a folder with *.yaml files is expected")])
-    return found
-
-
-def _read(path: Path) -> dict[str, object]:
-    try:
-        value = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(str(path), [Fault("(file)", str(path), f"a readable UTF-8 file; {error}")]) from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ConfigError(str(path), [Fault("(file)", str(path), f"YAML; {_position(error)}")]) from error
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise ConfigError(str(path), [Fault("(file)", type(value).__name__, "a mapping of sections is expected")])
-    return value
-
-
-def _position(error: Exception) -> str:
-    mark = getattr(error, "problem_mark", None)
-    problem = getattr(error, "problem", None) or str(error) or "not parseable"
-    return f"line {mark.line + 1}, column {mark.column + 1}: {problem}" if mark else problem

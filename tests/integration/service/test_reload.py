@@ -14,7 +14,8 @@ import yaml
 from forecaster.app import telemetry
 from forecaster.app.reload import SettingsFiles, SettingsReload
 from forecaster.app.serve import build_service, state_directory
-from forecaster.config.settings import fingerprint, load
+from forecaster.config.files import fingerprint
+from forecaster.config.settings import load
 from forecaster.domain.layers import merged
 from tests.support.builders import NOON, after, workload
 from tests.support.composed import published, recorded_cluster, tick

@@ -1,0 +1,60 @@
+"""The files that settings stand in: one, or those of a folder, such as a mounted ConfigMap."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+import yaml
+
+from forecaster.errors import ConfigError, Fault
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def fingerprint(path: Path | None) -> bytes:
+    """Of what the files of a path say, whatever their names lead to: a mounted ConfigMap is replaced below them.
+
+    Raises:
+        ConfigError: one cannot be read.
+    """
+    found = sha256()
+    for file in setting_files(path):
+        try:
+            content = file.read_bytes()
+        except OSError as error:
+            raise ConfigError(str(file), [Fault("(file)", str(file), f"a readable file; {error}")]) from error
+        found.update(f"{file.name} {len(content)} ".encode() + content)
+    return found.digest()
+
+
+def setting_files(path: Path | None) -> list[Path]:
+    """The file of a path, or all `*.yaml` of a folder by their names. Raises `ConfigError` where there are none."""
+    if path is None:
+        return []
+    found = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
+    if not found:
+        raise ConfigError(str(path), [Fault("(folder)", str(path), "a folder with *.yaml files is expected")])
+    return found
+
+
+def read_file(path: Path) -> dict[str, object]:
+    """What a file says, by section. Raises `ConfigError` with the place that is wrong."""
+    try:
+        value = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(str(path), [Fault("(file)", str(path), f"a readable UTF-8 file; {error}")]) from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ConfigError(str(path), [Fault("(file)", str(path), f"YAML; {_position(error)}")]) from error
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise ConfigError(str(path), [Fault("(file)", type(value).__name__, "a mapping of sections is expected")])
+    return value
+
+
+def _position(error: Exception) -> str:
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or str(error) or "not parseable"
+    return f"line {mark.line + 1}, column {mark.column + 1}: {problem}" if mark else problem
