@@ -24,7 +24,7 @@ from forecaster.actuators.scale import LiveScale, ScaleWrite
 from forecaster.actuators.writes import MANAGER, Change
 from forecaster.domain.workload import WorkloadId
 from forecaster.kube.client import ApiError
-from forecaster.kube.objects import OwnerReference, Wire
+from forecaster.kube.objects import ManagedFields, OwnerReference, Wire
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -67,27 +67,6 @@ EVENTS = {
 """Events by change; marks that are removed change no number and have none."""
 
 
-class OwnedReplicas(msgspec.Struct, frozen=True):
-    """Fields of `spec` that a manager owns, as far as they matter here."""
-
-    replicas: dict[str, Any] | None = msgspec.field(name="f:replicas", default=None)
-
-
-class OwnedScaleFields(msgspec.Struct, frozen=True):
-    """`fieldsV1` of a manager."""
-
-    spec: OwnedReplicas = msgspec.field(name="f:spec", default=OwnedReplicas())
-
-
-class Manager(Wire, frozen=True):
-    """Fields of one manager."""
-
-    manager: str = ""
-    subresource: str = ""
-    time: datetime | None = None
-    fields_v1: OwnedScaleFields = OwnedScaleFields()
-
-
 class Meta(Wire, frozen=True):
     """Metadata of a workload."""
 
@@ -99,7 +78,7 @@ class Meta(Wire, frozen=True):
     labels: dict[str, str] = msgspec.field(default_factory=dict)
     annotations: dict[str, str] = msgspec.field(default_factory=dict)
     owner_references: tuple[OwnerReference, ...] = ()
-    managed_fields: tuple[Manager, ...] = ()
+    managed_fields: tuple[ManagedFields, ...] = ()
 
 
 class WorkloadSpecFields(Wire, frozen=True):
@@ -277,14 +256,14 @@ def live_scale(one: Object, kind: str) -> LiveScale:
     )
 
 
-def _writers(managers: Sequence[Manager]) -> frozenset[str]:
+def _writers(managers: Sequence[ManagedFields]) -> frozenset[str]:
     """Field managers that own the count, without those that own it since before our marks: ours was not written yet."""
     marked = max((each.time for each in managers if _is_our_mark(each) and each.time), default=LONG_AGO)
     owning = [each for each in managers if each.fields_v1.spec.replicas is not None]
     return frozenset(each.manager for each in owning if each.manager == MANAGER or (each.time or marked) >= marked)
 
 
-def _is_our_mark(one: Manager) -> bool:
+def _is_our_mark(one: ManagedFields) -> bool:
     return one.manager == MANAGER and not one.subresource
 
 

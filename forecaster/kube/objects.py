@@ -213,6 +213,7 @@ class OwnedSpec(msgspec.Struct, frozen=True):
     """Fields of `spec` that a manager owns, as far as they matter here."""
 
     min_replicas: dict[str, Any] | None = msgspec.field(name="f:minReplicas", default=None)
+    replicas: dict[str, Any] | None = msgspec.field(name="f:replicas", default=None)
 
 
 class OwnedFields(msgspec.Struct, frozen=True):
@@ -226,6 +227,7 @@ class ManagedFields(Wire, frozen=True):
 
     manager: str = ""
     subresource: str = ""
+    time: datetime | None = None
     fields_v1: OwnedFields = OwnedFields()
 
 
