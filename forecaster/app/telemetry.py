@@ -125,15 +125,7 @@ class Metrics:
             ["signal"],
             registry=registry,
         )
-        self._loaded = Gauge(
-            "forecaster_settings_loaded",
-            "1 where the settings that lie in the files are in force, 0 where they are refused.",
-            registry=registry,
-        )
-        self._loaded.set(1)
-        self._waiting = Gauge(
-            "forecaster_settings_waiting", "Settings that have changed and need a restart.", registry=registry
-        )
+        self._settings = SettingsMetrics(registry)
         self._scores = ScoreMetrics(registry)
         self._effects = EffectMetrics(registry)
 
@@ -158,8 +150,8 @@ class Metrics:
 
     def settings_loaded(self, *, taken_over: bool, waiting: int) -> None:
         """The files of the settings were looked at."""
-        self._loaded.set(taken_over)
-        self._waiting.set(waiting)
+        self._settings.loaded.set(taken_over)
+        self._settings.waiting.set(waiting)
 
     def cycle_failed(self) -> None:
         """A cycle ended without a report."""
@@ -190,6 +182,21 @@ class Metrics:
         except StoreError:
             self._store.labels(part).inc()
             raise
+
+
+class SettingsMetrics:
+    """Whether what lies in the files of the settings is in force."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.loaded = Gauge(
+            "forecaster_settings_loaded",
+            "1 where the settings that lie in the files are in force, 0 where they are refused.",
+            registry=registry,
+        )
+        self.loaded.set(1)
+        self.waiting = Gauge(
+            "forecaster_settings_waiting", "Settings that have changed and need a restart.", registry=registry
+        )
 
 
 class FleetMetrics:
