@@ -18,6 +18,7 @@ from .experts import (
     LearnedExperts,
     Past,
     change_of_periods,
+    in_units,
     reach_of,
     replayed,
     within_reach,
@@ -213,7 +214,7 @@ def _mixture(
     weights = learned.standing.of((slice(None), reaches)).weights(FIRST).astype(np.float32)[:, kinds].swapaxes(1, 2)
     unit = np.where(prior[:, MEDIAN, :1] > 0, prior[:, MEDIAN, :1], 1.0)[:, :, None]
     said = [prior, within_reach(ridge, prior, axis=1), *ago]
-    table = mixed(np.stack([one / unit for one in said], axis=-1, dtype=np.float32), weights) * unit
+    table = mixed(np.stack([in_units(one, unit) for one in said], axis=-1, dtype=np.float32), weights) * unit
     table = np.maximum.accumulate(np.where(np.isfinite(prior), table, np.nan), axis=1)
     return read_table(table, levels, TABLE_LEVELS)
 

@@ -100,6 +100,16 @@ class Replayed(NamedTuple):
     said: Floats
 
 
+# What is further away than this many units is as far: more would not fit into a float32.
+FARTHEST = 1e30
+
+
+def in_units(values: Floats, unit: Floats) -> Floats:
+    """Values divided by a unit that broadcasts, however small it is."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.clip(values / unit, -FARTHEST, FARTHEST))
+
+
 def replayed(past: Past, learned: LearnedExperts, origins: Origins, windows: Sequence[StepWindow]) -> Replayed:
     """What each expert would have said at past origins; one network for all, with errors that are alike.
 
@@ -108,9 +118,10 @@ def replayed(past: Past, learned: LearnedExperts, origins: Origins, windows: Seq
     """
     views = look(past.values, origins, windows, past.day, members=1)
     unit = np.where(past.unit > 0, past.unit, 1.0)[:, None, None, None]
-    ridge = said_at(past.level, learned.equations, origins, windows, TABLE_LEVELS) / unit
+    ridge = said_at(past.level, learned.equations, origins, windows, TABLE_LEVELS)
+    ridge = in_units(ridge, unit)
     ridge[origins < past.since[:, None]] = np.nan
-    spread = learned.spread / unit
+    spread = in_units(learned.spread, unit)
     kinds = [reach_of(one) for one in windows]
     ago = [
         a_period_ago(past.values, origins, windows, bins)[..., None] + spread[:, None, kinds, nth]
@@ -118,7 +129,8 @@ def replayed(past: Past, learned: LearnedExperts, origins: Origins, windows: Seq
     ]
     said = np.stack([views.in_units(), ridge, *ago], axis=-1)
     scale = views.seen.scale
-    return Replayed(ahead_of(past.values, origins, windows) / scale[:, :, None], said / scale[:, :, None, None, None])
+    actual = ahead_of(past.values, origins, windows)
+    return Replayed(in_units(actual, scale[:, :, None]), in_units(said, scale[:, :, None, None, None]))
 
 
 def within_reach(ridge: Floats, prior: Floats, axis: int = -1) -> Floats:

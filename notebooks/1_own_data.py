@@ -46,7 +46,7 @@ rng = np.random.default_rng(1)
 long = panel.select(list(panel.keys[:3])).to_frame().melt(ignore_index=False, var_name="workload")
 long = long.rename_axis("timestamp").reset_index()
 first, second, third = panel.keys[:3]
-late = (long["workload"] == second) & (long["timestamp"] < panel.start + pd.Timedelta("3d"))
+late = (long["workload"] == second) & (long["timestamp"] < panel.start + pd.Timedelta("3D"))
 early = (long["workload"] == third) & (long["timestamp"] >= panel.end - pd.Timedelta("5h"))
 missed = rng.random(len(long)) < 0.01
 long[~(late | early | missed)].to_csv(folder / "demand.csv", index=False)

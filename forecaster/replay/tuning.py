@@ -179,7 +179,7 @@ class Search:
 
 def _thin(begin: datetime, until: datetime) -> str:
     days, length = (until - begin) // timedelta(days=1), duration_text(until - begin)
-    return f"{days} whole day(s), {length}, to replay say too little; {LEAST_DAYS} are the least"
+    return f"{days} whole days of {length} say too little; {LEAST_DAYS} are the least"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,7 +17,7 @@ from forecaster.cycle.decide import Decider
 from forecaster.cycle.forecasts import Forecasts
 from forecaster.cycle.rows import RowBook
 from forecaster.demand.latest import Latest, Parts
-from forecaster.domain.policies import Policies
+from forecaster.domain.policies import CombinedPolicy, Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import CPU, DEMAND
 from forecaster.domain.window import MINUTE
@@ -110,7 +110,8 @@ class RandomFleet:
             id_ = workload_id(f"web-{number}")
             known = self.workloads.get(id_)
             if known is None or self._one_in(20):
-                self.policies.chosen[id_], self.sizings[id_] = self._chosen(POLICIES), self._chosen(SIZINGS)
+                self.policies.chosen[id_] = CombinedPolicy(self._chosen(POLICIES))
+                self.sizings[id_] = self._chosen(SIZINGS)
                 known = workload(id=id_, autoscaler=self._chosen(AUTOSCALERS))
             replicas = -2 if self._one_in(40) else int(self.random.integers(0, 14))
             ready = replicas if self.random.integers(2) else int(self.random.integers(0, 14))
