@@ -28,7 +28,9 @@ from tests.cluster.test_resources import Replica as StatedReplica
 from tests.cluster.test_resources import apply as apply_autoscaler
 from tests.cluster.test_resources import events as reasons_of_events
 from tests.support.control_plane.acting import ActingReplica
+from tests.support.control_plane.binaries import CORE, why_not
 from tests.support.control_plane.deployed import NAMESPACE, Deployed
+from tests.support.control_plane.plane import ControlPlane
 from tests.support.control_plane.workloads import deployment, external_hpa
 from tests.support.waiting import wait_until
 
@@ -37,7 +39,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.support.control_plane.api import Document
-    from tests.support.control_plane.plane import ControlPlane
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 METHODS = {"get": "GET", "list": "GET", "watch": "GET", "create": "POST", "patch": "PATCH"}
@@ -57,6 +58,15 @@ class Granted(NamedTuple):
 
 
 GRANTED = [Granted(right, verb) for right in RIGHTS for verb in right.verbs]
+
+
+@pytest.fixture(scope="module")
+def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """One of its own: other tests ask on purpose for what is forbidden, and leave objects behind."""
+    if absent := why_not(*CORE):
+        pytest.skip(absent)
+    with ControlPlane(tmp_path_factory.mktemp("rights"), services="127.135") as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
