@@ -104,6 +104,7 @@ def test_a_second_writer_keeps_its_count_and_is_told_of_it(
 ) -> None:
     leader.cycle(web, 6)
     plane.kubectl("scale", "deployment/web", "--replicas=9", f"--namespace={web}")
+    wait_until(lambda: replicas(plane.api, "web", web).ready == 9, what="what its controller writes, too")
     assert leader.cycle(web, 6)["scale"].writes == {("yield", "written"): 1}
     found = leader.cycle(web, 12)["scale"]
     assert found.writes == {}
