@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from forecaster.kube.client import ApiClient
 
 MESSAGE_MAX = 1000
+NAME_MAX = 200
+"""Characters of the object's name in that of its Event, which has 253 at most."""
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 COUNT_DIGITS = 10
 """Of the largest count that the API server takes. Longer texts are no count, and some no number for Python."""
@@ -55,20 +57,26 @@ class EventKind(NamedTuple):
     warns: bool = False
 
 
-def event_of(write: ClusterWrite, involved: InvolvedObject, kind: EventKind, moved: str, at: datetime) -> EventObject:
-    """What `kubectl describe` shows of a change. Its name is made of the change: sent twice it is one."""
-    digest = hashlib.sha256(f"{involved.uid} {write.subject.version} {write.change}".encode()).hexdigest()[:16]
+def event(involved: InvolvedObject, about: str, kind: EventKind, message: str, at: datetime) -> EventObject:
+    """What `kubectl describe` shows. Its name is made of what it is about: sent twice it is one."""
+    digest, now = hashlib.sha256(about.encode()).hexdigest()[:16], instant_text(at)
     return EventObject(
-        ObjectMeta(name=f"{involved.name}.{digest}", namespace=involved.namespace),
+        ObjectMeta(name=f"{involved.name[:NAME_MAX]}.{digest}", namespace=involved.namespace),
         involved,
         reason=kind.reason,
-        message=moved + write.reason[:MESSAGE_MAX],
+        message=message,
         type="Warning" if kind.warns else "Normal",
-        first_timestamp=(now := instant_text(at)),
+        first_timestamp=now,
         last_timestamp=now,
         count=1,
         source={"component": MANAGER},
     )
+
+
+def event_of(write: ClusterWrite, involved: InvolvedObject, kind: EventKind, moved: str, at: datetime) -> EventObject:
+    """That of a change."""
+    about = f"{involved.uid} {write.subject.version} {write.change}"
+    return event(involved, about, kind, moved + write.reason[:MESSAGE_MAX], at)
 
 
 def create_event(client: ApiClient, event: EventObject) -> None:

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from forecaster.actuators.events import MESSAGE_MAX, EventObject, InvolvedObject, create_event, instant_text
-from forecaster.actuators.writes import MANAGER
+from forecaster.actuators.events import MESSAGE_MAX, EventKind, InvolvedObject, create_event, event
 from forecaster.domain.report import Effected
-from forecaster.kube.objects import ObjectMeta
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
+    from forecaster.actuators.events import EventObject
     from forecaster.actuators.settings import ActingSettings
     from forecaster.actuators.writes import Fence
     from forecaster.kube.client import ApiClient
     from forecaster.publish.rows import OfferedCycle
     from forecaster.sources.live_objects import Misread
 
+MISREAD = EventKind("MetricMisread", warns=True)
 AGAIN = timedelta(hours=1)
 """As long as the API server keeps an Event by default."""
 MOST = 20
@@ -55,17 +54,7 @@ class HpaWarnings:
 
 
 def warning_of(one: Misread, at: datetime) -> EventObject:
-    """Its name is made of the HPA, the fault and the hour: two replicas make one Event of it."""
-    told = f"{one.hpa.uid} {one.why} {at.timestamp() // AGAIN.total_seconds():.0f}"
-    digest, instant = hashlib.sha256(told.encode()).hexdigest()[:16], instant_text(at)
-    return EventObject(
-        ObjectMeta(name=f"{one.hpa.name}.{digest}", namespace=one.hpa.namespace),
-        InvolvedObject(one.hpa.namespace, one.hpa.name, one.hpa.uid, "autoscaling/v2", "HorizontalPodAutoscaler"),
-        reason="MetricMisread",
-        message=one.why[:MESSAGE_MAX],
-        type="Warning",
-        first_timestamp=instant,
-        last_timestamp=instant,
-        count=1,
-        source={"component": MANAGER},
-    )
+    """It is about the HPA, the fault and the hour: two replicas make one Event of it."""
+    hpa, hour = one.hpa, at.timestamp() // AGAIN.total_seconds()
+    involved = InvolvedObject(hpa.namespace, hpa.name, hpa.uid, "autoscaling/v2", "HorizontalPodAutoscaler")
+    return event(involved, f"{hpa.uid} {one.why} {hour:.0f}", MISREAD, one.why[:MESSAGE_MAX], at)

@@ -5,7 +5,6 @@ What has to be written is found in the cycle, by columns; it is sent by a thread
 
 from __future__ import annotations
 
-import hashlib
 import threading
 import time
 from collections import Counter
@@ -15,11 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
-from forecaster.actuators.events import EventObject, InvolvedObject, create_event, instant_text
+from forecaster.actuators.events import EventKind, InvolvedObject, create_event, event, instant_text
 from forecaster.actuators.writes import MANAGER
 from forecaster.domain.layers import leaf_origins
 from forecaster.kube.client import ApiError
-from forecaster.kube.objects import ObjectMeta, Wire
+from forecaster.kube.objects import Wire
 from forecaster.resources.objects import API_VERSION, AUTOSCALER, AUTOSCALERS, AutoscalerResource
 from forecaster.resources.status import AutoscalerStatus, Condition, Decided, news, status_of
 
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
     from datetime import datetime
 
+    from forecaster.actuators.events import EventObject
     from forecaster.actuators.writes import AuditLog, Fence
     from forecaster.domain.policies import Policies
     from forecaster.kube.client import ApiClient
@@ -206,18 +206,8 @@ def status_there(one: AutoscalerResource) -> AutoscalerStatus:
 
 
 def event_of(one: AutoscalerResource, condition: Condition, at: datetime) -> EventObject:
-    """What `kubectl describe predictiveautoscaler` shows of a change. Sent twice it is one."""
-    now = instant_text(at)
-    change = f"{one.uid} {one.generation} {condition.type} {condition.status} {condition.reason} {now}"
-    digest = hashlib.sha256(change.encode()).hexdigest()[:16]
-    return EventObject(
-        ObjectMeta(name=f"{one.name[:200]}.{digest}", namespace=one.namespace),
-        InvolvedObject(one.namespace, one.name, one.uid, API_VERSION, AUTOSCALER),
-        reason=condition.reason,
-        message=f"{condition.type} is {condition.status}: {condition.message}",
-        type="Warning" if condition.type == "Ready" and condition.status == "False" else "Normal",
-        first_timestamp=now,
-        last_timestamp=now,
-        count=1,
-        source={"component": MANAGER},
-    )
+    """What `kubectl describe predictiveautoscaler` shows of a change."""
+    change = f"{one.uid} {one.generation} {condition.type} {condition.status} {condition.reason} {instant_text(at)}"
+    involved = InvolvedObject(one.namespace, one.name, one.uid, API_VERSION, AUTOSCALER)
+    kind = EventKind(condition.reason, warns=condition.type == "Ready" and condition.status == "False")
+    return event(involved, change, kind, f"{condition.type} is {condition.status}: {condition.message}", at)
