@@ -2,46 +2,34 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from forecaster.actuators.floor import floor_plan
-from forecaster.actuators.values import FloorOffer
-from forecaster.actuators.writes import Change
-from forecaster.domain.report import Effected
+from forecaster.actuators.values import FloorOffer, Write
+from forecaster.actuators.writes import Change, WrittenCluster
 from forecaster.publish.offer import FORECAST
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from datetime import datetime
 
-    from forecaster.actuators.floor import FloorPlan
     from forecaster.actuators.memory import Memory
     from forecaster.actuators.settings import FloorSettings
-    from forecaster.actuators.values import LiveAutoscaler, Write
-    from forecaster.actuators.writes import Writer
+    from forecaster.actuators.values import LiveAutoscaler
+    from forecaster.actuators.writes import ClusterWrite, Writer
     from forecaster.domain.policies import Policies
+    from forecaster.domain.report import Effected
     from forecaster.domain.workload import WorkloadId
     from forecaster.publish.rows import OfferedCycle
 
 
-class LiveAutoscalers(Protocol):
-    """The HPAs of a cluster. Raises ApiError."""
+class LiveAutoscalers(WrittenCluster[Write], Protocol):
+    """The HPAs of a cluster. Each method raises ApiError."""
 
     def listed(self, *, marked: bool = False) -> list[LiveAutoscaler]:
         """All of them, or those with a mark of ours."""
-
-    def again(self, one: LiveAutoscaler) -> LiveAutoscaler:
-        """The same one as it is now."""
-
-    def write(self, write: Write) -> None:
-        """Carry out one change of the version that it was decided on."""
-
-    def record(self, write: Write, at: datetime) -> None:
-        """The Event of a change."""
 
 
 @dataclass(slots=True)
@@ -70,24 +58,20 @@ class FloorActuator:
         offers = floor_offers(self.offered, now)
         plan = floor_plan(live, offers, self._floored, self.memory, now, self.rules)
         self.memory = plan.memory
-        self.writer.say_refusals(plan.refusals)
-        done = self.writer.carry_out(self.autoscalers, [self._explained(one) for one in plan.writes], now)
-        return Effected(self.writer.fence.leading(), done.outcomes, _states(live, plan), tuple(done.failures))
+        writes = [replace(one, reason=explained(one, self.offered, one.autoscaler.target)) for one in plan.writes]
+        raised = sum(one.floor is not None for one in live)
+        return self.writer.effected(self.autoscalers, writes, plan.refusals, now, raised=raised)
 
     def _floored(self, id_: WorkloadId) -> bool:
         return self.policies.stated(id_).mode == "floor"
 
-    def _explained(self, write: Write) -> Write:
-        """With the sentence of the decision behind it."""
-        if write.change not in {Change.RAISE, Change.LOWER} or self.offered is None:
-            return write
-        return replace(write, reason=write.reason + decision_of(self.offered, write.autoscaler.target))
 
-
-def decision_of(cycle: OfferedCycle, id_: WorkloadId) -> str:
-    """The sentence of the decision about a workload's count, to be put behind another; empty where there is none."""
-    row = cycle.rows.get(id_)
-    return "" if row is None else f". {cycle.recommendations[row].replicas.message}"
+def explained(write: ClusterWrite, cycle: OfferedCycle | None, id_: WorkloadId) -> str:
+    """Why a count of this workload is written, with the sentence of the decision behind it."""
+    row = None if cycle is None or write.change not in {Change.RAISE, Change.LOWER} else cycle.rows.get(id_)
+    if cycle is None or row is None:
+        return write.reason
+    return f"{write.reason}. {cycle.recommendations[row].replicas.message}"
 
 
 def floor_offers(cycle: OfferedCycle | None, now: datetime) -> dict[WorkloadId, FloorOffer]:
@@ -102,9 +86,3 @@ def floor_offers(cycle: OfferedCycle | None, now: datetime) -> dict[WorkloadId, 
         id_: FloorOffer(count if known else None, lowers)
         for id_, count, known, lowers in zip(cycle.ids, counts, floor.known.tolist(), may_lower, strict=True)
     }
-
-
-def _states(live: Sequence[LiveAutoscaler], plan: FloorPlan) -> Counter[str]:
-    """HPAs by what became of their floor."""
-    found = Counter("raised" for one in live if one.floor)
-    return found + Counter(str(one.code) for one in plan.refusals)

@@ -16,6 +16,7 @@ from forecaster.actuators.events import (
     instant_text,
     suppress_conflict,
 )
+from forecaster.actuators.marks import Merged, RawObject, unmarked
 from forecaster.actuators.pages import PageMeta, listed
 from forecaster.actuators.values import LiveAutoscaler, Write, WrittenFloor
 from forecaster.actuators.writes import MANAGER, Change
@@ -68,26 +69,11 @@ class AutoscalerList(Wire, frozen=True):
     items: tuple[HorizontalPodAutoscaler, ...] = ()
 
 
-class Applied(Wire, frozen=True):
-    """What is applied, or merged; `spec` has `minReplicas` alone, or is left out."""
+class Applied(Merged, frozen=True):
+    """What is applied; `spec` has `minReplicas` alone, or is left out."""
 
-    metadata: dict[str, Any]
-    spec: dict[str, int] | None = None
     api_version: str = ""
     kind: str = ""
-
-
-class RawHpaMeta(Wire, frozen=True):
-    """Metadata with the fields of every manager as they are."""
-
-    resource_version: str = ""
-    managed_fields: tuple[dict[str, Any], ...] = ()
-
-
-class RawAutoscaler(Wire, frozen=True):
-    """What an HPA's marks are removed from."""
-
-    metadata: RawHpaMeta = RawHpaMeta()
 
 
 EVENTS = {
@@ -136,7 +122,7 @@ class Autoscalers:
             self._forget(write.autoscaler)
             return
         target = f"{path_of(write.autoscaler)}?fieldManager={MANAGER}&force=true{self._dry_run}"
-        raw = self._client.apply(target, applied(write), RawAutoscaler)
+        raw = self._client.apply(target, applied(write), RawObject)
         if write.change == Change.RESTORE and not self._dry_run:
             with suppress_conflict():  # the value is back; marks that are left are seen at the next look
                 self._give_back(write.autoscaler, raw)
@@ -147,19 +133,11 @@ class Autoscalers:
             create_event(self._client, floor_event(write, at))
 
     def _forget(self, one: LiveAutoscaler) -> None:
-        self._give_back(one, self._client.get(path_of(one), RawAutoscaler), version=one.version)
+        self._give_back(one, self._client.get(path_of(one), RawObject), version=one.version)
 
-    def _give_back(self, one: LiveAutoscaler, raw: RawAutoscaler, *, version: str = "") -> None:
-        """Remove our marks and our claim on fields: the next one who applies `minReplicas` meets no conflict."""
-        others = [each for each in raw.metadata.managed_fields if each.get("manager") != MANAGER]
-        metadata = {
-            "resourceVersion": version or raw.metadata.resource_version,
-            "labels": {LABEL: None},
-            "annotations": dict.fromkeys((BEFORE, EXPIRES, BACK_OFF)),
-            "managedFields": others or [{}],  # an empty list would leave them as they are
-        }
+    def _give_back(self, one: LiveAutoscaler, raw: RawObject, *, version: str = "") -> None:
         target = f"{path_of(one)}?fieldManager={MANAGER}{self._dry_run}"
-        self._client.patch(target, Applied(metadata), RawAutoscaler)
+        self._client.patch(target, unmarked(raw, LABEL, (BEFORE, EXPIRES, BACK_OFF), version=version), RawObject)
 
 
 def applied(write: Write) -> Applied:

@@ -18,6 +18,7 @@ from forecaster.actuators.events import (
     instant_text,
     suppress_conflict,
 )
+from forecaster.actuators.marks import Merged
 from forecaster.actuators.pages import PageMeta, listed
 from forecaster.actuators.resize import ResizablePod, Resized, ResizeWrite, Surroundings, sizes_text
 from forecaster.actuators.writes import MANAGER, Change
@@ -60,13 +61,6 @@ class PodList(Wire, frozen=True):
 
     metadata: PageMeta = PageMeta()
     items: tuple[Document, ...] = ()
-
-
-class Merged(Wire, frozen=True):
-    """What is merged into a pod."""
-
-    metadata: Document
-    spec: Document | None = None
 
 
 class KeptSize(msgspec.Struct, frozen=True):

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
 from forecaster.actuators.limits import MOST_WORKLOADS
-from forecaster.actuators.resize import occupied, resize_plan
+from forecaster.actuators.resize import ResizeWrite, occupied, resize_plan
+from forecaster.actuators.writes import WrittenCluster
 from forecaster.domain.decision import Resize
-from forecaster.domain.report import Effected
 from forecaster.vertical.admission.advice import rounded, sum_of
 from forecaster.vertical.admission.cluster import requirements_of
 
@@ -19,15 +19,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator, Mapping
     from datetime import datetime
 
-    from forecaster.actuators.resize import ResizablePod, ResizeWrite, Sizes, Surroundings
+    from forecaster.actuators.resize import ResizablePod, Sizes, Surroundings
     from forecaster.actuators.settings import ResizeSettings
     from forecaster.actuators.writes import Writer
     from forecaster.domain.policies import Policies
+    from forecaster.domain.report import Effected
     from forecaster.domain.workload import Resources, WorkloadId
     from forecaster.publish.rows import OfferedCycle
 
 
-class PodsToResize(Protocol):
+class PodsToResize(WrittenCluster[ResizeWrite], Protocol):
     """The pods of a cluster. Each method raises ApiError."""
 
     def marked(self, *, settled: bool = False) -> list[ResizablePod]:
@@ -36,17 +37,8 @@ class PodsToResize(Protocol):
     def of(self, namespace: str, name: str) -> ResizablePod | None:
         """One of them; None where it is gone."""
 
-    def again(self, one: ResizablePod) -> ResizablePod:
-        """The same one as it is now."""
-
     def around(self, namespace: str) -> Surroundings:
         """What admits pods there."""
-
-    def write(self, write: ResizeWrite) -> None:
-        """Carry out one change of the version that it was decided on."""
-
-    def record(self, write: ResizeWrite, at: datetime) -> None:
-        """The Event of a change."""
 
 
 @dataclass(slots=True)
@@ -78,12 +70,10 @@ class ResizeActuator:
         found = self._candidates(wanted, occupied(watched, now, self.rules))
         around = cache(self.pods.around)
         plan = resize_plan(watched, found or [], wanted, self._allowed, around, now, self.rules)
-        self.writer.say_refusals(plan.refusals)
-        done = self.writer.carry_out(self.pods, plan.writes, now)
+        kept = sum(one.resized is not None for one in watched)
+        done = self.writer.effected(self.pods, plan.writes, plan.refusals, now, watched=kept)
         blind = ["resize: pods are not watched, so none is resized"] if found is None else []
-        states = Counter("watched" for one in watched if one.resized is not None)
-        states += Counter(str(one.code) for one in plan.refusals)
-        return Effected(self.writer.fence.leading(), done.outcomes, states, (*done.failures, *blind))
+        return done._replace(failures=(*done.failures, *blind))
 
     def _allowed(self, id_: WorkloadId) -> bool:
         return self.policies.stated(id_).vertical.mode == "in-place"

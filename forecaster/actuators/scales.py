@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime  # noqa: TC003  msgspec resolves the annotations
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -19,6 +19,7 @@ from forecaster.actuators.events import (
     instant_text,
     suppress_conflict,
 )
+from forecaster.actuators.marks import Merged, RawObject, unmarked
 from forecaster.actuators.pages import PageMeta, listed
 from forecaster.actuators.scale import LiveScale, ScaleWrite
 from forecaster.actuators.writes import MANAGER, Change
@@ -101,26 +102,6 @@ class ObjectList(Wire, frozen=True):
     items: tuple[Object, ...] = ()
 
 
-class RawWorkloadMeta(Wire, frozen=True):
-    """Metadata with the fields of every manager as they are."""
-
-    resource_version: str = ""
-    managed_fields: tuple[dict[str, Any], ...] = ()
-
-
-class RawObject(Wire, frozen=True):
-    """What marks are removed from."""
-
-    metadata: RawWorkloadMeta = RawWorkloadMeta()
-
-
-class MergedObject(Wire, frozen=True):
-    """What is merged into a workload, or into its scale."""
-
-    metadata: dict[str, Any]
-    spec: dict[str, int] | None = None
-
-
 class Scales:
     """Workloads of the kinds that are given, with the rights of an account."""
 
@@ -170,7 +151,7 @@ class Scales:
         if write.before is not None and one.before is None:
             version = self._mark(one, {LABEL: SCALED}, {BEFORE: str(write.before), BACK_OFF: None})
         if write.change in {Change.RAISE, Change.LOWER, Change.RESTORE, Change.ROLL_BACK}:
-            body = MergedObject({"uid": one.uid, "resourceVersion": version}, {"replicas": write.replicas})
+            body = Merged({"uid": one.uid, "resourceVersion": version}, {"replicas": write.replicas})
             self._client.patch(f"{self._path(one.id)}/scale?{self._query()}", body, RawObject)
         if write.change in {Change.YIELD, Change.ROLL_BACK} and write.backed_off_until:
             until = instant_text(write.backed_off_until)
@@ -198,7 +179,7 @@ class Scales:
         version = one.version if version is None else version
         metadata = {"labels": labels, "annotations": annotations} | ({"resourceVersion": version} if version else {})
         path = f"{self._path(one.id)}?{self._query()}"
-        found = self._client.patch(path, MergedObject(metadata), RawObject).metadata.resource_version
+        found = self._client.patch(path, Merged(metadata), RawObject).metadata.resource_version
         return one.version if self._dry_run else found
 
     def _give_back_soon(self, one: LiveScale) -> None:
@@ -209,16 +190,10 @@ class Scales:
                 return
 
     def _give_back(self, one: LiveScale, version: str = "") -> None:
-        """Remove our marks and our claim on the count: the next one who applies it meets no conflict."""
-        raw = self._client.get(self._path(one.id), RawObject).metadata
-        others = [each for each in raw.managed_fields if each.get("manager") != MANAGER]
-        metadata = {
-            "resourceVersion": version or raw.resource_version,
-            "labels": {LABEL: None},
-            "annotations": dict.fromkeys((BEFORE, BACK_OFF)),
-            "managedFields": others or [{}],  # an empty list would leave them as they are
-        }
-        self._client.patch(f"{self._path(one.id)}?{self._query()}", MergedObject(metadata), RawObject)
+        """Remove our marks and our claim on the count."""
+        raw = self._client.get(self._path(one.id), RawObject)
+        body = unmarked(raw, LABEL, (BEFORE, BACK_OFF), version=version)
+        self._client.patch(f"{self._path(one.id)}?{self._query()}", body, RawObject)
 
     def _path(self, id_: WorkloadId) -> str:
         kind = self._kinds[id_.kind]

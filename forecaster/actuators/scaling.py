@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from forecaster.actuators.acting import decision_of
+from forecaster.actuators.acting import explained
 from forecaster.actuators.limits import MOST_WORKLOADS
-from forecaster.actuators.scale import CountOffer, remembered, scale_plan, to_look_at
-from forecaster.actuators.writes import Change
-from forecaster.domain.report import Effected
+from forecaster.actuators.scale import CountOffer, ScaleWrite, remembered, scale_plan, to_look_at
+from forecaster.actuators.writes import WrittenCluster
 from forecaster.publish.offer import NO_COUNT
 
 if TYPE_CHECKING:
@@ -21,32 +20,24 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from forecaster.actuators.memory import Memory
-    from forecaster.actuators.scale import LiveScale, ScaleWrite
+    from forecaster.actuators.scale import LiveScale
     from forecaster.actuators.settings import ScaleSettings
     from forecaster.actuators.values import LiveAutoscaler
     from forecaster.actuators.writes import Writer
     from forecaster.domain.policies import Policies
+    from forecaster.domain.report import Effected
     from forecaster.domain.workload import WorkloadId
     from forecaster.publish.rows import OfferedCycle
 
 
-class LiveScales(Protocol):
-    """The workloads of a cluster. Raises ApiError."""
+class LiveScales(WrittenCluster[ScaleWrite], Protocol):
+    """The workloads of a cluster. Each method raises ApiError."""
 
     def marked(self) -> list[LiveScale]:
         """Those with a mark of ours."""
 
     def of(self, id_: WorkloadId) -> LiveScale | None:
         """One of them; None where it is gone."""
-
-    def again(self, one: LiveScale) -> LiveScale:
-        """The same one as it is now."""
-
-    def write(self, write: ScaleWrite) -> None:
-        """Carry out one change of the version that it was decided on."""
-
-    def record(self, write: ScaleWrite, at: datetime) -> None:
-        """The Event of a change."""
 
 
 @dataclass(slots=True)
@@ -76,11 +67,9 @@ class ScaleActuator:
         self.memory = remembered(self.memory, offers, now, self.rules)
         live = self._live(offers, now)
         plan = scale_plan(live, offers, self._scaled, self.memory, now, self.rules)
-        self.writer.say_refusals(plan.refusals)
-        done = self.writer.carry_out(self.scales, [self._explained(one) for one in plan.writes], now)
-        states = Counter("scaled" for one in live if one.before is not None)
-        states += Counter(str(one.code) for one in plan.refusals)
-        return Effected(self.writer.fence.leading(), done.outcomes, states, tuple(done.failures))
+        writes = [replace(one, reason=explained(one, self.offered, one.workload.id)) for one in plan.writes]
+        scaled = sum(one.before is not None for one in live)
+        return self.writer.effected(self.scales, writes, plan.refusals, now, scaled=scaled)
 
     def _scaled(self, id_: WorkloadId) -> bool:
         return self.policies.stated(id_).mode == "scale"
@@ -96,12 +85,6 @@ class ScaleActuator:
         for one in self.autoscalers():
             scalers[one.target].append(one.name)
         return [replace(one, autoscalers=tuple(scalers.get(one.id, ()))) for one in found]
-
-    def _explained(self, write: ScaleWrite) -> ScaleWrite:
-        """With the sentence of the decision behind it."""
-        if write.change not in {Change.RAISE, Change.LOWER} or self.offered is None:
-            return write
-        return replace(write, reason=write.reason + decision_of(self.offered, write.workload.id))
 
 
 def count_offers(

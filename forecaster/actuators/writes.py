@@ -12,6 +12,7 @@ from enum import StrEnum
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
 
+from forecaster.domain.report import Effected
 from forecaster.kube.client import ApiError, UnreachableError
 
 if TYPE_CHECKING:
@@ -169,7 +170,21 @@ class Writer:
     refused: Mapping[tuple[str, ...], str] = field(default_factory=dict)
     """What was refused at the last look, by object: said when it changes."""
 
-    def carry_out(self, cluster: WrittenCluster[W], writes: Sequence[W], now: datetime) -> CarriedOut:
+    def effected(
+        self,
+        cluster: WrittenCluster[W],
+        writes: Sequence[W],
+        refusals: Sequence[WriteRefusal],
+        now: datetime,
+        **ours: int,
+    ) -> Effected:
+        """What a look at the cluster comes to: refusals are said, the rest is written; `ours` is what bears a mark."""
+        self._say(refusals)
+        done = self._carry_out(cluster, writes, now)
+        states = Counter(ours) + Counter(str(one.code) for one in refusals)
+        return Effected(self.fence.leading(), done.outcomes, states, tuple(done.failures))
+
+    def _carry_out(self, cluster: WrittenCluster[W], writes: Sequence[W], now: datetime) -> CarriedOut:
         """Write one after the other while this replica may; a line for each that failed."""
         done = CarriedOut(Counter(), [])
         if self.acting.paused or self.fence.paused:
@@ -191,7 +206,7 @@ class Writer:
                     return done
         return done
 
-    def say_refusals(self, refusals: Sequence[WriteRefusal]) -> None:
+    def _say(self, refusals: Sequence[WriteRefusal]) -> None:
         """One line for all that are new, with the first of them in words."""
         new = [one for one in refusals if self.refused.get(one.subject.key) != one.code]
         if new:

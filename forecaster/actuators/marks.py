@@ -1,0 +1,44 @@
+"""Marks: the labels and annotations by which a changed object is known as ours, and how the last of them go."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from forecaster.actuators.writes import MANAGER
+from forecaster.kube.objects import Wire
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class RawMeta(Wire, frozen=True):
+    """Metadata with the fields of every manager as they are."""
+
+    resource_version: str = ""
+    managed_fields: tuple[dict[str, Any], ...] = ()
+
+
+class RawObject(Wire, frozen=True):
+    """What marks are removed from."""
+
+    metadata: RawMeta = RawMeta()
+
+
+class Merged(Wire, frozen=True):
+    """What is merged into an object, or into a subresource of it."""
+
+    metadata: dict[str, Any]
+    spec: dict[str, Any] | None = None
+
+
+def unmarked(one: RawObject, label: str, annotations: Iterable[str], *, version: str = "") -> Merged:
+    """Without our marks and our claim on fields, over a version: the next one who applies them meets no conflict."""
+    others = [each for each in one.metadata.managed_fields if each.get("manager") != MANAGER]
+    return Merged(
+        {
+            "resourceVersion": version or one.metadata.resource_version,
+            "labels": {label: None},
+            "annotations": dict.fromkeys(annotations),
+            "managedFields": others or [{}],  # an empty list would leave them as they are
+        }
+    )
