@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -55,6 +56,8 @@ app = typer.Typer(
 
 WIDTH = 66
 """Of an example: help is indented, and a line that goes on ends with a backslash."""
+OPTION = re.compile(r"(?<=\s)(--?[a-z-]+) (?![-|])")
+"""An option, which stays in one line with its value."""
 AT = "--prometheus http://prometheus:9090"
 
 
@@ -171,8 +174,9 @@ def examples(lines: tuple[str, ...]) -> str:
 
 
 def _example(line: str) -> str:
-    pieces = textwrap.wrap(line, WIDTH, break_long_words=False, break_on_hyphens=False)
-    return "  " + " \\\n      ".join(pieces)
+    joined = OPTION.sub("\\1\N{NO-BREAK SPACE}", line)
+    pieces = textwrap.wrap(joined, WIDTH, break_long_words=False, break_on_hyphens=False)
+    return "  " + " \\\n      ".join(pieces).replace("\N{NO-BREAK SPACE}", " ")
 
 
 for name, one in COMMANDS.items():

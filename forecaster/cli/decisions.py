@@ -28,7 +28,7 @@ from forecaster.errors import ConfigError, Fault, SourceError
 from forecaster.report.formats import Output
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from datetime import datetime
 
     from forecaster.config.settings import Settings
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from forecaster.domain.policy import Policy
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.ports import Source
-    from forecaster.report.printed import PrintedColumn
-    from forecaster.store.ledger import Decision
 
 AFTER = timedelta(minutes=30)
 """How far `why-not` looks for what came."""
@@ -168,7 +166,7 @@ def history(
     """
     from forecaster.app.clock import current
     from forecaster.app.serve import database_address
-    from forecaster.report.printed import Printable, PrintedColumn, print_as, print_table, print_text
+    from forecaster.report.decided import print_recorded
     from forecaster.store.ledger import SqlLedger
 
     settings = settings_of(config, None, None)
@@ -182,36 +180,7 @@ def history(
         )
     finally:
         ledger.close()
-    rows = [_recorded(id_, one) for _, id_, one in found]
-
-    def table(wide: bool) -> None:  # noqa: FBT001  as `Printable` has it
-        if not rows:
-            print_text(f"Nothing changed within {length}.")
-            return
-        columns = [
-            PrintedColumn("AT (UTC)", [f"{at:%Y-%m-%d %H:%M}" for at, _, _ in found]),
-            PrintedColumn("WORKLOAD", [str(id_) for _, id_, _ in found]),
-            PrintedColumn("REPLICAS", [f"{row['replicas_now']} → {row['replicas'] or row['verdict']}" for row in rows]),
-            PrintedColumn("REASON", [str(row["reason"]) for row in rows]),
-            PrintedColumn("WHY", [str(row["message"]) for row in rows], rank=1, words=True),
-        ]
-        print_table(columns, wide=wide)
-
-    print_as(output, Printable(table, lambda: {"decisions": rows}, lambda: rows, lambda: ids))
-
-
-def _recorded(id_: WorkloadId, one: Decision) -> dict[str, object]:
-    from forecaster.publish.views import verdict_of
-
-    return {
-        "at": one.at.isoformat(),
-        **id_._asdict(),
-        "replicas_now": one.decided.replicas_now,
-        "replicas": one.decided.replicas,
-        "verdict": verdict_of(one.decided.replicas_now, one.decided.replicas),
-        "reason": one.decided.reason,
-        "message": one.message,
-    }
+    print_recorded([(id_, one) for _, id_, one in found], length, output)
 
 
 def diff(
@@ -230,7 +199,7 @@ def diff(
     Signals and queries are those of the first file; both decide on what was read once.
     """
     from forecaster.cli.once import cycle_run, workloads_of
-    from forecaster.report.printed import Printable, print_as, print_table, print_text
+    from forecaster.report.decided import print_differences
     from forecaster.report.progress import shown_progress
 
     settings, second = (settings_of(one, prometheus, namespace) for one in (config, other))
@@ -244,49 +213,10 @@ def diff(
         for one, two in zip(outcome.recommendations, otherwise, strict=True)
         if one.id in ours and (one.replicas, one.resources) != (two.replicas, two.resources)
     ]
-    rows = [_difference(one, two) for one, two in pairs]
-
-    def table(wide: bool) -> None:  # noqa: FBT001  as `Printable` has it
-        if pairs:
-            print_table(_differences(pairs), wide=wide)
-        print_text(f"{len(pairs)} of {len(ours)} workloads would be decided differently.")
-
-    print_as(
-        output, Printable(table, lambda: {"differences": rows}, lambda: rows, lambda: [one.id for one, _ in pairs])
-    )
+    print_differences(pairs, len(ours), output)
     finished(shown)
     if pairs:
         raise typer.Exit(1)
-
-
-Pair = tuple["Recommendation", "Recommendation"]
-
-
-def _difference(one: Recommendation, two: Recommendation) -> dict[str, object]:
-    return {
-        **one.id._asdict(),
-        "replicas_now": one.replicas_now,
-        "replicas_from": one.wanted_replicas,
-        "replicas_to": two.wanted_replicas,
-        "reason_from": str(one.replicas.reason),
-        "reason_to": str(two.replicas.reason),
-        "resources_differ": one.resources != two.resources,
-    }
-
-
-def _differences(pairs: Sequence[Pair]) -> list[PrintedColumn]:
-    from forecaster.report.printed import PrintedColumn, change
-
-    return [
-        PrintedColumn("WORKLOAD", [str(one.id) for one, _ in pairs]),
-        PrintedColumn("NOW", [str(one.replicas_now) for one, _ in pairs], right=True),
-        PrintedColumn("FROM", [str(one.wanted_replicas) for one, _ in pairs], right=True),
-        PrintedColumn("TO", [str(two.wanted_replicas) for _, two in pairs], right=True),
-        PrintedColumn(
-            "REASON", [change(str(one.replicas.reason), str(two.replicas.reason)) for one, two in pairs], rank=1
-        ),
-        PrintedColumn("SIZES", ["differ" if one.resources != two.resources else "" for one, two in pairs], rank=2),
-    ]
 
 
 def _same_signals(first: Settings, second: Settings) -> None:

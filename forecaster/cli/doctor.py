@@ -10,8 +10,6 @@ from forecaster.cli.options import ConfigFile, Namespace, PrometheusUrl, known_w
 from forecaster.report.formats import DocumentOutput
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from forecaster.config.settings import Settings
     from forecaster.domain.report import Check
 
@@ -26,7 +24,7 @@ def doctor(
     from forecaster.app.clock import current
     from forecaster.app.compose import live_checks
     from forecaster.app.rights import rights_checks
-    from forecaster.report.printed import print_json, print_text, print_yaml
+    from forecaster.report.checks import print_checks
     from forecaster.sources.probe import probe
     from forecaster.store.state import probe_state
 
@@ -38,10 +36,7 @@ def doctor(
         *probe_state(settings.state.directory),
         *([] if namespace else _overrides(settings)),
     ]
-    if output is DocumentOutput.TEXT:
-        print_text(*_lines(checks), hang=7)
-    else:
-        (print_json if output is DocumentOutput.JSON else print_yaml)({"checks": checks})
+    print_checks(checks, output)
     if not all(check.ok for check in checks):
         raise typer.Exit(1)
 
@@ -62,10 +57,3 @@ def _overrides(settings: Settings) -> list[Check]:
     if not idle:
         return [Check("overrides", ok=True, detail=f"each of {len(policies.overrides)} matches a workload")]
     return [Check("overrides", ok=False, detail="; ".join(idle), remedy=remedy)]
-
-
-def _lines(checks: Iterable[Check]) -> Iterable[str]:
-    for check in checks:
-        yield f"{'ok ' if check.ok else 'BAD'}  {check.name}: {check.detail}"
-        if not check.ok:
-            yield f"       → {check.remedy}"

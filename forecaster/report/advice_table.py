@@ -112,18 +112,18 @@ def totals_lines(advices: Sequence[Advice], prices: ResourcePrices | None) -> li
     found = totals(advices, prices)
     if not found["with_a_recommendation"]:
         return []
+    sums = ((found["cpu_request_cores"], 1, "cores"), (found["memory_request_bytes"], 2**30, "GiB of memory"))
     amounts = "; ".join(
-        f"{found[f'{key}_now'] / one:.1f} → {found[key] / one:.1f} {unit} ({found[f'{key}_freed'] / one:.1f} freed, "
-        f"{found[f'{key}_added'] / one:.1f} added)"
-        for key, one, unit in (("cpu_request_cores", 1, "cores"), ("memory_request_bytes", 2**30, "GiB of memory"))
+        f"{of['now'] / one:.1f} → {of['recommended'] / one:.1f} {unit} ({of['freed'] / one:.1f} freed, "
+        f"{of['added'] / one:.1f} added)"
+        for of, one, unit in sums
     )
     known, all_ = found["with_a_recommendation"], found["workloads"]
     lines = [f"All pods of {known} of {all_} workloads that have a recommendation request: {amounts}."]
-    if prices is not None:
-        before, after = found["cost_a_month_now"], found["cost_a_month"]
+    if cost := found["cost_a_month"]:
         lines.append(
-            f"Cost a month: {before:,.2f} → {after:,.2f}: {found['cost_a_month_saved']:,.2f} saved where too much is "
-            f"requested, {found['cost_a_month_added']:,.2f} more where too little is."
+            f"Cost a month: {cost['now']:,.2f} → {cost['recommended']:,.2f}: {cost['freed']:,.2f} saved where too much "
+            f"is requested, {cost['added']:,.2f} more where too little is."
         )
     return lines
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from forecaster.domain.workload import Resources, WorkloadId
@@ -11,28 +10,48 @@ from forecaster.publish.views import AMOUNTS
 from forecaster.vertical.cluster_rules.resource_list import texts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from forecaster.cycle.joint_sizes import JointAdvice
-    from forecaster.domain.workload import ContainerSize
+    from forecaster.domain.workload import ContainerSize, Risk, Target
+    from forecaster.report.advice_document import (
+        Admission,
+        AdviceDocument,
+        AdvicesDocument,
+        Amounts,
+        Block,
+        Bytes,
+        ContainerRisk,
+        FreeReplicas,
+        HpaTarget,
+        JointDocument,
+        MonthlyCost,
+        RiskDocument,
+        SizePlanDocument,
+        Sum,
+        Totals,
+    )
     from forecaster.vertical.admission.advice import Advice, ResourcePrices
     from forecaster.vertical.admission.proof import Proof
+    from forecaster.vertical.sizing.joint import SizePlan
 
 Json = dict[str, Any]
 
 
 def document(
     advices: Sequence[Advice], prices: ResourcePrices | None, joint: Mapping[WorkloadId, JointAdvice] | None = None
-) -> Json:
+) -> AdvicesDocument:
     """All of it; `read_previous` understands it."""
-    views = [view(one, prices) | {"joint": joint_view((joint or {}).get(one.id))} for one in advices]
+    views = [view(one, prices, (joint or {}).get(one.id)) for one in advices]
     return {"recommendations": views, "totals": totals(advices, prices)}
 
 
-def view(one: Advice, prices: ResourcePrices | None) -> Json:
+def view(one: Advice, prices: ResourcePrices | None, joint: JointAdvice | None = None) -> AdviceDocument:
     """One workload. What is not known is null, and a text beside it says why."""
     return {
-        **one.id._asdict(),
+        "namespace": one.id.namespace,
+        "kind": one.id.kind,
+        "name": one.id.name,
         "replicas": one.replicas,
         "severity": str(one.severity),
         "reason": one.reason,
@@ -40,62 +59,108 @@ def view(one: Advice, prices: ResourcePrices | None) -> Json:
         "now": amounts(one.now),
         "recommended": amounts(one.recommended),
         "containers": None if one.values is None else {name: _block(of) for name, of in one.values.items()},
-        "risks": [_risk(size) for size in one.sizes],
-        "hpa_targets": [asdict(target) for target in one.targets],
+        "risks": [_container(size) for size in one.sizes],
+        "hpa_targets": [_target(target) for target in one.targets],
         "admission": _proof(one),
         "cost_a_month": _cost(one, prices),
         "others": {name: amounts(said) for name, said in one.baselines.items()},
         "previous": amounts(one.previous),
+        "joint": joint_view(joint),
     }
 
 
-def _risk(size: ContainerSize) -> Json:
+def _container(size: ContainerSize) -> ContainerRisk:
     """One container: shares of time for CPU, chances that a peak passes for memory, and idle hours; null if unknown."""
     return {
         "container": size.name or None,
         "recommended": amounts(size.recommended),
-        "cpu": None if size.cpu is None else asdict(size.cpu),
-        "memory": None if size.memory is None else asdict(size.memory),
+        "cpu": _risk(size.cpu),
+        "memory": _risk(size.memory),
         "message": size.message,
     }
 
 
-def amounts(resources: Resources | None) -> Json | None:
+def _risk(one: Risk | None) -> RiskDocument | None:
+    if one is None:
+        return None
+    return {"over_request": one.over_request, "over_limit": one.over_limit, "slack_hours": one.slack_hours}
+
+
+def _target(one: Target) -> HpaTarget:
+    return {
+        "metric": one.metric,
+        "type": str(one.type),
+        "value": one.value,
+        "container": one.container,
+        "signal": one.signal,
+    }
+
+
+def amounts(resources: Resources | None) -> Amounts | None:
     """Cores and whole bytes; null where none is set."""
     if resources is None:
         return None
-    return {public: _public(resources, name) for name, public in AMOUNTS.items()}
+    return {
+        "cpu_request_cores": resources.cpu_request,
+        "cpu_limit_cores": resources.cpu_limit,
+        "memory_request_bytes": _whole(resources.memory_request),
+        "memory_limit_bytes": _whole(resources.memory_limit),
+    }
 
 
-def _public(resources: Resources | None, name: str) -> float | int | None:
-    """Whole bytes, rounded up, or cores."""
-    value = None if resources is None else getattr(resources, name)
-    return math.ceil(value) if value is not None and name.startswith("memory") else value
+def _whole(value: float | None) -> int | None:
+    """Bytes, rounded up."""
+    return None if value is None else math.ceil(value)
 
 
-def totals(advices: Sequence[Advice], prices: ResourcePrices | None) -> Json:
+def totals(advices: Sequence[Advice], prices: ResourcePrices | None) -> Totals:
     """Requests of all pods, where both what is and what should be are known; what is added is no negative saving."""
     known = [one for one in advices if one.recommended is not None]
-    found: Json = {"workloads": len(advices), "with_a_recommendation": len(known)}
-    for name in ("cpu_request", "memory_request"):
-        pairs = [(getattr(one.now, name), getattr(one.recommended, name), one.replicas) for one in known]
-        both = [(before, after, count) for before, after, count in pairs if before is not None and after is not None]
-        public = AMOUNTS[name]
-        found[f"{public}_now"] = sum(before * count for before, _, count in both)
-        found[public] = sum(after * count for _, after, count in both)
-        found[f"{public}_freed"] = sum(max(before - after, 0.0) * count for before, after, count in both)
-        found[f"{public}_added"] = sum(max(after - before, 0.0) * count for before, after, count in both)
-    if prices is not None:
-        costs = [cost for one in known if (cost := _cost(one, prices)) and None not in cost.values()]
-        found["cost_a_month_now"] = round(sum(cost["now"] for cost in costs), 2)
-        found["cost_a_month"] = round(sum(cost["recommended"] for cost in costs), 2)
-        less = [cost["now"] - cost["recommended"] for cost in costs]
-        found["cost_a_month_saved"] = round(sum(one for one in less if one > 0), 2)
-        found["cost_a_month_added"] = round(-sum(one for one in less if one < 0), 2)
-    return found
+    costs = [cost for one in known if (cost := _cost(one, prices))]
+    return {
+        "workloads": len(advices),
+        "with_a_recommendation": len(known),
+        "cpu_request_cores": _requested(known, "cpu_request"),
+        "memory_request_bytes": _in_bytes(_requested(known, "memory_request")),
+        "cost_a_month": None if prices is None else _money(_sum((one["now"], one["recommended"], 1) for one in costs)),
+    }
 
 
-def _cost(one: Advice, prices: ResourcePrices | None) -> Json | None:
+def _requested(known: Sequence[Advice], name: str) -> Sum:
+    return _sum((getattr(one.now, name), getattr(one.recommended, name), one.replicas) for one in known)
+
+
+def _sum(each: Iterable[tuple[float | None, float | None, int]]) -> Sum:
+    """Of amounts now, as recommended, and how often there is one of them."""
+    both = [(now, then, count) for now, then, count in each if now is not None and then is not None]
+    return {
+        "now": sum(now * count for now, _, count in both),
+        "recommended": sum(then * count for _, then, count in both),
+        "freed": sum(max(now - then, 0.0) * count for now, then, count in both),
+        "added": sum(max(then - now, 0.0) * count for now, then, count in both),
+    }
+
+
+def _in_bytes(one: Sum) -> Bytes:
+    return {
+        "now": math.ceil(one["now"]),
+        "recommended": math.ceil(one["recommended"]),
+        "freed": math.ceil(one["freed"]),
+        "added": math.ceil(one["added"]),
+    }
+
+
+def _money(one: Sum) -> Sum:
+    """In cents."""
+    return {
+        "now": round(one["now"], 2),
+        "recommended": round(one["recommended"], 2),
+        "freed": round(one["freed"], 2),
+        "added": round(one["added"], 2),
+    }
+
+
+def _cost(one: Advice, prices: ResourcePrices | None) -> MonthlyCost | None:
     if prices is None:
         return None
     now = prices.a_month(one.now, one.replicas)
@@ -107,11 +172,11 @@ def _cents(value: float | None) -> float | None:
     return None if value is None else round(value, 2)
 
 
-def _block(values: Any) -> Json:
+def _block(values: Any) -> Block:
     return {"requests": texts(values.requests), "limits": texts(values.limits)}
 
 
-def _proof(one: Advice) -> Json:
+def _proof(one: Advice) -> Admission:
     if one.proof is None:
         return {"accepted": None, "why": one.unproved or "nothing is recommended", "findings": []}
     return {
@@ -119,11 +184,14 @@ def _proof(one: Advice) -> Json:
         "why": "; ".join(str(finding) for finding in one.proof.refusals),
         "qos": {"now": str(one.proof.qos_before), "recommended": str(one.proof.qos_after)},
         "replicas": _replicas(one.proof),
-        "findings": [finding._asdict() for finding in one.proof.findings],
+        "findings": [
+            {"rule": finding.rule, "verdict": str(finding.verdict), "message": finding.message}
+            for finding in one.proof.findings
+        ],
     }
 
 
-def _replicas(proof: Proof) -> Json | None:
+def _replicas(proof: Proof) -> FreeReplicas | None:
     free = proof.free
     return None if free is None else {"fit_now": free.now, "wait": free.waiting, "new_nodes": free.new_nodes}
 
@@ -132,25 +200,29 @@ def flat(one: Advice, prices: ResourcePrices | None) -> Json:
     """One row of a CSV file."""
     cost = _cost(one, prices) or {"now": None, "recommended": None}
     others = {
-        f"{name}_{AMOUNTS[amount]}": _public(said, amount)
+        f"{name}_{public}": _amount(said, public)
         for name, said in one.baselines.items()
-        for amount in ("cpu_request", "memory_request")
+        for public in ("cpu_request_cores", "memory_request_bytes")
     }
     return {
         **one.id._asdict(),
         "replicas": one.replicas,
         "severity": str(one.severity),
-        **{f"{public}_now": _public(one.now, name) for name, public in AMOUNTS.items()},
-        **{public: _public(one.recommended, name) for name, public in AMOUNTS.items()},
+        **{f"{public}_now": _amount(one.now, public) for public in AMOUNTS.values()},
+        **{public: _amount(one.recommended, public) for public in AMOUNTS.values()},
         "cost_a_month_now": cost["now"],
         "cost_a_month": cost["recommended"],
         "accepted": None if one.proof is None else one.proof.accepted,
         "refused_because": "; ".join(str(finding) for finding in one.proof.refusals) if one.proof else "",
         **others,
-        **{f"previous_{public}": _public(one.previous, name) for name, public in AMOUNTS.items()},
+        **{f"previous_{public}": _amount(one.previous, public) for public in AMOUNTS.values()},
         "reason": one.reason,
         "message": one.message,
     }
+
+
+def _amount(resources: Resources | None, public: str) -> object:
+    return dict(amounts(resources) or {}).get(public)
 
 
 def read_previous(value: Any) -> dict[WorkloadId, Resources]:
@@ -175,16 +247,28 @@ def changes(one: Advice) -> Mapping[str, tuple[float | None, float | None]]:
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
 
-def joint_view(one: JointAdvice | None) -> dict[str, Any] | None:
+def joint_view(one: JointAdvice | None) -> JointDocument | None:
     """Cores, bytes, and costs of the coming day in the prices that were given; null where it was not asked for."""
     if one is None:
         return None
     return {
-        "now": None if one.now is None else one.now._asdict(),
-        "plan": None if one.plan is None else one.plan._asdict(),
-        "hpa_utilization": one.utilization or None,
-        "scale_point_now": one.scale_point[0] or None,
-        "scale_point": one.scale_point[1] or None,
+        "now": _plan(one.now),
+        "plan": _plan(one.plan),
+        "hpa_utilization_ratio": one.utilization or None,
+        "scale_point_now_cores": one.scale_point[0] or None,
+        "scale_point_cores": one.scale_point[1] or None,
         "accepted": one.advice.proof.accepted if one.advice and one.advice.proof else None,
         "reason": one.reason,
+    }
+
+
+def _plan(one: SizePlan | None) -> SizePlanDocument | None:
+    if one is None:
+        return None
+    return {
+        "replicas": one.replicas,
+        "least_replicas": one.least,
+        "cpu_request_cores": one.cpu,
+        "memory_request_bytes": math.ceil(one.memory),
+        "cost": one.cost,
     }

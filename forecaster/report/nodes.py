@@ -10,6 +10,7 @@ import yaml
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from forecaster.report.formats import NodesOutput, Output
+from forecaster.report.nodes_document import document, flat_window
 from forecaster.report.printed import Printable, PrintedColumn, print_as, print_table, print_text
 from forecaster.vertical.nodes.headroom import manifests
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from forecaster.cycle.node_forecast import NodeForecast
     from forecaster.vertical.nodes.forecast import PoolForecast, PoolWindow
     from forecaster.vertical.nodes.joint_samples import JointSum
-    from forecaster.vertical.nodes.pressure import Pressure
 
 
 def print_nodes(ahead: NodeForecast, output: NodesOutput, image: str = "") -> None:
@@ -41,17 +41,9 @@ def _printable(ahead: NodeForecast) -> Printable:
     return Printable(
         table=lambda wide: print_tables(ahead, wide=wide),
         document=lambda: document(ahead),
-        rows=lambda: [{"pool": pool.pool.name, **_flat(each)} for pool in ahead.pools for each in pool.windows],
+        rows=lambda: [{"pool": pool.pool.name, **flat_window(each)} for pool in ahead.pools for each in pool.windows],
         ids=lambda: (one.pool.name for one in ahead.pools),
     )
-
-
-def _flat(one: PoolWindow) -> dict[str, Any]:
-    view = _window(one)
-    return {name: of["value"] if name in SUMS else of for name, of in view.items() if name != "replicas"}
-
-
-SUMS = ("requested_cpu_cores", "requested_memory_bytes", "used_cpu_cores", "used_memory_bytes")
 
 
 def headroom_manifests(ahead: NodeForecast, image: str) -> list[dict[str, Any]]:
@@ -62,81 +54,6 @@ def headroom_manifests(ahead: NodeForecast, image: str) -> list[dict[str, Any]]:
         priority, deployment = manifests(wanted, pools[wanted.pool], image)
         found += [deployment] if found else [priority, deployment]
     return found
-
-
-def document(ahead: NodeForecast) -> dict[str, Any]:
-    """Everything in cores and bytes."""
-    return {
-        "at": ahead.at.isoformat(),
-        "quantile": ahead.quantile,
-        "pools": [_pool(one) for one in ahead.pools],
-        "headroom": [
-            {
-                "pool": one.pool,
-                "replicas": one.replicas,
-                "cpu_cores": one.cpu,
-                "memory_bytes": one.memory,
-                "until": one.until.isoformat() if one.until else None,
-                "reason": one.reason,
-            }
-            for one in ahead.headroom
-        ],
-        "memory_pressure": [_pressure(one) for one in ahead.pressures],
-        "workloads_without_a_node": list(ahead.unplaced),
-    }
-
-
-def _pool(one: PoolForecast) -> dict[str, Any]:
-    peak = one.peak
-    return {
-        "pool": one.pool.name,
-        "label": one.pool.label or None,
-        "nodes": len(one.pool.nodes),
-        "nodes_needed": one.nodes_needed,
-        "needed_from": peak.begin.isoformat() if peak and peak.packing.new_nodes else None,
-        "requested": {"cpu_cores": one.requested_cpu, "memory_bytes": one.requested_memory},
-        "allocatable": {"cpu_cores": one.allocatable_cpu, "memory_bytes": one.allocatable_memory},
-        "windows": [_window(each) for each in one.windows],
-        "workloads_without_a_forecast": list(one.unforecast),
-    }
-
-
-def _window(one: PoolWindow) -> dict[str, Any]:
-    return {
-        "begin": one.begin.isoformat(),
-        "until": one.until.isoformat(),
-        "requested_cpu_cores": _sum(one.requested_cpu),
-        "requested_memory_bytes": _sum(one.requested_memory),
-        "used_cpu_cores": _sum(one.used_cpu),
-        "used_memory_bytes": _sum(one.used_memory),
-        "new_nodes": one.packing.new_nodes,
-        "pods_that_no_node_takes": one.packing.unplaced,
-        "replicas": dict(one.replicas),
-    }
-
-
-def _sum(one: JointSum) -> dict[str, Any]:
-    """The quantile of the sum, between its two extremes; `samples` 0 means that the dependence is assumed."""
-    return {
-        "value": one.value,
-        "if_independent": one.independent,
-        "if_all_at_once": one.together,
-        "dependence": round(one.dependence, 3),
-        "samples": one.samples,
-    }
-
-
-def _pressure(one: Pressure) -> dict[str, Any]:
-    return {
-        "node": one.node,
-        "risk": one.risk,
-        "free_bytes": one.free,
-        "used_now_bytes": one.used_now,
-        "used_median_bytes": one.used_median,
-        "used_p95_bytes": one.used_high,
-        "evicted_first": list(one.first),
-        "pods_without_usage": one.unmeasured,
-    }
 
 
 def metrics_text(ahead: NodeForecast) -> str:

@@ -6,20 +6,31 @@ from typing import Any
 
 import msgspec
 
+from forecaster.report.advice_document import AdvicesDocument
+from forecaster.report.checks import ChecksView
+from forecaster.report.decided import DiffView, HistoryView
+from forecaster.report.nodes_document import NodesView
 from forecaster.report.realised import OutcomeView
 from forecaster.report.recommendations import ExplanationsDocument, RecommendationsDocument
 from forecaster.report.replay_view import ComparisonView
+from forecaster.report.tuned import TuningView
 from forecaster.report.week_view import WeekView
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-DOCUMENTS: dict[str, type[msgspec.Struct]] = {
+DOCUMENTS: dict[str, type] = {
+    "diff": DiffView,
+    "doctor": ChecksView,
     "explain": ExplanationsDocument,
+    "history": HistoryView,
+    "nodes": NodesView,
     "once": RecommendationsDocument,
     "outcome": OutcomeView,
+    "recommend": AdvicesDocument,
     "replay": ComparisonView,
     "report": WeekView,
+    "tune": TuningView,
 }
 """By command."""
 

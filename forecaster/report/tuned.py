@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from typing import TYPE_CHECKING
+from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it makes the schema
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import yaml
 
 from forecaster.domain.amounts import duration_text
@@ -31,25 +33,64 @@ def print_tuned(tuning: Tuning, output: TuneOutput) -> None:
             print_json(tuned_view(tuning))
 
 
-def tuned_view(tuning: Tuning) -> dict[str, object]:
-    """Proposals as overrides, each with the changes that are expected of it as ratios; why the others have none."""
-    return {
-        "begin": tuning.begin,
-        "until": tuning.until,
-        "proposals": [
-            {
-                "override": override_of(one),
-                "days": one.days,
-                "cost_ratio": one.cost._asdict(),
-                "pod_hours_ratio": one.pod_hours._asdict(),
-                "missing_ratio": one.missing._asdict() if one.missing else None,
-                "agreed_ratio": one.agreed,
-                "hpa_target_share": one.chosen.share,
-            }
-            for one in tuning.proposals
-        ],
-        "refused": [{**id_._asdict(), "reason": reason} for id_, reason in tuning.refused.items()],
-    }
+class EstimateView(msgspec.Struct, frozen=True):
+    """A change against the present policy as a ratio of it, with the interval around it."""
+
+    expected: float
+    low: float
+    high: float
+
+
+class ProposalView(msgspec.Struct, frozen=True):
+    """An entry of `overrides`, and what is expected of it; `missing_ratio` is null where nothing is short now."""
+
+    override: dict[str, Any]
+    days: int
+    cost_ratio: EstimateView
+    pod_hours_ratio: EstimateView
+    missing_ratio: EstimateView | None
+    agreed_ratio: float
+    hpa_target_share: float
+
+
+class RefusedView(msgspec.Struct, frozen=True):
+    """A workload without a proposal."""
+
+    namespace: str
+    kind: str
+    name: str
+    reason: str
+
+
+class TuningView(msgspec.Struct, frozen=True):
+    """Proposals, and why the other workloads have none."""
+
+    begin: datetime
+    until: datetime
+    proposals: list[ProposalView]
+    refused: list[RefusedView]
+
+
+def tuned_view(tuning: Tuning) -> TuningView:
+    """The same for machines."""
+    return TuningView(
+        tuning.begin,
+        tuning.until,
+        [_proposal(one) for one in tuning.proposals],
+        [RefusedView(*id_, reason) for id_, reason in tuning.refused.items()],
+    )
+
+
+def _proposal(one: PolicyProposal) -> ProposalView:
+    return ProposalView(
+        override=override_of(one),
+        days=one.days,
+        cost_ratio=EstimateView(*one.cost),
+        pod_hours_ratio=EstimateView(*one.pod_hours),
+        missing_ratio=EstimateView(*one.missing) if one.missing else None,
+        agreed_ratio=one.agreed,
+        hpa_target_share=one.chosen.share,
+    )
 
 
 def tuned_text(tuning: Tuning) -> str:

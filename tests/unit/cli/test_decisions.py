@@ -7,12 +7,14 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
 from forecaster.app.clock import current, instant
 from forecaster.cli import app
 from forecaster.domain.decision import Reason
 from forecaster.errors import ConfigError, UnknownName
+from forecaster.report.schemas import schema_of
 from forecaster.store.ledger import SqlLedger
 from tests.support.recommendations import recommendation, workload_id
 
@@ -49,6 +51,12 @@ def test_lists_the_changes_oldest_first(config: Path) -> None:
         (5, "up", "forecast"),
         (None, "hold", "no-data"),
     ]
+
+
+def test_its_document_is_of_its_schema(config: Path) -> None:
+    document = json.loads(history(config, "-o", "json").stdout)
+    assert list(Draft202012Validator(schema_of("history")).iter_errors(document)) == []
+    assert document["decisions"]
 
 
 def test_says_when_nothing_changed(config: Path) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import yaml
+from jsonschema import Draft202012Validator
 from typer.testing import CliRunner, Result
 
 from forecaster.app.demo import staged
@@ -17,6 +18,7 @@ from forecaster.report.advice import print_advice, write_overlay
 from forecaster.report.advice_table import joint_line
 from forecaster.report.formats import AdviceOutput, NodesOutput
 from forecaster.report.nodes import print_nodes
+from forecaster.report.schemas import schema_of
 from forecaster.vertical.admission.advice import ResourcePrices
 from forecaster.vertical.admission.context import ApplyTerms
 from forecaster.vertical.sizing.joint import ResourceCosts
@@ -135,7 +137,7 @@ class TestAdvice:
         reports = next(one for one in said["recommendations"] if one["name"] == "reports")
         assert reports["now"]["memory_request_bytes"] == 2**31
         assert said["totals"]["workloads"] == len(advices)
-        assert said["totals"]["cost_a_month"] > 0
+        assert said["totals"]["cost_a_month"]["recommended"] > 0
 
     def test_csv_has_one_row_for_each_workload(self, advices: list[Advice], capsys: pytest.CaptureFixture[str]) -> None:
         print_advice(advices, AdviceOutput.CSV, None)
@@ -194,7 +196,9 @@ def said(ahead: NodeForecast, capsys: pytest.CaptureFixture[str]) -> Callable[[N
 
 
 def test_pools_ahead_in_json(said: Callable[[NodesOutput], str]) -> None:
-    (pool,) = json.loads(said(NodesOutput.JSON))["pools"]
+    document = json.loads(said(NodesOutput.JSON))
+    assert list(Draft202012Validator(schema_of("nodes")).iter_errors(document)) == []
+    (pool,) = document["pools"]
     assert (pool["nodes"], pool["allocatable"]["cpu_cores"]) == (3, 24.0)
     assert len(pool["windows"]) == 8
     first = pool["windows"][0]["used_cpu_cores"]
@@ -225,7 +229,9 @@ def test_count_and_size_together_from_the_command_to_json() -> None:
     by_name = {one["name"]: one["joint"] for one in json.loads(text)["recommendations"]}
     search = by_name["search"]
     assert search["plan"]["cost"] < search["now"]["cost"]
-    assert search["scale_point"] == pytest.approx(search["plan"]["cpu"] * search["hpa_utilization"])
+    assert search["scale_point_cores"] == pytest.approx(
+        search["plan"]["cpu_request_cores"] * search["hpa_utilization_ratio"]
+    )
     assert "it is not scaled" in by_name["reports"]["reason"]
     assert by_name["reports"]["plan"] is None
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 import pytest
 import yaml
+from jsonschema import Draft202012Validator
 
 from forecaster.config.settings import parse
 from forecaster.domain.policies import Policies
@@ -15,7 +18,8 @@ from forecaster.domain.policy import Policy
 from forecaster.domain.signal import CPU, Signal
 from forecaster.replay import Assumptions, Traces
 from forecaster.replay.tuning import Candidate, DailyCosts, PolicyProposal, Tuning, best, change, judged, tune
-from forecaster.report.tuned import tuned_text
+from forecaster.report.schemas import schema_of
+from forecaster.report.tuned import tuned_text, tuned_view
 from tests.support.builders import NOON, hpa, minutes, workload
 
 if TYPE_CHECKING:
@@ -121,3 +125,10 @@ def test_what_is_printed_is_a_policy_that_the_settings_take() -> None:
 
 def test_remarks_fit_a_terminal() -> None:
     assert max(map(len, tuned_text(tuned(3)).splitlines())) <= 80
+
+
+def test_its_document_is_of_its_schema() -> None:
+    found = tuned(8)
+    assert found.proposals or found.refused
+    document = json.loads(msgspec.json.encode(tuned_view(found)))
+    assert list(Draft202012Validator(schema_of("tune")).iter_errors(document)) == []

@@ -1,0 +1,35 @@
+"""What `forecaster doctor` prints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from forecaster.domain.report import Check  # noqa: TC001  msgspec resolves the annotations when it makes the schema
+from forecaster.report.formats import DocumentOutput
+from forecaster.report.printed import print_json, print_text, print_yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+
+class ChecksView(msgspec.Struct, frozen=True):
+    """Everything that was tried, in its order."""
+
+    checks: list[Check]
+
+
+def print_checks(checks: Sequence[Check], output: DocumentOutput) -> None:
+    """A line a check, and what to do about those that failed."""
+    if output is DocumentOutput.TEXT:
+        print_text(*_lines(checks), hang=7)
+    else:
+        (print_json if output is DocumentOutput.JSON else print_yaml)(ChecksView(list(checks)))
+
+
+def _lines(checks: Sequence[Check]) -> Iterator[str]:
+    for check in checks:
+        yield f"{'ok ' if check.ok else 'BAD'}  {check.name}: {check.detail}"
+        if not check.ok:
+            yield f"       → {check.remedy}"

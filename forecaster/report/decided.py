@@ -1,0 +1,142 @@
+"""Decisions over time, and under two policies: what `forecaster history` and `forecaster diff` print."""
+
+from __future__ import annotations
+
+from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it makes the schema
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from forecaster.publish.views import verdict_of
+from forecaster.report.printed import Printable, PrintedColumn, change, flat, print_as, print_table, print_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from forecaster.domain.decision import Recommendation
+    from forecaster.domain.workload import WorkloadId
+    from forecaster.report.formats import Output
+    from forecaster.store.ledger import Decision
+
+    Pair = tuple[Recommendation, Recommendation]
+
+
+class RecordedView(msgspec.Struct, frozen=True):
+    """One change; `replicas` is null while the decision was to hold."""
+
+    at: datetime
+    namespace: str
+    kind: str
+    name: str
+    replicas_now: int
+    replicas: int | None
+    verdict: str
+    reason: str
+    message: str
+
+
+class HistoryView(msgspec.Struct, frozen=True):
+    """Changes, oldest first."""
+
+    decisions: list[RecordedView]
+
+
+class DifferenceView(msgspec.Struct, frozen=True):
+    """One workload under the policies of both files."""
+
+    namespace: str
+    kind: str
+    name: str
+    replicas_now: int
+    replicas_from: int
+    replicas_to: int
+    reason_from: str
+    reason_to: str
+    resources_differ: bool
+
+
+class DiffView(msgspec.Struct, frozen=True):
+    """The workloads that would be decided differently."""
+
+    differences: list[DifferenceView]
+
+
+def print_recorded(found: Sequence[tuple[WorkloadId, Decision]], length: str, output: Output) -> None:
+    """The changes within `length`, in the order of time."""
+    views = [recorded_view(id_, one) for id_, one in found]
+
+    def table(wide: bool) -> None:  # noqa: FBT001  as `Printable` has it
+        if views:
+            print_table(_recorded_columns(views), wide=wide)
+        else:
+            print_text(f"Nothing changed within {length}.")
+
+    print_as(
+        output,
+        Printable(
+            table,
+            lambda: HistoryView(views),
+            lambda: [flat(msgspec.to_builtins(one)) for one in views],
+            lambda: sorted({id_ for id_, _ in found}),
+        ),
+    )
+
+
+def recorded_view(id_: WorkloadId, one: Decision) -> RecordedView:
+    """A recorded decision, public."""
+    now, wanted = one.decided.replicas_now, one.decided.replicas
+    return RecordedView(one.at, *id_, now, wanted, verdict_of(now, wanted), one.decided.reason, one.message)
+
+
+def _recorded_columns(views: Sequence[RecordedView]) -> list[PrintedColumn]:
+    return [
+        PrintedColumn("AT (UTC)", [f"{one.at:%Y-%m-%d %H:%M}" for one in views]),
+        PrintedColumn("WORKLOAD", [f"{one.namespace}/{one.name}" for one in views]),
+        PrintedColumn("REPLICAS", [f"{one.replicas_now} → {one.replicas or one.verdict}" for one in views]),
+        PrintedColumn("REASON", [one.reason for one in views]),
+        PrintedColumn("WHY", [one.message for one in views], rank=1, words=True),
+    ]
+
+
+def print_differences(pairs: Sequence[Pair], looked_at: int, output: Output) -> None:
+    """What two policies decide differently, of so many workloads."""
+    views = [difference_view(one, two) for one, two in pairs]
+
+    def table(wide: bool) -> None:  # noqa: FBT001  as `Printable` has it
+        if views:
+            print_table(_difference_columns(views), wide=wide)
+        print_text(f"{len(views)} of {looked_at} workloads would be decided differently.")
+
+    print_as(
+        output,
+        Printable(
+            table,
+            lambda: DiffView(views),
+            lambda: [flat(msgspec.to_builtins(one)) for one in views],
+            lambda: [one.id for one, _ in pairs],
+        ),
+    )
+
+
+def difference_view(one: Recommendation, two: Recommendation) -> DifferenceView:
+    """The decision of the first policy beside that of the second."""
+    return DifferenceView(
+        *one.id,
+        replicas_now=one.replicas_now,
+        replicas_from=one.wanted_replicas,
+        replicas_to=two.wanted_replicas,
+        reason_from=str(one.replicas.reason),
+        reason_to=str(two.replicas.reason),
+        resources_differ=one.resources != two.resources,
+    )
+
+
+def _difference_columns(views: Sequence[DifferenceView]) -> list[PrintedColumn]:
+    return [
+        PrintedColumn("WORKLOAD", [f"{one.namespace}/{one.name}" for one in views]),
+        PrintedColumn("NOW", [str(one.replicas_now) for one in views], right=True),
+        PrintedColumn("FROM", [str(one.replicas_from) for one in views], right=True),
+        PrintedColumn("TO", [str(one.replicas_to) for one in views], right=True),
+        PrintedColumn("REASON", [change(one.reason_from, one.reason_to) for one in views], rank=1),
+        PrintedColumn("SIZES", ["differ" if one.resources_differ else "" for one in views], rank=2),
+    ]

@@ -1,0 +1,169 @@
+"""The form of what `forecaster nodes -o json` prints: cores and whole bytes, quantiles of sums over a pool."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it makes the schema
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    from forecaster.cycle.node_forecast import NodeForecast
+    from forecaster.vertical.nodes.forecast import PoolForecast, PoolWindow
+    from forecaster.vertical.nodes.joint_samples import JointSum
+    from forecaster.vertical.nodes.pressure import Pressure
+
+
+class CoresView(msgspec.Struct, frozen=True):
+    """The quantile of the sum, between its two extremes; `samples` 0 means that the dependence is assumed."""
+
+    value: float
+    if_independent: float
+    if_all_at_once: float
+    dependence: float
+    samples: int
+
+
+class BytesView(msgspec.Struct, frozen=True):
+    """The same of whole bytes."""
+
+    value: int
+    if_independent: int
+    if_all_at_once: int
+    dependence: float
+    samples: int
+
+
+class WindowView(msgspec.Struct, frozen=True):
+    """One span of the coming day; `replicas` are the pods expected of each workload."""
+
+    begin: datetime
+    until: datetime
+    requested_cpu_cores: CoresView
+    requested_memory_bytes: BytesView
+    used_cpu_cores: CoresView
+    used_memory_bytes: BytesView
+    new_nodes: int
+    pods_that_no_node_takes: int
+    replicas: dict[str, int]
+
+
+class CapacityView(msgspec.Struct, frozen=True):
+    """An amount of both resources."""
+
+    cpu_cores: float
+    memory_bytes: int
+
+
+class PoolView(msgspec.Struct, frozen=True):
+    """One pool; `label` is null where nodes have none that tells pools apart."""
+
+    pool: str
+    label: str | None
+    nodes: int
+    nodes_needed: int
+    needed_from: datetime | None
+    requested: CapacityView
+    allocatable: CapacityView
+    windows: list[WindowView]
+    workloads_without_a_forecast: list[str]
+
+
+class HeadroomView(msgspec.Struct, frozen=True):
+    """Placeholders of one pool, each of this size; `until` is null where none is wanted."""
+
+    pool: str
+    replicas: int
+    cpu_cores: float
+    memory_bytes: int
+    until: datetime | None
+    reason: str
+
+
+class PressureView(msgspec.Struct, frozen=True):
+    """A node whose memory may run out: the chance of it, and which pods would be evicted first."""
+
+    node: str
+    risk: float
+    free_bytes: int
+    used_now_bytes: int
+    used_median_bytes: int
+    used_p95_bytes: int
+    evicted_first: list[str]
+    pods_without_usage: int
+
+
+class NodesView(msgspec.Struct, frozen=True):
+    """All pools."""
+
+    at: datetime
+    quantile: float
+    pools: list[PoolView]
+    headroom: list[HeadroomView]
+    memory_pressure: list[PressureView]
+    workloads_without_a_node: list[str]
+
+
+def document(ahead: NodeForecast) -> NodesView:
+    """Everything in cores and whole bytes."""
+    return NodesView(
+        at=ahead.at,
+        quantile=ahead.quantile,
+        pools=[_pool(one) for one in ahead.pools],
+        headroom=[
+            HeadroomView(one.pool, one.replicas, one.cpu, math.ceil(one.memory), one.until, one.reason)
+            for one in ahead.headroom
+        ],
+        memory_pressure=[_pressure(one) for one in ahead.pressures],
+        workloads_without_a_node=list(ahead.unplaced),
+    )
+
+
+def flat_window(one: PoolWindow) -> dict[str, Any]:
+    """One row of a CSV file: of each sum its quantile."""
+    view: dict[str, Any] = msgspec.to_builtins(_window(one))
+    return {name: of["value"] if isinstance(of, dict) else of for name, of in view.items() if name != "replicas"}
+
+
+def _pool(one: PoolForecast) -> PoolView:
+    peak = one.peak
+    return PoolView(
+        pool=one.pool.name,
+        label=one.pool.label or None,
+        nodes=len(one.pool.nodes),
+        nodes_needed=one.nodes_needed,
+        needed_from=peak.begin if peak and peak.packing.new_nodes else None,
+        requested=CapacityView(one.requested_cpu, math.ceil(one.requested_memory)),
+        allocatable=CapacityView(one.allocatable_cpu, math.ceil(one.allocatable_memory)),
+        windows=[_window(each) for each in one.windows],
+        workloads_without_a_forecast=list(one.unforecast),
+    )
+
+
+def _window(one: PoolWindow) -> WindowView:
+    return WindowView(
+        begin=one.begin,
+        until=one.until,
+        requested_cpu_cores=_cores(one.requested_cpu),
+        requested_memory_bytes=_bytes(one.requested_memory),
+        used_cpu_cores=_cores(one.used_cpu),
+        used_memory_bytes=_bytes(one.used_memory),
+        new_nodes=one.packing.new_nodes,
+        pods_that_no_node_takes=one.packing.unplaced,
+        replicas=dict(one.replicas),
+    )
+
+
+def _cores(one: JointSum) -> CoresView:
+    return CoresView(one.value, one.independent, one.together, round(one.dependence, 3), one.samples)
+
+
+def _bytes(one: JointSum) -> BytesView:
+    value, independent, together = (math.ceil(each) for each in (one.value, one.independent, one.together))
+    return BytesView(value, independent, together, round(one.dependence, 3), one.samples)
+
+
+def _pressure(one: Pressure) -> PressureView:
+    free, now, median, high = (math.ceil(b) for b in (one.free, one.used_now, one.used_median, one.used_high))
+    return PressureView(one.node, one.risk, free, now, median, high, list(one.first), one.unmeasured)
