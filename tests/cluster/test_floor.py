@@ -353,6 +353,7 @@ def test_the_service_itself_leads_undoes_what_is_no_longer_wanted_and_gives_the_
     command = [sys.executable, "-m", "forecaster", "run", "--config", str(tmp_path / "settings.yaml")]
     fence = leader.fence
     reached, fence.leases = fence.leases, CutOff()
+    plane.api.merge("Lease", "forecaster", {"spec": {"holderIdentity": None}}, NAMESPACE)  # its first cycle leads
     with (tmp_path / "log").open("wb") as log, subprocess.Popen(command, stderr=log) as process:
         wait_until(lambda: told(plane.api, other)["spec"]["minReplicas"] == 1, what="the undo")
         wait_until(lambda: "MetricMisread" in dict(events(plane.api, other)), what="the Event of the misread HPA")

@@ -159,8 +159,8 @@ class Watcher:
 
 
 @pytest.fixture(scope="module")
-def plane(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> ControlPlane:
-    """The control plane with `deploy/base` and the components, and a shop."""
+def plane(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """The control plane with `deploy/base` and the components, and a shop that is empty again afterwards."""
     apply_components(control_plane, tmp_path_factory.mktemp("replicas"), "floor", "replicas")
     api = control_plane.api
     if not api.has("Namespace", SHOP):
@@ -169,7 +169,8 @@ def plane(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory)
     api.put(deployment("web", 2), SHOP)
     api.put(external_hpa("web", target="1", most=12), SHOP)
     control_plane.until_allowed(f"{NAMESPACE}/forecaster", "patch", "horizontalpodautoscalers.autoscaling")
-    return control_plane
+    yield control_plane
+    control_plane.kubectl("delete", "hpa,deployment", "web", f"--namespace={SHOP}")
 
 
 @contextmanager
