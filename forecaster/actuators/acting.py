@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from forecaster.actuators.memory import Memory
+    from forecaster.actuators.neighbours import NeighboursAt
     from forecaster.actuators.settings import FloorSettings
     from forecaster.actuators.values import LiveAutoscaler
     from forecaster.actuators.writes import ClusterWrite, Writer
@@ -40,6 +41,7 @@ class FloorActuator:
     writer: Writer
     policies: Policies
     rules: FloorSettings
+    neighbours: NeighboursAt
     offered: OfferedCycle | None = None
     memory: Memory = field(default_factory=dict)
 
@@ -55,6 +57,7 @@ class FloorActuator:
         """
         live = self.autoscalers.listed()
         self.policies.annotate({one.target: one.mode for one in live if one.mode})
+        live = self._beside_others(live, now)
         offers = floor_offers(self.offered, now)
         plan = floor_plan(live, offers, self._floored, self.memory, now, self.rules)
         self.memory = plan.memory
@@ -64,6 +67,13 @@ class FloorActuator:
 
     def _floored(self, id_: WorkloadId) -> bool:
         return self.policies.stated(id_).mode == "floor"
+
+    def _beside_others(self, live: list[LiveAutoscaler], now: datetime) -> list[LiveAutoscaler]:
+        """With the ScaledObject that scales the same workload; where they are not known, its HPA names its maker."""
+        if not any(one.marked or self._floored(one.target) for one in live):
+            return live
+        found = self.neighbours(now)
+        return [replace(one, beside=str(found.scaled_object(one.target) or "")) for one in live]
 
 
 def explained(write: ClusterWrite, cycle: OfferedCycle | None, id_: WorkloadId) -> str:

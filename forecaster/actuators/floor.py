@@ -70,6 +70,8 @@ def _unfit(one: LiveAutoscaler, autoscalers: int, *, floored: bool) -> WriteRefu
     """Why this HPA is to have no floor."""
     if one.misread:
         return WriteRefusal(one, RefusalReason.UNREADABLE, f"{one}: {one.misread}")
+    if one.beside:
+        return WriteRefusal(one, RefusalReason.OWNED, f"{one}: {one.beside} scales its target; state its minimum there")
     if one.controller:
         return WriteRefusal(one, RefusalReason.OWNED, f"{one} is made from {one.controller}; state its minimum there")
     if autoscalers > 1:

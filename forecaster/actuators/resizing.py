@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol
@@ -12,6 +12,7 @@ from forecaster.actuators.limits import MOST_WORKLOADS
 from forecaster.actuators.resize import ResizeWrite, occupied, resize_plan
 from forecaster.actuators.writes import WrittenCluster
 from forecaster.domain.decision import Resize
+from forecaster.resources.neighbours import Neighbours
 from forecaster.vertical.admission.advice import rounded, sum_of
 from forecaster.vertical.admission.cluster import requirements_of
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator, Mapping
     from datetime import datetime
 
+    from forecaster.actuators.neighbours import NeighboursAt
     from forecaster.actuators.resize import ResizablePod, Sizes, Surroundings
     from forecaster.actuators.settings import ResizeSettings
     from forecaster.actuators.writes import Writer
@@ -51,6 +53,8 @@ class ResizeActuator:
     writer: Writer
     policies: Policies
     rules: ResizeSettings
+    neighbours: NeighboursAt
+    """Of the cluster; what a VPA sizes is left alone."""
     offered: OfferedCycle | None = None
     turn: int = 0
     """Which of a workload's pods is looked at next: one that cannot have its size keeps no other waiting."""
@@ -67,18 +71,21 @@ class ResizeActuator:
         """
         wanted = sizes_wanted(self.offered, now, self._allowed)
         watched = self.pods.marked()
-        found = self._candidates(wanted, occupied(watched, now, self.rules))
+        found = self._candidates(wanted, occupied(watched, now, self.rules), now)
         around = cache(self.pods.around)
         plan = resize_plan(watched, found or [], wanted, self._allowed, around, now, self.rules)
         kept = sum(one.resized is not None for one in watched)
-        done = self.writer.effected(self.pods, plan.writes, plan.refusals, now, watched=kept)
+        unseen = wanted.keys() - {one.workload for one in (*watched, *(found or ()))}
+        done = self.writer.effected(self.pods, plan.writes, plan.refusals, now, unseen, watched=kept)
         blind = ["resize: pods are not watched, so none is resized"] if found is None else []
         return done._replace(failures=(*done.failures, *blind))
 
     def _allowed(self, id_: WorkloadId) -> bool:
         return self.policies.stated(id_).vertical.mode == "in-place"
 
-    def _candidates(self, wanted: Mapping[WorkloadId, Sizes], busy: Container[WorkloadId]) -> list[ResizablePod] | None:
+    def _candidates(
+        self, wanted: Mapping[WorkloadId, Sizes], busy: Container[WorkloadId], now: datetime
+    ) -> list[ResizablePod] | None:
         """One pod of each workload whose pods have another size, as it is now; None where pods are not watched."""
         due = {id_: requirements_of(sum_of(sizes)) for id_, sizes in wanted.items() if id_ not in busy}
         running = self.running(due) if due else iter(())
@@ -90,7 +97,9 @@ class ResizeActuator:
                 others[id_].append((namespace, name))
         self.turn += 1
         chosen = (sorted(pods)[self.turn % len(pods)] for pods in islice(others.values(), MOST_WORKLOADS))
-        return [one for namespace, name in chosen if (one := self.pods.of(namespace, name))]
+        pods = [one for namespace, name in chosen if (one := self.pods.of(namespace, name))]
+        beside = self.neighbours(now) if pods else Neighbours()
+        return [replace(one, owner=one.owner or beside.writes_sizes(one.workload)) for one in pods]
 
 
 def sizes_wanted(

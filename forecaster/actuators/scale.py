@@ -9,7 +9,7 @@ the count stays as it was, because the owner's may be too few for the load that 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from forecaster.actuators.limits import Move, allowed
 from forecaster.actuators.memory import Memory, Seen, looked
@@ -38,8 +38,10 @@ class LiveScale:
     """Field managers that own `spec.replicas`."""
     owner: str = ""
     """What else sets the count or the whole object, in words; empty where nothing does."""
-    autoscalers: tuple[str, ...] = ()
-    """HPAs that scale it."""
+    scalers: tuple[str, ...] = ()
+    """HPAs and the ScaledObject that scale it, in words."""
+    held: str = ""
+    """Why its count stays as it is for now; empty where nothing holds it."""
     deleted: bool = False
     before: int | None = None
     """The owner's count, where ours was written over it."""
@@ -53,6 +55,11 @@ class LiveScale:
     def key(self) -> tuple[str, ...]:
         """Its identity."""
         return tuple(self.id)
+
+    @property
+    def workload(self) -> WorkloadId:
+        """Itself."""
+        return self.id
 
     @property
     def stands(self) -> str:
@@ -112,8 +119,9 @@ class ScaleWrite:
         decided, alike = self.workload, replace(fresh, version=self.workload.version)
         if decided.before is None and fresh.before == self.before is not None and fresh.writers <= decided.writers:
             alike = replace(alike, before=None, marked=decided.marked, writers=decided.writers)
-        here = replace(fresh, autoscalers=decided.autoscalers)
-        return replace(self, workload=here) if replace(alike, autoscalers=decided.autoscalers) == decided else None
+        beside: dict[str, Any] = {"scalers": decided.scalers, "held": decided.held}
+        here = replace(fresh, **beside)
+        return replace(self, workload=here) if replace(alike, **beside) == decided else None
 
 
 class ScalePlan(NamedTuple):
@@ -172,7 +180,7 @@ def scale_plan(
 
 def undone(one: LiveScale, why: str) -> ScaleWrite | None:
     """The owner's count again; None where nothing of ours is on this workload. A count that others wrote stays."""
-    if one.before is not None and not one.other_writers and not one.autoscalers:
+    if one.before is not None and not one.other_writers and not one.scalers:
         return ScaleWrite(one, Change.RESTORE, one.before, why)
     return ScaleWrite(one, Change.FORGET, one.replicas, why) if one.marked or one.before is not None else None
 
@@ -190,8 +198,8 @@ def _settled(one: LiveScale, now: datetime, rules: ScaleSettings, *, scaled: boo
     """What is done whatever is offered."""
     if one.fault:
         return WriteRefusal(one, RefusalReason.UNREADABLE, f"{one}: {one.fault}")
-    if one.autoscalers or one.owner:
-        why = f"HPA {', '.join(one.autoscalers)} scales it" if one.autoscalers else one.owner
+    if one.scalers or one.owner:
+        why = f"{', '.join(one.scalers)} scales it" if one.scalers else one.owner
         refusal = WriteRefusal(one, RefusalReason.OWNED, f"{one}: {why}; mode scale is for what nothing else scales")
         return undone(one, why) or (refusal if scaled else None)
     if one.before is not None and one.other_writers:
@@ -208,6 +216,8 @@ def _waits(one: LiveScale, now: datetime) -> ScaleWrite | WriteRefusal | None:
         return WriteRefusal(one, RefusalReason.SECOND_WRITER, f"{one}: {why}")
     if one.marked and one.before is None:
         return ScaleWrite(one, Change.FORGET, one.replicas, "a back-off or a restoring is over")
+    if one.held:
+        return WriteRefusal(one, RefusalReason.OWNED, f"{one}: {one.held}")
     if one.replicas == 0:
         return WriteRefusal(one, RefusalReason.STOPPED, f"{one}: scaled to 0, which its owner undoes")
     return None

@@ -14,12 +14,14 @@ from forecaster.actuators.limits import MOST_WORKLOADS
 from forecaster.actuators.scale import CountOffer, ScaleWrite, remembered, scale_plan, to_look_at
 from forecaster.actuators.writes import WrittenCluster
 from forecaster.publish.offer import NO_COUNT
+from forecaster.resources.neighbours import CPU, SCALED_OBJECTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
     from forecaster.actuators.memory import Memory
+    from forecaster.actuators.neighbours import NeighboursAt
     from forecaster.actuators.scale import LiveScale
     from forecaster.actuators.settings import ScaleSettings
     from forecaster.actuators.values import LiveAutoscaler
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from forecaster.domain.report import Effected
     from forecaster.domain.workload import WorkloadId
     from forecaster.publish.rows import OfferedCycle
+    from forecaster.resources.neighbours import Neighbours
 
 
 class LiveScales(WrittenCluster[ScaleWrite], Protocol):
@@ -50,6 +53,8 @@ class ScaleActuator:
     writer: Writer
     policies: Policies
     rules: ScaleSettings
+    neighbours: NeighboursAt
+    """Of the cluster; what a ScaledObject scales, or a VPA sizes, is left alone."""
     offered: OfferedCycle | None = None
     memory: Memory = field(default_factory=dict)
 
@@ -69,13 +74,14 @@ class ScaleActuator:
         plan = scale_plan(live, offers, self._scaled, self.memory, now, self.rules)
         writes = [replace(one, reason=explained(one, self.offered, one.workload.id)) for one in plan.writes]
         scaled = sum(one.before is not None for one in live)
-        return self.writer.effected(self.scales, writes, plan.refusals, now, scaled=scaled)
+        unseen = offers.keys() - {one.id for one in live}
+        return self.writer.effected(self.scales, writes, plan.refusals, now, unseen, scaled=scaled)
 
     def _scaled(self, id_: WorkloadId) -> bool:
         return self.policies.stated(id_).mode == "scale"
 
     def _live(self, offers: Mapping[WorkloadId, CountOffer], now: datetime) -> list[LiveScale]:
-        """The marked ones, and as many of those to look at as one cycle may change, with the HPAs that scale them."""
+        """The marked ones, and as many of those to look at as one cycle may change, with what else scales them."""
         marked = {one.id: one for one in self.scales.marked()}
         others = (id_ for id_ in to_look_at(offers, self.memory, now, self.rules) if id_ not in marked)
         found = [*marked.values(), *filter(None, map(self.scales.of, islice(others, MOST_WORKLOADS)))]
@@ -83,8 +89,16 @@ class ScaleActuator:
             return []
         scalers: dict[WorkloadId, list[str]] = defaultdict(list)
         for one in self.autoscalers():
-            scalers[one.target].append(one.name)
-        return [replace(one, autoscalers=tuple(scalers.get(one.id, ()))) for one in found]
+            scalers[one.target].append(f"HPA {one.name}")
+        beside = self.neighbours(now)
+        for id_ in [one.id for one in found if beside.scaled_object(one.id)]:
+            scalers[id_].append(str(beside.scaled_object(id_)))
+        return [replace(one, scalers=tuple(scalers[one.id]), held=_held(one.id, beside)) for one in found]
+
+
+def _held(id_: WorkloadId, beside: Neighbours) -> str:
+    """Why a count stays: its scale point would move with the CPU request that a VPA writes, or not all is known."""
+    return "; ".join(filter(None, (beside.not_known(SCALED_OBJECTS), beside.writes_sizes(id_, CPU))))
 
 
 def count_offers(

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from forecaster.actuators.events import EventObject
     from forecaster.actuators.writes import AuditLog, Fence
     from forecaster.domain.policies import Policies
+    from forecaster.domain.workload import WorkloadId
     from forecaster.kube.client import ApiClient
     from forecaster.publish.rows import OfferedCycle
 
@@ -95,6 +96,8 @@ class StatusWriter:
     log: AuditLog
     disabled: Collection[str]
     """Modes that write to the cluster and are not enabled."""
+    refusal: Callable[[WorkloadId], tuple[str, str] | None] = lambda _: None
+    """Why a workload was left as it is in the last cycle although its policy would have it changed: word, sentence."""
     seconds: Callable[[], float] = time.monotonic
     """For durations only."""
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -127,7 +130,8 @@ class StatusWriter:
         until, found = self.seconds() + LOOK_SECONDS, []
         for one in resources:
             row = rows.get(one.target)
-            made_of = (one.generation, one.fault, self._facts(cycle, row), self.policies.layers(one.target))
+            facts = (self._facts(cycle, row), self.refusal(one.target))
+            made_of = (one.generation, one.fault, facts, self.policies.layers(one.target))
             before, at = self._known.get(one.uid, (None, float("-inf")))
             if before == made_of and self.seconds() - at < REFRESHED_SECONDS:
                 continue
@@ -186,6 +190,7 @@ class StatusWriter:
             self.policies.refused(one.target),
             leaf_origins(self.policies.effective_layers(one.target)),
             disabled=self.disabled,
+            refusal=self.refusal(one.target),
         )
         before = status_there(one)
         status = status_of(one, decided, before, cycle.at)

@@ -41,6 +41,8 @@ class LiveAutoscaler:
     """Field managers that own `spec.minReplicas`."""
     controller: str = ""
     """KIND NAME of the object that this HPA is made from; empty where it has none."""
+    beside: str = ""
+    """What else scales its target, in words, as it was looked up for this cycle; empty where nothing does."""
     deleted: bool = False
     mode: Mode | None = None
     """By its annotation."""
@@ -57,6 +59,11 @@ class LiveAutoscaler:
     def key(self) -> tuple[str, str]:
         """Namespace and name."""
         return self.namespace, self.name
+
+    @property
+    def workload(self) -> WorkloadId:
+        """What is scaled."""
+        return self.target
 
     @property
     def stands(self) -> str:
@@ -113,5 +120,7 @@ class Write:
 
     def on(self, fresh: LiveAutoscaler) -> Write | None:
         """The same change of the object as it is now; None where what it was decided by has changed."""
-        alike = replace(fresh, version=self.autoscaler.version, replicas=self.autoscaler.replicas)
-        return replace(self, autoscaler=fresh) if alike == self.autoscaler else None
+        decided = self.autoscaler
+        here = replace(fresh, beside=decided.beside)
+        alike = replace(here, version=decided.version, replicas=decided.replicas)
+        return replace(self, autoscaler=here) if alike == decided else None

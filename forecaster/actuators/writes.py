@@ -16,10 +16,11 @@ from forecaster.domain.report import Effected
 from forecaster.kube.client import ApiError, UnreachableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from datetime import datetime
 
     from forecaster.actuators.settings import ActingSettings
+    from forecaster.domain.workload import WorkloadId
 
 MANAGER = "forecaster"
 """The field manager of everything that is written."""
@@ -67,6 +68,18 @@ class RefusalReason(StrEnum):
     RESTARTS = "restarts"
 
 
+LASTING = frozenset(
+    {
+        RefusalReason.SECOND_WRITER,
+        RefusalReason.OWNED,
+        RefusalReason.AMBIGUOUS,
+        RefusalReason.UNREADABLE,
+        RefusalReason.STOPPED,
+    }
+)
+"""Reasons that end by what an owner does; the others end by themselves."""
+
+
 class WrittenObject(Protocol):
     """An object of the cluster; as text KIND NAMESPACE/NAME."""
 
@@ -77,6 +90,10 @@ class WrittenObject(Protocol):
     @property
     def version(self) -> str:
         """`resourceVersion`."""
+
+    @property
+    def workload(self) -> WorkloadId:
+        """The workload that the object is about."""
 
 
 class WriteRefusal(NamedTuple):
@@ -169,6 +186,8 @@ class Writer:
     """For durations only."""
     refused: Mapping[tuple[str, ...], str] = field(default_factory=dict)
     """What was refused at the last look, by object: said when it changes."""
+    lasting: Mapping[WorkloadId, WriteRefusal] = field(default_factory=dict)
+    """By workload, refusals that last."""
 
     def effected(
         self,
@@ -176,10 +195,14 @@ class Writer:
         writes: Sequence[W],
         refusals: Sequence[WriteRefusal],
         now: datetime,
+        unseen: Collection[WorkloadId] = (),
         **ours: int,
     ) -> Effected:
-        """What a look at the cluster comes to: refusals are said, the rest is written; `ours` is what bears a mark."""
-        self._say(refusals)
+        """What a look at the cluster comes to: refusals are said, the rest is written; `ours` is what bears a mark.
+
+        Of `unseen` workloads, which were not looked at this time, what lasted at their last look still does.
+        """
+        self._say(refusals, unseen)
         done = self._carry_out(cluster, writes, now)
         states = Counter(ours) + Counter(str(one.code) for one in refusals)
         return Effected(self.fence.leading(), done.outcomes, states, tuple(done.failures))
@@ -206,8 +229,10 @@ class Writer:
                     return done
         return done
 
-    def _say(self, refusals: Sequence[WriteRefusal]) -> None:
+    def _say(self, refusals: Sequence[WriteRefusal], unseen: Collection[WorkloadId]) -> None:
         """One line for all that are new, with the first of them in words."""
+        unchanged = {id_: one for id_, one in self.lasting.items() if id_ in unseen}
+        self.lasting = unchanged | {one.subject.workload: one for one in refusals if one.code in LASTING}
         new = [one for one in refusals if self.refused.get(one.subject.key) != one.code]
         if new:
             codes = dict(Counter(str(one.code) for one in new))

@@ -150,9 +150,17 @@ def election_of(settings: Settings, parts: ExitStack, address: str = "") -> Elec
 
 
 def status_writer(
-    settings: Settings, log: AuditLog, parts: ExitStack, live: LiveCluster | None, election: Election | None
+    settings: Settings,
+    log: AuditLog,
+    parts: ExitStack,
+    live: LiveCluster | None,
+    election: Election | None,
+    refusal: Callable[[WorkloadId], tuple[str, str] | None] = lambda _: None,
 ) -> StatusWriter | None:
-    """What writes the status of PredictiveAutoscalers, in a thread of its own; None where none are watched."""
+    """What writes the status of PredictiveAutoscalers, in a thread of its own; None where none are watched.
+
+    `refusal` says why a workload is left as it is although its policy would have it changed.
+    """
     stated = live.stated if live else None
     if stated is None or election is None:
         return None
@@ -165,6 +173,7 @@ def status_writer(
         lambda: list(stated.autoscalers.objects.values()),
         log,
         [mode for mode in ("floor", "scale") if not getattr(settings, mode).enabled],
+        refusal,
     )
     thread = threading.Thread(target=writer.run, name="statuses", daemon=True)
     thread.start()

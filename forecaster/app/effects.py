@@ -9,6 +9,7 @@ from forecaster.actuators.acting import FloorActuator
 from forecaster.actuators.autoscalers import Autoscalers, autoscaler_of
 from forecaster.actuators.floor import released
 from forecaster.actuators.misread import HpaWarnings
+from forecaster.actuators.neighbours import CycleNeighbours
 from forecaster.actuators.release import release
 from forecaster.actuators.resize import undone as size_undone
 from forecaster.actuators.resizes import Resizes
@@ -22,6 +23,7 @@ from forecaster.domain.report import Effected
 from forecaster.kube.client import ApiClient, ApiError
 from forecaster.kube.config import client_config_source
 from forecaster.kube.lease import REQUEST_SECONDS
+from forecaster.resources.neighbours import SCALED_OBJECTS, VPAS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -55,8 +57,13 @@ class Acting(Protocol):
 class Actuators:
     """All kinds of effects under one Lease: `OfferReceiver` and `Actuator`. One that fails keeps no other back."""
 
-    def __init__(self, election: Election, parts: Mapping[str, Acting]) -> None:
-        self.election, self.parts = election, parts
+    def __init__(self, election: Election, parts: Mapping[str, Acting], writers: Sequence[Writer] = ()) -> None:
+        self.election, self.parts, self._writers = election, parts, writers
+
+    def refusal(self, id_: WorkloadId) -> tuple[str, str] | None:
+        """Why a workload is left as it is although its policy would have it changed: a word and a sentence."""
+        found = next((one.lasting[id_] for one in self._writers if id_ in one.lasting), None)
+        return (str(found.code), found.message) if found else None
 
     def receive(self, cycle: OfferedCycle) -> None:
         """The offers that are acted on."""
@@ -95,7 +102,8 @@ def cluster_writers(
     enabled = (settings.floor, settings.scale, settings.resize, settings.resources)
     fence = election or (election_of(settings, parts) if any(one.enabled for one in enabled) else None)
     acting = actuators(settings, log, parts, cluster, fence, lambda: live.source.misread if live else ())
-    return ClusterWriters(acting, status_writer(settings, log, parts, cluster, fence))
+    refusal = acting.refusal if acting else lambda _: None
+    return ClusterWriters(acting, status_writer(settings, log, parts, cluster, fence, refusal))
 
 
 def actuators(
@@ -121,21 +129,26 @@ def actuators(
     parts.callback(reader.close)
     election = election or election_of(settings, parts)
     hpas = Autoscalers(client, dry_run=acting.dry_run, reader=reader, watched=lambda: watched_autoscalers(here))
+    beside = CycleNeighbours(reader, neighbour_paths(settings))
     found: dict[str, Acting] = {}
+    writers = {name: Writer(name, election, acting, log) for name in ("floor", "scale", "resize")}
     if settings.floor.enabled:
-        found["floor"] = FloorActuator(hpas, Writer("floor", election, acting, log), policies, settings.floor)
+        found["floor"] = FloorActuator(hpas, writers["floor"], policies, settings.floor, beside)
     if settings.scale.enabled:
         scales = Scales(client, scalable_kinds(settings), dry_run=acting.dry_run, reader=reader)
-        writer = Writer("scale", election, acting, log)
-        found["scale"] = ScaleActuator(scales, hpas.listed, writer, policies, settings.scale)
+        found["scale"] = ScaleActuator(scales, hpas.listed, writers["scale"], policies, settings.scale, beside)
     if settings.resize.enabled:
         above, running = (here.above, here.running) if here else (_itself, _not_watched)
         pods = Resizes(client, above, dry_run=acting.dry_run, reader=reader)
-        found["resize"] = ResizeActuator(
-            pods, running, Writer("resize", election, acting, log), policies, settings.resize
-        )
+        found["resize"] = ResizeActuator(pods, running, writers["resize"], policies, settings.resize, beside)
     found["warnings"] = HpaWarnings(client, misread, election, acting)
-    return Actuators(election, found)
+    return Actuators(election, found, [*writers.values()])
+
+
+def neighbour_paths(settings: Settings) -> tuple[str, ...]:
+    """Collections in which the modes that are enabled look for what else scales or sizes workloads."""
+    counts, sizes = settings.floor.enabled or settings.scale.enabled, settings.scale.enabled or settings.resize.enabled
+    return ((SCALED_OBJECTS,) if counts else ()) + ((VPAS,) if sizes else ())
 
 
 def _itself(owner: WorkloadId) -> WorkloadId:

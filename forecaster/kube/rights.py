@@ -88,6 +88,7 @@ RIGHTS = (
         "no minReplicas is raised or put back",
     ),
     Right(SERVICE, "floor", "", "events", ("create",), "changes leave no Event beside the HPA"),
+    Right(SERVICE, "floor", "keda.sh", "scaledobjects", ("list",), "paused ScaledObjects are not named"),
     Right(
         RELEASE, "floor", "autoscaling", "horizontalpodautoscalers", ("get", "list", "patch"),
         "floors that were not renewed do not end",
@@ -106,6 +107,14 @@ RIGHTS = (
         for resource in ("deployments", "statefulsets")
     ),
     Right(SERVICE, "scale", "", "events", ("create",), "changes leave no Event beside the workload"),
+    Right(
+        SERVICE, "scale", "keda.sh", "scaledobjects", ("list",),
+        "it is not known what KEDA scales, so no count changes where KEDA is installed",
+    ),
+    Right(
+        SERVICE, "scale", "autoscaling.k8s.io", "verticalpodautoscalers", ("list",),
+        "it is not known what a VPA sizes, so no count changes where VPAs are installed",
+    ),
     *(
         Right(
             SERVICE, "resources", "autoscaling.forecaster.dev", resource, ("list", "watch"),
@@ -131,6 +140,10 @@ RIGHTS = (
     *(
         Right(SERVICE, "vertical", "", resource, ("list",), "it is not known which sizes are admitted, so none changes")
         for resource in ("limitranges", "resourcequotas")
+    ),
+    Right(
+        SERVICE, "vertical", "autoscaling.k8s.io", "verticalpodautoscalers", ("list",),
+        "it is not known what a VPA sizes, so no pod is resized where VPAs are installed",
     ),
     Right(SERVICE, "vertical", "", "events", ("create",), "changes leave no Event beside the pod"),
     Right(

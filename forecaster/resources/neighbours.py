@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -16,7 +17,7 @@ from forecaster.kube.watch import PAGE, ListMeta
 from forecaster.resources.objects import TargetReference
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from forecaster.kube.client import ApiClient
 
@@ -27,13 +28,16 @@ KEDA = "autoscaling.keda.sh/"
 PAUSED = (f"{KEDA}paused", f"{KEDA}paused-replicas", f"{KEDA}paused-scale-in", f"{KEDA}paused-scale-out")
 OFF = "Off"
 EVERY_CONTAINER = "*"
+CPU, MEMORY = "cpu", "memory"
 
 
 class ContainerPolicy(Wire, frozen=True):
     """Of a VPA, for one container or all."""
 
     container_name: str = EVERY_CONTAINER
+    mode: str = "Auto"
     min_allowed: dict[str, Any] = msgspec.field(default_factory=dict)
+    controlled_resources: tuple[str, ...] = (CPU, MEMORY)
 
 
 class ResourcePolicy(Wire, frozen=True):
@@ -71,6 +75,10 @@ class NeighbourPage(Wire, frozen=True):
     items: tuple[NeighbourObject, ...] = ()
 
 
+class Discovered(Wire, frozen=True):
+    """What the API server says of a group that it has."""
+
+
 class Hpa(NamedTuple):
     """A HorizontalPodAutoscaler."""
 
@@ -88,6 +96,9 @@ class ScaledObject(NamedTuple):
     paused: str
     """Its annotation that pauses it; empty where none does."""
 
+    def __str__(self) -> str:
+        return f"ScaledObject {self.name}" + (f" (paused by {self.paused})" if self.paused else "")
+
 
 class VpaNeighbour(NamedTuple):
     """A VerticalPodAutoscaler."""
@@ -97,6 +108,8 @@ class VpaNeighbour(NamedTuple):
     mode: str
     least: dict[str, Any]
     """`minAllowed` of every container."""
+    resources: frozenset[str] = frozenset({CPU, MEMORY})
+    """Whose requests it sets, of any container."""
 
     @property
     def writes(self) -> bool:
@@ -104,7 +117,10 @@ class VpaNeighbour(NamedTuple):
         return self.mode != OFF
 
 
-@dataclass(frozen=True, slots=True)
+N = TypeVar("N", Hpa, ScaledObject, VpaNeighbour)
+
+
+@dataclass(frozen=True)
 class Neighbours:
     """Those of a cluster."""
 
@@ -114,35 +130,48 @@ class Neighbours:
     unknown: dict[str, str] = field(default_factory=dict)
     """Collections that could not be read, by path, and why. One whose kind is not there is empty, and not unknown."""
 
-    def writes_count(self, id_: WorkloadId) -> str:
-        """Why the count of a workload is not ours to write by itself; empty where it is.
+    def scaled_object(self, id_: WorkloadId) -> ScaledObject | None:
+        """The one that scales a workload; also while it is paused: then KEDA has removed its HPA, and set the count."""
+        return self._scaled_by.get(id_)
 
-        A ScaledObject owns it also while it is paused: then KEDA has removed its HPA, and set the count.
+    def writes_sizes(self, id_: WorkloadId, resource: str = "") -> str:
+        """Why requests of a workload are not ours alone, of any resource or of one; empty where they are.
+
+        As beside a VPA `Off`. One that could not be read may be there: not knowing is no leave to write.
         """
-        for one in self.scaled_objects:
-            if one.target == id_:
-                return f"ScaledObject {one.name} scales it" + (f", paused by {one.paused}" if one.paused else "")
-        for hpa in self.hpas:
-            if hpa.target == id_:
-                return f"HPA {hpa.name} scales it"
-        return self._unknown(SCALED_OBJECTS, HPAS)
+        one = self._sized_by.get(id_)
+        if one is not None and (not resource or resource in one.resources):
+            return (
+                f"VPA {one.name} writes its requests, its updateMode is {one.mode}; set it to Off, or let it size alone"
+            )
+        return self.not_known(VPAS)
 
-    def writes_sizes(self, id_: WorkloadId) -> str:
-        """Why requests and limits of a workload are not ours to write; empty where they are, as beside a VPA `Off`."""
-        for one in self.vpas:
-            if one.target == id_ and one.writes:
-                return f"VPA {one.name} writes them, its updateMode is {one.mode}; set it to Off, or let it size alone"
-        return self._unknown(VPAS)
+    def not_known(self, path: str) -> str:
+        """Why the objects of a collection are not known; empty where they are."""
+        return f"{path} is not known: {self.unknown[path]}" if path in self.unknown else ""
 
-    def _unknown(self, *paths: str) -> str:
-        """Not knowing is no leave to write."""
-        return "; ".join(f"{path} is not known: {self.unknown[path]}" for path in paths if path in self.unknown)
+    @cached_property
+    def _scaled_by(self) -> Mapping[WorkloadId, ScaledObject]:
+        return _by_target(self.scaled_objects)
+
+    @cached_property
+    def _sized_by(self) -> Mapping[WorkloadId, VpaNeighbour]:
+        return _by_target([one for one in self.vpas if one.writes])
 
 
-def neighbours_of(client: ApiClient) -> Neighbours:
-    """Those that the API server lists; what it refuses is unknown. Raises UnreachableError where it does not answer."""
+def _by_target(found: Iterable[N]) -> dict[WorkloadId, N]:
+    return {one.target: one for one in found}
+
+
+def neighbours_of(client: ApiClient, paths: Sequence[str] = (HPAS, SCALED_OBJECTS, VPAS)) -> Neighbours:
+    """Those that the API server lists in these collections; what it refuses is unknown.
+
+    Raises UnreachableError where it does not answer.
+    """
     unknown: dict[str, str] = {}
-    hpas, scaled, vpas = (_listed(client, path, unknown) for path in (HPAS, SCALED_OBJECTS, VPAS))
+    hpas, scaled, vpas = (
+        _listed(client, path, unknown) if path in paths else () for path in (HPAS, SCALED_OBJECTS, VPAS)
+    )
     return Neighbours([*map(_hpa, hpas)], [*map(_scaled_object, scaled)], [*map(_vpa, vpas)], unknown)
 
 
@@ -157,12 +186,24 @@ def _listed(client: ApiClient, path: str, unknown: dict[str, str]) -> tuple[Neig
                 return found
             after = f"&continue={quote(page.metadata.more, safe='')}"
     except ApiError as error:
-        if error.status == HTTPStatus.NOT_FOUND:
-            return ()
         if error.status == 0:
             raise
-        unknown[path] = str(error)
+        if error.status != HTTPStatus.NOT_FOUND and not _is_of_no_kind(client, path, error):
+            unknown[path] = str(error)
         return ()
+
+
+def _is_of_no_kind(client: ApiClient, path: str, error: ApiError) -> bool:
+    """Whether a refusal is of a kind that the cluster does not have: rights are judged before kinds."""
+    if error.status != HTTPStatus.FORBIDDEN:
+        return False
+    try:
+        client.get(path.rpartition("/")[0], Discovered)
+    except ApiError as absent:
+        if absent.status == 0:
+            raise
+        return absent.status == HTTPStatus.NOT_FOUND
+    return False
 
 
 def _hpa(one: NeighbourObject) -> Hpa:
@@ -180,7 +221,14 @@ def _vpa(one: NeighbourObject) -> VpaNeighbour:
     policies = one.spec.resource_policy.container_policies if one.spec.resource_policy else ()
     least = next((each.min_allowed for each in policies if each.container_name == EVERY_CONTAINER), {})
     mode = one.spec.update_policy.update_mode if one.spec.update_policy else "Auto"
-    return VpaNeighbour(one.metadata.name, _target(one), mode, dict(least))
+    return VpaNeighbour(one.metadata.name, _target(one), mode, dict(least), _controlled(policies))
+
+
+def _controlled(policies: Sequence[ContainerPolicy]) -> frozenset[str]:
+    """Resources that are set of any container; of containers without a policy both."""
+    written = [each.controlled_resources for each in policies if each.mode != OFF]
+    every = () if any(each.container_name == EVERY_CONTAINER for each in policies) else (CPU, MEMORY)
+    return frozenset(every).union(*written)
 
 
 def _target(one: NeighbourObject) -> WorkloadId:

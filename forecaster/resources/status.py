@@ -76,6 +76,8 @@ class Decided:
     """Of the settings that its policy states above the defaults."""
     disabled: Collection[str] = ()
     """Modes that write to the cluster and are not enabled in the settings."""
+    refusal: tuple[str, str] | None = None
+    """Why nothing of the workload is written although its policy would have it: a word and a sentence."""
 
 
 class _Finding(NamedTuple):
@@ -116,6 +118,8 @@ def _ready(one: AutoscalerResource, decided: Decided) -> _Finding:
         return _Finding("False", "PolicyRefused", one.fault or f"It is left out of the policy: {refused[0]}.")
     if decided.recommendation is None:
         return _Finding("False", "TargetNotFound", f"No {one.target.kind} {one.target} is known.")
+    if decided.refusal:
+        return _Finding("False", _word(decided.refusal[0]), decided.refusal[1])
     others = [each for each in decided.origins if any(origin == one.layer.origin for _, origin in each.over)]
     if others:
         stands = "; ".join(f"{each.path} {each.value} by {each.origin}" for each in others)

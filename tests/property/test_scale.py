@@ -72,7 +72,7 @@ class Days:
 
     def live(self) -> list[LiveScale]:
         found = self.cluster.workloads.values()
-        return [replace(one, autoscalers=("hpa",) if self.scalers[one.id] else ()) for one in found]
+        return [replace(one, scalers=("HPA web",) if self.scalers[one.id] else ()) for one in found]
 
     def cycle(self) -> ScalePlan:
         known = {id_: offer for id_, offer in self.offers.items() if self.scaled[id_]}
@@ -117,7 +117,7 @@ def test_every_count_is_one_that_was_asked_for_or_on_the_way_to_it(happened: lis
                 assert min(offer.replicas, was) <= write.replicas <= max(offer.replicas, was)
                 assert write.replicas >= 1
                 assert was > 0
-                assert not write.workload.autoscalers
+                assert not write.workload.scalers
 
 
 @given(st.lists(events, min_size=10, max_size=30))

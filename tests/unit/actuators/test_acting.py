@@ -18,6 +18,7 @@ from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.kube.client import ApiError, UnreachableError
 from forecaster.publish.publisher import OfferPublisher
+from forecaster.resources.neighbours import Neighbours, ScaledObject
 from tests.support.autoscalers import OWNER, FakeAutoscalers, live_hpa
 from tests.support.fences import Fence, Log
 from tests.support.recommendations import NOON, recommendation, signal_view
@@ -35,9 +36,12 @@ class Replica:
 
     def __init__(self, cluster: FakeAutoscalers, mode: str = "floor", **settings: object) -> None:
         self.cluster, self.log, self.fence = cluster, Log(cluster), Fence()
+        self.beside = Neighbours()
         self.policies = Policies(Policy(mode=mode))  # type: ignore[arg-type]
         writer = Writer("floor", self.fence, ActingSettings(**settings), self.log)  # type: ignore[arg-type]
-        self.actuator = FloorActuator(cluster, writer, self.policies, FloorSettings(enabled=True))
+        self.actuator = FloorActuator(
+            cluster, writer, self.policies, FloorSettings(enabled=True), lambda _: self.beside
+        )
         self.publisher = OfferPublisher(self.policies, {"floor": self.actuator})
         self.now = NOON
 
@@ -67,6 +71,21 @@ def cluster() -> FakeAutoscalers:
 @pytest.fixture
 def replica(cluster: FakeAutoscalers) -> Replica:
     return Replica(cluster)
+
+
+@pytest.mark.parametrize("paused", ["", "autoscaling.keda.sh/paused-scale-in"])
+def test_what_a_scaled_object_scales_has_no_floor_and_one_that_is_on_ends(replica: Replica, paused: str) -> None:
+    replica.cycle(7)
+    one = ScaledObject("web", live_hpa().target, paused)
+    replica.beside = Neighbours(scaled_objects=[one])
+    assert replica.cycle(9).writes == {("restore", "written"): 1}
+    assert replica.cycle(9).states == {"owned": 1}
+    assert replica.log.lines[-1][1]["first"] == [f"HPA shop/web: {one} scales its target; state its minimum there"]
+
+
+def test_without_knowing_scaled_objects_floors_go_on_by_the_makers_of_hpas(replica: Replica) -> None:
+    replica.beside = Neighbours(unknown={"/apis/keda.sh/v1alpha1/scaledobjects": "403"})
+    assert replica.cycle(7).writes == {("raise", "written"): 1}
 
 
 def test_a_forecast_that_acts_raises_the_floor_at_once_and_keeps_the_owners_value(replica: Replica) -> None:

@@ -18,6 +18,7 @@ from forecaster.domain.decision import Reason
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.publish.publisher import OfferPublisher
+from forecaster.resources.neighbours import SCALED_OBJECTS, VPAS, Neighbours, ScaledObject, VpaNeighbour
 from tests.support.autoscalers import live_hpa
 from tests.support.fences import Fence, Log
 from tests.support.recommendations import NOON, recommendation, signal_view
@@ -26,6 +27,7 @@ from tests.support.scales import FakeScales, live_scale_of
 if TYPE_CHECKING:
     from forecaster.domain.report import Effected
 
+WEB = live_scale_of().id
 BOUNDED: dict[str, Any] = {"horizontal": {"min_replicas": 1, "max_replicas": 20}}
 
 
@@ -33,11 +35,16 @@ class Replica:
     """Its decisions ask for `asked` replicas of `web`, None holds."""
 
     def __init__(self, cluster: FakeScales, mode: str = "scale", hpas: tuple[str, ...] = ()) -> None:
-        self.cluster, self.log = cluster, Log(cluster)
+        self.cluster, self.log, self.beside = cluster, Log(cluster), Neighbours()
         self.policies = Policies(Policy.model_validate({"mode": mode, **BOUNDED}))
         writer = Writer("scale", Fence(), ActingSettings(), self.log)
         self.actuator = ScaleActuator(
-            cluster, lambda: [live_hpa(name) for name in hpas], writer, self.policies, ScaleSettings(enabled=True)
+            cluster,
+            lambda: [live_hpa(name) for name in hpas],
+            writer,
+            self.policies,
+            ScaleSettings(enabled=True),
+            lambda _: self.beside,
         )
         self.publisher = OfferPublisher(self.policies, {"scale": self.actuator})
         self.now = NOON
@@ -94,6 +101,49 @@ def test_what_an_hpa_scales_is_refused_and_said_once() -> None:
     ((event, facts),) = replica.log.lines
     assert event == "writes_refused"
     assert facts["first"] == ["Deployment shop/web: HPA web scales it; mode scale is for what nothing else scales"]
+
+
+@pytest.mark.parametrize(
+    ("beside", "why"),
+    [
+        (Neighbours(scaled_objects=[ScaledObject("web", WEB, "")]), "ScaledObject web scales it"),
+        (
+            Neighbours(scaled_objects=[ScaledObject("web", WEB, "autoscaling.keda.sh/paused")]),
+            "ScaledObject web (paused by autoscaling.keda.sh/paused) scales it",
+        ),
+        (Neighbours(vpas=[VpaNeighbour("web", WEB, "Auto", {})]), "VPA web writes its requests"),
+        (Neighbours(unknown={SCALED_OBJECTS: "403 forbidden"}), f"{SCALED_OBJECTS} is not known: 403 forbidden"),
+        (Neighbours(unknown={VPAS: "403 forbidden"}), f"{VPAS} is not known: 403 forbidden"),
+    ],
+    ids=["keda", "keda-paused", "vpa", "keda-unknown", "vpa-unknown"],
+)
+def test_what_keda_scales_or_a_vpa_sizes_is_refused_and_so_is_what_is_not_known(beside: Neighbours, why: str) -> None:
+    replica = Replica(FakeScales.of_all(live_scale_of()))
+    replica.beside = beside
+    found = replica.cycle(6)
+    assert (found.writes, found.states) == ({}, {"owned": 1})
+    assert replica.log.lines[0][1]["first"][0].startswith(f"Deployment shop/web: {why}")
+
+
+@pytest.mark.parametrize(
+    "one",
+    [VpaNeighbour("web", WEB, "Off", {}), VpaNeighbour("web", WEB, "Auto", {}, frozenset({"memory"}))],
+    ids=["off", "memory-alone"],
+)
+def test_a_vpa_that_writes_no_cpu_request_holds_no_count(one: VpaNeighbour) -> None:
+    replica = Replica(FakeScales.of_all(live_scale_of()))
+    replica.beside = Neighbours(vpas=[one])
+    assert replica.cycle(6).writes == {("raise", "written"): 1}
+
+
+def test_a_count_of_ours_stays_while_a_vpa_writes_requests_and_is_left_to_a_scaled_object(replica: Replica) -> None:
+    replica.cycle(6)
+    replica.beside = Neighbours(vpas=[VpaNeighbour("web", WEB, "Auto", {})])
+    assert replica.cycle(8).writes == {}
+    assert (replica.cluster.one().replicas, replica.cluster.one().before) == (6, 3)
+    replica.beside = Neighbours(scaled_objects=[ScaledObject("web", WEB, "")])
+    assert replica.cycle(8).writes == {("forget", "written"): 1}
+    assert (replica.cluster.one().replicas, replica.cluster.one().before) == (6, None)
 
 
 def test_another_mode_brings_the_owners_count_back(replica: Replica) -> None:

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import msgspec
 
-from forecaster.actuators.statuses import REFRESHED_SECONDS, StatusWrite, StatusWriter, event_of
+from forecaster.actuators.statuses import REFRESHED_SECONDS, StatusWrite, StatusWriter, event_of, status_there
 from forecaster.domain.layers import ClusterPolicies, Layer
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
@@ -70,6 +70,7 @@ class Stage:
     def __init__(self, cluster: Cluster | None = None) -> None:
         self.cluster = cluster or Cluster({id_.name: resource(id_) for id_ in (WEB, API)})
         self.fence, self.log, self.now = Fence(), Log(), 0.0
+        self.refusal: tuple[str, str] | None = None
         self.policies = Policies(Policy(mode="publish"))
         resources = self.cluster.resources
         self.writer = StatusWriter(
@@ -79,6 +80,7 @@ class Stage:
             lambda: list(resources.values()),
             self.log,
             (),
+            lambda _: self.refusal,
             seconds=lambda: self.now,
         )
 
@@ -121,6 +123,19 @@ def test_a_policy_that_is_stated_otherwise_is_told() -> None:
     own = {WEB: (Layer("annotations of HPA shop/web", {"mode": "floor"}),)}
     stage.policies.take_over(ClusterPolicies(own=own))
     assert stage.cycle() == ["web"]
+
+
+def test_a_workload_that_is_left_to_another_tool_says_so_once() -> None:
+    stage = Stage()
+    stage.cycle()
+    stage.refusal = ("second-writer", "HPA shop/web: ScaledObject web scales its target")
+    assert stage.cycle() == ["api", "web"]
+    ready = status_there(stage.cluster.resources["web"]).condition("Ready")
+    assert ready is not None
+    assert (ready.status, ready.reason, ready.message) == ("False", "SecondWriter", stage.refusal[1])
+    assert stage.cycle() == []
+    stage.refusal = None
+    assert stage.cycle() == ["api", "web"]
 
 
 def test_texts_that_change_are_written_after_a_while() -> None:

@@ -98,12 +98,13 @@ def test_what_is_watched_may_be_listed_and_watched_and_no_more() -> None:
     assert granted == {(parts[2] if parts[1] == "apis" else "", parts[-1]) for parts in paths}
 
 
-def test_mode_floor_adds_three_rights() -> None:
+def test_mode_floor_adds_four_rights() -> None:
     rules = [rule for role in FLOOR if role["kind"] in {"Role", "ClusterRole"} for rule in role["rules"]]
     granted = {(*rule["resources"], *rule["verbs"]) for rule in rules}
     assert granted == {
         ("leases", "get", "patch"),
         ("horizontalpodautoscalers", "get", "list", "patch"),
+        ("scaledobjects", "list"),
         ("events", "create"),
     }
     assert next(rule for rule in rules if rule["resources"] == ["leases"])["resourceNames"] == ["forecaster"]
@@ -114,6 +115,8 @@ def test_mode_scale_adds_the_scale_of_workloads() -> None:
     assert {(*rule["resources"], *rule["verbs"]) for rule in rules} == {
         ("deployments", "statefulsets", "get", "patch"),
         ("deployments/scale", "statefulsets/scale", "patch"),
+        ("scaledobjects", "list"),
+        ("verticalpodautoscalers", "list"),
         ("events", "create"),
         ("leases", "get", "patch"),
     }
@@ -125,6 +128,7 @@ def test_vertical_modes_add_the_resize_of_pods() -> None:
         ("pods", "get", "patch"),
         ("pods/resize", "patch"),
         ("limitranges", "resourcequotas", "list"),
+        ("verticalpodautoscalers", "list"),
         ("events", "create"),
         ("leases", "get", "patch"),
     }

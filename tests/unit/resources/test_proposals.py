@@ -37,11 +37,14 @@ def vpa(mode: str | None = None, **least: str) -> dict[str, Any]:
 class Client:
     """Lists by path; a number is the status of a refusal."""
 
-    def __init__(self, **lists: list[dict[str, Any]] | int) -> None:
+    def __init__(self, kinds: tuple[str, ...] = (SCALED_OBJECTS, VPAS), **lists: list[dict[str, Any]] | int) -> None:
+        self.groups = {one.rpartition("/")[0] for one in kinds}
         names = {"hpas": HPAS, "keda": SCALED_OBJECTS, "vpas": VPAS}
         self.lists = {names[name]: value for name, value in lists.items()}
 
     def get(self, path: str, kind: Any) -> Any:
+        if path in self.groups:
+            return kind()
         match self.lists.get(path.partition("?")[0], 404):
             case int() as status:
                 raise (ApiError("refused", status) if status else UnreachableError("nobody answers"))
@@ -54,21 +57,24 @@ def known(**lists: list[dict[str, Any]] | int) -> Neighbours:
 
 
 class TestCounts:
-    def test_belong_to_an_hpa(self) -> None:
-        assert known(hpas=[scaled()]).writes_count(WEB) == "HPA web scales it"
-
     def test_belong_to_a_scaled_object_also_while_it_is_paused_and_has_no_hpa(self) -> None:
         found = known(keda=[scaled(**{"paused-replicas": "0"})], hpas=[])
-        assert found.writes_count(WEB) == "ScaledObject web scales it, paused by autoscaling.keda.sh/paused-replicas"
+        assert str(found.scaled_object(WEB)) == "ScaledObject web (paused by autoscaling.keda.sh/paused-replicas)"
 
     def test_a_pause_that_is_false_is_none(self) -> None:
-        assert known(keda=[scaled(paused="false")], hpas=[]).writes_count(WEB) == "ScaledObject web scales it"
+        assert str(known(keda=[scaled(paused="false")], hpas=[]).scaled_object(WEB)) == "ScaledObject web"
 
     def test_are_free_where_nothing_scales_and_kinds_are_not_there(self) -> None:
-        assert known(hpas=[]).writes_count(WEB) == ""
+        found = known(hpas=[])
+        assert (found.scaled_object(WEB), found.not_known(SCALED_OBJECTS), found.writes_sizes(WEB)) == (None, "", "")
 
     def test_are_not_free_where_that_is_not_known(self) -> None:
-        assert "is not known: refused" in known(hpas=[], keda=403).writes_count(WEB)
+        assert "is not known: refused" in known(hpas=[], keda=403).not_known(SCALED_OBJECTS)
+
+    def test_are_free_where_the_refusal_is_of_a_kind_that_the_cluster_does_not_have(self) -> None:
+        """The API server judges rights before it looks for the kind."""
+        found = neighbours_of(Client(kinds=(), hpas=[], keda=403))  # type: ignore[arg-type]
+        assert found.not_known(SCALED_OBJECTS) == ""
 
     def test_nothing_is_said_of_a_server_that_does_not_answer(self) -> None:
         with pytest.raises(UnreachableError):
@@ -79,6 +85,24 @@ class TestSizes:
     @pytest.mark.parametrize("mode", ["Auto", "Recreate", "Initial", "InPlaceOrRecreate", None])
     def test_belong_to_a_vpa_that_writes_them(self, mode: str | None) -> None:
         assert f"its updateMode is {mode or 'Auto'}" in known(vpas=[vpa(mode)]).writes_sizes(WEB)
+
+    @pytest.mark.parametrize(
+        ("policies", "written"),
+        [
+            ([], {"cpu", "memory"}),
+            ([{"containerName": "*", "controlledResources": ["memory"]}], {"memory"}),
+            ([{"containerName": "app", "controlledResources": ["memory"]}], {"cpu", "memory"}),
+            ([{"containerName": "*", "mode": "Off"}], set()),
+        ],
+        ids=["none stated", "memory alone", "memory of one container", "off by container"],
+    )
+    def test_of_one_resource_belong_to_a_vpa_that_controls_it(
+        self, policies: list[dict[str, Any]], written: set[str]
+    ) -> None:
+        one = vpa("Auto")
+        one["spec"]["resourcePolicy"] = {"containerPolicies": policies}
+        found = known(vpas=[one])
+        assert {each for each in ("cpu", "memory") if found.writes_sizes(WEB, each)} == written
 
     def test_are_free_beside_one_that_is_off(self) -> None:
         assert known(vpas=[vpa("Off")]).writes_sizes(WEB) == ""

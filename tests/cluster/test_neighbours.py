@@ -1,0 +1,162 @@
+"""ScaledObjects of KEDA and VPAs on a real API server: what they own is left to them, by the account of deploy/."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.control_plane.acting import ActingReplica, apply_components
+from tests.support.control_plane.deployed import NAMESPACE
+from tests.support.control_plane.workloads import deployment, external_hpa, replicas
+from tests.support.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.support.control_plane.api import Document
+    from tests.support.control_plane.plane import ControlPlane
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+ROLE = "/apis/rbac.authorization.k8s.io/v1/clusterroles/forecaster-scale"
+KEDA = ("keda.sh", "v1alpha1", "ScaledObject", "scaledobjects")
+VPA = ("autoscaling.k8s.io", "v1", "VerticalPodAutoscaler", "verticalpodautoscalers")
+
+
+@pytest.fixture(scope="module")
+def plane(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> ControlPlane:
+    """The control plane with `deploy/base` and the components `floor` and `scale`."""
+    apply_components(control_plane, tmp_path_factory.mktemp("neighbours"), "floor", "scale")
+    for resource in ("deployments.apps", "horizontalpodautoscalers.autoscaling"):
+        control_plane.until_allowed(f"{NAMESPACE}/forecaster", "patch", resource)
+    return control_plane
+
+
+@pytest.fixture(scope="module")
+def leader(plane: ControlPlane) -> Iterator[ActingReplica]:
+    """One replica for both modes; overrides say which workload has which."""
+    with ExitStack() as parts:
+        scaled = {"mode": "scale", "horizontal": {"min_replicas": 1, "max_replicas": 20}}
+        settings = {
+            "floor": {"enabled": True},
+            "scale": {"enabled": True},
+            "policy": scaled,
+            "overrides": [{"match": {"name": "floored"}, "policy": {"mode": "floor"}}],
+        }
+        replica = ActingReplica(plane, parts, settings)
+        replica.until_leading()
+        yield replica
+
+
+@pytest.fixture
+def web(plane: ControlPlane, namespace: str) -> str:
+    """A namespace with a Deployment of two pods."""
+    plane.api.create(deployment("web", 2), namespace)
+    return namespace
+
+
+@contextmanager
+def kind_of(plane: ControlPlane, group: str, version: str, kind: str, plural: str) -> Iterator[str]:
+    """The path of a kind that the API server knows meanwhile, of any form."""
+    free = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    names = {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": f"{kind}List"}
+    protected = {"api-approved.kubernetes.io": "unapproved, a test"}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}", "annotations": protected},
+        "spec": {
+            "group": group,
+            "names": names,
+            "scope": "Namespaced",
+            "versions": [{"name": version, "served": True, "storage": True, "schema": free}],
+        },
+    }
+    path = f"/apis/{group}/{version}"
+    assert plane.api.ask("POST", DEFINITIONS, definition).is_success
+    wait_until(lambda: plane.api.ask("GET", f"{path}/{plural}").is_success, what=f"kind {kind}")
+    try:
+        yield path
+    finally:
+        plane.api.ask("DELETE", f"{DEFINITIONS}/{plural}.{group}")
+        wait_until(lambda: plane.api.ask("GET", f"{path}/{plural}").status_code == 404, what=f"no kind {kind}")
+
+
+def put(plane: ControlPlane, path: str, kind: tuple[str, ...], namespace: str, one: Document) -> None:
+    """A custom resource called `web`."""
+    meta = {"name": "web", **one.pop("metadata", {})}
+    document = {"apiVersion": path.removeprefix("/apis/"), "kind": kind[2], "metadata": meta, "spec": one}
+    answer = plane.api.ask("POST", f"{path}/namespaces/{namespace}/{kind[3]}", document)
+    assert answer.is_success, answer.text
+
+
+def refusal(leader: ActingReplica, namespace: str, asked: int = 6, **fields: Any) -> tuple[str, str] | None:
+    """Why a workload was left alone in one more cycle; None where it was not."""
+    leader.cycle(namespace, asked, **fields)
+    target = fields.get("name", "web")
+    return next(
+        (
+            (str(one.code), one.message)
+            for writer in (leader.actuators.parts["floor"].writer, leader.actuators.parts["scale"].writer)  # type: ignore[attr-defined]
+            for id_, one in writer.lasting.items()
+            if (id_.namespace, id_.name) == (namespace, target)
+        ),
+        None,
+    )
+
+
+def test_a_paused_scaled_object_keeps_its_count_and_its_hpa(
+    plane: ControlPlane, leader: ActingReplica, web: str
+) -> None:
+    paused = {"annotations": {"autoscaling.keda.sh/paused": "true"}}
+    with kind_of(plane, *KEDA) as path:
+        put(plane, path, KEDA, web, {"metadata": paused, "scaleTargetRef": {"name": "web"}})
+        code, why = refusal(leader, web) or ("", "")
+        assert (code, "ScaledObject web (paused by autoscaling.keda.sh/paused) scales it" in why) == ("owned", True)
+        assert replicas(plane.api, "web", web).wanted == 2
+
+        plane.api.create(deployment("floored", 1), web)
+        plane.api.create(external_hpa("floored", target="1"), web)
+        assert refusal(leader, web, 4, name="floored") is None
+        assert plane.api.read("HorizontalPodAutoscaler", "floored", web)["spec"]["minReplicas"] == 4
+        put(plane, path, KEDA, web, {"metadata": {**paused, "name": "other"}, "scaleTargetRef": {"name": "floored"}})
+        refusal(leader, web, 4, name="floored")
+        assert plane.api.read("HorizontalPodAutoscaler", "floored", web)["spec"]["minReplicas"] == 1
+        code, why = refusal(leader, web, 4, name="floored") or ("", "")
+        assert (code, "ScaledObject other (paused by" in why) == ("owned", True)
+    assert refusal(leader, web) is None
+    assert replicas(plane.api, "web", web).wanted == 6
+
+
+def test_a_vpa_that_writes_requests_holds_the_count_and_one_that_is_off_does_not(
+    plane: ControlPlane, leader: ActingReplica, web: str
+) -> None:
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    with kind_of(plane, *VPA) as path:
+        put(plane, path, VPA, web, {"targetRef": target, "updatePolicy": {"updateMode": "InPlaceOrRecreate"}})
+        code, why = refusal(leader, web) or ("", "")
+        assert (code, "VPA web writes its requests, its updateMode is InPlaceOrRecreate" in why) == ("owned", True)
+        off = {"spec": {"updatePolicy": {"updateMode": "Off"}}}
+        merge = "application/merge-patch+json"
+        plane.api.ask("PATCH", f"{path}/namespaces/{web}/{VPA[3]}/web", off, content_type=merge)
+        assert refusal(leader, web) is None
+    assert replicas(plane.api, "web", web).wanted == 6
+
+
+def test_a_right_that_is_missing_holds_counts_where_the_kind_is_there_and_only_there(
+    plane: ControlPlane, leader: ActingReplica, web: str
+) -> None:
+    role = plane.api.get(ROLE)
+    less = [one for one in role["rules"] if one.get("apiGroups") != ["autoscaling.k8s.io"]]
+    plane.api.ask("PATCH", ROLE, {"rules": less}, content_type="application/merge-patch+json")
+    try:
+        with kind_of(plane, *VPA):
+            wait_until(
+                lambda: "verticalpodautoscalers is not known" in (refusal(leader, web) or ("", ""))[1],
+                what="the refusal of the API server",
+            )
+        assert refusal(leader, web) is None
+    finally:
+        plane.api.ask("PATCH", ROLE, {"rules": role["rules"]}, content_type="application/merge-patch+json")
+    assert replicas(plane.api, "web", web).wanted == 6
