@@ -28,6 +28,7 @@ from forecaster.cli import (
     report,
     run,
     settings,
+    store,
     tune,
 )
 
@@ -183,6 +184,7 @@ for name, one in COMMANDS.items():
     app.command(name, short_help=one.summary, epilog=examples(one.examples))(one.function)
 app.add_typer(backtest.app, name="backtest")
 app.add_typer(hpa.app, name="hpa")
+app.add_typer(store.app, name="store")
 
 
 def _print_version(asked: bool) -> None:  # noqa: FBT001  typer's callback

@@ -1,6 +1,6 @@
-"""The tables of the ledger.
+"""The tables of the ledger, as the newest of the `migrations` makes them.
 
-    schema     the version of all this
+    schema     the version, for forecasters from before there were migrations
     workloads  every workload that was decided about, and the latest decision about each
     decisions  one row for each change of a decision
     scores     how forecasts turned out, as sums that can be added: by hour, and by day once they are old
@@ -27,14 +27,16 @@ from sqlalchemy import (
     UniqueConstraint,
     create_engine,
     event,
-    insert,
+    func,
     select,
+    text,
 )
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from forecaster.errors import ConfigError, Fault, StoreError
+from forecaster.store.migrations import NEWEST, upgrade, version_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +46,6 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import WorkloadId
 
 
-VERSION = 1
 NAME = 253
 """Kubernetes' own limit on the length of a name."""
 
@@ -152,34 +153,47 @@ class Database:
             StoreError: the database is not there, locked, damaged, read-only, full, or of a newer version.
         """
         try:
+            if not self._checked:
+                self._check()
             with self._engine.begin() as connection:
-                if not self._checked:
-                    self._check(connection)
                 yield connection
         except SQLAlchemyError as error:
             raise StoreError(f"ledger {self}: {_told(error)}") from error
         except (ValueError, OverflowError) as error:  # a row that no forecaster wrote
             raise StoreError(f"ledger {self}: malformed ({error}); {REMEDIES['malformed']}") from error
-        self._checked = True
 
     def insert(self, table: Table) -> Any:
         """An INSERT that knows ON CONFLICT; both dialects spell it alike."""
         return sqlite.insert(table) if self._engine.dialect.name == "sqlite" else postgresql.insert(table)
 
+    def hold(self, connection: Connection) -> None:
+        """Let no other process write until this transaction ends; it has read nothing yet."""
+        sqlite = self._engine.dialect.name == "sqlite"
+        tables = ", ".join(table.name for table in (workloads, decisions, scores))
+        connection.execute(text("BEGIN IMMEDIATE" if sqlite else f"LOCK TABLE {tables} IN SHARE MODE"))
+
+    def continue_ids(self, connection: Connection) -> None:
+        """Have new workloads get ids after those that were written with theirs; SQLite does so by itself."""
+        if self._engine.dialect.name != "sqlite":
+            largest = select(func.coalesce(func.max(workloads.c.id), 1)).scalar_subquery()
+            connection.execute(select(func.setval(func.pg_get_serial_sequence("workloads", "id"), largest)))
+
     def close(self) -> None:
         """Give back all connections."""
         self._engine.dispose()
 
-    def _check(self, connection: Connection) -> None:
-        metadata.create_all(connection)
-        found = connection.scalar(select(schema.c.version))
-        if found is None:
-            connection.execute(insert(schema).values(version=VERSION))
-        elif found != VERSION:
+    def _check(self) -> None:
+        with self._engine.begin() as connection:
+            found = version_of(connection)
+        if found < NEWEST:
+            with self._engine.begin() as connection:
+                found = upgrade(connection)
+        if found > NEWEST:
             raise StoreError(
-                f"ledger {self}: it has version {found} of the tables, and this forecaster knows {VERSION}; "
+                f"ledger {self}: it has version {found} of the tables, and this forecaster knows {NEWEST}; "
                 "install the forecaster that made it, or name another database"
             )
+        self._checked = True
 
 
 def _url(address: str) -> URL:

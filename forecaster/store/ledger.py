@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from sqlalchemy import bindparam, delete, select, update
+from sqlalchemy import bindparam, delete, func, select, update
 
 from forecaster.domain.window import HOUR
 from forecaster.domain.workload import WorkloadId
@@ -25,7 +25,7 @@ from forecaster.store.scores import WaitingScores, join_hours, read_scores, writ
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sqlalchemy import Connection
+    from sqlalchemy import Column, Connection
 
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.report import ForecastScore
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from forecaster.store.scores import AccuracyOf
 
 IDENTITY = ("namespace", "name", "kind")
+DROPPED_AT_ONCE = 6 * 3600
+"""Seconds of decisions that one cycle deletes at most; an hour's worth is what the steady state has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +84,19 @@ class SqlLedger:
         """
         now = int(at.timestamp())
         tidy = now - self._tidied_at >= HOUR.total_seconds()
+        known, self._known = self._known, None  # what becomes of a commit that is not answered is read anew
         with self._database.transaction() as connection:
-            known = self._known if self._known is not None else _read_known(connection)
+            known = _read_known(connection) if known is None else known
             looked_at = recommendations if changes is None else changes.summaries
             news = [(one, after) for one in looked_at if changed(_before(known, one.id), after := decision_row(one))]
             if news:
                 known = self._write(connection, now, known, news)
             if tidy:
                 present = [one.id for one in recommendations] if changes is None else changes.present
-                self._tidy(connection, now, [known[id_].row for id_ in present if id_ in known])
+                tidied = self._tidy(connection, now, [known[id_].row for id_ in present if id_ in known])
         # Read anew after tidying: workloads that have been gone for long are gone from the tables.
         self._known = None if tidy else known
-        self._tidied_at = now if tidy else self._tidied_at
+        self._tidied_at = now if tidy and tidied else self._tidied_at
 
     def score(self, scores: Sequence[ForecastScore]) -> None:
         """Add to the sums of the hour; every ten minutes they are written.
@@ -167,18 +170,30 @@ class SqlLedger:
         news: Sequence[tuple[Recommendation, DecisionRow]],
     ) -> dict[WorkloadId, KnownWorkload]:
         """The state of these workloads and the change that led to it."""
-        insert = self._database.insert(workloads)
-        state = [dict(one.id._asdict(), seen_at=now, **after._asdict()) for one, after in news]
-        renewed = {name: insert.excluded[name] for name in ("seen_at", *DecisionRow._fields)}
-        connection.execute(insert.on_conflict_do_update(index_elements=IDENTITY, set_=renewed), state)
-        if all(one.id in known for one, _ in news):
-            found = {**known, **{one.id: KnownWorkload(known[one.id].row, after) for one, after in news}}
-        else:
-            found = _read_known(connection)
+        found = self._write_states(connection, now, known, {one.id: after for one, after in news})
         # The evaluation time is the same for every replica: a decision that is there already is this one.
         changes = [_change(found[one.id].row, now, one, after) for one, after in news]
         connection.execute(self._database.insert(decisions).on_conflict_do_nothing(), changes)
         return found
+
+    def _write_states(
+        self,
+        connection: Connection,
+        now: int,
+        known: Mapping[WorkloadId, KnownWorkload],
+        news: Mapping[WorkloadId, DecisionRow],
+    ) -> dict[WorkloadId, KnownWorkload]:
+        """Only new ones are inserted: PostgreSQL spends an id on each row that it tries to insert."""
+        there = [dict(after._asdict(), row=known[id_].row, seen_at=now) for id_, after in news.items() if id_ in known]
+        new = [dict(id_._asdict(), seen_at=now, **after._asdict()) for id_, after in news.items() if id_ not in known]
+        if there:
+            connection.execute(update(workloads).where(workloads.c.id == bindparam("row")), there)
+        if not new:
+            return {**known, **{id_: KnownWorkload(known[id_].row, after) for id_, after in news.items()}}
+        insert = self._database.insert(workloads)
+        renewed = {name: insert.excluded[name] for name in ("seen_at", *DecisionRow._fields)}
+        connection.execute(insert.on_conflict_do_update(index_elements=IDENTITY, set_=renewed), new)
+        return _read_known(connection)
 
     def _write_scores(self) -> None:
         if not self._waiting:
@@ -187,14 +202,28 @@ class SqlLedger:
             known = self._known if self._known is not None else _read_known(connection)
             write_scores(self._database, connection, {key: known[key.id].row for key in sums if key.id in known}, sums)
 
-    def _tidy(self, connection: Connection, now: int, present: Sequence[int]) -> None:
-        """Note which workloads are present, join old scores into days, drop what is older than it is kept."""
+    def _tidy(self, connection: Connection, now: int, present: Sequence[int]) -> bool:
+        """Note which workloads are present, join old scores into days, drop what is older than it is kept.
+
+        Gives whether all that is too old is gone; after a long standstill the cycles share the work.
+        """
         seen = update(workloads).where(workloads.c.id == bindparam("row")).values(seen_at=now)
         if present:
             connection.execute(seen, [{"row": row} for row in present])
         join_hours(self._database, connection, now)
-        for column in (workloads.c.seen_at, decisions.c.at, scores.c.at):
-            connection.execute(delete(column.table).where(column < now - self._keep))
+        before = now - self._keep
+        connection.execute(delete(workloads).where(workloads.c.seen_at < before))
+        return all([_dropped(connection, column, before) for column in (decisions.c.at, scores.c.at)])
+
+
+def _dropped(connection: Connection, column: Column[int], before: int) -> bool:
+    """Drop the oldest rows before an instant; whether none of them is left."""
+    oldest = connection.scalar(select(func.min(column)))
+    if oldest is None or oldest >= before:
+        return True
+    end = min(before, oldest + DROPPED_AT_ONCE)
+    connection.execute(delete(column.table).where(column < end))
+    return end == before
 
 
 def _read_known(connection: Connection) -> dict[WorkloadId, KnownWorkload]:

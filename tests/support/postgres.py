@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sqlalchemy.engine import make_url
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -34,13 +36,15 @@ def user() -> str | None:
 
 
 @contextmanager
-def server(place: Path, owner: str) -> Iterator[str]:
-    """A running server; gives the address of its first database and stops it in the end."""
+def server(place: Path, owner: str, *settings: str) -> Iterator[str]:
+    """A running server; gives the address of its first database and stops it in the end. `settings` go over ours."""
     with tempfile.TemporaryDirectory(prefix="pg-") as directory:
         shutil.chown(directory, owner)
         data = Path(directory) / "data"
         _run(owner, place / "initdb", "-D", data, "-U", owner, "-A", "trust", "-N", "--locale=C.UTF-8")
-        options = " ".join(f"-c {setting}" for setting in (*SETTINGS, f"unix_socket_directories={directory}"))
+        options = " ".join(
+            f"-c {setting}" for setting in (*SETTINGS, *settings, f"unix_socket_directories={directory}")
+        )
         _run(
             owner,
             place / "pg_ctl",
@@ -59,6 +63,20 @@ def server(place: Path, owner: str) -> Iterator[str]:
             yield f"postgresql+psycopg://{owner}@/postgres?host={directory}"
         finally:
             _run(owner, place / "pg_ctl", "-D", data, "-m", "immediate", "-w", "-t", "300", "stop")
+
+
+def stop(place: Path, owner: str, address: str) -> None:
+    """As a lost node does: nothing is finished, and what was not committed is gone."""
+    _run(owner, place / "pg_ctl", "-D", _data(address), "-m", "immediate", "-w", "-t", "300", "stop")
+
+
+def restart(place: Path, owner: str, address: str) -> None:
+    """The same server again, stopped or running; its connections are dead."""
+    _run(owner, place / "pg_ctl", "-D", _data(address), "-m", "immediate", "-w", "-t", "300", "restart")
+
+
+def _data(address: str) -> Path:
+    return Path(str(make_url(address).query["host"])) / "data"
 
 
 def _run(owner: str, *command: str | Path) -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 from sqlalchemy import create_engine, text
@@ -16,14 +16,26 @@ if TYPE_CHECKING:
 _numbers = count()
 
 
+class Programs(NamedTuple):
+    """PostgreSQL's server programs, and the user that may run them."""
+
+    place: Path
+    owner: str
+
+
 @pytest.fixture(scope="session")
-def postgres_server() -> Iterator[str]:
+def postgres_programs() -> Programs:
     place, owner = postgres.binaries(), postgres.user()
     if place is None:
         pytest.skip("no PostgreSQL: install the package `postgresql`, or name its bin directory in POSTGRES_BIN")
     if owner is None:
         pytest.skip("PostgreSQL refuses root, and there is no user `postgres` to run it")
-    with postgres.server(place, owner) as address:
+    return Programs(place, owner)
+
+
+@pytest.fixture(scope="session")
+def postgres_server(postgres_programs: Programs) -> Iterator[str]:
+    with postgres.server(*postgres_programs) as address:
         yield address
 
 

@@ -8,7 +8,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
-from sqlalchemy import create_engine, text
 
 from forecaster.app.restored import recalled
 from forecaster.domain.decision import Reason
@@ -144,6 +143,16 @@ def test_what_is_older_than_it_is_kept_is_dropped(ledger: SqlLedger) -> None:
     assert ledger.decisions_of(API, EVER) == []
 
 
+def test_after_a_long_standstill_the_cycles_share_the_work_of_dropping(ledger: SqlLedger) -> None:
+    for hour in range(24):
+        ledger.record(NOON + hour * HOUR, [recommendation(WEB, replicas=hour + 1)])
+    left = []
+    for minute in range(5):
+        ledger.record(NOON + 40 * DAY + minute * MINUTE, [recommendation(WEB, replicas=24)])
+        left.append(len(replicas(ledger)))
+    assert left == [18, 12, 6, 0, 0]
+
+
 def test_a_workload_whose_decision_never_changes_is_not_forgotten(ledger: SqlLedger, address: str) -> None:
     for day in range(0, 100, 10):
         ledger.record(NOON + day * DAY, [recommendation(WEB)])
@@ -151,16 +160,6 @@ def test_a_workload_whose_decision_never_changes_is_not_forgotten(ledger: SqlLed
     with closing(open_ledger(address)) as again:
         again.record(NOON + 100 * DAY, [recommendation(WEB)])
         assert replicas(again) == []
-
-
-def test_tables_of_a_newer_version_are_refused_with_both_numbers(ledger: SqlLedger, address: str) -> None:
-    ledger.record(NOON, [])
-    engine = create_engine(address)
-    with engine.begin() as connection:
-        connection.execute(text("UPDATE schema SET version = 2"))
-    engine.dispose()
-    with closing(open_ledger(address)) as older:
-        assert "it has version 2 of the tables, and this forecaster knows 1" in failure(older)
 
 
 @pytest.fixture

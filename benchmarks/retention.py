@@ -1,0 +1,113 @@
+"""How old decisions leave PostgreSQL: `python -m benchmarks.retention [--workloads N] [--changes N] [--days N]`.
+
+Starts a server of its own, fills `decisions` as so many changes of each workload a day do, and times what an hour, six
+hours and a day of them cost to delete and to vacuum. Beside it the same rows in a table with a partition a day: what
+dropping one costs, and what the question of a new process ("the last decisions of all") costs with it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from sqlalchemy import create_engine, text
+
+from forecaster.store.database import Database
+from forecaster.store.past import latest_decisions
+from tests.support import postgres
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import Connection
+
+DAY = 86_400
+ROWS = """INSERT INTO {table} SELECT w, d * 86400 + (c * 86400 / {changes}) + (w * 7919) % (86400 / {changes}),
+ 3, 5, 'scale', 'forecast', 0.5, NULL, 1e9, 1e9, 'resize', 'sized', 'the forecast of the peak asks for 5 pods',
+ '95 % of the coming day' FROM generate_series(0, {days} - 1) d, generate_series(0, {changes} - 1) c,
+ generate_series(1, {workloads}) w"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--workloads", type=int, default=10_000)
+    parser.add_argument("--changes", type=int, default=20, help="of each workload a day")
+    parser.add_argument("--days", type=int, default=30)
+    options = parser.parse_args()
+    place, owner = postgres.binaries(), postgres.user()
+    if place is None or owner is None:
+        sys.exit("no PostgreSQL here")
+    with postgres.server(place, owner, "shared_buffers=512MB", "max_wal_size=4GB", "autovacuum=off") as address:
+        database = Database(address)
+        with database.transaction():
+            pass
+        database.close()
+        engine = create_engine(address, isolation_level="AUTOCOMMIT")
+        with engine.connect() as connection:
+            measure(connection, options)
+        engine.dispose()
+
+
+def measure(connection: Connection, options: argparse.Namespace) -> None:
+    connection.execute(
+        text(
+            "INSERT INTO workloads SELECT i, 'shop', 'Deployment', 'w' || i, 0, 3, 5, 'scale', 'forecast', 0.5, NULL,"
+            f" 1e9, 1e9, 'resize', 'sized' FROM generate_series(1, {options.workloads}) i"
+        )
+    )
+    with timed("fill, one table"):
+        fill(connection, "decisions", options)
+    size(connection, "decisions")
+    with timed("the last 8 decisions of all"):
+        print(f"  {sum(1 for _ in latest_decisions(connection, 8))} rows")
+    for hours in (1, 6, 24):
+        with timed(f"delete {hours} h"):
+            done = connection.execute(
+                text("DELETE FROM decisions WHERE at < (SELECT min(at) FROM decisions) + :span"), {"span": hours * 3600}
+            )
+            print(f"  {done.rowcount} rows")
+    with timed("vacuum of what was deleted"):
+        connection.execute(text("VACUUM decisions"))
+    size(connection, "decisions")
+    partitioned(connection, options)
+
+
+def partitioned(connection: Connection, options: argparse.Namespace) -> None:
+    """The same rows, a partition a day."""
+    connection.execute(text("ALTER TABLE decisions RENAME TO whole"))
+    connection.execute(text("CREATE TABLE decisions (LIKE whole, PRIMARY KEY (workload, at)) PARTITION BY RANGE (at)"))
+    for day in range(options.days):
+        bounds = f"FROM ({day * DAY}) TO ({(day + 1) * DAY})"
+        connection.execute(text(f"CREATE TABLE day{day} PARTITION OF decisions FOR VALUES {bounds}"))
+    connection.execute(text("DROP TABLE whole"))
+    with timed("fill, a partition a day"):
+        fill(connection, "decisions", options)
+    with timed("the last 8 decisions of all, partitioned"):
+        print(f"  {sum(1 for _ in latest_decisions(connection, 8))} rows")
+    with timed("drop a partition"):
+        connection.execute(text("DROP TABLE day0"))
+
+
+def fill(connection: Connection, table: str, options: argparse.Namespace) -> None:
+    given = {"days": options.days, "changes": options.changes, "workloads": options.workloads}
+    connection.execute(text(ROWS.format(table=table, **given)))
+    connection.execute(text(f"VACUUM ANALYZE {table}"))
+
+
+def size(connection: Connection, table: str) -> None:
+    found = connection.scalar(text(f"SELECT pg_total_relation_size('{table}')")) or 0
+    print(f"  {found / 2**20:.0f} MiB with its indexes")
+
+
+@contextmanager
+def timed(what: str) -> Iterator[None]:
+    began = time.perf_counter()
+    yield
+    print(f"{what:<45} {time.perf_counter() - began:8.3f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""`forecaster store`: the database of decisions and scores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from forecaster.cli.options import ConfigFile, OutputForm, settings_of
+from forecaster.report.formats import Output
+
+if TYPE_CHECKING:
+    from forecaster.config.settings import StateSettings
+    from forecaster.report.moved import Moved
+
+app = typer.Typer(
+    help="The database of decisions and scores.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@app.callback()
+def store() -> None:
+    """The database of decisions and scores."""
+
+
+EPILOG = """\b
+Examples:
+  forecaster store move --config settings.yaml --to-file address
+  forecaster store move --from sqlite:////var/lib/forecaster/ledger.sqlite \\
+      --to postgresql://forecaster@postgres/forecaster -o json"""
+
+From = Annotated[
+    str | None, typer.Option("--from", metavar="ADDRESS", help="Database to read; default: that of --config.")
+]
+To = Annotated[str | None, typer.Option("--to", metavar="ADDRESS", help="Database to fill; an empty one.")]
+ToFile = Annotated[
+    Path | None,
+    typer.Option("--to-file", metavar="FILE", help="File that holds its address, for one with a password."),
+]
+
+
+@app.command(epilog=EPILOG)
+def move(
+    config: ConfigFile = None,
+    source: From = None,
+    target: To = None,
+    target_file: ToFile = None,
+    output: OutputForm = Output.TABLE,
+) -> None:
+    """Copy decisions and scores into another database, and prove that all have come.
+
+    What ended early goes on where it was when it is begun again. Nothing is taken from the old database.
+    """
+    from forecaster.config.settings import StateSettings
+    from forecaster.report.moved import print_moved
+
+    if (target is None) == (target_file is None):
+        raise typer.BadParameter("name the database to fill, with --to or --to-file")
+    old = source or _address(settings_of(config, None, None).state)
+    new = target or _address(StateSettings(database_file=target_file))
+    if old == new:
+        raise typer.BadParameter("both databases are the same")
+    print_moved(_moved(old, new), output)
+
+
+def _moved(source: str, target: str) -> Moved:
+    from contextlib import closing
+
+    from forecaster.report.moved import Moved
+    from forecaster.report.progress import shown_progress
+    from forecaster.store.database import Database
+    from forecaster.store.move import move as moved
+
+    with shown_progress("store move") as shown, closing(Database(source)) as old, closing(Database(target)) as new:
+        return Moved(str(old), str(new), moved(old, new, shown.began))
+
+
+def _address(settings: StateSettings) -> str:
+    from forecaster.app.serve import database_address
+
+    return database_address(settings)

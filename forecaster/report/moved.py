@@ -1,0 +1,41 @@
+"""What `forecaster store move` prints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from forecaster.report.printed import Printable, PrintedColumn, print_as, print_table, print_text
+
+if TYPE_CHECKING:
+    from forecaster.report.formats import Output
+    from forecaster.store.move import MovedTable
+
+
+class Moved(NamedTuple):
+    """Both databases, and what each of them holds now."""
+
+    source: str
+    target: str
+    tables: list[MovedTable]
+
+
+def print_moved(moved: Moved, output: Output) -> None:
+    """Print it; a row is a table."""
+    rows = [one._asdict() for one in moved.tables]
+    document = {"source": moved.source, "target": moved.target, "tables": rows}
+    names = [one.table for one in moved.tables]
+    shown = Printable(
+        table=lambda wide: _print(moved, wide=wide), document=lambda: document, rows=lambda: rows, ids=lambda: names
+    )
+    print_as(output, shown)
+
+
+def _print(moved: Moved, *, wide: bool) -> None:
+    columns = [
+        PrintedColumn("TABLE", [one.table for one in moved.tables]),
+        PrintedColumn("ROWS", [str(one.rows) for one in moved.tables], right=True),
+        PrintedColumn("COPIED NOW", [str(one.copied) for one in moved.tables], right=True),
+        PrintedColumn("CHECKSUM", [one.checksum for one in moved.tables], rank=1),
+    ]
+    print_text(f"{moved.source} → {moved.target}: every row is in both.")
+    print_table(columns, wide=wide)

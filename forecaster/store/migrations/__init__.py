@@ -1,0 +1,56 @@
+"""Brings the tables of a database to the form that this forecaster knows, one numbered revision after the other.
+
+Alembic runs the revisions in `versions`; it is imported only where there is something to do. A revision adds what the
+forecaster before it can ignore: replicas of two versions share one database while the one takes over from the other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import inspect, text
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+SCRIPTS = "forecaster.store:migrations"
+NEWEST = 1
+"""The last revision in `versions`."""
+LOCK = 0x666F7265
+"""Number of the advisory lock that one process at a time holds in a database of PostgreSQL."""
+
+
+def version_of(connection: Connection) -> int:
+    """The revision of a database's tables: 0 where there are none, 1 where they are older than revisions."""
+    there = inspect(connection).get_table_names()
+    if "alembic_version" in there:
+        found = connection.scalar(text("SELECT version_num FROM alembic_version"))
+        return int(found or 0)
+    return int("schema" in there and connection.scalar(text("SELECT version FROM schema")) is not None)
+
+
+def upgrade(connection: Connection) -> int:
+    """Bring older tables to `NEWEST`, all or nothing; the revision they have then.
+
+    A second process waits, and finds that it is done, by a newer forecaster perhaps. The connection is in no
+    transaction yet that has read anything.
+    """
+    sqlite = connection.dialect.name == "sqlite"
+    connection.execute(text("BEGIN IMMEDIATE" if sqlite else f"SELECT pg_advisory_xact_lock({LOCK})"))
+    if (before := version_of(connection)) < NEWEST:
+        _run(connection, before)
+    return max(before, NEWEST)
+
+
+def _run(connection: Connection, before: int) -> None:
+    from alembic import command  # noqa: PLC0415  takes longer to import than a start has time for
+    from alembic.config import Config  # noqa: PLC0415
+
+    config = Config()
+    config.set_main_option("script_location", SCRIPTS)
+    config.attributes["connection"] = connection
+    if before and "alembic_version" not in inspect(connection).get_table_names():
+        command.stamp(config, f"{before:04}")
+    command.upgrade(config, f"{NEWEST:04}")
+    # What a forecaster from before revisions looks at: it refuses every number but its own.
+    connection.execute(text("UPDATE schema SET version = :newest"), {"newest": NEWEST})

@@ -1,0 +1,1 @@
+"""One revision a file; its number is the version of the tables that it makes."""

@@ -1,0 +1,140 @@
+"""Copies a ledger into another database: some workloads at a time, each part proven before the next one begins.
+
+A part that is there already, row for row, is not copied again; so a move that ended early is gone on with by
+beginning it once more, and a second run over a finished one proves it again.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import TYPE_CHECKING, NamedTuple
+
+from sqlalchemy import delete, func, insert, select, text, union
+
+from forecaster.errors import StoreError
+from forecaster.store.database import decisions, scores, workloads
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from sqlalchemy import ColumnElement, Connection, Row, Table
+
+    from forecaster.store.database import Database
+
+AT_ONCE = 25
+"""Workloads copied in one transaction: some ten thousand rows where decisions change every hour of a month."""
+OWNERS = {workloads: workloads.c.id, decisions: decisions.c.workload, scores: scores.c.workload}
+"""The tables in the order in which they are copied, and which column says whose row it is."""
+
+
+class MovedTable(NamedTuple):
+    """What both databases hold of a table now."""
+
+    table: str
+    rows: int
+    copied: int
+    """Of them by this run."""
+    checksum: str
+    """Of all rows, in whatever order a database gives them."""
+
+
+def move(source: Database, target: Database, told: Callable[[str, float], None]) -> list[MovedTable]:
+    """Copy every row; `told` hears of each table and the share that is done.
+
+    Nothing writes to the source meanwhile: a service on it goes on, and keeps what it decided once it may write again.
+
+    Raises:
+        StoreError: one of the databases cannot be used, the target holds other rows, or came out different.
+    """
+    with source.transaction() as reading:
+        source.hold(reading)
+        _refuse_empty(source, reading)
+        _refuse_other_rows(source, target, reading)
+        moved = [_Move(source, target, table, reading).run(told) for table in OWNERS]
+        with target.transaction() as writing:
+            _refuse_difference(target, writing, moved)
+            target.continue_ids(writing)
+    return moved
+
+
+class _Move:
+    """One table on its way."""
+
+    def __init__(self, source: Database, target: Database, table: Table, reading: Connection) -> None:
+        self._source, self._target, self._table, self._reading = source, target, table, reading
+        self._rows = self._copied = 0
+        self._checksum = blake2b(digest_size=16)
+
+    def run(self, told: Callable[[str, float], None]) -> MovedTable:
+        """All of it."""
+        spans = list(_spans(self._reading))
+        for done, (after, last) in enumerate(spans):
+            told(self._table.name, done / len(spans))
+            owner = OWNERS[self._table]
+            self._copy((owner > after) & (owner <= last))
+        return MovedTable(str(self._table.name), self._rows, self._copied, self._checksum.hexdigest())
+
+    def _copy(self, part: ColumnElement[bool]) -> None:
+        """The rows of some workloads: left where they are the same there, else put in the place of what is there."""
+        wanted = select(self._table).where(part)
+        rows = self._reading.execute(wanted).all()
+        checksum = _checksum(rows)
+        with self._target.transaction() as writing:
+            if _checksum(writing.execute(wanted).all()) != checksum:
+                writing.execute(delete(self._table).where(part))
+                if rows:
+                    writing.execute(insert(self._table), [row._asdict() for row in rows])
+                self._copied += len(rows)
+                if _checksum(writing.execute(wanted).all()) != checksum:
+                    raise StoreError(
+                        f"ledger {self._target}: rows of `{self._table.name}` came back other than they were written; "
+                        f"nothing was taken from {self._source}: go on with that one, and report this"
+                    )
+        self._rows += len(rows)
+        self._checksum.update(checksum)
+
+
+def _spans(reading: Connection) -> Iterator[tuple[int, int]]:
+    """Ids of workloads, some at a time: the last one before them, and the last of them."""
+    ids = reading.scalars(union(*(select(owner) for owner in OWNERS.values())).order_by(text("1"))).all()
+    ends = [*ids[AT_ONCE - 1 :: AT_ONCE], *ids[-1:]]
+    yield from zip([-1, *ends], dict.fromkeys(ends), strict=False)
+
+
+def _checksum(rows: Sequence[Row[tuple[object, ...]]]) -> bytes:
+    """Numbers count by their value, and the order of the rows does not count: databases sort text each in its way."""
+    found = blake2b(digest_size=16)
+    for line in sorted(repr(tuple(row)) for row in rows):
+        found.update(line.encode())
+    return found.digest()
+
+
+def _refuse_empty(source: Database, reading: Connection) -> None:
+    if not reading.scalar(select(func.count()).select_from(workloads)):
+        raise StoreError(f"ledger {source}: it holds no workload; name the database that is to be moved with --from")
+
+
+def _refuse_other_rows(source: Database, target: Database, reading: Connection) -> None:
+    """What a service wrote there is not ours to replace: other workloads, or anything newer than the source."""
+    identity = select(workloads.c.id, workloads.c.namespace, workloads.c.kind, workloads.c.name)
+    with target.transaction() as writing:
+        foreign = {tuple(row) for row in writing.execute(identity)} - {tuple(row) for row in reading.execute(identity)}
+        newer = (_newest(writing) or 0) > (_newest(reading) or 0)
+    if foreign or newer:
+        what = f"{len(foreign)} workloads that are not in {source}" if foreign else f"later decisions than {source}"
+        raise StoreError(f"ledger {target}: it holds {what}, so a service writes to it; name an empty database")
+
+
+def _newest(connection: Connection) -> int | None:
+    instants = [connection.scalar(select(func.max(column))) for column in (workloads.c.seen_at, decisions.c.at)]
+    return max((at for at in instants if at is not None), default=None)
+
+
+def _refuse_difference(target: Database, writing: Connection, moved: list[MovedTable]) -> None:
+    for table, one in zip(OWNERS, moved, strict=True):
+        found = writing.scalar(select(func.count()).select_from(table))
+        if found != one.rows:
+            raise StoreError(
+                f"ledger {target}: `{table.name}` has {found} rows, and {one.rows} were moved: something else writes to"
+                " it; stop that, and move once more"
+            )
