@@ -55,8 +55,9 @@ def measure(connection: Connection, options: argparse.Namespace) -> None:
     connection.execute(
         text(
             "INSERT INTO workloads SELECT i, 'shop', 'Deployment', 'w' || i, 0, 3, 5, 'scale', 'forecast', 0.5, NULL,"
-            f" 1e9, 1e9, 'resize', 'sized' FROM generate_series(1, {options.workloads}) i"
-        )
+            " 1e9, 1e9, 'resize', 'sized' FROM generate_series(1, :workloads) i"
+        ),
+        {"workloads": options.workloads},
     )
     with timed("fill, one table"):
         fill(connection, "decisions", options)

@@ -213,12 +213,13 @@ class SqlLedger:
         join_hours(self._database, connection, now)
         before = now - self._keep
         connection.execute(delete(workloads).where(workloads.c.seen_at < before))
-        return all([_dropped(connection, column, before) for column in (decisions.c.at, scores.c.at)])
+        decided, scored = (_dropped(connection, column, before) for column in (decisions.c.at, scores.c.at))
+        return decided and scored
 
 
 def _dropped(connection: Connection, column: Column[int], before: int) -> bool:
     """Drop the oldest rows before an instant; whether none of them is left."""
-    oldest = connection.scalar(select(func.min(column)))
+    oldest: int | None = connection.scalar(select(func.min(column)))
     if oldest is None or oldest >= before:
         return True
     end = min(before, oldest + DROPPED_AT_ONCE)
