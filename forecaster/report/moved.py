@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from forecaster.report.printed import Printable, PrintedColumn, print_as, print_table, print_text
+from forecaster.store.move import MovedTable  # noqa: TC001  msgspec resolves the annotations when it encodes
 
 if TYPE_CHECKING:
     from forecaster.report.formats import Output
-    from forecaster.store.move import MovedTable
 
 
-class Moved(NamedTuple):
+class Moved(msgspec.Struct, frozen=True):
     """Both databases, and what each of them holds now."""
 
     source: str
@@ -21,11 +24,11 @@ class Moved(NamedTuple):
 
 def print_moved(moved: Moved, output: Output) -> None:
     """Print it; a row is a table."""
-    rows = [one._asdict() for one in moved.tables]
-    document = {"source": moved.source, "target": moved.target, "tables": rows}
-    names = [one.table for one in moved.tables]
     shown = Printable(
-        table=lambda wide: _print(moved, wide=wide), document=lambda: document, rows=lambda: rows, ids=lambda: names
+        table=lambda wide: _print(moved, wide=wide),
+        document=lambda: moved,
+        rows=lambda: [asdict(one) for one in moved.tables],
+        ids=lambda: [one.table for one in moved.tables],
     )
     print_as(output, shown)
 

@@ -9,6 +9,7 @@ import msgspec
 from forecaster.report.advice_document import AdvicesDocument
 from forecaster.report.checks import ChecksView
 from forecaster.report.decided import DiffView, HistoryView
+from forecaster.report.moved import Moved
 from forecaster.report.nodes_document import NodesView
 from forecaster.report.realised import OutcomeView
 from forecaster.report.recommendations import ExplanationsDocument, RecommendationsDocument
@@ -30,6 +31,7 @@ DOCUMENTS: dict[str, type] = {
     "recommend": AdvicesDocument,
     "replay": ComparisonView,
     "report": WeekView,
+    "store move": Moved,
     "tune": TuningView,
 }
 """By command."""

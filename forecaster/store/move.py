@@ -6,8 +6,9 @@ beginning it once more, and a second run over a finished one proves it again.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, func, insert, select, text, union
 
@@ -27,7 +28,8 @@ OWNERS = {workloads: workloads.c.id, decisions: decisions.c.workload, scores: sc
 """The tables in the order in which they are copied, and which column says whose row it is."""
 
 
-class MovedTable(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class MovedTable:
     """What both databases hold of a table now."""
 
     table: str

@@ -8,12 +8,14 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
 from forecaster.cli import app
 from forecaster.domain.report import ForecastScore
 from forecaster.domain.signal import CPU, MEMORY
 from forecaster.errors import StoreError
+from forecaster.report.schemas import schema_of
 from forecaster.store.database import Database
 from forecaster.store.ledger import SqlLedger
 from forecaster.store.move import AT_ONCE, MovedTable, move
@@ -164,7 +166,9 @@ def test_the_command_reads_both_addresses_and_prints_what_is_there(source: str, 
     options = ("--config", str(tmp_path / "settings.yaml"), "--to-file", str(tmp_path / "address"))
     code, printed = run(*options, "-o", "json")
     assert code == 0, printed
-    tables = json.loads(printed)["tables"]
+    document = json.loads(printed)
+    assert not list(Draft202012Validator(schema_of("store move")).iter_errors(document))
+    tables = document["tables"]
     assert [(one["table"], one["rows"]) for one in tables] == [("workloads", 53), ("decisions", 106), ("scores", 106)]
     code, printed = run(*options)
     assert "every row is in both." in printed

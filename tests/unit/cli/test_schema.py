@@ -104,7 +104,7 @@ def test_a_document_of_another_form_is_told_apart() -> None:
 
 
 def test_schemas_are_listed_and_printed() -> None:
-    assert CliRunner().invoke(app, ["schema"]).stdout.split() == sorted(DOCUMENTS)
+    assert CliRunner().invoke(app, ["schema"]).stdout.splitlines() == sorted(DOCUMENTS)
     schema = json.loads(CliRunner().invoke(app, ["schema", "once"]).stdout)
     assert schema["title"] == "forecaster once -o json"
     refused = CliRunner().invoke(app, ["schema", "onse"], catch_exceptions=True).exception

@@ -1,23 +1,30 @@
-"""How old decisions leave PostgreSQL: `python -m benchmarks.retention [--workloads N] [--changes N] [--days N]`.
+"""Old rows of a ledger, and its move: `python -m benchmarks.ledger [--workloads N] [--changes N] [--days N]`.
 
 Starts a server of its own, fills `decisions` as so many changes of each workload a day do, and times what an hour, six
 hours and a day of them cost to delete and to vacuum. Beside it the same rows in a table with a partition a day: what
-dropping one costs, and what the question of a new process ("the last decisions of all") costs with it.
+dropping one costs, and what the question of a new process ("the last decisions of all") costs with it. At last a ledger
+of SQLite, in which every workload has decided otherwise once an hour for a day, is moved there, and moved again.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from sqlalchemy import create_engine, text
+from sqlalchemy.engine import make_url
 
 from forecaster.store.database import Database
+from forecaster.store.ledger import SqlLedger
+from forecaster.store.move import move
 from forecaster.store.past import latest_decisions
 from tests.support import postgres
+from tests.support.recommendations import NOON, recommendation, workload_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,19 +43,44 @@ def main() -> None:
     parser.add_argument("--workloads", type=int, default=10_000)
     parser.add_argument("--changes", type=int, default=20, help="of each workload a day")
     parser.add_argument("--days", type=int, default=30)
+    parser.add_argument("--only", choices=["move"])
     options = parser.parse_args()
     place, owner = postgres.binaries(), postgres.user()
     if place is None or owner is None:
         sys.exit("no PostgreSQL here")
     with postgres.server(place, owner, "shared_buffers=512MB", "max_wal_size=4GB", "autovacuum=off") as address:
-        database = Database(address)
-        with database.transaction():
-            pass
-        database.close()
-        engine = create_engine(address, isolation_level="AUTOCOMMIT")
-        with engine.connect() as connection:
-            measure(connection, options)
-        engine.dispose()
+        if options.only != "move":
+            measure_retention(address, options)
+        measure_move(address, options.workloads)
+
+
+def measure_move(address: str, workloads: int) -> None:
+    ids = [workload_id(f"workload-{number}") for number in range(workloads)]
+    with tempfile.TemporaryDirectory() as directory, _database(address) as connection:
+        connection.execute(text("CREATE DATABASE moved"))
+        source, target = f"sqlite:///{directory}/ledger.sqlite", str(make_url(address).set(database="moved"))
+        with closing(SqlLedger(source, keep=timedelta(days=30))) as ledger:
+            for hour in range(24):
+                at = NOON + timedelta(hours=hour)
+                ledger.record(at, [recommendation(one, at=at, replicas=hour + 1) for one in ids])
+        for what in ("move", "move once more"):
+            with timed(what), closing(Database(source)) as old, closing(Database(target)) as new:
+                print(f"  {[(one.table, one.rows, one.copied) for one in move(old, new, lambda *_: None)]}")
+
+
+@contextmanager
+def _database(address: str) -> Iterator[Connection]:
+    engine = create_engine(address, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        yield connection
+    engine.dispose()
+
+
+def measure_retention(address: str, options: argparse.Namespace) -> None:
+    with closing(Database(address)) as database, database.transaction():
+        pass  # its tables are made
+    with _database(address) as connection:
+        measure(connection, options)
 
 
 def measure(connection: Connection, options: argparse.Namespace) -> None:
