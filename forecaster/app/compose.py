@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import WorkloadId
     from forecaster.ports import Actuator, Changes, Histories, Ledger, Publisher, Source, StageWatch
     from forecaster.sources.request_origins import Origins
+    from forecaster.sources.stated import StatedBefore
 
 ALL_AT_ONCE = 1_000_000
 JUDGED_AT_ONCE = 100
@@ -199,6 +200,11 @@ def origins_file(settings: Settings, source: Source) -> ObservedFile[Origins] | 
     return None if origins is None else ObservedFile(settings.state.directory / "request-origins.json", origins)
 
 
+def stated_file(settings: Settings, live: LiveCluster) -> ObservedFile[StatedBefore]:
+    """Where the service keeps what objects of the cluster stated of policies."""
+    return ObservedFile(settings.state.directory / "stated.json", live.before)
+
+
 def prepare_process() -> None:
     """One thread for linear algebra, and a garbage collector that looks seldom (`steps.garbage`).
 
@@ -239,6 +245,8 @@ def looked_at(settings: Settings, source: Source) -> Source:
     found = live_cluster(settings)
     if found is None or not isinstance(source, PrometheusSource):
         return source
+    with suppress(StoreError):  # whose file that is says so itself
+        stated_file(settings, found[1]).load()
     cluster = listed_once(*found)
     return LiveSource(source, cluster, tells=True, signals=[*settings.signal_table.by_name])
 

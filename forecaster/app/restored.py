@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from forecaster.cycle.observed import Observed
     from forecaster.domain.workload import WorkloadId
     from forecaster.publish.rows import OfferedCycle
-    from forecaster.sources.request_origins import Origins
     from forecaster.store.ledger import SqlLedger
     from forecaster.store.past import FadedScores, PastDecision
     from forecaster.store.state import ObservedFile
@@ -70,11 +69,11 @@ class KeptState(NamedTuple):
     earned: ObservedFile[Observed]
     """The file of `observed`."""
 
-    def follow_origins(self, origins: ObservedFile[Origins] | None, log: telemetry.Log) -> None:
-        """Go on with where request rates come from, as far as that is found out; a change is written at once."""
-        if origins is not None:
-            restore(origins, log)
-            self.files.append(Persistence(OnChange(origins), timedelta(0)))
+    def follow(self, file: ObservedFile[Any] | None, log: telemetry.Log) -> None:
+        """Go on with what is kept in one more file, as far as there is one; a change is written at once."""
+        if file is not None:
+            restore(file, log)
+            self.files.append(Persistence(OnChange(file), timedelta(0)))
 
 
 def restored(settings: Settings, directory: Path, now: datetime, log: telemetry.Log) -> KeptState:
@@ -114,7 +113,7 @@ def restore(snapshots: Snapshots | ObservedFile[Any], log: telemetry.Log) -> Non
 class OnChange:
     """A file that is written in the cycle in which there is something new to keep."""
 
-    file: ObservedFile[Origins]
+    file: ObservedFile[Any]
     written: bytes = b""
 
     def save(self) -> None:

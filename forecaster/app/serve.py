@@ -20,6 +20,7 @@ from forecaster.app.compose import (
     build_cycle,
     election_of,
     origins_file,
+    stated_file,
 )
 from forecaster.app.effects import cluster_writers
 from forecaster.app.facts import tell_facts
@@ -203,7 +204,8 @@ def build_service(
     metrics, paths = Metrics(__version__), Paths()
     ledger = SqlLedger(database_address(settings.state), keep=settings.state.keep)
     source, live = facts or service_source(settings, table_path(directory), log, parts, clock)
-    kept.follow_origins(origins_file(settings, source), log)
+    kept.follow(origins_file(settings, source), log)
+    kept.follow(stated_file(settings, live.source.live) if live else None, log)
     table = offer_table(settings, directory, recall(ledger, now, log), metrics, paths, live, lambda: service.report)
     writers = cluster_writers(settings, log, parts, live, election)
     receivers: dict[str, OfferReceiver] = {"state": StateBefore(kept.earned)} if election else {}

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from forecaster.domain.policy import PolicySelector
     from forecaster.domain.workload import WorkloadId
 
-    NestedPolicy = Mapping[str, object]
+NestedPolicy: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(frozen=True)

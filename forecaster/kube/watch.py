@@ -220,6 +220,8 @@ class WatchHealth:
     """Why it does not follow just now; empty while it does, or has not begun."""
     refused: bool = False
     """Whether that is a matter of rights, or of a kind that is not there."""
+    absent: bool = False
+    """Whether there is no such kind."""
     restarts: int = 0
     """How often the list was begun anew after a failure."""
     requests: int = 0
@@ -282,7 +284,8 @@ class Watch(Generic[T, V]):
         except Exception as error:  # noqa: BLE001  the boundary of a thread: it goes on, and the fault is told
             self.progress.restart()
             return self._failed(f"{self.progress.collection.path}: {type(error).__name__}: {error}", 0)
-        self._failures, self.health.fault, self.health.refused = 0, "", False
+        self._failures = 0
+        self.health.fault, self.health.refused, self.health.absent = "", False, False
         return SHORTEST_SECONDS if follows and self._seconds() - began < SHORTEST_SECONDS else 0.0
 
     def _page(self, client: ApiClient) -> None:
@@ -365,6 +368,7 @@ class Watch(Generic[T, V]):
             self._seen = set()
             self.health.restarts += 1
         self.health.fault, self.health.refused = fault, status in REFUSED
+        self.health.absent = status == HTTPStatus.NOT_FOUND
         pause = REFUSED_PAUSE if self.health.refused else PAUSES[min(self._failures, len(PAUSES) - 1)]
         self._failures += 1
         return pause * (1.0 + self._drawn()) / 2

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping  # noqa: TC003  msgspec resolves the annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.domain.layers import ClusterPolicies
+from forecaster.domain.workload import WorkloadId  # noqa: TC001  msgspec resolves the annotations
 from forecaster.resources.annotations import annotated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from forecaster.domain.layers import Layer
-    from forecaster.domain.workload import WorkloadId
     from forecaster.resources.objects import AutoscalerResource, PolicyResource
 
 

@@ -33,7 +33,7 @@ from forecaster.sources.live_objects import (
     workload_id,
     workload_of_object,
 )
-from forecaster.sources.stated import StatedPolicies
+from forecaster.sources.stated import StatedBefore, StatedObjects, StatedPolicies
 
 if TYPE_CHECKING:
     import re
@@ -90,6 +90,7 @@ class LiveCluster:
         self.pods = Watch(Collection(PODS, PodObject), self._pod, self._pod_changed, clock=clock)
         self._started: dict[WorkloadId, deque[timedelta]] = {}
         self.stated = StatedPolicies(clock) if resources else None
+        self.before = StatedBefore()
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
 
@@ -211,20 +212,35 @@ class LiveCluster:
         return Inventory(at, tuple(found), (*faults, *self._pointless(namespaces)), whole=frozenset(kinds))
 
     def policies(self) -> ClusterPolicies:
-        """What annotations and custom resources state, as it was known last: it stays while the API server is away."""
-        hpas = [
+        """What annotations and custom resources state, as it was known last: it stays while the API server is away.
+
+        Of a collection that was not listed yet, what an earlier process knew.
+        """
+        self.before.objects = found = self._stated(self.before.objects)
+        return cluster_policies(found.defaults, found.autoscalers, found.workloads, found.hpas)
+
+    def _stated(self, before: StatedObjects) -> StatedObjects:
+        workloads: list[AnnotatedObject] = []
+        for kind, watch in self.workloads.items():
+            earlier = (one for one in before.workloads if one.workload.kind == kind)
+            workloads += _annotated(kind, watch) if _known(watch) else earlier
+        hpas = tuple(self._annotated_hpas()) if _known(self.hpas) else before.hpas
+        if self.stated is None:
+            return StatedObjects(hpas, tuple(workloads))
+        own, defaults = self.stated.autoscalers, self.stated.policies
+        return StatedObjects(
+            hpas,
+            tuple(workloads),
+            tuple(own.objects.values()) if _known(own) else before.autoscalers,
+            tuple(defaults.objects.values()) if _known(defaults) else before.defaults,
+        )
+
+    def _annotated_hpas(self) -> list[AnnotatedObject]:
+        return sorted(
             AnnotatedObject(f"HPA {namespace}/{name}", hpa.scaled, hpa.meta.annotations)
             for (namespace, name), hpa in list(self.hpas.objects.items())
             if hpa.meta.annotations
-        ]
-        workloads = [
-            AnnotatedObject(f"{kind} {namespace}/{name}", workload_id(namespace, kind, name), one.annotations)
-            for kind, watch in self.workloads.items()
-            for (namespace, name), one in list(watch.objects.items())
-            if one.annotations
-        ]
-        defaults, autoscalers = self.stated.resources() if self.stated else ((), ())
-        return cluster_policies(defaults, autoscalers, workloads, sorted(hpas))
+        )
 
     def misread(self, signals: Sequence[str], namespaces: re.Pattern[str]) -> list[Misread]:
         """HPAs that read our demand in a way that has no answer; `signals` are those there are."""
@@ -309,3 +325,16 @@ class LiveCluster:
             if time.monotonic() > until:
                 return False
         return True
+
+
+def _known(watch: Watch[Any, Any]) -> bool:
+    """Whether its objects are known, now or lately, or their kind is not there."""
+    return watch.synced.is_set() or watch.health.absent
+
+
+def _annotated(kind: str, watch: Watch[Any, LiveWorkload]) -> Iterator[AnnotatedObject]:
+    return (
+        AnnotatedObject(f"{kind} {namespace}/{name}", workload_id(namespace, kind, name), one.annotations)
+        for (namespace, name), one in list(watch.objects.items())
+        if one.annotations
+    )

@@ -1,23 +1,28 @@
-"""Watches of the custom resources that state policies."""
+"""Objects of the cluster that state policies: watches of the custom resources, and what was stated last of all."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from forecaster.kube.watch import Collection, Watch
+from forecaster.resources.annotations import PAUSED, SETTINGS
 from forecaster.resources.objects import (
     AUTOSCALERS,
     DEFAULT_POLICIES,
+    AutoscalerResource,
     CustomResource,
+    PolicyResource,
     autoscaler_of_resource,
     path_of_all,
     policy_of_resource,
 )
+from forecaster.resources.stated import AnnotatedObject  # noqa: TC001  msgspec resolves the annotations
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from forecaster.resources.objects import AutoscalerResource, PolicyResource
 
 
 class StatedPolicies:
@@ -37,6 +42,45 @@ class StatedPolicies:
         """Both."""
         return self.autoscalers, self.policies
 
-    def resources(self) -> tuple[list[PolicyResource], list[AutoscalerResource]]:
-        """All of them."""
-        return list(self.policies.objects.values()), list(self.autoscalers.objects.values())
+
+class StatedObjects(msgspec.Struct, frozen=True):
+    """Objects of a cluster that state policies, by the collections that they are of."""
+
+    hpas: tuple[AnnotatedObject, ...] = ()
+    workloads: tuple[AnnotatedObject, ...] = ()
+    autoscalers: tuple[AutoscalerResource, ...] = ()
+    defaults: tuple[PolicyResource, ...] = ()
+
+    def persisted(self) -> StatedObjects:
+        """Without what states nothing and changes often: marks of writes, statuses."""
+        return StatedObjects(
+            tuple(sorted(filter(None, map(_stating, self.hpas)))),
+            tuple(sorted(filter(None, map(_stating, self.workloads)))),
+            tuple(msgspec.structs.replace(one, status=msgspec.Raw(b"{}")) for one in self.autoscalers),
+            self.defaults,
+        )
+
+
+@dataclass(slots=True)
+class StatedBefore:
+    """What was stated last, also by an earlier process: of collections that are not known yet it still counts."""
+
+    objects: StatedObjects = field(default_factory=StatedObjects)
+
+    def kept(self) -> bytes:
+        """As JSON."""
+        return msgspec.json.encode(self.objects.persisted(), enc_hook=lambda one: one.model_dump())
+
+    def restore(self, kept: bytes) -> None:
+        """Take over what an earlier process knew. Raises `msgspec.MsgspecError` where it is something else."""
+        self.objects = msgspec.json.decode(kept, type=StatedObjects, dec_hook=_read)
+
+
+def _read(kind: Any, one: Any) -> Any:
+    """A selector, which is no type of msgspec."""
+    return kind.model_validate(one)
+
+
+def _stating(one: AnnotatedObject) -> AnnotatedObject | None:
+    annotations = {name: text for name, text in one.annotations.items() if name in SETTINGS or name == PAUSED}
+    return one._replace(annotations=annotations) if annotations else None

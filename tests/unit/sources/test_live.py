@@ -27,6 +27,7 @@ from forecaster.sources.live import AGED_SECONDS, LiveCluster
 from forecaster.sources.live_objects import BUILT_IN_KINDS, ScalableKind
 from forecaster.sources.live_source import LiveSource
 from forecaster.sources.queries import Queries
+from forecaster.store.state import ObservedFile
 from tests.support.api_objects import (
     container,
     deployment,
@@ -63,6 +64,26 @@ class Clock:
 def cluster(clock: Clock | None = None, **objects: list[Document]) -> LiveCluster:
     """With these objects by plural."""
     found = LiveCluster(clock=clock or Clock())
+    lists(found, objects)
+    return found
+
+
+RESOURCES: dict[str, list[Document]] = {
+    "predictiveautoscalers": [
+        {
+            "metadata": metadata("web"),
+            "spec": {"scaleTargetRef": {"name": "web"}, "horizontal": {"leadTime": "4m", "quantile": 0.9}},
+        }
+    ],
+    "predictivepolicies": [
+        {"metadata": metadata("teams"), "spec": {"match": {"namespace": "shop"}, "mode": "publish"}}
+    ],
+}
+
+
+def with_resources(**objects: list[Document]) -> LiveCluster:
+    """With these objects by plural, custom resources among them."""
+    found = LiveCluster(clock=Clock(), resources=True)
     lists(found, objects)
     return found
 
@@ -433,6 +454,49 @@ class TestPolicies:
         later = NOW + timedelta(seconds=AGED_SECONDS + 1)
         assert source.inventory(later).policies == source.live.policies()
         assert source.inventory(NOW - timedelta(hours=1)).policies is None
+
+    def test_those_of_an_earlier_process_count_until_the_api_server_tells_them(self, tmp_path: Path) -> None:
+        scaler, scaled = hpa(), deployment()
+        scaler["metadata"]["annotations"] = {"forecaster.dev/mode": "observe", EXPIRES: "2026-11-22T12:15:00Z"}
+        scaled["metadata"]["annotations"] = {"forecaster.dev/paused": "true"}
+        first = with_resources(deployments=[scaled], horizontalpodautoscalers=[scaler], **RESOURCES)
+        before = first.policies()
+        assert [one.origin for one in before.own[WEB]] == [
+            "PredictiveAutoscaler shop/web",
+            "annotations of HPA shop/web",
+            "annotation forecaster.dev/paused of Deployment shop/web",
+        ]
+        ObservedFile(tmp_path / "stated.json", first.before).save()
+
+        again = LiveCluster(clock=Clock(), resources=True)
+        assert ObservedFile(tmp_path / "stated.json", again.before).load()
+        assert again.policies() == before
+        assert over(Told(), again, Clock()).inventory(NOW).policies == before
+
+        played(again.hpas, page(hpa()))
+        played(again.workloads["Deployment"], page())
+        assert [one.origin for one in again.policies().own[WEB]] == ["PredictiveAutoscaler shop/web"]
+        assert again.policies().defaults == before.defaults
+
+    def test_those_of_an_earlier_process_end_where_their_kind_is_not_there_any_more(self) -> None:
+        first = with_resources(**RESOURCES)
+        first.policies()
+        again = LiveCluster(clock=Clock(), resources=True)
+        again.before.restore(first.before.kept())
+        assert again.policies().defaults
+        for watch in again.stated.watches if again.stated else ():
+            watch.health.absent = True
+        assert (again.policies().defaults, again.policies().own) == ((), {})
+
+    def test_a_renewed_mark_of_a_write_is_nothing_new_to_keep(self) -> None:
+        kept = []
+        for expires in ("2026-11-22T12:15:00Z", "2026-11-22T12:22:00Z"):
+            scaler = hpa()
+            scaler["metadata"]["annotations"] = {"forecaster.dev/mode": "floor", EXPIRES: expires}
+            found = cluster(horizontalpodautoscalers=[scaler])
+            found.policies()
+            kept.append(found.before.kept())
+        assert kept[0] == kept[1]
 
 
 class TestSource:
