@@ -1,7 +1,8 @@
 """What one pod of each workload carries, learned hour by hour from how full pods were and whether they were throttled.
 
 Only where it decides: sized by newsvendor, with no `peak_target` stated. Containers are read once an hour; what they
-tell about that hour is looked at workload by workload over the cycles that follow.
+tell about that hour is looked at workload by workload over the cycles that follow. Where a signal of the settings has a
+query for what a pod carries, its answer holds, and nothing else is learned of that signal.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 ROUNDS = 50
 """Cycles over which the workloads of one reading are looked at; who is late then is the first of the next one."""
+ANSWERED = "answered by the signal's capacity query"
 NOTABLE = 0.02
 """What differs by less from what is assumed anyway is not worth telling."""
 
@@ -67,6 +69,8 @@ class Capacities:
     """Versions that came in the last hour: what they cost is known after their first whole one."""
     filled: dict[WorkloadId, dict[str, PodCapacity]] = field(default_factory=dict)
     """What differs from what is assumed."""
+    answered: dict[WorkloadId, dict[str, PodCapacity]] = field(default_factory=dict)
+    """What queries told last: a day without a queue does not make a pod unknown."""
     read: datetime | None = None
     waiting: deque[Workload] = field(default_factory=deque)
     at_once: int = 0
@@ -77,6 +81,7 @@ class Capacities:
         """Look at some of those whose containers were read since the last time."""
         if containers.read is not None and containers.read != self.read:
             self.read = containers.read
+            self._take(containers.facts.carried)
             late = {one.id for one in self.waiting}
             due = [one for one in workloads if learns(policies.stated(one.id).horizontal)]
             self.waiting = deque(sorted(due, key=lambda one: one.id not in late))
@@ -89,14 +94,30 @@ class Capacities:
             with suppress(Exception):  # what is wrong with a workload is told when it is its turn to be decided
                 self._look(workload, weeks, containers, policies.stated(workload.id).horizontal)
 
+    def _take(self, carried: Mapping[tuple[WorkloadId, str], float]) -> None:
+        for (id_, signal), amount in carried.items():
+            self.answered.setdefault(id_, {})[signal] = PodCapacity(amount, ANSWERED)
+        self._put_answers_in_force()
+
+    def _put_answers_in_force(self) -> None:
+        for id_, found in self.answered.items():
+            self.filled[id_] = self.filled.get(id_, {}) | found
+
     def kept(self) -> tuple[PersistedCapacity, ...]:
         """As it is kept."""
-        return tuple(
+        learned_here = (
             PersistedCapacity(
                 id_, str(signal), one.amount, one.minutes, one.version, one.cost, self._in_force(id_, signal)
             )
             for (id_, signal), one in self.known.items()
+            if signal not in self.answered.get(id_, {})
         )
+        answered = (
+            PersistedCapacity(id_, str(signal), one.amount, 0, "", None, one.why)
+            for id_, found in self.answered.items()
+            for signal, one in found.items()
+        )
+        return (*learned_here, *answered)
 
     def _in_force(self, id_: WorkloadId, signal: str) -> str:
         """Why a capacity differs from what is assumed; empty where it does not."""
@@ -108,17 +129,21 @@ class Capacities:
         self.known = {
             (WorkloadId(*one.id), one.signal): LearnedCapacity(one.amount, one.minutes, one.version, one.cost)
             for one in kept
+            if one.why != ANSWERED
         }
-        self.filled = {}
+        self.filled, self.answered = {}, {}
         for one in kept:
             if one.why:
-                self.filled.setdefault(WorkloadId(*one.id), {})[one.signal] = PodCapacity(one.amount, one.why)
+                where = self.answered if one.why == ANSWERED else self.filled
+                where.setdefault(WorkloadId(*one.id), {})[one.signal] = PodCapacity(one.amount, one.why)
+        self._put_answers_in_force()
 
     def forget_others(self, here: Container[WorkloadId]) -> None:
         """Keep these workloads only."""
         self.known = {key: one for key, one in self.known.items() if key[0] in here}
         self.rolling = {key: one for key, one in self.rolling.items() if key[0] in here}
         self.filled = {id_: one for id_, one in self.filled.items() if id_ in here}
+        self.answered = {id_: one for id_, one in self.answered.items() if id_ in here}
 
     def _look(
         self, workload: Workload, weeks: Mapping[Signal, Window], containers: Containers, policy: HorizontalPolicy
@@ -131,9 +156,10 @@ class Capacities:
         hour = {signal: _hour(week, workload.id, self.read) for signal, week in weeks.items()}
         strained = throttled(max(told))
         version = version_of(containers.facts.images.get(id_, "") for id_ in ids)
-        found: dict[str, PodCapacity] = {}
+        answered = self.answered.get(workload.id, {})
+        found: dict[str, PodCapacity] = dict(answered)
         for target in targets_of(workload, policy):
-            if not isinstance(target, Unusable) and throttles(target.signal):
+            if not isinstance(target, Unusable) and throttles(target.signal) and target.signal not in answered:
                 self._learn(workload, target, hour, version, strained=strained)
                 found |= filling(self.known.get((workload.id, target.signal)), target)
         self.filled[workload.id] = found

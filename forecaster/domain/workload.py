@@ -155,6 +155,8 @@ class ContainerFacts:
     """Highest memory limit in bytes at which the container was OOM-killed within a week."""
     held_back: Mapping[ContainerId, float] = field(default_factory=dict)
     """Share of time in which its CPU was throttled, or stalled as PSI has it; ratio."""
+    carried: Mapping[tuple[WorkloadId, str], float] = field(default_factory=dict)
+    """What one pod can carry of a signal of the settings, by workload and signal, in the signal's unit."""
     unread: tuple[str, ...] = ()
     """Why some of it is older than the rest, or missing; one sentence each."""
 

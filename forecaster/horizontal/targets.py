@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from forecaster.domain.amounts import amount
 from forecaster.domain.published import COUNTS, DEMAND, OwnMetric, own_metric
-from forecaster.domain.signal import CPU, OF_CONTAINER, REQUESTS, Signal
+from forecaster.domain.signal import BUILT_IN, CPU, OF_CONTAINER, REQUESTS, Signal
 from forecaster.domain.workload import Target, TargetType
 from forecaster.horizontal.inputs import Kind
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import Resources, Workload
 
 
+TARGET_SHARE = 0.8
+"""Of what a pod can carry, where nothing states what it should: the share that is the default for CPU."""
 REMEMBERED = 1 << 16
 """Targets that are kept ready: they stand for weeks, and every cycle has them."""
 
@@ -194,8 +196,10 @@ def _of_policy(resources: Resources, policy: HorizontalPolicy) -> list[PodTarget
         found.append(_utilization(CPU, round(policy.cpu_utilization * 100), resources.cpu_request))
     if policy.requests_per_pod is not None:
         found.append(_amount(REQUESTS, policy.requests_per_pod))
-    stated = [(policy.signals.by_name.get(one.signal), one.amount) for one in policy.pod_amounts]
-    return [*found, *(_amount(signal, each) for signal, each in stated if signal is not None)]
+    amounts = {name: TARGET_SHARE * one.amount for name, one in policy.filled.items() if name not in BUILT_IN.by_name}
+    amounts |= {one.signal: one.amount for one in policy.pod_amounts}
+    named = ((policy.signals.by_name.get(name), each) for name, each in amounts.items())
+    return [*found, *(_amount(signal, each) for signal, each in named if signal is not None)]
 
 
 @lru_cache(maxsize=REMEMBERED)

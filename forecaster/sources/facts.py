@@ -208,6 +208,8 @@ def container_block(answer: QueryAnswer, grid: Grid) -> ContainerBlock:
     return ContainerBlock(tuple(rows), grid.start, grid.step, merged)
 
 
+CARRIED = "capacity_"
+"""Names of queries for what a pod can carry of a signal of the settings begin with it."""
 NEEDED_OF_CONTAINERS = frozenset({"container_images", "init_containers", "container_requests", "container_limits"})
 """Queries without whose answer, of whatever age, containers cannot be sized."""
 
@@ -222,6 +224,12 @@ def facts_of(answers: Mapping[str, Sequence[InstantRow]]) -> ContainerFacts:
         resources=_resources(answers["container_requests"], answers["container_limits"]),
         oom_limits={id_: row.value for id_, row in _whose(answers.get("oom_kills", ()))},
         held_back={id_: row.value for id_, row in _whose(answers.get("held_back", ()))},
+        carried={
+            (id_, name.removeprefix(CARRIED)): row.value
+            for name, rows in answers.items()
+            for row in rows
+            if name.startswith(CARRIED) and row.value > 0 and (id_ := workload_of(row.labels))
+        },
     )
 
 

@@ -14,6 +14,7 @@ from forecaster.domain.signal import CPU, CPU_CONTAINER, DEMAND, MEMORY, MEMORY_
 from forecaster.errors import nearest
 from forecaster.sources import promql
 from forecaster.sources.container_queries import CONTAINER_FACTS, CONTAINER_USAGE
+from forecaster.sources.facts import CARRIED
 from forecaster.sources.promql import (
     OF_NAMED,
     OWNERS,
@@ -263,8 +264,10 @@ class Queries(BaseModel):
         return self.rendered(getattr(self, f"container_{signal}"), self.window(step))
 
     def container_facts(self) -> dict[str, str]:
-        """The queries that together describe every container, by name."""
-        return {name: self.rendered(getattr(self, name)) for name in CONTAINER_FACTS}
+        """The queries that together describe every container, and what pods carry, by name."""
+        carried = {f"{CARRIED}{name}": one.capacity for name, one in self._own.items() if one.capacity}
+        stated = {name: getattr(self, name) for name in CONTAINER_FACTS}
+        return {name: self.rendered(template) for name, template in (stated | carried).items()}
 
     def detection(self) -> str:
         """The query that finds out where request rates can come from."""

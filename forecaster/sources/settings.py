@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, m
 from forecaster.domain.published import COUNTS
 from forecaster.domain.settings import Section
 from forecaster.domain.signal import BUILT_IN, DEMAND, PODS, Signal, Signals
+from forecaster.sources.model_servers import MODEL_SERVERS, UNIT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -162,6 +163,10 @@ def _masked(url: str) -> str:
 class SignalSettings(Section):
     """A signal of your own: what is asked for it, and what an HPA makes of it."""
 
+    preset: Literal["", "vllm", "sglang", "tgi", "triton"] = Field(
+        "",
+        description="Requests in flight at a server of models, in place of unit, query and capacity of your own.",
+    )
     unit: str = Field("", description="Unit of the amounts, in explanations: messages, tokens/s, connections.")
     query: str = Field(
         "",
@@ -172,6 +177,11 @@ class SignalSettings(Section):
         default=False,
         description="Whether the query answers with the mean of a pod, e.g. the utilization of a GPU, instead of the "
         "total over all pods. It is multiplied by the ready pods.",
+    )
+    capacity: str = Field(
+        "",
+        description="PromQL with what one pod can carry, one series a workload, read once an hour; four fifths of it "
+        "are the target where neither an HPA nor `pod_amounts` states one. Empty: nothing is learned.",
     )
     metrics: tuple[str, ...] = Field(
         (), description="Names of the HPA's Pods, Object or External metrics that mean it."
@@ -194,6 +204,16 @@ class SignalSettings(Section):
         description="Whether a stretch on its own highest value of weeks is taken for a limit that cut demand off. "
         "False for amounts that stand still by themselves.",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _spell_out(cls, given: Any) -> Any:
+        """Fill in the preset, so that the model shows the text that is asked."""
+        server = MODEL_SERVERS.get(str(given.get("preset"))) if isinstance(given, dict) else None
+        if server is None:
+            return given
+        known = {"unit": UNIT, "query": server.query, "capacity": server.capacity, "survives_zero": False}
+        return known | given
 
 
 def signals_of(settings: Mapping[str, SignalSettings]) -> Signals:

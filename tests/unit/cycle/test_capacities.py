@@ -12,7 +12,7 @@ from forecaster.cycle.observed import Observed
 from forecaster.domain.policies import Policies
 from forecaster.domain.signal import BUILT_IN, CPU, REQUESTS, Signal, Signals
 from forecaster.domain.signal import PODS as PODS_SIGNAL
-from forecaster.domain.workload import ContainerBlock, ContainerFacts, ContainerId, Target, TargetType
+from forecaster.domain.workload import ContainerBlock, ContainerFacts, ContainerId, Resources, Target, TargetType
 from forecaster.horizontal.explain import explanation
 from forecaster.replay.judging import full_pods
 from tests.support.builders import NOON, after, hpa, minutes, policy, workload
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from datetime import datetime, timedelta
 
-    from forecaster.domain.workload import Workload
+    from forecaster.domain.workload import Workload, WorkloadId
 
 WEB = workload("web")
 APP = ContainerId(WEB.id, "app")
@@ -36,9 +36,10 @@ class Telling(FakeSource):
 
     held_back: dict[ContainerId, float] = field(default_factory=dict)
     image: str = "shop/web:1"
+    carried: dict[tuple[WorkloadId, str], float] = field(default_factory=dict)
 
     def containers(self, at: datetime) -> ContainerFacts:
-        return ContainerFacts(images={APP: self.image}, held_back=self.held_back)
+        return ContainerFacts(images={APP: self.image}, held_back=self.held_back, carried=self.carried)
 
     def container_usage(
         self, signal: Signal, start: datetime, end: datetime, step: timedelta
@@ -207,3 +208,34 @@ def test_the_work_of_a_signal_of_ones_own_fills_pods_too() -> None:
     assert stage.known(jobs)[0] == pytest.approx(30.0, rel=0.1)
     throttled = Stage(busy_with, held_back=0.5, policies=own).hours(0, 6)
     assert 10.0 <= throttled.known(jobs)[0] < stage.known(jobs)[0]
+
+
+class TestAnswered:
+    """A query of a signal says what a pod carries: a server of models that ran 40 requests while more waited."""
+
+    FLIGHT = Signal("inference", unit="requests in flight", of_all_pods=True)
+    POLICIES = Policies(policy(), signals=Signals((*BUILT_IN.demand, FLIGHT)))
+    SERVER = replace(WEB, resources=Resources(), autoscaler=None)
+
+    def stage(self, carried: float | None, *, observed: bytes = b"") -> Stage:
+        one = Load(self.SERVER, {self.FLIGHT: lambda at: 100.0, PODS_SIGNAL: lambda at: PODS})
+        stage = Stage(one, policies=self.POLICIES, observed=observed)
+        stage.source.carried = {} if carried is None else {(self.SERVER.id, "inference"): carried}
+        return stage
+
+    def test_four_fifths_of_it_are_the_target_where_nothing_states_one(self) -> None:
+        stage = self.stage(40.0).hours(0, 0)
+        decided = named(stage.run(after(1)), "web")
+        assert decided.signals[0].target.startswith("32 requests in flight a pod, full at 40 requests in flight")
+        assert decided.replicas.replicas == 4  # 100 / 32, and the HPA's rounding up
+
+    def test_without_an_answer_there_is_no_target(self) -> None:
+        stage = self.stage(None).hours(0, 0)
+        assert named(stage.run(after(1)), "web").replicas.reason == "no-target"
+
+    def test_a_day_without_a_queue_and_a_restart_leave_it_known(self) -> None:
+        before = self.stage(40.0).hours(0, 0)
+        before.source.carried = {}
+        kept = before.hours(1, 2).cycle.decider.observed.kept()
+        decided = named(self.stage(None, observed=kept).run(after(60 * 3)), "web")
+        assert decided.signals[0].target.startswith("32 requests in flight a pod")

@@ -1,0 +1,229 @@
+"""Servers of large models that start for ten minutes: ours, the HPA and a queue-length rule on recorded arrival rates.
+
+    python -m benchmarks.model_servers [../shared/traces] [--start-up MINUTES] [--write]
+
+A closed loop: requests that find every pod full wait in one queue, and what waits is seen as demand by whatever scales.
+A pod runs 16 requests at a time, each for 20 s; each series is scaled so that its 99.5th percentile fills 20 pods. The
+last three days are played minute by minute after what came before them; rates between two samples are a straight line.
+The HPA divides running and waiting requests by its target; the rule asks for a pod for so many waiting requests and,
+once none waits, goes back to its least (as KEDA does after its cooldown of 300 s, here with the HPA's stabilization).
+All run through the HPA's tolerance and stabilization of 300 s but ours, which has its own. Compared at equal pod-hours.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections import deque
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.bench_policy import BenchPolicy
+from benchmarks.record import record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+MINUTE = 60
+RUNS, SECONDS = 16.0, 20.0
+"""Requests that a pod runs at a time, and how long each takes."""
+FULL_PODS, LEAST, MOST = 20, 1, 60
+PLAYED_DAYS = 3
+STABILIZATION = 5
+TOLERANCE = 0.1
+TARGETS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
+OURS = (0.9, 0.8, 0.7)
+"""Around the reference: each point takes a minute for each series, because each sees a demand of its own."""
+WAITING_A_POD = (1.0, 2.0, 5.0, 10.0, 20.0)
+LONG_SECONDS = 10.0
+"""Of work in a queue that is long."""
+REFERENCE = 0.8
+"""The target of the HPA at whose pod-hours all are compared."""
+
+
+class Look(NamedTuple):
+    """What whatever scales sees at a minute."""
+
+    demand: Floats
+    """Running and waiting requests until now [minute]."""
+    waiting: float
+    ready: int
+    starting: int
+    now: int
+
+
+class Rule(Protocol):
+    """What scales."""
+
+    def wanted(self, look: Look) -> int:
+        """How many pods."""
+
+
+@dataclass(slots=True)
+class Reactive:
+    """The HPA on running and waiting requests, or on waiting ones alone."""
+
+    each: float
+    queue: bool = False
+    latest: deque[int] = field(default_factory=lambda: deque(maxlen=STABILIZATION))
+
+    def wanted(self, look: Look) -> int:
+        """The largest of the last five minutes where that is fewer than there are."""
+        pods = look.ready + look.starting
+        ratio = (look.waiting if self.queue else look.demand[-1]) / (self.each * max(pods, 1))
+        asked = pods if abs(ratio - 1.0) <= TOLERANCE else math.ceil(ratio * pods)
+        asked = min(max(asked, LEAST), MOST)
+        self.latest.append(asked)
+        return asked if asked >= pods else min(max(self.latest), pods)
+
+
+@dataclass(slots=True)
+class Ours:
+    """The decisions of the service, as the bench has them."""
+
+    policy: BenchPolicy
+
+    def wanted(self, look: Look) -> int:
+        """As the policy decides."""
+        return self.policy.desired(look.demand, look.ready, look.starting, look.now)
+
+
+class Played(NamedTuple):
+    """What became of the requests of three days."""
+
+    pod_hours: float
+    wait: float
+    """Mean seconds in the queue."""
+    late: float
+    """Share of requests that came while the queue was longer than ten seconds of work."""
+
+
+def played(arrivals: Floats, before: int, rule: Rule, start_up: int, start: int) -> Played:
+    """`arrivals` [minute] per second; the first `before` of them are history, seen without a queue."""
+    seen = arrivals * SECONDS
+    ready, coming = max(LEAST, math.ceil(seen[before - 1] / (RUNS * REFERENCE))), deque[tuple[int, int]]()
+    queue = waited = late = hours = 0.0
+    for minute in range(before, len(arrivals)):
+        while coming and coming[0][0] <= minute:
+            ready += coming.popleft()[1]
+        asked = arrivals[minute] * MINUTE
+        served = min(queue + asked, ready * RUNS / SECONDS * MINUTE)
+        queue += asked - served
+        waited += queue * MINUTE
+        late += asked * (queue > served / MINUTE * LONG_SECONDS)
+        seen[minute] = served / MINUTE * SECONDS + queue
+        starting = sum(count for _, count in coming)
+        hours += (ready + starting) / 60
+        wanted = min(rule.wanted(Look(seen[: minute + 1], queue, ready, starting, start + (minute + 1) * MINUTE)), MOST)
+        change = wanted - ready - starting
+        if change > 0:
+            coming.append((minute + 1 + start_up, change))
+        while change < 0:  # the youngest go first
+            at, count = coming.pop() if coming else (0, ready)
+            gone = min(count, -change)
+            ready, change = (ready - gone, 0) if at == 0 else (ready, change + gone)
+            if at and count > gone:
+                coming.append((at, count - gone))
+    requests = arrivals[before:].sum() * MINUTE
+    return Played(hours, waited / requests, late / requests)
+
+
+class Series(NamedTuple):
+    """One recorded service."""
+
+    name: str
+    arrivals: Floats
+    """By minute, per second."""
+    before: int
+    """Minutes that are history."""
+    start: int
+    """Epoch second of the first minute."""
+
+
+def load(traces: Path) -> Iterable[Series]:
+    """The services of the family, scaled to fill the pods."""
+    for one in json.loads((traces / "catalogue.json").read_text(encoding="utf-8")):
+        if one["family"] == "llm_serving":
+            table = pd.read_parquet(traces / one["file"], filters=[("series_id", "==", one["series_id"])])
+            rates = table.set_index("timestamp")["value"].resample("1min").interpolate().dropna()
+            before = len(rates) - PLAYED_DAYS * 1440
+            scale = FULL_PODS * RUNS / SECONDS / rates.iloc[before:].quantile(0.995)
+            yield Series(one["series_id"], rates.to_numpy() * scale, before, int(rates.index[0].timestamp()))
+
+
+def ours(target: float, start_up: int, cache: dict[str, Any]) -> Ours:
+    policy = BenchPolicy()
+    policy.start(
+        {
+            "tick_seconds": MINUTE, "sync_seconds": MINUTE, "startup_seconds": start_up * MINUTE,
+            "native_seconds": 600, "pod_capacity": RUNS, "target": target,
+            "min_replicas": LEAST, "max_replicas": MOST, "cache": cache,
+        }
+    )  # fmt: skip
+    return Ours(policy)
+
+
+def contestants(start_up: int) -> dict[str, list[Callable[[], Rule]]]:
+    """Each from lean to safe."""
+    return {
+        "the HPA on requests in flight": [partial(Reactive, RUNS * share) for share in TARGETS],
+        "a pod for so many waiting": [partial(Reactive, each, queue=True) for each in WAITING_A_POD],
+        "ours": [partial(ours, share, start_up, {}) for share in OURS],
+    }
+
+
+def at_equal_hours(points: Sequence[Played], hours: float) -> tuple[float, float]:
+    """Wait and late share where a curve spends these pod-hours; beyond its ends those of the end."""
+    ordered = sorted(points)
+    spent = [one.pod_hours for one in ordered]
+    wait, late = (float(np.interp(hours, spent, [one[each] for one in ordered])) for each in (1, 2))
+    return wait, late
+
+
+def compared(series: Series, start_up: int) -> dict[str, tuple[float, float, float]]:
+    """Pod-hours that the reference spends, or that a curve spends at most, and what waits for them."""
+    points = {
+        name: [played(series.arrivals, series.before, make(), start_up, series.start) for make in makes]
+        for name, makes in contestants(start_up).items()
+    }
+    hours = points["the HPA on requests in flight"][TARGETS.index(REFERENCE)].pod_hours
+    return {
+        name: (min(hours, max(one.pod_hours for one in found)), *at_equal_hours(found, hours))
+        for name, found in points.items()
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("traces", nargs="?", type=Path, default=Path("../shared/traces"))
+    parser.add_argument("--start-up", type=int, default=10, help="minutes until a pod serves")
+    parser.add_argument("--write", action="store_true", help="into benchmarks/results")
+    given = parser.parse_args()
+    found = {one.name: compared(one, given.start_up) for one in load(given.traces)}
+    lines = ["| series | " + " | ".join(contestants(given.start_up)) + " |", "| --- |" + " --- |" * 3]
+    for name, rows in found.items():
+        cells = (f"{hours:.0f} h, {wait:.1f} s, {late:.1%}" for hours, wait, late in rows.values())
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    means = np.mean([list(rows.values()) for rows in found.values()], axis=0)
+    lines.append("| mean | " + " | ".join(f"{h:.0f} h, {w:.1f} s, {share:.1%}" for h, w, share in means) + " |")
+    text = "\n".join(lines)
+    print(text)
+    if given.write:
+        title = f"Model servers that start for {given.start_up} minutes"
+        explained = " ".join((__doc__ or "").split("\n\n")[2].split())
+        said = "Cells: pod-hours of three days, mean seconds in the queue, share of requests that came to a long queue."
+        record("model-servers", title, "python -m benchmarks.model_servers --write", f"{explained}\n\n{said}\n\n{text}")
+
+
+if __name__ == "__main__":
+    main()
