@@ -84,6 +84,19 @@ class Calendar:
         day = local // DAY_SECONDS
         return Clock((day + EPOCH_WEEKDAY) % 7, local % DAY_SECONDS // HOUR, day)
 
+    def holidays(self, begin: datetime, until: datetime) -> list[Event]:
+        """The public holidays that overlap a span of aware time, each from one local midnight to the next."""
+        zone = _zone(self.zone)
+        first, last = begin.astimezone(zone).date(), until.astimezone(zone).date()
+        found: dict[date, str] = {}
+        for country in self.countries:
+            found |= named_holidays(country, {first.year, last.year})
+        return [
+            Event(name, _midnight(day, zone), _midnight(day + timedelta(days=1), zone))
+            for day, name in sorted(found.items())
+            if first <= day <= last
+        ]
+
     def days_off(self, clock: Clock) -> npt.NDArray[np.bool_]:
         """[bin] whether it is weekend or holiday."""
         distinct, place = np.unique(clock.day, return_inverse=True)
@@ -106,8 +119,17 @@ class Calendar:
         return frozenset().union(*(public_holidays(country, years) for country in self.countries))
 
 
+def _midnight(day: date, zone: ZoneInfo) -> datetime:
+    return datetime(day.year, day.month, day.day, tzinfo=zone).astimezone(UTC)
+
+
 def public_holidays(country: str, years: Iterable[int]) -> frozenset[date]:
-    """Public holidays of a country or one of its regions.
+    """Public holidays of a country or one of its regions. Raises `QuestionError` as `named_holidays` does."""
+    return frozenset(named_holidays(country, years))
+
+
+def named_holidays(country: str, years: Iterable[int]) -> dict[date, str]:
+    """Names of the public holidays of a country or one of its regions.
 
     Raises:
         QuestionError: the library is not installed, or does not know the country.
@@ -118,7 +140,7 @@ def public_holidays(country: str, years: Iterable[int]) -> frozenset[date]:
         raise QuestionError(f"holidays of {country} need the extra: pip install kube-forecaster[calendar]") from error
     code, _, region = country.partition("-")
     try:
-        return frozenset(holidays.country_holidays(code, subdiv=region or None, years=sorted(years)))
+        return dict(holidays.country_holidays(code, subdiv=region or None, years=sorted(years)))
     except NotImplementedError as error:
         raise QuestionError(f"no holidays are known for {country!r}; write DE, or DE-BY for a region") from error
 

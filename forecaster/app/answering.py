@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from forecaster.serving.settings import ServingSettings, UpstreamSettings
 
 
+REPORT = "report.html"
+"""In the directory of the state, unless the settings name another file."""
+
+
 def start_answering(
     settings: Settings, directory: Path, log: telemetry.Log, parts: ExitStack, serving: ServingProcess | None
 ) -> None:
@@ -48,17 +52,19 @@ def serving_process(settings: Settings, directory: Path, log: telemetry.Log) -> 
             replicas=settings.replicas.enabled,
             facts=str(directory / SOCKET),
             lease=settings.acting.lease if settings.floor.enabled or settings.scale.enabled else "",
+            report=str(given.report or directory / REPORT),
         ),
         on_death=tell,
     )
 
 
 def serving_options(
-    given: ServingSettings, *, replicas: bool = False, facts: str = "", lease: str = ""
+    given: ServingSettings, *, replicas: bool = False, facts: str = "", lease: str = "", report: str = ""
 ) -> ServingOptions:
     """The settings of the serving process as it is told them.
 
-    `facts` is where what is known of a workload is told, `lease` that by which one replica writes.
+    `facts` is where what is known of a workload is told, `lease` that by which one replica writes,
+    `report` the page of the newest week.
     """
     stale_after, secure = given.stale_after, given.secure
     secured = SecureOptions(
@@ -75,6 +81,9 @@ def serving_options(
         dashboard=given.dashboard,
         replicas=replicas,
         facts=facts if given.dashboard else "",
+        report=report if given.dashboard else "",
+        zone=given.holidays.zone,
+        countries=given.holidays.countries,
     )
 
 

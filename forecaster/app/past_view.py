@@ -10,7 +10,17 @@ import numpy as np
 
 from forecaster.cycle.workload_facts import ContainerTold  # noqa: TC001  msgspec resolves them
 from forecaster.domain.window import FIVE_MINUTES, HOUR, MINUTE
-from forecaster.replay.look_back import EVERY, LENGTH, by_hour, event_spans, masked_spans, past_forecast, unknown_spans
+from forecaster.replay.look_back import (
+    EVERY,
+    LENGTH,
+    Span,
+    by_hour,
+    event_spans,
+    masked_spans,
+    past_forecast,
+    unknown_spans,
+)
+from models import Calendar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,11 +28,12 @@ if TYPE_CHECKING:
     from forecaster.cycle.workload_facts import WorkloadFacts
     from forecaster.domain.signal import Signal
     from forecaster.horizontal.numbers import Floats
-    from forecaster.replay.look_back import PastForecast, Span
+    from forecaster.replay.look_back import PastForecast
     from forecaster.replay.runs import RunResult
     from forecaster.replay.what_if import WhatIf, WhatIfFacts
 
 DIGITS = 4
+NO_HOLIDAYS = Calendar()
 Numbers = list[float | None]
 
 
@@ -50,7 +61,7 @@ class HourView(msgspec.Struct, frozen=True):
 
 
 class SpanView(msgspec.Struct, frozen=True):
-    """A stretch of time: `masked`, `unknown` or `event`, and what was with it."""
+    """A stretch of time: `masked`, `unknown`, `event` or `holiday`, and what was with it."""
 
     begin: datetime
     until: datetime
@@ -100,7 +111,12 @@ class PastView(msgspec.Struct, frozen=True):
 
 
 def past_view(
-    told: WorkloadFacts, what_if: WhatIf, signal: Signal, lead: timedelta | None, alone: RunResult | None
+    told: WorkloadFacts,
+    what_if: WhatIf,
+    signal: Signal,
+    lead: timedelta | None,
+    alone: RunResult | None,
+    calendar: Calendar = NO_HOLIDAYS,
 ) -> PastView:
     """Of one signal; `lead` is the one in force unless it is given, `alone` what the HPA alone would have done."""
     facts = what_if.facts
@@ -110,6 +126,7 @@ def past_view(
         "masked": masked_spans(facts, signal) if refused == "" else [],
         "unknown": unknown_spans(facts, signal),
         "event": event_spans(facts.policy.horizontal.events, end - LENGTH, end + HOUR),
+        "holiday": [Span(one.start, one.end, one.name) for one in calendar.holidays(end - LENGTH, end + HOUR)],
     }
     return PastView(
         signal=str(signal),

@@ -16,7 +16,7 @@ from forecaster.config.settings import Settings, changed_paths
 from forecaster.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from forecaster.app.telemetry import Log
 
@@ -34,6 +34,8 @@ class SettingsFiles:
     """Of what is in them. Raises ConfigError."""
     read: Callable[[], Settings]
     """Raises ConfigError."""
+    origins: Callable[[], Mapping[str, str]]
+    """Where each setting is stated that is stated, by path. Raises ConfigError."""
 
 
 @dataclass(slots=True)
@@ -43,6 +45,8 @@ class SettingsReload:
     files: SettingsFiles
     running: Settings
     log: Log
+    told: Callable[[Settings], None] = lambda _settings: None
+    """Hears of settings that are in force from now on."""
     seen: bytes | None = None
     refused: str = ""
     """Why the files are not taken over as they are now; what was taken over last is in force."""
@@ -77,6 +81,7 @@ class SettingsReload:
         if (mixed.policy, mixed.policies.overrides) != (policies.defaults, policies.overrides):
             policies.restate(mixed.policy, mixed.policies.overrides)
             self.log.info("settings_taken_over", overrides=len(mixed.overrides))
+            self.told(mixed)
         waiting = tuple(path for path in changed_paths(self.running, fresh) if path.partition(".")[0] not in TAKEN_OVER)
         if waiting and waiting != self.waiting:
             self.log.warning("settings_need_restart", settings=waiting[:SHOWN])

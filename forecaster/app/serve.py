@@ -10,6 +10,7 @@ import signal
 import threading
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from forecaster import __version__
@@ -26,6 +27,7 @@ from forecaster.app.effects import cluster_writers
 from forecaster.app.facts import tell_facts
 from forecaster.app.follower import Follower, leader_config
 from forecaster.app.live_facts import service_source
+from forecaster.app.node_pools import NodesText, node_pools
 from forecaster.app.reload import SettingsReload
 from forecaster.app.replicas import FencedPublisher, Replica
 from forecaster.app.restored import StateBefore, recall, restored
@@ -36,11 +38,11 @@ from forecaster.domain.window import last_multiple
 from forecaster.errors import StoreError
 from forecaster.forecasting.paths import Paths
 from forecaster.kube.config import client_config_source
-from forecaster.publish.health import HealthBook, shown_settings
+from forecaster.publish.health import HealthBook, settings_in_force
 from forecaster.publish.pictures import PictureFile
 from forecaster.publish.publisher import OfferPublisher, last_offers, published_at
 from forecaster.publish.remote_write import RemoteWriter
-from forecaster.publish.table import pictures_path
+from forecaster.publish.table import PriceList, pictures_path
 from forecaster.publish.table_file import TableFile
 from forecaster.serving.options import Address
 from forecaster.store.ledger import SqlLedger
@@ -60,6 +62,7 @@ if TYPE_CHECKING:
     from forecaster.publish.decision_history import DecisionHistory
     from forecaster.publish.publisher import OfferReceiver
     from forecaster.publish.rows import OfferedCycle
+    from forecaster.publish.settings import PriceSettings
     from forecaster.publish.table import TableMeta
     from forecaster.store.history import HistoryStore
 
@@ -131,6 +134,7 @@ class Program(NamedTuple):
         election: Election | None = None,
     ) -> Service:
         written = serving.tell_written if serving else unheard
+        health = HealthBook()
         service = build_service(
             self.settings,
             self.directory,
@@ -140,10 +144,18 @@ class Program(NamedTuple):
             written=written,
             facts=facts,
             election=election,
+            health=health,
         )
-        service.reload = SettingsReload(self.files, self.settings, self.log) if self.files else None
+        self._show(self.settings, health)
+        if self.files:
+            service.reload = SettingsReload(self.files, self.settings, self.log, partial(self._show, health=health))
         tell_facts(self.settings.serving, service.cycle, self.directory, self.log, parts)
         return service
+
+    def _show(self, settings: Settings, health: HealthBook) -> None:
+        """Settings that are in force, with their origins, for the dashboard."""
+        origins = self.files.origins() if self.files else {}
+        health.settings = settings_in_force(settings.model_dump(mode="json"), origins)
 
     def _start_answering(self, serving: ServingProcess | None) -> None:
         start_answering(self.settings, self.directory, self.log, self.parts, serving)
@@ -193,6 +205,7 @@ def build_service(
     written: TableNews = unheard,
     facts: ServiceFacts | None = None,
     election: Election | None = None,
+    health: HealthBook | None = None,
 ) -> Service:
     """The service with its real parts, its history restored; `parts` closes them.
 
@@ -204,9 +217,16 @@ def build_service(
     metrics, paths = Metrics(__version__), Paths()
     ledger = SqlLedger(database_address(settings.state), keep=settings.state.keep)
     source, live = facts or service_source(settings, table_path(directory), log, parts, clock)
+<<<<<<< HEAD
     kept.follow(origins_file(settings, source), log)
     kept.follow(stated_file(settings, live.source.live) if live else None, log)
     table = offer_table(settings, directory, recall(ledger, now, log), metrics, paths, live, lambda: service.report)
+=======
+    kept.follow_origins(origins_file(settings, source), log)
+    table = offer_table(
+        settings, directory, recall(ledger, now, log), metrics, paths, live, lambda: service.report, health
+    )
+>>>>>>> f19dadf (Node pools, prices, origins of settings, holidays and the weekly report in the dashboard)
     writers = cluster_writers(settings, log, parts, live, election)
     receivers: dict[str, OfferReceiver] = {"state": StateBefore(kept.earned)} if election else {}
     receivers["table"] = AnnouncedTable(table, log, written)
@@ -221,6 +241,7 @@ def build_service(
     watch(metrics, settings, kept.history, live, writers.statuses)
     told = beginning(settings, kept.history, now, observed=kept.observed) if settings.state.tape else b""
     taped = on_tape(settings, source, CountedLedger(ledger, metrics), told, parts)
+    nodes = table.nodes = NodesText(node_pools(settings))
     cycle = build_cycle(
         settings,
         taped.source,
@@ -230,6 +251,7 @@ def build_service(
         observed=kept.observed,
         actuator=writers.actuators,
     )
+    cycle.nodes = nodes.pools
     if settings.serving.forecast_path:
         cycle.forecaster.paths = paths
     service = Service(cycle, settings.cycle, metrics, kept.files, log, clock)
@@ -258,6 +280,7 @@ def offer_table(
     paths: Paths,
     live: LiveFacts | None,
     last_report: Callable[[], CycleReport | None],
+    health: HealthBook | None = None,
 ) -> TableFile:
     """The table that the serving process reads, with what it tells beside the offers."""
     return TableFile(
@@ -271,8 +294,16 @@ def offer_table(
         last_report=last_report,
         signals=settings.signal_table,
         live=lambda at: live.source.live_kinds(at) if live else (),
-        health=HealthBook(shown_settings(settings.model_dump(mode="json", exclude_defaults=True))),
+        prices=price_list(settings.prices),
+        health=health or HealthBook(settings_in_force(settings.model_dump(mode="json"), {})),
     )
+
+
+def price_list(given: PriceSettings) -> PriceList | None:
+    """The prices as the table has them; None where none are stated."""
+    if given.core_hour is None or given.gib_hour is None:
+        return None
+    return PriceList(given.core_hour, given.gib_hour, given.currency)
 
 
 def pictures(settings: Settings, table: Path, history: HistoryStore, paths: Paths) -> dict[str, OfferReceiver]:

@@ -28,6 +28,7 @@ from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import WorkloadId  # noqa: TC001  msgspec resolves it when it decodes
 from forecaster.replay.setup import Setup
 from forecaster.replay.what_if import LEADS, NO_CHANGE, WhatIf, WhatIfChange, override_of, settings_of
+from models import Calendar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,6 +54,9 @@ class Question(msgspec.Struct, frozen=True):
     """Of the table that the reader sees: what is ready is used as long as it is not much older."""
     past: str = ""
     """A signal whose last half day is asked for, and not what would come of changes."""
+    zone: str = "UTC"
+    countries: tuple[str, ...] = ()
+    """Whose holidays are marked."""
     lead_seconds: float = 0.0
     """How long before it was forecast; 0: the lead time in force."""
 
@@ -158,7 +162,14 @@ class WhatIfAnswers:
             raise ValueError(f"{question.past} at a lead of {question.lead_seconds:g} s is nothing that is forecast")
         if key not in ready.past:
             lead = timedelta(seconds=question.lead_seconds) or None
-            ready.past[key] = past_view(ready.told, ready.what_if, signals[question.past], lead, ready.alone())
+            ready.past[key] = past_view(
+                ready.told,
+                ready.what_if,
+                signals[question.past],
+                lead,
+                ready.alone(),
+                Calendar(question.zone, question.countries),
+            )
         return ready.past[key]
 
     def _prepared(self, question: Question) -> PreparedWorkload:

@@ -20,7 +20,6 @@ from forecaster.cycle.node_forecast import NodeForecast, node_forecast
 from forecaster.domain.window import last_multiple
 from forecaster.errors import SourceError
 from forecaster.sources import cluster_facts, cluster_objects, factory
-from forecaster.sources.wire import at_instant
 from forecaster.vertical.admission.cluster import Cluster
 from forecaster.vertical.admission.context import ROLLED_OUT, ApplyTerms
 from forecaster.vertical.cluster_rules.server import Server
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from forecaster.cycle.run import Cycle, Outcome
     from forecaster.domain.workload import Resources, WorkloadId
     from forecaster.ports import StageWatch
-    from forecaster.sources.facts import InstantRow
     from forecaster.sources.prometheus import PrometheusSource
     from forecaster.vertical.admission.advice import Advice
     from forecaster.vertical.sizing.joint import ResourceCosts
@@ -212,11 +210,7 @@ def _objects(paths: Sequence[Path], server: Server | None) -> tuple[Cluster, str
 
 def _facts(source: PrometheusSource, now: datetime) -> tuple[Cluster, str]:
     """Without facts the proof says so, rule by rule; the recommendation does not need them."""
-
-    def ask(name: str, query: str) -> tuple[InstantRow, ...]:
-        return source.rows(at_instant(name, query, now))
-
     try:
-        return cluster_facts.read_cluster(ask, source.queries.rendered), ""
+        return cluster_facts.cluster_of(source, now), ""
     except SourceError as error:
         return Cluster(), f"the cluster is not known: {error}"

@@ -66,6 +66,12 @@ OutputForm = Annotated[Output, typer.Option("--output", "-o", help="How to print
 def settings_of(config: Path | None, prometheus: str | None, namespace: str | None) -> Settings:
     """Settings of the file with the options over it."""
     from forecaster.config.settings import load
+
+    return load(config, given_of(prometheus, namespace))
+
+
+def given_of(prometheus: str | None, namespace: str | None) -> dict[str, object]:
+    """What the options say, as a layer of settings."""
     from forecaster.sources.promql import expression_of
 
     given: dict[str, object] = {}
@@ -73,7 +79,7 @@ def settings_of(config: Path | None, prometheus: str | None, namespace: str | No
         given["prometheus"] = {"url": prometheus}
     if namespace:
         given["queries"] = {"namespaces": "|".join(expression_of(one.strip()) for one in namespace.split(","))}
-    return load(config, given)
+    return given
 
 
 def matching(ids: Iterable[WorkloadId], pattern: str) -> set[WorkloadId]:

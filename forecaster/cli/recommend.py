@@ -107,8 +107,8 @@ def recommend(
 
     if to is not None:
         writable_folder(to)
-    prices = prices_of(given.price_core_hour, given.price_gib_hour)
     settings = settings_of(given.config, given.prometheus, given.namespace)
+    prices = prices_of(given.price_core_hour, given.price_gib_hour, settings.prices)
     earlier = previous_of(given.previous, settings if given.since_ledger else None)
     terms = ApplyTerms(given.in_place, given.accept_qos_change, STATIC if given.static_cpu else SHARED)
     with shown_progress("recommend") as shown:

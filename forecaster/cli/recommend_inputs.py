@@ -23,13 +23,16 @@ if TYPE_CHECKING:
 
     from forecaster.config.settings import Settings
     from forecaster.domain.workload import WorkloadId
+    from forecaster.publish.settings import PriceSettings
     from forecaster.vertical.admission.advice import Advice
 
 _FROM_BAD = (Severity.CRITICAL, Severity.WARNING, Severity.OK)
 
 
-def prices_of(core_hour: float | None, gib_hour: float | None) -> ResourcePrices | None:
-    """Both or none: half a price is a wrong sum."""
+def prices_of(core_hour: float | None, gib_hour: float | None, stated: PriceSettings) -> ResourcePrices | None:
+    """Both or none, for half a price is a wrong sum; without the options those of the settings."""
+    if core_hour is None and gib_hour is None:
+        core_hour, gib_hour = stated.core_hour, stated.gib_hour
     if (core_hour is None) != (gib_hour is None):
         raise typer.BadParameter("give both --price-core-hour and --price-gib-hour", param_hint="--price-core-hour")
     return None if core_hour is None or gib_hour is None else ResourcePrices(core_hour, gib_hour)

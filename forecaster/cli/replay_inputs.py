@@ -82,7 +82,7 @@ def inputs_of(options: ReplayOptions) -> ReplayInputs:
         policies=_policies(options, settings, specs),
         begin=max(found.start - MINUTE, until - length),
         until=until,
-        assumed=_assumptions(options, found, specs, settings.signal_table),
+        assumed=_assumptions(options, found, specs, settings),
         forecasting=_forecasting(options),
     )
 
@@ -171,10 +171,12 @@ def _policies(options: ReplayOptions, settings: Settings, specs: Sequence[HpaSpe
     return Policies(defaults, policies.overrides, signals=policies.signals)
 
 
-def _assumptions(options: ReplayOptions, found: Traces, specs: Sequence[HpaSpec], known: Signals) -> Assumptions:
-    capacity = _capacity(options.pod_capacity, known)
+def _assumptions(options: ReplayOptions, found: Traces, specs: Sequence[HpaSpec], settings: Settings) -> Assumptions:
+    capacity = _capacity(options.pod_capacity, settings.signal_table)
     behaviors = {one.id: spec.behavior for one in found.workloads if (spec := _spec_for(one.id, specs, one))}
     prices = (options.core_hour, options.gib_hour) if isinstance(options, PricedOptions) else NO_PRICES
+    if prices == NO_PRICES:
+        prices = settings.prices.core_hour, settings.prices.gib_hour
     try:
         timing = Timing(duration_of("--sync", options.sync), duration_of("--metrics-delay", options.metrics_delay))
     except ValueError as error:

@@ -46,7 +46,7 @@ def write_outcome(
     """Print it, and write the files that were asked for; a row of CSV is a strategy on a workload."""
     if json is not None:
         view = comparison_view(one, assumed, origin)
-        write_file(json, msgspec.json.format(msgspec.json.encode(view), indent=1).decode())
+        write_view(json, view)
     if html is not None:
         write_file(html, page(one, assumed, origin))
     result = Printable(
@@ -77,6 +77,11 @@ def _print(one: Comparison, *, wide: bool) -> None:
         took = ", ".join(f"{step} {seconds:.1f} s" for step, seconds in one.seconds.items())
         print_text(f"It took: {took}.", style="dim")
     print_text(f"Beware: {LIMITS[0]} (--html and --json say more.)", style="dim")
+
+
+def write_view(path: Path, view: msgspec.Struct) -> None:
+    """Write a document as JSON. Raises `StoreError` where it cannot be written after all."""
+    write_file(path, msgspec.json.format(msgspec.json.encode(view), indent=1).decode())
 
 
 def write_file(path: Path, text: str) -> None:

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 Week = Annotated[bool, typer.Option("--week", help="Seven days up to the end; as without --from and --length.")]
 From = Annotated[str | None, typer.Option("--from", metavar="TIME", help="Beginning of the time (RFC 3339).")]
 To = Annotated[str | None, typer.Option("--to", metavar="TIME", help="Its end, as --until.")]
-Html = Annotated[Path | None, typer.Option("--html", metavar="OUT", dir_okay=False, help="Write the page there.")]
+Html = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="OUT", dir_okay=False, help="Write the page there, its figures beside it as JSON."),
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,10 +51,11 @@ def report(
     forecast when it began to act, and what came. With --from-prometheus and a ledger also the decisions as they were
     made. Without --export and --from-prometheus the load that comes with the package is looked back on.
     """
-    from forecaster.cli.replay_outputs import check_writable, write_file
+    from forecaster.cli.replay_outputs import check_writable, write_file, write_view
     from forecaster.report.progress import shown_progress
     from forecaster.report.week_page import week_page
     from forecaster.report.week_table import print_week
+    from forecaster.report.week_view import week_view
 
     check_writable(html)
     with shown_progress("report") as shown:
@@ -59,6 +63,7 @@ def report(
         inputs, outcome = _looked_back(_spanning(given, begin, end, week=week), shown)
     if html is not None:
         write_file(html, week_page(outcome, inputs.assumed, inputs.traces.origin))
+        write_view(html.with_suffix(".json"), week_view(outcome))
     print_week(outcome, output)
     finished(shown)
     if not outcome.comparison.workloads:

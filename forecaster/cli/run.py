@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from forecaster.cli.options import ConfigFile, Namespace, PrometheusUrl, settings_of
+from forecaster.cli.options import ConfigFile, Namespace, PrometheusUrl, given_of, settings_of
 
 OBJECTS = typer.Argument(metavar="[NAMESPACE/NAME]", help="Only these HPAs and workloads; shell patterns.")
 KUBECONFIG = typer.Option(help="Client configuration; default: the pod's own service account.")
@@ -22,9 +22,11 @@ def run(prometheus: PrometheusUrl = None, config: ConfigFile = None, namespace: 
     from forecaster.app.reload import SettingsFiles
     from forecaster.app.serve import serve
     from forecaster.config.files import fingerprint
+    from forecaster.config.text import origins_of
 
     read = partial(settings_of, config, prometheus, namespace)
-    code = serve(read(), files=SettingsFiles(partial(fingerprint, config), read) if config else None)
+    origins = partial(origins_of, config, given_of(prometheus, namespace))
+    code = serve(read(), files=SettingsFiles(partial(fingerprint, config), read, origins))
     if code:  # the last cycle goes on, in a thread for which the interpreter would wait
         sys.stdout.flush()
         sys.stderr.flush()

@@ -18,6 +18,7 @@ scale:        how counts are written                  (actuators/settings.py)
 resources:    whether objects of the cluster state policies   (resources/settings.py)
 resize:       how running pods are resized            (actuators/settings.py)
 replicas:     how others come by what one computes    (publish/settings.py)
+prices:       what requests cost                     (publish/settings.py)
 policy:       defaults of every workload             (domain/policy.py)
 overrides:    - match: {namespace, kind, name}; policy: {...}
 """
@@ -27,7 +28,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -45,7 +46,7 @@ from forecaster.domain.policy import Policy, PolicySelector
 from forecaster.domain.settings import Duration, Section
 from forecaster.domain.signal import BUILT_IN, Signals
 from forecaster.errors import ConfigError, Fault, nearest
-from forecaster.publish.settings import RemoteWriteSettings, ReplicaSettings
+from forecaster.publish.settings import PriceSettings, RemoteWriteSettings, ReplicaSettings
 from forecaster.resources.settings import ResourceSettings
 from forecaster.serving.settings import KedaSettings, ServingSettings
 from forecaster.sources.factory import SourceSettings
@@ -151,6 +152,9 @@ class StateSettings(Section):
         return value
 
 
+ANY_DAY = (datetime(2026, 1, 1, tzinfo=UTC),) * 2
+
+
 class Override(Section):
     """A policy for some workloads; what it leaves out stays as in the defaults."""
 
@@ -182,6 +186,7 @@ class Settings(Section):
     resize: ResizeSettings = ResizeSettings()
     replicas: ReplicaSettings = ReplicaSettings()
     resources: ResourceSettings = ResourceSettings()
+    prices: PriceSettings = PriceSettings()
     policy: Policy = Policy()
     overrides: tuple[Override, ...] = Field(
         (), description="Policies for some workloads: a list of {match: {namespace, kind, name}, policy: {...}}."
@@ -193,6 +198,15 @@ class Settings(Section):
         kept = info.data.get("history")
         if kept and value.min_history > kept.minutes_kept:
             raise ValueError(f"min_history must not be longer than history.minutes_kept, {kept.minutes_kept}")
+        return value
+
+    @field_validator("serving")
+    @classmethod
+    def _holidays_are_known(cls, value: ServingSettings) -> ServingSettings:
+        try:
+            models.Calendar(value.holidays.zone, value.holidays.countries).holidays(*ANY_DAY)
+        except models.ModelError as error:
+            raise ValueError(f"holidays: {error}") from error
         return value
 
     @field_validator("signals")

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pydantic import BaseModel, TypeAdapter
 
 from forecaster.config.faults import SECRET
-from forecaster.config.settings import PREFIX, Settings, setting_paths
+from forecaster.config.settings import PREFIX, Settings, layers, setting_paths
 from forecaster.domain.amounts import duration_text
 from forecaster.domain.settings import DURATION_PATTERN, QUANTITY_PATTERN
 from forecaster.errors import UnknownName
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
 
     from pydantic.fields import FieldInfo
 
@@ -174,6 +175,15 @@ def origins(layers: Iterable[tuple[str, Mapping[str, object]]]) -> list[SettingO
             text = "(not shown)" if SECRET.search(path) else json.dumps(value, ensure_ascii=False, default=str)
             found[path] = SettingOrigin(path, text, origin)
     return sorted(found.values())
+
+
+def origins_of(path: Path | None, given: Mapping[str, object]) -> dict[str, str]:
+    """Where each setting is stated that a file, the environment or the command line states, by path.
+
+    Raises:
+        ConfigError: a file cannot be read.
+    """
+    return {one.path: one.origin for one in origins(layers(path, given))}
 
 
 def _leaves(layer: Mapping[str, object], before: str = "") -> Iterator[tuple[str, object]]:

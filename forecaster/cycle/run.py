@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
+    from forecaster.cycle.node_pools import NodePools
     from forecaster.domain.decision import LeadTime, Recommendation
     from forecaster.domain.policies import Policies
     from forecaster.domain.report import Effected, ForecastScore
@@ -76,6 +77,8 @@ class Cycle:
     scoring: Scoring = field(default_factory=Scoring)
     roster: Roster = field(default_factory=Roster)
     completeness: Completeness = field(default_factory=Completeness)
+    nodes: NodePools | None = None
+    """None where nothing shows them."""
     targets: Targets | None = None
     """Those of the last cycle, with what is held of them."""
     learns_first: bool = False
@@ -204,7 +207,13 @@ class Cycle:
             lambda: self.decider.observed.gates.renew(self.history, policies, targets, now),
             Renewed([], []),
         )
+        if self.nodes:
+            steps.optional("nodes", lambda: self._renew_nodes(targets, policies, now), None)
         return OptionalResults(unread, gates)
+
+    def _renew_nodes(self, targets: Targets, policies: Policies, now: datetime) -> None:
+        if self.nodes:
+            self.nodes.renew(targets.inventory.workloads, self.history, self.forecaster, policies, now)
 
     def _fit(self, rows: Rows, demands: Demands, now: datetime, steps: Steps) -> None:
         for signal, usage in demands.usage.items():

@@ -14,7 +14,7 @@ from forecaster.errors import shown_url
 from forecaster.publish.decision_history import AccuracyView, FadingSums
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from forecaster.domain.report import CycleReport, Effected, ForecastScore
     from forecaster.publish.decision_history import DecisionHistory
@@ -90,6 +90,18 @@ class ActuatorView(msgspec.Struct, frozen=True, gc=False):
     states: dict[str, int]
 
 
+class SettingView(msgspec.Struct, frozen=True, gc=False):
+    """A setting that is in force, and where it is stated: a file, `environment`, `command line` or `default`."""
+
+    path: str
+    value: str
+    origin: str
+
+
+DEFAULT = "default"
+"""Origin of a setting that nothing states."""
+
+
 class HealthView(msgspec.Struct, frozen=True):
     """All of it. `verdicts` counts workloads by verdict and reason, `standings` by standing and forecaster."""
 
@@ -103,8 +115,7 @@ class HealthView(msgspec.Struct, frozen=True):
     worst: tuple[WorstForecast, ...] = ()
     """The largest error first."""
     acting: tuple[ActuatorView, ...] = ()
-    settings: dict[str, str] = {}
-    """Those that are not the default, by path; secrets are left out."""
+    settings: tuple[SettingView, ...] = ()
 
 
 class _Group(NamedTuple):
@@ -116,8 +127,9 @@ class _Group(NamedTuple):
 class HealthBook:
     """Follows the reports of all cycles since the start, in memory."""
 
-    def __init__(self, settings: Mapping[str, str] | None = None) -> None:
-        self._settings = dict(settings or {})
+    def __init__(self, settings: Sequence[SettingView] = ()) -> None:
+        self.settings = tuple(settings)
+        """Those in force; replaced where others are taken over."""
         self._cycles: deque[CycleView] = deque(maxlen=CYCLES_KEPT)
         self._moves: deque[MoveView] = deque(maxlen=MOVES_KEPT)
         self._sums: dict[_Group, FadingSums] = {}
@@ -142,7 +154,7 @@ class HealthBook:
         """What is known now, the newest cycles and moves first."""
         report = self._latest
         if report is None:
-            return HealthView(None, settings=self._settings)
+            return HealthView(None, settings=self.settings)
         return HealthView(
             since=self._since,
             cycles=tuple(reversed(self._cycles)),
@@ -153,7 +165,7 @@ class HealthBook:
             accuracy=tuple(_accuracy(group, sums) for group, sums in sorted(self._sums.items())),
             worst=tuple(WorstForecast(*id_, accuracy) for id_, accuracy in history.worst(WORST_KEPT)),
             acting=tuple(_actuator(name, one) for name, one in report.effected.items()),
-            settings=self._settings,
+            settings=self.settings,
         )
 
     def _score(self, scores: Iterable[ForecastScore]) -> None:
@@ -186,20 +198,42 @@ SECRETS = re.compile(
 ADDRESS = re.compile(r"\w+://[^\s\"']+")
 
 
-def shown_settings(changed: Mapping[str, object], before: str = "") -> dict[str, str]:
-    """Nested settings as texts by path, without secrets.
+MASKED = "(not shown)"
+LONGEST_VALUE = 200
+"""Of a setting that is shown, in characters; queries are longer."""
+
+
+def settings_in_force(settings: Mapping[str, object], origins: Mapping[str, str]) -> tuple[SettingView, ...]:
+    """All settings, those that something states first; `origins` by path, the default where there is none."""
+    shown = shown_settings(settings)
+    found = (SettingView(path, value, _origin(path, origins)) for path, value in shown.items())
+    return tuple(sorted(found, key=lambda one: (one.origin == DEFAULT, one.path)))
+
+
+def _origin(path: str, origins: Mapping[str, str]) -> str:
+    """Of the setting, or of what it is a part of."""
+    while path and path not in origins:
+        path = path.rpartition(".")[0]
+    return origins.get(path, DEFAULT)
+
+
+def shown_settings(settings: Mapping[str, object], before: str = "") -> dict[str, str]:
+    """Nested settings as texts by path, secrets masked.
 
     >>> shown_settings({"prometheus": {"url": "http://me:secret@prometheus:9090", "headers": {"a": "b"}}})
-    {'prometheus.url': 'http://prometheus:9090'}
+    {'prometheus.url': 'http://prometheus:9090', 'prometheus.headers.a': '(not shown)'}
     """
     found: dict[str, str] = {}
-    for name, value in changed.items():
+    for name, value in settings.items():
         path = f"{before}{name}"
-        if SECRETS.search(path):
-            continue
-        if isinstance(value, dict):
+        if isinstance(value, dict) and value:
             found |= shown_settings(value, f"{path}.")
         else:
-            text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-            found[path] = ADDRESS.sub(lambda address: shown_url(address[0]), text)
+            found[path] = MASKED if value and SECRETS.search(path) else _shown(value)
     return found
+
+
+def _shown(value: object) -> str:
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    text = ADDRESS.sub(lambda address: shown_url(address[0]), text)
+    return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"

@@ -1,4 +1,4 @@
-"""Where forecasts are written, and which; and how other replicas come by what one has published."""
+"""Where forecasts are written, and which; what pods cost; how other replicas come by what one has published."""
 
 from __future__ import annotations
 
@@ -8,6 +8,20 @@ from typing import Literal, Self
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from forecaster.domain.settings import Section
+
+
+class PriceSettings(Section):
+    """What requests cost, so that the dashboard and reports speak of money; without prices of pod-hours only."""
+
+    core_hour: float | None = Field(None, ge=0, description="Price of a requested core for an hour.")
+    gib_hour: float | None = Field(None, ge=0, description="Price of a requested GiB of memory for an hour.")
+    currency: str = Field("", max_length=8, description="What stands beside amounts, e.g. EUR. Nothing is converted.")
+
+    @model_validator(mode="after")
+    def _both_or_none(self) -> Self:
+        if (self.core_hour is None) != (self.gib_hour is None):
+            raise ValueError("state both core_hour and gib_hour: half a price is a wrong sum")
+        return self
 
 
 class RemoteWriteSettings(Section):

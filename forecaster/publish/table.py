@@ -41,6 +41,14 @@ class CycleSummary(msgspec.Struct, frozen=True, kw_only=True):
     failures: tuple[str, ...] = ()
 
 
+class PriceList(msgspec.Struct, frozen=True):
+    """Money for an hour of a requested core and of a requested GiB."""
+
+    core_hour: float
+    gib_hour: float
+    currency: str
+
+
 class TableMeta(msgspec.Struct, frozen=True, kw_only=True):
     """What is true for the whole table."""
 
@@ -60,6 +68,8 @@ class TableMeta(msgspec.Struct, frozen=True, kw_only=True):
     """Kinds whose counts and targets are those of the API server: the overlay says whether they still are."""
     note: str = ""
     """What the dashboard says on every page, e.g. that all this was recorded."""
+    prices: PriceList | None = None
+    """None: nothing is said of money."""
 
 
 class ColumnPlace(msgspec.Struct, frozen=True, array_like=True, gc=False):

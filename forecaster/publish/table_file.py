@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from forecaster.horizontal.decide import Decisions
     from forecaster.publish.decided import FleetTexts
     from forecaster.publish.rows import OfferedCycle
+    from forecaster.publish.table import PriceList
 
 Gauges = Literal["none", "counts", "all"]
 FAILURES_SHOWN = 20
@@ -72,6 +73,7 @@ class TableFile:
         live: Callable[[datetime], Collection[str]] = lambda _at: (),
         health: HealthBook | None = None,
         note: str = "",
+        prices: PriceList | None = None,
     ) -> None:
         self.path = path
         self._interval = interval
@@ -85,6 +87,9 @@ class TableFile:
         self._live = live
         self._health = health or HealthBook()
         self._note = note
+        self._prices = prices
+        self.nodes: Callable[[], bytes] = bytes
+        """Node pools ahead of time as JSON; nothing where they are not known."""
         self._survives_zero = tuple(str(signal) for signal in signals.demand if signal.survives_zero)
         self._texts = TextBook()
         self._counts = CountBook()
@@ -114,6 +119,7 @@ class TableFile:
         yield from self._records(cycle, places)
         yield from text_columns("history", self._history.encoded(self._order.sorted))
         yield from text_columns("steps", self._paths.of(self._order.sorted))
+        yield "nodes", Column.of("B", 0, self.nodes())
         yield "health", Column.of("B", 0, self._health.encoded(self._history))
 
     def _records(self, cycle: OfferedCycle, places: Sequence[int]) -> Iterator[tuple[str, Column]]:
@@ -143,6 +149,7 @@ class TableFile:
             survives_zero=self._survives_zero,
             live=tuple(sorted(self._live(at))),
             note=self._note,
+            prices=self._prices,
         )
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
+from forecaster.cycle.node_document import document, flat_window
 from forecaster.report.formats import NodesOutput, Output
-from forecaster.report.nodes_document import document, flat_window
 from forecaster.report.printed import Printable, PrintedColumn, print_as, print_table, print_text
 from forecaster.vertical.nodes.headroom import manifests
 

@@ -30,12 +30,13 @@ from forecaster.serving.reply import failure
 from forecaster.serving.rest import ProblemError, RecommendationPages, answer_problem, answer_refusal
 from forecaster.serving.secured import SecureListening
 from forecaster.serving.server import HttpServer
+from forecaster.serving.weekly_report import WeeklyReport
 from forecaster.serving.what_if import WhatIfProcess
 from forecaster.serving.workloads import Workloads
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
     from datetime import datetime
     from pathlib import Path
@@ -131,6 +132,8 @@ def create_app(
     pictures: TableReader | None = None,
     replicas: ReplicaFiles | None = None,
     what_if: WhatIfProcess | None = None,
+    report: WeeklyReport | None = None,
+    calendar: Mapping[str, object] | None = None,
 ) -> FrontApplication:
     """The application on top of a reader; where there is a secure listener, for those who may.
 
@@ -147,8 +150,13 @@ def create_app(
     workloads = Workloads(api.table, clock, stale_after)
     seams = IntegrationPages(reader, clock, stale_after)
     writing = secured.writing if secured else None
+    told = metrics
     dashboard = Dashboard(api.table, reader, pictures, clock, stale_after, what_if, writing) if pictures else None
-    further = [*(dashboard.routes() if dashboard else ()), *(replicas.routes() if replicas else ())]
+    if dashboard:
+        dashboard.follows, dashboard.report = lambda: told.told.follows, report
+        dashboard.calendar = calendar or {}
+    shown = [*(dashboard.routes() if dashboard else ()), *(report.routes() if report else ())]
+    further = [*shown, *(replicas.routes() if replicas else ())]
     beside = partial(_lifespan, reader, secured, dashboard)
     pages = _pages(api, workloads, [*seams.routes(), *further], metrics, lambda _app: beside())
     metrics_api = MetricsApi(seen)
@@ -208,6 +216,15 @@ async def healthz(_request: Request) -> Response:
     return PlainTextResponse("ok\n")
 
 
+def _beside(options: ServingOptions) -> dict[str, Any]:
+    """What the dashboard has beside the table."""
+    return {
+        "what_if": WhatIfProcess(options.facts) if options.facts else None,
+        "calendar": {"zone": options.zone, "countries": options.countries},
+        "report": WeeklyReport(options.report) if options.report else None,
+    }
+
+
 def assemble(
     table: Path,
     options: ServingOptions,
@@ -228,7 +245,7 @@ def assemble(
     metrics.told = told or Told()
     pictures = TableReader(pictures_path(table), clock) if options.dashboard else None
     given: dict[str, Any] = {"clock": clock, "stale_after": stale_after, "metrics": metrics, "pictures": pictures}
-    building = partial(create_app, reader, **given, what_if=WhatIfProcess(options.facts) if options.facts else None)
+    building = partial(create_app, reader, **given, **_beside(options))
     if options.secure is None or secure is None:
         return HttpServer(building(), plain, refused=audit.refused)
     secured = SecureListening(options.secure, audit)

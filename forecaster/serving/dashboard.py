@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from forecaster.publish.reader import PublishedTable, TableEntry, TableReader
     from forecaster.serving.pause import Writing
+    from forecaster.serving.weekly_report import WeeklyReport
     from forecaster.serving.what_if import WhatIfProcess
 
 STATIC = Path(__file__).parent / "static"
@@ -54,6 +55,7 @@ GUARDS = {
     "X-Content-Type-Options": "nosniff",
 }
 """Nothing but what this process serves: no script in a page, no request to another host."""
+REPLAY_REMEDY = "Ask the replica that computes, which holds the Lease, or use `forecaster replay`."
 SENTENCES_MOST = 100
 """Rows of which sentences are made in one request: some 100 µs each."""
 DIGITS_MOST = 9
@@ -68,6 +70,10 @@ class Now(TableAge, frozen=True, kw_only=True):
     version: str
     note: str
     fault: str
+    follows: bool
+    """Whether this replica copies what another one computes."""
+    reported_at: datetime | None
+    """When the newest weekly report was written; null where there is none."""
 
 
 class DrawnSeries(msgspec.Struct, frozen=True):
@@ -91,6 +97,8 @@ class WorkloadPage(msgspec.Struct, frozen=True):
     series: DrawnSeries | None
     what_if: bool
     """Whether other settings can be tried."""
+    what_if_refused: str
+    """Why not, in a sentence."""
 
 
 class Sentences(msgspec.Struct, frozen=True):
@@ -138,6 +146,11 @@ class Dashboard:
         """None where nothing is written to a cluster."""
         self.replaying = what_if
         """None where nothing can be replayed: no computing process is beside this one."""
+        self.follows: Callable[[], bool] = lambda: False
+        """Whether another replica computes, and this one copies its files."""
+        self.report: WeeklyReport | None = None
+        self.calendar: Mapping[str, object] = {}
+        """Zone and countries whose holidays are marked."""
         self._table = table
         self._reader = reader
         self.pictures = pictures
@@ -157,6 +170,7 @@ class Dashboard:
             Route("/dashboard/fleet", self.fleet),
             Route("/dashboard/sentences", self.sentences),
             Route("/dashboard/health", self.health),
+            Route("/dashboard/nodes", self.nodes),
             Route("/dashboard/workloads/{namespace}/{kind}/{name}", self.workload),
             Route("/dashboard/what-if/{namespace}/{kind}/{name}", self.what_if),
             Route("/dashboard/writing", self.show_writing),
@@ -189,6 +203,8 @@ class Dashboard:
                 version=table.meta.version,
                 note=table.meta.note,
                 fault=self._reader.fault,
+                follows=self.follows(),
+                reported_at=self.report.made_at() if self.report else None,
             )
         )
 
@@ -214,8 +230,16 @@ class Dashboard:
 
     async def health(self, _request: Request) -> Response:
         """The computing process: cycles, sources, forecasts by lead, settings."""
+        return self._whole("health")
+
+    async def nodes(self, _request: Request) -> Response:
+        """Node pools ahead of time."""
+        return self._whole("nodes")
+
+    def _whole(self, name: str) -> Response:
+        """JSON as the computing process has written it."""
         headers = {**GUARDS, "Cache-Control": "no-store"}
-        return Response(self._table().whole("health") or b"{}", media_type="application/json", headers=headers)
+        return Response(self._table().whole(name) or b"{}", media_type="application/json", headers=headers)
 
     async def workload(self, request: Request) -> Response:
         """Everything about one workload."""
@@ -232,7 +256,8 @@ class Dashboard:
                 decisions=past.decisions,
                 accuracy=past.accuracy,
                 series=_series(self.pictures.table, entry.namespace, entry.name, entry.kind),
-                what_if=self.replaying is not None,
+                what_if=not self._cannot_replay(),
+                what_if_refused=self._cannot_replay(),
             )
         )
 
@@ -242,7 +267,7 @@ class Dashboard:
 
     async def past(self, request: Request) -> Response:
         """What was forecast of one workload in the last half day, at a lead of choice, and how it turned out."""
-        return await self._replayed(request, past_of(request.query_params))
+        return await self._replayed(request, {**past_of(request.query_params), **self.calendar})
 
     async def show_writing(self, _request: Request) -> Response:
         """Which replica writes to the cluster, and whether that is paused."""
@@ -255,12 +280,18 @@ class Dashboard:
             raise ProblemError(HTTPStatus.CONFLICT, "nothing is written to the cluster", "Enable mode floor or scale.")
         return _json(await self.writing.pause(user, paused=paused))
 
+    def _cannot_replay(self) -> str:
+        """Why other settings cannot be tried here, nor the past looked back on; empty where they can."""
+        if self.follows():
+            return "this replica copies what another one computes, and only that one has the history to replay"
+        return "" if self.replaying else "no computing process is beside this one to replay"
+
     async def _replayed(self, request: Request, asked: Mapping[str, object]) -> Response:
         table = self._table()
         entry = _entry(table, **request.path_params)
-        if self.replaying is None:
-            remedy = "Use the dashboard of `forecaster run`, or `forecaster replay`."
-            raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, "no process is there that replays", remedy)
+        refused = self._cannot_replay()
+        if refused or self.replaying is None:
+            raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, refused, REPLAY_REMEDY)
         id_ = (entry.namespace, entry.kind, entry.name)
         question = {"id": id_, "at": table.meta.published_at, **asked}
         answer = await self.replaying.ask(msgspec.json.encode(question), caller_of(request))

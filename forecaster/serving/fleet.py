@@ -15,7 +15,7 @@ import msgspec
 
 from forecaster.domain.signal import BUILT_IN
 from forecaster.publish.record import MODES, REASON_WORDS
-from forecaster.publish.table import SIZES, TEXTS
+from forecaster.publish.table import SIZES, TEXTS, PriceList
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -64,6 +64,8 @@ class FleetView(msgspec.Struct, frozen=True):
     """The same as recommended; as now where nothing is."""
     spark: str
     spark_size: int
+    prices: PriceList | None
+    """Without them nothing is said of money."""
 
 
 def fleet_view(table: PublishedTable, pictures: PublishedTable | None) -> FleetView:
@@ -104,6 +106,7 @@ def fleet_view(table: PublishedTable, pictures: PublishedTable | None) -> FleetV
         pod=[number if isfinite(number) else None for number in _taken(pictures, "pod", rows, float("nan"))],
         spark=base64.b64encode(spark).decode(),
         spark_size=size,
+        prices=table.meta.prices,
     )
 
 

@@ -94,5 +94,10 @@ class ServingOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     dashboard: bool = True
     replicas: bool = False
     """Whether other replicas may copy what is served."""
+    report: str = ""
+    """File of the newest weekly report; empty where none is shown."""
+    zone: str = "UTC"
+    countries: tuple[str, ...] = ()
+    """Whose public holidays are marked, by the days of that zone."""
     facts: str = ""
     """The socket on which the computing process tells what it knows of a workload; empty where it does not."""

@@ -59,6 +59,15 @@ class SecureSettings(Section):
         return self
 
 
+class CalendarSettings(Section):
+    """Public holidays that are marked on the axes of the dashboard. Forecasts heed them only where the model does."""
+
+    zone: str = Field("UTC", description="IANA name of the time zone in which their days begin, e.g. Europe/Berlin.")
+    countries: tuple[str, ...] = Field(
+        (), description="Codes of countries, with a region if need be: DE, DE-BY. Needs the extra `calendar`."
+    )
+
+
 class ServingSettings(Section):
     """The serving process."""
 
@@ -90,6 +99,22 @@ class ServingSettings(Section):
             "every five minutes."
         ),
     )
+    nodes_every: Duration = Field(
+        timedelta(hours=1),
+        ge=timedelta(0),
+        description=(
+            "How often the Nodes page of the dashboard is made anew, after all that decides: a forecast of every "
+            "workload over the coming day, and eighteen queries for nodes and pods. 0: never."
+        ),
+    )
+    report: Path | None = Field(
+        None,
+        description=(
+            "Page of `forecaster report --html` that is served at /report, its figures at /report.json. Default: "
+            "report.html in state.directory."
+        ),
+    )
+    holidays: CalendarSettings = CalendarSettings()
     secure: SecureSettings = SecureSettings()
 
 

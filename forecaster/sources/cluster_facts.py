@@ -2,7 +2,7 @@
 
 Less exact than the objects themselves (`cluster_objects`): affinity, spread and the values of priority classes are not
 exported, and labels of nodes only those that kube-state-metrics was told to (`--metric-labels-allowlist=nodes=[*]`).
-Eighteen queries, asked for a proof or a forecast of nodes, never in the cycle.
+Eighteen queries, asked for a proof or a forecast of nodes, never for a decision.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from forecaster.domain.workload import WorkloadId
 from forecaster.sources.blocks import workload_of
 from forecaster.sources.container_queries import CONTAINER_FACTS
+from forecaster.sources.wire import at_instant
 from forecaster.vertical.admission.cluster import Cluster, name_of
 from forecaster.vertical.admission.context import Rollout
 from forecaster.vertical.cluster_rules.limit_range import LimitRange, LimitRangeItem
@@ -26,8 +27,10 @@ from forecaster.vertical.nodes.pools import POOL_LABELS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from datetime import datetime
 
     from forecaster.sources.facts import InstantRow
+    from forecaster.sources.prometheus import PrometheusSource
 
     Ask = Callable[[str, str], Sequence[InstantRow]]
 
@@ -104,6 +107,15 @@ _CONSTRAINTS = {
     "defaultRequest": "default_request",
     "maxLimitRequestRatio": "ratio",
 }
+
+
+def cluster_of(source: PrometheusSource, now: datetime) -> Cluster:
+    """Every fact about the cluster at an instant. Raises `SourceError`."""
+
+    def ask(name: str, query: str) -> tuple[InstantRow, ...]:
+        return source.rows(at_instant(name, query, now))
+
+    return read_cluster(ask, source.queries.rendered)
 
 
 def read_cluster(ask: Ask, rendered: Callable[[str], str]) -> Cluster:

@@ -7,9 +7,10 @@ import { duration, instant } from "./format.js";
 import * as accuracy from "./accuracy.js";
 import * as fleet from "./fleet.js";
 import * as health from "./health.js";
+import * as nodes from "./nodes.js";
 import * as workload from "./workload.js";
 
-const PAGES = { "": fleet, accuracy, health, workloads: workload };
+const PAGES = { "": fleet, accuracy, health, nodes, workloads: workload };
 const POLL_MS = 5000;
 let page = null;
 let table = null;
@@ -74,6 +75,7 @@ function tellAge(now) {
   const old = now.age_seconds < 0 ? "from the future: a clock is wrong" : `${duration(now.age_seconds)} old`;
   const when = now.note ? instant(Date.parse(now.published_at)) : `${now.stale ? "stale, " : ""}${old}`;
   byId("age").replaceChildren(element("span", { class: now.stale ? "bad dot" : "good dot", title: `table of ${now.published_at}` }, when));
+  byId("report").hidden = !now.reported_at;
   byId("note").hidden = !now.note && !now.fault;
   byId("note").textContent = [now.note, now.fault].filter(Boolean).join(" · ");
 }

@@ -8,6 +8,8 @@ import { clock, instant } from "./format.js";
 
 const PAD = { left: 56, right: 12, top: 12, bottom: 26 };
 const HOUR = 3600000;
+const KNOWN_BEFORE = new Set(["event", "holiday"]);
+const HOLIDAY = 6;
 const cursors = new Set();
 const stepOf = (spec) => spec.step ?? 300000;
 
@@ -92,9 +94,10 @@ function shade(draw, { x, height, spec }, { from, to, kind }) {
   draw.beginPath();
   draw.rect(left, PAD.top, Math.max(right - left, 2), height - PAD.top - PAD.bottom);
   draw.clip();
-  draw.fillStyle = colour(kind === "event" ? "event" : "shade");
-  draw.fillRect(left, PAD.top, Math.max(right - left, 2), height);
-  if (kind !== "event") hatch(draw, left, right, height, kind === "unknown" ? 1 : -1);
+  draw.fillStyle = colour(KNOWN_BEFORE.has(kind) ? "event" : "shade");
+  if (kind === "holiday") draw.fillRect(left, height - PAD.bottom - HOLIDAY, right - left, HOLIDAY);
+  else draw.fillRect(left, PAD.top, Math.max(right - left, 2), height);
+  if (!KNOWN_BEFORE.has(kind)) hatch(draw, left, right, height, kind === "unknown" ? 1 : -1);
   draw.restore();
 }
 

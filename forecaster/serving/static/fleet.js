@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { byId, element, show, total } from "./dom.js";
-import { DASH, amount, count, percent, signed, words } from "./format.js";
+import { DASH, amount, count, money, percent, signed, words } from "./format.js";
 import { Rows } from "./rows.js";
 import { BROKEN, OVER, TIGHT, grouped, is, prepared, selected } from "./selection.js";
 import { spark } from "./spark.js";
@@ -39,6 +39,7 @@ export async function renew() {
   const found = await get("dashboard/fleet");
   if (found !== fleet?.columns) fleet = prepared(found);
   if (!byId("rows")) return;
+  byId("cost-head").textContent = priced() ? `Cost a month${found.prices.currency ? `, ${found.prices.currency}` : ""}` : "Requested cores";
   fillFilters();
   tellTotals();
   tellCauses();
@@ -56,6 +57,11 @@ export function pressed(event) {
   if (event.key === "j" || event.key === "ArrowDown") { event.preventDefault(); rows.move(1); }
   if (event.key === "k" || event.key === "ArrowUp") { event.preventDefault(); rows.move(-1); }
 }
+
+const priced = () => fleet.columns.prices !== null;
+
+/** Of pods by what they request: money a month where prices are stated, cores otherwise. */
+const cost = (value) => priced() ? money(value) : amount(value, "cores");
 
 function apply() {
   const found = selected(fleet, state);
@@ -95,7 +101,7 @@ function tellTotals() {
   const number = (name) => every.filter((row) => is[name](fleet, row)).length;
   byId("totals").replaceChildren(
     total("Workloads", count(size), `${count(columns.namespaces.length)} namespaces`),
-    total("Replicas", `${count(before)} → ${count(after)}`, after === before ? "no change" : signed(after - before)),
+    total("Replicas", `${count(before)} → ${count(after)}`, after === before ? "no change" : `${signed(after - before)}, ${signed((after - before) * 24)} pod-hours a day`),
     total("To go up, down", `${count(number("up"))}, ${count(number("down"))}`, `${count(number("changed"))} changed in the last hour`),
     total("Forecast acts", count(number("acts")), `${count(columns.mode.filter((code) => code > 0).length)} beyond mode observe`),
     total("Over target, at risk", `${count(number("over"))}, ${count(number("risk"))}`, "load above 110 %; coming peak above 90 % of the pods"),
@@ -116,7 +122,16 @@ function requested() {
   }
   const by = ([before, after]) => before ? `${after >= before ? "+" : "−"}${percent(Math.abs(after / before - 1), 1)} as recommended` : "no requests are known";
   const text = (unit, [before, after]) => before ? `${amount(before, unit)} → ${amount(after, unit)}` : DASH;
-  return [total("Requested cores", text("cores", sums[0]), by(sums[0])), total("Requested memory", text("bytes", sums[1]), by(sums[1]))];
+  return [...spent(), total("Requested cores", text("cores", sums[0]), by(sums[0])), total("Requested memory", text("bytes", sums[1]), by(sums[1]))];
+}
+
+/** Money a month of all pods whose requests are known, where prices are stated. */
+function spent() {
+  if (!priced()) return [];
+  const known = [...Array(fleet.size).keys()].filter((row) => !Number.isNaN(fleet.cost[0][row]));
+  const [before, after] = fleet.cost.map((column) => known.reduce((sum, row) => sum + column[row], 0));
+  const unknown = fleet.size - known.length ? `; ${count(fleet.size - known.length)} without both requests` : "";
+  return [total(byId("cost-head").textContent, known.length ? `${money(before)} → ${money(after)}` : DASH, before ? `${after >= before ? "+" : "−"}${percent(Math.abs(after / before - 1), 1)} as recommended${unknown}` : "no requests are known")];
 }
 
 /** The largest changes of the last hour. */
@@ -171,7 +186,7 @@ function fillRow(one, item) {
   parts["count em"].textContent = change[item] ? signed(change[item]) : "";
   parts["count em"].className = change[item] > 0 ? "up" : "down";
   const [before, after] = [fleet.cost[0][item], fleet.cost[1][item]];
-  parts.cost.textContent = Number.isNaN(before) ? DASH : Math.abs(after - before) < 0.0005 ? amount(before, "cores") : `${amount(before, "cores")} → ${amount(after, "cores")}`;
+  parts.cost.textContent = cost(before) === cost(after) ? cost(before) : `${cost(before)} → ${cost(after)}`;
   const risk = fleet.risk[item];
   parts.risk.textContent = Number.isNaN(risk) ? DASH : `${risk > 1 ? "short" : risk > TIGHT ? "tight" : "low"} ${percent(risk)}`;
   parts.risk.className = `risk right ${risk > 1 ? "bad" : ""}`;

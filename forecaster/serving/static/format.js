@@ -22,6 +22,9 @@ function bytes(value) {
   return digits(value, 3) + suffixes[power];
 }
 
+/** Money, in the currency that the settings name. */
+export const money = (value) => Number.isNaN(value) ? DASH : value.toLocaleString("en", value < 100 ? { minimumFractionDigits: 2, maximumFractionDigits: 2 } : { maximumFractionDigits: 0 });
+
 export const count = (value) => value === null || value === undefined || value < 0 ? DASH : value.toLocaleString("en");
 
 export const signed = (value) => value > 0 ? `+${value.toLocaleString("en")}` : `−${Math.abs(value).toLocaleString("en")}`;

@@ -36,7 +36,24 @@ export function redraw() {
   bars(cycles, seconds, now.interval_seconds);
   byId("failures").replaceChildren(failed.length ? table([["At, UTC", "when"], ["What failed"]], failed.slice(0, 20), "") : "");
   byId("verdicts").replaceChildren(table([["Verdict"], ["Reason"], ["Workloads", "right"]], (health.verdicts ?? []).map(([verdict, reason, n]) => [verdict, words(reason), count(n)]), "No cycle has ended yet."));
-  byId("settings").replaceChildren(table([["Setting"], ["Value"]], Object.entries(health.settings ?? {}).map(([path, value]) => [element("code", {}, path), element("code", {}, value)]), "All settings are the default."));
+  replicas();
+  configuration(health.settings ?? []);
+}
+
+/** Which replica computes what is seen here, and which one writes. */
+function replicas() {
+  const lines = [now.follows ? "This replica copies what another one computes, and serves it." : "The computing process is beside this one."];
+  if (writing.lease) lines.push(writing.fault ? `The Lease ${writing.lease} cannot be read: ${writing.fault}` : writing.holder ? `${writing.holder} leads: it holds the Lease ${writing.lease}${writing.renewed_at ? `, renewed ${instant(Date.parse(writing.renewed_at))}` : ""}.` : `No replica holds the Lease ${writing.lease}.`);
+  byId("leader").replaceChildren(...lines.map((line) => element("p", {}, line)));
+}
+
+/** Settings that are stated, with where; the others folded away. */
+function configuration(settings) {
+  const code = (text) => element("code", {}, text);
+  const stated = settings.filter((one) => one.origin !== "default");
+  const defaults = settings.filter((one) => one.origin === "default");
+  byId("settings").replaceChildren(table([["Setting"], ["Value"], ["Stated in"]], stated.map((one) => [code(one.path), code(one.value), one.origin]), "All settings are the default."));
+  byId("defaults").replaceChildren(table([["Setting"], ["Value"]], defaults.map((one) => [code(one.path), code(one.value)]), "None."));
 }
 
 /** Which replica writes, what was written, and the pause. */

@@ -56,7 +56,7 @@ export function plain(found) {
   return [{ label: "plain HPA, replayed alone", colour: "ink", kind: "step", dash: [2, 3], width: 1.5, points: found.plain.asked.map((asked, i) => [begin + i * 300000, asked]) }];
 }
 
-const TITLES = { masked: "masked", unknown: "incomplete", event: "event" };
+const TITLES = { masked: "masked", unknown: "incomplete", event: "event", holiday: "public holiday" };
 
 /** What is shaded, and what stands on the axis. */
 export function around(found) {

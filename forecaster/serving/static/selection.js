@@ -9,6 +9,15 @@ export const OVER = 1.1;
 /** Share of what the recommended pods carry that the coming peak stays below with 95 %, from which on it is tight. */
 export const TIGHT = 0.9;
 
+const HOURS_A_MONTH = 730;
+const GIB = 2 ** 30;
+
+/** A pod's money a month by what it requests; without prices its cores. NaN where a request is not known. */
+function costOf([cores, bytes], prices) {
+  if (cores === null || (prices && bytes === null)) return NaN;
+  return prices ? (cores * prices.core_hour + bytes / GIB * prices.gib_hour) * HOURS_A_MONTH : cores;
+}
+
 /** What is derived once a table: load of the target, change, need. */
 export function prepared(columns) {
   const size = columns.name.length;
@@ -22,10 +31,10 @@ export function prepared(columns) {
     if (columns.measured[row] !== null && room > 0) load[row] = columns.measured[row] / room;
     if (columns.recommended[row] >= 0) change[row] = columns.recommended[row] - columns.current[row];
     const after = columns.current[row] + change[row];
-    const [[cores], [resized]] = [columns.request[row], columns.resized[row]];
+    const [resized] = columns.resized[row];
     const carried = columns.signals[columns.shown[row]] === "cpu" && resized ? resized : columns.pod[row];
     if (columns.high[row] !== null && carried && after > 0) risk[row] = columns.high[row] / (carried * after);
-    if (cores !== null) [cost[0][row], cost[1][row]] = [cores * columns.current[row], resized * after];
+    [cost[0][row], cost[1][row]] = [columns.current[row] * costOf(columns.request[row], columns.prices), after * costOf(columns.resized[row], columns.prices)];
     const broken = BROKEN.indexOf(columns.reasons[columns.reason[row]]);
     need[row] = broken >= 0 ? 100 - broken : Math.max(0, change[row] / Math.max(columns.current[row], 1)) + (load[row] > OVER ? load[row] : 0);
   }

@@ -24,12 +24,13 @@ let asked = null;
 let waiting = false;
 
 /** Makes the card of a workload ready; nothing is replayed before the reader asks for it. */
-export function offer(of, offered) {
+export function offer(of, offered, refused) {
   if (of === path && byId("what-if-sliders").childElementCount) return;
   [path, changes, waiting] = [of, {}, false];
-  byId("what-if").hidden = !offered;
+  byId("what-if").hidden = false;
   const button = byId("what-if-open");
-  button.hidden = false;
+  button.hidden = !offered;
+  byId("what-if-said").textContent = offered ? "" : `Not here: ${refused}.`;
   byId("what-if-body").hidden = true;
   button.onclick = () => { button.disabled = true; byId("what-if-said").textContent = "Preparing …"; ask(); };
   const copy = byId("what-if-copy");

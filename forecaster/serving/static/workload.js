@@ -31,14 +31,14 @@ export async function renew(fresh = false) {
   byId("lines").textContent = page.lines.join("\n");
   sizes();
   past();
-  whatIf.offer(address, page.what_if);
+  whatIf.offer(address, page.what_if, page.what_if_refused);
   lookBack();
 }
 
 /** Asks what was forecast in the last half day, and draws it in; the page is there without it. */
 async function lookBack() {
   byId("leads").hidden = !page.what_if;
-  if (!page.what_if) return drawPast(null);
+  if (!page.what_if) return drawPast({ refused: page.what_if_refused });
   looked.leads(lookBack);
   const found = await looked.past(path.map(encodeURIComponent).join("/"), signal);
   return found ? drawPast(found) : undefined;

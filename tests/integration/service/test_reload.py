@@ -70,7 +70,7 @@ def mounted(cluster: Cluster, tmp_path: Path) -> Mounted:
 @pytest.fixture
 def service(mounted: Mounted, parts: ExitStack) -> Service:
     settings = load(mounted.folder)
-    files = SettingsFiles(partial(fingerprint, mounted.folder), partial(load, mounted.folder))
+    files = SettingsFiles(partial(fingerprint, mounted.folder), partial(load, mounted.folder), dict)
     log = telemetry.logger()
     found = build_service(settings, state_directory(settings.state), log, parts, clock=lambda: NOON)
     found.reload = SettingsReload(files, settings, log)

@@ -11,7 +11,7 @@ import msgspec
 from forecaster.domain.report import CycleReport, Effected, ForecastScore
 from forecaster.domain.signal import CPU
 from forecaster.publish.decision_history import DecisionHistory
-from forecaster.publish.health import CYCLES_KEPT, HealthBook
+from forecaster.publish.health import CYCLES_KEPT, HealthBook, SettingView, settings_in_force
 from tests.support.recommendations import NOON, workload_id
 
 if TYPE_CHECKING:
@@ -85,8 +85,12 @@ def test_the_workload_that_errs_most_is_named_first_and_one_with_few_forecasts_n
 
 
 def test_before_the_first_cycle_nothing_is_made_up() -> None:
-    said = msgspec.json.decode(HealthBook({"a.b": "1"}).encoded(DecisionHistory()))
-    assert (said["since"], said["cycles"], said["settings"]) == (None, [], {"a.b": "1"})
+    said = msgspec.json.decode(HealthBook((SettingView("a.b", "1", "environment"),)).encoded(DecisionHistory()))
+    assert (said["since"], said["cycles"], said["settings"]) == (
+        None,
+        [],
+        [{"path": "a.b", "value": "1", "origin": "environment"}],
+    )
 
 
 def test_what_was_written_to_the_cluster_is_told_by_actuator() -> None:
@@ -100,3 +104,19 @@ def test_what_was_written_to_the_cluster_is_told_by_actuator() -> None:
         (("raise", "done", 3),),
         {"no-hpa": 2},
     )
+
+
+def test_settings_say_where_they_are_stated_and_those_that_are_come_first() -> None:
+    given = {"cycle": {"interval": "2m"}, "policy": {"mode": "observe"}, "serving": {"port": 80}}
+    found = settings_in_force(given, {"serving.port": "environment", "policy": "/etc/a.yaml"})
+    assert [(one.path, one.value, one.origin) for one in found] == [
+        ("policy.mode", "observe", "/etc/a.yaml"),
+        ("serving.port", "80", "environment"),
+        ("cycle.interval", "2m", "default"),
+    ]
+
+
+def test_a_query_that_is_long_is_cut_and_a_secret_masked() -> None:
+    found = settings_in_force({"queries": {"cpu": "x" * 500}, "state": {"database": "postgresql://u:p@h/d"}}, {})
+    assert [len(one.value) for one in found if one.path == "queries.cpu"] == [200]
+    assert [one.value for one in found if one.path == "state.database"] == ["(not shown)"]

@@ -19,16 +19,19 @@ from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import BUILT_IN, CPU
 from forecaster.domain.window import MINUTE, Window
-from forecaster.publish.health import HealthBook, shown_settings
+from forecaster.publish.health import HealthBook, SettingView, shown_settings
 from forecaster.publish.pictures import POINTS, PictureFile
 from forecaster.publish.publisher import OfferPublisher
 from forecaster.publish.reader import PublishedTable, TableEntry, TableReader
-from forecaster.publish.table import pictures_path
+from forecaster.publish.table import PriceList, pictures_path
 from forecaster.publish.table_file import TableFile
 from forecaster.serving.access_control import AccessControl
 from forecaster.serving.app import FrontApplication, create_app
 from forecaster.serving.dashboard import STATIC
 from forecaster.serving.external_metrics import MetricsApi
+from forecaster.serving.metrics import ServingMetrics
+from forecaster.serving.options import FOLLOWS
+from forecaster.serving.what_if import WhatIfProcess
 from tests.support.asgi import Client
 from tests.support.recommendations import NOON, recommendation, workload_id
 
@@ -60,7 +63,7 @@ def window(signal: Signal, step: timedelta) -> Window:
 
 def publish(path: Path, *rows: Recommendation, at: datetime = NOON, pictures: bool = True) -> None:
     given: dict[str, Any] = {"interval": MINUTE, "version": "1.2.3", "signals": BUILT_IN}
-    table = TableFile(path, health=HealthBook({"policy.mode": "publish"}), **given)
+    table = TableFile(path, health=HealthBook((SettingView("policy.mode", "publish", "environment"),)), **given)
     drawn = {"pictures": PictureFile(pictures_path(path), window=window, **given)} if pictures else {}
     OfferPublisher(Policies(Policy()), {"table": table, **drawn}).publish(at, rows)
 
@@ -195,7 +198,9 @@ def test_an_unknown_workload_is_said_to_be_unknown(client: Client) -> None:
 
 
 def test_health_comes_with_the_settings_that_were_changed(client: Client) -> None:
-    assert client.get("/dashboard/health").json()["settings"] == {"policy.mode": "publish"}
+    assert client.get("/dashboard/health").json()["settings"] == [
+        {"path": "policy.mode", "value": "publish", "origin": "environment"}
+    ]
 
 
 def test_without_pictures_the_fleet_is_shown_without_them(tmp_path: Path) -> None:
@@ -259,13 +264,20 @@ def test_secrets_are_not_among_the_settings() -> None:
         "cycle": {"interval": "PT1M"},
     }
     shown = shown_settings(given)
-    assert "word" not in str(shown)
+    assert "word" not in str(shown.values())
     assert shown == {
         "prometheus.url": "https://prometheus",
+        "prometheus.headers.X-Token": "(not shown)",
+        "prometheus.password_file": "(not shown)",
         "remote_write.url": "https://mimir/push",
+        "remote_write.bearer_token_file": "(not shown)",
         "source.kind": "export",
+        "source.options.api_key": "(not shown)",
         "source.options.files": '["s3://store/a","b"]',
+        "serving.secure.kubeconfig": "(not shown)",
         "serving.secure.certificate_file": "/tls.crt",
+        "serving.secure.key_file": "(not shown)",
+        "state.database": "(not shown)",
         "state.directory": "/state",
         "cycle.interval": "PT1M",
     }
@@ -327,3 +339,44 @@ def plain(front: FrontApplication) -> ASGIApp:
         await front({**scope, "state": {"secure": False}}, receive, send)
 
     return answered
+
+
+def test_prices_of_the_table_are_those_of_the_fleet_and_none_are_made_up(tmp_path: Path) -> None:
+    publish(tmp_path / "free", *ROWS)
+    assert client_of(tmp_path / "free").get("/dashboard/fleet").json()["prices"] is None
+    table = TableFile(
+        tmp_path / "priced",
+        interval=MINUTE,
+        version="1",
+        prices=PriceList(core_hour=0.03, gib_hour=0.004, currency="EUR"),
+    )
+    OfferPublisher(Policies(Policy()), {"table": table}).publish(NOON, ROWS)
+    found = client_of(tmp_path / "priced").get("/dashboard/fleet").json()
+    assert found["prices"] == {"core_hour": 0.03, "gib_hour": 0.004, "currency": "EUR"}
+
+
+def test_nodes_are_what_the_computing_process_wrote(tmp_path: Path) -> None:
+    table = TableFile(tmp_path / "table", interval=MINUTE, version="1")
+    table.nodes = lambda: b'{"refused":"no nodes are known"}'
+    OfferPublisher(Policies(Policy()), {"table": table}).publish(NOON, ROWS)
+    assert client_of(tmp_path / "table").get("/dashboard/nodes").json() == {"refused": "no nodes are known"}
+
+
+def test_a_replica_that_copies_says_why_it_cannot_replay(tmp_path: Path) -> None:
+    publish(tmp_path / "table", *ROWS)
+    readers = TableReader(tmp_path / "table"), TableReader(pictures_path(tmp_path / "table"))
+    for reader in readers:
+        reader.refresh()
+    metrics = ServingMetrics(readers[0], lambda: NOON)
+    metrics.told.hear(FOLLOWS)
+    app = create_app(
+        readers[0], clock=lambda: NOON, pictures=readers[1], metrics=metrics, what_if=WhatIfProcess("/no/socket")
+    )
+    page = Client(app)
+    shown = page.get("/dashboard/workloads/shop/Deployment/api").json()
+    assert (shown["what_if"], shown["what_if_refused"].startswith("this replica copies")) == (False, True)
+    for asked in ("what-if/shop/Deployment/api", "past/shop/Deployment/api?signal=cpu"):
+        refused = page.get(f"/dashboard/{asked}")
+        assert refused.status_code == 503
+        assert "holds the Lease" in refused.json()["remedy"]
+    assert page.get("/dashboard/now").json()["follows"] is True

@@ -1,0 +1,74 @@
+"""/report: the newest page of `forecaster report --html`, and its figures beside it as /report.json."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import re
+from datetime import UTC, datetime
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from starlette.responses import Response
+from starlette.routing import Route
+
+from forecaster.serving.rest import ProblemError
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+REMEDY = "`forecaster report --week --from-prometheus --html FILE` writes one; serving.report names the file."
+LONGEST = 64 << 20
+SCRIPT = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
+
+
+class WeeklyReport:
+    """A file that another program replaces once a week; read anew for every reader, who are few."""
+
+    def __init__(self, page: str) -> None:
+        self._page = Path(page)
+
+    def routes(self) -> list[Route]:
+        """The page, and its figures."""
+        return [Route("/report", self.page), Route("/report.json", self.figures)]
+
+    def made_at(self) -> datetime | None:
+        """When the page was written; None where there is none."""
+        try:
+            return datetime.fromtimestamp(int(self._page.stat().st_mtime), UTC)
+        except OSError:
+            return None
+
+    async def page(self, _request: Request) -> Response:
+        """The page, in which nothing runs but its own script, and that asks nothing of this host either."""
+        body = await asyncio.to_thread(_read, self._page)
+        return Response(body, media_type="text/html", headers={**GUARDS, "Content-Security-Policy": policy_of(body)})
+
+    async def figures(self, _request: Request) -> Response:
+        """The same for machines."""
+        body = await asyncio.to_thread(_read, self._page.with_suffix(".json"))
+        return Response(body, media_type="application/json", headers=GUARDS)
+
+
+GUARDS = {"Cache-Control": "no-cache", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff"}
+
+
+def policy_of(page: bytes) -> str:
+    """The content security policy of a page that is one file, its one script by its digest."""
+    digests = [base64.b64encode(hashlib.sha256(one).digest()).decode() for one in SCRIPT.findall(page)]
+    scripts = " ".join(f"'sha256-{one}'" for one in digests) or "'none'"
+    return (
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src {scripts}; sandbox allow-scripts; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+
+
+def _read(path: Path) -> bytes:
+    try:
+        if path.stat().st_size <= LONGEST:
+            return path.read_bytes()
+    except OSError:
+        pass
+    raise ProblemError(HTTPStatus.NOT_FOUND, f"there is no report at {path.name}", REMEDY)
