@@ -51,11 +51,12 @@ export function repaint() {
 
 const values = (one) => one.points.flatMap((point) => point.slice(1)).filter((value) => value !== null && Number.isFinite(value));
 
-/** The end of an axis and its step: 1, 2 or 5 times a power of ten, four steps at most. */
-function nice(top, whole) {
+/** The end of an axis and its step: 1, 2 or 5 times a power of ten, of bytes in Ki, Mi or Gi; four steps at most. */
+function nice(top, whole, bytes) {
   if (!(top > 0)) return { top: 1, step: 1 };
   const raw = top / 4;
-  const power = 10 ** Math.floor(Math.log10(raw));
+  const unit = bytes ? 1024 ** Math.floor(Math.log(raw) / Math.log(1024)) : 1;
+  const power = unit * 10 ** Math.floor(Math.log10(raw / unit));
   const step = Math.max([1, 2, 5, 10].find((n) => n * power >= raw) * power, whole ? 1 : 0);
   return { top: Math.ceil(top / step) * step, step };
 }
@@ -68,7 +69,7 @@ function paint(view) {
   [canvas.width, canvas.height] = [width * ratio, height * ratio];
   const draw = canvas.getContext("2d");
   draw.setTransform(ratio, 0, 0, ratio, 0, 0);
-  const scale = spec.top ? { top: spec.top, step: spec.top / 4 } : nice(Math.max(0, ...spec.series.flatMap(values)) * 1.06, spec.whole);
+  const scale = spec.top ? { top: spec.top, step: spec.top / 4 } : nice(Math.max(0, ...spec.series.flatMap(values)) * 1.06, spec.whole, spec.bytes);
   const x = (ms) => PAD.left + ((ms - spec.from) / (spec.to - spec.from)) * (width - PAD.left - PAD.right);
   const y = (value) => height - PAD.bottom - (value / scale.top) * (height - PAD.top - PAD.bottom);
   Object.assign(view, { x, y, width, height });
@@ -82,7 +83,7 @@ function paint(view) {
   if (spec.shortage) shortage(draw, view);
   for (const one of spec.series.filter((one) => one.kind !== "band")) path(draw, view, one);
   draw.restore();
-  if (spec.now < spec.to) upright(draw, view, spec.now, "now");
+  if (spec.from < spec.now && spec.now < spec.to) upright(draw, view, spec.now, "now");
   for (const one of spec.marks ?? []) mark(draw, view, one);
 }
 

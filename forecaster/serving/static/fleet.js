@@ -104,7 +104,7 @@ function tellTotals() {
     total("Replicas", `${count(before)} → ${count(after)}`, after === before ? "no change" : `${signed(after - before)}, ${signed((after - before) * 24)} pod-hours a day`),
     total("To go up, down", `${count(number("up"))}, ${count(number("down"))}`, `${count(number("changed"))} changed in the last hour`),
     total("Forecast acts", count(number("acts")), `${count(columns.mode.filter((code) => code > 0).length)} beyond mode observe`),
-    total("Over target, at risk", `${count(number("over"))}, ${count(number("risk"))}`, "load above 110 %; coming peak above 90 % of the pods"),
+    total("Over target, at risk", `${count(number("over"))}, ${count(number("risk"))}`, "load above 110 %, peak above 90 % of the pods"),
     ...requested(),
   );
 }

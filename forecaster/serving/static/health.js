@@ -52,7 +52,8 @@ function configuration(settings) {
   const code = (text) => element("code", {}, text);
   const stated = settings.filter((one) => one.origin !== "default");
   const defaults = settings.filter((one) => one.origin === "default");
-  byId("settings").replaceChildren(table([["Setting"], ["Value"], ["Stated in"]], stated.map((one) => [code(one.path), code(one.value), one.origin]), "All settings are the default."));
+  byId("settings").replaceChildren(table([["Setting"], ["Value"], ["Stated in"]], stated.map((one) => [code(one.path), code(one.value), one.origin]), settings.length ? "All settings are the default." : "Nothing is told of the settings."));
+  byId("defaults").parentElement.hidden = !defaults.length;
   byId("defaults").replaceChildren(table([["Setting"], ["Value"]], defaults.map((one) => [code(one.path), code(one.value)]), "None."));
 }
 

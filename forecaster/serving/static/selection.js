@@ -36,7 +36,7 @@ export function prepared(columns) {
     if (columns.high[row] !== null && carried && after > 0) risk[row] = columns.high[row] / (carried * after);
     [cost[0][row], cost[1][row]] = [columns.current[row] * costOf(columns.request[row], columns.prices), after * costOf(columns.resized[row], columns.prices)];
     const broken = BROKEN.indexOf(columns.reasons[columns.reason[row]]);
-    need[row] = broken >= 0 ? 100 - broken : Math.max(0, change[row] / Math.max(columns.current[row], 1)) + (load[row] > OVER ? load[row] : 0);
+    need[row] = broken >= 0 ? 100 - broken : Math.max(0, change[row] / Math.max(columns.current[row], 1)) + (load[row] > OVER ? load[row] : 0) + (risk[row] > 1 ? risk[row] : 0);
   }
   const search = columns.name.map((name, row) => `${columns.namespaces[columns.namespace[row]]}/${name}`.toLowerCase());
   return { columns, load, change, need, risk, cost, search, spark: decoded(columns.spark), sentences: new Map(), size };
