@@ -217,16 +217,11 @@ def build_service(
     metrics, paths = Metrics(__version__), Paths()
     ledger = SqlLedger(database_address(settings.state), keep=settings.state.keep)
     source, live = facts or service_source(settings, table_path(directory), log, parts, clock)
-<<<<<<< HEAD
     kept.follow(origins_file(settings, source), log)
     kept.follow(stated_file(settings, live.source.live) if live else None, log)
-    table = offer_table(settings, directory, recall(ledger, now, log), metrics, paths, live, lambda: service.report)
-=======
-    kept.follow_origins(origins_file(settings, source), log)
     table = offer_table(
         settings, directory, recall(ledger, now, log), metrics, paths, live, lambda: service.report, health
     )
->>>>>>> f19dadf (Node pools, prices, origins of settings, holidays and the weekly report in the dashboard)
     writers = cluster_writers(settings, log, parts, live, election)
     receivers: dict[str, OfferReceiver] = {"state": StateBefore(kept.earned)} if election else {}
     receivers["table"] = AnnouncedTable(table, log, written)

@@ -10,11 +10,7 @@ from forecaster.cycle.node_document import NodesView
 from forecaster.report.advice_document import AdvicesDocument
 from forecaster.report.checks import ChecksView
 from forecaster.report.decided import DiffView, HistoryView
-<<<<<<< HEAD
 from forecaster.report.moved import Moved
-from forecaster.report.nodes_document import NodesView
-=======
->>>>>>> f19dadf (Node pools, prices, origins of settings, holidays and the weekly report in the dashboard)
 from forecaster.report.realised import OutcomeView
 from forecaster.report.recommendations import ExplanationsDocument, RecommendationsDocument
 from forecaster.report.replay_view import ComparisonView
