@@ -40,6 +40,8 @@ class ClusterPolicies:
     """By selector, below the overrides of the settings; the later one wins."""
     own: Mapping[WorkloadId, tuple[Layer, ...]] = field(default_factory=lambda: MappingProxyType({}))
     """Of single workloads, above them; the later one wins."""
+    labels: Mapping[WorkloadId, Mapping[str, str]] = field(default_factory=lambda: MappingProxyType({}))
+    """Of workloads, by which selectors find them; of one that is not here none is known."""
     faults: tuple[str, ...] = ()
     """What could not be read, a sentence each, naming the object and the value."""
 

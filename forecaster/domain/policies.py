@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import reduce
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import ValidationError
@@ -64,10 +65,11 @@ class Policies:
 
     def layers(self, id_: WorkloadId) -> list[Layer]:
         """What states something of a workload's policy above the defaults, the lowest first."""
-        selected = [layer for selector, layer in self._selected() if matches(selector, id_)]
+        labels = self.cluster.labels.get(id_, NO_LABELS)
+        selected = [layer for selector, layer in self._selected() if matches(selector, id_, labels)]
         mode = self.modes.get(id_)
         annotated = [Layer("annotation forecaster.dev/mode of its HPA", {"mode": mode})] if mode else []
-        on_trial = [layer for selector, layer in self.changes if matches(selector, id_)]
+        on_trial = [layer for selector, layer in self.changes if matches(selector, id_, labels)]
         return [*selected, *annotated, *self.cluster.own.get(id_, ()), *on_trial]
 
     def effective_layers(self, id_: WorkloadId) -> list[Layer]:
@@ -86,11 +88,16 @@ class Policies:
         ids = list(ids)
         idle = {layer.origin: selector for selector, layer in self._selected()}
         for id_ in ids:
-            idle = {name: selector for name, selector in idle.items() if not matches(selector, id_)}
+            labels = self.cluster.labels.get(id_, NO_LABELS)
+            idle = {name: selector for name, selector in idle.items() if not matches(selector, id_, labels)}
             if not idle:
                 break
         lonely = [layer for id_ in self.cluster.own.keys() - set(ids) for layer in self.cluster.own[id_]]
-        sentences = [f"{name} matches no workload: {_stated(selector)}" for name, selector in idle.items()]
+        unknown = "" if self.cluster.labels else "; labels are not known without live facts"
+        sentences = [
+            f"{name} matches no workload: {_stated(selector)}{unknown if selector.labels else ''}"
+            for name, selector in idle.items()
+        ]
         return sentences + sorted(f"{layer.origin}: its workload is not there" for layer in lonely)
 
     def restate(self, defaults: Policy, overrides: tuple[tuple[PolicySelector, Mapping[str, object]], ...]) -> None:
@@ -110,6 +117,10 @@ class Policies:
         """What the objects of the cluster state from now on."""
         if cluster.defaults != self.cluster.defaults:
             self.chosen.clear()
+        if any(selector.labels for selector, _ in (*cluster.defaults, *self._overrides, *self.changes)):
+            told, tells = self.cluster.labels, cluster.labels
+            for id_ in [id_ for id_ in self.chosen if told.get(id_, NO_LABELS) != tells.get(id_, NO_LABELS)]:
+                del self.chosen[id_]
         before = self.cluster.own
         for id_ in {id_ for id_ in (*before, *cluster.own) if before.get(id_) != cluster.own.get(id_)}:
             self.chosen.pop(id_, None)
@@ -169,20 +180,26 @@ def fault_sentence(path: Iterable[int | str], message: str) -> str:
     return f"{where}: {message.removeprefix('Value error, ')}".removeprefix(": ")
 
 
-def matches(selector: PolicySelector, id_: WorkloadId) -> bool:
-    """Whether the selector means this workload."""
+NO_LABELS: Mapping[str, str] = MappingProxyType({})
+
+
+def matches(selector: PolicySelector, id_: WorkloadId, labels: Mapping[str, str] = NO_LABELS) -> bool:
+    """Whether the selector means this workload, which has these labels; one that is not known matches no pattern."""
     pairs = ((id_.namespace, selector.namespace), (id_.kind, selector.kind), (id_.name, selector.name))
-    return all(fnmatchcase(value, pattern) for value, pattern in pairs)
+    return all(fnmatchcase(value, pattern) for value, pattern in pairs) and all(
+        key in labels and fnmatchcase(labels[key], pattern) for key, pattern in selector.labels.items()
+    )
 
 
 def _stated(selector: PolicySelector) -> str:
     """What a selector asks for, without what it leaves open."""
-    return ", ".join(f"{name} {value!r}" for name, value in selector if value != "*") or "every workload"
+    return ", ".join(f"{name} {value!r}" for name, value in selector if value not in ("*", {})) or "every workload"
 
 
 def overlap(first: PolicySelector, second: PolicySelector) -> bool:
     """Whether both may mean one workload; of two patterns it is assumed."""
-    pairs = ((first.namespace, second.namespace), (first.kind, second.kind), (first.name, second.name))
+    labels = ((first.labels[key], second.labels[key]) for key in first.labels.keys() & second.labels.keys())
+    pairs = ((first.namespace, second.namespace), (first.kind, second.kind), (first.name, second.name), *labels)
     return all(fnmatchcase(a, b) or fnmatchcase(b, a) or (_is_pattern(a) and _is_pattern(b)) for a, b in pairs)
 
 

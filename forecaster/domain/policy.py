@@ -390,8 +390,13 @@ class Policy(_Frozen):
 
 
 class PolicySelector(_Frozen):
-    """Shell patterns; a workload is meant when all three match."""
+    """Shell patterns; a workload is meant when all of them match."""
 
     namespace: str = Field("*", description="Pattern of the namespace, e.g. `team-*`.")
     kind: str = Field("*", description="Pattern of the kind, e.g. `Deployment`.")
     name: str = Field("*", description="Pattern of the name.")
+    labels: dict[str, str] = Field(
+        default_factory=dict,
+        description="Patterns of labels of the workload by their keys, e.g. `team: shop-*`. Live facts tell labels; "
+        "without them no label is known, and nothing that asks for one is meant.",
+    )

@@ -194,10 +194,11 @@ def _ours(marks: dict[str, str]) -> dict[str, str]:
 class AnnotatedMeta(WatchedMeta, frozen=True):
     """Metadata with annotations, of which ours may tell something."""
 
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
     annotations: dict[str, str] = msgspec.field(default_factory=dict)
 
     def ours(self) -> dict[str, str]:
-        """Those of ours."""
+        """Annotations of ours."""
         return _ours(self.annotations)
 
 

@@ -109,6 +109,9 @@ def _plain(part: Schema, field: FieldInfo) -> Schema:
     if part.get("pattern") == QUANTITY_PATTERN or _is_amount(part):
         rules = list(_of_amount(bounds))
         return {"x-kubernetes-int-or-string": True, "maxLength": MOST_QUANTITY, "x-kubernetes-validations": rules}
+    if part.get("type") == "object":
+        patterns = {"type": "string", "maxLength": MOST_CHARACTERS}
+        return {"type": "object", "maxProperties": MOST_ITEMS, "additionalProperties": patterns}
     if part.get("type") == "number":
         return _without_empty({"type": "number", "x-kubernetes-validations": list(_of_number(part))})
     kept: Schema = {

@@ -37,6 +37,7 @@ def cluster_policies(
     autoscalers: Sequence[AutoscalerResource] = (),
     workloads: Iterable[AnnotatedObject] = (),
     hpas: Iterable[AnnotatedObject] = (),
+    labels: Mapping[WorkloadId, Mapping[str, str]] | None = None,
 ) -> ClusterPolicies:
     """What they state together: PredictivePolicies by name; by workload its PredictiveAutoscaler and annotations.
 
@@ -58,4 +59,5 @@ def cluster_policies(
         if found.pause:
             own[each.workload].pauses.append(found.pause)
     stated = {id_: (*one.layers, *one.pauses) for id_, one in own.items() if one.layers or one.pauses}
-    return ClusterPolicies(tuple((one.selector, one.layer) for one in by_name), stated, tuple(faults))
+    selected = tuple((one.selector, one.layer) for one in by_name)
+    return ClusterPolicies(selected, stated, labels or {}, tuple(faults))

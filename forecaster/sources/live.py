@@ -37,7 +37,7 @@ from forecaster.sources.stated import StatedBefore, StatedObjects, StatedPolicie
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime, timedelta
 
     from forecaster.domain.layers import ClusterPolicies
@@ -217,23 +217,41 @@ class LiveCluster:
         Of a collection that was not listed yet, what an earlier process knew.
         """
         self.before.objects = found = self._stated(self.before.objects)
-        return cluster_policies(found.defaults, found.autoscalers, found.workloads, found.hpas)
+        labels = dict(found.labels)
+        return cluster_policies(found.defaults, found.autoscalers, found.workloads, found.hpas, labels)
 
     def _stated(self, before: StatedObjects) -> StatedObjects:
-        workloads: list[AnnotatedObject] = []
-        for kind, watch in self.workloads.items():
-            earlier = (one for one in before.workloads if one.workload.kind == kind)
-            workloads += _annotated(kind, watch) if _known(watch) else earlier
+        workloads, labels = self._noted(before)
         hpas = tuple(self._annotated_hpas()) if _known(self.hpas) else before.hpas
         if self.stated is None:
-            return StatedObjects(hpas, tuple(workloads))
+            return StatedObjects(hpas, workloads, labels=labels)
         own, defaults = self.stated.autoscalers, self.stated.policies
         return StatedObjects(
             hpas,
-            tuple(workloads),
+            workloads,
             tuple(own.objects.values()) if _known(own) else before.autoscalers,
             tuple(defaults.objects.values()) if _known(defaults) else before.defaults,
+            labels,
         )
+
+    def _noted(
+        self, before: StatedObjects
+    ) -> tuple[tuple[AnnotatedObject, ...], tuple[tuple[WorkloadId, Mapping[str, str]], ...]]:
+        """Workloads with annotations of ours, and the labels of all."""
+        annotated: list[AnnotatedObject] = []
+        labels: list[tuple[WorkloadId, Mapping[str, str]]] = []
+        for kind, watch in self.workloads.items():
+            if not _known(watch):
+                annotated += (one for one in before.workloads if one.workload.kind == kind)
+                labels += (one for one in before.labels if one[0].kind == kind)
+                continue
+            for (namespace, name), one in list(watch.objects.items()):
+                id_ = workload_id(namespace, kind, name)
+                if one.annotations:
+                    annotated.append(AnnotatedObject(f"{kind} {namespace}/{name}", id_, one.annotations))
+                if one.labels:
+                    labels.append((id_, one.labels))
+        return tuple(annotated), tuple(labels)
 
     def _annotated_hpas(self) -> list[AnnotatedObject]:
         return sorted(
@@ -330,11 +348,3 @@ class LiveCluster:
 def _known(watch: Watch[Any, Any]) -> bool:
     """Whether its objects are known, now or lately, or their kind is not there."""
     return watch.synced.is_set() or watch.health.absent
-
-
-def _annotated(kind: str, watch: Watch[Any, LiveWorkload]) -> Iterator[AnnotatedObject]:
-    return (
-        AnnotatedObject(f"{kind} {namespace}/{name}", workload_id(namespace, kind, name), one.annotations)
-        for (namespace, name), one in list(watch.objects.items())
-        if one.annotations
-    )

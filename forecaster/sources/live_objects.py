@@ -19,7 +19,10 @@ from forecaster.domain.workload import NamedContainer, Resources, Target, Target
 from forecaster.hpa.manifest import spec_from_wire
 from forecaster.hpa.selectors import SelectorError, parse_selector, selector_text
 from forecaster.hpa.spec import HpaSpec  # noqa: TC001  a field of a Struct
-from forecaster.kube.objects import HorizontalPodAutoscalerMeta  # noqa: TC001  a field of a Struct
+from forecaster.kube.objects import (
+    OURS,
+    HorizontalPodAutoscalerMeta,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -92,7 +95,7 @@ class LiveContainer(msgspec.Struct, frozen=True, gc=False):
     sidecar: bool = False
 
 
-NO_ANNOTATIONS: Mapping[str, str] = MappingProxyType({})
+NOTHING_NOTED: Mapping[str, str] = MappingProxyType({})
 
 
 class LiveWorkload(msgspec.Struct, frozen=True):
@@ -106,8 +109,10 @@ class LiveWorkload(msgspec.Struct, frozen=True):
     """Of one pod by the template, summed."""
     version: str
     """resourceVersion."""
-    annotations: Mapping[str, str] = NO_ANNOTATIONS
+    annotations: Mapping[str, str] = NOTHING_NOTED
     """Those of ours."""
+    labels: Mapping[str, str] = NOTHING_NOTED
+    """All but ours, which are marks of writes."""
 
 
 class LiveHpa(msgspec.Struct, frozen=True):
@@ -170,7 +175,8 @@ def workload_of_object(one: Scalable) -> LiveWorkload:
         containers=_containers(spec.template.spec),
         resources=pod_resources(spec.template.spec),
         version=one.metadata.resource_version,
-        annotations=one.metadata.ours() or NO_ANNOTATIONS,
+        annotations=one.metadata.ours() or NOTHING_NOTED,
+        labels=_labels(one.metadata.labels),
     )
 
 
@@ -237,6 +243,11 @@ def owner_of_object(one: MetadataOnly) -> WorkloadId:
 def workload_id(namespace: str, kind: str, name: str) -> WorkloadId:
     """The same object for all pods of a workload."""
     return WorkloadId(namespace, kind, name)
+
+
+def _labels(labels: Mapping[str, str]) -> Mapping[str, str]:
+    """Keys and values that many workloads share are the same objects."""
+    return {_text(key): _text(text) for key, text in labels.items() if not key.startswith(OURS)} or NOTHING_NOTED
 
 
 @lru_cache(maxsize=1 << 14)

@@ -14,7 +14,7 @@ from forecaster.sources.inventory import of_series
 from forecaster.sources.live import PAST_SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime, timedelta
 
     from forecaster.domain.signal import Signal
@@ -107,6 +107,7 @@ class LiveSource:
         return [
             f"{live}; usage and other histories are those of Prometheus.",
             f"{labels}; series are its own by namespace={id_.namespace} and pod, through the owners of its pods.",
+            _labels_sentence(found.labels),
         ]
 
     def latest(self, signal: Signal, at: datetime) -> Block:
@@ -134,6 +135,13 @@ class LiveSource:
 
 FOREIGN_LEAST = 3
 """Workloads of a kind that Prometheus tells and the API server does not: fewer may have been deleted just now."""
+
+
+def _labels_sentence(labels: Mapping[str, str]) -> str:
+    if not labels:
+        return "It has no labels by which selectors of policies could find it."
+    named = ", ".join(f"{key}={text}" for key, text in sorted(labels.items()))
+    return f"It has labels {named}, by which selectors of policies find it."
 
 
 def _ordered(live: Inventory, others: Sequence[Workload]) -> tuple[Workload, ...]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping  # noqa: TC003  msgspec resolves the annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from forecaster.domain.workload import WorkloadId  # noqa: TC001  msgspec resolves the annotations
 from forecaster.kube.watch import Collection, Watch
 from forecaster.resources.annotations import PAUSED, SETTINGS
 from forecaster.resources.objects import (
@@ -50,6 +52,8 @@ class StatedObjects(msgspec.Struct, frozen=True):
     workloads: tuple[AnnotatedObject, ...] = ()
     autoscalers: tuple[AutoscalerResource, ...] = ()
     defaults: tuple[PolicyResource, ...] = ()
+    labels: tuple[tuple[WorkloadId, Mapping[str, str]], ...] = ()
+    """Of workloads."""
 
     def persisted(self) -> StatedObjects:
         """Without what states nothing and changes often: marks of writes, statuses."""
@@ -58,6 +62,7 @@ class StatedObjects(msgspec.Struct, frozen=True):
             tuple(sorted(filter(None, map(_stating, self.workloads)))),
             tuple(msgspec.structs.replace(one, status=msgspec.Raw(b"{}")) for one in self.autoscalers),
             self.defaults,
+            tuple(sorted(self.labels, key=lambda one: one[0])),
         )
 
 

@@ -68,6 +68,10 @@ class ToldPolicies(msgspec.Struct, frozen=True):
     defaults: list[tuple[tuple[str, str, str], tuple[str, dict[str, Any]]]]
     """By namespace, kind and name of a selector."""
     own: list[tuple[tuple[str, str, str], list[tuple[str, dict[str, Any]]]]]
+    selected: list[dict[str, str]] = []
+    """The label patterns of `defaults`, in their order."""
+    labels: list[tuple[tuple[str, str, str], dict[str, str]]] = []
+    """Of workloads."""
 
     @classmethod
     def of(cls, stated: ClusterPolicies) -> ToldPolicies:
@@ -77,16 +81,18 @@ class ToldPolicies(msgspec.Struct, frozen=True):
             ((id_.namespace, id_.kind, id_.name), [(one.origin, dict(one.policy)) for one in layers])
             for id_, layers in stated.own.items()
         ]
-        return cls(defaults, own)
+        labels = [((id_.namespace, id_.kind, id_.name), dict(one)) for id_, one in stated.labels.items()]
+        return cls(defaults, own, [by.labels for by, _ in stated.defaults], labels)
 
     def policies(self) -> ClusterPolicies:
         """As it was said."""
+        by_labels = self.selected or [{} for _ in self.defaults]
         defaults = tuple(
-            (PolicySelector(namespace=namespace, kind=kind, name=name), Layer(*layer))
-            for (namespace, kind, name), layer in self.defaults
+            (PolicySelector(namespace=namespace, kind=kind, name=name, labels=labels), Layer(*layer))
+            for ((namespace, kind, name), layer), labels in zip(self.defaults, by_labels, strict=True)
         )
         own = {WorkloadId(*id_): tuple(Layer(*layer) for layer in layers) for id_, layers in self.own}
-        return ClusterPolicies(defaults, own)
+        return ClusterPolicies(defaults, own, {WorkloadId(*id_): one for id_, one in self.labels})
 
 
 class Inventoried(msgspec.Struct, frozen=True):

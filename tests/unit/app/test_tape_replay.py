@@ -122,7 +122,10 @@ def test_restraints_and_a_closed_gate_are_retold(tmp_path: Path) -> None:
 def test_what_objects_of_the_cluster_state_is_on_the_tape(recorded: Recorded) -> None:
     recorded.run(0, 3)
     layer = Layer("PredictiveAutoscaler shop/web", {"horizontal": {"min_replicas": 12, "lead_time": "7m"}})
-    recorded.stage.source.policies = ClusterPolicies(((PolicySelector(), layer),), {workload("web").id: (layer,)})
+    by_label = PolicySelector(labels={"team": "shop"})
+    recorded.stage.source.policies = ClusterPolicies(
+        ((by_label, layer),), {workload("api").id: (layer,)}, {workload("web").id: {"team": "shop"}}
+    )
     recorded.run(4, 7)
     recorded.stage.source.policies = ClusterPolicies()
     recorded.run(8, 10)

@@ -90,7 +90,7 @@ class TestFaults:
             ("prometheus: {adress: x}", "prometheus.adress"),
             ("policy: {horizontal: {leadtime: 3m}}", "policy.horizontal.leadtime"),
             ("overrides: [{policy: {quantile: 0.9}}]", "overrides[0].policy.quantile"),
-            ("overrides: [{match: {labels: x}}]", "overrides[0].match.labels"),
+            ("overrides: [{match: {owner: x}}]", "overrides[0].match.owner"),
         ],
     )
     def test_unknown_keys_are_refused(self, text: str, path: str) -> None:
@@ -103,7 +103,7 @@ class TestFaults:
             ("prometeus: {}", "prometheus"),
             ("policy: {horizontal: {leadtime: 3m}}", "policy.horizontal.lead_time"),
             ("overrides: [{policy: {quantile: 0.9}}]", "policy.horizontal.quantile"),
-            ("overrides: [{match: {labels: x}}]", ""),
+            ("overrides: [{match: {owner: x}}]", ""),
         ],
     )
     def test_unknown_keys_are_answered_with_those_that_are_near(self, text: str, meant: str) -> None:

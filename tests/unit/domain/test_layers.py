@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from forecaster.domain.layers import ClusterPolicies, Layer, leaf_origins, origin_sentences
-from forecaster.domain.policies import Policies
+from forecaster.domain.policies import Policies, overlap
 from forecaster.domain.policy import Policy, PolicySelector
 from forecaster.domain.workload import WorkloadId
 
@@ -91,6 +95,44 @@ class TestOrigins:
     def test_equal_values_are_no_conflict(self) -> None:
         (one,) = leaf_origins([Layer("a", level(0.9)), Layer("b", level(0.9))])
         assert (one.origin, one.over) == ("b", ())
+
+
+class TestLabels:
+    """Selectors find workloads by the labels that live facts tell."""
+
+    TEAM = PolicySelector(labels={"team": "shop-*"})
+
+    def found(self, labels: dict[WorkloadId, dict[str, str]], *, in_settings: bool = False) -> Policies:
+        overrides = ((self.TEAM, level(0.8)),) if in_settings else ()
+        selected = () if in_settings else ((self.TEAM, Layer("PredictivePolicy teams", level(0.8))),)
+        found = Policies(Policy(), overrides)
+        found.take_over(ClusterPolicies(selected, labels=labels))
+        return found
+
+    @pytest.mark.parametrize("in_settings", [False, True], ids=["PredictivePolicy", "overrides"])
+    def test_all_patterns_have_to_match(self, *, in_settings: bool) -> None:
+        found = self.found({WEB: {"team": "shop-a", "tier": "web"}, API: {"tier": "web"}}, in_settings=in_settings)
+        assert (found.of(WEB).horizontal.quantile, found.of(API)) == (0.8, Policy())
+
+    @pytest.mark.parametrize("in_settings", [False, True], ids=["PredictivePolicy", "overrides"])
+    def test_another_label_counts_from_the_next_look_on(self, *, in_settings: bool) -> None:
+        found = self.found({WEB: {"team": "shop-a"}}, in_settings=in_settings)
+        assert found.of(WEB).horizontal.quantile == 0.8
+        found.take_over(replace(found.cluster, labels={WEB: {"team": "billing"}}))
+        assert found.of(WEB) == Policy()
+        found.take_over(replace(found.cluster, labels={WEB: {"team": "shop-b"}}))
+        assert found.of(WEB).horizontal.quantile == 0.8
+
+    def test_without_live_facts_none_is_meant_and_that_is_told(self) -> None:
+        found = self.found({})
+        assert found.of(WEB) == Policy()
+        stated = "PredictivePolicy teams matches no workload: labels {'team': 'shop-*'}"
+        assert found.without_a_workload([WEB]) == [f"{stated}; labels are not known without live facts"]
+
+    def test_two_that_ask_one_label_for_different_values_mean_no_workload_in_common(self) -> None:
+        web, api = (PolicySelector(labels={"tier": tier}) for tier in ("web", "api"))
+        assert not overlap(web, api)
+        assert overlap(web, self.TEAM)
 
 
 def test_objects_that_mean_no_workload_are_told() -> None:

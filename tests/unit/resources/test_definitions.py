@@ -83,7 +83,13 @@ def test_target_and_selector_have_defaults_that_the_api_server_fills_in() -> Non
     target = spec_of(AUTOSCALER)["properties"]["scaleTargetRef"]["properties"]
     assert (target["kind"]["default"], target["apiVersion"]["default"]) == ("Deployment", "apps/v1")
     match = spec_of(DEFAULTS)["properties"]["match"]
-    assert (match["default"], {one["default"] for one in match["properties"].values()}) == ({}, {"*"})
+    assert match["default"] == {}
+    assert {name: one["default"] for name, one in match["properties"].items()} == {
+        "namespace": "*",
+        "kind": "*",
+        "name": "*",
+        "labels": {},
+    }
 
 
 def test_bounds_of_durations_and_numbers_are_told_in_words() -> None:

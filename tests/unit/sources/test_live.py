@@ -459,6 +459,7 @@ class TestPolicies:
         scaler, scaled = hpa(), deployment()
         scaler["metadata"]["annotations"] = {"forecaster.dev/mode": "observe", EXPIRES: "2026-11-22T12:15:00Z"}
         scaled["metadata"]["annotations"] = {"forecaster.dev/paused": "true"}
+        scaled["metadata"]["labels"] = {"team": "shop"}
         first = with_resources(deployments=[scaled], horizontalpodautoscalers=[scaler], **RESOURCES)
         before = first.policies()
         assert [one.origin for one in before.own[WEB]] == [
@@ -497,6 +498,15 @@ class TestPolicies:
             found.policies()
             kept.append(found.before.kept())
         assert kept[0] == kept[1]
+
+    def test_labels_come_with_them_and_are_shown(self) -> None:
+        labelled = deployment()
+        labelled["metadata"]["labels"] = {"team": "shop", "forecaster.dev/scale": "scaled"}
+        source = over(Told(), cluster(deployments=[labelled]), Clock())
+        found = source.inventory(NOW)
+        assert found.policies is not None
+        assert found.policies.labels == {WEB: {"team": "shop"}}
+        assert "It has labels team=shop, by which selectors of policies find it." in source.origins(WEB)
 
 
 class TestSource:
@@ -584,6 +594,7 @@ class TestSource:
         assert source.origins(WEB) == [
             f"Count, HPA web (version 9) and requests of its pods (1) are those of the API server ({version}); {usage}",
             "Its pods carry app=web; series are its own by namespace=shop and pod, through the owners of its pods.",
+            "It has no labels by which selectors of policies could find it.",
         ]
         (other,) = source.origins(WorkloadId("shop", "DaemonSet", "logs"))
         assert "kube-state-metrics" in other
