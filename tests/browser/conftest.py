@@ -43,9 +43,9 @@ def browser() -> Iterator[Any]:
 
 
 @contextmanager
-def served(table: Path, *, facts: str = "") -> Iterator[str]:
+def served(table: Path, *, facts: str = "", report: str = "") -> Iterator[str]:
     """The address of a serving process in front of a table of any age."""
-    options = ServingOptions(stale_after_seconds=FOR_EVER, facts=facts)
+    options = ServingOptions(stale_after_seconds=FOR_EVER, facts=facts, report=report)
     serving = ServingProcess(table, Address("127.0.0.1", 0), options=options)
     serving.start()
     try:

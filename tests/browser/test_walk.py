@@ -10,8 +10,11 @@ import pytest
 from forecaster.app.answering import table_path
 from forecaster.app.facts import FactsServer
 from forecaster.domain.window import MINUTE
+from forecaster.report.page import document
+from forecaster.vertical.admission.cluster import Cluster as NodesOfCluster
 from tests.browser.conftest import inked, opened, served
 from tests.integration.conftest import filled_week, prometheus_binaries  # noqa: F401  fixtures
+from tests.support.cluster_rules import node, resident
 from tests.support.composed import Cluster, composed, tick
 from tests.support.prometheus import RealPrometheus
 
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.browser, pytest.mark.prometheus, pytest.mark.slow]
 AXE = Path(__file__).parent / "axe" / "axe.min.js"
 WORKLOAD = "#/workloads/shop/Deployment/checkout"
-PAGES = {"fleet": "", "workload": WORKLOAD, "accuracy": "#/accuracy", "health": "#/health"}
+PAGES = {"fleet": "", "workload": WORKLOAD, "accuracy": "#/accuracy", "nodes": "#/nodes", "health": "#/health"}
 FIRST_MS = 20_000
 POLLED_MS = 10_000
 SERIOUS = {"serious", "critical"}
@@ -46,17 +49,31 @@ def walked(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Walked]:
     directory, now = tmp_path_factory.mktemp("w"), filled_week.week.now
+    report = directory / "report.html"
+    report.write_text(document("A week", ["<h1>What forecaster was worth</h1>"]), encoding="utf-8")
     with RealPrometheus(prometheus_binaries, filled_week.data) as server:
         cluster = Cluster(server.url, None)  # type: ignore[arg-type]  # no story changes its workloads
-        given = {"forecast": {"model": "adaptive"}, "serving": {"forecast_path": True}}
+        given = {
+            "forecast": {"model": "adaptive"},
+            "serving": {"forecast_path": True, "report": str(report)},
+            "prices": {"core_hour": 0.03, "gib_hour": 0.004, "currency": "EUR"},
+        }
         with composed(cluster, directory, **given) as service:
-            for minutes in (5, 0):
+            service.cycle.nodes.cluster = lambda _now: nodes_of(filled_week)
+            for minutes in (5, 1, 0):
                 tick(service, now - minutes * MINUTE)
             facts = FactsServer(service.cycle, directory)
             facts.start()
-            with served(table_path(directory), facts=str(facts.path)) as address:
+            with served(table_path(directory), facts=str(facts.path), report=str(report)) as address:
                 yield Walked(service, address, filled_week)
             facts.close()
+
+
+def nodes_of(filled: FilledWeek) -> NodesOfCluster:
+    """Two nodes with a pod of each workload on them: the week tells of none."""
+    owners = ["/".join(one.id) for one in filled.week.workloads]
+    residents = [resident(f"n{i % 2}", "250m", "512Mi", workload=owner) for i, owner in enumerate(owners)]
+    return NodesOfCluster(nodes=(node("n0"), node("n1")), residents=tuple(residents))
 
 
 def faults_of(page: Any) -> list[str]:
@@ -125,6 +142,39 @@ def test_accuracy_and_health_show_what_was_read(browser: Any, walked: Walked) ->
         assert page.locator("#cycles .bars div").count() >= 1
         page.goto(walked.address + "#/accuracy")
         page.wait_for_selector("#models")
+
+
+def test_each_pool_of_nodes_is_drawn_over_the_coming_day(browser: Any, walked: Walked) -> None:
+    with opened(browser, walked.address) as page:
+        page.goto(walked.address + "#/nodes")
+        page.wait_for_selector("#pools figure canvas")
+        assert "2" in page.inner_text("#totals div:first-child dd")
+        assert page.locator("#pools figure").count() == 2 * page.locator("#pools .pool").count()
+        assert inked(page, "#pools canvas") > 1000
+        page.click("#pools summary")
+        assert page.locator("#pools details[open] tbody tr").count() >= 8
+
+
+def test_the_fleet_speaks_of_money_where_prices_are_stated(browser: Any, walked: Walked) -> None:
+    with opened(browser, walked.address) as page:
+        page.wait_for_selector(".row .why")
+        assert page.inner_text("#cost-head") == "Cost a month, EUR"
+        assert "Cost a month, EUR" in page.inner_text("#totals")
+
+
+def test_health_says_where_each_setting_is_stated(browser: Any, walked: Walked) -> None:
+    with opened(browser, walked.address) as page:
+        page.goto(walked.address + "#/health")
+        page.wait_for_selector("#defaults")
+        page.click("summary:has-text('default')")
+        assert "serving.nodes_every" in page.inner_text("#defaults")
+        assert "computing process is beside" in page.inner_text("#leader")
+
+
+def test_the_newest_report_is_one_click_away(browser: Any, walked: Walked) -> None:
+    with opened(browser, walked.address) as page:
+        page.click("#report", timeout=POLLED_MS)
+        page.wait_for_selector("h1:text('What forecaster was worth')")
 
 
 def test_the_next_cycle_is_on_the_page_without_reloading(browser: Any, walked: Walked) -> None:
